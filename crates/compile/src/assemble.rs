@@ -1,0 +1,214 @@
+//! From a draft over nodes to a kernel over buffers: axes in kernel order, merged where all views
+//! agree, buffers by their numbers.
+
+use farad_ir::{Graph, NodeId, Op};
+
+use crate::draft::Draft;
+use crate::product::{Shape3, operand, orders};
+use crate::program::{BufferId, Code, Fused, Instr, Kernel, Operand, Product, Reg, Store, View};
+
+/// Where nodes live.
+pub trait Memory {
+    /// The buffer that holds a resident node.
+    fn buffer(&self, node: NodeId) -> BufferId;
+}
+
+/// The kernel of a draft. `sites` is how many sites the program has already.
+pub fn kernel(graph: &Graph, draft: &Draft, materialised: &[bool], memory: &dyn Memory, sites: usize) -> Kernel {
+    match draft.product {
+        Some(product) => Kernel::Product(assemble_product(graph, draft, product, materialised, memory)),
+        None => Kernel::Fused(assemble_fused(draft, memory, sites)),
+    }
+}
+
+fn assemble_fused(draft: &Draft, memory: &dyn Memory, sites: usize) -> Fused {
+    let count = draft.axes.len();
+    let real = |a: &usize| draft.axes[*a] != 1;
+    let outer: Vec<usize> = (0..count).filter(|a| !draft.reduced.contains(a)).filter(real).collect();
+    let reduced: Vec<usize> = draft.reduced.iter().copied().filter(real).collect();
+    let order: Vec<usize> = outer.iter().chain(&reduced).copied().collect();
+    let mut fused = Fused {
+        axes: order.iter().map(|&a| draft.axes[a]).collect(),
+        outer: outer.len(),
+        tape: draft.tape.iter().map(|instr| place(instr, &order, memory, sites)).collect(),
+        stores: stores(draft, &order, memory),
+    };
+    coalesce(&mut fused);
+    fused
+}
+
+fn stores(draft: &Draft, order: &[usize], memory: &dyn Memory) -> Vec<Store> {
+    let store = |r: &crate::draft::Written| Store { buffer: memory.buffer(r.node), value: r.value, view: reorder(&r.view, order) };
+    draft.results.iter().map(store).collect()
+}
+
+/// The view over axes in another order; axes left out have size 1.
+fn reorder(view: &View, order: &[usize]) -> View {
+    let pick = |list: &[i64]| order.iter().map(|&a| list[a]).collect::<Vec<i64>>();
+    View {
+        offset: view.offset,
+        strides: pick(&view.strides),
+        guards: view.guards.iter().map(|g| crate::program::Guard { coefficients: pick(&g.coefficients), ..g.clone() }).collect(),
+    }
+}
+
+fn place(instr: &Instr, order: &[usize], memory: &dyn Memory, sites: usize) -> Instr {
+    let mut instr = instr.clone();
+    match &mut instr.code {
+        Code::Load(buffer, view) => {
+            *view = reorder(view, order);
+            *buffer = memory.buffer(NodeId(buffer.0));
+        }
+        Code::Take { buffer, view, site, .. } => {
+            *view = reorder(view, order);
+            *buffer = memory.buffer(NodeId(buffer.0));
+            *site += sites;
+        }
+        Code::Position(view) | Code::Random(_, view) => *view = reorder(view, order),
+        _ => {}
+    }
+    instr
+}
+
+fn views(tape: &mut [Instr]) -> impl Iterator<Item = &mut View> {
+    tape.iter_mut().filter_map(|instr| match &mut instr.code {
+        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => Some(view),
+        _ => None,
+    })
+}
+
+/// Merges neighbouring axes of one kind that every view walks as one.
+fn coalesce(kernel: &mut Fused) {
+    let mut axis = 0;
+    while axis + 1 < kernel.axes.len() {
+        let (size, same) = (kernel.axes[axis + 1] as i64, axis + 1 != kernel.outer);
+        let all = views(&mut kernel.tape).map(|v| &*v).chain(kernel.stores.iter().map(|s| &s.view)).all(|v| merges(v, axis, size));
+        if !same || !all {
+            axis += 1;
+            continue;
+        }
+        kernel.axes[axis] *= kernel.axes[axis + 1];
+        kernel.axes.remove(axis + 1);
+        kernel.outer -= (axis + 1 < kernel.outer) as usize;
+        views(&mut kernel.tape).for_each(|v| drop_axis(v, axis));
+        kernel.stores.iter_mut().for_each(|s| drop_axis(&mut s.view, axis));
+    }
+}
+
+fn merges(view: &View, axis: usize, size: i64) -> bool {
+    let one = |list: &[i64]| list[axis] == list[axis + 1] * size;
+    one(&view.strides) && view.guards.iter().all(|g| one(&g.coefficients))
+}
+
+fn drop_axis(view: &mut View, axis: usize) {
+    view.strides.remove(axis);
+    view.guards.iter_mut().for_each(|g| {
+        g.coefficients.remove(axis);
+    });
+}
+
+fn assemble_product(graph: &Graph, draft: &Draft, id: NodeId, materialised: &[bool], memory: &dyn Memory) -> Product {
+    let node = graph.node(id);
+    let Op::Contract(contraction) = &node.op else { unreachable!("a product is a contraction") };
+    let roles = Shape3::of(contraction).expect("drafted as a product");
+    let (left, right) = orders(&roles);
+    let sides = [(&contraction.lhs, node.operands[0]), (&contraction.rhs, node.operands[1])];
+    let (l, r) = if roles.swapped { (sides[1], sides[0]) } else { (sides[0], sides[1]) };
+    let side = |(maps, x): (&Vec<farad_ir::IndexMap>, NodeId), order: &[usize]| -> Operand {
+        let made = operand(graph, contraction, maps, order, x, materialised).expect("operands were materialised");
+        let all: Vec<usize> = (0..order.len()).collect();
+        Operand { tape: made.tape.iter().map(|i| place(i, &all, memory, 0)).collect(), value: made.value }
+    };
+    let size = |axis: Option<usize>| axis.map_or(1, |a| contraction.sizes[a]);
+    let all: Vec<usize> = (0..draft.axes.len()).collect();
+    let mut product = Product {
+        batch: roles.batch.iter().map(|&a| contraction.sizes[a]).collect(),
+        m: size(roles.rows),
+        n: size(roles.columns),
+        k: size(roles.inner),
+        lhs: side(l, &left),
+        rhs: side(r, &right),
+        epilogue: draft.tape.iter().map(|i| place(i, &all, memory, 0)).collect(),
+        stores: stores(draft, &all, memory),
+    };
+    coalesce_batch(&mut product);
+    product
+}
+
+/// Merges and drops batch axes where every view allows.
+fn coalesce_batch(product: &mut Product) {
+    let mut axis = 0;
+    while axis < product.batch.len() {
+        let next = product.batch.get(axis + 1).copied();
+        let single = product.batch[axis] == 1;
+        let joins = next.is_some_and(|size| all_views(product).all(|v| merges(v, axis, size as i64)));
+        if !single && !joins {
+            axis += 1;
+            continue;
+        }
+        if !single {
+            product.batch[axis + 1] *= product.batch[axis];
+        }
+        product.batch.remove(axis);
+        let Product { lhs, rhs, epilogue, stores, .. } = product;
+        views(&mut lhs.tape).chain(views(&mut rhs.tape)).chain(views(epilogue)).chain(stores.iter_mut().map(|s| &mut s.view)).for_each(|v| drop_axis(v, axis));
+    }
+}
+
+fn all_views(product: &Product) -> impl Iterator<Item = &View> {
+    let tapes = product.lhs.tape.iter().chain(&product.rhs.tape).chain(&product.epilogue);
+    tapes
+        .filter_map(|instr| match &instr.code {
+            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => Some(view),
+            _ => None,
+        })
+        .chain(product.stores.iter().map(|s| &s.view))
+}
+
+/// A kernel that copies all elements of one buffer to another.
+pub fn copy(from: BufferId, to: BufferId, len: usize, dtype: farad_ir::DType) -> Kernel {
+    let axes = if len == 1 { vec![] } else { vec![len] };
+    let view = View::contiguous(&axes);
+    let load = Instr { code: Code::Load(from, view.clone()), dtype: dtype.register(), level: crate::program::Level::Full };
+    Kernel::Fused(Fused { outer: axes.len(), axes, tape: vec![load], stores: vec![Store { buffer: to, value: Reg(0), view }] })
+}
+
+/// Renames the buffers and sites of a kernel.
+pub fn rename(kernel: &mut Kernel, buffer: &dyn Fn(BufferId) -> BufferId, sites: usize) {
+    let tape = |tape: &mut Vec<Instr>| {
+        for instr in tape.iter_mut() {
+            match &mut instr.code {
+                Code::Load(b, _) => *b = buffer(*b),
+                Code::Take { buffer: b, site, .. } => {
+                    *b = buffer(*b);
+                    *site += sites;
+                }
+                _ => {}
+            }
+        }
+    };
+    let put = |stores: &mut Vec<Store>| stores.iter_mut().for_each(|s| s.buffer = buffer(s.buffer));
+    match kernel {
+        Kernel::Fused(k) => {
+            tape(&mut k.tape);
+            put(&mut k.stores);
+        }
+        Kernel::Product(k) => {
+            [&mut k.lhs.tape, &mut k.rhs.tape, &mut k.epilogue].into_iter().for_each(tape);
+            put(&mut k.stores);
+        }
+        Kernel::Scatter(k) => {
+            (k.source.0, k.index.0, k.target) = (buffer(k.source.0), buffer(k.index.0), buffer(k.target));
+            k.site += sites;
+        }
+        Kernel::Custom(k) => {
+            let all = k.operands.iter_mut().chain(&mut k.results).chain(&mut k.scratch);
+            all.for_each(|b| *b = buffer(*b));
+        }
+        Kernel::Loop(k) => {
+            k.steps.iter_mut().for_each(|s| rename(&mut s.kernel, buffer, sites));
+            k.slots.iter_mut().for_each(|(b, _)| *b = buffer(*b));
+            k.swaps.iter_mut().for_each(|(a, b)| (*a, *b) = (buffer(*a), buffer(*b)));
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! What backends run: kernels over buffers, in order, with every memory decision made.
+//!
+//! Invariants that backends rely on:
+//! - A kernel never reads and writes one allocation, but for exact in-place updates: there load and
+//!   store name the *same* [`BufferId`] and the load's view equals the store's view.
+//! - All views stay inside their buffers at every point where their guards hold.
+//! - No kernel has more storage bindings than the target allows, nor an empty output.
+//!
+//! Start at [`Program`], then [`Kernel`].
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use farad_ir::{Binary, CustomOp, DType, Reduce, Scalar, Shape, Unary};
+
+/// A buffer of the program: an index into [`Program::buffers`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct BufferId(pub u32);
+
+/// A value on a tape: the index of the instruction that makes it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Reg(pub u32);
+
+/// Kernels over buffers, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The tensors that a run is given.
+    pub inputs: Vec<Spec>,
+    /// The dtypes of the numbers that a run is given ([`Code::Parameter`]).
+    pub parameters: Vec<DType>,
+    /// The tensors that a run gives back.
+    pub outputs: Vec<Output>,
+    /// Scratch memory, in bytes a block; kept between runs. Blocks start zeroed, and a gap that no
+    /// kernel writes stays zero.
+    pub blocks: Vec<usize>,
+    /// Every range of memory that kernels name.
+    pub buffers: Vec<Buffer>,
+    /// What runs, in order. Steps of one wave do not depend on each other.
+    pub steps: Vec<Step>,
+    /// Where ops that can fail on data were built ([`Code::Take`], [`Scatter`]).
+    pub sites: Vec<Site>,
+}
+
+/// Elements of one dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// The element type.
+    pub dtype: DType,
+    /// How many.
+    pub len: usize,
+}
+
+/// A tensor that a run gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// What it holds.
+    pub spec: Spec,
+    /// The input whose memory it takes over (updated in place); its buffers are that input's.
+    pub donor: Option<usize>,
+}
+
+/// Which allocation a buffer lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The n-th input (and, if donated, the output that takes its memory).
+    Input(usize),
+    /// The n-th output, which has no donor.
+    Output(usize),
+    /// The n-th block.
+    Block(usize),
+}
+
+/// A contiguous range of elements in an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Where it lies.
+    pub place: Place,
+    /// Byte offset in the allocation (a multiple of 256).
+    pub offset: usize,
+    /// The element type.
+    pub dtype: DType,
+    /// How many elements.
+    pub len: usize,
+}
+
+/// An op that can meet bad data, and where the user wrote it.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The op's name.
+    pub op: String,
+    /// The caller's line.
+    pub location: Option<&'static Location<'static>>,
+    /// The size that an index must stay below.
+    pub size: usize,
+}
+
+/// A kernel and the wave it belongs to.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Steps of equal wave may run in any order or at once.
+    pub wave: usize,
+    /// What the profile calls it.
+    pub label: String,
+    /// What runs.
+    pub kernel: Kernel,
+}
+
+/// The archetypes.
+#[derive(Clone, Debug)]
+pub enum Kernel {
+    /// Pointwise work, with or without reductions over trailing axes.
+    Fused(Fused),
+    /// A matrix product with pointwise work on its operands and its result.
+    Product(Product),
+    /// Adds rows into zeros at given positions, in order.
+    Scatter(Scatter),
+    /// A user's kernels.
+    Custom(Custom),
+    /// A body run several times.
+    Loop(Loop),
+}
+
+/// Where elements lie, as a function of a kernel's axes `i`:
+/// `index = offset + Σ strides[a]·i[a] + Σ guard.stride · (guard's position)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct View {
+    /// Elements before the first.
+    pub offset: i64,
+    /// Elements between neighbours, per kernel axis (zero: broadcast; negative: reversed).
+    pub strides: Vec<i64>,
+    /// Conditions under which the element exists; elsewhere a load gives zero. Empty for stores.
+    pub guards: Vec<Guard>,
+}
+
+/// A condition on a kernel's axes. With `c = offset + Σ coefficients[a]·i[a]`, the element exists
+/// where `divisor` divides `c` and `0 <= c / divisor < size`; the position is `c / divisor`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Guard {
+    /// Per kernel axis.
+    pub coefficients: Vec<i64>,
+    /// Added to the sum.
+    pub offset: i64,
+    /// At least 1.
+    pub divisor: i64,
+    /// The exclusive upper bound of the position.
+    pub size: i64,
+    /// What the position adds to the index; not zero only where `divisor > 1` (otherwise the
+    /// position is already in the view's strides).
+    pub stride: i64,
+}
+
+/// Pointwise work over `axes`, of which the first `outer` are kept and the rest reduced over.
+///
+/// An instruction is at *outer* level if it is a reduction or depends only on outer axes, otherwise
+/// at *full* level; outer values used at full level are the same along the reduced axes. Several
+/// reductions may follow each other (softmax: max, then sum of exponentials).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fused {
+    /// Sizes, outer axes first. May be empty (a scalar).
+    pub axes: Vec<usize>,
+    /// How many axes are outer; the rest are reduced (none, or at least one).
+    pub outer: usize,
+    /// Instructions in order; operands come before users.
+    pub tape: Vec<Instr>,
+    /// What is written. Outer-level values are written once per outer position.
+    pub stores: Vec<Store>,
+}
+
+/// How often an instruction's value changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Once per outer position.
+    Outer,
+    /// At every position.
+    Full,
+}
+
+/// One instruction of a tape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Instr {
+    /// What is computed.
+    pub code: Code,
+    /// The register's type: `f32`, `i32`, `u32` or `bool`.
+    pub dtype: DType,
+    /// How often its value changes. [`Level::Full`] where a kernel has no reduced axes.
+    pub level: Level,
+}
+
+/// What an instruction computes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A fixed value.
+    Constant(Scalar),
+    /// The n-th number given with the run.
+    Parameter(usize),
+    /// An element of a buffer, converted from storage to register type; zero where guards fail.
+    Load(BufferId, View),
+    /// An element at a position known only at run time: `index = view + stride · position`, with
+    /// `position` (an `i32` or `u32` register) clamped to `0..size` and, if that changed it, `site`
+    /// reported as an error. Zero where the view's guards fail.
+    Take {
+        /// What is read.
+        buffer: BufferId,
+        /// Where, apart from the position.
+        view: View,
+        /// The register that holds the position.
+        position: Reg,
+        /// Elements between positions.
+        stride: i64,
+        /// How many positions there are.
+        size: usize,
+        /// Which op to blame ([`Program::sites`]).
+        site: usize,
+    },
+    /// The view's index itself, as `i32` (guards are empty).
+    Position(View),
+    /// Philox bits of the element at the view's index; seed (low, high), counter (low, high).
+    Random([Reg; 4], View),
+    /// A unary op on a register.
+    Unary(Unary, Reg),
+    /// A binary op on registers of equal type.
+    Binary(Binary, Reg, Reg),
+    /// `condition ? a : b`
+    Select(Reg, Reg, Reg),
+    /// Conversion; `f16` rounds an `f32` register to half precision.
+    Cast(Reg, DType),
+    /// Reduction of a full-level register over the reduced axes. `argmax` and `argmin` give the
+    /// first position (row-major over the reduced axes) as `i32`.
+    Reduce(Reduce, Reg),
+    /// The product's element; only in a [`Product`]'s epilogue.
+    Accumulator,
+}
+
+/// A value written to a buffer, converted from register to storage type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Store {
+    /// Where to.
+    pub buffer: BufferId,
+    /// What.
+    pub value: Reg,
+    /// At which index; one-to-one over the axes of the value's level, without guards. Reduced axes
+    /// have stride 0 for outer-level values.
+    pub view: View,
+}
+
+/// `y[b, m, n] = Σ_k lhs[b, m, k] · rhs[b, k, n]`, accumulated in `f32`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Product {
+    /// Batch axes.
+    pub batch: Vec<usize>,
+    /// Rows.
+    pub m: usize,
+    /// Columns.
+    pub n: usize,
+    /// Terms of the sum; may be zero.
+    pub k: usize,
+    /// The left operand over axes `[batch.., m, k]`.
+    pub lhs: Operand,
+    /// The right operand over axes `[batch.., k, n]`.
+    pub rhs: Operand,
+    /// Over axes `[batch.., m, n]`, with [`Code::Accumulator`] as the product.
+    pub epilogue: Vec<Instr>,
+    /// Over axes `[batch.., m, n]`.
+    pub stores: Vec<Store>,
+}
+
+/// A product's operand: a pointwise tape, mostly a single load.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Pointwise instructions without `Take`.
+    pub tape: Vec<Instr>,
+    /// The operand's value, `f32`.
+    pub value: Reg,
+}
+
+/// `target[.., index[i], ..] += source[i]` into zeros, in the order of `i` along `axis`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scatter {
+    /// The source's sizes.
+    pub axes: Vec<usize>,
+    /// The axis that is scattered.
+    pub axis: usize,
+    /// The target's size on that axis; the target has the source's sizes on the others.
+    pub size: usize,
+    /// What is added, over `axes`.
+    pub source: (BufferId, View),
+    /// Where to, over `axes` (`i32` or `u32`); out of range: nothing is added, and `site` reported.
+    pub index: (BufferId, View),
+    /// Written in full, row-major.
+    pub target: BufferId,
+    /// Which op to blame ([`Program::sites`]).
+    pub site: usize,
+}
+
+/// A user's op over contiguous buffers.
+#[derive(Clone, Debug)]
+pub struct Custom {
+    /// The op.
+    pub op: Arc<dyn CustomOp>,
+    /// The operands' shapes.
+    pub shapes: Vec<Shape>,
+    /// What it reads.
+    pub operands: Vec<BufferId>,
+    /// What it writes.
+    pub results: Vec<BufferId>,
+    /// What its kernels share.
+    pub scratch: Vec<BufferId>,
+}
+
+/// A body run `trips` times. At trip `t`, position `p` is `t`, or `trips - 1 - t` if reversed.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// How often.
+    pub trips: usize,
+    /// From the last position to the first.
+    pub reverse: bool,
+    /// The body's steps; no loops inside.
+    pub steps: Vec<Step>,
+    /// Buffers that the body sees at `p · stride` elements further on: slices of sequences. A body
+    /// kernel's views address one slice.
+    pub slots: Vec<(BufferId, usize)>,
+    /// Buffers that change places after every trip: at odd trips a body kernel that names one means
+    /// the other.
+    pub swaps: Vec<(BufferId, BufferId)>,
+}
+
+/// What a compiler needs to know of the device that will run its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Storage buffers that one kernel may name.
+    pub bindings: usize,
+    /// Positions that keep the device busy; reductions with fewer results are split.
+    pub parallel: usize,
+    /// Whether pointwise work may be merged into other kernels; off only to test that merging
+    /// changes nothing.
+    pub fuse: bool,
+    /// Bytes that a binding may have.
+    pub binding_bytes: usize,
+}
+
+impl Target {
+    /// A CPU.
+    pub fn cpu() -> Target {
+        Target { bindings: 64, parallel: 1, fuse: true, binding_bytes: usize::MAX }
+    }
+}
+
+impl View {
+    /// Row-major over all axes.
+    pub fn contiguous(axes: &[usize]) -> View {
+        let mut strides = vec![1i64; axes.len()];
+        for axis in (1..axes.len()).rev() {
+            strides[axis - 1] = strides[axis] * axes[axis] as i64;
+        }
+        View { offset: 0, strides, guards: vec![] }
+    }
+
+    /// Whether the view is row-major over `axes`, without offset or guards.
+    pub fn is_contiguous(&self, axes: &[usize]) -> bool {
+        let mut stride = 1;
+        self.offset == 0
+            && self.guards.is_empty()
+            && axes.iter().zip(&self.strides).rev().all(|(&size, &s)| {
+                let fits = size == 1 || s == stride;
+                stride *= size as i64;
+                fits
+            })
+    }
+}
+
+impl Fused {
+    /// Positions that are kept.
+    pub fn outer_len(&self) -> usize {
+        self.axes[..self.outer].iter().product()
+    }
+
+    /// Positions reduced over, for each that is kept (1 without reduced axes).
+    pub fn reduced_len(&self) -> usize {
+        self.axes[self.outer..].iter().product()
+    }
+}
+
+impl Kernel {
+    /// The buffers that the kernel reads and those that it writes, each once, in binding order.
+    pub fn touches(&self) -> (Vec<BufferId>, Vec<BufferId>) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let add = |list: &mut Vec<BufferId>, id: BufferId| {
+            if !list.contains(&id) {
+                list.push(id);
+            }
+        };
+        let scan = |list: &mut Vec<BufferId>, tape: &[Instr]| {
+            for instr in tape {
+                if let Code::Load(buffer, _) | Code::Take { buffer, .. } = &instr.code {
+                    add(list, *buffer);
+                }
+            }
+        };
+        match self {
+            Kernel::Fused(k) => {
+                scan(&mut reads, &k.tape);
+                k.stores.iter().for_each(|s| add(&mut writes, s.buffer));
+            }
+            Kernel::Product(k) => {
+                scan(&mut reads, &k.lhs.tape);
+                scan(&mut reads, &k.rhs.tape);
+                scan(&mut reads, &k.epilogue);
+                k.stores.iter().for_each(|s| add(&mut writes, s.buffer));
+            }
+            Kernel::Scatter(k) => {
+                add(&mut reads, k.source.0);
+                add(&mut reads, k.index.0);
+                add(&mut writes, k.target);
+            }
+            Kernel::Custom(k) => {
+                k.operands.iter().for_each(|&id| add(&mut reads, id));
+                k.results.iter().chain(&k.scratch).for_each(|&id| add(&mut writes, id));
+            }
+            Kernel::Loop(k) => {
+                for step in &k.steps {
+                    let (r, w) = step.kernel.touches();
+                    r.into_iter().for_each(|id| add(&mut reads, id));
+                    w.into_iter().for_each(|id| add(&mut writes, id));
+                }
+            }
+        }
+        (reads, writes)
+    }
+}

@@ -1,0 +1,99 @@
+//! Programs as text, for golden tests and for `FARAD_DEBUG=plan`.
+
+use std::fmt;
+
+use crate::program::{Code, Fused, Instr, Kernel, Level, Place, Product, Program, Step, Store, View};
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, spec) in self.inputs.iter().enumerate() {
+            writeln!(f, "input {n}: {}[{}]", spec.dtype, spec.len)?;
+        }
+        for (n, output) in self.outputs.iter().enumerate() {
+            let donor = output.donor.map_or(String::new(), |d| format!(" in place of input {d}"));
+            writeln!(f, "output {n}: {}[{}]{donor}", output.spec.dtype, output.spec.len)?;
+        }
+        writeln!(f, "blocks: {:?}", self.blocks)?;
+        for (n, b) in self.buffers.iter().enumerate() {
+            let place = match b.place {
+                Place::Input(i) => format!("input {i}"),
+                Place::Output(i) => format!("output {i}"),
+                Place::Block(i) => format!("block {i}"),
+            };
+            writeln!(f, "buffer b{n}: {}[{}] in {place} at {}", b.dtype, b.len, b.offset)?;
+        }
+        self.steps.iter().try_for_each(|step| show_step(f, step, ""))
+    }
+}
+
+fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Result {
+    write!(f, "{indent}wave {} {}: ", step.wave, step.label)?;
+    match &step.kernel {
+        Kernel::Fused(k) => show_fused(f, k, indent),
+        Kernel::Product(k) => show_product(f, k, indent),
+        Kernel::Scatter(k) => writeln!(f, "scatter {:?} axis {} size {} b{} by b{} -> b{}", k.axes, k.axis, k.size, k.source.0.0, k.index.0.0, k.target.0),
+        Kernel::Custom(k) => writeln!(f, "custom {} -> {:?}", k.op.name(), k.results.iter().map(|b| b.0).collect::<Vec<_>>()),
+        Kernel::Loop(k) => {
+            writeln!(f, "loop {}{} slots {:?} swaps {:?}", k.trips, if k.reverse { " reversed" } else { "" }, k.slots, k.swaps)?;
+            k.steps.iter().try_for_each(|s| show_step(f, s, "  "))
+        }
+    }
+}
+
+fn show_fused(f: &mut fmt::Formatter<'_>, k: &Fused, indent: &str) -> fmt::Result {
+    writeln!(f, "fused {:?} reduced {:?}", &k.axes[..k.outer], &k.axes[k.outer..])?;
+    show_tape(f, &k.tape, indent, !k.axes[k.outer..].is_empty())?;
+    show_stores(f, &k.stores, indent)
+}
+
+fn show_product(f: &mut fmt::Formatter<'_>, k: &Product, indent: &str) -> fmt::Result {
+    writeln!(f, "product batch {:?} m {} n {} k {}", k.batch, k.m, k.n, k.k)?;
+    writeln!(f, "{indent}  lhs r{}", k.lhs.value.0)?;
+    show_tape(f, &k.lhs.tape, indent, false)?;
+    writeln!(f, "{indent}  rhs r{}", k.rhs.value.0)?;
+    show_tape(f, &k.rhs.tape, indent, false)?;
+    writeln!(f, "{indent}  epilogue")?;
+    show_tape(f, &k.epilogue, indent, false)?;
+    show_stores(f, &k.stores, indent)
+}
+
+fn show_tape(f: &mut fmt::Formatter<'_>, tape: &[Instr], indent: &str, levels: bool) -> fmt::Result {
+    for (n, instr) in tape.iter().enumerate() {
+        let level = if levels && instr.level == Level::Outer { " (outer)" } else { "" };
+        writeln!(f, "{indent}    r{n}: {} = {}{level}", instr.dtype, show_code(&instr.code))?;
+    }
+    Ok(())
+}
+
+fn show_stores(f: &mut fmt::Formatter<'_>, stores: &[Store], indent: &str) -> fmt::Result {
+    stores.iter().try_for_each(|s| writeln!(f, "{indent}    b{}{} <- r{}", s.buffer.0, show_view(&s.view), s.value.0))
+}
+
+fn show_code(code: &Code) -> String {
+    match code {
+        Code::Constant(s) => format!("{s}"),
+        Code::Parameter(n) => format!("parameter {n}"),
+        Code::Load(b, view) => format!("b{}{}", b.0, show_view(view)),
+        Code::Take { buffer, view, position, stride, size, .. } => {
+            format!("b{}{} at r{} of {size} by {stride}", buffer.0, show_view(view), position.0)
+        }
+        Code::Position(view) => format!("position {}", show_view(view)),
+        Code::Random(key, view) => format!("random {:?} {}", key.map(|r| r.0), show_view(view)),
+        Code::Unary(op, x) => format!("{} r{}", op.row().name, x.0),
+        Code::Binary(op, a, b) => format!("{} r{} r{}", op.row().name, a.0, b.0),
+        Code::Select(c, a, b) => format!("select r{} r{} r{}", c.0, a.0, b.0),
+        Code::Cast(x, to) => format!("cast r{} {to}", x.0),
+        Code::Reduce(op, x) => format!("reduce {} r{}", op.row().name, x.0),
+        Code::Accumulator => "accumulator".into(),
+    }
+}
+
+fn show_view(view: &View) -> String {
+    let guards: String = view
+        .guards
+        .iter()
+        .map(|g| format!(" if 0 <= ({:?} + {}) / {} < {}", g.coefficients, g.offset, g.divisor, g.size))
+        .collect();
+    let offset = if view.offset == 0 { String::new() } else { format!("{}+", view.offset) };
+    format!("[{offset}{:?}{guards}]", view.strides)
+}

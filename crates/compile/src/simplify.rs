@@ -1,0 +1,252 @@
+//! Removes what need not be computed: constants, identities, moves that undo each other, common
+//! subexpressions, dead nodes.
+//!
+//! Invariant: values change at most by rounding. `0 · x` stays, since `x` may be infinite.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use farad_ir::{Binary, DType, Graph, Node, NodeId, Op, Reduce, Scalar, Scan, Shape, Span, Unary};
+
+/// The graph with only what `outputs` need, and where they went.
+pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
+    let needed = graph.reachable(outputs);
+    let mut pass = Simplify { graph: Graph::new(), seen: HashMap::new() };
+    let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
+    let wider = wider_scans(graph, &needed);
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        let node = graph.node(id);
+        let operands = node.operands.iter().map(|o| map[o.index()]).collect();
+        let op = wider.get(&id).map_or(node.op.clone(), |scan| Op::Scan(Arc::clone(scan)));
+        map[id.index()] = pass.add(Node { op, operands, region: None, ..node.clone() });
+    }
+    let outputs: Vec<NodeId> = outputs.iter().map(|o| map[o.index()]).collect();
+    prune(&pass.graph, &outputs)
+}
+
+/// Drops nodes that the outputs do not need.
+fn prune(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
+    let needed = graph.reachable(outputs);
+    let mut kept = Graph::new();
+    let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        let node = graph.node(id);
+        let operands = node.operands.iter().map(|o| map[o.index()]).collect();
+        map[id.index()] = kept.append(Node { operands, ..node.clone() });
+    }
+    (kept, outputs.iter().map(|o| map[o.index()]).collect())
+}
+
+/// Scans whose results a later scan over the same operands gives as well (a gradient asks for the
+/// carries too): each becomes the wider one, and equal nodes are merged.
+fn wider_scans(graph: &Graph, needed: &[bool]) -> HashMap<NodeId, Arc<Scan>> {
+    let scans: Vec<(NodeId, &Arc<Scan>)> = graph
+        .ids()
+        .filter(|id| needed[id.index()])
+        .filter_map(|id| match &graph.node(id).op {
+            Op::Scan(scan) => Some((id, scan)),
+            _ => None,
+        })
+        .collect();
+    let mut wider = HashMap::new();
+    for (i, (narrow, n)) in scans.iter().enumerate() {
+        for (wide, w) in &scans[i + 1..] {
+            let same = graph.node(*wide).operands == graph.node(*narrow).operands;
+            let prefix = w.outputs.starts_with(&n.outputs) && w.body.nodes.starts_with(&n.body.nodes);
+            if same && prefix && (w.carries, w.steps, w.reverse) == (n.carries, n.steps, n.reverse) {
+                wider.insert(*narrow, Arc::clone(w));
+            }
+        }
+    }
+    wider
+}
+
+struct Simplify {
+    graph: Graph,
+    seen: HashMap<Node, NodeId>,
+}
+
+impl Simplify {
+    fn add(&mut self, node: Node) -> NodeId {
+        if let Some(id) = self.rewrite(&node) {
+            return id;
+        }
+        let mut node = node;
+        if matches!(node.op, Op::Binary(b) if b.commutes()) {
+            node.operands.sort();
+        }
+        if let Some(&id) = self.seen.get(&node) {
+            return id;
+        }
+        let id = self.graph.append(node.clone());
+        self.seen.insert(node, id);
+        id
+    }
+
+    fn push(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
+        let of: Vec<(Shape, DType)> = operands.iter().map(|&o| (self.graph.shape(o), self.graph.dtype(o))).collect();
+        let (shape, dtype) = op.infer(&of).unwrap_or_else(|error| panic!("simplify built a wrong op: {error}"));
+        self.add(Node { op, operands: operands.to_vec(), shape, dtype, location: None, region: None })
+    }
+
+    fn fill(&mut self, scalar: Scalar, shape: Shape) -> NodeId {
+        let constant = self.push(Op::Constant(scalar), &[]);
+        if shape.rank() == 0 {
+            return constant;
+        }
+        let ones = self.push(Op::Reshape(Shape::new(&vec![1; shape.rank()])), &[constant]);
+        self.push(Op::Expand(shape), &[ones])
+    }
+
+    /// The value that every element of a node has, if that is known.
+    fn constant(&self, id: NodeId) -> Option<Scalar> {
+        let node = self.graph.node(id);
+        match &node.op {
+            Op::Constant(scalar) => Some(*scalar),
+            Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Slice(_) | Op::Flip(_) => self.constant(node.operands[0]),
+            _ => None,
+        }
+    }
+
+    fn is(&self, id: NodeId, value: f64) -> bool {
+        self.constant(id).is_some_and(|s| s.as_f64() == value)
+    }
+
+    fn rewrite(&mut self, node: &Node) -> Option<NodeId> {
+        let x = *node.operands.first()?;
+        let (from, inner) = (self.graph.shape(x), self.graph.node(x).clone());
+        match &node.op {
+            Op::StopGradient => Some(x),
+            Op::Cast(to) if *to == inner.dtype => Some(x),
+            Op::Cast(to) => self.constant(x).map(|s| self.fill(Scalar::of(*to, s.as_f64()), node.shape)),
+            Op::Unary(unary) => self.unary(*unary, x, &inner, node),
+            Op::Binary(binary) => self.binary(*binary, x, node.operands[1], node),
+            Op::Select => match self.constant(x) {
+                Some(s) => Some(node.operands[if s.as_i64() != 0 { 1 } else { 2 }]),
+                None => (node.operands[1] == node.operands[2]).then(|| node.operands[1]),
+            },
+            Op::Reduce(reduce, axes) => self.reduce(*reduce, axes, x, node),
+            op if op.is_movement() => self.movement(op, x, from, &inner, node.shape),
+            _ => None,
+        }
+    }
+
+    fn unary(&mut self, unary: Unary, x: NodeId, inner: &Node, node: &Node) -> Option<NodeId> {
+        if let Some(s) = self.constant(x) {
+            if s.dtype == DType::F32 {
+                return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
+            }
+        }
+        (unary == Unary::Neg && matches!(inner.op, Op::Unary(Unary::Neg))).then(|| inner.operands[0])
+    }
+
+    fn binary(&mut self, binary: Binary, a: NodeId, b: NodeId, node: &Node) -> Option<NodeId> {
+        if let (Some(p), Some(q)) = (self.constant(a), self.constant(b)) {
+            if p.dtype == DType::F32 {
+                let value = (binary.row().value)(p.as_f64(), q.as_f64());
+                let value = if binary.compares() { value } else { value as f32 as f64 };
+                return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
+            }
+            if let Some(int) = binary.row().int {
+                return Some(self.fill(Scalar::int(node.dtype, int(p.as_i64(), q.as_i64())), node.shape));
+            }
+        }
+        match binary {
+            Binary::Add if self.is(b, 0.0) => Some(a),
+            Binary::Add if self.is(a, 0.0) => Some(b),
+            Binary::Sub if self.is(b, 0.0) => Some(a),
+            Binary::Sub if self.is(a, 0.0) && node.dtype.is_float() => Some(self.push(Op::Unary(Unary::Neg), &[b])),
+            Binary::Mul | Binary::Div if self.is(b, 1.0) => Some(a),
+            Binary::Mul if self.is(a, 1.0) => Some(b),
+            Binary::Mul if self.is(b, -1.0) && node.dtype.is_float() => Some(self.push(Op::Unary(Unary::Neg), &[a])),
+            Binary::Pow if self.is(b, 1.0) => Some(a),
+            Binary::Pow if self.is(b, 2.0) => Some(self.push(Op::Binary(Binary::Mul), &[a, a])),
+            Binary::Pow if self.is(b, 0.5) => Some(self.push(Op::Unary(Unary::Sqrt), &[a])),
+            Binary::Pow if self.is(b, -1.0) => Some(self.push(Op::Unary(Unary::Recip), &[a])),
+            Binary::Mul => self.scaled(a, b).or_else(|| self.scaled(b, a)),
+            _ => None,
+        }
+    }
+
+    /// `(x · c) · d` as `x · (c·d)`, for float constants.
+    fn scaled(&mut self, x: NodeId, by: NodeId) -> Option<NodeId> {
+        let d = self.constant(by).filter(|s| s.dtype == DType::F32)?;
+        let inner = self.graph.node(x).clone();
+        if !matches!(inner.op, Op::Binary(Binary::Mul)) {
+            return None;
+        }
+        let (p, q) = (inner.operands[0], inner.operands[1]);
+        let (y, c) = match (self.constant(p), self.constant(q)) {
+            (None, Some(c)) => (p, c),
+            (Some(c), None) => (q, c),
+            _ => return None,
+        };
+        let product = Scalar::f32((c.as_f64() * d.as_f64()) as f32);
+        let factor = self.fill(product, inner.shape);
+        Some(self.push(Op::Binary(Binary::Mul), &[y, factor]))
+    }
+
+    fn reduce(&mut self, reduce: Reduce, axes: &[usize], x: NodeId, node: &Node) -> Option<NodeId> {
+        let from = self.graph.shape(x);
+        if axes.iter().all(|&a| from[a] == 1) && !reduce.is_index() {
+            return Some(self.push(Op::Reshape(node.shape), &[x]));
+        }
+        if axes.iter().any(|&a| from[a] == 1) && !reduce.is_index() {
+            let ones: Vec<usize> = axes.iter().copied().filter(|&a| from[a] == 1).collect();
+            let renumber = |a: usize| a - ones.iter().filter(|&&o| o < a).count();
+            let rest = axes.iter().filter(|&&a| from[a] != 1).map(|&a| renumber(a)).collect();
+            let squeezed = self.push(Op::Reshape(from.without(&ones)), &[x]);
+            return Some(self.push(Op::Reduce(reduce, rest), &[squeezed]));
+        }
+        if let (Some(s), false) = (self.constant(x), reduce.is_index()) {
+            if s.dtype == DType::F32 {
+                let count: usize = axes.iter().map(|&a| from[a]).product();
+                let value = if reduce == Reduce::Sum { s.as_f64() * count as f64 } else { s.as_f64() };
+                return Some(self.fill(Scalar::f32(value as f32), node.shape));
+            }
+        }
+        self.sum_of_repeats(reduce, axes, x)
+    }
+
+    /// A sum over an axis that an expand made is a product with its size.
+    fn sum_of_repeats(&mut self, reduce: Reduce, axes: &[usize], x: NodeId) -> Option<NodeId> {
+        let inner = self.graph.node(x).clone();
+        let Op::Expand(to) = &inner.op else { return None };
+        let source = inner.operands[0];
+        let before = self.graph.shape(source);
+        let repeated: Vec<usize> = axes.iter().copied().filter(|&a| before[a] == 1 && to[a] != 1).collect();
+        if reduce != Reduce::Sum || repeated.is_empty() || inner.dtype != DType::F32 {
+            return None;
+        }
+        let count: usize = repeated.iter().map(|&a| to[a]).product();
+        let kept = self.push(Op::Expand(to.ones_at(&repeated)), &[source]);
+        let summed = self.push(Op::Reduce(reduce, axes.to_vec()), &[kept]);
+        let factor = self.fill(Scalar::f32(count as f32), self.graph.shape(summed));
+        Some(self.push(Op::Binary(Binary::Mul), &[summed, factor]))
+    }
+
+    fn movement(&mut self, op: &Op, x: NodeId, from: Shape, inner: &Node, to: Shape) -> Option<NodeId> {
+        let y = inner.operands.first().copied();
+        match op {
+            Op::Reshape(_) | Op::Expand(_) if from == to => Some(x),
+            Op::Permute(order) if order.iter().enumerate().all(|(i, &a)| i == a) => Some(x),
+            Op::Pad(widths) if widths.iter().all(|&w| w == (0, 0)) => Some(x),
+            Op::Slice(spans) if spans.iter().enumerate().all(|(a, s)| *s == Span { start: 0, len: from[a], step: 1 }) => Some(x),
+            Op::Flip(axes) if axes.iter().all(|&a| from[a] <= 1) => Some(x),
+            Op::Reshape(_) if matches!(inner.op, Op::Reshape(_)) => Some(self.push(op.clone(), &[y?])),
+            Op::Expand(_) if matches!(inner.op, Op::Expand(_)) => Some(self.push(op.clone(), &[y?])),
+            Op::Permute(order) => match &inner.op {
+                Op::Permute(first) => {
+                    let both = order.iter().map(|&a| first[a]).collect();
+                    Some(self.push(Op::Permute(both), &[y?]))
+                }
+                // Moving axes of size 1 about is a reshape.
+                _ => {
+                    let real: Vec<usize> = order.iter().copied().filter(|&a| from[a] != 1).collect();
+                    real.is_sorted().then(|| self.push(Op::Reshape(to), &[x]))
+                }
+            },
+            _ => None,
+        }
+    }
+}

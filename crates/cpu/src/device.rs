@@ -1,0 +1,146 @@
+//! The device: memory, transfers, loading programs, counters and the profile.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use farad_compile::program::{Program, Target};
+
+use crate::error::Error;
+use crate::executable::Executable;
+use crate::memory::{Memory, Pool};
+
+/// A handle to the CPU as a device; clones share memory pool, counters and profile.
+#[derive(Clone)]
+pub struct Device(pub(crate) Arc<State>);
+
+pub(crate) struct State {
+    pub pool: Arc<Pool>,
+    pub runs: AtomicUsize,
+    pub kernels: AtomicUsize,
+    pub profiling: AtomicBool,
+    pub profile: Mutex<Vec<KernelTime>>,
+}
+
+/// What a device has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Runs of executables.
+    pub runs: usize,
+    /// Kernels run; in a loop, every trip counts.
+    pub kernels: usize,
+    /// Allocations that the pool could not serve.
+    pub allocations: usize,
+    /// Bytes that handles hold now.
+    pub bytes_live: usize,
+    /// The most bytes that handles ever held.
+    pub bytes_peak: usize,
+}
+
+/// How long one kernel took, and what it did at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTime {
+    /// What the program calls it.
+    pub label: String,
+    /// Wall time.
+    pub nanoseconds: u64,
+    /// Bytes that had to move.
+    pub bytes: u64,
+    /// Floating-point operations.
+    pub flops: u64,
+}
+
+impl Device {
+    /// A device with an empty pool.
+    #[allow(clippy::new_without_default)] // a device is not a plain value
+    pub fn new() -> Device {
+        tracing::debug!(lanes = crate::lanes::lanes().name, "cpu device");
+        Device(Arc::new(State {
+            pool: Arc::default(),
+            runs: AtomicUsize::new(0),
+            kernels: AtomicUsize::new(0),
+            profiling: AtomicBool::new(false),
+            profile: Mutex::default(),
+        }))
+    }
+
+    /// What a compiler needs to know of this device.
+    pub fn target() -> Target {
+        Target::cpu()
+    }
+
+    /// Memory of `bytes`: zeroed if fresh, of arbitrary content if it comes from the pool.
+    pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
+        self.0.pool.allocate(bytes, false)
+    }
+
+    /// Copies `data` to `offset` bytes into `memory`. Panics where it does not fit.
+    #[track_caller]
+    pub fn write(&self, memory: &Memory, offset: usize, data: &[u8]) {
+        check("write", memory, offset, data.len());
+        // SAFETY: the range lies inside the allocation, and host slices never overlap device memory.
+        unsafe { memory.start().add(offset).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
+    }
+
+    /// The `bytes` bytes at `offset`. Panics where they leave the memory.
+    #[track_caller]
+    pub fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Vec<u8> {
+        check("read", memory, offset, bytes);
+        // SAFETY: the range lies inside the allocation, whose bytes are all initialised.
+        unsafe { std::slice::from_raw_parts(memory.start().add(offset), bytes) }.to_vec()
+    }
+
+    /// Copies bytes between memories, or inside one. Panics where a range leaves its memory.
+    #[track_caller]
+    pub fn copy(&self, from: (&Memory, usize), to: (&Memory, usize), bytes: usize) {
+        check("copy", from.0, from.1, bytes);
+        check("copy", to.0, to.1, bytes);
+        // SAFETY: both ranges lie inside their allocations; they may overlap.
+        unsafe { to.0.start().add(to.1).copy_from(from.0.start().add(from.1), bytes) };
+    }
+
+    /// Prepares a program to run, with its blocks allocated and zeroed.
+    pub fn load(&self, program: Arc<Program>) -> Result<Executable, Error> {
+        Executable::load(self, program)
+    }
+
+    /// What the device has done so far.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            runs: self.0.runs.load(Ordering::Relaxed),
+            kernels: self.0.kernels.load(Ordering::Relaxed),
+            allocations: self.0.pool.allocations.load(Ordering::Relaxed),
+            bytes_live: self.0.pool.live.load(Ordering::Relaxed),
+            bytes_peak: self.0.pool.peak.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Times every kernel from now on.
+    pub fn profile_start(&self) {
+        self.0.profile.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        self.0.profiling.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops timing and gives what was timed, one entry a kernel run, in order.
+    pub fn profile_stop(&self) -> Vec<KernelTime> {
+        self.0.profiling.store(false, Ordering::Relaxed);
+        std::mem::take(&mut self.0.profile.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({:?})", self.counters())
+    }
+}
+
+#[track_caller]
+fn check(op: &str, memory: &Memory, offset: usize, bytes: usize) {
+    let end = offset.checked_add(bytes);
+    assert!(
+        end.is_some_and(|end| end <= memory.bytes()),
+        "{op}: out of range: {bytes} bytes at {offset} ({} vs {})",
+        end.unwrap_or(usize::MAX),
+        memory.bytes()
+    );
+}

@@ -1,0 +1,274 @@
+//! A loaded program: its kernels planned, its blocks allocated, ready to run.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use farad_compile::program::{Code, Kernel, Loop, Place, Program, Step, View};
+use farad_ir::DType;
+
+use crate::device::{Device, KernelTime};
+use crate::error::Error;
+use crate::machine::{Context, Faults};
+use crate::memory::Memory;
+use crate::nest::{Nest, Spec};
+use crate::product::{self, Temporaries};
+use crate::storage::Binding;
+use crate::{custom, scatter};
+
+/// A program that is ready to run; runs are synchronous, and may overlap on several threads.
+pub struct Executable {
+    device: Device,
+    program: Arc<Program>,
+    steps: Vec<Ready>,
+    /// Specs of the program's buffers, then of temporaries.
+    specs: Vec<Spec>,
+    /// Byte offsets of temporaries in the last block of a set.
+    temporaries: Vec<usize>,
+    /// Bytes of a set's blocks.
+    blocks: Vec<usize>,
+    /// Sets of blocks that no run uses now. Nothing but zeros is carried from run to run.
+    free: Mutex<Vec<Vec<Memory>>>,
+}
+
+/// A planned step.
+struct Ready {
+    label: String,
+    plan: Plan,
+    bytes: u64,
+    flops: u64,
+}
+
+enum Plan {
+    Nest(Box<Nest>),
+    Product(Box<product::Plan>),
+    Scatter(scatter::Plan),
+    Custom(custom::Plan),
+    Loop { of: Loop, steps: Vec<Ready> },
+}
+
+impl Executable {
+    /// Plans every kernel and allocates zeroed blocks.
+    pub(crate) fn load(device: &Device, program: Arc<Program>) -> Result<Executable, Error> {
+        let mut specs: Vec<Spec> = program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
+        let (mut offsets, mut most) = (Vec::new(), 0);
+        let steps = ready(&program.steps, &mut specs, &mut offsets, &mut most)?;
+        let blocks: Vec<usize> = program.blocks.iter().copied().chain([most]).collect();
+        let executable = Executable {
+            device: device.clone(),
+            program,
+            steps,
+            specs,
+            temporaries: offsets,
+            blocks,
+            free: Mutex::default(),
+        };
+        let set = executable.allocate_blocks()?;
+        executable.free.lock().unwrap_or_else(|e| e.into_inner()).push(set);
+        tracing::debug!(kernels = executable.steps.len(), "loaded a program");
+        Ok(executable)
+    }
+
+    fn allocate_blocks(&self) -> Result<Vec<Memory>, Error> {
+        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, true)).collect()
+    }
+
+    /// Runs the program: `inputs` with byte offsets, `parameters` as register words, `outputs` as memory to write
+    /// (where an output has a donor, the entry is ignored and the input's memory written).
+    ///
+    /// A bad index does not stop the run; it is reported when all steps are done.
+    pub fn run(&self, inputs: &[(Memory, usize)], parameters: &[u32], outputs: &[Memory]) -> Result<(), Error> {
+        let program = &self.program;
+        count("inputs", inputs.len(), program.inputs.len())?;
+        count("parameters", parameters.len(), program.parameters.len())?;
+        count("outputs", outputs.len(), program.outputs.len())?;
+        let set = self.free.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let blocks = set.map_or_else(|| self.allocate_blocks(), Ok)?;
+        let result = self.run_with(inputs, parameters, outputs, &blocks);
+        self.free.lock().unwrap_or_else(|e| e.into_inner()).push(blocks);
+        result
+    }
+
+    fn run_with(
+        &self,
+        inputs: &[(Memory, usize)],
+        parameters: &[u32],
+        outputs: &[Memory],
+        blocks: &[Memory],
+    ) -> Result<(), Error> {
+        let bindings = self.bind(inputs, outputs, blocks)?;
+        let faults = Faults::new(self.program.sites.len());
+        self.steps(&self.steps, Context { bindings: &bindings, parameters, faults: &faults });
+        self.device.0.runs.fetch_add(1, Ordering::Relaxed);
+        match faults.first() {
+            None => Ok(()),
+            Some((site, index)) => {
+                let site = &self.program.sites[site];
+                Err(Error::Index { op: site.op.clone(), index, size: site.size, location: site.location })
+            }
+        }
+    }
+
+    /// Where every buffer lies in this run.
+    fn bind(&self, inputs: &[(Memory, usize)], outputs: &[Memory], blocks: &[Memory]) -> Result<Vec<Binding>, Error> {
+        let mut bindings = Vec::with_capacity(self.specs.len());
+        for buffer in &self.program.buffers {
+            let (what, which, memory, offset) = match buffer.place {
+                Place::Input(i) => ("input", i, &inputs[i].0, inputs[i].1 + buffer.offset),
+                Place::Output(i) => ("output", i, &outputs[i], buffer.offset),
+                Place::Block(i) => ("block", i, &blocks[i], buffer.offset),
+            };
+            let need = offset + buffer.len * buffer.dtype.size();
+            if need > memory.bytes() {
+                return Err(Error::TooSmall { what, which, got: memory.bytes(), need });
+            }
+            if !offset.is_multiple_of(buffer.dtype.size()) {
+                return Err(Error::Misaligned { what, which, offset, size: buffer.dtype.size() });
+            }
+            // SAFETY: the range lies inside the allocation.
+            let start = unsafe { memory.start().add(offset) };
+            bindings.push(Binding { start, len: buffer.len, dtype: buffer.dtype });
+        }
+        let workspace = &blocks[blocks.len() - 1];
+        for (spec, &offset) in self.specs[bindings.len()..].iter().zip(&self.temporaries) {
+            // SAFETY: the workspace has room for every kernel's temporaries.
+            let start = unsafe { workspace.start().add(offset) };
+            bindings.push(Binding { start, len: spec.len, dtype: spec.dtype });
+        }
+        Ok(bindings)
+    }
+
+    fn steps(&self, steps: &[Ready], context: Context) {
+        for step in steps {
+            if let Plan::Loop { of, steps } = &step.plan {
+                self.repeat(of, steps, context);
+                continue;
+            }
+            self.device.0.kernels.fetch_add(1, Ordering::Relaxed);
+            let started = self.device.0.profiling.load(Ordering::Relaxed).then(Instant::now);
+            match &step.plan {
+                Plan::Nest(nest) => nest.run(context),
+                Plan::Product(plan) => plan.run(context),
+                Plan::Scatter(plan) => plan.run(context),
+                Plan::Custom(plan) => plan.run(context),
+                Plan::Loop { .. } => unreachable!("loops are handled above"),
+            }
+            if let Some(started) = started {
+                let nanoseconds = started.elapsed().as_nanos() as u64;
+                let time = KernelTime { label: step.label.clone(), nanoseconds, bytes: step.bytes, flops: step.flops };
+                self.device.0.profile.lock().unwrap_or_else(|e| e.into_inner()).push(time);
+            }
+        }
+    }
+
+    /// Runs a loop's body, with slices moved along and carries exchanged.
+    fn repeat(&self, of: &Loop, steps: &[Ready], context: Context) {
+        let mut bindings = context.bindings.to_vec();
+        for trip in 0..of.trips {
+            bindings.copy_from_slice(context.bindings);
+            let position = if of.reverse { of.trips - 1 - trip } else { trip };
+            for (id, stride) in &of.slots {
+                let binding = &mut bindings[id.0 as usize];
+                let ahead = position * stride;
+                let bytes = ahead * binding.dtype.size();
+                assert!(ahead <= binding.len, "loop: a slice leaves its buffer: {id:?} ({ahead} vs {})", binding.len);
+                // SAFETY: the slice starts inside the buffer, or at its end.
+                binding.start = unsafe { binding.start.add(bytes) };
+                binding.len -= ahead;
+            }
+            if trip % 2 == 1 {
+                of.swaps.iter().for_each(|(a, b)| bindings.swap(a.0 as usize, b.0 as usize));
+            }
+            self.steps(steps, Context { bindings: &bindings, ..context });
+        }
+    }
+}
+
+impl fmt::Debug for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let labels: Vec<&str> = self.steps.iter().map(|step| &*step.label).collect();
+        write!(f, "Executable({labels:?})")
+    }
+}
+
+fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
+    if got == need { Ok(()) } else { Err(Error::Count { what, got, need }) }
+}
+
+/// Plans steps; temporaries of different kernels share memory, of which `most` bytes are needed.
+fn ready(
+    steps: &[Step],
+    specs: &mut Vec<Spec>,
+    offsets: &mut Vec<usize>,
+    most: &mut usize,
+) -> Result<Vec<Ready>, Error> {
+    let mut list = Vec::with_capacity(steps.len());
+    for step in steps {
+        let plan = match &step.kernel {
+            Kernel::Fused(fused) => Plan::Nest(Box::new(Nest::new(fused, specs, &step.label)?)),
+            Kernel::Product(product) => {
+                let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
+                let plan = product::Plan::new(product, &mut temporaries, &step.label)?;
+                *most = (*most).max(temporaries.bytes);
+                Plan::Product(Box::new(plan))
+            }
+            Kernel::Scatter(scatter) => {
+                let signed = scatter::is_signed(specs[scatter.index.0.0 as usize].dtype);
+                Plan::Scatter(scatter::Plan::new(scatter, signed))
+            }
+            Kernel::Custom(custom) => Plan::Custom(custom::Plan::new(custom)),
+            Kernel::Loop(of) => Plan::Loop { of: of.clone(), steps: ready(&of.steps, specs, offsets, most)? },
+        };
+        let (bytes, flops) = effort(&step.kernel, specs);
+        list.push(Ready { label: step.label.clone(), plan, bytes, flops });
+    }
+    Ok(list)
+}
+
+/// Bytes that a kernel has to move and operations that it does, for the profile.
+fn effort(kernel: &Kernel, specs: &[Spec]) -> (u64, u64) {
+    let distinct = |view: &View, axes: &[usize], buffer: u32| {
+        let moving = axes.iter().zip(&view.strides).filter(|(_, s)| **s != 0).map(|(&n, _)| n).product::<usize>();
+        let spec = specs[buffer as usize];
+        (moving.min(spec.len) * spec.dtype.size()) as u64
+    };
+    let tape_bytes = |tape: &[farad_compile::program::Instr], axes: &[usize]| {
+        let of = |code: &Code| match code {
+            Code::Load(b, view) | Code::Take { buffer: b, view, .. } => distinct(view, axes, b.0),
+            _ => 0,
+        };
+        tape.iter().map(|instr| of(&instr.code)).sum::<u64>()
+    };
+    let stores = |stores: &[farad_compile::program::Store], axes: &[usize]| {
+        stores.iter().map(|s| distinct(&s.view, axes, s.buffer.0)).sum::<u64>()
+    };
+    let arithmetic = |tape: &[farad_compile::program::Instr]| {
+        let counts = |code: &Code| matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..));
+        tape.iter().filter(|i| i.dtype == DType::F32 && counts(&i.code)).count() as u64
+    };
+    match kernel {
+        Kernel::Fused(k) => {
+            let positions = k.axes.iter().product::<usize>() as u64;
+            (tape_bytes(&k.tape, &k.axes) + stores(&k.stores, &k.axes), arithmetic(&k.tape) * positions)
+        }
+        Kernel::Product(k) => {
+            let axes = |last: [usize; 2]| k.batch.iter().copied().chain(last).collect::<Vec<_>>();
+            let result = axes([k.m, k.n]);
+            let positions = result.iter().product::<usize>() as u64;
+            let bytes = tape_bytes(&k.lhs.tape, &axes([k.m, k.k]))
+                + tape_bytes(&k.rhs.tape, &axes([k.k, k.n]))
+                + tape_bytes(&k.epilogue, &result)
+                + stores(&k.stores, &result);
+            (bytes, positions * (2 * k.k as u64 + arithmetic(&k.epilogue)))
+        }
+        other => {
+            let (reads, writes) = other.touches();
+            let size = |id: &farad_compile::program::BufferId| {
+                let spec = specs[id.0 as usize];
+                (spec.len * spec.dtype.size()) as u64
+            };
+            (reads.iter().chain(&writes).map(size).sum(), 0)
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The plan of a fused kernel: how its space is cut into tiles and what runs on each.
+//!
+//! The space is *outer* positions times *inner* positions (the reduced ones; in pointwise kernels an inner part chosen
+//! here). A tile is some outer positions times some inner ones. With [`Shape::Rows`] inner positions lie innermost, a
+//! row each outer position; with the others outer positions do, and reductions go down columns. Work is in *passes*
+//! over the inner positions: a reduction that needs another's result is in a later pass, which computes again what it
+//! needs of the full space, unless rows are *resident*: whole in a tile, and computed once.
+
+use farad_compile::program::{self, Fused, Instr, Level, Store, View};
+use farad_ir::DType;
+
+use crate::code::{Accumulator, Op, Source};
+use crate::emit;
+use crate::error::Error;
+use crate::slots::Place;
+use crate::view::{self, Access, MAX_AXES};
+
+/// Elements of a tile: small enough that a handful of registers stay in the first cache.
+pub const TILE: usize = 1024;
+/// Rows up to this length are kept whole; their registers then stay in the second cache.
+const RESIDENT: usize = 8192;
+/// Innermost axes from this length on are worth a row of their own in pointwise kernels.
+const LONG: usize = 512;
+
+/// How a tile's elements are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Row after row of inner positions.
+    Rows,
+    /// Outer positions at one inner position.
+    Columns,
+    /// All outer positions at one inner position after the other.
+    Block,
+}
+
+/// What a buffer holds, as far as kernels care.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// The element type.
+    pub dtype: DType,
+    /// How many elements.
+    pub len: usize,
+}
+
+/// A view of a buffer.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    /// Which buffer.
+    pub buffer: usize,
+    /// Where in it.
+    pub access: Access,
+}
+
+/// A read at positions known only at run time.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// What is read, apart from the position.
+    pub touch: Touch,
+    /// One position for each row of the tile, not for each element.
+    pub by_row: bool,
+    /// Whether positions are `i32`.
+    pub signed: bool,
+    /// Elements between positions.
+    pub stride: i64,
+    /// How many positions there are.
+    pub size: usize,
+    /// Which op to blame.
+    pub site: usize,
+}
+
+/// Random bits: seed, then counter, low words first.
+#[derive(Clone, Debug)]
+pub struct Random {
+    /// The elements' indices.
+    pub access: Access,
+    /// Where the four words are.
+    pub key: [Source; 4],
+}
+
+/// One sweep over the inner positions.
+#[derive(Clone, Debug, Default)]
+pub struct Pass {
+    /// What runs on every tile.
+    pub ops: Vec<Op>,
+    /// The reductions that it completes.
+    pub reductions: std::ops::Range<usize>,
+}
+
+/// How a kernel's space is cut up.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The order of a tile's elements.
+    pub shape: Shape,
+    /// Sizes of all axes, outer ones first.
+    pub sizes: Vec<usize>,
+    /// How many axes are outer.
+    pub outer: usize,
+    /// Outer positions.
+    pub outer_len: usize,
+    /// Inner positions.
+    pub inner_len: usize,
+    /// Outer positions in a tile.
+    pub rows: usize,
+    /// Inner positions in a tile.
+    pub columns: usize,
+    /// Whether a tile has all inner positions.
+    pub resident: bool,
+}
+
+/// A planned kernel.
+#[derive(Clone, Debug)]
+pub struct Nest {
+    /// How its space is cut up.
+    pub layout: Layout,
+    /// What is the same everywhere.
+    pub prelude: Vec<Op>,
+    /// What runs once for each outer position, before the pass of the same number (the last: after all).
+    pub outer: Vec<Vec<Op>>,
+    /// Sweeps over the inner positions.
+    pub passes: Vec<Pass>,
+    /// Outer values written at the end.
+    pub finish: Vec<Op>,
+    /// Views that instructions name.
+    pub touches: Vec<Touch>,
+    /// Takes that instructions name.
+    pub takes: Vec<Take>,
+    /// Random draws that instructions name.
+    pub randoms: Vec<Random>,
+    /// Reductions, in order of passes.
+    pub accumulators: Vec<Accumulator>,
+    /// Where registers are.
+    pub places: Vec<Place>,
+    /// Words of scratch that hold for more than one tile, from the start.
+    pub kept: usize,
+    /// Words of scratch.
+    pub words: usize,
+    /// Rough cost an element, in simple instructions.
+    pub cost: usize,
+}
+
+impl Nest {
+    /// Plans a kernel over buffers of these specs.
+    pub fn new(fused: &Fused, specs: &[Spec], label: &str) -> Result<Nest, Error> {
+        let mut fused = fused.clone();
+        check_views(&fused, specs, label)?;
+        let reduces = fused.outer < fused.axes.len();
+        if !reduces {
+            order_by_store(&mut fused);
+        }
+        let (sizes, outer) = {
+            let mut views = views_mut(&mut fused.tape, &mut fused.stores);
+            view::collapse(&fused.axes, fused.outer, &mut views)
+        };
+        (fused.axes, fused.outer) = (sizes, outer);
+        if fused.axes.len() > MAX_AXES {
+            return Err(Error::Axes { label: label.into(), axes: fused.axes.len(), most: MAX_AXES });
+        }
+        let layout = if reduces { reducing(&fused) } else { pointwise(&fused) };
+        emit::emit(&fused, layout, reduces, specs)
+    }
+}
+
+/// Every view of a tape and its stores.
+fn views_mut<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
+    let of = |instr: &'a mut Instr| match &mut instr.code {
+        program::Code::Load(_, view) | program::Code::Take { view, .. } => Some(view),
+        program::Code::Position(view) | program::Code::Random(_, view) => Some(view),
+        _ => None,
+    };
+    tape.iter_mut().filter_map(of).chain(stores.iter_mut().map(|store| &mut store.view)).collect()
+}
+
+/// Views without guards can be checked as a whole; the others are checked run by run.
+fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Error> {
+    let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
+        program::Code::Load(buffer, view) => Some((*buffer, view)),
+        _ => None,
+    });
+    for (buffer, view) in loads.chain(fused.stores.iter().map(|s| (s.buffer, &s.view))) {
+        let len = specs[buffer.0 as usize].len;
+        let Some((low, high)) = view::bounds(view, &fused.axes).filter(|_| view.guards.is_empty()) else { continue };
+        if low < 0 || high >= len as i64 {
+            let index = if low < 0 { low } else { high };
+            return Err(Error::View { label: label.into(), index, len });
+        }
+    }
+    Ok(())
+}
+
+/// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be.
+fn order_by_store(fused: &mut Fused) {
+    let Some(store) = fused.stores.first() else { return };
+    let mut order: Vec<usize> = (0..fused.axes.len()).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse(store.view.strides[axis].abs()));
+    if order.is_sorted() {
+        return;
+    }
+    fused.axes = order.iter().map(|&axis| fused.axes[axis]).collect();
+    for view in views_mut(&mut fused.tape, &mut fused.stores) {
+        view.strides = order.iter().map(|&axis| view.strides[axis]).collect();
+        for guard in &mut view.guards {
+            guard.coefficients = order.iter().map(|&axis| guard.coefficients[axis]).collect();
+        }
+    }
+}
+
+/// Whether some take's position is the same along the innermost axis.
+fn takes_rows(fused: &Fused) -> bool {
+    let inner = fused.axes.len() - 1;
+    let steady: Vec<bool> = emit::dependence(fused, |view: &View| {
+        view.strides[inner] != 0 || view.guards.iter().any(|g| g.coefficients[inner] != 0)
+    })
+    .into_iter()
+    .map(|depends| !depends)
+    .collect();
+    let is_steady = |instr: &Instr| match &instr.code {
+        program::Code::Take { position, .. } => steady[position.0 as usize],
+        _ => false,
+    };
+    fused.tape.iter().any(is_steady)
+}
+
+/// The layout of a kernel without reductions.
+fn pointwise(fused: &Fused) -> Layout {
+    let sizes = fused.axes.clone();
+    let total: usize = sizes.iter().product();
+    let last = sizes.last().copied().unwrap_or(1);
+    let by_rows = sizes.len() > 1 && (last >= LONG || (last >= 8 && takes_rows(fused)));
+    let (outer, inner_len) = if by_rows { (sizes.len() - 1, last) } else { (0, total) };
+    let rows = if by_rows { (TILE / inner_len.max(1)).max(1) } else { 1 };
+    let columns = if rows > 1 { inner_len } else { inner_len.min(TILE) };
+    let outer_len = sizes[..outer].iter().product();
+    Layout { shape: Shape::Rows, sizes, outer, outer_len, inner_len, rows, columns, resident: false }
+}
+
+/// The layout of a kernel with reductions: along rows or down columns, whichever reads memory better.
+fn reducing(fused: &Fused) -> Layout {
+    let (sizes, outer) = (fused.axes.clone(), fused.outer);
+    let (outer_len, inner_len) = (fused.outer_len(), fused.reduced_len());
+    let down = outer_len > 1 && inner_len > 1 && cost(fused, false) < cost(fused, true);
+    let layout = |shape, rows: usize, columns: usize| {
+        let resident = columns >= inner_len;
+        Layout { shape, sizes, outer, outer_len, inner_len, rows, columns, resident }
+    };
+    if !down {
+        let whole = inner_len <= RESIDENT;
+        let rows = if whole { (TILE / inner_len.max(1)).clamp(1, outer_len.max(1)) } else { 1 };
+        return layout(Shape::Rows, rows, if whole { inner_len.max(1) } else { TILE });
+    }
+    if outer_len <= TILE / 2 {
+        return layout(Shape::Block, outer_len, (TILE / outer_len).min(inner_len));
+    }
+    layout(Shape::Columns, TILE.min(outer_len), 1)
+}
+
+/// What reading an element costs, roughly, if tiles run along rows or down columns.
+fn cost(fused: &Fused, along_rows: bool) -> f64 {
+    let (outer, all) = (fused.outer, fused.axes.len());
+    let domain: Vec<usize> = if along_rows { (0..all).collect() } else { (outer..all).chain(0..outer).collect() };
+    let mut sum = if along_rows { 8.0 / fused.reduced_len() as f64 } else { 2.0 / fused.outer_len() as f64 };
+    for instr in fused.tape.iter().filter(|instr| instr.level == Level::Full) {
+        if let program::Code::Load(_, view) = &instr.code {
+            let access = Access::new(view, &fused.axes, &domain, &[]);
+            let (size, stride) = access.dims[access.dims.len() - 1];
+            let step = match stride {
+                0 | 1 => 0.3,
+                _ => 2.0,
+            };
+            sum += step + if access.dims.len() > 1 { 6.0 / size as f64 } else { 0.0 };
+        }
+    }
+    sum
+}

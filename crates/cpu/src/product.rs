@@ -1,0 +1,268 @@
+//! Matrix products: operands made into matrices, the product proper, then the epilogue over its result.
+
+use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Operand, Product, Store, View};
+use farad_ir::DType;
+use gemm::Parallelism;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::lanes::lanes;
+use crate::machine::Context;
+use crate::matrix::{Block, Multiply};
+use crate::nest::{Nest, Spec};
+use crate::view;
+
+/// Multiplications up to which a direct loop beats a blocked product.
+const SMALL: usize = 1 << 13;
+/// Multiplications from which a product is worth several threads.
+const LARGE: usize = 1 << 18;
+
+/// A planned product.
+#[derive(Debug)]
+pub struct Plan {
+    /// Operands that are not plain matrices, evaluated into temporaries.
+    prepare: Vec<Nest>,
+    batch: Vec<usize>,
+    m: usize,
+    n: usize,
+    k: usize,
+    lhs: Matrix,
+    rhs: Matrix,
+    out: Matrix,
+    epilogue: Option<Nest>,
+}
+
+/// Where a batch of matrices lies in a buffer.
+#[derive(Clone, Debug)]
+struct Matrix {
+    buffer: usize,
+    offset: i64,
+    batch: Vec<i64>,
+    row: i64,
+    column: i64,
+}
+
+impl Matrix {
+    fn of(buffer: usize, view: &View) -> Matrix {
+        let [batch @ .., row, column] = &view.strides[..] else { unreachable!("an operand has rows and columns") };
+        Matrix { buffer, offset: view.offset, batch: batch.to_vec(), row: *row, column: *column }
+    }
+}
+
+/// Temporaries are buffers behind the program's own; every kernel uses the same memory for its own.
+pub struct Temporaries<'a> {
+    /// Specs of all buffers so far.
+    pub specs: &'a mut Vec<Spec>,
+    /// Byte offsets of temporaries, from the first.
+    pub offsets: &'a mut Vec<usize>,
+    /// Bytes that this kernel's temporaries take.
+    pub bytes: usize,
+}
+
+impl Temporaries<'_> {
+    fn add(&mut self, len: usize) -> BufferId {
+        self.specs.push(Spec { dtype: DType::F32, len });
+        self.offsets.push(self.bytes);
+        self.bytes = (self.bytes + 4 * len).next_multiple_of(256);
+        BufferId(self.specs.len() as u32 - 1)
+    }
+}
+
+impl Plan {
+    /// Plans a product.
+    pub fn new(product: &Product, temporaries: &mut Temporaries, label: &str) -> Result<Plan, Error> {
+        let (m, n, k) = (product.m, product.n, product.k);
+        let axes = |last: [usize; 2]| product.batch.iter().copied().chain(last).collect::<Vec<_>>();
+        let mut prepare = Vec::new();
+        let lhs = operand(&product.lhs, &axes([m, k]), temporaries, &mut prepare, label)?;
+        let rhs = operand(&product.rhs, &axes([k, n]), temporaries, &mut prepare, label)?;
+        let (out, epilogue) = result(product, &axes([m, n]), temporaries, label)?;
+        let mut plan = Plan { prepare, batch: product.batch.clone(), m, n, k, lhs, rhs, out, epilogue };
+        plan.fold();
+        Ok(plan)
+    }
+
+    /// Batch axes along which one operand stays are rows or columns of a larger product.
+    fn fold(&mut self) {
+        while let Some((&size, axis)) = self.batch.last().zip(self.batch.len().checked_sub(1)) {
+            let (lhs, rhs, out) = (&mut self.lhs, &mut self.rhs, &mut self.out);
+            let follows = |x: &Matrix, len: usize, stride: i64| size == 1 || x.batch[axis] == stride * len as i64;
+            let stays = |x: &Matrix| size == 1 || x.batch[axis] == 0;
+            if stays(rhs) && follows(lhs, self.m, lhs.row) && follows(out, self.m, out.row) {
+                self.m *= size;
+            } else if stays(lhs) && follows(rhs, self.n, rhs.column) && follows(out, self.n, out.column) {
+                self.n *= size;
+            } else {
+                return;
+            }
+            self.batch.pop();
+            for matrix in [lhs, rhs, out] {
+                matrix.batch.pop();
+            }
+        }
+    }
+
+    /// Runs the product.
+    pub fn run(&self, context: Context) {
+        self.prepare.iter().for_each(|nest| nest.run(context));
+        self.multiply(context);
+        if let Some(nest) = &self.epilogue {
+            nest.run(context);
+        }
+    }
+
+    fn multiply(&self, context: Context) {
+        let batches: usize = self.batch.iter().product();
+        let one = self.m * self.n * self.k;
+        if batches * self.m * self.n == 0 {
+            return;
+        }
+        let threads = rayon::current_num_threads();
+        if batches > 1 && threads > 1 && one < 16 * LARGE && one * batches >= LARGE {
+            let group = (LARGE / 4 / one.max(1)).max(1);
+            (0..batches.div_ceil(group)).into_par_iter().for_each(|task| {
+                let end = batches.min((task + 1) * group);
+                (task * group..end).for_each(|batch| single(self.block(context, batch), false));
+            });
+        } else {
+            let parallel = threads > 1 && one >= LARGE;
+            (0..batches).for_each(|batch| single(self.block(context, batch), parallel));
+        }
+    }
+
+    /// The matrices of one batch.
+    fn block(&self, context: Context, batch: usize) -> Multiply {
+        let block = |matrix: &Matrix| {
+            let (mut rest, mut index) = (batch, matrix.offset);
+            for (&size, &stride) in self.batch.iter().zip(&matrix.batch).rev() {
+                index += stride * (rest % size) as i64;
+                rest /= size;
+            }
+            let start = context.bindings[matrix.buffer].start.cast::<f32>();
+            // SAFETY: views were checked against their buffers when the program was loaded.
+            let start = unsafe { start.offset(index as isize) };
+            Block { start, row: matrix.row as isize, column: matrix.column as isize }
+        };
+        Multiply { m: self.m, n: self.n, k: self.k, lhs: block(&self.lhs), rhs: block(&self.rhs), out: block(&self.out) }
+    }
+}
+
+/// One product, by the way that suits its size.
+fn single(p: Multiply, parallel: bool) {
+    let work = p.m * p.n * p.k;
+    if work <= SMALL || p.m == 1 || p.n == 1 {
+        // Parts depend on sizes alone: where a row is cut does not change its elements anyway.
+        let parts = if parallel { (work / (LARGE / 4)).clamp(1, 64) } else { 1 };
+        if let Some(parts) = p.parts(parts) {
+            // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
+            let run = |part: &Multiply| unsafe { (lanes().multiply)(part) };
+            return if parts.len() > 1 { parts.par_iter().for_each(run) } else { parts.iter().for_each(run) };
+        }
+    }
+    let parallelism = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
+    // SAFETY: matrices are in memory, and results apart from operands.
+    unsafe {
+        gemm::gemm(
+            p.m,
+            p.n,
+            p.k,
+            p.out.start,
+            p.out.column,
+            p.out.row,
+            false,
+            p.lhs.start,
+            p.lhs.column,
+            p.lhs.row,
+            p.rhs.start,
+            p.rhs.column,
+            p.rhs.row,
+            0f32,
+            1f32,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
+/// The view of an operand that is a plain matrix in memory.
+fn plain(operand: &Operand, axes: &[usize], specs: &[Spec], label: &str) -> Result<Option<Matrix>, Error> {
+    let Code::Load(buffer, view) = &operand.tape[operand.value.0 as usize].code else { return Ok(None) };
+    let spec = specs[buffer.0 as usize];
+    if spec.dtype != DType::F32 || !view.guards.is_empty() {
+        return Ok(None);
+    }
+    let Some((low, high)) = view::bounds(view, axes) else { return Ok(Some(Matrix::of(buffer.0 as usize, view))) };
+    if low < 0 || high >= spec.len as i64 {
+        let index = if low < 0 { low } else { high };
+        return Err(Error::View { label: label.into(), index, len: spec.len });
+    }
+    Ok(Some(Matrix::of(buffer.0 as usize, view)))
+}
+
+fn operand(
+    operand: &Operand,
+    axes: &[usize],
+    temporaries: &mut Temporaries,
+    prepare: &mut Vec<Nest>,
+    label: &str,
+) -> Result<Matrix, Error> {
+    if let Some(matrix) = plain(operand, axes, temporaries.specs, label)? {
+        return Ok(matrix);
+    }
+    // Batch axes on which nothing depends need not be repeated.
+    let depends = |axis: usize| {
+        operand.tape.iter().any(|instr| match &instr.code {
+            Code::Load(_, view) | Code::Position(view) | Code::Random(_, view) | Code::Take { view, .. } => {
+                view.strides[axis] != 0 || view.guards.iter().any(|g| g.coefficients[axis] != 0)
+            }
+            _ => false,
+        })
+    };
+    let kept: Vec<usize> =
+        axes.iter().enumerate().map(|(axis, &n)| if axis + 2 < axes.len() && !depends(axis) { 1 } else { n }).collect();
+    let buffer = temporaries.add(kept.iter().product());
+    let mut view = View::contiguous(&kept);
+    let store = Store { buffer, value: operand.value, view: view.clone() };
+    let fused = Fused { axes: kept.clone(), outer: kept.len(), tape: operand.tape.clone(), stores: vec![store] };
+    prepare.push(Nest::new(&fused, temporaries.specs, label)?);
+    for (stride, (kept, size)) in view.strides.iter_mut().zip(kept.iter().zip(axes)) {
+        *stride = if kept == size { *stride } else { 0 };
+    }
+    Ok(Matrix::of(buffer.0 as usize, &view))
+}
+
+/// Where the product proper goes, and what is left to do then.
+fn result(
+    product: &Product,
+    axes: &[usize],
+    temporaries: &mut Temporaries,
+    label: &str,
+) -> Result<(Matrix, Option<Nest>), Error> {
+    let loaded = |buffer: BufferId| {
+        product.epilogue.iter().any(|i| matches!(&i.code, Code::Load(b, _) | Code::Take { buffer: b, .. } if *b == buffer))
+    };
+    let fits = |store: &&Store| {
+        let spec = temporaries.specs[store.buffer.0 as usize];
+        let [.., row, column] = &store.view.strides[..] else { return false };
+        spec.dtype == DType::F32 && (*column == 1 || *row == 1 || product.m * product.n == 1) && !loaded(store.buffer)
+    };
+    let target = product.stores.iter().find(fits);
+    let is_accumulator = |store: &Store| matches!(product.epilogue[store.value.0 as usize].code, Code::Accumulator);
+    let (buffer, view) = match target {
+        Some(store) => (store.buffer, store.view.clone()),
+        None => (temporaries.add(axes.iter().product()), View::contiguous(axes)),
+    };
+    let matrix = Matrix::of(buffer.0 as usize, &view);
+    let replace = |instr: &Instr| match instr.code {
+        Code::Accumulator => Instr { code: Code::Load(buffer, view.clone()), dtype: DType::F32, level: Level::Full },
+        _ => instr.clone(),
+    };
+    let tape = product.epilogue.iter().map(replace).collect();
+    let fused = Fused { axes: axes.to_vec(), outer: axes.len(), tape, stores: product.stores.clone() };
+    // Planning checks the views of stores too.
+    let nest = Nest::new(&fused, temporaries.specs, label)?;
+    let done = target.is_some() && product.stores.len() == 1 && is_accumulator(&product.stores[0]);
+    Ok((matrix, (!done).then_some(nest)))
+}

@@ -1,0 +1,192 @@
+//! Scatter-add into zeros: rows added in order, shared out where the results are apart.
+
+use farad_compile::program::Scatter;
+use farad_ir::DType;
+use rayon::prelude::*;
+
+use crate::code::Kind;
+use crate::lanes::lanes;
+use crate::machine::Context;
+use crate::nest::TILE;
+use crate::storage::{self, Binding};
+use crate::view::{Access, Range};
+
+/// Elements below which one thread does it.
+const PARALLEL: usize = 1 << 15;
+/// Elements behind the axis that a task takes at least.
+const WIDTH: usize = 64;
+
+/// A planned scatter over `[before, along, behind]`.
+#[derive(Debug)]
+pub struct Plan {
+    source: (usize, Access),
+    index: (usize, Access),
+    /// Whether an index holds for all elements behind the axis; then its access leaves them out.
+    by_row: bool,
+    signed: bool,
+    before: usize,
+    along: usize,
+    behind: usize,
+    size: usize,
+    target: usize,
+    site: usize,
+}
+
+/// The part of a scatter that one task does.
+#[derive(Clone, Copy)]
+struct Part {
+    before: (usize, usize),
+    behind: (usize, usize),
+}
+
+impl Plan {
+    /// Plans a scatter; `signed` says whether indices are `i32`.
+    pub fn new(scatter: &Scatter, signed: bool) -> Plan {
+        let sizes = &scatter.axes;
+        let all: Vec<usize> = (0..sizes.len()).collect();
+        let (rows, behind) = all.split_at(scatter.axis + 1);
+        let view = &scatter.index.1;
+        let moves = |values: &[i64]| behind.iter().any(|&axis| values[axis] != 0);
+        let by_row = !moves(&view.strides) && !view.guards.iter().any(|g| moves(&g.coefficients));
+        Plan {
+            source: (scatter.source.0.0 as usize, Access::new(&scatter.source.1, sizes, &all, &[])),
+            index: (scatter.index.0.0 as usize, Access::new(view, sizes, if by_row { rows } else { &all }, &[])),
+            by_row,
+            signed,
+            before: sizes[..scatter.axis].iter().product(),
+            along: sizes[scatter.axis],
+            behind: sizes[scatter.axis + 1..].iter().product(),
+            size: scatter.size,
+            target: scatter.target.0 as usize,
+            site: scatter.site,
+        }
+    }
+
+    /// Runs the scatter.
+    pub fn run(&self, context: Context) {
+        let target = context.bindings[self.target];
+        let len = self.before * self.size * self.behind;
+        assert!(len <= target.len, "scatter_add: target is too small: elements ({len} vs {})", target.len);
+        if target.dtype.size() == 4 {
+            return self.add_up(context, target);
+        }
+        // Narrow elements are added up in registers' precision and rounded once.
+        let mut sums = vec![0u32; len];
+        let dtype = target.dtype.register();
+        self.add_up(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
+        let access = contiguous(len);
+        // SAFETY: the target is this kernel's to write, and its length was checked.
+        unsafe { storage::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
+    }
+
+    fn add_up(&self, context: Context, target: Binding) {
+        let len = self.before * self.size * self.behind;
+        // SAFETY: the target has `len` words.
+        unsafe { target.start.write_bytes(0, 4 * len) };
+        let total = self.before * self.along * self.behind;
+        let whole = Part { before: (0, self.before), behind: (0, self.behind) };
+        if total < PARALLEL || rayon::current_num_threads() == 1 {
+            return self.part(whole, context, target);
+        }
+        if self.before > 1 {
+            let group = (PARALLEL / 4 / (self.along * self.behind)).max(1);
+            (0..self.before.div_ceil(group)).into_par_iter().for_each(|task| {
+                let before = (task * group, self.before.min((task + 1) * group));
+                self.part(Part { before, ..whole }, context, target);
+            });
+        } else {
+            let group = (PARALLEL / 4 / self.along).max(WIDTH).max(self.behind.div_ceil(64));
+            (0..self.behind.div_ceil(group)).into_par_iter().for_each(|task| {
+                let behind = (task * group, self.behind.min((task + 1) * group));
+                self.part(Part { behind, ..whole }, context, target);
+            });
+        }
+    }
+
+    fn part(&self, part: Part, context: Context, target: Binding) {
+        let width = part.behind.1 - part.behind.0;
+        // Several positions at once where their rows follow each other.
+        let step = if width == self.behind { (TILE / width.max(1)).max(1) } else { 1 };
+        let mut source = vec![0u32; step * width];
+        let mut index = vec![0u32; if self.by_row { step } else { step * width }];
+        for before in part.before.0..part.before.1 {
+            for first in (0..self.along).step_by(step) {
+                let rows = step.min(self.along - first);
+                let row = before * self.along + first;
+                let range = Range { start: row * self.behind + part.behind.0, count: rows * width, fixed: &[] };
+                let indices = if self.by_row { Range { start: row, count: rows, fixed: &[] } } else { range };
+                let (source, index) = (&mut source[..range.count], &mut index[..indices.count]);
+                // SAFETY: the program says that this kernel may read both buffers.
+                unsafe {
+                    storage::load(&self.source.1, range, 0, context.bindings[self.source.0], source);
+                    storage::load(&self.index.1, indices, 0, context.bindings[self.index.0], index);
+                }
+                self.add_rows(before, part.behind.0, width, source, index, context, target);
+            }
+        }
+    }
+
+    /// Adds rows of `width` elements, in order.
+    fn add_rows(
+        &self,
+        before: usize,
+        behind: usize,
+        width: usize,
+        source: &[u32],
+        index: &[u32],
+        context: Context,
+        target: Binding,
+    ) {
+        let float = Kind::of(target.dtype) == Kind::Float;
+        let words = target.start.cast::<u32>();
+        for (row, source) in source.chunks_exact(width.max(1)).enumerate() {
+            if self.by_row {
+                let Some(position) = self.position(index[row], context) else { continue };
+                let at = (before * self.size + position) * self.behind + behind;
+                // SAFETY: the position is in range, and this task alone writes these elements.
+                let to = unsafe { std::slice::from_raw_parts_mut(words.add(at), width) };
+                add(to, source, float);
+            } else {
+                for (i, &word) in source.iter().enumerate() {
+                    let Some(position) = self.position(index[row * width + i], context) else { continue };
+                    let at = (before * self.size + position) * self.behind + behind + i;
+                    // SAFETY: as above.
+                    add(unsafe { std::slice::from_raw_parts_mut(words.add(at), 1) }, &[word], float);
+                }
+            }
+        }
+    }
+
+    fn position(&self, word: u32, context: Context) -> Option<usize> {
+        let position = if self.signed { word as i32 as i64 } else { word as i64 };
+        if (0..self.size as i64).contains(&position) {
+            return Some(position as usize);
+        }
+        context.faults.record(self.site, position);
+        None
+    }
+}
+
+fn contiguous(len: usize) -> Access {
+    Access { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![] }
+}
+
+#[inline(always)]
+fn add(to: &mut [u32], from: &[u32], float: bool) {
+    if float && to.len() >= 8 {
+        // SAFETY: these lanes are available.
+        unsafe { (lanes().add)(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from)) };
+        return;
+    }
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = match float {
+            true => (f32::from_bits(*to) + f32::from_bits(from)).to_bits(),
+            false => to.wrapping_add(from),
+        };
+    }
+}
+
+/// Whether indices of this type may be negative.
+pub fn is_signed(dtype: DType) -> bool {
+    Kind::of(dtype) == Kind::Int
+}

@@ -1,0 +1,368 @@
+//! Views made ready to read: axes collapsed, bounds known, conditions as intervals.
+//!
+//! A tile covers a range of linear positions of a *domain* (some axes in some order), the other axes being held fixed.
+//! An [`Access`] is a view over that domain with neighbouring axes merged wherever its strides allow, so that most
+//! accesses are one run.
+
+use farad_compile::program::{Guard, View};
+
+/// Axes that a kernel may have after collapsing.
+pub const MAX_AXES: usize = 16;
+
+/// A view over a domain.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Elements before the first.
+    pub offset: i64,
+    /// Size and stride per merged axis, outermost first; at least one.
+    pub dims: Vec<(usize, i64)>,
+    /// Strides of the axes that are held fixed.
+    pub fixed: Vec<i64>,
+    /// When elements exist.
+    pub conditions: Vec<Condition>,
+}
+
+/// A guard over a domain.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    offset: i64,
+    divisor: i64,
+    size: i64,
+    stride: i64,
+    dims: Vec<i64>,
+    fixed: Vec<i64>,
+}
+
+/// A range of a domain, with the coordinates of the fixed axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<'a> {
+    /// The first linear position.
+    pub start: usize,
+    /// How many.
+    pub count: usize,
+    /// Where the fixed axes stand.
+    pub fixed: &'a [usize],
+}
+
+/// A run of elements at equal distance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// The position in the tile.
+    pub at: usize,
+    /// How many.
+    pub len: usize,
+    /// The first element's index in the buffer.
+    pub index: i64,
+    /// Elements between neighbours.
+    pub stride: i64,
+}
+
+fn dot(strides: &[i64], coordinates: &[usize]) -> i64 {
+    strides.iter().zip(coordinates).map(|(&s, &c)| s * c as i64).sum()
+}
+
+impl Access {
+    /// The view over `domain` (axes outermost first), with the axes of `fixed` held.
+    pub fn new(view: &View, sizes: &[usize], domain: &[usize], fixed: &[usize]) -> Access {
+        let pick = |values: &[i64], axes: &[usize]| axes.iter().map(|&axis| values[axis]).collect::<Vec<i64>>();
+        let mut dims: Vec<(usize, i64)> = domain.iter().map(|&axis| (sizes[axis], view.strides[axis])).collect();
+        let mut conditions: Vec<Condition> = view.guards.iter().map(|g| Condition::new(g, domain, fixed, &pick)).collect();
+        let mut axis = 1;
+        while axis < dims.len() {
+            let (size, stride) = dims[axis];
+            let merges = |outer: i64, inner: i64| outer == inner * size as i64;
+            let fits = merges(dims[axis - 1].1, stride)
+                && conditions.iter().all(|c| merges(c.dims[axis - 1], c.dims[axis]));
+            let unit = dims[axis - 1].0 == 1;
+            if fits || unit {
+                dims[axis] = (dims[axis - 1].0 * size, stride);
+                dims.remove(axis - 1);
+                for condition in &mut conditions {
+                    condition.dims.remove(axis - 1);
+                }
+            } else {
+                axis += 1;
+            }
+        }
+        if dims.is_empty() {
+            dims.push((1, 0));
+            conditions.iter_mut().for_each(|c| c.dims.push(0));
+        }
+        Access { offset: view.offset, dims, fixed: pick(&view.strides, fixed), conditions }
+    }
+
+    /// Whether a range is always one run of neighbours.
+    pub fn is_run(&self) -> bool {
+        self.conditions.is_empty() && self.dims.len() == 1 && (self.dims[0].1 == 1 || self.dims[0].0 == 1)
+    }
+
+    /// The index of a range's first element, for accesses that are one run.
+    pub fn first(&self, range: Range) -> i64 {
+        self.offset + self.dims[0].1 * range.start as i64 + dot(&self.fixed, range.fixed)
+    }
+
+    /// How far apart equal contents repeat, where the outermost axis does not matter.
+    pub fn period(&self) -> Option<usize> {
+        let repeats = self.dims.len() > 1 && self.dims[0].1 == 0 && self.conditions.iter().all(|c| c.dims[0] == 0);
+        repeats.then(|| self.dims[1..].iter().map(|d| d.0).product())
+    }
+
+    /// Calls `f` with every run of the range, in order, and the coordinates at its start (per merged axis).
+    #[inline(always)]
+    pub fn runs(&self, range: Range, mut f: impl FnMut(Run, &[usize])) {
+        let last = self.dims.len() - 1;
+        let mut coordinates = [0usize; MAX_AXES];
+        let mut rest = range.start;
+        for axis in (1..=last).rev() {
+            coordinates[axis] = rest % self.dims[axis].0;
+            rest /= self.dims[axis].0;
+        }
+        coordinates[0] = rest;
+        let mut index = self.offset + dot(&self.fixed, range.fixed);
+        for (dim, &c) in self.dims.iter().zip(&coordinates) {
+            index += dim.1 * c as i64;
+        }
+        let (size, stride) = self.dims[last];
+        let mut at = 0;
+        while at < range.count {
+            let len = if last == 0 { range.count } else { (size - coordinates[last]).min(range.count - at) };
+            f(Run { at, len, index, stride }, &coordinates[..=last]);
+            at += len;
+            coordinates[last] += len;
+            index += stride * len as i64;
+            let mut axis = last;
+            while axis > 0 && coordinates[axis] == self.dims[axis].0 {
+                index += self.dims[axis - 1].1 - self.dims[axis].1 * self.dims[axis].0 as i64;
+                coordinates[axis] = 0;
+                axis -= 1;
+                coordinates[axis] += 1;
+            }
+        }
+    }
+
+    /// Calls `f` with every run of elements that exist; `gap` with the tile positions of the others.
+    #[inline(always)]
+    pub fn existing(&self, range: Range, mut f: impl FnMut(Run), mut gap: impl FnMut(usize, usize)) {
+        if self.conditions.is_empty() {
+            return self.runs(range, |run, _| f(run));
+        }
+        self.runs(range, |run, coordinates| {
+            let (mut low, mut high, mut index) = (0, run.len as i64, run.index);
+            let mut scattered = false;
+            for condition in &self.conditions {
+                let (c, step) = condition.at(coordinates, range.fixed);
+                if condition.divisor == 1 {
+                    let (l, h) = interval(c, step, condition.size);
+                    (low, high) = (low.max(l), high.min(h));
+                } else if step == 0 {
+                    match condition.position(c) {
+                        Some(position) => index += condition.stride * position,
+                        None => high = 0,
+                    }
+                } else {
+                    scattered = true;
+                }
+            }
+            let high = high.max(low);
+            if low > 0 {
+                gap(run.at, low.min(run.len as i64) as usize);
+            }
+            if high < run.len as i64 && low < run.len as i64 {
+                gap(run.at + high as usize, run.len - high as usize);
+            }
+            if high <= low {
+                return;
+            }
+            let at = run.at + low as usize;
+            let part = Run { at, len: (high - low) as usize, index: index + run.stride * low, stride: run.stride };
+            if !scattered {
+                return f(part);
+            }
+            self.scattered(part, low, coordinates, range.fixed, &mut f, &mut gap);
+        });
+    }
+
+    /// A run with divisors along it, element by element.
+    #[inline(never)]
+    fn scattered(
+        &self,
+        run: Run,
+        skipped: i64,
+        coordinates: &[usize],
+        fixed: &[usize],
+        f: &mut impl FnMut(Run),
+        gap: &mut impl FnMut(usize, usize),
+    ) {
+        for i in 0..run.len {
+            let mut index = Some(run.index + run.stride * i as i64);
+            for condition in self.conditions.iter().filter(|c| c.divisor > 1) {
+                let (c, step) = condition.at(coordinates, fixed);
+                if step != 0 {
+                    let position = condition.position(c + step * (skipped + i as i64));
+                    index = index.zip(position).map(|(index, p)| index + condition.stride * p);
+                }
+            }
+            match index {
+                Some(index) => f(Run { at: run.at + i, len: 1, index, stride: 0 }),
+                None => gap(run.at + i, 1),
+            }
+        }
+    }
+}
+
+impl Condition {
+    fn new(guard: &Guard, domain: &[usize], fixed: &[usize], pick: &impl Fn(&[i64], &[usize]) -> Vec<i64>) -> Condition {
+        Condition {
+            offset: guard.offset,
+            divisor: guard.divisor,
+            size: guard.size,
+            stride: guard.stride,
+            dims: pick(&guard.coefficients, domain),
+            fixed: pick(&guard.coefficients, fixed),
+        }
+    }
+
+    /// The sum at these coordinates, and what one step along the innermost axis adds.
+    fn at(&self, coordinates: &[usize], fixed: &[usize]) -> (i64, i64) {
+        let c = self.offset + dot(&self.dims, coordinates) + dot(&self.fixed, fixed);
+        (c, *self.dims.last().expect("a domain has at least one merged axis"))
+    }
+
+    fn position(&self, c: i64) -> Option<i64> {
+        (c % self.divisor == 0).then_some(c / self.divisor).filter(|p| (0..self.size).contains(p))
+    }
+}
+
+/// The steps `j` with `0 <= c + step·j < size`.
+fn interval(c: i64, step: i64, size: i64) -> (i64, i64) {
+    let ceil = |a: i64, b: i64| -((-a).div_euclid(b));
+    match step {
+        0 if (0..size).contains(&c) => (0, i64::MAX),
+        0 => (0, 0),
+        s if s > 0 => (ceil(-c, s), ceil(size - c, s)),
+        s => (ceil(c - size + 1, -s), c.div_euclid(-s) + 1),
+    }
+}
+
+/// Drops axes of size 1 and merges neighbouring axes of equal role that every view runs through alike; gives the new
+/// sizes and how many of them are outer. `keep` axes are left as they are.
+pub fn collapse(sizes: &[usize], outer: usize, views: &mut [&mut View]) -> (Vec<usize>, usize) {
+    let mut sizes = sizes.to_vec();
+    let mut outer = outer;
+    let mut axis = 0;
+    while axis < sizes.len() {
+        let last_of_role = axis + 1 == outer || axis + 1 == sizes.len();
+        let merges = |values: &[i64]| values[axis] == values[axis + 1] * sizes[axis + 1] as i64;
+        let fits = |view: &View| merges(&view.strides) && view.guards.iter().all(|g| merges(&g.coefficients));
+        if sizes[axis] == 1 || (!last_of_role && views.iter().all(|view| fits(view))) {
+            if sizes[axis] != 1 {
+                sizes[axis + 1] *= sizes[axis];
+            }
+            sizes.remove(axis);
+            outer -= (axis < outer) as usize;
+            for view in views.iter_mut() {
+                view.strides.remove(axis);
+                for guard in &mut view.guards {
+                    guard.coefficients.remove(axis);
+                }
+            }
+        } else {
+            axis += 1;
+        }
+    }
+    (sizes, outer)
+}
+
+/// The lowest and highest index of a view without guards; `None` where it has no elements.
+pub fn bounds(view: &View, sizes: &[usize]) -> Option<(i64, i64)> {
+    let mut bounds = (view.offset, view.offset);
+    for (&size, &stride) in sizes.iter().zip(&view.strides) {
+        let reach = stride * (size.checked_sub(1)? as i64);
+        bounds = (bounds.0 + reach.min(0), bounds.1 + reach.max(0));
+    }
+    Some(bounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn indices(access: &Access, start: usize, count: usize, fixed: &[usize]) -> Vec<Option<i64>> {
+        let mut out = vec![Some(i64::MIN); count];
+        let shared = std::cell::RefCell::new(&mut out);
+        access.existing(
+            Range { start, count, fixed },
+            |run| (0..run.len).for_each(|i| shared.borrow_mut()[run.at + i] = Some(run.index + run.stride * i as i64)),
+            |at, len| (at..at + len).for_each(|i| shared.borrow_mut()[i] = None),
+        );
+        out
+    }
+
+    fn expected(view: &View, sizes: &[usize], linear: usize) -> Option<i64> {
+        let (mut rest, mut i) = (linear, vec![0i64; sizes.len()]);
+        for axis in (0..sizes.len()).rev() {
+            i[axis] = (rest % sizes[axis]) as i64;
+            rest /= sizes[axis];
+        }
+        let sum = |values: &[i64]| values.iter().zip(&i).map(|(v, c)| v * c).sum::<i64>();
+        let mut index = view.offset + sum(&view.strides);
+        for guard in &view.guards {
+            let c = guard.offset + sum(&guard.coefficients);
+            if c % guard.divisor != 0 || !(0..guard.size).contains(&(c / guard.divisor)) {
+                return None;
+            }
+            index += guard.stride * (c / guard.divisor);
+        }
+        Some(index)
+    }
+
+    fn guard(coefficients: &[i64], offset: i64, divisor: i64, size: i64, stride: i64) -> Guard {
+        Guard { coefficients: coefficients.to_vec(), offset, divisor, size, stride }
+    }
+
+    #[test]
+    fn every_element_is_where_the_view_says() {
+        let sizes = [3, 4, 5];
+        let cases = [
+            (vec![20, 5, 1], vec![]),
+            (vec![0, 5, 1], vec![]),
+            (vec![1, 3, 12], vec![]),
+            (vec![-20, 5, -1], vec![]),
+            (vec![0, 0, 0], vec![]),
+            (vec![20, 5, 1], vec![guard(&[0, 0, 1], -2, 1, 2, 0)]),
+            (vec![20, 5, 1], vec![guard(&[0, 2, -1], 1, 1, 3, 0), guard(&[1, 0, 0], -1, 1, 9, 0)]),
+            (vec![6, 0, 0], vec![guard(&[0, 1, 1], -1, 2, 3, 7)]),
+            (vec![6, 1, 0], vec![guard(&[1, 0, 0], 0, 2, 9, 7), guard(&[0, 0, -3], 9, 3, 3, 2)]),
+        ];
+        for (strides, guards) in cases {
+            let view = View { offset: 7, strides, guards };
+            let access = Access::new(&view, &sizes, &[0, 1, 2], &[]);
+            for (start, count) in [(0, 60), (3, 17), (59, 1), (21, 30)] {
+                let want: Vec<_> = (start..start + count).map(|p| expected(&view, &sizes, p)).collect();
+                assert_eq!(indices(&access, start, count, &[]), want, "{view:?}");
+            }
+            // Axes 1 and 2 held, axis 0 run over.
+            let access = Access::new(&view, &sizes, &[0], &[1, 2]);
+            let want: Vec<_> = (0..3).map(|p| expected(&view, &sizes, p * 20 + 2 * 5 + 3)).collect();
+            assert_eq!(indices(&access, 0, 3, &[2, 3]), want, "{view:?}");
+        }
+    }
+
+    #[test]
+    fn axes_collapse_where_all_views_agree() {
+        let mut a = View::contiguous(&[2, 1, 3, 4]);
+        let mut b = View { offset: 0, strides: vec![0, 0, 4, 1], guards: vec![] };
+        let (sizes, outer) = collapse(&[2, 1, 3, 4], 3, &mut [&mut a]);
+        assert_eq!((sizes, outer, a.strides.clone()), (vec![6, 4], 1, vec![4, 1]));
+        let mut a = View::contiguous(&[2, 1, 3, 4]);
+        let (sizes, outer) = collapse(&[2, 1, 3, 4], 4, &mut [&mut a, &mut b]);
+        assert_eq!((sizes, outer, a.strides, b.strides), (vec![2, 12], 2, vec![12, 1], vec![0, 1]));
+    }
+
+    #[test]
+    fn periods_are_found() {
+        let bias = Access::new(&View { offset: 0, strides: vec![0, 1], guards: vec![] }, &[8, 10], &[0, 1], &[]);
+        assert_eq!(bias.period(), Some(10));
+        assert!(Access::new(&View::contiguous(&[8, 10]), &[8, 10], &[0, 1], &[]).is_run());
+    }
+}

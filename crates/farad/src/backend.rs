@@ -1,0 +1,245 @@
+//! The two runtimes behind one face: memory, transfers and executables of the CPU and of GPUs.
+
+use std::sync::Arc;
+
+use farad_compile::program::Program;
+
+use crate::device::Counters;
+use crate::error::Result;
+
+/// A runtime.
+#[derive(Clone)]
+pub enum Backend {
+    Cpu(farad_cpu::Device),
+    Gpu(farad_gpu::Device),
+}
+
+/// Memory of a runtime; a cheap handle.
+#[derive(Clone)]
+pub enum Memory {
+    Cpu(farad_cpu::Memory),
+    Gpu(farad_gpu::Memory),
+}
+
+/// A program loaded into a runtime.
+pub enum Executable {
+    Cpu(farad_cpu::Executable),
+    Gpu(farad_gpu::Executable),
+}
+
+/// How long one kernel took, and what it did at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTime {
+    /// The ops it computes.
+    pub label: String,
+    /// Time on the device.
+    pub nanoseconds: u64,
+    /// Bytes that had to move.
+    pub bytes: u64,
+    /// Floating-point operations.
+    pub flops: u64,
+}
+
+const FOREIGN: &str = "memory belongs to another device";
+
+impl Memory {
+    /// How many handles there are.
+    pub fn handles(&self) -> usize {
+        match self {
+            Memory::Cpu(m) => m.handles(),
+            Memory::Gpu(m) => m.handles(),
+        }
+    }
+
+    /// Whether two handles are the same memory.
+    pub fn identity(&self) -> u64 {
+        match self {
+            Memory::Cpu(m) => m.identity(),
+            Memory::Gpu(m) => m.identity(),
+        }
+    }
+
+    fn cpu(&self) -> &farad_cpu::Memory {
+        match self {
+            Memory::Cpu(m) => m,
+            Memory::Gpu(_) => panic!("{FOREIGN}"),
+        }
+    }
+
+    fn gpu(&self) -> &farad_gpu::Memory {
+        match self {
+            Memory::Gpu(m) => m,
+            Memory::Cpu(_) => panic!("{FOREIGN}"),
+        }
+    }
+}
+
+impl Backend {
+    pub fn allocate(&self, bytes: usize) -> Result<Memory> {
+        Ok(match self {
+            Backend::Cpu(d) => Memory::Cpu(d.allocate(bytes)?),
+            Backend::Gpu(d) => Memory::Gpu(d.allocate(bytes)?),
+        })
+    }
+
+    pub fn allocate_zeroed(&self, bytes: usize) -> Result<Memory> {
+        match self {
+            Backend::Cpu(d) => {
+                let memory = d.allocate(bytes)?;
+                d.write(&memory, 0, &vec![0; bytes]);
+                Ok(Memory::Cpu(memory))
+            }
+            Backend::Gpu(d) => Ok(Memory::Gpu(d.allocate_zeroed(bytes)?)),
+        }
+    }
+
+    pub fn write(&self, memory: &Memory, data: &[u8]) -> Result<()> {
+        match self {
+            Backend::Cpu(d) => d.write(memory.cpu(), 0, data),
+            Backend::Gpu(d) => d.write(memory.gpu(), 0, data)?,
+        }
+        Ok(())
+    }
+
+    pub fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Read {
+        match self {
+            Backend::Cpu(d) => Read::Done(d.read(memory.cpu(), offset, bytes)),
+            Backend::Gpu(d) => Read::Waiting(d.read(&[(memory.gpu().clone(), offset, bytes)])),
+        }
+    }
+
+    pub fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {
+        match self {
+            Backend::Cpu(d) => d.copy((from.cpu(), 0), (to.cpu(), 0), bytes),
+            Backend::Gpu(d) => d.copy((from.gpu(), 0), (to.gpu(), 0), bytes)?,
+        }
+        Ok(())
+    }
+
+    pub fn load(&self, program: Arc<Program>) -> Result<Executable> {
+        Ok(match self {
+            Backend::Cpu(d) => Executable::Cpu(d.load(program)?),
+            Backend::Gpu(d) => Executable::Gpu(d.load(program)?),
+        })
+    }
+
+    pub fn wait(&self) -> Result<()> {
+        match self {
+            Backend::Cpu(_) => Ok(()),
+            Backend::Gpu(d) => Ok(d.wait()?),
+        }
+    }
+
+    pub fn counters(&self, own: Counters) -> Counters {
+        match self {
+            Backend::Cpu(d) => {
+                let c = d.counters();
+                Counters {
+                    runs: c.runs,
+                    submissions: c.runs,
+                    dispatches: c.kernels,
+                    allocations: c.allocations,
+                    bytes_live: c.bytes_live,
+                    bytes_peak: c.bytes_peak,
+                    ..own
+                }
+            }
+            Backend::Gpu(d) => {
+                let c = d.counters();
+                Counters {
+                    runs: own.plans_compiled + own.plans_replayed,
+                    submissions: c.submissions as usize,
+                    dispatches: c.dispatches as usize,
+                    pipelines: c.pipelines as usize,
+                    bind_groups: c.bind_groups as usize,
+                    allocations: c.allocations as usize,
+                    bytes_live: c.bytes_live as usize,
+                    bytes_peak: c.bytes_peak as usize,
+                    reads: c.reads as usize,
+                    uploads: c.uploads as usize,
+                    ..own
+                }
+            }
+        }
+    }
+
+    pub fn profile_start(&self) {
+        match self {
+            Backend::Cpu(d) => d.profile_start(),
+            Backend::Gpu(d) => d.profile_start(),
+        }
+    }
+
+    pub fn profile_stop(&self) -> Vec<KernelTime> {
+        match self {
+            Backend::Cpu(d) => d
+                .profile_stop()
+                .into_iter()
+                .map(|k| KernelTime { label: k.label, nanoseconds: k.nanoseconds, bytes: k.bytes, flops: k.flops })
+                .collect(),
+            Backend::Gpu(d) => d
+                .profile_stop()
+                .into_iter()
+                .map(|k| KernelTime { label: k.label, nanoseconds: k.nanoseconds, bytes: k.bytes, flops: k.flops })
+                .collect(),
+        }
+    }
+
+    pub fn time_passes(&self, on: bool) -> Result<bool> {
+        match self {
+            Backend::Cpu(_) => Ok(false),
+            Backend::Gpu(d) => Ok(d.time_passes(on)?),
+        }
+    }
+
+    pub fn pass_nanoseconds(&self) -> Result<Vec<u64>> {
+        match self {
+            Backend::Cpu(_) => Ok(vec![]),
+            Backend::Gpu(d) => Ok(d.pass_nanoseconds()?),
+        }
+    }
+}
+
+impl Executable {
+    pub fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
+        match self {
+            Executable::Cpu(e) => {
+                let inputs: Vec<_> = inputs.iter().map(|m| (m.cpu().clone(), 0)).collect();
+                let outputs: Vec<_> = outputs.iter().map(|m| m.cpu().clone()).collect();
+                e.run(&inputs, parameters, &outputs)?;
+            }
+            Executable::Gpu(e) => {
+                let inputs: Vec<_> = inputs.iter().map(|m| (m.gpu().clone(), 0)).collect();
+                let outputs: Vec<_> = outputs.iter().map(|m| m.gpu().clone()).collect();
+                e.run(&inputs, parameters, &outputs)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A read under way.
+pub enum Read {
+    /// Already there.
+    Done(Vec<u8>),
+    /// Waiting for the device.
+    Waiting(farad_gpu::ReadFuture),
+}
+
+impl Read {
+    /// Blocks until the bytes are there.
+    pub fn wait(self) -> Result<Vec<u8>> {
+        match self {
+            Read::Done(bytes) => Ok(bytes),
+            Read::Waiting(future) => Ok(future.wait()?.swap_remove(0)),
+        }
+    }
+
+    /// The bytes, without blocking the thread.
+    pub async fn get(self) -> Result<Vec<u8>> {
+        match self {
+            Read::Done(bytes) => Ok(bytes),
+            Read::Waiting(future) => Ok(future.await?.swap_remove(0)),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Devices: values that say where tensors live and work happens.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+
+use farad_compile::program::Target;
+
+use crate::backend::{Backend, Memory};
+use crate::environment::ENVIRONMENT;
+use crate::error::{Error, Result};
+use crate::plan::PlanCache;
+
+/// Where tensors live: the CPU or one GPU. A cheap handle; equal handles are the same device.
+///
+/// ```
+/// use farad::prelude::*;
+/// let device = Device::cpu();
+/// let x = Tensor::from_vec(vec![1.0, 2.0], [2], &device);
+/// assert_eq!((&x * 3.0).to_vec::<f32>()?, [3.0, 6.0]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Device(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub backend: Backend,
+    pub target: Target,
+    pub plans: Mutex<PlanCache>,
+    seed: AtomicU64,
+    counter: AtomicU64,
+    pub moved: AtomicUsize,
+    pub compiled: AtomicUsize,
+    pub replayed: AtomicUsize,
+    pub finite: AtomicBool,
+    name: String,
+    index: Option<usize>,
+}
+
+/// What a device has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Runs of compiled programs.
+    pub runs: usize,
+    /// Submissions to the queue (on the CPU: runs).
+    pub submissions: usize,
+    /// Kernels launched.
+    pub dispatches: usize,
+    /// Pipelines created.
+    pub pipelines: usize,
+    /// Bind groups created.
+    pub bind_groups: usize,
+    /// Device allocations made.
+    pub allocations: usize,
+    /// Bytes that tensors and plans hold.
+    pub bytes_live: usize,
+    /// The most bytes ever held.
+    pub bytes_peak: usize,
+    /// Reads back to the host.
+    pub reads: usize,
+    /// Uploads from the host.
+    pub uploads: usize,
+    /// Programs compiled (plan cache misses).
+    pub plans_compiled: usize,
+    /// Programs replayed (plan cache hits).
+    pub plans_replayed: usize,
+    /// Operands moved here from another device because an op mixed the two.
+    pub operands_moved: usize,
+}
+
+/// Options for opening a GPU otherwise than as usual, mostly for tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceOptions {
+    /// WebGPU's default limits and core WGSL only.
+    pub core: bool,
+    /// Shaders check their bounds; on in debug builds.
+    pub checked: bool,
+    /// Merge ops into few kernels; off only to test that merging changes nothing.
+    pub fuse: bool,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> DeviceOptions {
+        DeviceOptions { core: false, checked: cfg!(debug_assertions), fuse: true }
+    }
+}
+
+static CPU: LazyLock<Device> = LazyLock::new(|| Device::cpu_with(DeviceOptions::default()));
+static GPUS: LazyLock<Mutex<HashMap<(usize, DeviceOptions), Device>>> = LazyLock::new(Mutex::default);
+
+impl Device {
+    /// The CPU.
+    pub fn cpu() -> Device {
+        CPU.clone()
+    }
+
+    /// A CPU device of its own, with its own plans, counters and random numbers.
+    pub fn cpu_with(options: DeviceOptions) -> Device {
+        let cpu = farad_cpu::Device::new();
+        let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..Target::cpu() };
+        Device::new(Backend::Cpu(cpu), target, "cpu".into(), None)
+    }
+
+    /// The GPU with this index in `farad devices`.
+    pub fn gpu(index: usize) -> Result<Device> {
+        Device::gpu_with(index, DeviceOptions::default())
+    }
+
+    /// As [`Device::gpu`] with options; every combination is opened once.
+    pub fn gpu_with(index: usize, options: DeviceOptions) -> Result<Device> {
+        let mut open = GPUS.lock().expect("no panic while opening");
+        if let Some(device) = open.get(&(index, options)) {
+            return Ok(device.clone());
+        }
+        let gpu = farad_gpu::Device::open(
+            index,
+            farad_gpu::Options { core: options.core, checked: options.checked, ..Default::default() },
+        )?;
+        let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..gpu.target() };
+        let name = format!("gpu:{index} ({})", gpu.name());
+        let device = Device::new(Backend::Gpu(gpu), target, name, Some(index));
+        open.insert((index, options), device.clone());
+        Ok(device)
+    }
+
+    /// A GPU if there is one that is not software, else the CPU; `FARAD_DEVICE` overrides.
+    pub fn best() -> Device {
+        static BEST: OnceLock<Device> = OnceLock::new();
+        BEST.get_or_init(|| {
+            if let Some(name) = &ENVIRONMENT.device {
+                match Device::named(name) {
+                    Ok(device) => return device,
+                    Err(error) => tracing::warn!("FARAD_DEVICE={name} cannot be used, falling back to the cpu: {error}"),
+                }
+                return Device::cpu();
+            }
+            let real = farad_gpu::adapters().into_iter().find(|a| a.kind != farad_gpu::AdapterKind::Software);
+            match real.map(|a| Device::gpu(a.index)) {
+                Some(Ok(device)) => device,
+                Some(Err(error)) => {
+                    tracing::warn!("the GPU cannot be used, falling back to the cpu: {error}");
+                    Device::cpu()
+                }
+                None => Device::cpu(),
+            }
+        })
+        .clone()
+    }
+
+    /// A device by name: `best`, `cpu`, `gpu` or `gpu:1`.
+    pub fn named(name: &str) -> Result<Device> {
+        match name {
+            "best" => Ok(Device::best()),
+            "cpu" => Ok(Device::cpu()),
+            "gpu" => Device::gpu(0),
+            _ => match name.strip_prefix("gpu:").and_then(|n| n.parse().ok()) {
+                Some(index) => Device::gpu(index),
+                None => Err(Error::DeviceName { name: name.into() }),
+            },
+        }
+    }
+
+    fn new(backend: Backend, target: Target, name: String, index: Option<usize>) -> Device {
+        Device(Arc::new(Inner {
+            backend,
+            target,
+            plans: Mutex::default(),
+            seed: AtomicU64::new(0),
+            counter: AtomicU64::new(0),
+            moved: AtomicUsize::new(0),
+            compiled: AtomicUsize::new(0),
+            replayed: AtomicUsize::new(0),
+            finite: AtomicBool::new(false),
+            name,
+            index,
+        }))
+    }
+
+    /// Whether this is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        matches!(self.0.backend, Backend::Gpu(_))
+    }
+
+    /// The GPU's index, if it is one.
+    pub fn index(&self) -> Option<usize> {
+        self.0.index
+    }
+
+    /// The name, e.g. `cpu` or `gpu:0 (NVIDIA H200)`.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Starts the device's random numbers again from a seed. The same seed gives the same numbers
+    /// on every device.
+    pub fn seed(&self, seed: u64) {
+        self.0.seed.store(seed, Ordering::Relaxed);
+        self.0.counter.store(0, Ordering::Relaxed);
+    }
+
+    /// Seed and counter for the next random tensor; no pair is given twice.
+    pub(crate) fn draw(&self) -> [u32; 4] {
+        let seed = self.0.seed.load(Ordering::Relaxed);
+        let counter = self.0.counter.fetch_add(1, Ordering::Relaxed);
+        [seed as u32, (seed >> 32) as u32, counter as u32, (counter >> 32) as u32]
+    }
+
+    /// What the device has done so far.
+    pub fn counters(&self) -> Counters {
+        let own = Counters {
+            plans_compiled: self.0.compiled.load(Ordering::Relaxed),
+            plans_replayed: self.0.replayed.load(Ordering::Relaxed),
+            operands_moved: self.0.moved.load(Ordering::Relaxed),
+            ..Counters::default()
+        };
+        self.0.backend.counters(own)
+    }
+
+    /// Waits until all submitted work is done.
+    pub fn wait(&self) -> Result<()> {
+        self.0.backend.wait()
+    }
+
+    /// Runs `work`, timing every kernel that it launches.
+    pub fn profile<T>(&self, work: impl FnOnce() -> T) -> (T, crate::Profile) {
+        self.0.backend.profile_start();
+        let start = std::time::Instant::now();
+        let result = work();
+        let waited = self.wait();
+        let wall = start.elapsed();
+        if let Err(error) = waited {
+            tracing::warn!("profile: {error}");
+        }
+        (result, crate::Profile { kernels: self.0.backend.profile_stop(), wall })
+    }
+
+    /// Times whole passes instead of kernels while on; `false` if the device cannot.
+    pub fn time_passes(&self, on: bool) -> Result<bool> {
+        self.0.backend.time_passes(on)
+    }
+
+    /// GPU nanoseconds of the passes since timing was switched on.
+    pub fn pass_nanoseconds(&self) -> Result<Vec<u64>> {
+        self.0.backend.pass_nanoseconds()
+    }
+
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
+        self.0.backend.allocate(bytes)
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.name())
+    }
+}

@@ -1,0 +1,30 @@
+//! The one place that reads environment variables.
+
+use std::sync::LazyLock;
+
+/// What the user asked for through the environment.
+pub struct Environment {
+    /// `FARAD_DEVICE`: the device that `Device::best` gives.
+    pub device: Option<String>,
+    /// `FARAD_DEBUG` has `plan`: print every new program.
+    pub plan: bool,
+    /// `FARAD_DEBUG` has `wgsl`: print every new shader.
+    pub wgsl: bool,
+    /// `FARAD_DEBUG` has `time`: time every kernel.
+    pub time: bool,
+    /// `FARAD_DEBUG` has `nan`: run unfused and stop at the first value that is not finite.
+    pub nan: bool,
+}
+
+/// The environment as it was at first use.
+pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
+    let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
+    let has = |word: &str| debug.split(',').any(|w| w.trim() == word);
+    Environment {
+        device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
+        plan: has("plan"),
+        wgsl: has("wgsl"),
+        time: has("time"),
+        nan: has("nan"),
+    }
+});

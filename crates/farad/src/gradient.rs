@@ -1,0 +1,83 @@
+//! Gradients as tensors.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use farad_ir::NodeId;
+
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::recording::Recording;
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// The gradient of this tensor, which holds one number, at `x`: a tensor like any other, so it
+    /// can be differentiated again.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::full(3.0, [], &Device::cpu());
+    /// let y = &x * &x * &x;
+    /// let slope = y.gradient(&x)?;
+    /// assert_eq!(slope.item()?, 27.0);
+    /// assert_eq!(slope.gradient(&x)?.item()?, 18.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gradient(&self, x: &Tensor) -> Result<Tensor> {
+        Ok(self.gradients_at(&[x])?.swap_remove(0))
+    }
+
+    /// The gradients of this tensor at several others, computed together.
+    #[track_caller]
+    pub fn gradients_at(&self, wrt: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let location = Location::caller();
+        let mut recording = Recording::of(std::slice::from_ref(&self.node), true)?;
+        let loss = recording.ids[&Arc::as_ptr(&self.node)];
+        refuse_spent(&recording, loss)?;
+        let mut targets = Vec::with_capacity(wrt.len());
+        for (index, tensor) in wrt.iter().enumerate() {
+            let id = recording.ids.get(&Arc::as_ptr(&tensor.node)).copied();
+            targets.push(id.ok_or(farad_ir::OpError::NoPath { index, shape: tensor.shape() })?);
+        }
+        let found = farad_ir::gradient(&mut recording.graph, loss, &targets)?;
+        let nodes = replay(&recording, location, &self.node);
+        Ok(found.into_iter().map(|id| Tensor::of(nodes[id.index()].clone().expect("replayed"))).collect())
+    }
+}
+
+/// Fails if the loss depends on a tensor whose history a step took away.
+pub fn refuse_spent(recording: &Recording, loss: NodeId) -> Result<()> {
+    match recording.spent_below(loss) {
+        Some(node) => Err(Error::Spent {
+            shape: node.shape,
+            location: format!("{}:{}", node.location.file(), node.location.line()),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Records the nodes that differentiation added, on top of those that were there.
+fn replay(recording: &Recording, location: &'static Location<'static>, like: &Node) -> Vec<Option<Arc<Node>>> {
+    let mut nodes: Vec<Option<Arc<Node>>> = vec![None; recording.graph.nodes.len()];
+    for (node, id) in &recording.nodes {
+        nodes[id.index()] = Some(node.clone());
+    }
+    for id in recording.graph.ids() {
+        if nodes[id.index()].is_some() {
+            continue;
+        }
+        let node = recording.graph.node(id);
+        let operands: Option<Vec<Arc<Node>>> = node.operands.iter().map(|o| nodes[o.index()].clone()).collect();
+        // Inputs and slices of inputs stand below leaves that are there already.
+        let Some(operands) = operands.filter(|_| !is_leaf(&node.op)) else { continue };
+        let location = node.location.unwrap_or(location);
+        let made = Node::recorded(node.op.clone(), operands, node.shape, node.dtype, like.device.clone(), location, node.region);
+        nodes[id.index()] = Some(made);
+    }
+    nodes
+}
+
+fn is_leaf(op: &farad_ir::Op) -> bool {
+    matches!(op, farad_ir::Op::Input(_) | farad_ir::Op::Parameter(_))
+}

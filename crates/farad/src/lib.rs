@@ -1,0 +1,49 @@
+//! Farad trains neural networks on any GPU and on the CPU, in Rust.
+//!
+//! A [`Tensor`] is lazy: ops record, and reading a result or an optimiser's `step` compiles
+//! everything recorded into a few fused kernels and runs them. A structure seen before replays its
+//! plan without compiling anything.
+//!
+//! ```
+//! use farad::prelude::*;
+//!
+//! let device = Device::best();
+//! device.seed(1);
+//! let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(&device)?;
+//! let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
+//! let x = Tensor::rand([16, 2], &device);
+//! let y = x.sum_axes(&[1], true);
+//! for _ in 0..10 {
+//!     let loss = model.forward(&x).mean_squared_error(&y);
+//!     sgd.step(&loss)?;
+//! }
+//! # Ok::<(), farad::Error>(())
+//! ```
+
+mod environment;
+mod error;
+mod backend;
+mod device;
+mod node;
+mod recording;
+mod plan;
+mod run;
+mod profile;
+mod tensor;
+mod checkpoint;
+mod gradient;
+mod save;
+pub mod check;
+pub mod nn;
+pub mod optim;
+pub mod prelude;
+
+pub use checkpoint::checkpoint;
+pub use device::{Counters, Device, DeviceOptions};
+pub use environment::{ENVIRONMENT, Environment};
+pub use error::{Error, Result};
+pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
+pub use farad_ir::{Contraction, CustomKernel, CustomOp, DType, IndexMap, OpError, Shape};
+pub use profile::{KernelTime, Profile};
+pub use save::{load, save};
+pub use tensor::{Element, Part, Parts, Tensor, scan};

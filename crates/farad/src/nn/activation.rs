@@ -1,0 +1,30 @@
+//! Activations as layers, for use in [`Sequential`](super::Sequential).
+
+use super::{Module, Parameter};
+use crate::tensor::Tensor;
+
+macro_rules! activation {
+    ($($(#[doc = $doc:literal])+ $name:ident $method:ident;)*) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $name;
+
+        impl Module for $name {
+            #[track_caller]
+            fn forward(&self, x: &Tensor) -> Tensor {
+                x.$method()
+            }
+
+            fn visit(&self, _: &mut dyn FnMut(&str, &Parameter)) {}
+        }
+    )*};
+}
+
+activation! {
+    /// [`Tensor::relu`] as a layer.
+    Relu relu;
+    /// [`Tensor::gelu`] as a layer.
+    Gelu gelu;
+    /// [`Tensor::tanh`] as a layer.
+    Tanh tanh;
+}

@@ -1,0 +1,57 @@
+//! The fully connected layer.
+
+use super::{Module, Parameter};
+use crate::device::Device;
+use crate::tensor::Tensor;
+
+/// `y = x · weightᵀ + bias`: `[.., inputs] -> [.., outputs]`.
+///
+/// ```
+/// use farad::prelude::*;
+/// let layer = Linear::new(3, 2);
+/// let y = layer.forward(&Tensor::ones([4, 3], &Device::cpu()));
+/// assert_eq!(y.shape()[..], [4, 2]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Linear {
+    /// `[outputs, inputs]`
+    pub weight: Parameter,
+    /// `[outputs]`
+    pub bias: Option<Parameter>,
+}
+
+impl Linear {
+    /// A layer with bias. Weights and bias start uniform in ±1/√inputs, drawn from the CPU's random
+    /// numbers.
+    #[track_caller]
+    pub fn new(inputs: usize, outputs: usize) -> Linear {
+        let bound = 1.0 / (inputs.max(1) as f64).sqrt();
+        let uniform = |shape: &[usize]| (Tensor::rand(shape, &Device::cpu()) * 2.0 - 1.0) * bound;
+        let weight = Parameter::new(uniform(&[outputs, inputs]));
+        Linear { weight, bias: Some(Parameter::new(uniform(&[outputs]))) }
+    }
+
+    /// The layer without its bias.
+    pub fn without_bias(mut self) -> Linear {
+        self.bias = None;
+        self
+    }
+}
+
+impl Module for Linear {
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let y = x.matmul(&self.weight.value().transpose(0, 1));
+        match &self.bias {
+            Some(bias) => y + bias.value(),
+            None => y,
+        }
+    }
+
+    fn visit(&self, found: &mut dyn FnMut(&str, &Parameter)) {
+        found("weight", &self.weight);
+        if let Some(bias) = &self.bias {
+            found("bias", bias);
+        }
+    }
+}

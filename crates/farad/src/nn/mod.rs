@@ -1,0 +1,13 @@
+//! Layers: what has parameters and turns a tensor into a tensor. One file a layer.
+
+mod parameter;
+mod module;
+mod linear;
+mod activation;
+mod sequential;
+
+pub use activation::{Gelu, Relu, Tanh};
+pub use linear::Linear;
+pub use module::Module;
+pub use parameter::Parameter;
+pub use sequential::{Layers, Sequential};

@@ -1,0 +1,42 @@
+//! Optimisers: gradients and update of all parameters in one program and one submission. One file
+//! an optimiser; `flat` has what they share.
+
+mod flat;
+mod sgd;
+mod adamw;
+mod clip;
+
+pub use adamw::AdamW;
+pub use clip::{Clip, clip_by_norm, clip_by_value};
+pub use flat::{Flat, Rule};
+pub use sgd::Sgd;
+
+use crate::error::Result;
+use crate::nn::Parameter;
+use crate::tensor::Tensor;
+
+/// What updates parameters.
+pub trait Optimiser {
+    /// Gradients of the loss and the update, together: one submission, no waiting. Afterwards the
+    /// loss, and every other tensor in hand that it was computed from, are values without history.
+    fn step(&mut self, loss: &Tensor) -> Result<()>;
+
+    /// The update from gradients made elsewhere ([`Tensor::gradients`]), one a parameter: for
+    /// clipping by hand, accumulation, several losses.
+    fn apply(&mut self, gradients: &[Tensor]) -> Result<()>;
+
+    /// The learning rate from the next step on. Changing it compiles nothing.
+    fn set_learning_rate(&mut self, rate: f32);
+
+    /// The parameters, in order.
+    fn parameters(&self) -> &[Parameter];
+}
+
+impl Tensor {
+    /// The gradients of this loss at parameters, for [`Optimiser::apply`].
+    #[track_caller]
+    pub fn gradients(&self, parameters: &[Parameter]) -> Result<Vec<Tensor>> {
+        let values: Vec<Tensor> = parameters.iter().map(Parameter::value).collect();
+        self.gradients_at(&values.iter().collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,164 @@
+//! Compiled programs by structure: a known graph replays, a new one is compiled.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use farad_compile::program::Program;
+use farad_ir::{DType, Graph, NodeId, Op};
+
+use crate::backend::{Executable, Memory};
+use crate::device::Device;
+use crate::environment::ENVIRONMENT;
+use crate::error::{Error, Result};
+
+/// Most plans that a device keeps; the least recently used goes first.
+const MOST_PLANS: usize = 256;
+
+/// What is compiled: a graph, what of it is wanted, and which inputs may be overwritten.
+pub struct Request {
+    pub graph: Graph,
+    pub outputs: Vec<NodeId>,
+    /// `(output, input)` pairs.
+    pub donations: Vec<(usize, usize)>,
+}
+
+/// A compiled program, loaded.
+pub struct Plan {
+    executable: Executable,
+    pub program: Arc<Program>,
+    /// What the key stood for; compared in debug builds.
+    recorded: Option<Graph>,
+    /// A program's blocks serve one run at a time.
+    running: Mutex<()>,
+}
+
+/// The plans of a device.
+#[derive(Default)]
+pub struct PlanCache {
+    plans: HashMap<u128, (u64, Arc<Plan>)>,
+    clock: u64,
+}
+
+/// A 128-bit hash of whatever decides what a program does.
+pub fn key(of: &impl Hash) -> u128 {
+    let half = |salt: u64| {
+        let mut hasher = std::collections::hash_map::DefaultHasher::new();
+        hasher.write_u64(salt);
+        of.hash(&mut hasher);
+        hasher.finish() as u128
+    };
+    half(0x6661_7261_6431) << 64 | half(0x706c_616e_32)
+}
+
+impl PlanCache {
+    fn get(&mut self, key: u128) -> Option<Arc<Plan>> {
+        self.clock += 1;
+        let (used, plan) = self.plans.get_mut(&key)?;
+        *used = self.clock;
+        Some(plan.clone())
+    }
+
+    fn insert(&mut self, key: u128, plan: Arc<Plan>) {
+        if self.plans.len() >= MOST_PLANS {
+            let oldest = self.plans.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key);
+            oldest.map(|key| self.plans.remove(&key));
+        }
+        self.plans.insert(key, (self.clock, plan));
+    }
+
+}
+
+impl Device {
+    /// The plan for a recorded graph, compiled by what `build` makes of it if there is none yet.
+    pub(crate) fn plan(
+        &self,
+        key: u128,
+        recorded: &Graph,
+        build: impl FnOnce() -> Result<Request>,
+    ) -> Result<Arc<Plan>> {
+        if let Some(plan) = self.0.plans.lock().expect("no panic with the cache held").get(key) {
+            let same = plan.recorded.as_ref().is_none_or(|graph| graph == recorded);
+            assert!(same, "plan key: two structures have the hash {key:032x}");
+            self.0.replayed.fetch_add(1, Ordering::Relaxed);
+            return Ok(plan);
+        }
+        let request = build()?;
+        let program = Arc::new(farad_compile::compile(&request.graph, &request.outputs, &request.donations, &self.0.target));
+        self.show(&program);
+        let executable = self.0.backend.load(program.clone())?;
+        let recorded = cfg!(debug_assertions).then(|| recorded.clone());
+        let plan = Arc::new(Plan { executable, program, recorded, running: Mutex::new(()) });
+        self.0.compiled.fetch_add(1, Ordering::Relaxed);
+        self.0.plans.lock().expect("no panic with the cache held").insert(key, plan.clone());
+        Ok(plan)
+    }
+
+    fn show(&self, program: &Program) {
+        if ENVIRONMENT.plan {
+            tracing::info!(target: "farad::plan", "\n{program}");
+        }
+        if let (true, crate::backend::Backend::Gpu(gpu)) = (ENVIRONMENT.wgsl, &self.0.backend) {
+            for (label, wgsl) in gpu.shaders(program) {
+                tracing::info!(target: "farad::wgsl", "\n// {label}\n{wgsl}");
+            }
+        }
+    }
+
+    /// Runs a plan: outputs that take an input's memory over get it, the others get new memory.
+    pub(crate) fn run(&self, plan: &Plan, inputs: &[Memory], words: &[u32]) -> Result<Vec<Memory>> {
+        let mut outputs = Vec::with_capacity(plan.program.outputs.len());
+        for output in &plan.program.outputs {
+            outputs.push(match output.donor {
+                Some(input) => inputs[input].clone(),
+                None => self.allocate((output.spec.len * output.spec.dtype.size()).max(4))?,
+            });
+        }
+        // Inputs that the program does not use were dropped from its end.
+        let inputs = &inputs[..plan.program.inputs.len()];
+        let words = &words[..plan.program.parameters.len()];
+        let _one_at_a_time = plan.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if ENVIRONMENT.time {
+            self.0.backend.profile_start();
+        }
+        plan.executable.run(inputs, words, &outputs)?;
+        if ENVIRONMENT.time {
+            self.0.backend.wait()?;
+            let profile = crate::Profile { kernels: self.0.backend.profile_stop(), wall: Default::default() };
+            tracing::info!(target: "farad::time", "\n{profile}");
+        }
+        Ok(outputs)
+    }
+
+    /// Computes every float of a request apart, in order, and names the op that made the first
+    /// value that is not finite although its operands were.
+    pub(crate) fn find_not_finite(&self, request: &Request, inputs: &[Memory], words: &[u32]) -> Result<()> {
+        let graph = &request.graph;
+        let needed = graph.reachable(&request.outputs);
+        let computed = |id: &NodeId| {
+            let node = graph.node(*id);
+            let leaf = matches!(node.op, Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Scan(_) | Op::Custom(_));
+            needed[id.index()] && node.dtype == DType::F32 && !leaf && !node.op.is_movement() && node.shape.numel() > 0
+        };
+        let outputs: Vec<NodeId> = graph.ids().filter(computed).collect();
+        let target = farad_compile::program::Target { fuse: false, ..self.0.target };
+        let program = Arc::new(farad_compile::compile(graph, &outputs, &[], &target));
+        let executable = self.0.backend.load(program.clone())?;
+        let mut memories = Vec::new();
+        for output in &program.outputs {
+            memories.push(self.allocate((output.spec.len * output.spec.dtype.size()).max(4))?);
+        }
+        executable.run(&inputs[..program.inputs.len()], &words[..program.parameters.len()], &memories)?;
+        for (id, memory) in outputs.iter().zip(&memories) {
+            let node = graph.node(*id);
+            let bytes = self.0.backend.read(memory, 0, node.shape.numel() * 4).wait()?;
+            let bad = bytes.chunks_exact(4).any(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite());
+            if bad {
+                let location = node.location.map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
+                return Err(Error::NotFinite { op: node.op.name(), location });
+            }
+        }
+        Ok(())
+    }
+}

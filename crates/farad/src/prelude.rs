@@ -1,0 +1,8 @@
+//! What most programs need: `use farad::prelude::*;`.
+
+pub use crate::checkpoint::checkpoint;
+pub use crate::device::Device;
+pub use crate::nn::{Gelu, Linear, Module, Parameter, Relu, Sequential};
+pub use crate::optim::{AdamW, Optimiser, Sgd};
+pub use crate::tensor::{Part, Tensor, scan};
+pub use farad_ir::{DType, Shape};

@@ -1,0 +1,157 @@
+//! Turns recorded nodes into a graph that can be hashed, differentiated and compiled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use farad_ir::{DType, Graph, NodeId, Op, Shape, Span};
+
+use crate::backend::Memory;
+use crate::error::{Error, Result};
+use crate::node::{Node, Value};
+
+/// A graph of recorded nodes with the memory and numbers that it needs.
+#[derive(Default)]
+pub struct Recording {
+    pub graph: Graph,
+    /// The memory of every input.
+    pub inputs: Vec<Memory>,
+    /// The numbers that the host gives, as register words.
+    pub words: Vec<u32>,
+    /// Where every node went.
+    pub ids: HashMap<*const Node, NodeId>,
+    /// The nodes, in graph order; keeps them alive.
+    pub nodes: Vec<(Arc<Node>, NodeId)>,
+    /// Nodes recorded by their history whose value is known, with the input that holds it.
+    pub known: Vec<(NodeId, NodeId)>,
+    /// Leaves whose history a step took away.
+    pub spent: Vec<(NodeId, Arc<Node>)>,
+    memories: HashMap<(u64, DType), NodeId>,
+    regions: HashMap<u32, u32>,
+}
+
+impl Recording {
+    /// Everything that `roots` need. Values end the search unless `through`: then history is
+    /// followed wherever it is, as gradients need it.
+    pub fn of(roots: &[Arc<Node>], through: bool) -> Result<Recording> {
+        let mut recording = Recording::default();
+        let mut stack: Vec<(Arc<Node>, bool)> = roots.iter().rev().map(|r| (r.clone(), false)).collect();
+        while let Some((node, ready)) = stack.pop() {
+            if recording.ids.contains_key(&Arc::as_ptr(&node)) {
+                continue;
+            }
+            let (value, history, spent) = {
+                let state = node.state();
+                (state.value.clone(), state.history.clone(), state.spent)
+            };
+            let leaf = value.is_some() && !(through && history.is_some());
+            if leaf {
+                let id = recording.leaf(value.as_ref().expect("a leaf has a value"), node.shape, node.dtype);
+                if spent {
+                    recording.spent.push((id, node.clone()));
+                }
+                recording.add(node, id);
+                continue;
+            }
+            let Some(history) = history else {
+                let location = format!("{}:{}", node.location.file(), node.location.line());
+                return Err(Error::Failed { shape: node.shape, location });
+            };
+            if !ready {
+                stack.push((node, true));
+                stack.extend(history.operands.iter().rev().map(|o| (o.clone(), false)));
+                continue;
+            }
+            // Numbered by first appearance, so that every recording of the same code is the same.
+            let count = recording.regions.len() as u32;
+            let region = node.region.map(|r| *recording.regions.entry(r).or_insert(count));
+            let operands = history.operands.iter().map(|o| recording.ids[&Arc::as_ptr(o)]).collect();
+            let id = recording.graph.append(farad_ir::Node {
+                op: history.op,
+                operands,
+                shape: node.shape,
+                dtype: node.dtype,
+                location: Some(node.location),
+                region,
+            });
+            if let Some(value) = value {
+                let input = recording.leaf(&value, node.shape, node.dtype);
+                recording.known.push((id, input));
+            }
+            recording.add(node, id);
+        }
+        Ok(recording)
+    }
+
+    fn add(&mut self, node: Arc<Node>, id: NodeId) {
+        self.ids.insert(Arc::as_ptr(&node), id);
+        self.nodes.push((node, id));
+    }
+
+    /// The node of a known value: an input, or the part of one that the value lies in.
+    pub fn leaf(&mut self, value: &Value, shape: Shape, dtype: DType) -> NodeId {
+        match value {
+            Value::Number(scalar) => {
+                self.words.push(scalar.word());
+                let number = self.graph.parameter(self.words.len() - 1, dtype);
+                self.graph.reshape(number, shape)
+            }
+            Value::Memory { memory, offset, whole } => {
+                let input = self.input(memory, *whole, dtype);
+                if *offset == 0 && *whole == shape.numel() {
+                    return self.graph.reshape(input, shape);
+                }
+                let span = Span { start: *offset, len: shape.numel(), step: 1 };
+                let part = self.graph.push(Op::Slice(vec![span]), &[input]);
+                self.graph.reshape(part, shape)
+            }
+        }
+    }
+
+    /// The input of some memory as one axis; the same memory is one input.
+    pub fn input(&mut self, memory: &Memory, len: usize, dtype: DType) -> NodeId {
+        if let Some(&id) = self.memories.get(&(memory.identity(), dtype)) {
+            return id;
+        }
+        self.inputs.push(memory.clone());
+        let id = self.graph.input(self.inputs.len() - 1, Shape::new(&[len]), dtype);
+        self.memories.insert((memory.identity(), dtype), id);
+        id
+    }
+
+    /// Nodes without a value that a user still holds a handle to.
+    pub fn live(&self) -> Vec<(Arc<Node>, NodeId)> {
+        let live = |node: &Arc<Node>| node.handles.load(Ordering::Relaxed) > 0 && node.state().value.is_none();
+        self.nodes.iter().filter(|(node, _)| live(node)).cloned().collect()
+    }
+
+    /// Uses known values instead of computing them again. Call after differentiating.
+    pub fn substitute(graph: &mut Graph, known: &[(NodeId, NodeId)]) {
+        let map: HashMap<NodeId, NodeId> = known.iter().copied().collect();
+        for index in 0..graph.nodes.len() {
+            for operand in 0..graph.nodes[index].operands.len() {
+                let from = graph.nodes[index].operands[operand];
+                // An input stands after the node whose value it holds, so later users may switch.
+                if let Some(&to) = map.get(&from).filter(|to| to.index() < index) {
+                    graph.nodes[index].operands[operand] = to;
+                }
+            }
+        }
+    }
+
+    /// A leaf without history that `root` depends on through floats, if any.
+    pub fn spent_below(&self, root: NodeId) -> Option<&Arc<Node>> {
+        if self.spent.is_empty() {
+            return None;
+        }
+        let mut reached = vec![false; self.graph.nodes.len()];
+        reached[root.index()] = true;
+        for id in self.graph.ids().rev() {
+            let node = self.graph.node(id);
+            if reached[id.index()] && node.dtype.is_float() && !matches!(node.op, Op::StopGradient) {
+                node.operands.iter().for_each(|o| reached[o.index()] = true);
+            }
+        }
+        self.spent.iter().find(|(id, _)| reached[id.index()]).map(|(_, node)| node)
+    }
+}

@@ -1,0 +1,66 @@
+//! Matrix products and general contractions.
+
+use std::sync::Arc;
+
+use farad_ir::{Contraction, Op, OpError, Shape};
+
+use super::{Tensor, raise};
+
+impl Tensor {
+    /// Matrix product: `[.., m, k] × [.., k, n] -> [.., m, n]`. Leading axes broadcast; a vector on
+    /// either side is a matrix of one row or column, which leaves the result again.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu();
+    /// let a = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2], &device);
+    /// let b = Tensor::from_vec(vec![1.0, 1.0], [2, 1], &device);
+    /// assert_eq!(a.matmul(&b).to_vec::<f32>()?, [3.0, 7.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn matmul(&self, other: &Tensor) -> Tensor {
+        for operand in [self, other] {
+            if operand.rank() == 0 {
+                raise(OpError::RankTooLow { op: "matmul", shape: operand.shape(), rank: 0, least: 1 });
+            }
+        }
+        if self.rank() == 1 {
+            let row = self.unsqueeze(0).matmul(other);
+            return row.squeeze(if other.rank() == 1 { 0 } else { -2 });
+        }
+        if other.rank() == 1 {
+            return self.matmul(&other.unsqueeze(1)).squeeze(-1);
+        }
+        let (lhs, rhs) = (self.shape(), other.shape());
+        let (m, k, n) = (lhs[lhs.rank() - 2], lhs[lhs.rank() - 1], rhs[rhs.rank() - 1]);
+        let inner = rhs[rhs.rank() - 2];
+        if k != inner {
+            raise(OpError::Inner { lhs, rhs, a: k, b: inner });
+        }
+        let dtype = self.dtype().promote(other.dtype());
+        let (a, b) = (self.cast(dtype), other.cast(dtype));
+        let leading = |s: &Shape| Shape::new(&s[..s.rank() - 2]);
+        if rhs.rank() == 2 && lhs.rank() > 2 {
+            // One matrix for all: fold the batch into the rows.
+            let rows = a.reshape([lhs.numel() / k.max(1), k]);
+            let rows = if k == 0 { a.reshape([leading(&lhs).numel() * m, 0]) } else { rows };
+            let product = rows.matmul(&b);
+            return product.reshape(leading(&lhs).iter().copied().chain([m, n]).collect::<Vec<_>>());
+        }
+        let batch = leading(&lhs).broadcast(&leading(&rhs)).unwrap_or_else(|axis| {
+            let rank = lhs.rank().max(rhs.rank()) - 2;
+            let pick = |s: &Shape| s[axis + s.rank() - 2 - rank];
+            raise(OpError::Broadcast { op: "matmul", lhs, rhs, axis, a: pick(&lhs), b: pick(&rhs) })
+        });
+        let full = |last: [usize; 2]| batch.iter().copied().chain(last).collect::<Vec<_>>();
+        let (a, b) = (a.broadcast_to(full([m, k])), b.broadcast_to(full([k, n])));
+        a.contract(&b, Contraction::matmul(&batch, m, k, n))
+    }
+
+    /// A sum of products over index maps: what matmul and convolutions are made of.
+    #[track_caller]
+    pub fn contract(&self, other: &Tensor, contraction: Contraction) -> Tensor {
+        Tensor::record(Op::Contract(Arc::new(contraction)), &[self, other])
+    }
+}

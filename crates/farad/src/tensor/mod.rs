@@ -1,0 +1,201 @@
+//! Tensors: lazy, device-aware values. Ops record; reading, `step` or a long recording runs.
+//!
+//! This file has the handle itself; ops are in the files named after their family.
+
+mod element;
+mod create;
+mod pointwise;
+mod operators;
+mod activations;
+mod movement;
+mod slicing;
+mod reduce;
+mod index;
+mod contract;
+mod random;
+mod losses;
+mod transfer;
+mod display;
+mod sequence;
+mod custom;
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use farad_ir::{DType, Op, OpError, Shape};
+
+pub use element::Element;
+pub use sequence::scan;
+pub use slicing::{Part, Parts};
+
+use crate::device::Device;
+use crate::node::{Node, Value, has_live_ancestor};
+
+/// A value on a device: numbers in some shape, known already or still to be computed.
+///
+/// Cheap to clone (a handle), never changes once made, and safe to send between threads. Ops do not
+/// compute; they record, and reading the result runs everything it needs at once:
+///
+/// ```
+/// use farad::prelude::*;
+/// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3], &Device::cpu());
+/// let y = (&x * 2.0 + 1.0).sum();
+/// assert_eq!(y.item()?, 15.0);
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub struct Tensor {
+    pub(crate) node: Arc<Node>,
+}
+
+/// Pending chains of this length are looked at: if nobody can ask for anything inside, they run.
+const FLUSH_EVERY: u32 = 64;
+/// Pending chains never grow longer than this.
+const FLUSH_ALWAYS: u32 = 8192;
+/// History is cut beyond this length.
+const LONGEST_HISTORY: u32 = 65_536;
+
+impl Tensor {
+    /// The sizes of the axes.
+    pub fn shape(&self) -> Shape {
+        self.node.shape
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.node.shape.rank()
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.node.shape.numel()
+    }
+
+    /// The size of one axis; negative axes count from the end.
+    #[track_caller]
+    pub fn size(&self, axis: isize) -> usize {
+        self.node.shape[self.axis("size", axis)]
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.node.dtype
+    }
+
+    /// Where it lives.
+    pub fn device(&self) -> &Device {
+        &self.node.device
+    }
+
+    pub(crate) fn of(node: Arc<Node>) -> Tensor {
+        node.handles.fetch_add(1, Ordering::Relaxed);
+        Tensor { node }
+    }
+
+    pub(crate) fn leaf(value: Value, shape: Shape, dtype: DType, device: &Device, location: &'static Location<'static>) -> Tensor {
+        Tensor::of(Node::leaf(value, shape, dtype, device.clone(), location))
+    }
+
+    /// Records an op without operands.
+    #[track_caller]
+    pub(crate) fn source(op: Op, device: &Device) -> Tensor {
+        let (shape, dtype) = op.infer(&[]).unwrap_or_else(|e| raise(e));
+        Tensor::of(Node::recorded(op, vec![], shape, dtype, device.clone(), Location::caller(), crate::checkpoint::region()))
+    }
+
+    /// Records an op; panics at the caller's line if the operands do not fit.
+    #[track_caller]
+    pub(crate) fn record(op: Op, operands: &[&Tensor]) -> Tensor {
+        let moved = on_one_device(operands);
+        let of: Vec<(Shape, DType)> = moved.iter().map(|t| (t.shape(), t.dtype())).collect();
+        let (shape, dtype) = op.infer(&of).unwrap_or_else(|e| raise(e));
+        for operand in &moved {
+            operand.relieve();
+        }
+        let device = moved[0].device().clone();
+        let nodes = moved.iter().map(|t| t.node.clone()).collect();
+        Tensor::of(Node::recorded(op, nodes, shape, dtype, device, Location::caller(), crate::checkpoint::region()))
+    }
+
+    /// Runs what is pending below an operand if it has become long, and drops history that nobody
+    /// can reach, so that a running total over an epoch stays small.
+    fn relieve(&self) {
+        let pending = self.node.pending.load(Ordering::Relaxed);
+        let due = pending > 0 && pending % FLUSH_EVERY == 0;
+        if pending >= FLUSH_ALWAYS || (due && !has_live_ancestor(&self.node)) {
+            if let Err(error) = crate::run::evaluate(&[self.node.clone()]) {
+                tracing::warn!("pending work failed and stays pending: {error}");
+                return;
+            }
+            self.node.prune();
+        }
+        if self.node.depth >= LONGEST_HISTORY && self.node.value().is_some() {
+            self.node.cut(true);
+        }
+    }
+
+    /// A non-negative axis; panics with the op's name if there is none.
+    #[track_caller]
+    pub(crate) fn axis(&self, op: &'static str, axis: isize) -> usize {
+        resolve(op, self.shape(), axis)
+    }
+
+    /// Non-negative axes.
+    #[track_caller]
+    pub(crate) fn axes(&self, op: &'static str, axes: &[isize]) -> Vec<usize> {
+        axes.iter().map(|&axis| resolve(op, self.shape(), axis)).collect()
+    }
+}
+
+#[track_caller]
+fn resolve(op: &'static str, shape: Shape, axis: isize) -> usize {
+    let rank = shape.rank() as isize;
+    if !(-rank..rank).contains(&axis) {
+        raise(OpError::Axis { op, shape, axis, rank: shape.rank() });
+    }
+    axis.rem_euclid(rank) as usize
+}
+
+/// Panics at the caller's line: the program is wrong, not the world.
+#[track_caller]
+pub(crate) fn raise(error: OpError) -> ! {
+    panic!("{error}")
+}
+
+/// The operands, moved to the GPU operand's device if they are on several.
+#[track_caller]
+fn on_one_device(operands: &[&Tensor]) -> Vec<Tensor> {
+    let first = operands[0].device();
+    if operands.iter().all(|t| t.device() == first) {
+        return operands.iter().map(|t| (*t).clone()).collect();
+    }
+    let home = operands.iter().map(|t| t.device()).find(|d| d.is_gpu()).unwrap_or(first).clone();
+    operands
+        .iter()
+        .map(|t| {
+            if *t.device() == home {
+                return (*t).clone();
+            }
+            if !t.is_constant() {
+                let before = home.0.moved.fetch_add(1, Ordering::Relaxed);
+                if before == 100 {
+                    let at = Location::caller();
+                    tracing::warn!("{at}: operands keep moving to {home}; move them once with `to_device`");
+                }
+            }
+            t.to_device(&home).unwrap_or_else(|error| panic!("moving an operand to {home}: {error}"))
+        })
+        .collect()
+}
+
+impl Clone for Tensor {
+    fn clone(&self) -> Tensor {
+        Tensor::of(self.node.clone())
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        self.node.handles.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,107 @@
+//! Loops over time that do not unroll: a body recorded once and run once per position.
+
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::Arc;
+
+use farad_ir::{DType, Graph, NodeId, Op, OpError, Scan, Shape};
+
+use super::{Tensor, raise};
+use crate::node::Node;
+
+/// Runs `body` once per position of the sequences' first axis, from first to last.
+///
+/// `body` takes the carries and one slice of every sequence, and gives the next carries (same
+/// shapes) and slices of result sequences. Returns the final carries and the result sequences
+/// `[time, ..]`. Tensors from outside that the body uses are the same at every position; that
+/// includes random ones: draw them outside as a sequence to have fresh numbers each time.
+///
+/// ```
+/// use farad::prelude::*;
+/// let device = Device::cpu();
+/// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3], &device);
+/// let (last, sums) = scan(&[&Tensor::zeros([], &device)], &[&x], |carry, slice| {
+///     let sum = &carry[0] + &slice[0];
+///     (vec![sum.clone()], vec![sum])
+/// });
+/// assert_eq!(sums[0].to_vec::<f32>()?, [1.0, 3.0, 6.0]);
+/// assert_eq!(last[0].item()?, 6.0);
+/// # Ok::<(), farad::Error>(())
+/// ```
+#[track_caller]
+pub fn scan(
+    carries: &[&Tensor],
+    sequences: &[&Tensor],
+    body: impl FnOnce(&[Tensor], &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>),
+) -> (Vec<Tensor>, Vec<Tensor>) {
+    let Some(first) = sequences.first() else { raise(OpError::Arity { op: "scan", got: 0, least: 1 }) };
+    if first.rank() == 0 {
+        raise(OpError::RankTooLow { op: "scan", shape: first.shape(), rank: 0, least: 1 });
+    }
+    let steps = first.shape()[0];
+    let given: Vec<&Tensor> = carries.iter().chain(sequences).copied().collect();
+    let holders: Vec<Tensor> = given.iter().enumerate().map(|(n, t)| placeholder(n, t, n >= carries.len())).collect();
+    let (next, results) = body(&holders[..carries.len()], &holders[carries.len()..]);
+    if next.len() != carries.len() {
+        raise(OpError::Arity { op: "scan", got: next.len(), least: carries.len() });
+    }
+    let mut trace = Trace { graph: Graph::new(), ids: HashMap::new(), depends: HashMap::new(), constants: Vec::new(), given: given.len() };
+    let outputs: Vec<NodeId> = next.iter().chain(&results).map(|t| trace.visit(&t.node)).collect();
+    let scan = Scan { body: trace.graph, outputs, carries: carries.len(), sequences: sequences.len(), steps, reverse: false };
+    let kinds = scan.results();
+    let constants: Vec<Tensor> = trace.constants.into_iter().map(Tensor::of).collect();
+    let operands: Vec<&Tensor> = given.into_iter().chain(&constants).collect();
+    let node = Tensor::record(Op::Scan(Arc::new(scan)), &operands);
+    let mut picks = kinds.iter().enumerate().map(|(n, &(shape, dtype))| Tensor::record(Op::Pick(n, shape, dtype), &[&node]));
+    let last = picks.by_ref().take(carries.len()).collect();
+    (last, picks.collect())
+}
+
+/// What stands for a carry or a slice while the body is recorded.
+#[track_caller]
+fn placeholder(n: usize, of: &Tensor, slice: bool) -> Tensor {
+    let shape = if slice { Shape::new(&of.shape()[of.rank().min(1)..]) } else { of.shape() };
+    Tensor::of(Node::recorded(Op::Input(n), vec![], shape, of.dtype(), of.device().clone(), Location::caller(), None))
+}
+
+/// Copies the part of a recording that depends on placeholders into a body.
+struct Trace {
+    graph: Graph,
+    ids: HashMap<*const Node, NodeId>,
+    depends: HashMap<*const Node, bool>,
+    constants: Vec<Arc<Node>>,
+    given: usize,
+}
+
+impl Trace {
+    fn depends(&mut self, node: &Arc<Node>) -> bool {
+        if let Some(&known) = self.depends.get(&Arc::as_ptr(node)) {
+            return known;
+        }
+        let history = node.state().history.clone();
+        let depends = match history {
+            Some(history) if matches!(history.op, Op::Input(_)) => true,
+            Some(history) => history.operands.iter().any(|o| self.depends(o)),
+            None => false,
+        };
+        self.depends.insert(Arc::as_ptr(node), depends);
+        depends
+    }
+
+    fn visit(&mut self, node: &Arc<Node>) -> NodeId {
+        if let Some(&id) = self.ids.get(&Arc::as_ptr(node)) {
+            return id;
+        }
+        let id = if self.depends(node) {
+            let history = node.state().history.clone().expect("what depends on something has a history");
+            let operands = history.operands.iter().map(|o| self.visit(o)).collect();
+            let (op, shape, dtype): (Op, Shape, DType) = (history.op, node.shape, node.dtype);
+            self.graph.append(farad_ir::Node { op, operands, shape, dtype, location: Some(node.location), region: None })
+        } else {
+            self.constants.push(node.clone());
+            self.graph.input(self.given + self.constants.len() - 1, node.shape, node.dtype)
+        };
+        self.ids.insert(Arc::as_ptr(node), id);
+        id
+    }
+}

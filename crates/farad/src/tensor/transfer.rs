@@ -1,0 +1,136 @@
+//! Reading back and moving between devices.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use farad_ir::{DType, Shape};
+
+use super::{Element, Tensor};
+use crate::backend::Read;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::node::{Node, Value};
+use crate::run::evaluate;
+
+impl Tensor {
+    /// The elements, row by row. Runs what the tensor needs and waits for it.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::arange(3, &Device::cpu());
+    /// assert_eq!(x.to_vec::<i32>()?, [0, 1, 2]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.check_type(T::DTYPE)?;
+        Ok(T::from_bytes(&self.read()?.wait()?))
+    }
+
+    /// As [`Tensor::to_vec`], without blocking the thread while the device works.
+    pub async fn to_vec_async<T: Element>(&self) -> Result<Vec<T>> {
+        self.check_type(T::DTYPE)?;
+        Ok(T::from_bytes(&self.read()?.get().await?))
+    }
+
+    /// The only element, as `f32`.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::full(2.0, [], &Device::cpu()).item()?, 2.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn item(&self) -> Result<f32> {
+        if self.numel() != 1 {
+            return Err(Error::Item { shape: self.shape(), numel: self.numel() });
+        }
+        Ok(self.cast(DType::F32).to_vec::<f32>()?[0])
+    }
+
+    /// As [`Tensor::item`], without blocking the thread.
+    pub async fn item_async(&self) -> Result<f32> {
+        if self.numel() != 1 {
+            return Err(Error::Item { shape: self.shape(), numel: self.numel() });
+        }
+        Ok(self.cast(DType::F32).to_vec_async::<f32>().await?[0])
+    }
+
+    /// Runs what the tensor needs without waiting for it.
+    pub fn compute(&self) -> Result<()> {
+        evaluate(std::slice::from_ref(&self.node))
+    }
+
+    /// Runs what several tensors need, together.
+    pub fn compute_all(tensors: &[&Tensor]) -> Result<()> {
+        let nodes: Vec<Arc<Node>> = tensors.iter().map(|t| t.node.clone()).collect();
+        evaluate(&nodes)
+    }
+
+    fn check_type(&self, asked: DType) -> Result<()> {
+        if asked == self.dtype() {
+            return Ok(());
+        }
+        Err(Error::ReadType { tensor: self.dtype(), asked, asked_name: asked.name().to_uppercase() })
+    }
+
+    pub(crate) fn read(&self) -> Result<Read> {
+        evaluate(std::slice::from_ref(&self.node))?;
+        let size = self.dtype().size();
+        match self.node.value().expect("evaluated") {
+            Value::Memory { memory, offset, .. } if self.numel() > 0 => {
+                Ok(self.device().0.backend.read(&memory, offset * size, self.numel() * size))
+            }
+            Value::Memory { .. } => Ok(Read::Done(vec![])),
+            Value::Number(scalar) => Ok(Read::Done(scalar.word().to_le_bytes().to_vec())),
+        }
+    }
+
+    /// The tensor on another device; itself if it is there already. Constants are made anew there,
+    /// everything else is computed here and copied.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::ones([2], &Device::cpu()).to_device(&Device::cpu())?;
+    /// assert_eq!(x.device(), &Device::cpu());
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn to_device(&self, device: &Device) -> Result<Tensor> {
+        if self.device() == device {
+            return Ok(self.clone());
+        }
+        if self.is_constant() {
+            return Ok(Tensor::of(rebuild(&self.node, device, Location::caller())));
+        }
+        let bytes = self.read()?.wait()?;
+        Tensor::from_bytes(&bytes, self.shape(), self.dtype(), device)
+    }
+
+    /// A new handle to the value alone, without its history: gradients do not flow into it.
+    #[track_caller]
+    pub fn detach(&self) -> Result<Tensor> {
+        evaluate(std::slice::from_ref(&self.node))?;
+        let value = self.node.value().expect("evaluated");
+        Ok(Tensor::leaf(value, self.shape(), self.dtype(), self.device(), Location::caller()))
+    }
+
+    /// The tensor's bytes and shape, for storage.
+    pub(crate) fn stored(&self) -> Result<(Shape, Vec<u8>)> {
+        Ok((self.shape(), self.read()?.wait()?))
+    }
+}
+
+/// A constant recorded again on another device.
+fn rebuild(node: &Arc<Node>, device: &Device, location: &'static Location<'static>) -> Arc<Node> {
+    let (value, history) = {
+        let state = node.state();
+        (state.value.clone(), state.history.clone())
+    };
+    match (value, history) {
+        (Some(value), _) => Node::leaf(value, node.shape, node.dtype, device.clone(), location),
+        (None, Some(history)) => {
+            let operands = history.operands.iter().map(|o| rebuild(o, device, location)).collect();
+            Node::recorded(history.op, operands, node.shape, node.dtype, device.clone(), location, node.region)
+        }
+        (None, None) => unreachable!("a node has a value or a history"),
+    }
+}

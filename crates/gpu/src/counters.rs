@@ -1,0 +1,69 @@
+//! What the runtime counts, so that tests and benches can say what a replay costs.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident),* $(,)?) => {
+        /// A snapshot of what a device has done since it was opened.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters { $($(#[doc = $doc])+ pub $name: u64,)* }
+
+        /// The live counts.
+        #[derive(Debug, Default)]
+        pub(crate) struct Tally { $(pub(crate) $name: AtomicU64,)* }
+
+        impl Tally {
+            pub(crate) fn snapshot(&self) -> Counters {
+                Counters { $($name: self.$name.load(Relaxed),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Command buffers handed to the queue together count once.
+    submissions,
+    /// Compute dispatches.
+    dispatches,
+    /// Pipelines created.
+    pipelines,
+    /// Bind groups created.
+    bind_groups,
+    /// Device buffers created for tensors and blocks; memory from the pool is not counted.
+    allocations,
+    /// Bytes that handles hold now; pooled memory is not counted.
+    bytes_live,
+    /// The most that `bytes_live` has been.
+    bytes_peak,
+    /// Writes from the host, parameters included.
+    uploads,
+    /// Their bytes.
+    bytes_uploaded,
+    /// Reads to the host.
+    reads,
+    /// Their bytes.
+    bytes_read,
+}
+
+impl Tally {
+    pub(crate) fn add(counter: &AtomicU64, amount: usize) {
+        counter.fetch_add(amount as u64, Relaxed);
+    }
+
+    /// Memory was handed out.
+    pub(crate) fn took(&self, bytes: usize) {
+        let live = self.bytes_live.fetch_add(bytes as u64, Relaxed) + bytes as u64;
+        self.bytes_peak.fetch_max(live, Relaxed);
+    }
+
+    /// Memory came back.
+    pub(crate) fn gave(&self, bytes: usize) {
+        self.bytes_live.fetch_sub(bytes as u64, Relaxed);
+    }
+
+    /// The host sent bytes.
+    pub(crate) fn uploaded(&self, bytes: usize) {
+        Tally::add(&self.uploads, 1);
+        Tally::add(&self.bytes_uploaded, bytes);
+    }
+}

@@ -1,0 +1,364 @@
+//! An open GPU: one queue, and everything that hangs on it.
+//!
+//! Invariant: whatever reaches the queue passes through [`Device::submit`], so that transfers that
+//! wait in the pending encoder come before the work that was asked for after them. No error of the
+//! driver panics: errors outside scopes are kept and returned by the next call.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use farad_compile::program::Target;
+
+use crate::adapter::{self, AdapterInfo, AdapterKind};
+use crate::counters::{Counters, Tally};
+use crate::dispatch::Capabilities;
+use crate::error::Error;
+use crate::memory::Pool;
+use crate::pipeline::Pipelines;
+use crate::poller::Poller;
+use crate::profile::{PassTimer, Profile};
+use crate::read::{Report, StagingPool};
+
+/// Submissions that may be in flight before a run waits for the oldest.
+const RUN_AHEAD: usize = 4;
+
+/// Storage buffers that a kernel names at most, whatever the adapter allows.
+const MOST_BINDINGS: u32 = 32;
+
+/// How a device is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// WebGPU's default limits and core WGSL, without any optional feature.
+    pub core: bool,
+    /// Shaders check bounds, loops and divisions at run time.
+    pub checked: bool,
+    /// Validates and allocates, but computes nothing: for tests that count.
+    pub noop: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { core: false, checked: cfg!(debug_assertions), noop: false }
+    }
+}
+
+/// An open GPU. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Device {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all handles share.
+pub(crate) struct Shared {
+    pub(crate) gpu: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) info: AdapterInfo,
+    pub(crate) limits: wgpu::Limits,
+    pub(crate) checked: bool,
+    pub(crate) tally: Tally,
+    pub(crate) pool: Mutex<Pool>,
+    pub(crate) pending: Mutex<Pending>,
+    pub(crate) staging: Mutex<StagingPool>,
+    pub(crate) pipelines: Mutex<Pipelines>,
+    pub(crate) profile: Profile,
+    pub(crate) timer: Mutex<Option<PassTimer>>,
+    pub(crate) poller: Poller,
+    /// Programs that ran since the last read and may have met bad data.
+    pub(crate) reports: Mutex<Vec<Arc<Report>>>,
+    sticky: Arc<Sticky>,
+}
+
+/// Work that waits for the next submission, and submissions that are not known to be done.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) encoder: Option<wgpu::CommandEncoder>,
+    /// Bytes in wgpu's staging memory, which the next submission frees.
+    pub(crate) staged: usize,
+    /// Buffers that the pool gave up; destroyed once nothing unsubmitted can name them.
+    pub(crate) doomed: Vec<wgpu::Buffer>,
+    in_flight: VecDeque<wgpu::SubmissionIndex>,
+}
+
+/// Errors that arrived outside of a call that could return them.
+#[derive(Default)]
+struct Sticky {
+    any: AtomicBool,
+    lost: Mutex<Option<String>>,
+    error: Mutex<Option<Error>>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Device {
+    /// Opens the adapter with this index in [`crate::adapters`]; with `noop`, the index is unused.
+    pub fn open(index: usize, options: Options) -> Result<Device, Error> {
+        let adapter = if options.noop {
+            adapter::noop().ok_or(Error::NoAdapter { index, count: 0 })?
+        } else {
+            let found = adapter::found();
+            found.get(index).cloned().ok_or(Error::NoAdapter { index, count: found.len() })?
+        };
+        let limits = if options.core { wgpu::Limits::defaults() } else { adapter.limits() };
+        let wanted = if options.core {
+            wgpu::Features::empty()
+        } else {
+            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP | wgpu::Features::SHADER_F16
+        };
+        let features = adapter.features() & wanted;
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("farad"),
+            required_features: features,
+            required_limits: limits.clone(),
+            ..Default::default()
+        };
+        let mut info = adapter::describe(index, &adapter);
+        let (gpu, queue) = pollster::block_on(adapter.request_device(&descriptor))
+            .map_err(|error| Error::Open { name: info.name.clone(), message: error.to_string() })?;
+        info.limits = adapter::limits_of(&limits, &adapter.get_info());
+        info.features = adapter::features_of(features);
+        tracing::debug!(name = info.name, backend = info.backend, core = options.core, "device opened");
+        Ok(Device { shared: Arc::new(Shared::new(gpu, queue, info, limits, options.checked)) })
+    }
+
+    /// What the renderer may use.
+    pub fn capabilities(&self) -> Capabilities {
+        let limits = &self.shared.info.limits;
+        Capabilities {
+            subgroups: self.shared.info.features.subgroups,
+            workgroup_memory: limits.workgroup_memory,
+            invocations: limits.invocations,
+            workgroups: limits.workgroups,
+        }
+    }
+
+    /// What the compiler needs to know.
+    pub fn target(&self) -> Target {
+        let limits = &self.shared.info.limits;
+        Target {
+            // One is kept for the error words.
+            bindings: limits.storage_buffers.min(MOST_BINDINGS) as usize - 1,
+            parallel: if self.shared.info.kind == AdapterKind::Software { 4096 } else { 131_072 },
+            fuse: true,
+            binding_bytes: limits.binding_bytes as usize,
+        }
+    }
+
+    /// The adapter's name.
+    pub fn name(&self) -> &str {
+        &self.shared.info.name
+    }
+
+    /// The adapter, with the limits and features that this device was opened with.
+    pub fn info(&self) -> &AdapterInfo {
+        &self.shared.info
+    }
+
+    /// What the device has done so far.
+    pub fn counters(&self) -> Counters {
+        self.shared.tally.snapshot()
+    }
+
+    /// Waits until everything submitted is done.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.check()?;
+        self.shared.flush();
+        self.shared.poll(wgpu::PollType::wait_indefinitely());
+        lock(&self.shared.pending).in_flight.clear();
+        self.check()
+    }
+
+    /// The error that arrived since the last call, if any; a lost device stays lost.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.shared.check()
+    }
+
+    pub(crate) fn submit(&self, commands: wgpu::CommandBuffer) -> wgpu::SubmissionIndex {
+        self.shared.submit(Some(commands))
+    }
+
+    /// Remembers a run, frees what is done, and waits if the host is too far ahead.
+    pub(crate) fn throttle(&self, index: wgpu::SubmissionIndex) {
+        let oldest = {
+            let mut pending = lock(&self.shared.pending);
+            pending.in_flight.push_back(index);
+            if pending.in_flight.len() > RUN_AHEAD { pending.in_flight.pop_front() } else { None }
+        };
+        self.shared.poll(match oldest {
+            Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
+            None => wgpu::PollType::Poll,
+        });
+    }
+}
+
+impl Shared {
+    fn new(
+        gpu: wgpu::Device,
+        queue: wgpu::Queue,
+        info: AdapterInfo,
+        limits: wgpu::Limits,
+        checked: bool,
+    ) -> Shared {
+        let sticky = Arc::new(Sticky::default());
+        let kept = sticky.clone();
+        gpu.on_uncaptured_error(Arc::new(move |error| {
+            tracing::error!(%error, "uncaptured device error");
+            kept.keep(Error::from_wgpu(error, 0, 0));
+        }));
+        let kept = sticky.clone();
+        gpu.set_device_lost_callback(move |reason, message| {
+            tracing::debug!(?reason, message, "device lost");
+            *lock(&kept.lost) = Some(if message.is_empty() { format!("{reason:?}") } else { message });
+            kept.any.store(true, Ordering::Release);
+        });
+        Shared {
+            gpu,
+            queue,
+            info,
+            limits,
+            checked,
+            tally: Tally::default(),
+            pool: Mutex::default(),
+            pending: Mutex::default(),
+            staging: Mutex::default(),
+            pipelines: Mutex::default(),
+            profile: Profile::default(),
+            timer: Mutex::default(),
+            poller: Poller::default(),
+            reports: Mutex::default(),
+            sticky,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !self.sticky.any.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if let Some(message) = lock(&self.sticky.lost).clone() {
+            return Err(Error::Lost { message });
+        }
+        self.sticky.any.store(false, Ordering::Release);
+        match lock(&self.sticky.error).take() {
+            Some(Error::OutOfMemory { asked_bytes, .. }) => {
+                Err(Error::OutOfMemory { asked_bytes, live_bytes: self.tally.snapshot().bytes_live as usize })
+            }
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.sticky.any.load(Ordering::Acquire) && lock(&self.sticky.lost).is_some()
+    }
+
+    /// Submits what is pending, then `commands`.
+    pub(crate) fn submit(&self, commands: Option<wgpu::CommandBuffer>) -> wgpu::SubmissionIndex {
+        let mut pending = lock(&self.pending);
+        self.submit_locked(&mut pending, commands)
+    }
+
+    pub(crate) fn submit_locked(
+        &self,
+        pending: &mut Pending,
+        commands: Option<wgpu::CommandBuffer>,
+    ) -> wgpu::SubmissionIndex {
+        let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
+        let index = self.queue.submit(before.into_iter().chain(commands));
+        Tally::add(&self.tally.submissions, 1);
+        pending.staged = 0;
+        for buffer in pending.doomed.drain(..) {
+            buffer.destroy();
+        }
+        index
+    }
+
+    /// Submits what is pending, if anything is.
+    pub(crate) fn flush(&self) {
+        let mut pending = lock(&self.pending);
+        if pending.encoder.is_some() || pending.staged > 0 || !pending.doomed.is_empty() {
+            self.submit_locked(&mut pending, None);
+        }
+    }
+
+    /// Polls or waits. wgpu panics if the device is lost meanwhile; that becomes the sticky error.
+    pub(crate) fn poll(&self, how: wgpu::PollType) {
+        if self.is_lost() {
+            return;
+        }
+        if catch_unwind(AssertUnwindSafe(|| self.gpu.poll(how))).is_err() {
+            let mut lost = lock(&self.sticky.lost);
+            lost.get_or_insert_with(|| "polling failed".to_string());
+            self.sticky.any.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn encoder(&self) -> wgpu::CommandEncoder {
+        self.gpu.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
+    }
+}
+
+impl Pending {
+    /// The encoder of transfers that wait for the next submission.
+    pub(crate) fn transfers(&mut self, shared: &Shared) -> &mut wgpu::CommandEncoder {
+        self.encoder.get_or_insert_with(|| shared.encoder())
+    }
+}
+
+impl Sticky {
+    /// Keeps the first error; later ones are mostly its consequences.
+    fn keep(&self, error: Error) {
+        lock(&self.error).get_or_insert(error);
+        self.any.store(true, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("name", &self.name()).field("backend", &self.info().backend).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_device_is_an_error_from_then_on_and_never_a_panic() {
+        let noop = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+        let real = Device::open(0, Options::default());
+        if real.is_err() {
+            eprintln!("skipped: no GPU adapter");
+        }
+        for device in real.into_iter().chain([noop]) {
+            let memory = device.allocate(64).unwrap();
+            device.write(&memory, 0, &[1; 64]).unwrap();
+            let read = device.read(&[(memory.clone(), 0, 64)]);
+            device.wait().unwrap();
+            device.shared.gpu.destroy();
+            device.shared.poll(wgpu::PollType::Poll);
+            let lost = |error: Error| assert!(matches!(error, Error::Lost { .. }), "{error:?}");
+            lost(device.allocate(64).unwrap_err());
+            lost(device.write(&memory, 0, &[1; 64]).unwrap_err());
+            lost(device.copy((&memory, 0), (&memory, 8), 8).unwrap_err());
+            lost(device.read_blocking(&[(memory.clone(), 0, 64)]).unwrap_err());
+            lost(device.wait().unwrap_err());
+            lost(read.wait().unwrap_err());
+            drop(memory);
+        }
+    }
+
+    #[test]
+    fn errors_outside_of_calls_are_returned_once_by_the_next_call() {
+        let device = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE;
+        let descriptor = wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false };
+        drop(device.shared.gpu.create_buffer(&descriptor));
+        let error = device.allocate(64).unwrap_err();
+        assert!(matches!(error, Error::Validation { .. }), "{error:?}");
+        device.allocate(64).unwrap();
+    }
+}

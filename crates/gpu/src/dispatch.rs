@@ -1,0 +1,79 @@
+//! What the renderer hands to the runtime: WGSL text, what it binds and how it is launched.
+//!
+//! Layout of `@group(0)`: binding 0 is the uniform `array<vec4<u32>, N>` of parameters (with a
+//! dynamic offset), then one storage array per entry of [`Dispatch::bindings`] from binding 1 on,
+//! then, if [`Dispatch::reports`], the error words as `array<atomic<u32>>`.
+//!
+//! Error words (see [`ERROR_WORDS`]) start at zero and are sticky: a kernel that meets a bad index
+//! does `atomicMax(&errors[0], site + 1u); atomicMax(&errors[1], bits);` with the index's bits, so
+//! that the report does not depend on which invocation comes first.
+//! The runtime reads them with every read-back, reports the site and clears them. Storage bindings
+//! are as long as their buffers, rounded up to whole 16 bytes, so `array<vec4<..>>` covers them.
+
+use std::sync::Arc;
+
+use farad_compile::program::BufferId;
+
+/// How many error words are bound: the site plus one, the index's bits, two spare.
+pub const ERROR_WORDS: usize = 4;
+
+/// What the renderer may use on an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Capabilities {
+    /// Subgroup operations work in compute shaders.
+    pub subgroups: bool,
+    /// Bytes of workgroup memory.
+    pub workgroup_memory: u32,
+    /// Invocations a workgroup may have.
+    pub invocations: u32,
+    /// Workgroups per dimension of a dispatch.
+    pub workgroups: u32,
+}
+
+impl Capabilities {
+    /// WebGPU's default limits and core WGSL: what every adapter has.
+    pub fn core() -> Capabilities {
+        Capabilities { subgroups: false, workgroup_memory: 16 << 10, invocations: 256, workgroups: 65_535 }
+    }
+}
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispatch {
+    /// The module. Equal text is one pipeline.
+    pub wgsl: Arc<str>,
+    /// The entry point.
+    pub entry: &'static str,
+    /// The storage arrays, in binding order.
+    pub bindings: Vec<Binding>,
+    /// The words of the uniform, in order; the runtime pads them to whole `vec4`s.
+    pub parameters: Vec<Word>,
+    /// Whether the error words are bound after the storage arrays.
+    pub reports: bool,
+    /// The grid.
+    pub workgroups: [u32; 3],
+    /// Bytes that must move at least, for the profile.
+    pub bytes: u64,
+    /// Floating-point operations, for the profile.
+    pub flops: u64,
+}
+
+/// A storage array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Binding {
+    /// Which buffer of the program.
+    pub buffer: BufferId,
+    /// `read_write` if set, else `read`.
+    pub write: bool,
+}
+
+/// A word of the uniform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// Known when the plan is made.
+    Fixed(u32),
+    /// The n-th number given with the run, as its register's bits.
+    Parameter(usize),
+    /// In a loop: elements by which the current slice of this buffer is further on.
+    Slot(BufferId),
+}

@@ -1,0 +1,88 @@
+//! What can go wrong on a GPU, said in one form:
+//! `op: what is wrong: operands (the two numbers that disagree)`.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Why the device could not do what was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
+pub enum Error {
+    #[error(
+        "open: no such adapter: index {index} (index {index} vs {count} adapters)\n\
+         help: install a Vulkan driver, or list what there is with `farad devices`"
+    )]
+    NoAdapter { index: usize, count: usize },
+    #[error("open: the adapter refused: {name}: {message}")]
+    Open { name: String, message: String },
+    #[error("device lost: {message}\nhelp: the driver reset or removed the GPU; open the device again")]
+    Lost { message: String },
+    #[error("allocate: out of device memory: asked {asked_bytes} bytes ({asked_bytes} more vs {live_bytes} live)")]
+    OutOfMemory { asked_bytes: usize, live_bytes: usize },
+    #[error("validation: {message}")]
+    Validation { message: String },
+    #[error("internal device error: {message}")]
+    Internal { message: String },
+    #[error("{op}: too large for the device ({asked} bytes vs at most {limit})")]
+    TooLarge { op: &'static str, asked: usize, limit: usize },
+    #[error("{label}: the shader does not compile: {message}")]
+    Shader { label: String, message: String, wgsl: Arc<str> },
+    #[error("{op}: index out of range{} (index {index} vs size {size})", built(*.location))]
+    Index { op: String, location: Option<&'static Location<'static>>, index: i64, size: usize },
+    #[error("{op}: out of range: {bytes} bytes from {offset} (end {} vs size {size})", .offset.saturating_add(*.bytes))]
+    Range { op: &'static str, offset: usize, bytes: usize, size: usize },
+    #[error("{op}: offset not aligned: {offset} (remainder {} vs multiples of {alignment})", .offset % .alignment)]
+    Alignment { op: &'static str, offset: usize, alignment: usize },
+    #[error("run: wrong number of {what} ({got} vs {wanted})")]
+    Arguments { what: &'static str, got: usize, wanted: usize },
+    #[error(
+        "{label}: slices of a loop start inside a word: custom op on {dtype} \
+         ({bytes} bytes a slice vs multiples of 4)"
+    )]
+    Slice { label: String, dtype: &'static str, bytes: usize },
+    #[error("{label}: too many storage buffers ({got} vs at most {limit})")]
+    Bindings { label: String, got: usize, limit: usize },
+}
+
+fn built(location: Option<&'static Location<'static>>) -> String {
+    location.map_or_else(String::new, |at| format!(": built at {}:{}", at.file(), at.line()))
+}
+
+impl Error {
+    /// What wgpu reported, with the bytes that were asked for if that is known.
+    pub(crate) fn from_wgpu(error: wgpu::Error, asked_bytes: usize, live_bytes: usize) -> Error {
+        match error {
+            wgpu::Error::OutOfMemory { .. } => Error::OutOfMemory { asked_bytes, live_bytes },
+            wgpu::Error::Validation { description, .. } => Error::Validation { message: tidy(&description) },
+            wgpu::Error::Internal { description, .. } => Error::Internal { message: tidy(&description) },
+        }
+    }
+}
+
+/// wgpu's message without its heading and indentation.
+pub(crate) fn tidy(description: &str) -> String {
+    let text = description.trim().strip_prefix("Validation Error").unwrap_or(description).trim();
+    text.strip_prefix("Caused by:").unwrap_or(text).trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_the_house_form() {
+        let large = Error::TooLarge { op: "allocate", asked: 10, limit: 4 };
+        assert_eq!(large.to_string(), "allocate: too large for the device (10 bytes vs at most 4)");
+        let here = Location::caller();
+        let index = Error::Index { op: "gather".into(), location: Some(here), index: -1, size: 5 };
+        let at = format!("{}:{}", here.file(), here.line());
+        assert_eq!(index.to_string(), format!("gather: index out of range: built at {at} (index -1 vs size 5)"));
+        let range = Error::Range { op: "write", offset: 8, bytes: 300, size: 256 };
+        assert_eq!(range.to_string(), "write: out of range: 300 bytes from 8 (end 308 vs size 256)");
+        let alignment = Error::Alignment { op: "copy", offset: 6, alignment: 4 };
+        assert_eq!(alignment.to_string(), "copy: offset not aligned: 6 (remainder 2 vs multiples of 4)");
+        let memory = Error::OutOfMemory { asked_bytes: 7, live_bytes: 9 };
+        assert_eq!(memory.to_string(), "allocate: out of device memory: asked 7 bytes (7 more vs 9 live)");
+        assert_eq!(tidy("Validation Error\n\nCaused by:\n  In a pass\n"), "In a pass");
+    }
+}

@@ -1,0 +1,252 @@
+//! A loaded program: pipelines, blocks, uniform and bind groups, ready to be replayed.
+//!
+//! Invariant: a run with memories that it has seen creates nothing on the device. It writes the
+//! parameters that changed, encodes one pass and submits once.
+
+use std::sync::{Arc, Mutex};
+
+use farad_compile::program::Program;
+
+use crate::counters::Tally;
+use crate::device::{Device, lock};
+use crate::error::Error;
+use crate::groups::{Groups, Resources};
+use crate::memory::Memory;
+use crate::pipeline::Pipeline;
+use crate::read::{REPORT_BYTES, Report};
+use crate::routine::{Routine, Stage};
+use crate::schedule::{GroupSpec, Launch, Schedule};
+use crate::transfer::WORD;
+
+/// A program on a device.
+pub struct Executable {
+    pub(crate) device: Device,
+    program: Arc<Program>,
+    pipelines: Vec<Arc<Pipeline>>,
+    /// The pipeline of every routine.
+    which: Vec<u32>,
+    pub(crate) routines: Vec<Routine>,
+    pub(crate) launches: Vec<Launch>,
+    specs: Vec<GroupSpec>,
+    patches: Vec<(u32, u32)>,
+    blocks: Vec<Memory>,
+    uniform: Option<wgpu::Buffer>,
+    report: Option<Arc<Report>>,
+    state: Mutex<State>,
+}
+
+/// What changes from run to run.
+pub(crate) struct State {
+    groups: Groups,
+    /// The part of the uniform that holds parameters, as the device has it.
+    words: Vec<u32>,
+    parameters: Vec<u32>,
+}
+
+impl Executable {
+    /// Loads stages whose kernels are rendered already; `program` says what their buffers are.
+    pub fn from_dispatches(device: &Device, program: Arc<Program>, stages: Vec<Stage>) -> Result<Executable, Error> {
+        device.check()?;
+        let limits = &device.shared.limits;
+        let alignment = (limits.min_uniform_buffer_offset_alignment as usize).max(4 * WORD);
+        let binding_limit = device.info().limits.binding_bytes as usize;
+        let schedule = Schedule::new(&program, &stages, binding_limit, alignment)?;
+        let routines: Vec<Routine> = stages.into_iter().flat_map(Stage::into_body).collect();
+        let compiled = device.pipelines(&routines.iter().collect::<Vec<_>>())?;
+        let (pipelines, which) = unique(compiled);
+        let blocks = program.blocks.iter().map(|&bytes| device.allocate_zeroed(bytes));
+        let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
+        let uniform = upload_uniform(device, &schedule.words)?;
+        let report = new_report(device, &program, &routines)?;
+        let resources = Resources {
+            inputs: &[],
+            outputs: &[],
+            blocks: &blocks,
+            uniform: uniform.as_ref(),
+            errors: report.as_ref().map(|report| &report.words),
+        };
+        let groups = Groups::new(device, &schedule.groups, &resources, storage_alignment(device))?;
+        device.check()?;
+        let parameters = vec![0; program.parameters.len()];
+        let words = schedule.words[..schedule.varying_words].to_vec();
+        Ok(Executable {
+            device: device.clone(),
+            program,
+            pipelines,
+            which,
+            routines,
+            launches: schedule.launches,
+            specs: schedule.groups,
+            patches: schedule.patches,
+            blocks,
+            uniform,
+            report,
+            state: Mutex::new(State { groups, words, parameters }),
+        })
+    }
+
+    /// Dispatches of one run.
+    pub fn dispatches(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// Bytes of the blocks that the program keeps between runs.
+    pub fn block_bytes(&self) -> usize {
+        self.blocks.iter().map(Memory::bytes).sum()
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Runs the program; returns when the work is submitted. `inputs` are memories with byte
+    /// offsets, `parameters` the registers' bits, `outputs` one memory for every output of the
+    /// program; that of an output with a donor is not looked at, since its input is updated in place.
+    pub fn run(&self, inputs: &[(Memory, usize)], parameters: &[u32], outputs: &[Memory]) -> Result<(), Error> {
+        self.device.check()?;
+        self.check_arguments(inputs, parameters, outputs)?;
+        let mut state = lock(&self.state);
+        let resources = Resources {
+            inputs,
+            outputs,
+            blocks: &self.blocks,
+            uniform: self.uniform.as_ref(),
+            errors: self.report.as_ref().map(|report| &report.words),
+        };
+        state.groups.select(&self.device, &self.specs, &resources, storage_alignment(&self.device))?;
+        self.upload(&mut state, parameters);
+        if self.launches.is_empty() {
+            return self.device.check();
+        }
+        let result = self.submit(&state).and_then(|()| self.device.check());
+        if result.is_err() {
+            state.groups.forget();
+            state.parameters.clear();
+        }
+        result
+    }
+
+    /// Encodes everything and submits once; the state stays locked, so that no other run of this
+    /// program writes the uniform in between.
+    fn submit(&self, state: &State) -> Result<(), Error> {
+        if let Some(report) = &self.report {
+            report.list(&self.device.shared);
+        }
+        Tally::add(&self.device.shared.tally.dispatches, self.launches.len());
+        if self.device.shared.profile.is_on() {
+            return self.run_profiled(state);
+        }
+        let mut encoder = self.device.shared.encoder();
+        let timed = self.device.next_timed_pass();
+        let timestamp_writes = timed.as_ref().map(|timed| timed.writes());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
+        self.encode(&mut pass, state, &self.launches);
+        drop(pass);
+        if let Some(timed) = &timed {
+            timed.resolve(&mut encoder);
+        }
+        let index = self.device.submit(encoder.finish());
+        self.device.throttle(index);
+        Ok(())
+    }
+
+    pub(crate) fn encode(&self, pass: &mut wgpu::ComputePass, state: &State, launches: &[Launch]) {
+        let (mut pipeline, mut bound) = (u32::MAX, (u32::MAX, u32::MAX));
+        for launch in launches {
+            let wanted = self.which[launch.routine as usize];
+            if wanted != pipeline {
+                pass.set_pipeline(&self.pipelines[wanted as usize].raw);
+                pipeline = wanted;
+            }
+            if (launch.group, launch.offset) != bound {
+                let offsets: &[u32] = if launch.offset == u32::MAX { &[] } else { &[launch.offset] };
+                pass.set_bind_group(0, state.groups.current[launch.group as usize].as_ref(), offsets);
+                bound = (launch.group, launch.offset);
+            }
+            let [x, y, z] = launch.workgroups;
+            pass.dispatch_workgroups(x, y, z);
+        }
+    }
+
+    /// Brings the device's parameters up to date.
+    fn upload(&self, state: &mut State, parameters: &[u32]) {
+        if state.parameters == parameters {
+            return;
+        }
+        let mut changed = false;
+        for &(word, parameter) in &self.patches {
+            let (held, value) = (&mut state.words[word as usize], parameters[parameter as usize]);
+            changed |= *held != value;
+            *held = value;
+        }
+        // After a failed run the device's copy is unknown.
+        changed |= state.parameters.len() != parameters.len();
+        state.parameters.clear();
+        state.parameters.extend_from_slice(parameters);
+        if let (true, Some(uniform)) = (changed && !self.patches.is_empty(), &self.uniform) {
+            let bytes: &[u8] = bytemuck::cast_slice(&state.words);
+            self.device.shared.queue.write_buffer(uniform, 0, bytes);
+            self.device.shared.tally.uploaded(bytes.len());
+        }
+    }
+
+    fn check_arguments(
+        &self,
+        inputs: &[(Memory, usize)],
+        parameters: &[u32],
+        outputs: &[Memory],
+    ) -> Result<(), Error> {
+        let program = &self.program;
+        let counts = [
+            ("inputs", inputs.len(), program.inputs.len()),
+            ("parameters", parameters.len(), program.parameters.len()),
+            ("outputs", outputs.len(), program.outputs.len()),
+        ];
+        match counts.into_iter().find(|(_, got, wanted)| got != wanted) {
+            Some((what, got, wanted)) => Err(Error::Arguments { what, got, wanted }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bytes of which offsets of bindings are multiples.
+fn storage_alignment(device: &Device) -> usize {
+    device.shared.limits.min_storage_buffer_offset_alignment as usize
+}
+
+/// Each pipeline once, and which one every routine has.
+fn unique(all: Vec<Arc<Pipeline>>) -> (Vec<Arc<Pipeline>>, Vec<u32>) {
+    let mut pipelines: Vec<Arc<Pipeline>> = Vec::new();
+    let mut numbers = std::collections::HashMap::new();
+    let mut which = Vec::with_capacity(all.len());
+    for pipeline in all {
+        let number = *numbers.entry(Arc::as_ptr(&pipeline)).or_insert(pipelines.len() as u32);
+        if number as usize == pipelines.len() {
+            pipelines.push(pipeline);
+        }
+        which.push(number);
+    }
+    (pipelines, which)
+}
+
+fn upload_uniform(device: &Device, words: &[u32]) -> Result<Option<wgpu::Buffer>, Error> {
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+    let bytes: &[u8] = bytemuck::cast_slice(words);
+    let buffer = device.shared.create_buffer(bytes.len(), usage)?;
+    device.shared.queue.write_buffer(&buffer, 0, bytes);
+    device.shared.tally.uploaded(bytes.len());
+    Ok(Some(buffer))
+}
+
+fn new_report(device: &Device, program: &Arc<Program>, routines: &[Routine]) -> Result<Option<Arc<Report>>, Error> {
+    if !routines.iter().any(|routine| routine.reports) {
+        return Ok(None);
+    }
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let words = device.shared.create_buffer(REPORT_BYTES, usage)?;
+    Ok(Some(Report::new(words, program.clone())))
+}

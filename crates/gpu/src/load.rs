@@ -1,0 +1,146 @@
+//! From a program to stages: kernels rendered, custom ops prepared.
+//!
+//! A custom op's text knows no offsets, so inside a loop its slices are bound where they start. A
+//! slice that starts at no legal binding offset is copied to memory of its own and back.
+
+use std::sync::Arc;
+
+use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Place, Program, Step};
+
+use crate::device::Device;
+use crate::dispatch::{Binding, Dispatch, Word};
+use crate::error::Error;
+use crate::executable::Executable;
+use crate::render::render;
+use crate::routine::{Routine, Stage};
+use crate::transfer::WORD;
+
+const SLICE: &str = include_str!("slice.wgsl");
+
+/// Invocations of a workgroup of [`SLICE`].
+const SLICE_WIDTH: usize = 64;
+
+impl Device {
+    /// Prepares a program: renders its kernels, compiles those not seen before (in parallel), and
+    /// allocates its blocks.
+    pub fn load(&self, program: Arc<Program>) -> Result<Executable, Error> {
+        let started = std::time::Instant::now();
+        let mut loader = Loader { device: self, program: (*program).clone() };
+        let stages = program.steps.iter().map(|step| loader.stage(step)).collect::<Result<Vec<_>, _>>()?;
+        let executable = Executable::from_dispatches(self, Arc::new(loader.program), stages)?;
+        tracing::debug!(
+            dispatches = executable.dispatches(),
+            block_bytes = executable.block_bytes(),
+            milliseconds = started.elapsed().as_secs_f64() * 1e3,
+            "program loaded"
+        );
+        Ok(executable)
+    }
+}
+
+impl Device {
+    /// The WGSL of every kernel of a program, with its label, for people to read.
+    pub fn shaders(&self, program: &Program) -> Vec<(String, Arc<str>)> {
+        let mut texts = Vec::new();
+        for step in &program.steps {
+            let (steps, slots): (Vec<&Step>, &[(BufferId, usize)]) = match &step.kernel {
+                Kernel::Loop(l) => (l.steps.iter().collect(), &l.slots),
+                _ => (vec![step], &[]),
+            };
+            for step in steps.into_iter().filter(|s| !matches!(s.kernel, Kernel::Custom(_))) {
+                let dispatches = render(&step.kernel, program, slots, &self.capabilities());
+                texts.extend(dispatches.into_iter().map(|dispatch| (step.label.clone(), dispatch.wgsl)));
+            }
+        }
+        texts
+    }
+}
+
+struct Loader<'a> {
+    device: &'a Device,
+    /// Grows by the memory of copied slices.
+    program: Program,
+}
+
+impl Loader<'_> {
+    fn stage(&mut self, step: &Step) -> Result<Stage, Error> {
+        let Kernel::Loop(l) = &step.kernel else { return Ok(Stage::Once(self.routines(step, &[])?)) };
+        let mut body = Vec::new();
+        for step in &l.steps {
+            body.extend(self.routines(step, &l.slots)?);
+        }
+        Ok(Stage::Loop { trips: l.trips, reverse: l.reverse, slots: l.slots.clone(), swaps: l.swaps.clone(), body })
+    }
+
+    fn routines(&mut self, step: &Step, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
+        if let Kernel::Custom(custom) = &step.kernel {
+            return self.custom(&step.label, custom, slots);
+        }
+        let dispatches = render(&step.kernel, &self.program, slots, &self.device.capabilities());
+        Ok(dispatches.into_iter().map(|dispatch| Routine::new(&step.label, dispatch)).collect())
+    }
+
+    fn custom(&mut self, label: &str, custom: &Custom, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
+        let mut custom = custom.clone();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for operand in &mut custom.operands {
+            if let Some((slice, words)) = self.copied_slice(label, *operand, slots)? {
+                before.push(self.copy(label, (*operand, true), (slice, false), words));
+                *operand = slice;
+            }
+        }
+        for result in &mut custom.results {
+            if let Some((slice, words)) = self.copied_slice(label, *result, slots)? {
+                after.push(self.copy(label, (slice, false), (*result, true), words));
+                *result = slice;
+            }
+        }
+        let kernels = custom.op.wgsl(&custom.shapes).into_iter();
+        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, &self.program.buffers)));
+        before.extend(after);
+        Ok(before)
+    }
+
+    /// Memory for the slice of a buffer that cannot be bound where it starts, and its words.
+    fn copied_slice(
+        &mut self,
+        label: &str,
+        id: BufferId,
+        slots: &[(BufferId, usize)],
+    ) -> Result<Option<(BufferId, usize)>, Error> {
+        let Some(&(_, stride)) = slots.iter().find(|(buffer, _)| *buffer == id) else { return Ok(None) };
+        let dtype = self.program.buffers[id.0 as usize].dtype;
+        let bytes = stride * dtype.size();
+        let alignment = self.device.shared.limits.min_storage_buffer_offset_alignment as usize;
+        if bytes.is_multiple_of(alignment) {
+            return Ok(None);
+        }
+        if !bytes.is_multiple_of(WORD) {
+            return Err(Error::Slice { label: label.to_string(), dtype: dtype.name(), bytes });
+        }
+        let slice = BufferId(self.program.buffers.len() as u32);
+        let place = Place::Block(self.program.blocks.len());
+        self.program.blocks.push(bytes);
+        self.program.buffers.push(Buffer { place, offset: 0, dtype, len: stride });
+        Ok(Some((slice, bytes / WORD)))
+    }
+
+    /// A copy between a buffer that is in a slot and one that is not.
+    fn copy(&self, label: &str, from: (BufferId, bool), to: (BufferId, bool), words: usize) -> Routine {
+        let start = |(id, slotted): (BufferId, bool)| if slotted { Word::Slot(id) } else { Word::Fixed(0) };
+        let width = self.program.buffers[from.0.0 as usize].dtype.size();
+        let groups = words.div_ceil(SLICE_WIDTH);
+        let x = groups.min(self.device.capabilities().workgroups as usize).max(1);
+        let dispatch = Dispatch {
+            wgsl: SLICE.into(),
+            entry: "main",
+            bindings: vec![Binding { buffer: from.0, write: false }, Binding { buffer: to.0, write: true }],
+            parameters: vec![Word::Fixed(words as u32), start(from), start(to), Word::Fixed(width as u32)],
+            reports: false,
+            workgroups: [x as u32, groups.div_ceil(x) as u32, 1],
+            bytes: 2 * (words * WORD) as u64,
+            flops: 0,
+        };
+        Routine::new(label, dispatch)
+    }
+}

@@ -1,0 +1,232 @@
+//! Device memory: counted handles to buffers, and the pool that they return to.
+//!
+//! Invariant: one queue orders all work, so memory may be reused as soon as its last handle is gone,
+//! while the device still works on it. A buffer keeps its number as long as it lives, so a number
+//! names one `wgpu::Buffer` for good and bind groups can be cached by it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::counters::Tally;
+use crate::device::{Device, Shared, lock};
+use crate::error::Error;
+
+/// Sizes are multiples of this many bytes.
+const GRANULE: usize = 256;
+
+/// Bytes that the pool may hold however little is live.
+const RETAINED: usize = 256 << 20;
+
+/// Memory on a device. Clones are handles to the same memory; the last one returns it to the pool.
+#[derive(Clone)]
+pub struct Memory {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Present until dropped.
+    slab: Option<Slab>,
+    bytes: usize,
+    shared: Arc<Shared>,
+}
+
+/// A buffer and its number.
+pub(crate) struct Slab {
+    buffer: wgpu::Buffer,
+    number: u64,
+    bytes: usize,
+}
+
+/// Buffers that wait to be used again, by size; the last to come is the first to go.
+#[derive(Default)]
+pub(crate) struct Pool {
+    classes: BTreeMap<usize, Vec<(u64, Slab)>>,
+    bytes: usize,
+    clock: u64,
+}
+
+impl Memory {
+    /// Handles to this memory.
+    pub fn handles(&self) -> usize {
+        Arc::strong_count(&self.inner)
+    }
+
+    /// A number that tells live allocations apart.
+    pub fn identity(&self) -> u64 {
+        Arc::as_ptr(&self.inner) as u64
+    }
+
+    /// Bytes, rounded up to a multiple of 256.
+    pub fn bytes(&self) -> usize {
+        self.inner.bytes
+    }
+
+    pub(crate) fn buffer(&self) -> &wgpu::Buffer {
+        &self.slab().buffer
+    }
+
+    /// Names the buffer for good.
+    pub(crate) fn number(&self) -> u64 {
+        self.slab().number
+    }
+
+    fn slab(&self) -> &Slab {
+        self.inner.slab.as_ref().expect("memory has its buffer until the last handle is gone")
+    }
+
+    /// Whether `bytes` from `offset` on lie inside.
+    pub(crate) fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.bytes()) {
+            return Err(Error::Range { op, offset, bytes, size: self.bytes() });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.tally.gave(self.bytes);
+        if let Some(slab) = self.slab.take() {
+            let live = self.shared.tally.snapshot().bytes_live as usize;
+            let given_up = lock(&self.shared.pool).put(slab, live.max(RETAINED));
+            self.shared.give_up(given_up);
+        }
+    }
+}
+
+impl Pool {
+    /// A buffer of at least `bytes` that wastes at most a quarter.
+    fn take(&mut self, bytes: usize) -> Option<Slab> {
+        let most = bytes + bytes / 4;
+        let (&class, list) = self.classes.range_mut(bytes..=most).next()?;
+        let (_, slab) = list.pop()?;
+        if list.is_empty() {
+            self.classes.remove(&class);
+        }
+        self.bytes -= class;
+        Some(slab)
+    }
+
+    /// Keeps a buffer; returns those given up to stay below `limit` bytes.
+    fn put(&mut self, slab: Slab, limit: usize) -> Vec<wgpu::Buffer> {
+        self.clock += 1;
+        self.bytes += slab.bytes;
+        self.classes.entry(slab.bytes).or_default().push((self.clock, slab));
+        let mut given_up = Vec::new();
+        while self.bytes > limit {
+            given_up.extend(self.evict());
+        }
+        given_up
+    }
+
+    /// Gives up the buffer that has waited longest.
+    fn evict(&mut self) -> Option<wgpu::Buffer> {
+        let oldest = self.classes.iter().min_by_key(|(_, list)| list[0].0).map(|(&class, _)| class)?;
+        let list = self.classes.get_mut(&oldest)?;
+        let (_, slab) = list.remove(0);
+        if list.is_empty() {
+            self.classes.remove(&oldest);
+        }
+        self.bytes -= slab.bytes;
+        Some(slab.buffer)
+    }
+
+    fn drain(&mut self) -> Vec<wgpu::Buffer> {
+        std::iter::from_fn(|| self.evict()).collect()
+    }
+}
+
+impl Device {
+    /// Memory of at least `bytes`. From the pool its contents are arbitrary, fresh memory is zero.
+    pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
+        self.take(bytes).map(|(memory, _)| memory)
+    }
+
+    /// Memory of at least `bytes`, all zero.
+    pub fn allocate_zeroed(&self, bytes: usize) -> Result<Memory, Error> {
+        let (memory, fresh) = self.take(bytes)?;
+        if !fresh {
+            let mut pending = lock(&self.shared.pending);
+            pending.transfers(&self.shared).clear_buffer(memory.buffer(), 0, None);
+        }
+        Ok(memory)
+    }
+
+    /// Memory, and whether it is fresh.
+    fn take(&self, asked: usize) -> Result<(Memory, bool), Error> {
+        self.check()?;
+        let limit = self.shared.limits.max_buffer_size as usize;
+        let bytes = asked.max(1).checked_next_multiple_of(GRANULE).unwrap_or(usize::MAX);
+        if bytes > limit {
+            return Err(Error::TooLarge { op: "allocate", asked, limit });
+        }
+        let pooled = lock(&self.shared.pool).take(bytes);
+        let fresh = pooled.is_none();
+        let slab = match pooled {
+            Some(slab) => slab,
+            None => self.create(bytes).or_else(|error| self.create_after_eviction(bytes, error))?,
+        };
+        self.shared.tally.took(bytes);
+        Ok((Memory { inner: Arc::new(Inner { slab: Some(slab), bytes, shared: self.shared.clone() }) }, fresh))
+    }
+
+    /// Frees the pool and tries once more.
+    fn create_after_eviction(&self, bytes: usize, error: Error) -> Result<Slab, Error> {
+        if !matches!(error, Error::OutOfMemory { .. }) {
+            return Err(error);
+        }
+        let given_up = lock(&self.shared.pool).drain();
+        tracing::debug!(buffers = given_up.len(), "out of memory: pool freed");
+        self.shared.give_up(given_up);
+        self.shared.flush();
+        self.shared.poll(wgpu::PollType::wait_indefinitely());
+        self.create(bytes)
+    }
+
+    fn create(&self, bytes: usize) -> Result<Slab, Error> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        let buffer = self.shared.create_buffer(bytes, usage)?;
+        Tally::add(&self.shared.tally.allocations, 1);
+        Ok(Slab { buffer, number: NUMBERS.fetch_add(1, Ordering::Relaxed), bytes })
+    }
+}
+
+impl Shared {
+    /// Destroys buffers as soon as no copy that is not submitted yet can name them.
+    fn give_up(&self, buffers: Vec<wgpu::Buffer>) {
+        if buffers.is_empty() {
+            return;
+        }
+        let mut pending = lock(&self.pending);
+        if pending.encoder.is_some() {
+            pending.doomed.extend(buffers);
+        } else {
+            buffers.iter().for_each(wgpu::Buffer::destroy);
+        }
+    }
+
+    /// A buffer, or the error that creating it raised.
+    pub(crate) fn create_buffer(&self, bytes: usize, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer, Error> {
+        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
+            .map(|filter| self.gpu.push_error_scope(filter));
+        let descriptor = wgpu::BufferDescriptor { label: None, size: bytes as u64, usage, mapped_at_creation: false };
+        let buffer = self.gpu.create_buffer(&descriptor);
+        let mut error = None;
+        for scope in scopes.into_iter().rev() {
+            error = pollster::block_on(scope.pop()).or(error);
+        }
+        match error {
+            Some(error) => Err(Error::from_wgpu(error, bytes, self.tally.snapshot().bytes_live as usize)),
+            None => Ok(buffer),
+        }
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("number", &self.number()).field("bytes", &self.bytes()).finish()
+    }
+}

@@ -1,0 +1,176 @@
+//! Pipelines, made once per text and device, in parallel.
+//!
+//! Invariant: equal text, entry point and layout is one pipeline; equal layouts are one
+//! `BindGroupLayout`, so that bind groups serve every pipeline of that layout.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::counters::Tally;
+use crate::device::{Device, Shared, lock};
+use crate::error::{Error, tidy};
+use crate::routine::{LayoutKey, Routine};
+
+/// What a device has compiled so far.
+#[derive(Default)]
+pub(crate) struct Pipelines {
+    layouts: HashMap<LayoutKey, Arc<Layout>>,
+    pipelines: HashMap<Key, Arc<Pipeline>>,
+}
+
+/// A compiled kernel.
+pub(crate) struct Pipeline {
+    pub(crate) raw: wgpu::ComputePipeline,
+}
+
+pub(crate) struct Layout {
+    pub(crate) group: wgpu::BindGroupLayout,
+    pipeline: wgpu::PipelineLayout,
+}
+
+/// Compared in full: the hash only finds the bucket.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    wgsl: Arc<str>,
+    entry: Cow<'static, str>,
+    layout: LayoutKey,
+}
+
+impl Device {
+    /// A pipeline for every routine; those not seen before are compiled in parallel.
+    pub(crate) fn pipelines(&self, routines: &[&Routine]) -> Result<Vec<Arc<Pipeline>>, Error> {
+        let missing = self.missing(routines)?;
+        let shared = &*self.shared;
+        let made: Vec<(Key, Pipeline)> = missing
+            .into_par_iter()
+            .map(|(routine, key, layout)| Ok((key, compile(shared, routine, &layout)?)))
+            .collect::<Result<_, Error>>()?;
+        Tally::add(&shared.tally.pipelines, made.len());
+        let mut known = lock(&shared.pipelines);
+        for (key, pipeline) in made {
+            known.pipelines.entry(key).or_insert_with(|| Arc::new(pipeline));
+        }
+        Ok(routines.iter().map(|routine| known.pipelines[&Key::of(routine)].clone()).collect())
+    }
+
+    /// Routines without a pipeline, each text once.
+    fn missing<'a>(&self, routines: &[&'a Routine]) -> Result<Vec<(&'a Routine, Key, Arc<Layout>)>, Error> {
+        let limit = self.shared.limits.max_storage_buffers_per_shader_stage as usize;
+        let mut known = lock(&self.shared.pipelines);
+        let mut seen = HashSet::new();
+        let mut missing = Vec::new();
+        for &routine in routines {
+            let key = Key::of(routine);
+            if known.pipelines.contains_key(&key) || !seen.insert(key.clone()) {
+                continue;
+            }
+            let got = routine.storage_buffers();
+            // Layout keys hold one bit a storage array.
+            if got > limit.min(64) {
+                return Err(Error::Bindings { label: routine.label.to_string(), got, limit: limit.min(64) });
+            }
+            let layout = known.layout(&self.shared, key.layout);
+            missing.push((routine, key, layout));
+        }
+        Ok(missing)
+    }
+
+    pub(crate) fn layout(&self, key: LayoutKey) -> Arc<Layout> {
+        lock(&self.shared.pipelines).layout(&self.shared, key)
+    }
+}
+
+impl Pipelines {
+    fn layout(&mut self, shared: &Shared, key: LayoutKey) -> Arc<Layout> {
+        self.layouts.entry(key).or_insert_with(|| Arc::new(create_layout(shared, key))).clone()
+    }
+}
+
+impl Key {
+    fn of(routine: &Routine) -> Key {
+        Key { wgsl: routine.wgsl.clone(), entry: routine.entry.clone(), layout: routine.layout() }
+    }
+}
+
+fn create_layout(shared: &Shared, key: LayoutKey) -> Layout {
+    let uniform = key.uniform.then_some((wgpu::BufferBindingType::Uniform, true));
+    let storage = (0..key.storage).map(|n| storage(key.writes >> n & 1 == 0));
+    let errors = key.reports.then_some(storage_written());
+    let entries: Vec<wgpu::BindGroupLayoutEntry> = uniform
+        .into_iter()
+        .chain(storage)
+        .chain(errors)
+        .zip(0..)
+        .map(|((ty, has_dynamic_offset), binding)| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: None },
+            count: None,
+        })
+        .collect();
+    let descriptor = wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries };
+    let group = shared.gpu.create_bind_group_layout(&descriptor);
+    let pipeline = shared.gpu.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: None,
+        bind_group_layouts: &[Some(&group)],
+        immediate_size: 0,
+    });
+    Layout { group, pipeline }
+}
+
+fn storage(read_only: bool) -> (wgpu::BufferBindingType, bool) {
+    (wgpu::BufferBindingType::Storage { read_only }, false)
+}
+
+fn storage_written() -> (wgpu::BufferBindingType, bool) {
+    storage(false)
+}
+
+/// Compiles on the calling thread; error scopes are a thread's own.
+fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeline, Error> {
+    let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
+        .map(|filter| shared.gpu.push_error_scope(filter));
+    let descriptor = wgpu::ShaderModuleDescriptor {
+        label: Some(&routine.label),
+        source: wgpu::ShaderSource::Wgsl(Cow::Borrowed(&routine.wgsl)),
+    };
+    let checks = if shared.checked {
+        wgpu::ShaderRuntimeChecks::checked()
+    } else {
+        wgpu::ShaderRuntimeChecks::unchecked()
+    };
+    // SAFETY: without checks, a text must stay inside its bindings, end its loops and not divide by
+    // zero. Rendered kernels do so by construction: views stay inside their buffers (the invariant of
+    // `farad_compile::program`), run-time positions are clamped, and loops count to given bounds.
+    // Custom ops take on the same duty; the tests run all of them with the checks on.
+    let module = unsafe { shared.gpu.create_shader_module_trusted(descriptor, checks) };
+    let raw = shared.gpu.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label: Some(&routine.label),
+        layout: Some(&layout.pipeline),
+        module: &module,
+        entry_point: Some(&routine.entry),
+        compilation_options: wgpu::PipelineCompilationOptions {
+            constants: &[],
+            zero_initialize_workgroup_memory: false,
+        },
+        cache: None,
+    });
+    let mut error = None;
+    for scope in scopes.into_iter().rev() {
+        error = pollster::block_on(scope.pop()).or(error);
+    }
+    match error {
+        None => Ok(Pipeline { raw }),
+        Some(wgpu::Error::OutOfMemory { .. }) => {
+            Err(Error::OutOfMemory { asked_bytes: 0, live_bytes: shared.tally.snapshot().bytes_live as usize })
+        }
+        Some(error) => Err(Error::Shader {
+            label: routine.label.to_string(),
+            message: tidy(&error.to_string()),
+            wgsl: routine.wgsl.clone(),
+        }),
+    }
+}

@@ -1,0 +1,104 @@
+//! Who polls while a future waits: on native devices nothing else does.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::device::{Shared, lock};
+
+/// How many staging buffers are not mapped yet, and whom to tell.
+pub(crate) struct Done {
+    left: AtomicUsize,
+    failed: AtomicBool,
+    abandoned: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Done {
+    pub(crate) fn new(left: usize) -> Arc<Done> {
+        Arc::new(Done {
+            left: AtomicUsize::new(left),
+            failed: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
+            waker: Mutex::new(None),
+        })
+    }
+
+    /// One more buffer is mapped, or could not be.
+    pub(crate) fn count(&self, mapped: bool) {
+        if !mapped {
+            self.failed.store(true, Ordering::Release);
+        }
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.wake();
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Nobody waits any more.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+    }
+
+    /// Whom to wake.
+    pub(crate) fn tell(&self, waker: &Waker) {
+        *lock(&self.waker) = Some(waker.clone());
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = lock(&self.waker).take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A thread that polls the device while futures wait; started by the first.
+#[derive(Default)]
+pub(crate) struct Poller {
+    sender: OnceLock<Sender<Arc<Done>>>,
+}
+
+impl Poller {
+    pub(crate) fn watch(&self, shared: &Arc<Shared>, done: Arc<Done>) {
+        let sender = self.sender.get_or_init(|| {
+            let (sender, receiver) = channel::<Arc<Done>>();
+            let shared = Arc::downgrade(shared);
+            let body = move || receiver.iter().for_each(|done| poll_until(&shared, &done));
+            if let Err(error) = std::thread::Builder::new().name("farad-gpu-poll".to_string()).spawn(body) {
+                tracing::error!(%error, "no thread to poll the device");
+            }
+            sender
+        });
+        if let Err(unsent) = sender.send(done) {
+            // Without the thread, an executor that polls again on every wake still makes progress.
+            unsent.0.wake();
+        }
+    }
+}
+
+fn poll_until(shared: &Weak<Shared>, done: &Done) {
+    // Short polls rather than one long wait: a wait holds wgpu's lock, and others must work on.
+    let mut pause = Duration::from_micros(20);
+    while !done.is_done() && !done.abandoned.load(Ordering::Acquire) {
+        let Some(shared) = shared.upgrade() else { break };
+        shared.poll(wgpu::PollType::Poll);
+        if shared.is_lost() {
+            done.wake();
+            break;
+        }
+        drop(shared);
+        if !done.is_done() {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_micros(400));
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Bytes from the device to the host, without blocking unless asked to.
+//!
+//! A read copies to staging memory and maps it. The error words of every program that ran since the
+//! last read travel along; a set one turns the read into [`Error::Index`]. On native devices
+//! somebody must poll: [`ReadFuture::wait`] does it itself, an awaited future has a thread do it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use farad_compile::program::Program;
+use rayon::prelude::*;
+
+use crate::counters::Tally;
+use crate::device::{Device, Shared, lock};
+use crate::dispatch::ERROR_WORDS;
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::poller::Done;
+use crate::transfer::WORD;
+
+/// Bytes of a program's error words.
+pub(crate) const REPORT_BYTES: usize = ERROR_WORDS * WORD;
+
+/// Staging bytes that are kept for later reads.
+const STAGING_KEPT: usize = 256 << 20;
+
+/// Bytes that one thread copies out of staging memory at a time.
+const COPY_CHUNK: usize = 4 << 20;
+
+/// A program that may meet bad data, and its error words.
+pub(crate) struct Report {
+    pub(crate) words: wgpu::Buffer,
+    pub(crate) program: Arc<Program>,
+    /// Whether the next read will look at it.
+    listed: AtomicBool,
+}
+
+/// Staging buffers that wait for the next read.
+#[derive(Default)]
+pub(crate) struct StagingPool {
+    free: Vec<wgpu::Buffer>,
+    bytes: usize,
+}
+
+/// A range of a buffer.
+pub(crate) struct Span<'a> {
+    pub(crate) buffer: &'a wgpu::Buffer,
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
+}
+
+/// A read under way: resolves to the bytes of every range asked for.
+#[must_use = "a read gives its bytes when awaited"]
+pub struct ReadFuture {
+    state: State,
+}
+
+enum State {
+    Failed(Error),
+    Waiting(Waiting),
+    Taken,
+}
+
+struct Waiting {
+    device: Device,
+    index: wgpu::SubmissionIndex,
+    staging: Vec<wgpu::Buffer>,
+    regions: Vec<Region>,
+    reports: Vec<Arc<Report>>,
+    done: Arc<Done>,
+    polled: bool,
+}
+
+/// Where the bytes of a range lie in staging memory.
+#[derive(Clone, Copy)]
+struct Region {
+    staging: usize,
+    offset: usize,
+    bytes: usize,
+}
+
+impl Report {
+    pub(crate) fn new(words: wgpu::Buffer, program: Arc<Program>) -> Arc<Report> {
+        Arc::new(Report { words, program, listed: AtomicBool::new(false) })
+    }
+
+    /// Has the next read look at these words.
+    pub(crate) fn list(self: &Arc<Report>, shared: &Shared) {
+        if !self.listed.swap(true, Ordering::AcqRel) {
+            lock(&shared.reports).push(self.clone());
+        }
+    }
+
+    fn error(&self, words: &[u8]) -> Option<Error> {
+        let word = |i: usize| u32::from_le_bytes(words[i * WORD..][..WORD].try_into().expect("a word is four bytes"));
+        let site = (word(0) as usize).checked_sub(1)?;
+        let index = word(1) as i32 as i64;
+        Some(match self.program.sites.get(site) {
+            Some(site) => Error::Index { op: site.op.clone(), location: site.location, index, size: site.size },
+            None => Error::Index { op: format!("site {site}"), location: None, index, size: 0 },
+        })
+    }
+}
+
+impl StagingPool {
+    fn take(&mut self, bytes: usize) -> Option<wgpu::Buffer> {
+        let at = self.free.iter().position(|buffer| buffer.size() as usize == bytes)?;
+        self.bytes -= bytes;
+        Some(self.free.swap_remove(at))
+    }
+
+    fn put(&mut self, buffer: wgpu::Buffer) {
+        if self.bytes + buffer.size() as usize <= STAGING_KEPT {
+            self.bytes += buffer.size() as usize;
+            self.free.push(buffer);
+        }
+    }
+}
+
+impl Device {
+    /// Reads ranges `(memory, byte offset, bytes)` after everything asked for so far. A bad index
+    /// that a kernel met since the last read comes back as [`Error::Index`].
+    pub fn read(&self, ranges: &[(Memory, usize, usize)]) -> ReadFuture {
+        let mut spans = Vec::with_capacity(ranges.len());
+        for (memory, offset, bytes) in ranges {
+            if let Err(error) = memory.check_range("read", *offset, *bytes) {
+                return ReadFuture { state: State::Failed(error) };
+            }
+            spans.push(Span { buffer: memory.buffer(), offset: *offset, bytes: *bytes });
+        }
+        let reports = std::mem::take(&mut *lock(&self.shared.reports));
+        Tally::add(&self.shared.tally.reads, 1);
+        Tally::add(&self.shared.tally.bytes_read, spans.iter().map(|span| span.bytes).sum());
+        self.read_spans(&spans, reports)
+    }
+
+    /// [`Device::read`], waiting for the result.
+    pub fn read_blocking(&self, ranges: &[(Memory, usize, usize)]) -> Result<Vec<Vec<u8>>, Error> {
+        self.read(ranges).wait()
+    }
+
+    pub(crate) fn read_spans(&self, spans: &[Span], reports: Vec<Arc<Report>>) -> ReadFuture {
+        reports.iter().for_each(|report| report.listed.store(false, Ordering::Release));
+        let state = match self.start_read(spans, &reports) {
+            Ok(waiting) => State::Waiting(Waiting { reports, ..waiting }),
+            Err(error) => {
+                reports.iter().for_each(|report| report.list(&self.shared));
+                State::Failed(error)
+            }
+        };
+        ReadFuture { state }
+    }
+
+    fn start_read(&self, spans: &[Span], reports: &[Arc<Report>]) -> Result<Waiting, Error> {
+        self.check()?;
+        let words = reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: REPORT_BYTES });
+        let spans: Vec<&Span> = spans.iter().collect();
+        let words: Vec<Span> = words.collect();
+        let all: Vec<&Span> = spans.into_iter().chain(&words).collect();
+        let (regions, sizes) = self.arrange(&all);
+        let staging = sizes.iter().map(|&bytes| self.staging(bytes)).collect::<Result<Vec<_>, Error>>()?;
+        let index = {
+            let mut pending = lock(&self.shared.pending);
+            let encoder = pending.transfers(&self.shared);
+            for (span, region) in all.iter().zip(&regions).filter(|(span, _)| span.bytes > 0) {
+                let start = span.offset / WORD * WORD;
+                let bytes = (span.offset + span.bytes).next_multiple_of(WORD) - start;
+                let to = (region.offset / WORD * WORD) as u64;
+                encoder.copy_buffer_to_buffer(span.buffer, start as u64, &staging[region.staging], to, bytes as u64);
+            }
+            self.shared.submit_locked(&mut pending, None)
+        };
+        let done = Done::new(staging.len());
+        for buffer in &staging {
+            let done = done.clone();
+            buffer.map_async(wgpu::MapMode::Read, .., move |result| done.count(result.is_ok()));
+        }
+        self.check()?;
+        Ok(Waiting { device: self.clone(), index, staging, regions, reports: vec![], done, polled: false })
+    }
+
+    /// Where every span goes, and the sizes of the staging buffers.
+    fn arrange(&self, spans: &[&Span]) -> (Vec<Region>, Vec<usize>) {
+        let limit = self.shared.limits.max_buffer_size as usize;
+        let mut sizes: Vec<usize> = Vec::new();
+        let regions = spans.iter().map(|span| {
+            let skip = span.offset % WORD;
+            let bytes = (skip + span.bytes).next_multiple_of(WORD);
+            if sizes.last().is_none_or(|&size| size + bytes > limit) {
+                sizes.push(0);
+            }
+            let staging = sizes.len() - 1;
+            let offset = sizes[staging] + skip;
+            sizes[staging] += bytes;
+            Region { staging, offset, bytes: span.bytes }
+        });
+        let regions = regions.collect();
+        // Powers of two, so that buffers serve other reads too.
+        sizes.iter_mut().for_each(|size| *size = (*size).max(256).next_power_of_two().min(limit.max(*size)));
+        (regions, sizes)
+    }
+
+    fn staging(&self, bytes: usize) -> Result<wgpu::Buffer, Error> {
+        match lock(&self.shared.staging).take(bytes) {
+            Some(buffer) => Ok(buffer),
+            None => self.shared.create_buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
+        }
+    }
+}
+
+impl ReadFuture {
+    /// Blocks until the bytes are there.
+    pub fn wait(mut self) -> Result<Vec<Vec<u8>>, Error> {
+        match std::mem::replace(&mut self.state, State::Taken) {
+            State::Failed(error) => Err(error),
+            State::Waiting(waiting) => {
+                let mut waiting = Abandon(Some(waiting));
+                let inner = waiting.0.as_ref().expect("set above");
+                while !inner.done.is_done() && !inner.device.shared.is_lost() {
+                    inner.device.shared.poll(wgpu::PollType::Wait {
+                        submission_index: Some(inner.index.clone()),
+                        timeout: None,
+                    });
+                    // Another thread's poll may still be calling the callbacks.
+                    std::thread::yield_now();
+                }
+                waiting.0.take().expect("set above").finish()
+            }
+            State::Taken => unreachable!("wait takes the future"),
+        }
+    }
+}
+
+impl Future for ReadFuture {
+    type Output = Result<Vec<Vec<u8>>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let ready = match &mut self.state {
+            State::Waiting(waiting) => waiting.is_ready(context),
+            _ => true,
+        };
+        if !ready {
+            return Poll::Pending;
+        }
+        Poll::Ready(match std::mem::replace(&mut self.state, State::Taken) {
+            State::Failed(error) => Err(error),
+            State::Waiting(waiting) => waiting.finish(),
+            State::Taken => panic!("read: polled after it was ready"),
+        })
+    }
+}
+
+impl Drop for ReadFuture {
+    fn drop(&mut self) {
+        if let State::Waiting(waiting) = std::mem::replace(&mut self.state, State::Taken) {
+            drop(Abandon(Some(waiting)));
+        }
+    }
+}
+
+/// Puts reports back on the list if a read ends before its result was seen.
+struct Abandon(Option<Waiting>);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.0.take() {
+            waiting.done.abandon();
+            waiting.reports.iter().for_each(|report| report.list(&waiting.device.shared));
+        }
+    }
+}
+
+impl Waiting {
+    fn is_ready(&mut self, context: &Context<'_>) -> bool {
+        let shared = &self.device.shared;
+        shared.poll(wgpu::PollType::Poll);
+        if self.done.is_done() || shared.is_lost() {
+            return true;
+        }
+        self.done.tell(context.waker());
+        if !self.polled {
+            shared.poller.watch(shared, self.done.clone());
+            self.polled = true;
+        }
+        self.done.is_done()
+    }
+
+    fn finish(self) -> Result<Vec<Vec<u8>>, Error> {
+        let shared = &self.device.shared;
+        if shared.is_lost() || self.done.has_failed() {
+            self.reports.iter().for_each(|report| report.list(shared));
+            shared.check()?;
+            return Err(Error::Internal { message: "read: mapping failed".to_string() });
+        }
+        let mut bytes = self.collect()?;
+        for buffer in self.staging {
+            buffer.unmap();
+            lock(&shared.staging).put(buffer);
+        }
+        let words = bytes.split_off(bytes.len() - self.reports.len());
+        let mut found = None;
+        for (report, words) in self.reports.iter().zip(&words) {
+            if let Some(error) = report.error(words) {
+                found.get_or_insert(error);
+                shared.queue.write_buffer(&report.words, 0, &[0; REPORT_BYTES]);
+            }
+        }
+        match found {
+            Some(error) => Err(error),
+            None => shared.check().map(|()| bytes),
+        }
+    }
+
+    fn collect(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let views = self.staging.iter().map(|buffer| buffer.get_mapped_range(..));
+        let views: Vec<_> =
+            views.collect::<Result<_, _>>().map_err(|error| Error::Internal { message: error.to_string() })?;
+        Ok(self.regions.iter().map(|r| to_vec(&views[r.staging][r.offset..r.offset + r.bytes])).collect())
+    }
+}
+
+/// Long copies are shared among threads: most of their time goes into touching fresh pages.
+fn to_vec(bytes: &[u8]) -> Vec<u8> {
+    if bytes.len() <= 2 * COPY_CHUNK {
+        return bytes.to_vec();
+    }
+    let mut copy = vec![0; bytes.len()];
+    copy.par_chunks_mut(COPY_CHUNK).zip(bytes.par_chunks(COPY_CHUNK)).for_each(|(to, from)| to.copy_from_slice(from));
+    copy
+}

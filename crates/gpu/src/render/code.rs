@@ -1,0 +1,142 @@
+//! What one instruction looks like in WGSL: the op tables' texts with operands put in, and the few
+//! cases where a register's type asks for another text.
+
+use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
+
+/// The WGSL name of a register type.
+pub(super) fn type_name(dtype: DType) -> &'static str {
+    match dtype.register() {
+        DType::F32 => "f32",
+        DType::I32 => "i32",
+        DType::Bool => "bool",
+        _ => "u32",
+    }
+}
+
+/// Puts operands in the place of single identifiers. Operands are names or literals.
+fn substitute(text: &str, operands: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let word = first.is_alphanumeric() || first == '_';
+        let end = rest.find(|c: char| (c.is_alphanumeric() || c == '_') != word).unwrap_or(rest.len());
+        let token = &rest[..end];
+        let found = operands.iter().find(|(name, _)| word && *name == token);
+        out.push_str(found.map_or(token, |(_, operand)| operand));
+        rest = &rest[end..];
+    }
+    out
+}
+
+/// A unary op on a register of `dtype`.
+pub(super) fn unary(op: Unary, dtype: DType, x: &str) -> String {
+    match (op, dtype) {
+        (Unary::Not, DType::Bool) => format!("!{x}"),
+        _ => substitute(op.row().wgsl, &[("x", x)]),
+    }
+}
+
+/// A binary op on registers of `dtype`.
+pub(super) fn binary(op: Binary, dtype: DType, a: &str, b: &str) -> String {
+    let text = match (op, dtype) {
+        (Binary::Xor, DType::Bool) => "a != b",
+        (Binary::Rem, DType::I32) => "farad_rem_i32(a, b)",
+        (Binary::Rem, DType::U32) => "farad_rem_u32(a, b)",
+        (_, DType::F32) => op.row().wgsl,
+        _ => op.row().wgsl_int,
+    };
+    substitute(text, &[("a", a), ("b", b)])
+}
+
+/// A register of type `from` converted to `to`.
+pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
+    let register = to.register();
+    if to == DType::F16 && from == DType::F32 {
+        return format!("farad_round_half({x})");
+    }
+    let plain = match (from, register) {
+        (from, register) if from == register => return x.into(),
+        (DType::F32, DType::I32) => format!("farad_to_i32({x})"),
+        (DType::F32, DType::U32) => format!("farad_to_u32({x})"),
+        (DType::F32, DType::Bool) => format!("{x} != 0f"),
+        (DType::I32, DType::Bool) => format!("{x} != 0i"),
+        (DType::U32, DType::Bool) => format!("{x} != 0u"),
+        (DType::I32, DType::U32) => format!("bitcast<u32>({x})"),
+        (DType::U32, DType::I32) => format!("bitcast<i32>({x})"),
+        _ => format!("{}({x})", type_name(register)),
+    };
+    if to == DType::F16 { format!("farad_round_half({plain})") } else { plain }
+}
+
+/// A constant as a literal, or `None` if WGSL has no literal for it (infinities, NaN, subnormals).
+pub(super) fn literal(value: Scalar) -> Option<String> {
+    let word = value.word();
+    match value.dtype.register() {
+        DType::F32 => {
+            let float = f32::from_bits(word);
+            let plain = float.is_normal() || word == 0;
+            plain.then(|| if float < 0.0 { format!("({float:?}f)") } else { format!("{float:?}f") })
+        }
+        DType::I32 => {
+            let int = word as i32;
+            Some(match int {
+                i32::MIN => "bitcast<i32>(0x80000000u)".into(),
+                ..0 => format!("({int}i)"),
+                _ => format!("{int}i"),
+            })
+        }
+        DType::Bool => Some((word != 0).to_string()),
+        _ => Some(format!("{word}u")),
+    }
+}
+
+/// The value that a word of the uniform holds, as a register of `dtype`.
+pub(super) fn from_word(dtype: DType, word: &str) -> String {
+    match dtype.register() {
+        DType::F32 => format!("bitcast<f32>({word})"),
+        DType::I32 => format!("bitcast<i32>({word})"),
+        DType::Bool => format!("({word} != 0u)"),
+        _ => word.into(),
+    }
+}
+
+/// Two partial results of a reduction combined (not for positions).
+pub(super) fn combine(op: Reduce, a: &str, b: &str) -> String {
+    match op {
+        Reduce::Sum => format!("{a} + {b}"),
+        Reduce::Max | Reduce::ArgMax => format!("max({a}, {b})"),
+        Reduce::Min | Reduce::ArgMin => format!("min({a}, {b})"),
+    }
+}
+
+/// Whether `a` is strictly further out than `b` in the sense of `argmax` or `argmin`.
+pub(super) fn beats(op: Reduce, a: &str, b: &str) -> String {
+    if op == Reduce::ArgMax { format!("{a} > {b}") } else { format!("{a} < {b}") }
+}
+
+/// Floating-point operations that an instruction of this kind counts as.
+pub(super) fn identity(op: Reduce, dtype: DType) -> String {
+    literal(op.identity(dtype)).unwrap_or_else(|| "0f".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_replace_identifiers_only() {
+        assert_eq!(unary(Unary::Relu, DType::F32, "v3.x"), "max(v3.x, 0)");
+        assert_eq!(binary(Binary::Div, DType::I32, "p", "q"), "select(p / select(q, 1, q == 0), 0, q == 0)");
+        assert_eq!(unary(Unary::Not, DType::Bool, "c"), "!c");
+        assert_eq!(binary(Binary::Xor, DType::Bool, "c", "d"), "c != d");
+    }
+
+    #[test]
+    fn literals_are_exact() {
+        assert_eq!(literal(Scalar::f32(0.1)).unwrap(), "0.1f");
+        assert_eq!(literal(Scalar::f32(-1e-5)).unwrap(), "(-1e-5f)");
+        assert_eq!(literal(Scalar::f32(f32::INFINITY)), None);
+        assert_eq!(literal(Scalar::f32(-0.0)), None);
+        assert_eq!(literal(Scalar::int(DType::I32, i32::MIN as i64)).unwrap(), "bitcast<i32>(0x80000000u)");
+    }
+}

@@ -1,0 +1,297 @@
+//! One WGSL module being written: its bindings, its words of the uniform, its text.
+//!
+//! A binding's element type depends on how the text uses it, so a module is written again with what
+//! the first writing learnt ([`build`]): `vec4` arrays only where some access takes four elements,
+//! atomic words only where two threads share one.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use farad_compile::program::{BufferId, Program};
+use farad_ir::DType;
+
+use super::prelude;
+use crate::dispatch::{Binding, Capabilities, Dispatch, Word};
+
+/// A storage array of the module, `b0`, `b1`, …
+pub(super) struct Bound {
+    pub buffer: BufferId,
+    pub dtype: DType,
+    pub name: String,
+    write: bool,
+    /// Elements are `vec4` (`vec2<u32>` of four halves).
+    pub wide: bool,
+    /// Elements are atomic words.
+    pub atomic: bool,
+    uses_wide: bool,
+    needs_atomic: bool,
+}
+
+/// How a module is launched.
+pub(super) struct Launch {
+    /// Invocations a workgroup.
+    pub threads: u32,
+    /// Workgroups in all.
+    pub workgroups: usize,
+}
+
+/// A module being written. Names: `t` is the invocation's index in its workgroup, `w` the number of
+/// the workgroup, `p` the uniform's words.
+pub(super) struct Module<'a> {
+    pub program: &'a Program,
+    pub capabilities: &'a Capabilities,
+    slots: &'a [(BufferId, usize)],
+    bounds: Vec<Bound>,
+    words: Vec<Word>,
+    globals: String,
+    text: String,
+    depth: usize,
+    fresh: usize,
+    reports: bool,
+    subgroups: bool,
+}
+
+/// Writes a line of the module's text, formatted.
+macro_rules! line {
+    ($module:expr, $($text:tt)*) => { $module.line(&format!($($text)*)) };
+}
+pub(super) use line;
+
+/// The dispatch whose text `write` writes.
+pub(super) fn build<'a>(
+    touches: (Vec<BufferId>, Vec<BufferId>),
+    context: (&'a Program, &'a [(BufferId, usize)], &'a Capabilities),
+    write: impl Fn(&mut Module<'a>) -> Launch,
+) -> Dispatch {
+    let (program, slots, capabilities) = context;
+    let (reads, writes) = touches;
+    let order = reads.iter().chain(writes.iter().filter(|id| !reads.contains(id)));
+    let mut bounds: Vec<Bound> = order
+        .enumerate()
+        .map(|(at, &buffer)| {
+            let spec = program.buffers[buffer.0 as usize];
+            let (name, write) = (format!("b{at}"), writes.contains(&buffer));
+            let wide = spec.len % 4 == 0 && spec.len > 0;
+            Bound { buffer, dtype: spec.dtype, name, write, wide, atomic: false, uses_wide: false, needs_atomic: false }
+        })
+        .collect();
+    loop {
+        let mut module = Module {
+            program,
+            capabilities,
+            slots,
+            bounds,
+            // The grid's width and size.
+            words: vec![Word::Fixed(0); 2],
+            globals: String::new(),
+            text: String::new(),
+            depth: 1,
+            fresh: 0,
+            reports: false,
+            subgroups: false,
+        };
+        let launch = write(&mut module);
+        if module.settled() {
+            return module.finish(launch);
+        }
+        bounds = module.bounds;
+        for bound in &mut bounds {
+            bound.atomic = bound.needs_atomic;
+            bound.wide = bound.uses_wide && !bound.atomic;
+            (bound.uses_wide, bound.needs_atomic) = (false, bound.atomic);
+        }
+    }
+}
+
+/// The grid of a number of workgroups, folded where one dimension is not enough.
+fn fold(workgroups: usize, limit: u32) -> [u32; 3] {
+    let limit = limit as usize;
+    let height = workgroups.div_ceil(limit).max(1);
+    [workgroups.div_ceil(height).max(1) as u32, height as u32, 1]
+}
+
+impl Module<'_> {
+    fn settled(&self) -> bool {
+        self.bounds.iter().all(|bound| bound.wide == bound.uses_wide && bound.atomic == bound.needs_atomic)
+    }
+
+    /// The place of a buffer among the bindings.
+    pub fn bound(&self, buffer: BufferId) -> usize {
+        self.bounds.iter().position(|bound| bound.buffer == buffer).expect("every buffer of a kernel is bound")
+    }
+
+    /// The binding at a place.
+    pub fn at(&self, bound: usize) -> &Bound {
+        &self.bounds[bound]
+    }
+
+    /// Notes that the text takes whole `vec4`s of a binding.
+    pub fn take_wide(&mut self, bound: usize) {
+        self.bounds[bound].uses_wide = true;
+    }
+
+    /// Notes that threads share words of a binding.
+    pub fn share_words(&mut self, bound: usize) {
+        self.bounds[bound].needs_atomic = true;
+    }
+
+    /// The elements of a slice, if the surrounding loop moves the buffer on.
+    pub fn slot(&self, buffer: BufferId) -> Option<usize> {
+        self.slots.iter().find(|(id, _)| *id == buffer).map(|(_, stride)| *stride)
+    }
+
+    /// A new word of the uniform; equal run-time words share one.
+    pub fn word(&mut self, word: Word) -> String {
+        let known = match word {
+            Word::Fixed(_) => None,
+            _ => self.words.iter().position(|&other| other == word),
+        };
+        let at = known.unwrap_or_else(|| {
+            self.words.push(word);
+            self.words.len() - 1
+        });
+        format!("p[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
+    }
+
+    /// A new word that holds a size.
+    pub fn size(&mut self, size: usize) -> String {
+        self.word(Word::Fixed(size as u32))
+    }
+
+    /// A new word that holds a stride or an offset, modulo 2^32.
+    pub fn stride(&mut self, stride: i64) -> String {
+        self.word(Word::Fixed(stride as u32))
+    }
+
+    /// A name that the text does not have yet.
+    pub fn name(&mut self, stem: &str) -> String {
+        self.fresh += 1;
+        format!("{stem}{}", self.fresh)
+    }
+
+    /// Adds a declaration at module level.
+    pub fn global(&mut self, text: &str) {
+        writeln!(self.globals, "{text}").expect("strings take everything");
+    }
+
+    /// Adds a line to the text; lines that end in `{` indent what follows, `}` ends that.
+    pub fn line(&mut self, text: &str) {
+        if text.starts_with('}') {
+            self.depth -= 1;
+        }
+        writeln!(self.text, "{}{text}", "    ".repeat(self.depth)).expect("strings take everything");
+        if text.ends_with('{') {
+            self.depth += 1;
+        }
+    }
+
+    /// Names an expression.
+    pub fn bind(&mut self, stem: &str, expression: &str) -> String {
+        let name = self.name(stem);
+        line!(self, "let {name} = {expression};");
+        name
+    }
+
+    /// Declares a variable.
+    pub fn variable(&mut self, stem: &str, expression: &str) -> String {
+        let name = self.name(stem);
+        line!(self, "var {name} = {expression};");
+        name
+    }
+
+    /// Moves the text that `write` writes into a function of the module.
+    pub fn function(&mut self, signature: &str, write: impl FnOnce(&mut Self)) {
+        let outside = (std::mem::take(&mut self.text), std::mem::replace(&mut self.depth, 1));
+        write(self);
+        let body = std::mem::replace(&mut self.text, outside.0);
+        self.depth = outside.1;
+        self.global(&format!("{signature} {{\n{body}}}"));
+    }
+
+    /// Makes the text report an index that is out of range; `site` is a word's text.
+    pub fn report(&mut self, condition: &str, site: usize, index: &str) {
+        self.reports = true;
+        let site = self.size(site + 1);
+        line!(self, "if ({condition}) {{");
+        line!(self, "atomicMax(&errors[0], {site});");
+        line!(self, "atomicMax(&errors[1], {index});");
+        self.line("}");
+    }
+
+    /// Makes the entry point take the subgroup's built-in values.
+    pub fn use_subgroups(&mut self) {
+        self.subgroups = true;
+    }
+
+    fn finish(mut self, launch: Launch) -> Dispatch {
+        let grid = fold(launch.workgroups, self.capabilities.workgroups);
+        self.words[0] = Word::Fixed(grid[0]);
+        self.words[1] = Word::Fixed(launch.workgroups as u32);
+        let mut text = format!("@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n", self.words.len().div_ceil(4));
+        for (at, bound) in self.bounds.iter().enumerate() {
+            let access = if bound.write { "read_write" } else { "read" };
+            let (name, element) = (&bound.name, bound.element());
+            writeln!(text, "@group(0) @binding({}) var<storage, {access}> {name}: array<{element}>;", at + 1)
+                .expect("strings take everything");
+        }
+        if self.reports {
+            let at = self.bounds.len() + 1;
+            writeln!(text, "@group(0) @binding({at}) var<storage, read_write> errors: array<atomic<u32>>;")
+                .expect("strings take everything");
+        }
+        let body = format!("{}{}", self.globals, self.text);
+        text.push_str(&prelude::used(&body));
+        text.push_str(&self.globals);
+        write!(text, "@compute @workgroup_size({})\nfn main(", launch.threads).expect("strings take everything");
+        text.push_str("@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) t: u32");
+        if self.subgroups {
+            text.push_str(", @builtin(subgroup_id) subgroup: u32, @builtin(num_subgroups) subgroups: u32");
+            text.push_str(", @builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_size) width: u32");
+        }
+        text.push_str(") {\n    let w = workgroup.y * p[0].x + workgroup.x;\n");
+        text.push_str("    if (w >= p[0].y) {\n        return;\n    }\n");
+        text.push_str(&self.text);
+        text.push_str("}\n");
+        let bindings = self.bounds.iter().map(|bound| Binding { buffer: bound.buffer, write: bound.write }).collect();
+        Dispatch {
+            wgsl: Arc::from(text),
+            entry: "main",
+            bindings,
+            parameters: self.words,
+            reports: self.reports,
+            workgroups: grid,
+            bytes: 0,
+            flops: 0,
+        }
+    }
+}
+
+impl Bound {
+    fn element(&self) -> &'static str {
+        match (self.dtype, self.wide, self.atomic) {
+            (_, _, true) => "atomic<u32>",
+            (DType::F32, true, _) => "vec4<f32>",
+            (DType::F32, false, _) => "f32",
+            (DType::I32, true, _) => "vec4<i32>",
+            (DType::I32, false, _) => "i32",
+            (DType::F16, true, _) => "vec2<u32>",
+            (DType::F16, false, _) => "u32",
+            (_, true, _) => "vec4<u32>",
+            (_, false, _) => "u32",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fold;
+
+    #[test]
+    fn grids_fold_below_the_limit() {
+        assert_eq!(fold(0, 65_535), [1, 1, 1]);
+        assert_eq!(fold(65_535, 65_535), [65_535, 1, 1]);
+        assert_eq!(fold(65_536, 65_535), [32_768, 2, 1]);
+        let [x, y, _] = fold(1_000_000, 65_535);
+        assert!(x * y >= 1_000_000 && x <= 65_535);
+    }
+}

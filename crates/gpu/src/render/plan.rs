@@ -1,0 +1,156 @@
+//! How a kernel with reductions is laid over threads, by a fixed rule on its shape.
+//!
+//! A *team* of threads shares one outer position (*row form*, four lanes along the reduced axes) or
+//! four neighbouring ones (*column form*, lanes along the last outer axis); a workgroup holds one
+//! or more teams. A thread's part of the reduced positions is either *kept*, unrolled in the text so
+//! that later passes find values in registers, or looped over.
+
+use farad_compile::program::{Code, Fused, Instr, Level, Reg, View};
+
+use super::space::reach;
+use super::tape::operands;
+use crate::dispatch::Capabilities;
+
+/// The layout of a kernel with reductions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Lanes lie along the last outer axis instead of the last reduced one.
+    pub columns: bool,
+    /// Neighbours that a thread takes together.
+    pub lanes: usize,
+    /// Threads along the reduced positions.
+    pub team: usize,
+    /// Teams a workgroup.
+    pub teams: usize,
+    /// Groups of lanes a thread keeps in registers, or `None` for a loop.
+    pub kept: Option<usize>,
+    /// Groups that a loop's body takes.
+    pub unroll: usize,
+}
+
+/// The largest power of two not above `n`, at least 1.
+fn floor_power(n: usize) -> usize {
+    if n == 0 { 1 } else { 1 << n.ilog2() }
+}
+
+/// Elements that views contiguous along `axis` reach.
+fn contiguous(kernel: &Fused, axis: usize) -> usize {
+    let full = |view: &View| if view.strides[axis].abs() == 1 { reach(view, &kernel.axes) } else { 0 };
+    let loads = kernel.tape.iter().map(|instr| match &instr.code {
+        Code::Load(_, view) | Code::Take { view, .. } if instr.level == Level::Full => full(view),
+        _ => 0,
+    });
+    let level = |register: Reg| kernel.tape[register.0 as usize].level;
+    let stores = kernel.stores.iter().filter(|store| level(store.value) == Level::Full).map(|store| full(&store.view));
+    loads.chain(stores).sum()
+}
+
+impl Plan {
+    /// The layout for a canonical kernel that has reduced axes.
+    pub fn of(kernel: &Fused, capabilities: &Capabilities) -> Plan {
+        let full = kernel.tape.iter().filter(|instr| instr.level == Level::Full).count().max(1);
+        let rank = kernel.axes.len();
+        let along_rows = contiguous(kernel, rank - 1);
+        let columns = kernel.outer > 0
+            && kernel.axes[kernel.outer - 1] >= 8
+            && contiguous(kernel, kernel.outer - 1) > along_rows;
+        match columns {
+            true => Plan::columns(kernel, full),
+            false => Plan::rows(kernel, full, along_rows > 0, capabilities),
+        }
+    }
+
+    fn rows(kernel: &Fused, full: usize, contiguous: bool, capabilities: &Capabilities) -> Plan {
+        let (outer, reduced) = (kernel.outer_len(), kernel.reduced_len());
+        let inner = kernel.axes[kernel.axes.len() - 1];
+        let lanes = if contiguous && inner.is_multiple_of(4) { 4 } else { 1 };
+        let groups = reduced / lanes;
+        let most = (1024 / (full * lanes)).clamp(1, 32 / lanes);
+        let few = outer * 256 < 1 << 15;
+        let limit = if few && groups >= 4096 { floor_power(capabilities.invocations as usize).min(1024) } else { 256 };
+        let mut team = groups.div_ceil(most.min(16 / lanes)).next_power_of_two().min(limit);
+        if groups >= 8 {
+            team = team.max(8);
+        }
+        while team < limit && team < groups && outer * team < 1 << 15 {
+            team *= 2;
+        }
+        let each = groups.div_ceil(team);
+        let single = team >= 64 || (team == 32 && capabilities.subgroups);
+        let mut teams = if single { 1 } else { 128 / team };
+        while teams > 1 && outer / teams < 256 {
+            teams /= 2;
+        }
+        let kept = (reduced > 0 && each <= most).then_some(each);
+        Plan { columns: false, lanes, team, teams, kept, unroll: if full * lanes <= 128 { 4 } else { 1 } }
+    }
+
+    fn columns(kernel: &Fused, full: usize) -> Plan {
+        let (outer, reduced) = (kernel.outer_len(), kernel.reduced_len());
+        let lanes = if kernel.axes[kernel.outer - 1].is_multiple_of(4) { 4 } else { 1 };
+        let groups = outer / lanes;
+        let team = floor_power((1 << 17) / groups.max(1)).clamp(1, 32).min(floor_power(reduced / 4));
+        let teams = (256 / team).min(groups.next_power_of_two());
+        let each = reduced.div_ceil(team);
+        let most = (1024 / (full * lanes)).clamp(1, 8);
+        let kept = (reduced > 0 && each <= most).then_some(each);
+        Plan { columns: true, lanes, team, teams, kept, unroll: if full * lanes <= 128 { 4 } else { 1 } }
+    }
+
+    /// Threads a workgroup.
+    pub fn threads(&self) -> usize {
+        self.team * self.teams
+    }
+}
+
+/// In which pass over the reduced positions things happen.
+pub(super) struct Passes {
+    /// After how many rounds of reductions an instruction can be computed.
+    pub stages: Vec<usize>,
+    /// The reductions that each pass computes.
+    pub reduces: Vec<Vec<usize>>,
+    /// The pass that writes full-level values, if there are any.
+    pub stores: Option<usize>,
+    /// Which instructions matter.
+    pub needed: Vec<bool>,
+}
+
+impl Passes {
+    /// The passes of a kernel with reductions.
+    pub fn of(kernel: &Fused) -> Passes {
+        let tape = &kernel.tape;
+        let needed = needed(kernel);
+        let mut stages: Vec<usize> = Vec::new();
+        for Instr { code, .. } in tape {
+            let most = operands(code).iter().map(|register| stages[register.0 as usize]).max().unwrap_or(0);
+            stages.push(most + usize::from(matches!(code, Code::Reduce(..))));
+        }
+        let rounds = (0..tape.len()).filter(|&at| needed[at]).map(|at| stages[at]).max().unwrap_or(0);
+        let mut reduces = vec![Vec::new(); rounds + 1];
+        for at in (0..tape.len()).filter(|&at| needed[at] && matches!(tape[at].code, Code::Reduce(..))) {
+            reduces[stages[at] - 1].push(at);
+        }
+        let full = kernel.stores.iter().filter(|store| tape[store.value.0 as usize].level == Level::Full);
+        let mut stores = full.clone().map(|store| stages[store.value.0 as usize]).max();
+        // What is updated in place must not be read again by a later pass.
+        let reads = |buffer| tape.iter().any(|instr| matches!(&instr.code, Code::Load(id, _) | Code::Take { buffer: id, .. } if *id == buffer));
+        if full.clone().any(|store| reads(store.buffer)) {
+            stores = Some(rounds);
+        }
+        Passes { stages, reduces, stores, needed }
+    }
+}
+
+/// Which instructions the stores depend on.
+fn needed(kernel: &Fused) -> Vec<bool> {
+    let mut needed = vec![false; kernel.tape.len()];
+    let mut pending: Vec<Reg> = kernel.stores.iter().map(|store| store.value).collect();
+    while let Some(register) = pending.pop() {
+        let at = register.0 as usize;
+        if !needed[at] {
+            needed[at] = true;
+            pending.extend(operands(&kernel.tape[at].code));
+        }
+    }
+    needed
+}

@@ -1,0 +1,180 @@
+//! Pointwise kernels: a few neighbouring elements a thread, or tiles through workgroup memory where
+//! an operand lies across the result.
+
+use farad_compile::program::{Code, Fused, Reg};
+use farad_ir::DType;
+
+use super::access::{Point, Value, load, ragged, store};
+use super::code::type_name;
+use super::module::{Launch, Module, line};
+use super::tape::{Scope, evaluate};
+
+/// Threads a workgroup.
+const THREADS: usize = 256;
+/// The side of a tile.
+const SIDE: usize = 32;
+/// Elements between rows of a tile in workgroup memory: one more than the side, so that neither
+/// rows nor columns meet in a bank.
+const PITCH: usize = SIDE + 1;
+/// Threads that a tile's row of `vec4`s takes.
+const ROW: usize = SIDE / 4;
+
+/// Splits a linear index into indices of axes with these sizes (texts), innermost last.
+pub(super) fn decode(module: &mut Module, linear: &str, sizes: &[String]) -> Vec<String> {
+    let mut index = vec![String::new(); sizes.len()];
+    let mut rest = linear.to_string();
+    for axis in (0..sizes.len()).rev() {
+        if axis == 0 {
+            index[axis] = rest.clone();
+        } else {
+            index[axis] = module.bind("a", &format!("{rest} % {}", sizes[axis]));
+            rest = module.bind("a", &format!("{rest} / {}", sizes[axis]));
+        }
+    }
+    index
+}
+
+/// Writes the kernel, whose axes are canonical and none reduced.
+pub(super) fn write(module: &mut Module, kernel: &Fused) -> Launch {
+    match transposed(module, kernel) {
+        Some((axis, staged)) => write_tiles(module, kernel, axis, &staged),
+        None => write_groups(module, kernel),
+    }
+}
+
+/// Lanes a group and groups a thread.
+fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
+    let inner = kernel.axes[kernel.axes.len() - 1];
+    let total: usize = kernel.axes.iter().product();
+    let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype == DType::F16);
+    let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
+    match () {
+        _ if inner.is_multiple_of(4) || ((halves || random) && inner > 1) => (4, 1),
+        _ if total >= 1 << 18 => (1, 4),
+        _ => (1, 1),
+    }
+}
+
+fn write_groups(module: &mut Module, kernel: &Fused) -> Launch {
+    let (lanes, unroll) = grouping(module, kernel);
+    let last = kernel.axes.len() - 1;
+    let per_axis: Vec<usize> = kernel.axes.iter().enumerate().map(|(a, &n)| if a == last { n.div_ceil(lanes) } else { n }).collect();
+    let groups: usize = per_axis.iter().product();
+    let count = module.size(groups);
+    let sizes: Vec<String> = per_axis.iter().map(|&n| module.size(n)).collect();
+    let mut points = Vec::new();
+    for part in 0..unroll {
+        let group = module.bind("g", &format!("(w * {unroll}u + {part}u) * {THREADS}u + t"));
+        let exists = format!("{group} < {count}");
+        let linear = if unroll == 1 {
+            line!(module, "if ({group} >= {count}) {{");
+            module.line("return;");
+            module.line("}");
+            group.clone()
+        } else {
+            module.bind("g", &format!("min({group}, {count} - 1u)"))
+        };
+        let mut index = decode(module, &linear, &sizes);
+        if lanes > 1 {
+            index[last] = module.bind("a", &format!("{} * {lanes}u", index[last]));
+        }
+        let mask = (unroll > 1).then_some(exists);
+        points.push(ragged(module, index, last, kernel.axes[last], lanes, mask));
+    }
+    finish(module, kernel, points.into_iter().map(|point| (point, Scope::new())).collect());
+    Launch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS * unroll) }
+}
+
+/// Evaluates the tape at every point, then stores: loads of all points come before the first store.
+fn finish(module: &mut Module, kernel: &Fused, mut points: Vec<(Point, Scope)>) {
+    let wanted: Vec<Reg> = kernel.stores.iter().map(|store| store.value).collect();
+    for (point, scope) in &mut points {
+        evaluate(module, &kernel.tape, &wanted, point, scope);
+    }
+    for (point, scope) in &points {
+        for stored in &kernel.stores {
+            store(module, stored.buffer, &stored.view, &scope[&stored.value], point);
+        }
+    }
+}
+
+/// The axis that operands are contiguous along instead of the last one, and the loads that are.
+fn transposed(module: &Module, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
+    let last = kernel.axes.len() - 1;
+    if kernel.axes[last] < SIDE / 2 {
+        return None;
+    }
+    let across = |instr: &Code| match instr {
+        Code::Load(buffer, view) if module.at(module.bound(*buffer)).dtype != DType::Bool => {
+            let axis = (0..last).find(|&axis| view.strides[axis] == 1 && kernel.axes[axis] >= SIDE / 2)?;
+            (view.strides[last].unsigned_abs() > 1).then_some(axis)
+        }
+        _ => None,
+    };
+    let axis = kernel.tape.iter().find_map(|instr| across(&instr.code))?;
+    let room = module.capabilities.workgroup_memory as usize / (SIDE * PITCH * 4);
+    let staged = (0..kernel.tape.len()).filter(|&at| across(&kernel.tape[at].code) == Some(axis));
+    Some((axis, staged.map(|at| Reg(at as u32)).take(room.min(4)).collect()))
+}
+
+/// The points of a tile that a thread holds, with their places in the tile: four lanes along one
+/// of its axes (`along`) if that axis allows, else four points.
+fn tile_points(module: &mut Module, kernel: &Fused, base: &[String], along: usize, across: usize) -> Vec<(Point, String, String)> {
+    let lanes = if kernel.axes[along].is_multiple_of(4) { 4 } else { 1 };
+    let (ends, limits) = ([along, across].map(|axis| module.size(kernel.axes[axis])), [lanes, 1]);
+    let mut points = Vec::new();
+    for part in 0..4 / lanes {
+        let item = module.bind("e", &format!("t + {}u", part * THREADS));
+        let row = if lanes == 4 { ROW } else { SIDE };
+        let near = module.bind("e", &format!("({item} % {row}u) * {lanes}u"));
+        let far = module.bind("e", &format!("{item} / {row}u"));
+        let mut index = base.to_vec();
+        let mut exists = Vec::new();
+        for (place, (axis, local)) in [(along, &near), (across, &far)].into_iter().enumerate() {
+            let at = module.bind("a", &format!("{} + {local}", base[axis]));
+            exists.push(format!("{at} < {}", ends[place]));
+            index[axis] = module.bind("a", &format!("min({at}, {} - {}u)", ends[place], limits[place]));
+        }
+        let point = ragged(module, index, along, kernel.axes[along], lanes, Some(exists.join(" && ")));
+        points.push((point, near, far));
+    }
+    points
+}
+
+fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg]) -> Launch {
+    let last = kernel.axes.len() - 1;
+    let tiles: Vec<usize> =
+        kernel.axes.iter().enumerate().map(|(a, &n)| if a == axis || a == last { n.div_ceil(SIDE) } else { n }).collect();
+    let sizes: Vec<String> = tiles.iter().map(|&n| module.size(n)).collect();
+    let mut base = decode(module, "w", &sizes);
+    for tiled in [axis, last] {
+        base[tiled] = module.bind("a", &format!("{} * {SIDE}u", base[tiled]));
+    }
+    for (number, register) in staged.iter().enumerate() {
+        let dtype = kernel.tape[register.0 as usize].dtype;
+        module.global(&format!("var<workgroup> s{number}: array<{}, {}>;", type_name(dtype), SIDE * PITCH));
+    }
+    for (point, near, far) in tile_points(module, kernel, &base, axis, last) {
+        for (number, register) in staged.iter().enumerate() {
+            let Code::Load(buffer, view) = &kernel.tape[register.0 as usize].code else { continue };
+            let value = load(module, *buffer, view, &point, None);
+            for lane in 0..point.lanes {
+                line!(module, "s{number}[{far} * {PITCH}u + {near} + {lane}u] = {};", value.lane(lane));
+            }
+        }
+    }
+    module.line("workgroupBarrier();");
+    let mut points = Vec::new();
+    for (point, near, far) in tile_points(module, kernel, &base, last, axis) {
+        let mut scope = Scope::new();
+        for (number, register) in staged.iter().enumerate() {
+            let lanes = (0..point.lanes)
+                .map(|lane| module.bind("v", &format!("s{number}[({near} + {lane}u) * {PITCH}u + {far}]")))
+                .collect();
+            scope.insert(*register, Value(lanes));
+        }
+        points.push((point, scope));
+    }
+    finish(module, kernel, points);
+    Launch { threads: THREADS as u32, workgroups: tiles.iter().product() }
+}

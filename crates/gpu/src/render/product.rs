@@ -1,0 +1,210 @@
+//! Matrix products: register tiles over operands in workgroup memory.
+//!
+//! A workgroup of 256 threads makes a tile of the result. Tiles smaller than 128×128 split the terms
+//! of the sum among groups of threads, which meet at the end. The next pieces of the operands are
+//! read into registers while the present ones are multiplied.
+
+use farad_compile::program::Product;
+
+use super::access::{Point, Value, ragged, store};
+use super::module::{Launch, Module, line};
+use super::operand::Side;
+use super::pointwise::decode;
+use super::tape::{Scope, evaluate};
+use farad_compile::program::{Code, Reg};
+
+/// Threads a workgroup.
+pub(super) const THREADS: usize = 256;
+/// `vec4`s of workgroup memory: 16 KiB, what every adapter has.
+const SHARED: usize = 1024;
+
+/// How a workgroup makes a piece of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    /// Rows and columns of the piece.
+    pub m: usize,
+    pub n: usize,
+    /// Terms taken at once.
+    pub k: usize,
+    /// Rows and columns that a thread holds (multiples of 4).
+    pub rows: usize,
+    pub columns: usize,
+    /// Groups of threads that share the terms.
+    pub split: usize,
+}
+
+/// The tiles, with the part of the first one's speed that each reaches when all is full.
+const TILES: [(Tile, f64); 4] = [
+    (Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1 }, 1.0),
+    (Tile { m: 64, n: 64, k: 32, rows: 8, columns: 8, split: 4 }, 0.8),
+    (Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 }, 0.45),
+    (Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 }, 0.25),
+];
+
+/// Workgroups that a busy device works on at once, in the rule below.
+const BUSY: usize = 128;
+
+impl Tile {
+    /// The tile with the least work in a row, counting what full rounds of workgroups would take.
+    pub fn of(product: &Product) -> Tile {
+        let batch: usize = product.batch.iter().product();
+        let cost = |(tile, speed): &(Tile, f64)| {
+            let tiles = batch * product.m.div_ceil(tile.m) * product.n.div_ceil(tile.n);
+            tiles.div_ceil(BUSY) as f64 * (tile.m * tile.n) as f64 / speed
+        };
+        let best = TILES.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        best.map_or(TILES[0].0, |(tile, _)| *tile)
+    }
+
+    /// Threads of a group, and how many lie along a row.
+    fn group(&self) -> (usize, usize) {
+        ((self.m / self.rows) * (self.n / self.columns), self.n / self.columns)
+    }
+}
+
+/// Writes the product, whose batch axes are canonical.
+pub(super) fn write(module: &mut Module, product: &Product) -> Launch {
+    let tile = Tile::of(product);
+    let (rows, columns) = (product.m.div_ceil(tile.m), product.n.div_ceil(tile.n));
+    let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
+    sizes.extend([module.size(rows), module.size(columns)]);
+    let mut batch = decode(module, "w", &sizes);
+    let column = batch.pop().unwrap_or_default();
+    let row = batch.pop().unwrap_or_default();
+    let row = module.bind("m", &format!("{row} * {}u", tile.m));
+    let column = module.bind("n", &format!("{column} * {}u", tile.n));
+    module.global(&format!("var<workgroup> tile: array<vec4<f32>, {SHARED}>;"));
+    multiply(module, product, tile, &batch, (&row, &column));
+    write_finish(module, product, tile);
+    let batches: usize = product.batch.iter().product();
+    match tile.split {
+        1 => finish_whole(module, tile, &batch, (&row, &column)),
+        _ => finish_split(module, tile, &batch, (&row, &column)),
+    }
+    Launch { threads: THREADS as u32, workgroups: batches * rows * columns }
+}
+
+/// The loop over the terms; leaves the thread's sums in `c{row}_{quarter}`.
+fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
+    let (group, across) = tile.group();
+    line!(module, "let u = t % {group}u;");
+    line!(module, "let s = t / {group}u;");
+    line!(module, "let ux = u % {across}u;");
+    line!(module, "let uy = u / {across}u;");
+    for (row, quarter) in sums(tile) {
+        line!(module, "var c{row}_{quarter} = vec4<f32>();");
+    }
+    let terms = module.size(product.k);
+    let left = Side::left(module, product, tile, batch, at.0, &terms);
+    let right = Side::right(module, product, tile, batch, at.1, &terms);
+    left.declare(module);
+    right.declare(module);
+    line!(module, "if ({terms} > 0u) {{");
+    left.fetch(module, "0u");
+    right.fetch(module, "0u");
+    module.line("}");
+    line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
+    left.put(module);
+    right.put(module);
+    module.line("workgroupBarrier();");
+    line!(module, "let k1 = k0 + {}u;", tile.k);
+    line!(module, "if (k1 < {terms}) {{");
+    left.fetch(module, "k1");
+    right.fetch(module, "k1");
+    module.line("}");
+    for step in 0..tile.k / tile.split {
+        let a = left.take(module, step, "uy", tile.m / tile.rows, tile.rows);
+        let b = right.take(module, step, "ux", tile.n / tile.columns, tile.columns);
+        for (row, quarter) in sums(tile) {
+            let factor = format!("{}.{}", a[row / 4], ["x", "y", "z", "w"][row % 4]);
+            line!(module, "c{row}_{quarter} = fma(vec4<f32>({factor}), {}, c{row}_{quarter});", b[quarter]);
+        }
+    }
+    module.line("workgroupBarrier();");
+    module.line("}");
+}
+
+/// The thread's sums: a row and a quarter of four columns each.
+fn sums(tile: Tile) -> impl Iterator<Item = (usize, usize)> {
+    (0..tile.rows).flat_map(move |row| (0..tile.columns / 4).map(move |quarter| (row, quarter)))
+}
+
+/// The function that takes four neighbouring results through the epilogue to memory.
+fn write_finish(module: &mut Module, product: &Product, tile: Tile) {
+    let batch: Vec<String> = (0..product.batch.len()).map(|axis| format!("j{axis}")).collect();
+    let mut parameters: Vec<String> = batch.iter().map(|name| format!("{name}: u32")).collect();
+    parameters.extend(["row: u32", "column: u32", "value: vec4<f32>"].map(String::from));
+    let (m, n) = (module.size(product.m), module.size(product.n));
+    module.function(&format!("fn finish({})", parameters.join(", ")), |module| {
+        if !product.m.is_multiple_of(tile.m) || !product.n.is_multiple_of(tile.n) {
+            line!(module, "if (row >= {m} || column >= {n}) {{");
+            module.line("return;");
+            module.line("}");
+        }
+        let mut index = batch;
+        index.extend(["row".to_string(), "column".to_string()]);
+        let axis = index.len() - 1;
+        let point = ragged(module, index, axis, product.n, 4, None);
+        let mut scope = Scope::new();
+        let lanes: Vec<String> = ["x", "y", "z", "w"].iter().map(|lane| format!("value.{lane}")).collect();
+        for (at, instr) in product.epilogue.iter().enumerate() {
+            if matches!(instr.code, Code::Accumulator) {
+                scope.insert(Reg(at as u32), Value(lanes.clone()));
+            }
+        }
+        finish_point(module, product, &point, &mut scope);
+    });
+}
+
+fn finish_point(module: &mut Module, product: &Product, point: &Point, scope: &mut Scope) {
+    let wanted: Vec<Reg> = product.stores.iter().map(|store| store.value).collect();
+    evaluate(module, &product.epilogue, &wanted, point, scope);
+    for stored in &product.stores {
+        store(module, stored.buffer, &stored.view, &scope[&stored.value], point);
+    }
+}
+
+fn call(module: &mut Module, batch: &[String], row: &str, column: &str, value: &str) {
+    let mut arguments = batch.to_vec();
+    arguments.extend([row, column, value].map(String::from));
+    line!(module, "finish({});", arguments.join(", "));
+}
+
+fn finish_whole(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &str)) {
+    for (row, quarter) in sums(tile) {
+        let (down, right) = ((row / 4) * (tile.m / tile.rows) * 4 + row % 4, quarter * (tile.n / tile.columns) * 4);
+        let (row_at, column_at) = (format!("{} + uy * 4u + {down}u", at.0), format!("{} + ux * 4u + {right}u", at.1));
+        call(module, batch, &row_at, &column_at, &format!("c{row}_{quarter}"));
+    }
+}
+
+/// Groups of threads leave their sums in workgroup memory, as many at once as fit; then each thread
+/// adds up and finishes some.
+fn finish_split(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &str)) {
+    let (group, across) = tile.group();
+    let quarters = tile.columns / 4;
+    let each = tile.rows * quarters;
+    let rounds = (tile.split * group * each).div_ceil(SHARED);
+    let part = each / rounds;
+    let list: Vec<(usize, usize)> = sums(tile).collect();
+    for round in 0..rounds {
+        if round > 0 {
+            module.line("workgroupBarrier();");
+        }
+        for (number, (row, quarter)) in list[round * part..(round + 1) * part].iter().enumerate() {
+            line!(module, "tile[(s * {part}u + {number}u) * {group}u + u] = c{row}_{quarter};");
+        }
+        module.line("workgroupBarrier();");
+        line!(module, "for (var e = t; e < {}u; e += {THREADS}u) {{", part * group);
+        line!(module, "var sum = tile[e];");
+        line!(module, "for (var g = 1u; g < {}u; g++) {{", tile.split);
+        line!(module, "sum += tile[g * {}u + e];", part * group);
+        module.line("}");
+        line!(module, "let number = e / {group}u + {}u;", round * part);
+        line!(module, "let row = number / {quarters}u;");
+        line!(module, "let down = (row / 4u) * {}u + (e % {group}u) / {across}u * 4u + row % 4u;", tile.m / tile.rows * 4);
+        line!(module, "let right = (number % {quarters}u) * {}u + e % {across}u * 4u;", tile.n / tile.columns * 4);
+        call(module, batch, &format!("{} + down", at.0), &format!("{} + right", at.1), "sum");
+        module.line("}");
+    }
+}

@@ -1,0 +1,327 @@
+//! Kernels with reductions: passes over the reduced positions, a meeting of the team after each.
+
+use farad_compile::program::{Code, Fused, Level, Reg};
+use farad_ir::Reduce;
+
+use super::access::{Mask, Point, Value, store};
+use super::code::{combine, identity};
+use super::module::{Launch, Module, line};
+use super::plan::{Passes, Plan};
+use super::pointwise::decode;
+use super::tape::{Scope, evaluate};
+use super::team::{Meeting, NOWHERE, Partial, take_element};
+
+/// A kernel with reductions being written.
+struct Writer<'k> {
+    kernel: &'k Fused,
+    plan: Plan,
+    passes: Passes,
+    /// What is known once per outer position.
+    outer: Scope,
+    outer_point: Point,
+    /// Sizes of the reduced axes in groups (texts), and their product's.
+    reduced: Vec<String>,
+    groups: String,
+    /// The thread's place in its team, and whether its outer position exists.
+    place: String,
+    exists: Option<String>,
+    /// Whether kept groups all exist.
+    exact: bool,
+    /// Points and scopes of kept groups.
+    kept: Vec<(Point, Scope, String)>,
+}
+
+/// Accumulators of one reduction: `[copy][lane]` variables, and positions for indices.
+struct Accumulator {
+    at: usize,
+    op: Reduce,
+    operand: Reg,
+    values: Vec<Vec<String>>,
+    positions: Vec<String>,
+}
+
+/// Writes the kernel, whose axes are canonical and partly reduced.
+pub(super) fn write(module: &mut Module, kernel: &Fused) -> Launch {
+    let plan = Plan::of(kernel, module.capabilities);
+    let (mut writer, workgroups) = Writer::start(module, kernel, plan);
+    let words = writer.passes.reduces.iter().map(|reduces| {
+        let words = |&at: &usize| match kernel.tape[at].code {
+            Code::Reduce(op, _) if op.is_index() => 2,
+            _ => 1,
+        };
+        reduces.iter().map(words).sum::<usize>() * if plan.columns { plan.lanes } else { 1 }
+    });
+    let mut meeting = Meeting::new(module, plan, words.max().unwrap_or(0));
+    writer.outer_values(module, 0);
+    for pass in 0..writer.passes.reduces.len() {
+        writer.pass(module, pass, &mut meeting);
+        writer.outer_values(module, pass + 1);
+    }
+    writer.outer_stores(module);
+    Launch { threads: plan.threads() as u32, workgroups }
+}
+
+impl<'k> Writer<'k> {
+    /// Writes where the thread is, and its kept groups.
+    fn start(module: &mut Module, kernel: &'k Fused, plan: Plan) -> (Writer<'k>, usize) {
+        let (rank, outer) = (kernel.axes.len(), kernel.outer);
+        let per = |axis: usize, split: bool| kernel.axes[axis] / if split { plan.lanes } else { 1 };
+        let outer_sizes: Vec<usize> = (0..outer).map(|a| per(a, plan.columns && a + 1 == outer)).collect();
+        let reduced_sizes: Vec<usize> = (outer..rank).map(|a| per(a, !plan.columns && a + 1 == rank)).collect();
+        let (teams, groups) = (outer_sizes.iter().product::<usize>(), reduced_sizes.iter().product::<usize>());
+        let (place, team) = match plan.columns {
+            true => (format!("t / {}u", plan.teams), format!("w * {0}u + t % {0}u", plan.teams)),
+            false => (format!("t % {}u", plan.team), format!("w * {}u + t / {}u", plan.teams, plan.team)),
+        };
+        let (place, mut team) = (module.bind("y", &place), module.bind("o", &team));
+        let mut exists = None;
+        if plan.teams > 1 {
+            let count = module.size(teams);
+            exists = Some(format!("{team} < {count}"));
+            team = module.bind("o", &format!("min({team}, {count} - 1u)"));
+        }
+        let sizes: Vec<String> = outer_sizes.iter().map(|&size| module.size(size)).collect();
+        let mut index = decode(module, &team, &sizes);
+        if plan.columns && plan.lanes > 1 {
+            index[outer - 1] = module.bind("a", &format!("{} * {}u", index[outer - 1], plan.lanes));
+        }
+        index.resize(rank, "0u".into());
+        let outer_point = match plan.columns {
+            true => Point::along(index, outer - 1, kernel.axes[outer - 1], plan.lanes),
+            false => Point::single(index),
+        };
+        let reduced = reduced_sizes.iter().map(|&size| module.size(size)).collect();
+        let mut writer = Writer {
+            kernel,
+            plan,
+            passes: Passes::of(kernel),
+            outer: Scope::new(),
+            outer_point,
+            reduced,
+            groups: module.size(groups),
+            place,
+            exists,
+            exact: plan.kept.is_some_and(|each| each * plan.team == groups),
+            kept: vec![],
+        };
+        for number in 0..plan.kept.unwrap_or(0) {
+            let group = module.bind("g", &format!("{} + {}u", writer.place, number * plan.team));
+            let point = writer.point(module, &group, !writer.exact);
+            writer.kept.push((point, Scope::new(), group));
+        }
+        (writer, teams.div_ceil(plan.teams))
+    }
+
+    /// The full-level point of a group of reduced positions.
+    fn point(&self, module: &mut Module, group: &str, clamp: bool) -> Point {
+        let mut exists: Vec<String> = self.exists.iter().cloned().collect();
+        let mut inside = group.to_string();
+        if clamp {
+            exists.push(format!("{group} < {}", self.groups));
+            inside = module.bind("g", &format!("min({group}, {} - 1u)", self.groups));
+        }
+        let mut tail = decode(module, &inside, &self.reduced);
+        let (rank, outer, lanes) = (self.kernel.axes.len(), self.kernel.outer, self.plan.lanes);
+        if !self.plan.columns && lanes > 1 {
+            let last = tail.len() - 1;
+            tail[last] = module.bind("a", &format!("{} * {lanes}u", tail[last]));
+        }
+        let mut index = self.outer_point.index[..outer].to_vec();
+        index.extend(tail);
+        let axis = if self.plan.columns { outer - 1 } else { rank - 1 };
+        let mut point = Point::along(index, axis, self.kernel.axes[axis], lanes);
+        if !exists.is_empty() {
+            point.mask = Mask::Group(exists.join(" && "));
+        }
+        point
+    }
+
+    /// Writes the outer-level instructions that a stage makes possible.
+    fn outer_values(&mut self, module: &mut Module, stage: usize) {
+        let tape = &self.kernel.tape;
+        let here = |&at: &usize| {
+            let instr = &tape[at];
+            let plain = instr.level == Level::Outer && !matches!(instr.code, Code::Reduce(..));
+            plain && self.passes.needed[at] && self.passes.stages[at] == stage
+        };
+        let wanted: Vec<Reg> = (0..tape.len()).filter(here).map(|at| Reg(at as u32)).collect();
+        evaluate(module, tape, &wanted, &self.outer_point, &mut self.outer);
+        for (_, scope, _) in &mut self.kept {
+            self.outer.iter().for_each(|(register, value)| drop(scope.insert(*register, value.clone())));
+        }
+    }
+
+    /// The accumulators of a pass; `copies` of each so that long sums are many short ones.
+    fn accumulators(&self, module: &mut Module, pass: usize, copies: usize) -> Vec<Accumulator> {
+        let mut list = Vec::new();
+        for &at in &self.passes.reduces[pass] {
+            let Code::Reduce(op, operand) = self.kernel.tape[at].code else { continue };
+            let none = identity(op, self.kernel.tape[operand.0 as usize].dtype);
+            let lanes = if op.is_index() && !self.plan.columns { 1 } else { self.plan.lanes };
+            let copies = if op.is_index() { 1 } else { copies };
+            let mut variables = |stem: &str, text: &str| -> Vec<String> {
+                (0..lanes).map(|_| module.variable(stem, text)).collect()
+            };
+            let values = (0..copies).map(|_| variables("r", &none)).collect();
+            let positions = if op.is_index() { variables("r", NOWHERE) } else { vec![] };
+            list.push(Accumulator { at, op, operand, values, positions });
+        }
+        list
+    }
+
+    /// Takes a point's values into the accumulators.
+    fn accumulate(&self, module: &mut Module, list: &[Accumulator], copy: usize, at: (&Point, &Scope, &str), masked: bool) {
+        let (point, scope, group) = at;
+        for accumulator in list {
+            let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype;
+            let value = &scope[&accumulator.operand];
+            let none = identity(accumulator.op, dtype);
+            let mask = if masked { point.exists(0) } else { None };
+            for lane in 0..self.plan.lanes {
+                let text = value.lane(lane);
+                if accumulator.op.is_index() {
+                    let own = if self.plan.columns { lane } else { 0 };
+                    let position = match self.plan.columns {
+                        true => group.to_string(),
+                        false => format!("({group} * {}u + {lane}u)", self.plan.lanes),
+                    };
+                    let position = mask.map_or(position.clone(), |mask| format!("select({NOWHERE}, {position}, {mask})"));
+                    let pair = [accumulator.values[0][own].as_str(), accumulator.positions[own].as_str()];
+                    take_element(module, accumulator.op, pair, text, &position);
+                    continue;
+                }
+                let text = mask.map_or(text.to_string(), |mask| format!("select({none}, {text}, {mask})"));
+                let variable = &accumulator.values[copy % accumulator.values.len()][lane];
+                line!(module, "{variable} = {};", combine(accumulator.op, variable, &text));
+            }
+        }
+    }
+
+    /// One pass over the reduced positions and the meeting after it.
+    fn pass(&mut self, module: &mut Module, pass: usize, meeting: &mut Meeting) {
+        let stores = self.passes.stores == Some(pass);
+        let reduces = &self.passes.reduces[pass];
+        if reduces.is_empty() && !stores {
+            return;
+        }
+        let mut wanted: Vec<Reg> = Vec::new();
+        for &at in reduces {
+            let Code::Reduce(_, operand) = self.kernel.tape[at].code else { continue };
+            wanted.push(operand);
+        }
+        if stores {
+            wanted.extend(self.full_stores().map(|store| store.value));
+        }
+        let kept = self.plan.kept.is_some();
+        let copies = if kept { 1 } else { self.plan.unroll };
+        let list = self.accumulators(module, pass, copies);
+        if kept {
+            let mut groups = std::mem::take(&mut self.kept);
+            for (point, scope, _) in &mut groups {
+                evaluate(module, &self.kernel.tape, &wanted, point, scope);
+            }
+            for (point, scope, group) in &groups {
+                self.accumulate(module, &list, 0, (point, scope, group), !self.exact);
+            }
+            if stores {
+                groups.iter().for_each(|(point, scope, _)| self.write_full(module, point, scope));
+            }
+            self.kept = groups;
+        } else {
+            self.loops(module, &wanted, &list, stores);
+        }
+        if !list.is_empty() {
+            self.meet(module, &list, meeting);
+        }
+    }
+
+    fn full_stores(&self) -> impl Iterator<Item = &'k farad_compile::program::Store> + use<'k> {
+        let kernel = self.kernel;
+        kernel.stores.iter().filter(|store| kernel.tape[store.value.0 as usize].level == Level::Full)
+    }
+
+    fn write_full(&self, module: &mut Module, point: &Point, scope: &Scope) {
+        for stored in self.full_stores() {
+            store(module, stored.buffer, &stored.view, &scope[&stored.value], point);
+        }
+    }
+
+    /// A loop over several groups at once while all exist, then one over single groups.
+    fn loops(&self, module: &mut Module, wanted: &[Reg], list: &[Accumulator], stores: bool) {
+        let (team, unroll) = (self.plan.team, self.plan.unroll);
+        let next = module.variable("q", &self.place);
+        for copies in if unroll > 1 { vec![unroll, 1] } else { vec![1] } {
+            line!(module, "for (; {next} + {}u < {}; {next} += {}u) {{", (copies - 1) * team, self.groups, copies * team);
+            let mut points = Vec::new();
+            for copy in 0..copies {
+                let group = module.bind("g", &format!("{next} + {}u", copy * team));
+                let point = self.point(module, &group, false);
+                let mut scope = self.outer.clone();
+                evaluate(module, &self.kernel.tape, wanted, &point, &mut scope);
+                points.push((point, scope, group));
+            }
+            for (copy, (point, scope, group)) in points.iter().enumerate() {
+                self.accumulate(module, list, copy, (point, scope, group), false);
+                if stores {
+                    self.write_full(module, point, scope);
+                }
+            }
+            module.line("}");
+        }
+    }
+
+    /// Combines the accumulators of the team and puts the results into scope.
+    fn meet(&mut self, module: &mut Module, list: &[Accumulator], meeting: &mut Meeting) {
+        let mut partials = Vec::new();
+        for accumulator in list {
+            let op = accumulator.op;
+            let mut values = accumulator.values[0].clone();
+            for copy in &accumulator.values[1..] {
+                values = values.iter().zip(copy).map(|(a, b)| module.bind("v", &combine(op, a, b))).collect();
+            }
+            if !self.plan.columns && !op.is_index() {
+                while values.len() > 1 {
+                    values = values.chunks(2).map(|pair| module.bind("v", &combine(op, &pair[0], &pair[1]))).collect();
+                }
+            }
+            let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype.register();
+            let positions = op.is_index().then(|| accumulator.positions.clone());
+            partials.push(Partial { op, dtype, values, positions });
+        }
+        let results = meeting.combine(module, &partials);
+        for (accumulator, mut texts) in list.iter().zip(results) {
+            if accumulator.op.is_index() {
+                texts = texts.iter().map(|text| module.bind("v", &format!("bitcast<i32>({text})"))).collect();
+            }
+            let register = Reg(accumulator.at as u32);
+            self.outer.insert(register, Value(texts.clone()));
+        }
+    }
+
+    /// Writes outer-level values, once a team.
+    fn outer_stores(&self, module: &mut Module) {
+        let kernel = self.kernel;
+        let outer = kernel.stores.iter().filter(|store| kernel.tape[store.value.0 as usize].level == Level::Outer);
+        let outer: Vec<_> = outer.collect();
+        let reads = |code: &Code| match code {
+            Code::Load(id, _) | Code::Take { buffer: id, .. } => outer.iter().any(|store| store.buffer == *id),
+            _ => false,
+        };
+        if self.plan.team > 1 && kernel.tape.iter().any(|instr| reads(&instr.code)) {
+            // Every thread of the team has read the old value before one writes the new.
+            module.line("storageBarrier();");
+            module.line("workgroupBarrier();");
+        }
+        let mut point = self.outer_point.clone();
+        let mut exists: Vec<String> = self.exists.iter().cloned().collect();
+        if self.plan.team > 1 {
+            exists.push(format!("{} == 0u", self.place));
+        }
+        if !exists.is_empty() {
+            point.mask = Mask::Group(exists.join(" && "));
+        }
+        for stored in outer {
+            store(module, stored.buffer, &stored.view, &self.outer[&stored.value], &point);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Instructions of a tape written out at a point, a text a lane; what all lanes share is computed
+//! once.
+
+use std::collections::HashMap;
+
+use farad_compile::program::{Code, Instr, Reg};
+use farad_ir::DType;
+
+use super::access::{Point, Value, condition, index, load};
+use super::code;
+use super::module::Module;
+use crate::dispatch::Word;
+
+/// What registers hold at a point, by the texts that name them.
+pub(super) type Scope = HashMap<Reg, Value>;
+
+/// The registers that an instruction uses.
+pub(super) fn operands(code: &Code) -> Vec<Reg> {
+    match code {
+        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => vec![],
+        Code::Take { position, .. } => vec![*position],
+        Code::Random(registers, _) => registers.to_vec(),
+        Code::Unary(_, x) | Code::Cast(x, _) | Code::Reduce(_, x) => vec![*x],
+        Code::Binary(_, a, b) => vec![*a, *b],
+        Code::Select(c, a, b) => vec![*c, *a, *b],
+    }
+}
+
+/// Writes the instructions that `wanted` depend on and `scope` lacks, in tape order.
+pub(super) fn evaluate(module: &mut Module, tape: &[Instr], wanted: &[Reg], point: &Point, scope: &mut Scope) {
+    let mut needed = vec![false; tape.len()];
+    let mut pending = wanted.to_vec();
+    while let Some(register) = pending.pop() {
+        let at = register.0 as usize;
+        if !needed[at] && !scope.contains_key(&register) {
+            needed[at] = true;
+            pending.extend(operands(&tape[at].code));
+        }
+    }
+    for at in (0..tape.len()).filter(|&at| needed[at]) {
+        let value = instruction(module, tape, at, point, scope);
+        scope.insert(Reg(at as u32), value);
+    }
+}
+
+/// Writes one instruction whose operands are in scope.
+fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, scope: &Scope) -> Value {
+    let Instr { code: instr, dtype, .. } = &tape[at];
+    let typed = |register: &Reg| tape[register.0 as usize].dtype.register();
+    match instr {
+        Code::Constant(scalar) => match code::literal(*scalar) {
+            Some(text) => Value::one(text),
+            None => {
+                let word = module.word(Word::Fixed(scalar.word()));
+                Value::one(code::from_word(*dtype, &word))
+            }
+        },
+        Code::Parameter(number) => {
+            let word = module.word(Word::Parameter(*number));
+            Value::one(code::from_word(*dtype, &word))
+        }
+        Code::Load(buffer, view) => load(module, *buffer, view, point, None),
+        Code::Take { .. } => take(module, instr, typed, point, scope),
+        Code::Position(view) => {
+            let Value(texts) = index(module, view, point);
+            Value(texts.iter().map(|text| module.bind("v", &format!("bitcast<i32>({text})"))).collect())
+        }
+        Code::Random(registers, view) => {
+            let keys: Vec<&Value> = registers.iter().map(|register| &scope[register]).collect();
+            random(module, &keys, view, point)
+        }
+        Code::Unary(op, x) => {
+            let dtype = typed(x);
+            lanes(module, tape, scope, &[*x], |texts| code::unary(*op, dtype, texts[0]))
+        }
+        Code::Binary(op, a, b) => {
+            let dtype = typed(a);
+            lanes(module, tape, scope, &[*a, *b], |texts| code::binary(*op, dtype, texts[0], texts[1]))
+        }
+        Code::Select(c, a, b) => {
+            lanes(module, tape, scope, &[*c, *a, *b], |t| format!("select({}, {}, {})", t[2], t[1], t[0]))
+        }
+        Code::Cast(x, to) => {
+            let from = typed(x);
+            if from == to.register() && *to != DType::F16 {
+                return scope[x].clone();
+            }
+            lanes(module, tape, scope, &[*x], |texts| code::cast(from, *to, texts[0]))
+        }
+        Code::Reduce(..) | Code::Accumulator => unreachable!("the kernel's form puts these into scope"),
+    }
+}
+
+/// Names an expression of registers in every lane, or once if no operand differs between lanes.
+fn lanes(module: &mut Module, tape: &[Instr], scope: &Scope, operands: &[Reg], text: impl Fn(&[&str]) -> String) -> Value {
+    // WGSL refuses constant expressions that overflow; a named value is no constant expression.
+    let constant = operands.iter().all(|register| matches!(tape[register.0 as usize].code, Code::Constant(_)));
+    let values: Vec<Value> = operands
+        .iter()
+        .map(|register| match constant {
+            true => Value::one(module.bind("v", scope[register].lane(0))),
+            false => scope[register].clone(),
+        })
+        .collect();
+    let count = values.iter().map(|value| value.0.len()).max().unwrap_or(1);
+    let texts = (0..count).map(|lane| {
+        let operands: Vec<&str> = values.iter().map(|value| value.lane(lane)).collect();
+        module.bind("v", &text(&operands))
+    });
+    Value(texts.collect())
+}
+
+/// An element at a position known only at run time; positions out of range are clamped and reported.
+fn take(module: &mut Module, instr: &Code, typed: impl Fn(&Reg) -> DType, point: &Point, scope: &Scope) -> Value {
+    let Code::Take { buffer, view, position, stride, size, site } = instr else {
+        unreachable!("only called for takes")
+    };
+    let positions = &scope[position];
+    let (limit, step) = (module.size(*size), module.stride(*stride));
+    let exists = condition(module, view, point);
+    let signed = typed(position) == DType::I32;
+    let count = positions.0.len().max(exists.as_ref().map_or(1, |exists| exists.0.len()));
+    let mut extra = Vec::new();
+    for lane in 0..count {
+        let text = positions.lane(lane);
+        let raw = module.bind("q", &if signed { format!("bitcast<u32>({text})") } else { text.into() });
+        // A negative position is a huge unsigned one: it goes to the first element.
+        let nearest = match signed {
+            true => format!("select({limit} - 1u, 0u, {raw} >= 0x80000000u)"),
+            false => format!("{limit} - 1u"),
+        };
+        let outside = match &exists {
+            Some(exists) => format!("{raw} >= {limit} && {}", exists.lane(lane)),
+            None => format!("{raw} >= {limit}"),
+        };
+        module.report(&outside, *site, &raw);
+        let inside = module.bind("q", &format!("select({raw}, {nearest}, {raw} >= {limit})"));
+        extra.push(format!("{step} * {inside}"));
+    }
+    load(module, *buffer, view, point, Some((Value(extra), *stride)))
+}
+
+/// Philox bits; one block serves four aligned lanes.
+fn random(module: &mut Module, keys: &[&Value], view: &farad_compile::program::View, point: &Point) -> Value {
+    let block = point.lanes == 4
+        && point.aligned
+        && keys.iter().all(|key| key.is_one())
+        && view.strides[point.axis] == 1
+        && view.offset % 4 == 0
+        && view.strides.iter().enumerate().all(|(axis, stride)| axis == point.axis || stride % 4 == 0);
+    let elements = index(module, view, point);
+    let key = |lane: usize| {
+        let texts: Vec<&str> = keys.iter().map(|key| key.lane(lane)).collect();
+        format!("vec2<u32>({}, {}), vec2<u32>({}, {})", texts[2], texts[3], texts[0], texts[1])
+    };
+    if block {
+        let words = module.bind("v", &format!("farad_philox({} >> 2u, {})", elements.lane(0), key(0)));
+        return Value(["x", "y", "z", "w"].iter().map(|lane| format!("{words}.{lane}")).collect());
+    }
+    let one = elements.is_one() && keys.iter().all(|key| key.is_one());
+    let lanes = if one { 1 } else { point.lanes };
+    Value((0..lanes).map(|lane| module.bind("v", &format!("farad_random({}, {})", elements.lane(lane), key(lane)))).collect())
+}
+
+/// Floating-point operations of a tape at one position.
+pub(super) fn flops(tape: &[Instr]) -> u64 {
+    let counts = |instr: &&Instr| {
+        matches!(instr.code, Code::Unary(..) | Code::Binary(..)) && instr.dtype == DType::F32
+    };
+    tape.iter().filter(counts).count() as u64
+}

@@ -1,0 +1,223 @@
+//! Partial results of a team's threads combined, in a fixed order, so that all of them have the
+//! result.
+
+use farad_ir::{DType, Reduce};
+
+use super::code::{beats, combine, identity, type_name};
+use super::module::{Module, line};
+use super::plan::Plan;
+
+/// A position that no element has.
+pub(super) const NOWHERE: &str = "0xffffffffu";
+
+/// What a thread knows of a reduction: a text a lane.
+pub(super) struct Partial {
+    pub op: Reduce,
+    pub dtype: DType,
+    pub values: Vec<String>,
+    /// The positions of the values, for `argmax` and `argmin`.
+    pub positions: Option<Vec<String>>,
+}
+
+/// Text that keeps the better of two (value, position) pairs in the variables `best` and `at`;
+/// without elements a position is [`NOWHERE`], and among equals the first wins.
+fn keep_better(module: &mut Module, op: Reduce, [best, at]: [&str; 2], [value, place]: [&str; 2]) {
+    let wins = beats(op, value, best);
+    let better = module.bind(
+        "c",
+        &format!("{place} != {NOWHERE} && ({at} == {NOWHERE} || {wins} || ({value} == {best} && {place} < {at}))"),
+    );
+    line!(module, "{best} = select({best}, {value}, {better});");
+    line!(module, "{at} = select({at}, {place}, {better});");
+}
+
+/// How a plan's teams meet.
+pub(super) struct Meeting {
+    plan: Plan,
+    /// Whether two sets of arrays fit, so that rounds need not wait for each other.
+    double: bool,
+    /// Rounds so far.
+    round: usize,
+    declared: Vec<String>,
+}
+
+impl Meeting {
+    /// `words`: the most words a thread brings to one round.
+    pub fn new(module: &Module, plan: Plan, words: usize) -> Meeting {
+        let bytes = 2 * words * plan.threads() * 4;
+        Meeting { plan, double: bytes <= module.capabilities.workgroup_memory as usize, round: 0, declared: vec![] }
+    }
+
+    /// Combines a round of partial results; gives the results' texts a lane (positions for
+    /// `argmax` and `argmin`).
+    pub fn combine(&mut self, module: &mut Module, partials: &[Partial]) -> Vec<Vec<String>> {
+        if self.plan.team == 1 {
+            return partials.iter().map(|p| p.positions.clone().unwrap_or_else(|| p.values.clone())).collect();
+        }
+        if self.double {
+            self.round += 1;
+            let first = (self.round % 2) * 1000;
+            return self.round(module, partials, first);
+        }
+        let mut results = Vec::new();
+        for partial in partials.chunks(1) {
+            if self.round > 0 {
+                module.line("workgroupBarrier();");
+            }
+            self.round += 1;
+            results.extend(self.round(module, partial, 0));
+        }
+        results
+    }
+
+    /// The workgroup array number `number` for this type.
+    fn array(&mut self, module: &mut Module, number: usize, dtype: DType) -> String {
+        let kind = type_name(dtype);
+        let name = format!("s{number}_{kind}");
+        if !self.declared.contains(&name) {
+            module.global(&format!("var<workgroup> {name}: array<{kind}, {}>;", self.plan.threads()));
+            self.declared.push(name.clone());
+        }
+        name
+    }
+
+    fn round(&mut self, module: &mut Module, partials: &[Partial], first: usize) -> Vec<Vec<String>> {
+        let mut arrays = Vec::new();
+        let mut number = first;
+        let subgroups = module.capabilities.subgroups && self.plan.teams == 1 && !self.plan.columns;
+        if subgroups {
+            module.use_subgroups();
+        }
+        for partial in partials {
+            let by_subgroup = subgroups && partial.positions.is_none();
+            let mut names = Vec::new();
+            for lane in 0..partial.values.len() {
+                let value = self.array(module, number, partial.dtype);
+                match by_subgroup {
+                    true => {
+                        let part = module.bind("v", &subgroup(partial.op, &partial.values[lane]));
+                        module.line("if (lane == 0u) {");
+                        line!(module, "{value}[subgroup] = {part};");
+                        module.line("}");
+                    }
+                    false => line!(module, "{value}[t] = {};", partial.values[lane]),
+                }
+                let mut place = None;
+                if let Some(positions) = &partial.positions {
+                    let array = self.array(module, number + 1, DType::U32);
+                    line!(module, "{array}[t] = {};", positions[lane]);
+                    place = Some(array);
+                }
+                number += 2;
+                names.push((value, place));
+            }
+            arrays.push((by_subgroup, names));
+        }
+        module.line("workgroupBarrier();");
+        let deep = self.plan.team > 32;
+        if deep && arrays.iter().any(|(by_subgroup, _)| !by_subgroup) {
+            self.gather(module, partials, &arrays);
+        }
+        let mut results = Vec::new();
+        for (partial, (by_subgroup, names)) in partials.iter().zip(&arrays) {
+            let lanes = names.iter().map(|(value, place)| match (by_subgroup, place) {
+                (true, _) => across_subgroups(module, partial, value),
+                (false, None) => self.read(module, partial, value, deep),
+                (false, Some(place)) => self.read_position(module, partial, value, place, deep),
+            });
+            results.push(lanes.collect());
+        }
+        results
+    }
+
+    /// The first level of a large team: sixteen threads take the rest's parts.
+    fn gather(&self, module: &mut Module, partials: &[Partial], arrays: &[(bool, Vec<(String, Option<String>)>)]) {
+        module.line("if (t < 16u) {");
+        for (partial, (by_subgroup, names)) in partials.iter().zip(arrays) {
+            for (value, place) in names.iter().filter(|_| !by_subgroup) {
+                let sum = module.variable("r", &format!("{value}[t]"));
+                let at = place.as_ref().map(|place| module.variable("r", &format!("{place}[t]")));
+                line!(module, "for (var k = 16u; k < {}u; k += 16u) {{", self.plan.team);
+                self.step(module, partial, [&sum, at.as_deref().unwrap_or("")], value, place.as_deref(), "t + k");
+                module.line("}");
+                line!(module, "{value}[t] = {sum};");
+                if let (Some(place), Some(at)) = (place, at) {
+                    line!(module, "{place}[t] = {at};");
+                }
+            }
+        }
+        module.line("}");
+        module.line("workgroupBarrier();");
+    }
+
+    /// Adds what another thread left to the variables.
+    fn step(&self, module: &mut Module, partial: &Partial, [sum, at]: [&str; 2], value: &str, place: Option<&str>, from: &str) {
+        match place {
+            None => line!(module, "{sum} = {};", combine(partial.op, sum, &format!("{value}[{from}]"))),
+            Some(place) => {
+                let other = module.bind("v", &format!("{value}[{from}]"));
+                let position = module.bind("v", &format!("{place}[{from}]"));
+                keep_better(module, partial.op, [sum, at], [&other, &position]);
+            }
+        }
+    }
+
+    /// Where the team's first part lies, how far the parts are apart, and how many there are.
+    fn span(&self, deep: bool) -> (String, usize, usize) {
+        match (self.plan.columns, deep) {
+            (true, _) => (format!("t % {}u", self.plan.teams), self.plan.teams, self.plan.team),
+            (false, true) => ("0u".into(), 1, 16),
+            (false, false) => (format!("t - t % {}u", self.plan.team), 1, self.plan.team),
+        }
+    }
+
+    fn read(&self, module: &mut Module, partial: &Partial, value: &str, deep: bool) -> String {
+        let (start, apart, count) = self.span(deep);
+        let start = module.bind("k", &start);
+        let sum = module.variable("r", &format!("{value}[{start}]"));
+        line!(module, "for (var k = 1u; k < {count}u; k++) {{");
+        self.step(module, partial, [&sum, ""], value, None, &format!("{start} + k * {apart}u"));
+        module.line("}");
+        module.bind("v", &sum)
+    }
+
+    fn read_position(&self, module: &mut Module, partial: &Partial, value: &str, place: &str, deep: bool) -> String {
+        let (start, apart, count) = self.span(deep);
+        let start = module.bind("k", &start);
+        let best = module.variable("r", &format!("{value}[{start}]"));
+        let at = module.variable("r", &format!("{place}[{start}]"));
+        line!(module, "for (var k = 1u; k < {count}u; k++) {{");
+        self.step(module, partial, [&best, &at], value, Some(place), &format!("{start} + k * {apart}u"));
+        module.line("}");
+        module.bind("v", &at)
+    }
+}
+
+/// A reduction over the subgroup.
+fn subgroup(op: Reduce, value: &str) -> String {
+    match op {
+        Reduce::Sum => format!("subgroupAdd({value})"),
+        Reduce::Max | Reduce::ArgMax => format!("subgroupMax({value})"),
+        Reduce::Min | Reduce::ArgMin => format!("subgroupMin({value})"),
+    }
+}
+
+/// Combines what each subgroup left, whatever their number and width.
+fn across_subgroups(module: &mut Module, partial: &Partial, value: &str) -> String {
+    let none = identity(partial.op, partial.dtype);
+    let sum = module.variable("r", &none);
+    module.line("for (var k = 0u; k < subgroups; k += width) {");
+    line!(module, "let part = select({none}, {value}[min(k + lane, subgroups - 1u)], k + lane < subgroups);");
+    line!(module, "{sum} = {};", combine(partial.op, &sum, "part"));
+    module.line("}");
+    module.bind("v", &subgroup(partial.op, &sum))
+}
+
+/// Takes an element into the variables `best` and `at` of an `argmax` or `argmin`.
+pub(super) fn take_element(module: &mut Module, op: Reduce, pair: [&str; 2], value: &str, position: &str) {
+    let [best, at] = pair;
+    let wins = beats(op, value, best);
+    let better = module.bind("c", &format!("{position} != {NOWHERE} && ({at} == {NOWHERE} || {wins})"));
+    line!(module, "{best} = select({best}, {value}, {better});");
+    line!(module, "{at} = select({at}, {position}, {better});");
+}

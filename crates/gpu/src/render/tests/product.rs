@@ -1,0 +1,126 @@
+//! Matrix products: every tile, every layout of operands, ragged edges, prologues and epilogues.
+
+use farad_compile::program::{Operand, Product};
+
+use super::*;
+
+const F32: DType = DType::F32;
+
+/// A product of plain operands with `relu(y + bias)` behind it. `transposed`: whether each operand
+/// lies with its last two axes swapped.
+fn product(dtype: DType, batch: usize, [m, k, n]: [usize; 3], transposed: [bool; 2]) -> (Case, Kernel) {
+    let mut case = Case::default();
+    let (mi, ki, ni) = (m as i64, k as i64, n as i64);
+    let (a, b) = (case.input(dtype, batch * m * k), case.input(dtype, batch * k * n));
+    let (bias, y) = (case.input(F32, n), case.output(dtype, batch * m * n));
+    let mut operand = |buffer, size: i64, rows: i64, columns: i64, swap: bool| {
+        let strides = if swap { [size, 1, rows] } else { [size, columns, 1] };
+        let value = case.load(buffer, view(0, &strides));
+        Operand { tape: std::mem::take(&mut case.tape), value }
+    };
+    let lhs = operand(a, mi * ki, mi, ki, transposed[0]);
+    let rhs = operand(b, ki * ni, ki, ni, transposed[1]);
+    let sum = case.full(Code::Accumulator, F32);
+    let bias = case.load(bias, view(0, &[0, 0, 1]));
+    let shifted = case.binary(Binary::Add, sum, bias);
+    let out = case.unary(Unary::Relu, shifted);
+    case.store(y, out, view(0, &[mi * ni, ni, 1]));
+    let (epilogue, stores) = (std::mem::take(&mut case.tape), std::mem::take(&mut case.stores));
+    (case, Kernel::Product(Product { batch: vec![batch], m, n, k, lhs, rhs, epilogue, stores }))
+}
+
+#[test]
+fn every_layout_of_small_products() {
+    for sizes in [[2, 3, 5], [16, 16, 16], [17, 31, 9], [64, 784, 128], [64, 128, 10], [33, 64, 40], [5, 100, 130], [4, 1, 4]] {
+        for swap in [[false, false], [false, true], [true, false], [true, true]] {
+            for batch in [1, 3] {
+                let (case, kernel) = product(F32, batch, sizes, swap);
+                case.check(&kernel, 2e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_tile() {
+    // By the rule: 32×32, 64×64 and 128×128, even and ragged.
+    let cases = [
+        (1, [256, 64, 512]),
+        (1, [250, 33, 500]),
+        (1, [1024, 40, 512]),
+        (1, [1000, 37, 511]),
+        (20, [384, 32, 384]),
+        (20, [300, 19, 385]),
+    ];
+    for (batch, sizes) in cases {
+        for swap in [[false, false], [true, true], [false, true]] {
+            let (case, kernel) = product(F32, batch, sizes, swap);
+            case.check(&kernel, 2e-6);
+        }
+    }
+}
+
+#[test]
+fn the_rule_reaches_every_tile() {
+    let tile = |batch, sizes| {
+        let (_, kernel) = product(F32, batch, sizes, [false, false]);
+        let Kernel::Product(product) = kernel else { unreachable!() };
+        let tile = crate::render::product::Tile::of(&product);
+        (tile.m, tile.n)
+    };
+    assert_eq!(tile(1, [64, 784, 128]), (16, 16));
+    assert_eq!(tile(1, [256, 64, 512]), (32, 32));
+    assert_eq!(tile(1, [1024, 8, 512]), (64, 64));
+    assert_eq!(tile(1, [1024, 8, 1024]), (64, 64));
+    assert_eq!(tile(20, [384, 32, 384]), (128, 128));
+    assert_eq!(tile(1, [4096, 8, 4096]), (128, 128));
+}
+
+#[test]
+fn vectors_and_nothing() {
+    for sizes in [[1, 64, 50], [50, 64, 1], [1, 300, 1], [7, 0, 6], [1, 0, 6], [3000, 20, 1], [1, 20, 3000], [40, 999, 1]] {
+        for swap in [[false, false], [true, true], [true, false], [false, true]] {
+            for batch in [1, 2] {
+                let (case, kernel) = product(F32, batch, sizes, swap);
+                case.check(&kernel, 2e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_multiply_in_single_precision() {
+    for sizes in [[16, 32, 16], [20, 30, 18], [7, 5, 9], [1, 64, 33], [128, 64, 256]] {
+        for swap in [[false, false], [true, true]] {
+            let (case, kernel) = product(DType::F16, 2, sizes, swap);
+            case.check(&kernel, 2e-6);
+        }
+    }
+}
+
+#[test]
+fn prologues_guards_and_accumulation_in_place() {
+    for (m, k, n) in [(20, 24, 16), (13, 11, 7)] {
+        let mut case = Case::default();
+        let (mi, ki, ni) = (m as i64, k as i64, n as i64);
+        let (a, scale, b) = (case.input(F32, m * k), case.input(F32, k), case.input(F32, 2 * k * n));
+        let y = case.input(F32, m * n);
+        // exp(a[m, k - 1] with a zero column in front) · scale[k]
+        let guard = Guard { coefficients: vec![0, 1], offset: -1, divisor: 1, size: ki, stride: 0 };
+        let x = case.load(a, guarded(-1, &[ki, 1], vec![guard]));
+        let power = case.unary(Unary::Exp, x);
+        let factor = case.load(scale, view(0, &[0, 1]));
+        let value = case.binary(Binary::Mul, power, factor);
+        let lhs = Operand { tape: std::mem::take(&mut case.tape), value };
+        let value = case.load(b, view(1, &[2 * ni, 2]));
+        let rhs = Operand { tape: std::mem::take(&mut case.tape), value };
+        let old = case.load(y, view(0, &[ni, 1]));
+        let sum = case.full(Code::Accumulator, F32);
+        let out = case.binary(Binary::Add, old, sum);
+        case.store(y, out, view(0, &[ni, 1]));
+        let (epilogue, stores) = (std::mem::take(&mut case.tape), std::mem::take(&mut case.stores));
+        let kernel = Kernel::Product(Product { batch: vec![], m, n, k, lhs, rhs, epilogue, stores });
+        case.check(&kernel, 2e-6);
+        let _ = mi;
+    }
+}

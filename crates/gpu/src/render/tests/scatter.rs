@@ -1,0 +1,89 @@
+//! Scattered additions: rows and single elements, every dtype, indices out of range.
+
+use farad_compile::program::Scatter;
+
+use super::*;
+
+/// A scatter of `[outer, sources, inner]` along the middle into `size`, with the index varying
+/// along the inner axis too or not.
+fn scatter(dtype: DType, [outer, sources, inner]: [usize; 3], size: usize, varies: bool, bad: bool) -> (Case, Kernel) {
+    let mut case = Case::default();
+    let (s, i) = (sources as i64, inner as i64);
+    let len = if varies { outer * sources * inner } else { outer * sources };
+    let mut numbers = Numbers(11);
+    let mut places: Vec<f64> = (0..len).map(|_| (numbers.next() % size as u64) as f64).collect();
+    if bad {
+        places[len / 2] = -1.0;
+    }
+    let source = case.input(dtype, outer * sources * inner);
+    let (index, target) = (case.buffer(DType::I32, places), case.output(dtype, outer * size * inner));
+    let strides = if varies { [s * i, i, 1] } else { [s, 1, 0] };
+    let scatter = Scatter {
+        axes: vec![outer, sources, inner],
+        axis: 1,
+        size,
+        source: (source, view(0, &[s * i, i, 1])),
+        index: (index, view(0, &strides)),
+        target,
+        site: 4,
+    };
+    (case, Kernel::Scatter(scatter))
+}
+
+#[test]
+fn rows_collect_their_sources() {
+    for dtype in [DType::F32, DType::F16, DType::I32, DType::U32] {
+        for (axes, size) in [
+            ([1, 100, 8], 20),
+            ([1, 600, 64], 50),
+            ([2, 300, 5], 7),
+            ([3, 40, 1], 300),
+            ([1, 5, 12], 9),
+            ([1, 20, 2000], 3),
+            ([4, 1, 1], 10),
+        ] {
+            let (case, kernel) = scatter(dtype, axes, size, false, false);
+            assert_eq!(case.check(&kernel, 2e-6), [0, 0]);
+        }
+    }
+}
+
+#[test]
+fn elements_collect_their_sources() {
+    for dtype in [DType::F32, DType::I32, DType::F16] {
+        for (axes, size) in [([1, 30, 8], 10), ([2, 33, 5], 6), ([3, 1, 7], 4), ([2, 5, 1], 8)] {
+            let (case, kernel) = scatter(dtype, axes, size, true, false);
+            assert_eq!(case.check(&kernel, 2e-6), [0, 0]);
+        }
+    }
+}
+
+#[test]
+fn indices_out_of_range_are_reported() {
+    for (axes, varies) in [([1, 100, 8], false), ([2, 10, 4], true), ([2, 3, 1], false)] {
+        let (case, kernel) = scatter(DType::F32, axes, 6, varies, true);
+        let errors = case.check(&kernel, 2e-6);
+        assert!(machines().is_empty() || errors == [5, u32::MAX], "{errors:?}");
+    }
+}
+
+#[test]
+fn the_last_axis_scatters_too() {
+    for (rows, classes) in [(6, 10), (5, 16)] {
+        let mut case = Case::default();
+        let labels = (0..rows).map(|row| (row * 3 % classes) as f64).collect();
+        let (source, index) = (case.input(DType::F32, rows), case.buffer(DType::U32, labels));
+        let target = case.output(DType::F32, rows * classes);
+        let one = view(0, &[1, 1]);
+        let kernel = Kernel::Scatter(Scatter {
+            axes: vec![rows, 1],
+            axis: 1,
+            size: classes,
+            source: (source, one.clone()),
+            index: (index, one),
+            target,
+            site: 0,
+        });
+        case.check(&kernel, 0.0);
+    }
+}

@@ -1,0 +1,166 @@
+//! A kernel as the runtime launches it, whoever wrote its text, and the stages a program is made of.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use farad_compile::program::{Buffer, BufferId, Custom, Program};
+use farad_ir::CustomKernel;
+
+use crate::dispatch::{Binding, Dispatch, Word};
+
+/// Launches that follow each other, once or in a loop.
+#[derive(Clone, Debug)]
+pub enum Stage {
+    /// One after the other.
+    Once(Vec<Routine>),
+    /// A body run several times, as [`farad_compile::program::Loop`] says.
+    Loop {
+        /// How often.
+        trips: usize,
+        /// From the last position to the first.
+        reverse: bool,
+        /// Buffers that the body sees `position · stride` elements further on.
+        slots: Vec<(BufferId, usize)>,
+        /// Buffers that change places after every trip.
+        swaps: Vec<(BufferId, BufferId)>,
+        /// What every trip runs.
+        body: Vec<Routine>,
+    },
+}
+
+/// One launch, with the name that the profile gives it.
+#[derive(Clone, Debug)]
+pub struct Routine {
+    pub(crate) label: Arc<str>,
+    pub(crate) wgsl: Arc<str>,
+    pub(crate) entry: Cow<'static, str>,
+    pub(crate) bindings: Vec<Binding>,
+    /// `None`: the text has no parameter uniform, and storage starts at binding 0.
+    pub(crate) parameters: Option<Vec<Word>>,
+    pub(crate) reports: bool,
+    pub(crate) workgroups: [u32; 3],
+    pub(crate) bytes: u64,
+    pub(crate) flops: u64,
+}
+
+/// What decides a bind group's layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LayoutKey {
+    pub(crate) uniform: bool,
+    pub(crate) storage: u32,
+    /// Bit `n`: storage array `n` is written.
+    pub(crate) writes: u64,
+    pub(crate) reports: bool,
+}
+
+impl Routine {
+    /// A launch that the renderer made.
+    pub fn new(label: &str, dispatch: Dispatch) -> Routine {
+        Routine {
+            label: label.into(),
+            wgsl: dispatch.wgsl,
+            entry: Cow::Borrowed(dispatch.entry),
+            bindings: dispatch.bindings,
+            parameters: Some(dispatch.parameters),
+            reports: dispatch.reports,
+            workgroups: dispatch.workgroups,
+            bytes: dispatch.bytes,
+            flops: dispatch.flops,
+        }
+    }
+
+    /// A kernel of a user's op: operands, results and scratch from binding 0 on, no uniform.
+    pub(crate) fn custom(label: &str, kernel: CustomKernel, custom: &Custom, buffers: &[Buffer]) -> Routine {
+        let arguments = custom.operands.iter().chain(&custom.results).chain(&custom.scratch);
+        let bindings: Vec<Binding> = arguments
+            .enumerate()
+            .map(|(n, &buffer)| {
+                let write = declared_write(&kernel.wgsl, n).unwrap_or(n >= custom.operands.len());
+                Binding { buffer, write }
+            })
+            .collect();
+        let size = |id: &BufferId| (buffers[id.0 as usize].len * buffers[id.0 as usize].dtype.size()) as u64;
+        Routine {
+            label: label.into(),
+            wgsl: kernel.wgsl.into(),
+            entry: Cow::Owned(kernel.entry),
+            bindings,
+            parameters: None,
+            reports: false,
+            workgroups: kernel.workgroups,
+            bytes: custom.operands.iter().chain(&custom.results).map(size).sum(),
+            flops: 0,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> LayoutKey {
+        let writes = self.bindings.iter().enumerate().filter(|(_, binding)| binding.write);
+        LayoutKey {
+            uniform: self.parameters.is_some(),
+            storage: self.bindings.len() as u32,
+            writes: writes.fold(0, |bits, (n, _)| bits | 1 << n),
+            reports: self.reports,
+        }
+    }
+
+    /// Storage buffers bound, error words included.
+    pub(crate) fn storage_buffers(&self) -> usize {
+        self.bindings.len() + self.reports as usize
+    }
+}
+
+impl Stage {
+    /// The launches of one trip.
+    pub(crate) fn body(&self) -> &[Routine] {
+        match self {
+            Stage::Once(body) | Stage::Loop { body, .. } => body,
+        }
+    }
+
+    pub(crate) fn into_body(self) -> Vec<Routine> {
+        match self {
+            Stage::Once(body) | Stage::Loop { body, .. } => body,
+        }
+    }
+}
+
+/// Whether a module declares `@binding(n)` as `read_write`; `None` if it does not declare it.
+/// Custom ops may read in one kernel what they wrote in the one before, and layouts must agree.
+fn declared_write(wgsl: &str, n: usize) -> Option<bool> {
+    let mut rest = wgsl;
+    while let Some(at) = rest.find("@binding") {
+        rest = &rest[at + "@binding".len()..];
+        let inside = rest.trim_start().strip_prefix('(')?;
+        let (number, after) = inside.split_once(')')?;
+        let number = number.trim().trim_end_matches(['u', 'i']);
+        if number.parse() == Ok(n) {
+            let declaration = after.split(';').next()?;
+            let space = declaration.split_once('<')?.1.split_once('>')?.0;
+            return Some(space.contains("read_write"));
+        }
+    }
+    None
+}
+
+/// The bytes of a program's buffer.
+pub(crate) fn buffer_bytes(program: &Program, id: BufferId) -> usize {
+    let buffer = &program.buffers[id.0 as usize];
+    buffer.len * buffer.dtype.size()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::declared_write;
+
+    #[test]
+    fn declarations_tell_what_is_written() {
+        let wgsl = "
+            @group(0) @binding(0) var<storage, read> a: array<f32>;
+            @group(0) @binding( 1 ) var<storage, read_write> b: array<f32>;
+            @binding(10) @group(0) var<storage> c: array<f32>;";
+        assert_eq!(declared_write(wgsl, 0), Some(false));
+        assert_eq!(declared_write(wgsl, 1), Some(true));
+        assert_eq!(declared_write(wgsl, 10), Some(false));
+        assert_eq!(declared_write(wgsl, 2), None);
+    }
+}

@@ -1,0 +1,170 @@
+// Functions that generated kernels call; a module includes only those that it uses.
+// Every function starts with `fn farad_` in the first column and ends with `}` there.
+
+fn farad_is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+// Reduces x to r in [-pi/4, pi/4] with x = r + quadrant * pi/2: pi/2 in three parts, so that the
+// products with quadrants up to 2^13 are exact. Gives (r, quadrant).
+fn farad_quadrant(x: f32) -> vec2<f32> {
+    let quadrant = round(x * 0.636619772f);
+    var r = fma(quadrant, -1.5703125f, x);
+    r = fma(quadrant, -4.83751297e-4f, r);
+    r = fma(quadrant, -7.54978942e-8f, r);
+    return vec2<f32>(r, quadrant);
+}
+
+// Sine of the angle in quadrant q (0 to 3) with remainder r.
+fn farad_sine_of(r: f32, q: u32) -> f32 {
+    let z = r * r;
+    let sine = fma(fma(fma(-1.9515296e-4f, z, 8.3321609e-3f), z, -1.6666655e-1f), z * r, r);
+    let cosine = fma(fma(fma(2.4433157e-5f, z, -1.3887316e-3f), z, 4.1666646e-2f), z * z, fma(z, -0.5f, 1f));
+    let y = select(sine, cosine, (q & 1u) == 1u);
+    return select(y, -y, (q & 2u) == 2u);
+}
+
+fn farad_sin(x: f32) -> f32 {
+    let reduced = farad_quadrant(x);
+    return farad_sine_of(reduced.x, u32(i32(reduced.y)));
+}
+
+fn farad_cos(x: f32) -> f32 {
+    let reduced = farad_quadrant(x);
+    return farad_sine_of(reduced.x, u32(i32(reduced.y)) + 1u);
+}
+
+fn farad_tanh(x: f32) -> f32 {
+    let a = abs(x);
+    let z = x * x;
+    let near = fma(fma(fma(fma(fma(-5.7049887e-3f, z, 2.0639089e-2f), z, -5.3739716e-2f), z, 1.3331442e-1f), z, -3.3333282e-1f), z * x, x);
+    let far = sign(x) * (1f - 2f / (exp(2f * min(a, 10f)) + 1f));
+    let y = select(far, near, a < 0.625f);
+    return select(y, x, farad_is_nan(x));
+}
+
+fn farad_erf(x: f32) -> f32 {
+    let a = abs(x);
+    let z = x * x;
+    var series = fma(7.8538614e-5f, z, -8.0101936e-4f);
+    series = fma(series, z, 5.1883277e-3f);
+    series = fma(series, z, -2.6853812e-2f);
+    series = fma(series, z, 1.1283585e-1f);
+    series = fma(series, z, -3.7612626e-1f);
+    series = fma(series, z, 1.1283792f);
+    let b = min(a, 6f);
+    let t = 1f / fma(0.3275911f, b, 1f);
+    var tail = fma(1.0614054f, t, -1.4531521f);
+    tail = fma(tail, t, 1.4214138f);
+    tail = fma(tail, t, -0.28449672f);
+    tail = fma(tail, t, 0.2548296f);
+    let far = sign(x) * (1f - tail * t * exp(-b * b));
+    let y = select(far, series * x, a < 1f);
+    return select(y, x, farad_is_nan(x));
+}
+
+fn farad_pow(a: f32, b: f32) -> f32 {
+    if (b == 0f) {
+        return 1f;
+    }
+    var bits = 0x7fc00000u;
+    if (a == 0f) {
+        bits = select(0u, 0x7f800000u, b < 0f);
+        return bitcast<f32>(bits);
+    }
+    let size = exp2(b * log2(abs(a)));
+    if (a > 0f) {
+        return size;
+    }
+    let half = b * 0.5f;
+    let whole = floor(b) == b;
+    let odd = whole && floor(half) != half;
+    return select(bitcast<f32>(bits), select(size, -size, odd), whole);
+}
+
+fn farad_rem_i32(a: i32, b: i32) -> i32 {
+    let divisor = select(b, 1, b == 0);
+    let r = a % divisor;
+    return select(r, r + divisor, r != 0 && ((r < 0) != (divisor < 0)));
+}
+
+fn farad_rem_u32(a: u32, b: u32) -> u32 {
+    return select(a % max(b, 1u), 0u, b == 0u);
+}
+
+fn farad_to_i32(x: f32) -> i32 {
+    let inside = i32(clamp(x, -2147483648f, 2147483520f));
+    return select(select(inside, 2147483647, x >= 2147483648f), 0, farad_is_nan(x));
+}
+
+fn farad_to_u32(x: f32) -> u32 {
+    let inside = u32(clamp(x, 0f, 4294967040f));
+    return select(select(inside, 4294967295u, x >= 4294967296f), 0u, farad_is_nan(x));
+}
+
+// The half-precision bits of x, rounded to nearest even whatever the adapter's own rounding is.
+fn farad_half(x: f32) -> u32 {
+    let bits = bitcast<u32>(x);
+    let size = bits & 0x7fffffffu;
+    let normal = (size - 0x38000000u + 0xfffu + ((size >> 13u) & 1u)) >> 13u;
+    let small = u32(round(min(abs(x), 1f) * 16777216f));
+    var half = select(normal, small, size < 0x38800000u);
+    half = select(half, 0x7c00u, size >= 0x477ff000u);
+    half = select(half, 0x7e00u, size > 0x7f800000u);
+    return ((bits >> 16u) & 0x8000u) | half;
+}
+
+fn farad_halves(low: f32, high: f32) -> u32 {
+    return farad_half(low) | (farad_half(high) << 16u);
+}
+
+fn farad_round_half(x: f32) -> f32 {
+    return unpack2x16float(farad_half(x)).x;
+}
+
+// The high word of a 32 by 32 bit product, by 16-bit halves.
+fn farad_high(a: u32, b: u32) -> u32 {
+    let al = a & 0xffffu;
+    let ah = a >> 16u;
+    let bl = b & 0xffffu;
+    let bh = b >> 16u;
+    let low = al * bl;
+    let middle = ah * bl + (low >> 16u);
+    let other = al * bh + (middle & 0xffffu);
+    return ah * bh + (middle >> 16u) + (other >> 16u);
+}
+
+fn farad_philox_round(c: vec4<u32>, k: vec2<u32>) -> vec4<u32> {
+    let p0 = farad_high(0xd2511f53u, c.x);
+    let p1 = farad_high(0xcd9e8d57u, c.z);
+    return vec4<u32>(p1 ^ c.y ^ k.x, 0xcd9e8d57u * c.z, p0 ^ c.w ^ k.y, 0xd2511f53u * c.x);
+}
+
+// Philox4x32-10: the four words of the block at a counter (low, high) under a seed (low, high).
+fn farad_philox(block: u32, counter: vec2<u32>, seed: vec2<u32>) -> vec4<u32> {
+    let step = vec2<u32>(0x9e3779b9u, 0xbb67ae85u);
+    var k = seed;
+    var c = farad_philox_round(vec4<u32>(block, 0u, counter), k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    c = farad_philox_round(c, k);
+    k += step;
+    return farad_philox_round(c, k);
+}
+
+fn farad_random(element: u32, counter: vec2<u32>, seed: vec2<u32>) -> u32 {
+    return farad_philox(element >> 2u, counter, seed)[element & 3u];
+}

@@ -1,0 +1,39 @@
+//! A device for tests, or word of why there is none, and bytes from floats and back.
+#![allow(dead_code)] // every test file uses a part
+
+use std::sync::{Mutex, MutexGuard};
+
+use farad_gpu::{Device, Memory, Options, adapters};
+
+/// The first adapter with the given options; says so and gives nothing where there is none.
+pub fn open(options: Options) -> Option<Device> {
+    if adapters().is_empty() {
+        eprintln!("skipped: no GPU adapter");
+        return None;
+    }
+    Some(Device::open(0, options).expect("the first adapter opens"))
+}
+
+/// Tests that use a software GPU take turns: it has all the cores anyway.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Memory that holds these floats.
+pub fn floats(device: &Device, values: &[f32]) -> Memory {
+    let memory = device.allocate(4 * values.len()).unwrap();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    device.write(&memory, 0, &bytes).unwrap();
+    memory
+}
+
+/// The first floats of a memory.
+pub fn read(device: &Device, memory: &Memory, count: usize) -> Vec<f32> {
+    to_floats(&device.read_blocking(&[(memory.clone(), 0, 4 * count)]).unwrap()[0])
+}
+
+/// Floats from bytes.
+pub fn to_floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks(4).map(|word| f32::from_le_bytes(word.try_into().unwrap())).collect()
+}

@@ -1,0 +1,168 @@
+//! Whole programs: rendered kernels through the runtime, on both kinds of device.
+
+mod device;
+
+use std::slice::from_ref;
+use std::sync::Arc;
+
+use device::{floats, open, read, turn};
+use farad_compile::program::{
+    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Loop, Output, Place, Program, Reg, Site, Spec, Step, Store,
+    View,
+};
+use farad_gpu::{Error, Options};
+use farad_ir::{Binary, DType};
+
+const LEN: usize = 150;
+
+fn buffer(place: Place, len: usize) -> Buffer {
+    Buffer { place, offset: 0, dtype: DType::F32, len }
+}
+
+fn spec(len: usize) -> Spec {
+    Spec { dtype: DType::F32, len }
+}
+
+fn instr(code: Code, dtype: DType) -> Instr {
+    Instr { code, dtype, level: Level::Full }
+}
+
+/// `to = tape's last register` over `len` elements.
+fn step(label: &str, tape: Vec<Instr>, to: u32, len: usize) -> Step {
+    let value = Reg(tape.len() as u32 - 1);
+    let store = Store { buffer: BufferId(to), value, view: View::contiguous(&[len]) };
+    let fused = Fused { axes: vec![len], outer: 1, tape, stores: vec![store] };
+    Step { wave: 0, label: label.to_string(), kernel: Kernel::Fused(fused) }
+}
+
+/// `to = from · parameter 0 + other`
+fn multiply_add(from: u32, other: u32, to: u32) -> Step {
+    let load = |buffer: u32| instr(Code::Load(BufferId(buffer), View::contiguous(&[LEN])), DType::F32);
+    let tape = vec![
+        load(from),
+        instr(Code::Parameter(0), DType::F32),
+        instr(Code::Binary(Binary::Mul, Reg(0), Reg(1)), DType::F32),
+        load(other),
+        instr(Code::Binary(Binary::Add, Reg(2), Reg(3)), DType::F32),
+    ];
+    step("multiply_add", tape, to, LEN)
+}
+
+fn ramp(len: usize) -> Vec<f32> {
+    (0..len).map(|i| i as f32 * 0.5 - 7.0).collect()
+}
+
+#[test]
+fn donated_updates_and_parameters() {
+    let _turn = turn();
+    for core in [false, true] {
+        let Some(device) = open(Options { core, ..Options::default() }) else { return };
+        let program = Program {
+            inputs: vec![spec(LEN), spec(LEN)],
+            parameters: vec![DType::F32],
+            outputs: vec![Output { spec: spec(LEN), donor: Some(0) }],
+            buffers: vec![buffer(Place::Input(0), LEN), buffer(Place::Input(1), LEN)],
+            steps: vec![multiply_add(0, 1, 0)],
+            ..Program::default()
+        };
+        let executable = device.load(Arc::new(program)).unwrap();
+        let (x, y) = (floats(&device, &ramp(LEN)), floats(&device, &[1.0; LEN]));
+        let mut expected = ramp(LEN);
+        for factor in [0.5f32, 2.0, -1.0] {
+            executable.run(&[(x.clone(), 0), (y.clone(), 0)], &[factor.to_bits()], from_ref(&x)).unwrap();
+            expected.iter_mut().for_each(|x| *x = *x * factor + 1.0);
+        }
+        assert_eq!(read(&device, &x, LEN), expected, "core {core}");
+    }
+}
+
+#[test]
+fn loops_accumulate_over_a_sequence() {
+    const TRIPS: usize = 5;
+    let _turn = turn();
+    for (core, reverse) in [(false, false), (false, true), (true, true)] {
+        let Some(device) = open(Options { core, ..Options::default() }) else { return };
+        // next = carry · p + sequence[t], carries swapped; every next carry also goes to an output.
+        let body = vec![multiply_add(2, 0, 3), multiply_add(2, 0, 1)];
+        let slots = vec![(BufferId(0), LEN), (BufferId(1), LEN)];
+        let swaps = vec![(BufferId(2), BufferId(3))];
+        let kernel = Kernel::Loop(Loop { trips: TRIPS, reverse, steps: body, slots, swaps });
+        let program = Program {
+            inputs: vec![spec(TRIPS * LEN), spec(LEN)],
+            parameters: vec![DType::F32],
+            outputs: vec![Output { spec: spec(TRIPS * LEN), donor: None }],
+            blocks: vec![4 * LEN],
+            buffers: vec![
+                buffer(Place::Input(0), TRIPS * LEN),
+                buffer(Place::Output(0), TRIPS * LEN),
+                buffer(Place::Input(1), LEN),
+                buffer(Place::Block(0), LEN),
+            ],
+            steps: vec![Step { wave: 0, label: "scan".to_string(), kernel }],
+            ..Program::default()
+        };
+        let executable = device.load(Arc::new(program)).unwrap();
+        assert_eq!(executable.dispatches(), 2 * TRIPS);
+        let (sequence, first) = (ramp(TRIPS * LEN), [2.0; LEN]);
+        let inputs = [(floats(&device, &sequence), 0), (floats(&device, &first), 0)];
+        let output = device.allocate(4 * TRIPS * LEN).unwrap();
+        executable.run(&inputs, &[0.5f32.to_bits()], from_ref(&output)).unwrap();
+        let (mut expected, mut carry) = (vec![0.0; TRIPS * LEN], first.to_vec());
+        for trip in 0..TRIPS {
+            let at = LEN * if reverse { TRIPS - 1 - trip } else { trip };
+            for i in 0..LEN {
+                carry[i] = carry[i] * 0.5 + sequence[at + i];
+                expected[at + i] = carry[i];
+            }
+        }
+        assert_eq!(read(&device, &output, TRIPS * LEN), expected, "core {core}, reverse {reverse}");
+    }
+}
+
+#[test]
+fn a_take_out_of_range_is_reported_with_its_site() {
+    let _turn = turn();
+    for core in [false, true] {
+        let Some(device) = open(Options { core, ..Options::default() }) else { return };
+        let index = Buffer { dtype: DType::I32, ..buffer(Place::Input(1), LEN) };
+        let tape = vec![
+            instr(Code::Load(BufferId(1), View::contiguous(&[LEN])), DType::I32),
+            instr(
+                Code::Take {
+                    buffer: BufferId(0),
+                    view: View { offset: 0, strides: vec![0], guards: vec![] },
+                    position: Reg(0),
+                    stride: 1,
+                    size: LEN,
+                    site: 0,
+                },
+                DType::F32,
+            ),
+        ];
+        let program = Program {
+            inputs: vec![spec(LEN), Spec { dtype: DType::I32, len: LEN }],
+            outputs: vec![Output { spec: spec(LEN), donor: None }],
+            buffers: vec![buffer(Place::Input(0), LEN), index, buffer(Place::Output(0), LEN)],
+            steps: vec![step("gather", tape, 2, LEN)],
+            sites: vec![Site { op: "gather".to_string(), location: None, size: LEN }],
+            ..Program::default()
+        };
+        let executable = device.load(Arc::new(program)).unwrap();
+        let (x, y) = (floats(&device, &ramp(LEN)), device.allocate(4 * LEN).unwrap());
+        let run = |index: &dyn Fn(usize) -> i32| {
+            let bytes: Vec<u8> = (0..LEN).flat_map(|i| index(i).to_le_bytes()).collect();
+            let memory = device.allocate(bytes.len()).unwrap();
+            device.write(&memory, 0, &bytes).unwrap();
+            executable.run(&[(x.clone(), 0), (memory, 0)], &[], from_ref(&y)).unwrap();
+        };
+        let backwards: Vec<f32> = ramp(LEN).into_iter().rev().collect();
+        run(&|i| (LEN - 1 - i) as i32);
+        assert_eq!(read(&device, &y, LEN), backwards, "core {core}");
+        run(&|i| if i == 9 { LEN as i32 } else { 0 });
+        let error = device.read_blocking(&[(y.clone(), 0, 4)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("gather: index out of range (index {LEN} vs size {LEN})"));
+        assert!(matches!(error, Error::Index { .. }));
+        run(&|i| (LEN - 1 - i) as i32);
+        assert_eq!(read(&device, &y, LEN), backwards, "core {core}");
+    }
+}

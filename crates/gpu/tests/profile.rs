@@ -1,0 +1,65 @@
+//! Times of kernels and passes, with time stamps and without.
+
+mod device;
+mod kernels;
+
+use std::slice::from_ref;
+
+use device::{floats, open, read, turn};
+use farad_gpu::dispatch::Capabilities;
+use farad_gpu::{AdapterFeatures, Device, Options};
+use kernels::{LEN, affine, bits, counter, expect_affine, ramp};
+
+#[test]
+fn core_devices_have_default_limits_and_run_the_same() {
+    let _turn = turn();
+    let Some(device) = open(Options { core: true, ..Options::default() }) else { return };
+    assert_eq!(device.capabilities(), Capabilities::core());
+    assert_eq!((device.target().bindings, device.target().binding_bytes), (7, 128 << 20));
+    assert_eq!(device.info().features, AdapterFeatures::default());
+    let executable = affine(&device);
+    let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
+    executable.run(&[(x.clone(), 0)], &bits(&[3.0, 0.5]), from_ref(&y)).unwrap();
+    assert_eq!(read(&device, &y, LEN), expect_affine(3.0, 0.5));
+    profile(&device);
+    assert!(!device.time_passes(true).unwrap());
+    assert_eq!(device.pass_nanoseconds().unwrap(), []);
+}
+
+fn profile(device: &Device) {
+    let executable = affine(device);
+    let (x, y) = (floats(device, &ramp()), device.allocate(4 * LEN).unwrap());
+    let run = || executable.run(&[(x.clone(), 0)], &bits(&[1.0, 0.0]), from_ref(&y)).unwrap();
+    device.profile_start();
+    (0..3).for_each(|_| run());
+    let times = device.profile_stop();
+    assert_eq!(times.len(), 1);
+    assert_eq!((times[0].label.as_str(), times[0].count), ("scale", 6));
+    assert_eq!((times[0].bytes, times[0].flops), (6 * 800, 6 * 200));
+    assert!(times[0].nanoseconds > 0);
+    assert_eq!(read(device, &y, LEN), expect_affine(1.0, 0.0));
+    run();
+    assert_eq!(device.profile_stop(), []);
+}
+
+#[test]
+fn profiles_and_pass_times_count_what_ran() {
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    profile(&device);
+    if !device.time_passes(true).unwrap() {
+        eprintln!("skipped: no time stamps");
+        return;
+    }
+    let executable = counter(&device);
+    let x = floats(&device, &ramp());
+    for runs in [3, 70] {
+        device.time_passes(true).unwrap();
+        (0..runs).for_each(|_| executable.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap());
+        let times = device.pass_nanoseconds().unwrap();
+        assert_eq!(times.len(), runs.min(64));
+        assert!(times.iter().sum::<u64>() > 0, "{times:?}");
+    }
+    device.time_passes(false).unwrap();
+    assert_eq!(device.pass_nanoseconds().unwrap(), []);
+}

@@ -1,0 +1,64 @@
+//! Ops that users bring: a Rust type with its own CPU function, WGSL kernels and gradient.
+
+use std::fmt::Debug;
+
+use crate::dtype::DType;
+use crate::error::OpError;
+use crate::graph::{Graph, NodeId};
+use crate::shape::Shape;
+
+/// One operand or result of a custom op in host memory, as 32-bit registers (`f32` by bits).
+pub type Words = Vec<u32>;
+
+/// A WGSL kernel of a custom op. Bindings: `@group(0)`, one storage array an operand in order, then
+/// one a result, then one a scratch buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomKernel {
+    /// The whole WGSL module.
+    pub wgsl: String,
+    /// Its entry point.
+    pub entry: String,
+    /// Workgroups to dispatch.
+    pub workgroups: [u32; 3],
+}
+
+/// An op from outside the table. The graph stores it behind an `Arc`; equal `name` and `key` mean
+/// the same computation.
+pub trait CustomOp: Debug + Send + Sync {
+    /// The name in errors, plans and profiles.
+    fn name(&self) -> &str;
+
+    /// Everything but the operands that changes what it computes; part of the plan key.
+    fn key(&self) -> u64 {
+        0
+    }
+
+    /// The shapes and dtypes of its results.
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError>;
+
+    /// The value in double precision: what it means.
+    fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>>;
+
+    /// The value on the CPU. `results` are zeroed and of the right length.
+    fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]);
+
+    /// The kernels that compute it on a GPU, run in order.
+    fn wgsl(&self, shapes: &[Shape]) -> Vec<CustomKernel>;
+
+    /// Scratch buffers that its kernels share, in 32-bit words.
+    fn scratch(&self, _shapes: &[Shape]) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Gradients at the operands from gradients at the results; `None` for an operand without one.
+    /// The default says that there is none, and asking is an error.
+    fn gradient(
+        &self,
+        _graph: &mut Graph,
+        _operands: &[NodeId],
+        _results: &[NodeId],
+        _upstream: &[NodeId],
+    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        Err(OpError::NoGradient { op: self.name().to_string(), help: "\nhelp: implement `CustomOp::gradient`".into() })
+    }
+}

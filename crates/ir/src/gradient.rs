@@ -1,0 +1,427 @@
+//! Reverse mode, graph to graph: gradients are nodes like any others, so they simplify, fuse and
+//! differentiate again.
+//!
+//! Start at [`gradient`]. The rules of the table families stand in their rows; the rest is here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::error::OpError;
+use crate::graph::{Graph, Node, NodeId};
+use crate::op::{Op, Span};
+use crate::scan::Scan;
+use crate::shape::Shape;
+
+/// Gradients of `loss`, which holds one number, at each node of `wrt`.
+pub fn gradient(graph: &mut Graph, loss: NodeId, wrt: &[NodeId]) -> Result<Vec<NodeId>, OpError> {
+    let shape = graph.shape(loss);
+    if shape.numel() != 1 {
+        return Err(OpError::NotScalar { shape, numel: shape.numel() });
+    }
+    if !graph.dtype(loss).is_float() {
+        return Err(OpError::NoGradient { op: format!("a loss of dtype {}", graph.dtype(loss)), help: String::new() });
+    }
+    let seed = graph.fill_like(loss, 1.0);
+    let found = pull_back(graph, &[(loss, seed)], wrt)?;
+    found
+        .into_iter()
+        .enumerate()
+        .map(|(index, g)| g.ok_or_else(|| OpError::NoPath { index, shape: graph.shape(wrt[index]) }))
+        .collect()
+}
+
+/// Gradients at `wrt` from upstream gradients at several nodes; `None` where no path leads.
+pub fn pull_back(
+    graph: &mut Graph,
+    seeds: &[(NodeId, NodeId)],
+    wrt: &[NodeId],
+) -> Result<Vec<Option<NodeId>>, OpError> {
+    let len = graph.nodes.len();
+    let mut tape = Tape {
+        sums: vec![None; len],
+        picks: HashMap::new(),
+        active: active(graph, wrt),
+        regions: HashMap::new(),
+    };
+    for &(node, seed) in seeds {
+        tape.add(graph, node, seed);
+    }
+    for index in (0..len).rev() {
+        let id = NodeId(index as u32);
+        if tape.active[index] {
+            let before = graph.nodes.len();
+            tape.step(graph, id)?;
+            // What goes wrong in a gradient is blamed on the line of the op it belongs to.
+            let location = graph.node(id).location;
+            graph.nodes[before..].iter_mut().for_each(|node| node.location = node.location.or(location));
+        }
+    }
+    Ok(wrt.iter().map(|id| tape.sums[id.index()]).collect())
+}
+
+/// Which nodes depend on `wrt` through floats.
+fn active(graph: &Graph, wrt: &[NodeId]) -> Vec<bool> {
+    let mut active = vec![false; graph.nodes.len()];
+    wrt.iter().for_each(|id| active[id.index()] = true);
+    for id in graph.ids() {
+        let node = graph.node(id);
+        // A scan or custom node stands for all its outputs, whatever the first one's dtype is.
+        let carries = node.dtype.is_float() || matches!(node.op, Op::Scan(_) | Op::Custom(_));
+        if carries && !matches!(node.op, Op::StopGradient) {
+            active[id.index()] |= node.operands.iter().any(|operand| active[operand.index()]);
+        }
+    }
+    active
+}
+
+struct Tape {
+    /// The gradient collected so far, per node.
+    sums: Vec<Option<NodeId>>,
+    /// Gradients at the outputs of scans and custom ops.
+    picks: HashMap<NodeId, Vec<Option<NodeId>>>,
+    active: Vec<bool>,
+    /// Nodes computed again, per checkpoint.
+    regions: HashMap<u32, Recompute>,
+}
+
+struct Recompute {
+    /// What recomputation waits for.
+    after: NodeId,
+    copies: HashMap<NodeId, NodeId>,
+}
+
+impl Tape {
+    fn add(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) {
+        debug_assert_eq!(graph.shape(id), graph.shape(g), "gradient of {} has another shape", graph.node(id).op.name());
+        if !graph.dtype(id).is_float() {
+            return;
+        }
+        let sum = match self.sums[id.index()] {
+            Some(earlier) => graph.add(earlier, g),
+            None => g,
+        };
+        self.sums[id.index()] = Some(sum);
+    }
+
+    /// The forward value as gradient rules may use it: itself, or computed again if it belongs to a
+    /// checkpoint.
+    fn value(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) -> NodeId {
+        let Some(region) = graph.node(id).region else { return id };
+        let after = self.regions.entry(region).or_insert_with(|| Recompute { after: g, copies: HashMap::new() }).after;
+        self.copy(graph, id, region, after)
+    }
+
+    fn copy(&mut self, graph: &mut Graph, id: NodeId, region: u32, after: NodeId) -> NodeId {
+        if let Some(&copy) = self.regions[&region].copies.get(&id) {
+            return copy;
+        }
+        let node = graph.node(id).clone();
+        let leaf = matches!(node.op, Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Iota(_));
+        let copy = if leaf {
+            id
+        } else if node.region == Some(region) {
+            let operands = node.operands.iter().map(|&o| self.copy(graph, o, region, after)).collect();
+            graph.append(Node { operands, region: None, ..node })
+        } else {
+            let barrier = graph.nodes.len();
+            graph.push(Op::Barrier(barrier), &[id, after])
+        };
+        self.regions.get_mut(&region).expect("inserted above").copies.insert(id, copy);
+        copy
+    }
+
+    fn step(&mut self, graph: &mut Graph, id: NodeId) -> Result<(), OpError> {
+        let node = graph.node(id).clone();
+        match &node.op {
+            Op::Scan(scan) => {
+                let Some(picks) = self.picks.remove(&id) else { return Ok(()) };
+                return self.scan(graph, scan.clone(), &node.operands, &picks);
+            }
+            Op::Custom(custom) => {
+                let Some(picks) = self.picks.remove(&id) else { return Ok(()) };
+                let kinds: Vec<_> = node.operands.iter().map(|&o| (graph.shape(o), graph.dtype(o))).collect();
+                let results = custom.infer(&kinds)?;
+                let mut outputs = Vec::new();
+                let mut upstream = Vec::new();
+                for (n, (shape, dtype)) in results.into_iter().enumerate() {
+                    outputs.push(graph.push(Op::Pick(n, shape, dtype), &[id]));
+                    let g = picks.get(n).copied().flatten();
+                    upstream.push(match g {
+                        Some(g) => g,
+                        None => graph.fill(crate::Scalar::of(dtype, 0.0), shape),
+                    });
+                }
+                let grads = custom.gradient(graph, &node.operands, &outputs, &upstream)?;
+                for (&operand, g) in node.operands.iter().zip(grads) {
+                    if let Some(g) = g {
+                        self.add(graph, operand, g);
+                    }
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Some(g) = self.sums[id.index()] else { return Ok(()) };
+        if let Op::Pick(n, ..) = node.op {
+            let slots = self.picks.entry(node.operands[0]).or_default();
+            slots.resize(slots.len().max(n + 1), None);
+            slots[n] = Some(g);
+            return Ok(());
+        }
+        let wanted: Vec<bool> = node.operands.iter().map(|o| self.active[o.index()]).collect();
+        let operands: Vec<NodeId> = node.operands.iter().map(|&o| self.value(graph, o, g)).collect();
+        let y = self.value(graph, id, g);
+        for (n, &operand) in node.operands.iter().enumerate() {
+            if wanted[n] && graph.dtype(operand).is_float() {
+                if let Some(d) = rule(graph, &node, &operands, y, g, n) {
+                    self.add(graph, operand, d);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A scan's gradient is a scan in the other direction over the carries that a forward scan
+    /// hands out; each position computes its body again and pulls gradients through it.
+    fn scan(&mut self, graph: &mut Graph, scan: Arc<Scan>, operands: &[NodeId], picks: &[Option<NodeId>]) -> Result<(), OpError> {
+        let plan = ReverseScan::new(graph, &scan, operands);
+        let results = scan.results();
+        let upstream = |graph: &mut Graph, n: usize| match picks.get(n).copied().flatten() {
+            Some(g) => g,
+            None => graph.fill(crate::Scalar::of(results[n].1, 0.0), results[n].0),
+        };
+        // Operands of the reverse scan: gradients of carries, sums for constants; then the saved
+        // carries, the sequences, gradients of the result slices; then the constants.
+        let mut given = Vec::new();
+        for &carry in &plan.float_carries {
+            given.push(upstream(graph, carry));
+        }
+        for &constant in &plan.float_constants {
+            given.push(graph.fill_like(operands[constant], 0.0));
+        }
+        given.extend(plan.saved(graph, &scan, operands));
+        given.extend_from_slice(&operands[scan.carries..scan.carries + scan.sequences]);
+        for &result in &plan.float_results {
+            given.push(upstream(graph, result));
+        }
+        given.extend_from_slice(&operands[scan.carries + scan.sequences..]);
+        let reverse = plan.reverse(graph, &scan, operands)?;
+        let kinds = reverse.results();
+        let node = graph.push(Op::Scan(reverse.into()), &given);
+        let targets = plan.float_carries.iter().chain(&plan.float_constants).chain(&plan.float_sequences);
+        for (n, &operand) in targets.enumerate() {
+            let g = graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[node]);
+            self.add(graph, operands[operand], g);
+        }
+        Ok(())
+    }
+}
+
+/// Which operands and results of a scan are floats, and so have gradients.
+struct ReverseScan {
+    float_carries: Vec<usize>,
+    float_sequences: Vec<usize>,
+    float_constants: Vec<usize>,
+    float_results: Vec<usize>,
+}
+
+impl ReverseScan {
+    fn new(graph: &Graph, scan: &Scan, operands: &[NodeId]) -> ReverseScan {
+        let float = |range: std::ops::Range<usize>| range.filter(|&n| graph.dtype(operands[n]).is_float()).collect();
+        let sequences = scan.carries + scan.sequences;
+        ReverseScan {
+            float_carries: float(0..scan.carries),
+            float_sequences: float(scan.carries..sequences),
+            float_constants: float(sequences..operands.len()),
+            float_results: (scan.carries..scan.outputs.len()).filter(|&n| scan.body.dtype(scan.outputs[n]).is_float()).collect(),
+        }
+    }
+
+    /// The carries before every position, from a forward scan that also hands them out.
+    fn saved(&self, graph: &mut Graph, scan: &Scan, operands: &[NodeId]) -> Vec<NodeId> {
+        let mut keeping = scan.clone();
+        for carry in 0..scan.carries {
+            let input = body_input(&mut keeping.body, carry, graph.shape(operands[carry]), graph.dtype(operands[carry]));
+            keeping.outputs.push(input);
+        }
+        let kinds = keeping.results();
+        let first = scan.outputs.len();
+        let node = graph.push(Op::Scan(keeping.into()), operands);
+        (first..first + scan.carries).map(|n| graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[node])).collect()
+    }
+
+    fn reverse(&self, graph: &Graph, scan: &Scan, operands: &[NodeId]) -> Result<Scan, OpError> {
+        let slice = |n: usize| {
+            let shape = graph.shape(operands[n]);
+            if (scan.carries..scan.carries + scan.sequences).contains(&n) { Shape::new(&shape[1..]) } else { shape }
+        };
+        let mut body = Graph::new();
+        let mut next = 0;
+        let mut input = |body: &mut Graph, shape: Shape, dtype: DType| {
+            next += 1;
+            body.input(next - 1, shape, dtype)
+        };
+        let carry_gradients: Vec<NodeId> =
+            self.float_carries.iter().map(|&n| input(&mut body, slice(n), graph.dtype(operands[n]))).collect();
+        let constant_sums: Vec<NodeId> =
+            self.float_constants.iter().map(|&n| input(&mut body, slice(n), graph.dtype(operands[n]))).collect();
+        let mut forward = vec![NodeId(0); operands.len()];
+        for n in 0..scan.carries + scan.sequences {
+            forward[n] = input(&mut body, slice(n), graph.dtype(operands[n]));
+        }
+        let result_gradients: Vec<NodeId> = self
+            .float_results
+            .iter()
+            .map(|&n| input(&mut body, scan.body.shape(scan.outputs[n]), scan.body.dtype(scan.outputs[n])))
+            .collect();
+        for n in scan.carries + scan.sequences..operands.len() {
+            forward[n] = input(&mut body, slice(n), graph.dtype(operands[n]));
+        }
+        let inlined = inline(&mut body, &scan.body, &forward);
+        let seeds: Vec<(NodeId, NodeId)> = self
+            .float_carries
+            .iter()
+            .zip(&carry_gradients)
+            .chain(self.float_results.iter().zip(&result_gradients))
+            .map(|(&n, &g)| (inlined[scan.outputs[n].index()], g))
+            .collect();
+        let targets: Vec<usize> =
+            self.float_carries.iter().chain(&self.float_constants).chain(&self.float_sequences).copied().collect();
+        let wrt: Vec<NodeId> = targets.iter().map(|&n| forward[n]).collect();
+        let found = pull_back(&mut body, &seeds, &wrt)?;
+        let mut outputs = Vec::new();
+        for (i, g) in found.into_iter().enumerate() {
+            let g = match g {
+                Some(g) => g,
+                None => body.fill_like(wrt[i], 0.0),
+            };
+            let constant = i.checked_sub(self.float_carries.len()).and_then(|c| constant_sums.get(c));
+            outputs.push(constant.map_or(g, |&sum| body.add(sum, g)));
+        }
+        Ok(Scan {
+            body,
+            outputs,
+            carries: self.float_carries.len() + self.float_constants.len(),
+            sequences: scan.carries + scan.sequences + self.float_results.len(),
+            steps: scan.steps,
+            reverse: !scan.reverse,
+        })
+    }
+}
+
+/// The body's node for input `n`, made if the body does not use it.
+fn body_input(body: &mut Graph, n: usize, shape: Shape, dtype: DType) -> NodeId {
+    let found = body.ids().find(|&id| matches!(body.node(id).op, Op::Input(m) if m == n));
+    found.unwrap_or_else(|| body.input(n, shape, dtype))
+}
+
+/// Copies `body` into `graph` with its inputs replaced; returns where each node went.
+fn inline(graph: &mut Graph, body: &Graph, inputs: &[NodeId]) -> Vec<NodeId> {
+    let mut map: Vec<NodeId> = Vec::with_capacity(body.nodes.len());
+    for node in &body.nodes {
+        let id = match node.op {
+            Op::Input(n) => inputs[n],
+            _ => {
+                let operands = node.operands.iter().map(|o| map[o.index()]).collect();
+                graph.append(Node { operands, ..node.clone() })
+            }
+        };
+        map.push(id);
+    }
+    map
+}
+
+/// The gradient at operand `n`; `None` where it is zero.
+fn rule(graph: &mut Graph, node: &Node, operands: &[NodeId], y: NodeId, g: NodeId, n: usize) -> Option<NodeId> {
+    let x = operands.first().copied().unwrap_or(y);
+    let from = graph.shape(x);
+    Some(match &node.op {
+        Op::Unary(unary) => unary.row().gradient?(graph, x, y, g),
+        Op::Binary(binary) => {
+            let (at_a, at_b) = binary.row().gradient?;
+            if n == 0 { at_a(graph, x, operands[1], y, g) } else { at_b(graph, x, operands[1], y, g) }
+        }
+        Op::Select => {
+            let zero = graph.fill_like(g, 0.0);
+            if n == 1 { graph.select(x, g, zero) } else { graph.select(x, zero, g) }
+        }
+        Op::Cast(_) => graph.cast(g, graph.dtype(x)),
+        Op::Reshape(_) => graph.reshape(g, from),
+        Op::Permute(order) => {
+            let mut inverse = vec![0; order.len()];
+            order.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
+            graph.permute(g, &inverse)
+        }
+        Op::Expand(to) => {
+            let axes: Vec<usize> = (0..from.rank()).filter(|&a| from[a] != to[a]).collect();
+            let sum = graph.reduce(crate::Reduce::Sum, g, &axes);
+            graph.reshape(sum, from)
+        }
+        Op::Pad(widths) => {
+            let spans = widths.iter().zip(from.iter()).map(|(w, &len)| Span { start: w.0, len, step: 1 }).collect();
+            graph.push(Op::Slice(spans), &[g])
+        }
+        Op::Slice(spans) => unslice(graph, g, from, spans),
+        Op::Flip(axes) => graph.push(Op::Flip(axes.clone()), &[g]),
+        Op::Reduce(reduce, axes) => {
+            let rule = reduce.row().gradient?;
+            let kept = from.ones_at(axes);
+            let mut spread = |id: NodeId| {
+                let id = graph.reshape(id, kept);
+                graph.expand(id, from)
+            };
+            let (y, g) = (spread(y), spread(g));
+            rule(graph, x, y, g, axes)
+        }
+        Op::Gather(axis) => {
+            // The index may repeat over other axes; the gradient has the full shape there.
+            graph.push(Op::ScatterAdd(*axis, from[*axis]), &[g, operands[1]])
+        }
+        Op::ScatterAdd(axis, _) => graph.push(Op::Gather(*axis), &[g, operands[1]]),
+        Op::Contract(contraction) if n == 0 => graph.contract(contraction.gradient_lhs(&from), g, operands[1]),
+        Op::Contract(contraction) => {
+            let shape = graph.shape(operands[1]);
+            graph.contract(contraction.gradient_rhs(&shape), g, x)
+        }
+        Op::Pack(offsets, _) => {
+            let shape = graph.shape(operands[n]);
+            let span = Span { start: offsets[n], len: shape.numel(), step: 1 };
+            let part = graph.push(Op::Slice(vec![span]), &[g]);
+            graph.reshape(part, shape)
+        }
+        Op::Barrier(_) if n == 0 => g,
+        _ => return None,
+    })
+}
+
+/// The adjoint of a slice: zeros everywhere but at the span. A step is a pad of a new inner axis.
+fn unslice(graph: &mut Graph, g: NodeId, to: Shape, spans: &[Span]) -> NodeId {
+    let mut g = g;
+    for (axis, span) in spans.iter().enumerate().filter(|(_, s)| s.step > 1) {
+        g = spread_axis(graph, g, axis, span.step);
+    }
+    let shape = graph.shape(g);
+    // A stepped axis may now reach past the end by less than a step.
+    let cut: Vec<Span> = (0..to.rank())
+        .map(|a| Span { start: 0, len: shape[a].min(to[a] - spans[a].start), step: 1 })
+        .collect();
+    if cut.iter().zip(shape.iter()).any(|(span, &size)| span.len != size) {
+        g = graph.push(Op::Slice(cut), &[g]);
+    }
+    let shape = graph.shape(g);
+    let widths: Vec<(usize, usize)> =
+        (0..to.rank()).map(|a| (spans[a].start, to[a] - spans[a].start - shape[a])).collect();
+    if widths.iter().all(|&w| w == (0, 0)) { g } else { graph.push(Op::Pad(widths), &[g]) }
+}
+
+/// Puts `step - 1` zeros after every element of `axis`. Ranks of 8 leave no room for another axis,
+/// so all others are folded around it first.
+fn spread_axis(graph: &mut Graph, g: NodeId, axis: usize, step: usize) -> NodeId {
+    let shape = graph.shape(g);
+    let before: usize = shape[..axis].iter().product();
+    let after: usize = shape[axis + 1..].iter().product();
+    let g = graph.reshape(g, Shape::new(&[before, shape[axis], 1, after]));
+    let g = graph.push(Op::Pad(vec![(0, 0), (0, 0), (0, step - 1), (0, 0)]), &[g]);
+    graph.reshape(g, shape.with(axis, shape[axis] * step))
+}

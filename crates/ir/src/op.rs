@@ -1,0 +1,388 @@
+//! The closed set of primitives, by family, and what shapes and dtypes they give.
+//!
+//! Invariant: operands of pointwise ops have equal shapes (broadcasting is an explicit
+//! [`Op::Expand`]), and [`Op::infer`] accepts exactly what the reference can compute.
+
+use std::sync::Arc;
+
+use crate::binary::Binary;
+use crate::contraction::{Contraction, IndexMap};
+use crate::custom::CustomOp;
+use crate::dtype::{DType, Scalar};
+use crate::error::{CAST_HELP, OpError};
+use crate::reduce::Reduce;
+use crate::scan::Scan;
+use crate::shape::Shape;
+use crate::unary::Unary;
+
+/// The part of an axis that a slice takes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Span {
+    /// First position.
+    pub start: usize,
+    /// How many positions.
+    pub len: usize,
+    /// Distance between positions, at least 1.
+    pub step: usize,
+}
+
+/// A primitive. Families are matched, not single ops.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// The n-th tensor that is given to the graph.
+    Input(usize),
+    /// The n-th number that the host gives with every run; shape `[]`.
+    Parameter(usize),
+    /// A number that never changes; shape `[]`.
+    Constant(Scalar),
+    /// `0, 1, …, n-1` as `i32`, shape `[n]`.
+    Iota(usize),
+    /// Philox bits as `u32` of this shape; operands: seed (low, high) and counter (low, high).
+    Random(Shape),
+    /// One element in, one out.
+    Unary(Unary),
+    /// Two elements in, one out.
+    Binary(Binary),
+    /// `condition ? a : b`.
+    Select,
+    /// Another dtype.
+    Cast(DType),
+    /// Same elements, other shape.
+    Reshape(Shape),
+    /// Axes in another order: output axis `i` is input axis `order[i]`.
+    Permute(Vec<usize>),
+    /// Axes of size 1 repeated.
+    Expand(Shape),
+    /// Zeros before and after, per axis.
+    Pad(Vec<(usize, usize)>),
+    /// A span of every axis.
+    Slice(Vec<Span>),
+    /// The given axes reversed.
+    Flip(Vec<usize>),
+    /// Reduction over axes, which leave the shape.
+    Reduce(Reduce, Vec<usize>),
+    /// `y[.., j, ..] = x[.., index[.., j, ..], ..]` along an axis; the index has `x`'s rank and is
+    /// of size 1 or `x`'s size on the other axes.
+    Gather(usize),
+    /// The adjoint of gather: operands source and index, adds into zeros with this size on the axis.
+    ScatterAdd(usize, usize),
+    /// Sum of products over index maps.
+    Contract(Arc<Contraction>),
+    /// Flattened operands laid into one axis of this length at these offsets, zeros elsewhere.
+    Pack(Vec<usize>, usize),
+    /// The value, without a gradient.
+    StopGradient,
+    /// The value of the first operand, computed after the second and never merged with an equal
+    /// computation: what makes recomputation happen. The number tells barriers apart.
+    Barrier(usize),
+    /// A body run once per position of its sequences; outputs by [`Op::Pick`].
+    Scan(Arc<Scan>),
+    /// A user's op; outputs by [`Op::Pick`].
+    Custom(Arc<dyn CustomOp>),
+    /// The n-th output of a scan or custom op, with its shape and dtype.
+    Pick(usize, Shape, DType),
+}
+
+impl PartialEq for Op {
+    fn eq(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::Custom(a), Op::Custom(b)) => a.name() == b.name() && a.key() == b.key(),
+            (Op::Scan(a), Op::Scan(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Op::Input(a), Op::Input(b)) | (Op::Parameter(a), Op::Parameter(b)) | (Op::Iota(a), Op::Iota(b)) => a == b,
+            (Op::Constant(a), Op::Constant(b)) => a == b,
+            (Op::Random(a), Op::Random(b)) | (Op::Reshape(a), Op::Reshape(b)) | (Op::Expand(a), Op::Expand(b)) => a == b,
+            (Op::Unary(a), Op::Unary(b)) => a == b,
+            (Op::Binary(a), Op::Binary(b)) => a == b,
+            (Op::Select, Op::Select) | (Op::StopGradient, Op::StopGradient) => true,
+            (Op::Cast(a), Op::Cast(b)) => a == b,
+            (Op::Permute(a), Op::Permute(b)) | (Op::Flip(a), Op::Flip(b)) => a == b,
+            (Op::Pad(a), Op::Pad(b)) => a == b,
+            (Op::Slice(a), Op::Slice(b)) => a == b,
+            (Op::Reduce(a, x), Op::Reduce(b, y)) => a == b && x == y,
+            (Op::Gather(a), Op::Gather(b)) | (Op::Barrier(a), Op::Barrier(b)) => a == b,
+            (Op::ScatterAdd(a, x), Op::ScatterAdd(b, y)) => a == b && x == y,
+            (Op::Contract(a), Op::Contract(b)) => a == b,
+            (Op::Pack(a, x), Op::Pack(b, y)) => a == b && x == y,
+            (Op::Pick(a, x, d), Op::Pick(b, y, e)) => a == b && x == y && d == e,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Op {}
+
+impl std::hash::Hash for Op {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Op::Input(n) | Op::Parameter(n) | Op::Iota(n) | Op::Gather(n) | Op::Barrier(n) => n.hash(state),
+            Op::Constant(s) => s.hash(state),
+            Op::Random(s) | Op::Reshape(s) | Op::Expand(s) => s.hash(state),
+            Op::Unary(u) => u.hash(state),
+            Op::Binary(b) => b.hash(state),
+            Op::Select | Op::StopGradient => {}
+            Op::Cast(d) => d.hash(state),
+            Op::Permute(a) | Op::Flip(a) => a.hash(state),
+            Op::Pad(p) => p.hash(state),
+            Op::Slice(s) => s.hash(state),
+            Op::Reduce(r, a) => (r, a).hash(state),
+            Op::ScatterAdd(a, n) => (a, n).hash(state),
+            Op::Contract(c) => c.hash(state),
+            Op::Pack(o, n) => (o, n).hash(state),
+            Op::Scan(s) => s.hash(state),
+            Op::Custom(c) => (c.name(), c.key()).hash(state),
+            Op::Pick(n, s, d) => (n, s, d).hash(state),
+        }
+    }
+}
+
+impl Op {
+    /// The name in errors, plans and profiles.
+    pub fn name(&self) -> String {
+        match self {
+            Op::Input(_) => "input".into(),
+            Op::Parameter(_) => "parameter".into(),
+            Op::Constant(_) => "constant".into(),
+            Op::Iota(_) => "iota".into(),
+            Op::Random(_) => "random".into(),
+            Op::Unary(u) => u.row().name.into(),
+            Op::Binary(b) => b.row().name.into(),
+            Op::Select => "select".into(),
+            Op::Cast(d) => format!("cast_{d}"),
+            Op::Reshape(_) => "reshape".into(),
+            Op::Permute(_) => "permute".into(),
+            Op::Expand(_) => "expand".into(),
+            Op::Pad(_) => "pad".into(),
+            Op::Slice(_) => "slice".into(),
+            Op::Flip(_) => "flip".into(),
+            Op::Reduce(r, _) => r.row().name.into(),
+            Op::Gather(_) => "gather".into(),
+            Op::ScatterAdd(..) => "scatter_add".into(),
+            Op::Contract(_) => "contract".into(),
+            Op::Pack(..) => "pack".into(),
+            Op::StopGradient => "stop_gradient".into(),
+            Op::Barrier(_) => "barrier".into(),
+            Op::Scan(_) => "scan".into(),
+            Op::Custom(c) => c.name().into(),
+            Op::Pick(n, ..) => format!("pick_{n}"),
+        }
+    }
+
+    /// Whether the op only says where elements are.
+    pub fn is_movement(&self) -> bool {
+        matches!(self, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Pad(_) | Op::Slice(_) | Op::Flip(_))
+    }
+
+    /// Whether each output element comes from the same element of every operand.
+    pub fn is_pointwise(&self) -> bool {
+        matches!(self, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast(_) | Op::StopGradient)
+    }
+
+    /// The output's shape and dtype, or why there is none.
+    pub fn infer(&self, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError> {
+        infer(self, operands)
+    }
+}
+
+fn same_shapes(op: &'static str, lhs: Shape, rhs: Shape) -> Result<(), OpError> {
+    if lhs == rhs {
+        return Ok(());
+    }
+    if lhs.rank() != rhs.rank() {
+        return Err(OpError::Ranks { op, lhs, rhs, a: lhs.rank(), b: rhs.rank() });
+    }
+    let axis = (0..lhs.rank()).find(|&a| lhs[a] != rhs[a]).unwrap_or(0);
+    Err(OpError::Shapes { op, lhs, rhs, a: lhs[axis], b: rhs[axis] })
+}
+
+fn check_axes(op: &'static str, shape: Shape, axes: &[usize]) -> Result<(), OpError> {
+    for (i, &axis) in axes.iter().enumerate() {
+        if axis >= shape.rank() {
+            return Err(OpError::Axis { op, shape, axis: axis as isize, rank: shape.rank() });
+        }
+        if axes[..i].contains(&axis) {
+            return Err(OpError::AxisTwice { op, axes: axes.to_vec(), axis });
+        }
+    }
+    Ok(())
+}
+
+fn check_dtype(op: &'static str, dtype: DType, ok: bool) -> Result<(), OpError> {
+    let help = if dtype.is_compute() { "" } else { CAST_HELP };
+    if ok { Ok(()) } else { Err(OpError::DType { op, dtype, help }) }
+}
+
+/// An operand has one map an axis, and an axis read plainly is read whole.
+fn check_maps(contraction: &Contraction, maps: &[IndexMap], shape: Shape) -> Result<(), OpError> {
+    if maps.len() != shape.rank() {
+        let what = format!("one index map an axis: {shape}");
+        return Err(OpError::Sizes { op: "contract", what, a: maps.len(), b: shape.rank() });
+    }
+    for (axis, map) in maps.iter().enumerate() {
+        if let Some(size) = map.plain().map(|a| contraction.sizes[a]).filter(|&size| size != shape[axis]) {
+            let what = format!("axis {axis} of {shape} is read whole");
+            return Err(OpError::Sizes { op: "contract", what, a: size, b: shape[axis] });
+        }
+    }
+    Ok(())
+}
+
+fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError> {
+    let arity = match op {
+        Op::Binary(_) | Op::Gather(_) | Op::ScatterAdd(..) | Op::Contract(_) => 2,
+        Op::Select => 3,
+        Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Iota(_) | Op::Random(_) | Op::Scan(_) | Op::Custom(_) | Op::Pack(..) => 0,
+        _ => 1,
+    };
+    if operands.len() < arity {
+        return Err(OpError::Arity { op: "op", got: operands.len(), least: arity });
+    }
+    let first = operands.first().copied().unwrap_or((Shape::scalar(), DType::F32));
+    let (shape, dtype) = first;
+    Ok(match op {
+        Op::Input(_) | Op::Parameter(_) => unreachable!("leaves carry their own shape"),
+        Op::Constant(scalar) => (Shape::scalar(), scalar.dtype),
+        Op::Iota(n) => (Shape::new(&[*n]), DType::I32),
+        Op::Random(shape) => (*shape, DType::U32),
+        Op::Unary(unary) => {
+            check_dtype(unary.row().name, dtype, unary.takes(dtype))?;
+            first
+        }
+        Op::Binary(binary) => {
+            let name = binary.row().name;
+            let (rhs, other) = operands[1];
+            if dtype != other {
+                return Err(OpError::DTypes { op: name, lhs: dtype, rhs: other });
+            }
+            check_dtype(name, dtype, binary.takes(dtype))?;
+            same_shapes(name, shape, rhs)?;
+            (shape, if binary.compares() { DType::Bool } else { dtype })
+        }
+        Op::Select => {
+            let ((a, ta), (b, tb)) = (operands[1], operands[2]);
+            check_dtype("select", dtype, dtype == DType::Bool)?;
+            if ta != tb {
+                return Err(OpError::DTypes { op: "select", lhs: ta, rhs: tb });
+            }
+            check_dtype("select", ta, ta.is_compute())?;
+            same_shapes("select", shape, a)?;
+            same_shapes("select", shape, b)?;
+            (shape, ta)
+        }
+        Op::Cast(to) => (shape, *to),
+        Op::Reshape(to) => {
+            if shape.numel() != to.numel() {
+                return Err(OpError::Reshape { from: shape, to: *to, a: shape.numel(), b: to.numel() });
+            }
+            (*to, dtype)
+        }
+        Op::Permute(order) => {
+            check_axes("permute", shape, order)?;
+            if order.len() != shape.rank() {
+                return Err(OpError::Sizes { op: "permute", what: format!("every axis is named once: {shape} by {order:?}"), a: order.len(), b: shape.rank() });
+            }
+            (Shape::new(&order.iter().map(|&axis| shape[axis]).collect::<Vec<_>>()), dtype)
+        }
+        Op::Expand(to) => {
+            if shape.rank() != to.rank() {
+                return Err(OpError::Ranks { op: "expand", lhs: shape, rhs: *to, a: shape.rank(), b: to.rank() });
+            }
+            for axis in 0..shape.rank() {
+                if shape[axis] != to[axis] && shape[axis] != 1 {
+                    return Err(OpError::Expand { from: shape, to: *to, axis, a: shape[axis], b: to[axis] });
+                }
+            }
+            (*to, dtype)
+        }
+        Op::Pad(widths) => {
+            let sizes: Vec<usize> = shape.iter().zip(widths).map(|(size, (low, high))| size + low + high).collect();
+            if widths.len() != shape.rank() {
+                return Err(OpError::Sizes { op: "pad", what: format!("one pair of widths an axis: {shape}"), a: widths.len(), b: shape.rank() });
+            }
+            (Shape::new(&sizes), dtype)
+        }
+        Op::Slice(spans) => {
+            if spans.len() != shape.rank() {
+                return Err(OpError::Sizes { op: "slice", what: format!("one span an axis: {shape}"), a: spans.len(), b: shape.rank() });
+            }
+            for (axis, span) in spans.iter().enumerate() {
+                if span.step == 0 {
+                    return Err(OpError::Step { axis, step: 0 });
+                }
+                let end = if span.len == 0 { span.start } else { span.start + (span.len - 1) * span.step + 1 };
+                if end > shape[axis] {
+                    return Err(OpError::Slice { shape, axis, end, size: shape[axis] });
+                }
+            }
+            (Shape::new(&spans.iter().map(|s| s.len).collect::<Vec<_>>()), dtype)
+        }
+        Op::Flip(axes) => {
+            check_axes("flip", shape, axes)?;
+            first
+        }
+        Op::Reduce(reduce, axes) => {
+            let name = reduce.row().name;
+            check_axes(name, shape, axes)?;
+            check_dtype(name, dtype, dtype.is_compute() && dtype != DType::Bool)?;
+            if reduce.is_index() && axes.len() != 1 {
+                return Err(OpError::Sizes { op: name, what: "takes one axis".into(), a: axes.len(), b: 1 });
+            }
+            if !reduce.takes_nothing() && axes.iter().any(|&axis| shape[axis] == 0) {
+                return Err(OpError::Empty { op: name, shape, axes: axes.clone() });
+            }
+            (shape.without(axes), if reduce.is_index() { DType::I32 } else { dtype })
+        }
+        Op::Gather(axis) => {
+            let (index, kind) = operands[1];
+            check_axes("gather", shape, &[*axis])?;
+            check_dtype("gather", kind, matches!(kind, DType::I32 | DType::U32))?;
+            check_dtype("gather", dtype, dtype.is_compute())?;
+            check_index("gather", shape, index, *axis)?;
+            (shape.with(*axis, index[*axis]), dtype)
+        }
+        Op::ScatterAdd(axis, size) => {
+            let (index, kind) = operands[1];
+            check_axes("scatter_add", shape, &[*axis])?;
+            check_dtype("scatter_add", kind, matches!(kind, DType::I32 | DType::U32))?;
+            check_dtype("scatter_add", dtype, dtype.is_compute() && dtype != DType::Bool)?;
+            check_index("scatter_add", shape, index, *axis)?;
+            if index[*axis] != shape[*axis] {
+                return Err(OpError::Index { op: "scatter_add", shape, index, axis: *axis, a: shape[*axis], b: index[*axis] });
+            }
+            (shape.with(*axis, *size), dtype)
+        }
+        Op::Contract(contraction) => {
+            let (_, other) = operands[1];
+            if dtype != other {
+                return Err(OpError::DTypes { op: "matmul", lhs: dtype, rhs: other });
+            }
+            check_dtype("matmul", dtype, matches!(dtype, DType::F32 | DType::F16))?;
+            check_maps(contraction, &contraction.lhs, shape)?;
+            check_maps(contraction, &contraction.rhs, operands[1].0)?;
+            (contraction.output(), dtype)
+        }
+        Op::Pack(offsets, len) => {
+            if offsets.len() != operands.len() {
+                return Err(OpError::Arity { op: "pack", got: operands.len(), least: offsets.len() });
+            }
+            let dtype = operands.first().map_or(DType::F32, |o| o.1);
+            (Shape::new(&[*len]), dtype)
+        }
+        Op::StopGradient | Op::Barrier(_) => first,
+        Op::Scan(scan) => scan.infer(operands)?,
+        Op::Custom(custom) => custom.infer(operands)?.first().copied().unwrap_or(first),
+        Op::Pick(_, shape, dtype) => (*shape, *dtype),
+    })
+}
+
+fn check_index(op: &'static str, shape: Shape, index: Shape, axis: usize) -> Result<(), OpError> {
+    if shape.rank() != index.rank() {
+        return Err(OpError::Ranks { op, lhs: shape, rhs: index, a: shape.rank(), b: index.rank() });
+    }
+    for other in (0..shape.rank()).filter(|&other| other != axis) {
+        if index[other] != shape[other] && index[other] != 1 {
+            return Err(OpError::Index { op, shape, index, axis: other, a: shape[other], b: index[other] });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Sizes per axis, row-major, at most [`MAX_RANK`] of them.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// The highest rank a tensor may have.
+pub const MAX_RANK: usize = 8;
+
+/// The sizes of a tensor's axes, outermost first. `[]` is a scalar.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Shape {
+    sizes: [usize; MAX_RANK],
+    rank: u8,
+}
+
+impl Shape {
+    /// A shape from its sizes. Panics above [`MAX_RANK`] axes.
+    #[track_caller]
+    pub fn new(sizes: &[usize]) -> Shape {
+        assert!(sizes.len() <= MAX_RANK, "shape: rank too high: {sizes:?} ({} vs at most {MAX_RANK})", sizes.len());
+        let mut shape = Shape { sizes: [0; MAX_RANK], rank: sizes.len() as u8 };
+        shape.sizes[..sizes.len()].copy_from_slice(sizes);
+        shape
+    }
+
+    /// The shape of a scalar.
+    pub fn scalar() -> Shape {
+        Shape::default()
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.rank as usize
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.iter().product()
+    }
+
+    /// Row-major strides, in elements.
+    pub fn strides(&self) -> Vec<usize> {
+        let mut strides = vec![1; self.rank()];
+        for axis in (1..self.rank()).rev() {
+            strides[axis - 1] = strides[axis] * self[axis];
+        }
+        strides
+    }
+
+    /// The shape with `axis` set to `size`.
+    pub fn with(&self, axis: usize, size: usize) -> Shape {
+        let mut shape = *self;
+        shape.sizes[axis] = size;
+        shape
+    }
+
+    /// The shape without the given axes.
+    pub fn without(&self, axes: &[usize]) -> Shape {
+        let kept: Vec<usize> = (0..self.rank()).filter(|a| !axes.contains(a)).map(|a| self[a]).collect();
+        Shape::new(&kept)
+    }
+
+    /// The shape with the given axes set to 1.
+    pub fn ones_at(&self, axes: &[usize]) -> Shape {
+        axes.iter().fold(*self, |shape, &axis| shape.with(axis, 1))
+    }
+
+    /// The common shape of two operands, aligned at the last axis; `None` if they disagree,
+    /// with the axis (counted in the result).
+    pub fn broadcast(&self, other: &Shape) -> Result<Shape, usize> {
+        let rank = self.rank().max(other.rank());
+        let mut sizes = vec![1; rank];
+        for (axis, size) in sizes.iter_mut().enumerate() {
+            let pick = |s: &Shape| (axis + s.rank()).checked_sub(rank).map_or(1, |a| s[a]);
+            *size = match (pick(self), pick(other)) {
+                (a, b) if a == b => a,
+                (1, b) => b,
+                (a, 1) => a,
+                _ => return Err(axis),
+            };
+        }
+        Ok(Shape::new(&sizes))
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+    fn deref(&self) -> &[usize] {
+        &self.sizes[..self.rank as usize]
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &**self)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &**self)
+    }
+}
+
+impl From<&[usize]> for Shape {
+    #[track_caller]
+    fn from(sizes: &[usize]) -> Shape {
+        Shape::new(sizes)
+    }
+}
+impl From<&Vec<usize>> for Shape {
+    #[track_caller]
+    fn from(sizes: &Vec<usize>) -> Shape {
+        Shape::new(sizes)
+    }
+}
+impl From<Vec<usize>> for Shape {
+    #[track_caller]
+    fn from(sizes: Vec<usize>) -> Shape {
+        Shape::new(&sizes)
+    }
+}
+impl<const N: usize> From<[usize; N]> for Shape {
+    #[track_caller]
+    fn from(sizes: [usize; N]) -> Shape {
+        Shape::new(&sizes)
+    }
+}
+impl From<usize> for Shape {
+    fn from(size: usize) -> Shape {
+        Shape::new(&[size])
+    }
+}
+impl From<&Shape> for Shape {
+    fn from(shape: &Shape) -> Shape {
+        *shape
+    }
+}
