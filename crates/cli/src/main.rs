@@ -1,1 +1,50 @@
-fn main() {}
+//! The `farad` command: what there is to compute on, and how fast it is.
+//!
+//! Results go to stdout, everything else to stderr. Start at [`arguments`], then one module a
+//! subcommand.
+
+mod arguments;
+mod error;
+mod processor;
+mod devices;
+mod bench;
+
+use std::io::{ErrorKind, IsTerminal};
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use arguments::{Arguments, Command};
+use error::Error;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    subscribe();
+    let done = match arguments.command {
+        Command::Devices(options) => devices::run(&options),
+        Command::Bench(options) => bench::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough.
+        Err(Error::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Shows warnings of the libraries, and what `FARAD_DEBUG` asks for, on stderr.
+fn subscribe() {
+    let asked = ["farad::plan", "farad::wgsl", "farad::time"].map(|target| (target, LevelFilter::INFO));
+    let shown = Targets::new().with_default(LevelFilter::WARN).with_targets(asked);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .without_time();
+    tracing_subscriber::registry().with(lines).with(shown).init();
+}

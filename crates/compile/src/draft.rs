@@ -77,6 +77,8 @@ pub struct Context<'a> {
     pub materialised: &'a [bool],
     /// Materialised nodes that a kernel computes already.
     pub owned: &'a [bool],
+    /// The last nodes of product kernels, with their contraction: computed there or not at all.
+    pub ends: &'a HashMap<NodeId, NodeId>,
     /// Whether other materialised nodes may be computed along the way.
     pub fuse: bool,
 }
@@ -357,8 +359,10 @@ impl Pull<'_> {
         let kind = node.op.is_pointwise() || matches!(node.op, Op::Reduce(..)) || self.start.product == Some(id);
         let twice = self.extra.iter().any(|(other, ..)| *other == id);
         let view = self.view(access, &node.shape);
+        let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
         self.context.fuse
             && kind
+            && !elsewhere
             && !twice
             && !self.context.owned[id.index()]
             && !self.start.load.contains(&id)

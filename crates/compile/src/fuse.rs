@@ -4,7 +4,7 @@
 //! kernel unless a later one computes it along the way. Afterwards kernels over the same space are
 //! merged, and what several kernels compute at some cost is materialised and drafting starts again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
@@ -35,10 +35,10 @@ const WORTH_KEEPING: usize = 24;
 
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
-    let mut materialised = roots(graph, outputs, target);
+    let Roots { mut materialised, ends } = roots(graph, outputs, target);
     loop {
-        let mut drafts = draft_all(graph, &mut materialised, target);
-        merge(graph, outputs, &mut drafts, target);
+        let mut drafts = draft_all(graph, &mut materialised, &ends, target);
+        merge(graph, outputs, &materialised, &mut drafts, target);
         let again = shared(graph, &drafts, &materialised, target);
         if again.is_empty() {
             let works = order(graph, drafts);
@@ -48,25 +48,41 @@ pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
     }
 }
 
-/// Nodes that must live in memory whatever happens.
-fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Vec<bool> {
-    let mut users = vec![0; graph.nodes.len()];
+/// What is known before any kernel is drafted.
+struct Roots {
+    /// Nodes that must live in memory whatever happens.
+    materialised: Vec<bool>,
+    /// The last pointwise nodes of product kernels, with their contraction.
+    ends: HashMap<NodeId, NodeId>,
+}
+
+fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
+    let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];
     let mut materialised = vec![false; graph.nodes.len()];
     outputs.iter().for_each(|id| materialised[id.index()] = true);
     for id in graph.ids() {
         let node = graph.node(id);
-        node.operands.iter().for_each(|operand| users[operand.index()] += 1);
+        for operand in &node.operands {
+            if !users[operand.index()].contains(&id) {
+                users[operand.index()].push(id);
+            }
+        }
         match &node.op {
-            Op::ScatterAdd(..) | Op::Custom(_) | Op::Scan(_) | Op::Pack(..) => {
+            Op::ScatterAdd(..) | Op::Custom(_) | Op::Scan(_) => {
+                materialised[id.index()] = true;
+                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
+            }
+            // A part of a pack lies in the pack's memory, so it is a place of its own.
+            Op::Pack(..) => {
                 materialised[id.index()] = true;
                 node.operands.iter().for_each(|operand| materialised[operand.index()] = true);
             }
             Op::Pick(..) => materialised[id.index()] = true,
             Op::Barrier(_) if node.operands.len() == 1 => materialised[id.index()] = true,
-            Op::Barrier(_) => materialised[node.operands[0].index()] = true,
+            Op::Barrier(_) => need(graph, node.operands[0], &mut materialised),
             Op::Contract(contraction) if Shape3::of(contraction).is_none() => {
                 materialised[id.index()] = true;
-                node.operands.iter().for_each(|operand| materialised[operand.index()] = true);
+                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
             }
             op if !target.fuse && (op.is_pointwise() || matches!(op, Op::Reduce(..) | Op::Gather(_) | Op::Contract(_) | Op::Random(_))) => {
                 materialised[id.index()] = true;
@@ -74,11 +90,15 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Vec<bool> {
             _ => {}
         }
     }
+    let mut ends = HashMap::new();
+    let counts: Vec<usize> = users.iter().map(Vec::len).collect();
     for id in graph.ids().rev() {
-        missing(graph, id, &materialised, &users).into_iter().for_each(|id| materialised[id.index()] = true);
+        missing(graph, id, &materialised, &counts).into_iter().for_each(|id| materialised[id.index()] = true);
         let node = graph.node(id);
-        if matches!(node.op, Op::Contract(_)) && users[id.index()] > 1 {
-            materialised[id.index()] = true;
+        if matches!(node.op, Op::Contract(_)) {
+            let end = end_of_chain(graph, id, &users, outputs);
+            materialised[end.index()] = true;
+            ends.entry(end).or_insert(id);
         }
         // Leaves are in memory, or need none.
         if matches!(node.op, Op::Input(_)) {
@@ -87,10 +107,40 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Vec<bool> {
     }
     // A host number or a constant that must be in memory is written there by a kernel.
     outputs.iter().filter(|id| !matches!(graph.node(**id).op, Op::Input(_))).for_each(|id| materialised[id.index()] = true);
-    materialised
+    Roots { materialised, ends }
 }
 
-fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, target: &Target) -> Vec<Work> {
+/// Makes sure that a node's elements lie in memory in row-major order.
+fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
+    let node = graph.node(id);
+    match node.op {
+        _ if resident(graph, materialised, id).is_some() => {}
+        Op::Reshape(_) => need(graph, node.operands[0], materialised),
+        _ => materialised[id.index()] = true,
+    }
+}
+
+/// The last of the pointwise nodes that follow a contraction one by one: what its kernel computes
+/// before it writes.
+fn end_of_chain(graph: &Graph, contraction: NodeId, users: &[Vec<NodeId>], outputs: &[NodeId]) -> NodeId {
+    let mut end = contraction;
+    let mut at = contraction;
+    let numel = graph.shape(contraction).numel();
+    while let [user] = users[at.index()][..] {
+        let node = graph.node(user);
+        let follows = (node.op.is_pointwise() || matches!(node.op, Op::Reshape(_))) && node.shape.numel() == numel;
+        if !follows || outputs.contains(&at) {
+            break;
+        }
+        at = user;
+        if node.op.is_pointwise() {
+            end = user;
+        }
+    }
+    end
+}
+
+fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId, NodeId>, target: &Target) -> Vec<Work> {
     let mut owned = vec![false; graph.nodes.len()];
     let mut works = Vec::new();
     let ancestors = Ancestors::of(graph);
@@ -104,7 +154,7 @@ fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, target: &Target) -> Ve
             // Written by the scan or custom node, or laid into the pack's memory by its operands.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {
-                let draft = draft(graph, id, materialised, &owned, &ancestors, target);
+                let draft = draft(graph, id, materialised, &owned, ends, &ancestors, target);
                 draft.results.iter().for_each(|r| owned[r.node.index()] = true);
                 works.push(Work::Draft(Box::new(draft)));
             }
@@ -114,14 +164,16 @@ fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, target: &Target) -> Ve
 }
 
 /// Drafts the kernel of one root, mending its start until it holds.
-fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[bool], ancestors: &Ancestors, target: &Target) -> Draft {
+fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[bool], ends: &HashMap<NodeId, NodeId>, ancestors: &Ancestors, target: &Target) -> Draft {
     let mut product = product_below(graph, root, materialised, owned, target);
     let mut start = begin(graph, root, product);
     loop {
-        let context = Context { graph, materialised, owned, fuse: target.fuse };
+        let context = Context { graph, materialised, owned, ends, fuse: target.fuse };
         let tried = Draft::of(root, &start, &context).and_then(|d| fits(graph, d, ancestors, target));
         let trouble = match tried {
             Ok(draft) => return draft,
+            // In memory anyway, and not to be computed here: load it.
+            Err(Trouble::Materialise(node)) if node != root && materialised[node.index()] => Trouble::Load(node),
             Err(trouble) => trouble,
         };
         if start.mend(&trouble) {
@@ -134,7 +186,14 @@ fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[boo
                 materialised[contraction.index()] = true;
             }
             Trouble::Materialise(node) => {
-                assert!(node != root && !materialised[node.index()], "kernel of {} cannot be built", graph.node(root).op.name());
+                assert!(
+                    node != root && !materialised[node.index()],
+                    "kernel of {} {} cannot be built: {} {} is in the way",
+                    graph.node(root).op.name(),
+                    graph.shape(root),
+                    graph.node(node).op.name(),
+                    graph.shape(node)
+                );
                 materialised[node.index()] = true;
             }
             _ => {

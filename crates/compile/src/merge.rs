@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use farad_ir::{Graph, NodeId};
 
 use crate::draft::{Draft, Written};
-use crate::fuse::Work;
+use crate::fuse::{Work, touches};
 use crate::program::{Code, Instr, Reg, Target};
 
 /// Joins what can be joined, then drops results that nobody reads.
-pub fn merge(graph: &Graph, outputs: &[NodeId], works: &mut Vec<Work>, target: &Target) {
+pub fn merge(graph: &Graph, outputs: &[NodeId], materialised: &[bool], works: &mut Vec<Work>, target: &Target) {
     if target.fuse {
         while let Some((a, b)) = pair(graph, works, target) {
             let (low, high) = (a.min(b), a.max(b));
@@ -22,7 +22,7 @@ pub fn merge(graph: &Graph, outputs: &[NodeId], works: &mut Vec<Work>, target: &
             works.push(Work::Draft(Box::new(joined)));
         }
     }
-    drop_unread(graph, outputs, works);
+    drop_unread(graph, outputs, materialised, works);
 }
 
 /// Two kernels that can be one, producer first.
@@ -198,49 +198,19 @@ impl Flow {
 }
 
 /// Drops results that no other kernel reads, and what only they needed.
-fn drop_unread(graph: &Graph, outputs: &[NodeId], works: &mut [Work]) {
+fn drop_unread(graph: &Graph, outputs: &[NodeId], materialised: &[bool], works: &mut [Work]) {
     let mut read: HashSet<NodeId> = outputs.iter().copied().collect();
     for work in works.iter() {
-        match work {
-            Work::Draft(draft) => {
-                read.extend(draft.loads());
-                let operands = draft.product.iter().flat_map(|p| graph.node(*p).operands.iter().copied());
-                read.extend(operands.flat_map(|o| reachable_memory(graph, o)));
-            }
-            Work::Node(id) => read.extend(graph.node(*id).operands.iter().flat_map(|&o| reachable_memory(graph, o))),
-        }
+        read.extend(touches(graph, materialised, work).0);
     }
-    let packed: HashSet<NodeId> = graph
-        .nodes
-        .iter()
-        .filter(|n| matches!(n.op, farad_ir::Op::Pack(..)))
-        .flat_map(|n| n.operands.iter().copied())
-        .collect();
+    let packed = graph.nodes.iter().filter(|n| matches!(n.op, farad_ir::Op::Pack(..)));
+    read.extend(packed.flat_map(|n| n.operands.iter().copied()));
     for work in works.iter_mut() {
         if let Work::Draft(draft) = work {
-            if draft.results.len() > 1 {
-                let keeps = |r: &Written| read.contains(&r.node) || packed.contains(&r.node);
-                if draft.results.iter().any(keeps) {
-                    draft.results.retain(keeps);
-                }
+            if draft.results.iter().any(|r| read.contains(&r.node)) {
+                draft.results.retain(|r| read.contains(&r.node));
             }
             draft.sweep();
         }
     }
-}
-
-/// Every node below that might be the memory an operand is read from.
-fn reachable_memory(graph: &Graph, id: NodeId) -> Vec<NodeId> {
-    let (mut stack, mut found) = (vec![id], Vec::new());
-    let mut seen = HashSet::new();
-    while let Some(id) = stack.pop() {
-        if seen.insert(id) {
-            found.push(id);
-            let node = graph.node(id);
-            if node.op.is_movement() || node.op.is_pointwise() || matches!(node.op, farad_ir::Op::Barrier(_)) {
-                stack.extend(&node.operands);
-            }
-        }
-    }
-    found
 }

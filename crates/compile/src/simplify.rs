@@ -12,11 +12,22 @@ use farad_ir::{Binary, DType, Graph, Node, NodeId, Op, Reduce, Scalar, Scan, Sha
 pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let needed = graph.reachable(outputs);
     let mut pass = Simplify { graph: Graph::new(), seen: HashMap::new() };
+    let mut users = vec![0; graph.nodes.len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        graph.node(id).operands.iter().for_each(|o| users[o.index()] += 1);
+    }
+    outputs.iter().for_each(|o| users[o.index()] += 1);
     let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
     let wider = wider_scans(graph, &needed);
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let node = graph.node(id);
-        let operands = node.operands.iter().map(|o| map[o.index()]).collect();
+        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
+        if let (Op::Permute(order), 1) = (&node.op, node.operands.first().map_or(0, |o| users[o.index()])) {
+            if let Some(product) = pass.permuted_product(order, operands[0]) {
+                map[id.index()] = product;
+                continue;
+            }
+        }
         let op = wider.get(&id).map_or(node.op.clone(), |scan| Op::Scan(Arc::clone(scan)));
         map[id.index()] = pass.add(Node { op, operands, region: None, ..node.clone() });
     }
@@ -96,6 +107,15 @@ impl Simplify {
         }
         let ones = self.push(Op::Reshape(Shape::new(&vec![1; shape.rank()])), &[constant]);
         self.push(Op::Expand(shape), &[ones])
+    }
+
+    /// A contraction whose result is only wanted permuted gives it so.
+    fn permuted_product(&mut self, order: &[usize], x: NodeId) -> Option<NodeId> {
+        let inner = self.graph.node(x).clone();
+        let Op::Contract(contraction) = &inner.op else { return None };
+        let mut permuted = (**contraction).clone();
+        permuted.out = order.iter().map(|&axis| contraction.out[axis]).collect();
+        Some(self.push(Op::Contract(permuted.into()), &inner.operands))
     }
 
     /// The value that every element of a node has, if that is known.

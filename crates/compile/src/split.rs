@@ -41,8 +41,8 @@ fn split_reduce(graph: &mut Graph, reduce: Reduce, axes: &[usize], x: NodeId, ta
     // Whether the reduced axes are the innermost: then a workgroup takes a row, else a thread takes
     // a column and more parts pay.
     let rows = axes.contains(&(shape.rank() - 1));
-    let (lanes, least) = if rows { (256, 4096) } else { (1, 32) };
-    if target.parallel <= 1 || length < 2 * least || results * lanes >= target.parallel {
+    let (lanes, least) = if rows { (256, 4096) } else { (1, 64) };
+    if target.parallel <= 1 || length < 4 * least || results * lanes >= target.parallel {
         return None;
     }
     let wanted = parts(length, results * lanes, least, target);

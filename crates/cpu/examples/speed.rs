@@ -1,4 +1,4 @@
-//! Times a few kernels: `cargo run --release -p farad-cpu --example speed`.
+//! Times a few kernels: `cargo run --release -p farad-cpu --example speed [part of a name]`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -141,6 +141,9 @@ fn matmul(batch: usize, m: usize, k: usize, n: usize, transposed: (bool, bool)) 
 }
 
 fn time(name: &str, device: &Device, program: Program) {
+    if std::env::args().nth(1).is_some_and(|part| !name.contains(&part)) {
+        return;
+    }
     let memory = |len: usize| {
         let memory = device.allocate(4 * len).expect("enough memory");
         let data: Vec<f32> = (0..len).map(|i| ((i * 7919) % 1000) as f32 / 250.0 - 2.0).collect();

@@ -218,7 +218,11 @@ fn ready(
                 Plan::Scatter(scatter::Plan::new(scatter, signed))
             }
             Kernel::Custom(custom) => Plan::Custom(custom::Plan::new(custom)),
-            Kernel::Loop(of) => Plan::Loop { of: of.clone(), steps: ready(&of.steps, specs, offsets, most)? },
+            Kernel::Loop(of) => {
+                // A body that never runs may name buffers of no length.
+                let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };
+                Plan::Loop { of: of.clone(), steps: ready(body, specs, offsets, most)? }
+            }
         };
         let (bytes, flops) = effort(&step.kernel, specs);
         list.push(Ready { label: step.label.clone(), plan, bytes, flops });

@@ -1,13 +1,13 @@
-//! Checks gradients of any function of tensors against differences, in double precision.
+//! Checks in double precision: what tensors mean, and gradients against differences.
 
 use std::sync::Arc;
 
 use farad_ir::reference::{Values, evaluate_outputs};
-use farad_ir::{DType, Scalar};
+use farad_ir::{DType, Graph, Scalar};
 
 use crate::error::Result;
 use crate::recording::Recording;
-use crate::tensor::Tensor;
+use crate::tensor::{Element, Tensor};
 
 /// How far a gradient is from the slope along one random direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +68,28 @@ pub fn gradients(inputs: &[Tensor], function: impl Fn(&[Tensor]) -> Tensor) -> R
     Ok(Agreement { slope: (value(&up) - value(&down)) / (2.0 * STEP), gradient })
 }
 
+/// What the tensors mean: everything they were computed from, evaluated in double precision by
+/// [`farad_ir::reference`]. Nothing runs on their device but reads of the tensors they start from.
+///
+/// ```
+/// use farad::prelude::*;
+/// let x = Tensor::from_vec(vec![1.0, 3.0], [2], &Device::cpu());
+/// assert_eq!(farad::check::reference(&[x.mean()])?[0].to_f64(), [2.0]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub fn reference(outputs: &[Tensor]) -> Result<Vec<Values>> {
+    let roots: Vec<_> = outputs.iter().map(|t| t.node.clone()).collect();
+    let recording = Recording::of(&roots, true)?;
+    let ids: Vec<_> = roots.iter().map(|node| recording.ids[&Arc::as_ptr(node)]).collect();
+    Ok(evaluate_outputs(&recording.graph, &leaves(&recording)?, &words(&recording), &ids))
+}
+
+/// The graph that the tensors were recorded as, from the tensors they start from.
+pub fn graph(outputs: &[Tensor]) -> Result<Graph> {
+    let roots: Vec<_> = outputs.iter().map(|t| t.node.clone()).collect();
+    Ok(Recording::of(&roots, true)?.graph)
+}
+
 fn holds(tensor: &Tensor, memory: &crate::backend::Memory) -> bool {
     matches!(tensor.node.value(), Some(crate::node::Value::Memory { memory: own, .. }) if own.identity() == memory.identity())
 }
@@ -85,17 +107,32 @@ fn leaves(recording: &Recording) -> Result<Vec<Values>> {
         let id = recording.graph.ids().find(|&id| matches!(recording.graph.node(id).op, farad_ir::Op::Input(m) if m == n));
         let node = recording.graph.node(id.expect("every input has a node"));
         let device = recording.nodes[0].0.device.clone();
-        let bytes = device.0.backend.read(&recording.inputs[n], 0, node.shape.numel() * node.dtype.size()).wait()?;
-        let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        let values: Vec<f64> = match node.dtype {
-            DType::F32 => bytes.chunks_exact(4).map(|b| f32::from_bits(word(b)) as f64).collect(),
-            DType::I32 => bytes.chunks_exact(4).map(|b| word(b) as i32 as f64).collect(),
-            DType::F16 => bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f64()).collect(),
-            _ => bytes.chunks_exact(4).map(|b| word(b) as f64).collect(),
-        };
-        all.push(Values::from_f64(node.dtype, &values));
+        let len = node.shape.numel() * node.dtype.size();
+        let bytes = if len == 0 { vec![] } else { device.0.backend.read(&recording.inputs[n], 0, len).wait()? };
+        all.push(widened(node.dtype, &bytes));
     }
     Ok(all)
+}
+
+/// Elements from their bytes on a device.
+fn widened(dtype: DType, bytes: &[u8]) -> Values {
+    fn of<T: Element>(bytes: &[u8], widen: impl Fn(T) -> f64) -> Values {
+        Values::Float(T::from_bytes(bytes).into_iter().map(widen).collect())
+    }
+    fn whole<T: Element>(bytes: &[u8], widen: impl Fn(T) -> i64) -> Values {
+        Values::Int(T::from_bytes(bytes).into_iter().map(widen).collect())
+    }
+    match dtype {
+        DType::F32 => of(bytes, |x: f32| x as f64),
+        DType::F16 => of(bytes, half::f16::to_f64),
+        DType::BF16 => of(bytes, half::bf16::to_f64),
+        DType::F64 => of(bytes, |x: f64| x),
+        DType::I32 => whole(bytes, |x: i32| x as i64),
+        DType::U32 => whole(bytes, |x: u32| x as i64),
+        DType::I64 => whole(bytes, |x: i64| x),
+        DType::U8 => whole(bytes, |x: u8| x as i64),
+        DType::Bool => whole(bytes, |x: bool| x as i64),
+    }
 }
 
 fn words(recording: &Recording) -> Vec<Scalar> {

@@ -374,6 +374,18 @@ fn rule(graph: &mut Graph, node: &Node, operands: &[NodeId], y: NodeId, g: NodeI
             let (y, g) = (spread(y), spread(g));
             rule(graph, x, y, g, axes)
         }
+        // One position an axis: the gradient goes where the position is, a comparison away.
+        Op::Gather(axis) if graph.shape(operands[1])[*axis] == 1 => {
+            let iota = graph.push(Op::Iota(from[*axis]), &[]);
+            let iota = graph.cast(iota, graph.dtype(operands[1]));
+            let mut sizes = vec![1; from.rank()];
+            sizes[*axis] = from[*axis];
+            let iota = graph.reshape(iota, Shape::new(&sizes));
+            let (iota, index) = (graph.expand(iota, from), graph.expand(operands[1], from));
+            let here = graph.binary(crate::Binary::Equal, iota, index);
+            let (g, zero) = (graph.expand(g, from), graph.fill(crate::Scalar::of(graph.dtype(g), 0.0), from));
+            graph.select(here, g, zero)
+        }
         Op::Gather(axis) => {
             // The index may repeat over other axes; the gradient has the full shape there.
             graph.push(Op::ScatterAdd(*axis, from[*axis]), &[g, operands[1]])

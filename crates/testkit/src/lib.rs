@@ -1,1 +1,22 @@
-//! testkit
+//! One table of cases for every op, and what the drivers in `tests/` share.
+//!
+//! A [`Case`] says only what is computed and how closely; its meaning comes from recording the same
+//! tensors and evaluating them in double precision, so there is no second formulation to get wrong.
+//! Invariant: everything is a function of the case's name or of a seed, so a failure repeats.
+//!
+//! Start at [`cases::all`] for what is tested, at [`Form`] for the ways in which each case is run and
+//! at [`fuzz::Recipe`] for random graphs.
+
+mod sample;
+mod case;
+mod compare;
+mod form;
+mod driver;
+pub mod cases;
+pub mod fuzz;
+
+pub use case::{Case, Given, Input, float, half, int, truth, unsigned, whole};
+pub use compare::{Tolerance, compare, read};
+pub use driver::{Report, announce, gpu, open_cpu, run};
+pub use form::{Form, differentiate};
+pub use sample::Sample;

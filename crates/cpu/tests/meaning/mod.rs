@@ -157,11 +157,11 @@ impl Case {
     }
 }
 
-/// Fails where the largest difference exceeds `tolerance` times the largest magnitude.
+/// Fails where a difference exceeds `tolerance` times the largest magnitude (taken as at least 0.05).
 #[track_caller]
 pub fn compare(got: &[f64], want: &[f64], tolerance: f64, what: &str) {
     assert_eq!(got.len(), want.len(), "{what}");
-    let scale = want.iter().filter(|w| w.is_finite()).fold(0.0, |m: f64, w| m.max(w.abs())).max(1e-30);
+    let scale = want.iter().filter(|w| w.is_finite()).fold(0.05, |m: f64, w| m.max(w.abs()));
     for (i, (g, w)) in got.iter().zip(want).enumerate() {
         let same = g == w || (g.is_nan() && w.is_nan()) || (g - w).abs() <= tolerance * scale;
         assert!(same, "{what}, element {i}: {g} is not {w} (scale {scale}, tolerance {tolerance:e})");
@@ -296,16 +296,17 @@ impl<'a> World<'a> {
         let axes = |last: [usize; 2]| product.batch.iter().copied().chain(last).collect::<Vec<_>>();
         let operand = |operand: &farad_compile::program::Operand, axes: Vec<usize>| {
             let fused = Fused { outer: axes.len(), axes, tape: operand.tape.clone(), stores: vec![] };
-            let all = positions(&fused.axes);
             let mut point = Point { world: self, fused: &fused, accumulator: None, reduced: HashMap::new() };
-            all.into_iter().map(|i| (i.clone(), point.value(operand.value, &i))).collect::<HashMap<_, _>>()
+            positions(&fused.axes).iter().map(|i| point.value(operand.value, i)).collect::<Vec<_>>()
         };
         let lhs = operand(&product.lhs, axes([product.m, product.k]));
         let rhs = operand(&product.rhs, axes([product.k, product.n]));
         let sum = |i: &[usize]| {
             let (batch, last) = i.split_at(i.len() - 2);
-            let at = |a, b| [batch, &[a, b]].concat();
-            (0..product.k).map(|k| lhs[&at(last[0], k)] * rhs[&at(k, last[1])]).sum::<f64>()
+            let batch = batch.iter().zip(&product.batch).fold(0, |at, (&c, &n)| at * n + c);
+            let left = (batch * product.m + last[0]) * product.k;
+            let right = batch * product.k * product.n + last[1];
+            (0..product.k).map(|k| lhs[left + k] * rhs[right + k * product.n]).sum::<f64>()
         };
         let all = axes([product.m, product.n]);
         let fused =
@@ -362,7 +363,10 @@ impl Point<'_, '_> {
         match &instr.code {
             Code::Constant(scalar) => stored(instr.dtype.register(), scalar.as_f64()),
             Code::Parameter(n) => decode(instr.dtype, &self.world.case.parameters[*n].to_le_bytes()),
-            Code::Load(buffer, view) => locate(view, i).map_or(0.0, |index| self.world.read(*buffer, index)),
+            Code::Load(buffer, view) => {
+                let element = locate(view, i).map_or(0.0, |index| self.world.read(*buffer, index));
+                stored(instr.dtype.register(), element)
+            }
             Code::Take { buffer, view, position, stride, size, .. } => {
                 let position = (self.value(*position, i) as i64).clamp(0, *size as i64 - 1);
                 locate(view, i).map_or(0.0, |index| self.world.read(*buffer, index + stride * position))

@@ -361,7 +361,7 @@ fn store_element(module: &mut Module, bound: usize, at: &str, value: &str) {
         let shift = module.bind("h", &format!("({at} & 1u) << 4u"));
         if module.at(bound).atomic {
             line!(module, "atomicAnd(&{name}[{at} >> 1u], 0xffff0000u >> {shift});");
-            line!(module, "atomicOr(&{name}[{at} >> 1u], farad_half({value}) << {shift});");
+            line!(module, "atomicOr(&{name}[{at} >> 1u], farad_halves({value}, 0f) << {shift});");
         }
         return;
     }

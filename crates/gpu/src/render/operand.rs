@@ -35,17 +35,32 @@ pub(super) struct Side<'p> {
     lanes: usize,
     /// The axes of its views are `[batch.., width, terms]`, not `[batch.., terms, width]`.
     width_first: bool,
+    /// What the thread reads of every piece.
+    parts: Vec<Part>,
+    /// Places of `vec4`s that a thread takes from a row, by four terms (and then over again).
+    columns: Vec<String>,
+}
+
+/// A group of lanes of a piece (texts).
+struct Part {
+    /// The place in the tile: along the width and among the terms.
+    across: String,
+    deep: String,
+    /// The index along the width, inside the operand.
+    x: String,
+    /// The `vec4` of the tile's first row that it goes to.
+    column: String,
 }
 
 impl<'p> Side<'p> {
     /// The left operand.
-    pub fn left(module: &mut Module, product: &'p Product, tile: Tile, batch: &[String], first: &str, terms: &str) -> Side<'p> {
-        Side::new(module, &product.lhs, product, tile, (batch, first, terms), true)
+    pub fn left(module: &mut Module, product: &'p Product, tile: Tile, at: (&[String], &str, &str)) -> Side<'p> {
+        Side::new(module, &product.lhs, product, tile, at, true)
     }
 
     /// The right operand.
-    pub fn right(module: &mut Module, product: &'p Product, tile: Tile, batch: &[String], first: &str, terms: &str) -> Side<'p> {
-        Side::new(module, &product.rhs, product, tile, (batch, first, terms), false)
+    pub fn right(module: &mut Module, product: &'p Product, tile: Tile, at: (&[String], &str, &str)) -> Side<'p> {
+        Side::new(module, &product.rhs, product, tile, at, false)
     }
 
     fn new(module: &mut Module, operand: &'p Operand, product: &Product, tile: Tile, at: (&[String], &str, &str), left: bool) -> Side<'p> {
@@ -79,6 +94,8 @@ impl<'p> Side<'p> {
             along_terms,
             lanes: if lanes_size.is_multiple_of(4) && lanes_size > 0 { 4 } else { 1 },
             width_first: left,
+            parts: vec![],
+            columns: vec![],
         }
     }
 
@@ -87,39 +104,58 @@ impl<'p> Side<'p> {
         self.width * self.depth / (self.lanes * THREADS)
     }
 
-    /// Declares the registers that hold the next piece.
-    pub fn declare(&self, module: &mut Module) {
+    /// Declares the registers that hold the next piece, and names what stays the same all along.
+    /// `thread` is the thread's place along the width.
+    pub fn declare(&mut self, module: &mut Module, thread: &str) {
         let zero = if self.lanes == 4 { "vec4<f32>()" } else { "0f" };
         for number in 0..self.count() {
             line!(module, "var {}f{number} = {zero};", self.stem);
+            let part = self.part(module, number);
+            self.parts.push(part);
+        }
+        let steps = self.depth / self.split;
+        for fours in 0..steps.div_ceil(4) {
+            let text = match (self.mix(&format!("(s * {}u + {fours}u)", steps / 4)), self.split) {
+                (Some(_), 1) => format!("{thread} ^ {}u", (fours * 2) & self.mask()),
+                (Some(mix), _) => format!("{thread} ^ {mix}"),
+                (None, _) => thread.into(),
+            };
+            let text = if self.split == 1 { text } else { format!("({text}) + s * {}u", steps * self.width / 4) };
+            self.columns.push(module.bind("e", &text));
         }
     }
 
-    /// The group's place in the tile: along the width and among the terms (texts).
-    fn place(&self, module: &mut Module, number: usize) -> (String, String) {
+    /// Names the place of a group of lanes.
+    fn part(&self, module: &mut Module, number: usize) -> Part {
         let item = module.bind("e", &format!("t + {}u", number * THREADS));
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
         let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
         let far = module.bind("e", &format!("{item} / {row}u"));
-        if self.along_terms { (far, near) } else { (near, far) }
+        let (across, deep) = if self.along_terms { (far, near) } else { (near, far) };
+        let mut x = module.bind("x", &format!("{} + {across}", self.first));
+        if !self.even.0 {
+            let step = if self.along_terms { 1 } else { self.lanes };
+            x = module.bind("x", &format!("min({x}, {} - {step}u)", self.limit));
+        }
+        let column = match self.mix(&format!("({deep} / 4u)")) {
+            Some(mix) => format!("{}u + {deep} * {}u + (({across} / 4u) ^ {mix})", self.base, self.width / 4),
+            None => format!("{}u + {deep} * {}u + {across} / 4u", self.base, self.width / 4),
+        };
+        let column = module.bind("e", &column);
+        Part { across, deep, x, column }
     }
 
     /// Reads the piece whose terms start at `start` into registers.
     pub fn fetch(&self, module: &mut Module, start: &str) {
-        for number in 0..self.count() {
-            let (across, deep) = self.place(module, number);
-            let mut x = module.bind("x", &format!("{} + {across}", self.first));
-            let mut k = module.bind("k", &format!("{start} + {deep}"));
-            let step = |along: bool| if along { self.lanes } else { 1 };
-            if !self.even.0 {
-                x = module.bind("x", &format!("min({x}, {} - {}u)", self.limit, step(!self.along_terms)));
-            }
+        for (number, part) in self.parts.iter().enumerate() {
+            let mut k = module.bind("k", &format!("{start} + {}", part.deep));
             let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
             if !self.even.1 {
-                k = module.bind("k", &format!("min({k}, {} - {}u)", self.terms, step(self.along_terms)));
+                let step = if self.along_terms { self.lanes } else { 1 };
+                k = module.bind("k", &format!("min({k}, {} - {step}u)", self.terms));
             }
             let mut index = self.batch.clone();
-            index.extend(if self.width_first { [x, k] } else { [k, x] });
+            index.extend(if self.width_first { [part.x.clone(), k] } else { [k, part.x.clone()] });
             let axis = index.len() - if self.width_first == self.along_terms { 1 } else { 2 };
             let size = if self.along_terms { self.sizes.1 } else { self.sizes.0 };
             let point = Point::along(index, axis, size, self.lanes);
@@ -140,51 +176,34 @@ impl<'p> Side<'p> {
     /// What the place of a `vec4` in its row is mixed with at these terms, so that threads that lay
     /// down neighbouring terms meet different banks.
     fn mix(&self, fours: &str) -> Option<String> {
-        self.along_terms.then(|| format!("({fours} * 2u & {}u)", (self.width / 4).min(8) - 1))
+        self.along_terms.then(|| format!("({fours} * 2u & {}u)", self.mask()))
+    }
+
+    fn mask(&self) -> usize {
+        (self.width / 4).min(8) - 1
     }
 
     /// Lays the registers' piece into workgroup memory.
     pub fn put(&self, module: &mut Module) {
-        let (stem, row) = (self.stem, self.width / 4);
-        for number in 0..self.count() {
-            let (across, deep) = self.place(module, number);
+        let stem = self.stem;
+        for (number, Part { across, column, .. }) in self.parts.iter().enumerate() {
             if self.lanes == 4 && !self.along_terms {
-                line!(module, "tile[{}u + {deep} * {row}u + {across} / 4u] = {stem}f{number};", self.base);
+                line!(module, "tile[{column}] = {stem}f{number};");
                 continue;
             }
-            let column = match self.mix(&format!("({deep} / 4u)")) {
-                Some(mix) => module.bind("e", &format!("{}u + (({across} / 4u) ^ {mix})", self.base)),
-                None => module.bind("e", &format!("{}u + {across} / 4u", self.base)),
-            };
             for lane in 0..self.lanes {
                 let value = if self.lanes == 4 { format!("{stem}f{number}[{lane}]") } else { format!("{stem}f{number}") };
-                line!(module, "tile[{column} + ({deep} + {lane}u) * {row}u][{across} % 4u] = {value};");
+                line!(module, "tile[{column} + {}u][{across} % 4u] = {value};", lane * self.width / 4);
             }
         }
     }
 
     /// Names the `vec4`s of a step's terms that a thread multiplies: `held` elements, of which
     /// every four lie `apart` `vec4`s from the last four.
-    pub fn take(&self, module: &mut Module, step: usize, thread: &str, apart: usize, held: usize) -> Vec<String> {
-        let (row, steps) = (self.width / 4, self.depth / self.split);
-        let mut names = Vec::new();
-        for part in 0..held / 4 {
-            let group = format!("{thread} + {}u", part * apart);
-            let column = match self.mix(&format!("(s * {}u + {}u)", steps / 4, step / 4)) {
-                Some(_) if self.split == 1 => {
-                    let fixed = (step / 4 * 2) & ((self.width / 4).min(8) - 1);
-                    format!("(({group}) ^ {fixed}u)")
-                }
-                Some(mix) => format!("(({group}) ^ {mix})"),
-                None => group,
-            };
-            let start = self.base + step * row;
-            let text = match self.split {
-                1 => format!("tile[{start}u + {column}]"),
-                _ => format!("tile[{start}u + s * {}u + {column}]", steps * row),
-            };
-            names.push(module.bind(self.stem, &text));
-        }
-        names
+    pub fn take(&self, module: &mut Module, step: usize, apart: usize, held: usize) -> Vec<String> {
+        let start = self.base + step * self.width / 4;
+        let column = &self.columns[step / 4];
+        let place = |part: usize| format!("tile[{column} + {}u]", start + part * apart);
+        (0..held / 4).map(|part| module.bind(self.stem, &place(part))).collect()
     }
 }

@@ -66,10 +66,13 @@ impl Plan {
         let lanes = if contiguous && inner.is_multiple_of(4) { 4 } else { 1 };
         let groups = reduced / lanes;
         let most = (1024 / (full * lanes)).clamp(1, 32 / lanes);
-        let few = outer * 256 < 1 << 15;
-        let limit = if few && groups >= 4096 { floor_power(capabilities.invocations as usize).min(1024) } else { 256 };
+        // Rows that no registers hold and that several passes read: fewer at once stay in the cache.
+        let again = groups > most * 256 && Passes::of(kernel).reads() > 1;
+        let few = outer * 256 < 1 << 15 && groups >= 4096;
+        let limit = if few || again { floor_power(capabilities.invocations as usize).min(1024) } else { 256 };
         let mut team = groups.div_ceil(most.min(16 / lanes)).next_power_of_two().min(limit);
-        if groups >= 8 {
+        let tiny = lanes == 1 && groups <= most.min(16) && outer >= 4096;
+        if groups >= 8 && !tiny {
             team = team.max(8);
         }
         while team < limit && team < groups && outer * team < 1 << 15 {
@@ -138,6 +141,11 @@ impl Passes {
             stores = Some(rounds);
         }
         Passes { stages, reduces, stores, needed }
+    }
+
+    /// How many passes go over the reduced positions.
+    fn reads(&self) -> usize {
+        (0..self.reduces.len()).filter(|&pass| !self.reduces[pass].is_empty() || self.stores == Some(pass)).count()
     }
 }
 

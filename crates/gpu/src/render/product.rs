@@ -33,27 +33,31 @@ pub(super) struct Tile {
     pub split: usize,
 }
 
-/// The tiles, with the part of the first one's speed that each reaches when all is full.
-const TILES: [(Tile, f64); 4] = [
-    (Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1 }, 1.0),
-    (Tile { m: 64, n: 64, k: 32, rows: 8, columns: 8, split: 4 }, 0.8),
-    (Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 }, 0.45),
-    (Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 }, 0.25),
+/// The tiles, each with the part of the first one's speed that it reaches when the device is full,
+/// and the terms that starting and finishing it takes as long as (measured on a large GPU).
+const TILES: [(Tile, f64, usize); 6] = [
+    (Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1 }, 1.0, 46),
+    (Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1 }, 0.87, 21),
+    (Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1 }, 0.7, 8),
+    (Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 }, 0.6, 38),
+    (Tile { m: 16, n: 16, k: 128, rows: 4, columns: 4, split: 16 }, 0.33, 100),
+    (Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 }, 0.3, 84),
 ];
 
-/// Workgroups that a busy device works on at once, in the rule below.
-const BUSY: usize = 128;
+/// Workgroups that a large device works on at once, in the rule below.
+const BUSY: usize = 132;
 
 impl Tile {
-    /// The tile with the least work in a row, counting what full rounds of workgroups would take.
+    /// The tile that should take least time, if workgroups run in full rounds.
     pub fn of(product: &Product) -> Tile {
         let batch: usize = product.batch.iter().product();
-        let cost = |(tile, speed): &(Tile, f64)| {
+        let cost = |(tile, speed, extra): &(Tile, f64, usize)| {
             let tiles = batch * product.m.div_ceil(tile.m) * product.n.div_ceil(tile.n);
-            tiles.div_ceil(BUSY) as f64 * (tile.m * tile.n) as f64 / speed
+            let terms = product.k.next_multiple_of(tile.k) + extra;
+            (tiles.div_ceil(BUSY) * tile.m * tile.n * terms) as f64 / speed
         };
         let best = TILES.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        best.map_or(TILES[0].0, |(tile, _)| *tile)
+        best.map_or(TILES[0].0, |(tile, ..)| *tile)
     }
 
     /// Threads of a group, and how many lie along a row.
@@ -95,10 +99,10 @@ fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String]
         line!(module, "var c{row}_{quarter} = vec4<f32>();");
     }
     let terms = module.size(product.k);
-    let left = Side::left(module, product, tile, batch, at.0, &terms);
-    let right = Side::right(module, product, tile, batch, at.1, &terms);
-    left.declare(module);
-    right.declare(module);
+    let mut left = Side::left(module, product, tile, (batch, at.0, &terms));
+    let mut right = Side::right(module, product, tile, (batch, at.1, &terms));
+    left.declare(module, "uy");
+    right.declare(module, "ux");
     line!(module, "if ({terms} > 0u) {{");
     left.fetch(module, "0u");
     right.fetch(module, "0u");
@@ -113,8 +117,8 @@ fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String]
     right.fetch(module, "k1");
     module.line("}");
     for step in 0..tile.k / tile.split {
-        let a = left.take(module, step, "uy", tile.m / tile.rows, tile.rows);
-        let b = right.take(module, step, "ux", tile.n / tile.columns, tile.columns);
+        let a = left.take(module, step, tile.m / tile.rows, tile.rows);
+        let b = right.take(module, step, tile.n / tile.columns, tile.columns);
         for (row, quarter) in sums(tile) {
             let factor = format!("{}.{}", a[row / 4], ["x", "y", "z", "w"][row % 4]);
             line!(module, "c{row}_{quarter} = fma(vec4<f32>({factor}), {}, c{row}_{quarter});", b[quarter]);

@@ -8,16 +8,20 @@
 use farad_compile::program::{Scatter, View};
 use farad_ir::DType;
 
-use super::access::{Mask, Point, Value, load, ragged, store};
+use super::access::{Mask, Point, Value, load, store};
 use super::code::identity;
 use super::module::{Launch, Module, line};
 use super::pointwise::decode;
 use super::space::simplify;
 
-/// Threads a workgroup, and positions of the index scanned at once.
+/// Threads a workgroup.
 const THREADS: usize = 256;
-/// Words of bits that a scan marks hits in, a row.
-const WORDS: usize = THREADS / 32;
+/// Positions of the index scanned at once.
+const SCANNED: usize = 1024;
+/// Words of bits that a scan marks hits in, a row; as many as bits in the row's summary.
+const WORDS: usize = SCANNED / 32;
+/// Target rows that a workgroup holds at most.
+const ROWS: usize = 64;
 /// Sources up to which a thread scans for its own elements.
 const SHORT: usize = 16;
 
@@ -107,9 +111,12 @@ fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
     per.iter_mut().next_back().into_iter().for_each(|size| *size /= lanes);
     let groups: usize = per.iter().product();
     let across = groups.next_power_of_two().min(THREADS);
-    let rows = THREADS / across;
+    let teams = (THREADS / across).min(ROWS);
+    let held = (ROWS / teams).min(8);
+    let rows = teams * held;
     let (tiles, chunks) = (scatter.size.div_ceil(rows), groups.div_ceil(across));
     module.global(&format!("var<workgroup> hits: array<atomic<u32>, {}>;", rows * WORDS));
+    module.global(&format!("var<workgroup> summary: array<atomic<u32>, {rows}>;"));
 
     let mut sizes: Vec<String> = axes[..axis].iter().map(|&n| module.size(n)).collect();
     sizes.extend([module.size(tiles), module.size(chunks)]);
@@ -120,7 +127,6 @@ fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
     let own = module.bind("y", &format!("t / {across}u"));
     let (size, count) = (module.size(scatter.size), module.size(groups));
     let group = module.bind("g", &format!("{chunk} * {across}u + t % {across}u"));
-    let row = module.bind("a", &format!("{first} + {own}"));
     let inside = module.bind("g", &format!("min({group}, {count} - 1u)"));
     let sizes: Vec<String> = per.iter().map(|&n| module.size(n)).collect();
     let mut tail = if per.is_empty() { vec![] } else { decode(module, &inside, &sizes) };
@@ -128,63 +134,96 @@ fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
         let last = tail.len() - 1;
         tail[last] = module.bind("a", &format!("{} * {lanes}u", tail[last]));
     }
-    let held = sums(module, scatter, lanes);
-    let reports = format!("{tile} == 0u && {chunk} == 0u");
+    let sums: Vec<Vec<String>> = (0..held).map(|_| sums(module, scatter, lanes)).collect();
     let at = |place: &str| [&outer[..], &[place.to_string()], &tail[..]].concat();
-    scan(module, scatter, rows, (&first, &own), &at, (&reports, &size), (&held, lanes));
-    let exists = format!("{row} < {size} && {group} < {count}");
-    let index = at(&row);
-    let mut point = match lanes {
-        4 => ragged(module, index, axes.len() - 1, axes[axes.len() - 1], 4, None),
-        _ => Point::single(index),
-    };
-    point.mask = Mask::Group(exists);
-    store(module, scatter.target, &View::contiguous(&axes), &Value(held), &point);
+    let scan = Scan { scatter, rows, teams, lanes, at: &at };
+    let reports = format!("{tile} == 0u && {chunk} == 0u");
+    scan.write(module, &first, &own, &sums, (&reports, &size));
+    for (number, sums) in sums.into_iter().enumerate() {
+        let local = module.bind("a", &format!("{own} + {}u", number * teams));
+        let row = module.bind("a", &format!("{first} + {local}"));
+        let mut point = scan.point(&at(&row));
+        point.mask = Mask::Group(format!("{local} < {rows}u && {row} < {size} && {group} < {count}"));
+        store(module, scatter.target, &View::contiguous(&axes), &Value(sums), &point);
+    }
     Launch { threads: THREADS as u32, workgroups: axes[..axis].iter().product::<usize>() * tiles * chunks }
 }
 
-/// The loop over the index, a workgroup's width at once: mark the hits of every row, then add each
-/// row's in order.
-fn scan(
-    module: &mut Module,
-    scatter: &Scatter,
+/// The loop over the index: mark the hits of every row, then add each row's in order.
+struct Scan<'s> {
+    scatter: &'s Scatter,
     rows: usize,
-    (first, own): (&str, &str),
-    at: &dyn Fn(&str) -> Vec<String>,
-    (reports, size): (&str, &str),
-    (held, lanes): (&[String], usize),
-) {
-    let sources = module.size(scatter.axes[scatter.axis]);
-    line!(module, "for (var j0 = 0u; j0 < {sources}; j0 += {THREADS}u) {{");
-    line!(module, "for (var h = t; h < {}u; h += {THREADS}u) {{", rows * WORDS);
-    module.line("atomicStore(&hits[h], 0u);");
-    module.line("}");
-    module.line("workgroupBarrier();");
-    module.line("let j = j0 + t;");
-    line!(module, "if (j < {sources}) {{");
-    let place = index_bits(module, scatter, &Point::single(at("j")));
-    let place = place.lane(0);
-    module.report(&format!("{reports} && {place} >= {size}"), scatter.site, place);
-    line!(module, "let local = {place} - {first};");
-    line!(module, "if (local < {rows}u) {{");
-    line!(module, "atomicOr(&hits[local * {WORDS}u + t / 32u], 1u << (t % 32u));");
-    module.line("}");
-    module.line("}");
-    module.line("workgroupBarrier();");
-    line!(module, "for (var word = 0u; word < {WORDS}u; word++) {{");
-    line!(module, "var bits = atomicLoad(&hits[{own} * {WORDS}u + word]);");
-    module.line("while (bits != 0u) {");
-    module.line("let source = j0 + word * 32u + firstTrailingBit(bits);");
-    module.line("bits &= bits - 1u;");
-    let index = at("source");
-    let last = scatter.axes.len() - 1;
-    let point = if lanes == 4 { Point::along(index, last, scatter.axes[last], 4) } else { Point::single(index) };
-    let value = load(module, scatter.source.0, &scatter.source.1, &point, None);
-    for (lane, sum) in held.iter().enumerate() {
-        line!(module, "{sum} += {};", value.lane(lane));
+    teams: usize,
+    lanes: usize,
+    /// The index of a source (or target row) at the thread's place.
+    at: &'s dyn Fn(&str) -> Vec<String>,
+}
+
+impl Scan<'_> {
+    fn point(&self, index: &[String]) -> Point {
+        let last = index.len() - 1;
+        match self.lanes {
+            4 => Point::along(index.to_vec(), last, self.scatter.axes[last], 4),
+            _ => Point::single(index.to_vec()),
+        }
     }
-    module.line("}");
-    module.line("}");
-    module.line("workgroupBarrier();");
-    module.line("}");
+
+    /// `sums` of the rows `own`, `own + teams`, … after `first`.
+    fn write(&self, module: &mut Module, first: &str, own: &str, sums: &[Vec<String>], reports: (&str, &str)) {
+        let rows = self.rows;
+        let sources = module.size(self.scatter.axes[self.scatter.axis]);
+        line!(module, "for (var j0 = 0u; j0 < {sources}; j0 += {SCANNED}u) {{");
+        line!(module, "for (var h = t; h < {}u; h += {THREADS}u) {{", rows * WORDS);
+        module.line("atomicStore(&hits[h], 0u);");
+        module.line("}");
+        line!(module, "for (var h = t; h < {rows}u; h += {THREADS}u) {{");
+        module.line("atomicStore(&summary[h], 0u);");
+        module.line("}");
+        module.line("workgroupBarrier();");
+        for part in 0..SCANNED / THREADS {
+            self.mark(module, part, first, &sources, reports);
+        }
+        module.line("workgroupBarrier();");
+        for (number, sums) in sums.iter().enumerate() {
+            self.add(module, &format!("{own} + {}u", number * self.teams), sums);
+        }
+        module.line("workgroupBarrier();");
+        module.line("}");
+    }
+
+    /// Marks where one source of each thread goes.
+    fn mark(&self, module: &mut Module, part: usize, first: &str, sources: &str, reports: (&str, &str)) {
+        let offset = module.bind("j", &format!("t + {}u", part * THREADS));
+        let source = module.bind("j", &format!("j0 + {offset}"));
+        line!(module, "if ({source} < {sources}) {{");
+        let place = index_bits(module, self.scatter, &Point::single((self.at)(&source)));
+        let place = place.lane(0);
+        module.report(&format!("{} && {place} >= {}", reports.0, reports.1), self.scatter.site, place);
+        line!(module, "let local = {place} - {first};");
+        line!(module, "if (local < {}u) {{", self.rows);
+        line!(module, "atomicOr(&hits[local * {WORDS}u + {offset} / 32u], 1u << ({offset} % 32u));");
+        line!(module, "atomicOr(&summary[local], 1u << ({offset} / 32u));");
+        module.line("}");
+        module.line("}");
+    }
+
+    /// Adds the marked sources of a row.
+    fn add(&self, module: &mut Module, row: &str, sums: &[String]) {
+        let row = module.bind("h", &format!("min({row}, {}u)", self.rows - 1));
+        let words = module.variable("m", &format!("atomicLoad(&summary[{row}])"));
+        line!(module, "while ({words} != 0u) {{");
+        line!(module, "let word = firstTrailingBit({words});");
+        line!(module, "{words} &= {words} - 1u;");
+        line!(module, "var bits = atomicLoad(&hits[{row} * {WORDS}u + word]);");
+        module.line("while (bits != 0u) {");
+        module.line("let source = j0 + word * 32u + firstTrailingBit(bits);");
+        module.line("bits &= bits - 1u;");
+        let point = self.point(&(self.at)("source"));
+        let value = load(module, self.scatter.source.0, &self.scatter.source.1, &point, None);
+        for (lane, sum) in sums.iter().enumerate() {
+            line!(module, "{sum} += {};", value.lane(lane));
+        }
+        module.line("}");
+        module.line("}");
+    }
 }

@@ -102,24 +102,23 @@ fn farad_to_u32(x: f32) -> u32 {
     return select(select(inside, 4294967295u, x >= 4294967296f), 0u, farad_is_nan(x));
 }
 
-// The half-precision bits of x, rounded to nearest even whatever the adapter's own rounding is.
-fn farad_half(x: f32) -> u32 {
+// x rounded to the eleven bits of half precision, to nearest even; infinite beyond its range. The
+// adapter's own conversion is exact from there, however it rounds.
+fn farad_half(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let size = bits & 0x7fffffffu;
-    let normal = (size - 0x38000000u + 0xfffu + ((size >> 13u) & 1u)) >> 13u;
-    let small = u32(round(min(abs(x), 1f) * 16777216f));
-    var half = select(normal, small, size < 0x38800000u);
-    half = select(half, 0x7c00u, size >= 0x477ff000u);
-    half = select(half, 0x7e00u, size > 0x7f800000u);
-    return ((bits >> 16u) & 0x8000u) | half;
+    let rounded = (bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u;
+    let inside = select(rounded, (bits & 0x80000000u) | 0x7f800000u, size >= 0x477ff000u);
+    return bitcast<f32>(select(inside, bits, size > 0x7f800000u));
 }
 
+// Two numbers as a word of two halves.
 fn farad_halves(low: f32, high: f32) -> u32 {
-    return farad_half(low) | (farad_half(high) << 16u);
+    return pack2x16float(vec2<f32>(farad_half(low), farad_half(high)));
 }
 
 fn farad_round_half(x: f32) -> f32 {
-    return unpack2x16float(farad_half(x)).x;
+    return unpack2x16float(farad_halves(x, 0f)).x;
 }
 
 // The high word of a 32 by 32 bit product, by 16-bit halves.

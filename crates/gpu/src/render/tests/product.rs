@@ -69,10 +69,11 @@ fn the_rule_reaches_every_tile() {
         (tile.m, tile.n)
     };
     assert_eq!(tile(1, [64, 784, 128]), (16, 16));
-    assert_eq!(tile(1, [256, 64, 512]), (32, 32));
-    assert_eq!(tile(1, [1024, 8, 512]), (64, 64));
-    assert_eq!(tile(1, [1024, 8, 1024]), (64, 64));
-    assert_eq!(tile(20, [384, 32, 384]), (128, 128));
+    assert_eq!(tile(1, [64, 60, 128]), (16, 16));
+    assert_eq!(tile(1, [256, 512, 512]), (32, 32));
+    assert_eq!(tile(1, [1024, 40, 512]), (64, 64));
+    assert_eq!(tile(1, [1024, 1024, 1024]), (128, 64));
+    assert_eq!(tile(16, [384, 32, 384]), (128, 128));
     assert_eq!(tile(1, [4096, 8, 4096]), (128, 128));
 }
 

@@ -1,0 +1,42 @@
+//! What can go wrong in the command, in the house form.
+
+/// Why a command could not be done.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
+pub enum Error {
+    #[error(transparent)]
+    Farad(#[from] farad::Error),
+    #[error("output: {0}")]
+    Output(#[from] std::io::Error),
+    #[error("bench: no case matches: {filter} (0 vs {count} cases)\nhelp: the cases are {names}")]
+    Filter { filter: String, count: usize, names: String },
+    #[error("bench: wrong result: {case} (error {error:.1e} vs at most {tolerance:.0e})")]
+    Wrong { case: &'static str, error: f64, tolerance: f64 },
+    #[error("bench: the repeat is no replay: {case} ({compiled} programs compiled while timing vs 0)")]
+    Compiled { case: &'static str, compiled: usize },
+    #[error("bench: the first step failed in a process of its own: {message}")]
+    Child { message: String },
+    #[error("bench: cases failed: {names} ({failed} vs {total} run)")]
+    Failed { names: String, failed: usize, total: usize },
+}
+
+/// A result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_the_house_form() {
+        let wrong = Error::Wrong { case: "sum_dim0_8192_f32", error: 0.25, tolerance: 1e-5 };
+        assert_eq!(wrong.to_string(), "bench: wrong result: sum_dim0_8192_f32 (error 2.5e-1 vs at most 1e-5)");
+        let compiled = Error::Compiled { case: "x", compiled: 3 };
+        assert_eq!(
+            compiled.to_string(),
+            "bench: the repeat is no replay: x (3 programs compiled while timing vs 0)"
+        );
+        let failed = Error::Failed { names: "a, b".into(), failed: 2, total: 5 };
+        assert_eq!(failed.to_string(), "bench: cases failed: a, b (2 vs 5 run)");
+    }
+}

@@ -1,0 +1,160 @@
+//! How many kernels things take: what fusion is for.
+
+use std::sync::{Mutex, MutexGuard};
+
+use farad::optim::Clip;
+use farad::prelude::*;
+
+/// Counters belong to a device, so tests that read them take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Devices to count on: always the CPU, and the first GPU if there is one.
+fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::cpu_with(Default::default())];
+    match Device::gpu(0) {
+        Ok(gpu) => devices.push(gpu),
+        Err(error) => eprintln!("skipped: no GPU adapter: {error}"),
+    }
+    devices
+}
+
+/// Kernels launched by reading what `make` builds from `x`.
+fn kernels(device: &Device, shape: &[usize], make: impl Fn(&Tensor) -> Tensor) -> usize {
+    let x = Tensor::rand(shape, device);
+    x.compute().unwrap();
+    let before = device.counters().dispatches;
+    make(&x).compute().unwrap();
+    device.wait().unwrap();
+    device.counters().dispatches - before
+}
+
+#[track_caller]
+fn check(name: &str, most: usize, shape: &[usize], make: impl Fn(&Tensor) -> Tensor) {
+    for device in devices() {
+        let count = kernels(&device, shape, &make);
+        assert!(count <= most, "{name} takes {count} kernels on {device} (at most {most})");
+    }
+}
+
+#[test]
+fn pointwise_chains_are_one_kernel() {
+    let _turn = turn();
+    check("gelu(x*a+b)*sigmoid(x)", 1, &[64, 64], |x| (x * 1.1 + 0.1).gelu() * x.sigmoid());
+}
+
+#[test]
+fn row_ops_are_one_kernel() {
+    let _turn = turn();
+    check("softmax", 1, &[64, 100], |x| x.softmax(-1));
+    check("log-softmax", 1, &[64, 100], |x| x.log_softmax(-1));
+    check("layer norm", 1, &[64, 100], |x| {
+        let (scale, shift) = (Tensor::full(1.1, [100], x.device()), Tensor::full(0.1, [100], x.device()));
+        x.layer_norm(&scale, &shift, 1e-5)
+    });
+    check("softmax over the first axis", 1, &[64, 100], |x| x.softmax(0));
+}
+
+#[test]
+fn cross_entropy_is_two_kernels() {
+    let _turn = turn();
+    for device in devices() {
+        let labels = Tensor::from_vec((0..64).map(|i| i % 10).collect::<Vec<i32>>(), [64], &device);
+        let count = kernels(&device, &[64, 10], |x| x.cross_entropy(&labels));
+        assert!(count <= 2, "cross-entropy takes {count} kernels on {device}");
+    }
+}
+
+#[test]
+fn layer_norm_backward_is_three_kernels() {
+    let _turn = turn();
+    for device in devices() {
+        let x = Tensor::rand([64, 100], &device);
+        let (scale, shift) = (Tensor::rand([100], &device), Tensor::rand([100], &device));
+        let upstream = Tensor::rand([64, 100], &device);
+        Tensor::compute_all(&[&x, &scale, &shift, &upstream]).unwrap();
+        let count = |tensors: &[&Tensor]| {
+            let before = device.counters().dispatches;
+            Tensor::compute_all(tensors).unwrap();
+            device.wait().unwrap();
+            device.counters().dispatches - before
+        };
+        let loss = || (x.layer_norm(&scale, &shift, 1e-5) * &upstream).sum();
+        let all = loss().gradients_at(&[&x, &scale, &shift]).unwrap();
+        let together = count(&all.iter().collect::<Vec<_>>());
+        assert!(together <= 3, "layer-norm backward takes {together} kernels on {device}");
+    }
+}
+
+#[test]
+fn adamw_over_twelve_tensors_is_two_kernels() {
+    let _turn = turn();
+    for device in devices() {
+        let parameters: Vec<Parameter> = (1..=12).map(|n| Parameter::new(Tensor::rand([n, 7], &device))).collect();
+        let loss = || parameters.iter().map(|p| p.value().square().sum()).reduce(|a, b| a + b).unwrap();
+        let mut adam = AdamW::new(parameters.clone());
+        adam.step(&loss()).unwrap();
+        let count = |work: &mut dyn FnMut()| {
+            let before = device.counters().dispatches;
+            work();
+            device.wait().unwrap();
+            device.counters().dispatches - before
+        };
+        // The gradients alone, then with the update: the difference is what the update costs.
+        let gradients = loss().gradients(&parameters).unwrap();
+        let backward = count(&mut || Tensor::compute_all(&gradients.iter().collect::<Vec<_>>()).unwrap());
+        let gradients = loss().gradients(&parameters).unwrap();
+        let both = count(&mut || adam.apply(&gradients).unwrap());
+        assert!(both <= backward + 2, "the update takes {both} - {backward} kernels on {device}");
+    }
+}
+
+struct Mlp {
+    model: Sequential,
+    adam: AdamW,
+    x: Tensor,
+    y: Tensor,
+}
+
+fn mlp(device: &Device, clip: Clip) -> Mlp {
+    Device::cpu().seed(1);
+    let model = Sequential::new((Linear::new(784, 128), Relu, Linear::new(128, 10))).to_device(device);
+    let adam = AdamW::new(model.parameters()).learning_rate(1e-3).clip(clip);
+    let x = Tensor::rand([64, 784], device);
+    let y = Tensor::from_vec((0..64).map(|i| i % 10).collect::<Vec<i32>>(), [64], device);
+    Tensor::compute_all(&[&x]).unwrap();
+    Mlp { model, adam, x, y }
+}
+
+#[test]
+fn an_mlp_step_is_one_submission_of_at_most_sixteen_kernels() {
+    let _turn = turn();
+    for device in devices() {
+        let mut mlp = mlp(&device, Clip::None);
+        let mut first = f32::NAN;
+        for step in 1..=8 {
+            let loss = mlp.model.forward(&mlp.x).cross_entropy(&mlp.y);
+            device.wait().unwrap();
+            let before = device.counters();
+            mlp.adam.step(&loss).unwrap();
+            let after = device.counters();
+            let dispatches = after.dispatches - before.dispatches;
+            assert!(dispatches <= 16, "step {step} takes {dispatches} kernels on {device}");
+            assert_eq!(after.submissions - before.submissions, 1, "step {step} on {device}");
+            assert_eq!(after.reads, before.reads, "step {step} reads back on {device}");
+            if step >= 4 {
+                let made = |c: &farad::Counters| (c.allocations, c.bind_groups, c.pipelines, c.plans_compiled);
+                assert_eq!(made(&after), made(&before), "step {step} on {device}");
+            }
+            if step == 1 {
+                first = loss.item().unwrap();
+                eprintln!("{device}: an MLP step takes {dispatches} kernels");
+            }
+        }
+        let last = mlp.model.forward(&mlp.x).cross_entropy(&mlp.y).item().unwrap();
+        assert!(last < first, "the loss went from {first} to {last} on {device}");
+    }
+}

@@ -1,0 +1,200 @@
+//! A row of the table: inputs, a function of them, and how closely devices must agree.
+
+use std::fmt;
+use std::ops::Index;
+
+use farad::{Device, Result, Tensor};
+use farad_ir::{DType, Shape};
+use half::{bf16, f16};
+
+use crate::compare::Tolerance;
+use crate::sample::Sample;
+
+/// One thing that is tested.
+pub struct Case {
+    /// The public method, as written in Rust.
+    pub op: &'static str,
+    /// What tells it from other cases of the method.
+    pub detail: String,
+    /// What it is computed from.
+    pub inputs: Vec<Input>,
+    /// How far a device may be from the reference.
+    pub tolerance: Tolerance,
+    /// Whether gradients at the float inputs are checked.
+    pub differentiable: bool,
+    /// Whether a dtype occurs that is stored on the CPU only.
+    pub cpu_only: bool,
+    function: Box<dyn Fn(&Given) -> Vec<Tensor> + Send + Sync>,
+}
+
+/// The tensors that a case's function is given, on their device.
+pub struct Given {
+    /// One tensor an input.
+    pub tensors: Vec<Tensor>,
+    /// Where they are.
+    pub device: Device,
+}
+
+impl Index<usize> for Given {
+    type Output = Tensor;
+    fn index(&self, n: usize) -> &Tensor {
+        &self.tensors[n]
+    }
+}
+
+/// A tensor that a case starts from.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Its sizes.
+    pub shape: Shape,
+    /// Its element type.
+    pub dtype: DType,
+    low: f64,
+    high: f64,
+    whole: bool,
+}
+
+/// `f32` in a range.
+pub fn float(shape: impl Into<Shape>, (low, high): (f64, f64)) -> Input {
+    Input { shape: shape.into(), dtype: DType::F32, low, high, whole: false }
+}
+
+/// `f16` in a range.
+pub fn half(shape: impl Into<Shape>, range: (f64, f64)) -> Input {
+    Input { dtype: DType::F16, ..float(shape, range) }
+}
+
+/// Whole numbers from `low` to `high`, both included, as `f32`.
+pub fn whole(shape: impl Into<Shape>, range: (f64, f64)) -> Input {
+    Input { whole: true, ..float(shape, range) }
+}
+
+/// `i32` from `low` to `high`, both included.
+pub fn int(shape: impl Into<Shape>, low: i32, high: i32) -> Input {
+    Input { dtype: DType::I32, ..whole(shape, (low as f64, high as f64)) }
+}
+
+/// `u32` from `low` to `high`, both included.
+pub fn unsigned(shape: impl Into<Shape>, low: u32, high: u32) -> Input {
+    Input { dtype: DType::U32, ..whole(shape, (low as f64, high as f64)) }
+}
+
+/// Truth values.
+pub fn truth(shape: impl Into<Shape>) -> Input {
+    Input { dtype: DType::Bool, ..whole(shape, (0.0, 1.0)) }
+}
+
+impl Input {
+    /// The same numbers as another dtype.
+    pub fn stored(self, dtype: DType) -> Input {
+        Input { whole: self.whole || !dtype.is_float(), dtype, ..self }
+    }
+
+    /// Elements as this dtype holds them, drawn from the range.
+    pub fn elements(&self, sample: &mut Sample) -> Vec<f64> {
+        let draw = |_| {
+            if self.whole { sample.between(self.low, self.high + 1.0).floor() } else { sample.between(self.low, self.high) }
+        };
+        (0..self.shape.numel()).map(draw).map(|x| held(self.dtype, x)).collect()
+    }
+
+    /// A tensor of these elements.
+    pub fn tensor(&self, elements: &[f64], device: &Device) -> Result<Tensor> {
+        fn of<T: farad::Element>(elements: &[f64], shape: Shape, device: &Device, to: fn(f64) -> T) -> Result<Tensor> {
+            Tensor::try_from_vec(&elements.iter().map(|&x| to(x)).collect::<Vec<T>>(), shape, device)
+        }
+        match self.dtype {
+            DType::F32 => of(elements, self.shape, device, |x| x as f32),
+            DType::F16 => of(elements, self.shape, device, f16::from_f64),
+            DType::BF16 => of(elements, self.shape, device, bf16::from_f64),
+            DType::F64 => of(elements, self.shape, device, |x| x),
+            DType::I32 => of(elements, self.shape, device, |x| x as i64 as i32),
+            DType::U32 => of(elements, self.shape, device, |x| x as i64 as u32),
+            DType::I64 => of(elements, self.shape, device, |x| x as i64),
+            DType::U8 => of(elements, self.shape, device, |x| x as i64 as u8),
+            DType::Bool => of(elements, self.shape, device, |x| x != 0.0),
+        }
+    }
+}
+
+/// The nearest number that a float dtype has.
+fn held(dtype: DType, x: f64) -> f64 {
+    match dtype {
+        DType::F32 => x as f32 as f64,
+        DType::F16 => f16::from_f64(x).to_f64(),
+        DType::BF16 => bf16::from_f64(x).to_f64(),
+        _ => x,
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.dtype, self.shape)
+    }
+}
+
+impl Case {
+    /// A case with several results.
+    pub fn many(
+        op: &'static str,
+        detail: impl Into<String>,
+        inputs: Vec<Input>,
+        tolerance: f64,
+        function: impl Fn(&Given) -> Vec<Tensor> + Send + Sync + 'static,
+    ) -> Case {
+        let differentiable = inputs.iter().any(|i| i.dtype.is_float());
+        let cpu_only = inputs.iter().any(|i| !i.dtype.is_compute());
+        let tolerance = Tolerance::relative(tolerance);
+        Case { op, detail: detail.into(), inputs, tolerance, differentiable, cpu_only, function: Box::new(function) }
+    }
+
+    /// A case with one result.
+    pub fn new(
+        op: &'static str,
+        detail: impl Into<String>,
+        inputs: Vec<Input>,
+        tolerance: f64,
+        function: impl Fn(&Given) -> Tensor + Send + Sync + 'static,
+    ) -> Case {
+        Case::many(op, detail, inputs, tolerance, move |given| vec![function(given)])
+    }
+
+    /// Says that there is no gradient to check: zero almost everywhere, or stopped.
+    pub fn without_gradient(self) -> Case {
+        Case { differentiable: false, ..self }
+    }
+
+    /// Says that the results are of this size although each of them may be smaller, or that they are
+    /// so small that an absolute error of the tolerance would hide mistakes.
+    pub fn of_size(self, size: f64) -> Case {
+        Case { tolerance: Tolerance { absolute: self.tolerance.relative * size, ..self.tolerance }, ..self }
+    }
+
+    /// Says that a dtype occurs that is stored on the CPU only.
+    pub fn on_cpu_only(self) -> Case {
+        Case { cpu_only: true, ..self }
+    }
+
+    /// What failures and reruns call it.
+    pub fn name(&self) -> String {
+        let inputs: Vec<String> = self.inputs.iter().map(Input::to_string).collect();
+        format!("{} {} ({})", self.op, self.detail, inputs.join(", ")).replace("  ", " ")
+    }
+
+    /// The elements of every input.
+    pub fn elements(&self) -> Vec<Vec<f64>> {
+        let mut sample = Sample::named(&self.name());
+        self.inputs.iter().map(|input| input.elements(&mut sample)).collect()
+    }
+
+    /// The results of the function.
+    pub fn outputs(&self, given: &Given) -> Vec<Tensor> {
+        (self.function)(given)
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
