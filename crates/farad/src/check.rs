@@ -126,7 +126,7 @@ fn widened(dtype: DType, bytes: &[u8]) -> Values {
         DType::F32 => of(bytes, |x: f32| x as f64),
         DType::F16 => of(bytes, half::f16::to_f64),
         DType::BF16 => of(bytes, half::bf16::to_f64),
-        DType::F64 => of(bytes, |x: f64| x),
+        DType::F64 => Values::Float(bytemuck::pod_collect_to_vec(bytes)),
         DType::I32 => whole(bytes, |x: i32| x as i64),
         DType::U32 => whole(bytes, |x: u32| x as i64),
         DType::I64 => whole(bytes, |x: i64| x),

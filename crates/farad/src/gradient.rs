@@ -34,12 +34,12 @@ impl Tensor {
         let location = Location::caller();
         let mut recording = Recording::of(std::slice::from_ref(&self.node), true)?;
         let loss = recording.ids[&Arc::as_ptr(&self.node)];
-        refuse_spent(&recording, loss)?;
         let mut targets = Vec::with_capacity(wrt.len());
         for (index, tensor) in wrt.iter().enumerate() {
             let id = recording.ids.get(&Arc::as_ptr(&tensor.node)).copied();
             targets.push(id.ok_or(farad_ir::OpError::NoPath { index, shape: tensor.shape() })?);
         }
+        refuse_spent(&recording, loss, &targets)?;
         let found = farad_ir::gradient(&mut recording.graph, loss, &targets)?;
         let nodes = replay(&recording, location, &self.node);
         Ok(found.into_iter().map(|id| Tensor::of(nodes[id.index()].clone().expect("replayed"))).collect())
@@ -47,8 +47,8 @@ impl Tensor {
 }
 
 /// Fails if the loss depends on a tensor whose history a step took away.
-pub fn refuse_spent(recording: &Recording, loss: NodeId) -> Result<()> {
-    match recording.spent_below(loss) {
+pub fn refuse_spent(recording: &Recording, loss: NodeId, targets: &[NodeId]) -> Result<()> {
+    match recording.spent_below(loss, targets) {
         Some(node) => Err(Error::Spent {
             shape: node.shape,
             location: format!("{}:{}", node.location.file(), node.location.line()),

@@ -139,8 +139,9 @@ impl Recording {
         }
     }
 
-    /// A leaf without history that `root` depends on through floats, if any.
-    pub fn spent_below(&self, root: NodeId) -> Option<&Arc<Node>> {
+    /// A leaf without history that `root` depends on through floats, if any, apart from those that
+    /// the gradient is asked at.
+    pub fn spent_below(&self, root: NodeId, targets: &[NodeId]) -> Option<&Arc<Node>> {
         if self.spent.is_empty() {
             return None;
         }
@@ -152,6 +153,6 @@ impl Recording {
                 node.operands.iter().for_each(|o| reached[o.index()] = true);
             }
         }
-        self.spent.iter().find(|(id, _)| reached[id.index()]).map(|(_, node)| node)
+        self.spent.iter().find(|(id, _)| reached[id.index()] && !targets.contains(id)).map(|(_, node)| node)
     }
 }

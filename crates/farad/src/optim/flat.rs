@@ -101,14 +101,14 @@ impl Flat {
         self.check(&values, &source)?;
         let mut recording = self.record(&source)?;
         let seeds = roots(&recording, &source);
-        if let Source::Loss(_) = source {
-            refuse_spent(&recording, seeds[0])?;
-        }
         let ids = values
             .iter()
             .enumerate()
             .map(|(index, v)| self.parameter_node(&mut recording, v, index, &source))
             .collect::<Result<Vec<NodeId>>>()?;
+        if let Source::Loss(_) = source {
+            refuse_spent(&recording, seeds[0], &ids)?;
+        }
         let packed = self.is_packed(&values);
         let array = self.array.as_ref().filter(|_| packed).map(|memory| recording.input(memory, self.len, DType::F32));
         if self.states.is_empty() {

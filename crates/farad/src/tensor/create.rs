@@ -33,6 +33,25 @@ impl Tensor {
         Tensor::from_bytes(&T::to_bytes(data), shape, T::DTYPE, device)
     }
 
+    /// A tensor of `f64` elements, which are stored as they are; cast them to compute.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_f64(&[1.5, 2.5], [2], &Device::cpu());
+    /// assert_eq!(x.cast(DType::F32).to_vec::<f32>()?, [1.5, 2.5]);
+    /// assert_eq!(x.to_f64()?, [1.5, 2.5]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn from_f64(data: &[f64], shape: impl Into<Shape>, device: &Device) -> Tensor {
+        let shape = shape.into();
+        if data.len() != shape.numel() {
+            raise(OpError::Sizes { op: "from_f64", what: format!("data does not fill {shape}"), a: data.len(), b: shape.numel() });
+        }
+        let made = Tensor::from_bytes(bytemuck::cast_slice(data), shape, DType::F64, device);
+        made.unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// A tensor from its bytes in device form.
     #[track_caller]
     pub(crate) fn from_bytes(bytes: &[u8], shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {

@@ -38,7 +38,7 @@ fn values(tensor: &Tensor) -> crate::Result<Vec<String>> {
         DType::U32 => text(tensor.to_vec::<u32>()?),
         DType::I64 => text(tensor.to_vec::<i64>()?),
         DType::U8 => text(tensor.to_vec::<u8>()?),
-        DType::F64 => tensor.to_vec::<f64>()?.into_iter().map(float).collect(),
+        DType::F64 => tensor.to_f64()?.into_iter().map(float).collect(),
         _ => tensor.cast(DType::F32).to_vec::<f32>()?.into_iter().map(|v| float(v as f64)).collect(),
     })
 }

@@ -5,6 +5,10 @@ use farad_ir::DType;
 use half::{bf16, f16};
 
 /// A Rust type with its dtype and its form in device memory.
+///
+/// `f64` is left out on purpose, so that `vec![1.0, 2.0]` makes `f32`; see [`Tensor::from_f64`] for it.
+///
+/// [`Tensor::from_f64`]: super::Tensor::from_f64
 pub trait Element: Copy + Send + Sync + 'static {
     /// The dtype.
     const DTYPE: DType;
@@ -36,7 +40,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(f32 => F32, f16 => F16, bf16 => BF16, f64 => F64, i32 => I32, u32 => U32, i64 => I64, u8 => U8);
+plain!(f32 => F32, f16 => F16, bf16 => BF16, i32 => I32, u32 => U32, i64 => I64, u8 => U8);
 
 // Truth values take a word on every device.
 impl Element for bool {

@@ -26,6 +26,12 @@ impl Tensor {
         Ok(T::from_bytes(&self.read()?.wait()?))
     }
 
+    /// The elements of an `f64` tensor.
+    pub fn to_f64(&self) -> Result<Vec<f64>> {
+        self.check_type(DType::F64)?;
+        Ok(bytemuck::pod_collect_to_vec(&self.read()?.wait()?))
+    }
+
     /// As [`Tensor::to_vec`], without blocking the thread while the device works.
     pub async fn to_vec_async<T: Element>(&self) -> Result<Vec<T>> {
         self.check_type(T::DTYPE)?;

@@ -1,0 +1,114 @@
+//! The table of cases. Names are those that other frameworks' scripts print for the same work.
+
+use farad::{Device, Tensor};
+
+use super::{matmul, movement, pointwise, reduce, rows, train};
+
+/// One row: what is timed, where, and how wrong it may be.
+pub struct Case {
+    /// The name, the same everywhere.
+    pub name: &'static str,
+    /// Which devices its size suits.
+    pub sizes: Sizes,
+    /// The largest relative error, norm-wise.
+    pub tolerance: f64,
+    /// How it is timed, and what makes its workload.
+    pub kind: Kind,
+}
+
+/// Which devices a size suits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// All.
+    Any,
+    /// The CPU and GPUs in software.
+    Small,
+    /// GPUs.
+    Large,
+}
+
+/// How a case is timed.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// One expression again and again.
+    Operation(fn(&Device) -> farad::Result<Workload>),
+    /// Steps that change their parameters.
+    Training(fn(&Device) -> farad::Result<Workload>),
+    /// The first step of a new process.
+    Process,
+}
+
+/// What an iteration does at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Floating-point operations; 0 if they are not what limits it.
+    pub flops: f64,
+    /// Bytes read and written; 0 if they are not what limits it.
+    pub bytes: f64,
+    /// Samples; 0 if there are none.
+    pub items: f64,
+}
+
+/// Something to time.
+pub struct Workload {
+    /// Starts one iteration and does not wait for it.
+    pub iterate: Box<dyn FnMut() -> farad::Result<()>>,
+    /// The relative error of the result against f64, on a sample.
+    pub error: Box<dyn FnMut() -> farad::Result<f64>>,
+    /// What an iteration does.
+    pub work: Work,
+}
+
+impl Workload {
+    /// An expression of resident tensors: recorded anew each time, so that its plan replays.
+    pub fn expression(
+        inputs: Vec<Tensor>,
+        work: Work,
+        build: impl Fn(&[Tensor]) -> Tensor + Clone + 'static,
+        error: impl Fn(&[Tensor], &Tensor) -> farad::Result<f64> + 'static,
+    ) -> Workload {
+        let (kept, again) = (inputs.clone(), build.clone());
+        Workload {
+            iterate: Box::new(move || again(&kept).compute()),
+            error: Box::new(move || {
+                let result = build(&inputs).detach()?;
+                error(&inputs, &result)
+            }),
+            work,
+        }
+    }
+}
+
+/// Uniform numbers from -1 to 1, computed and without history.
+pub fn signed(shape: &[usize], device: &Device) -> farad::Result<Tensor> {
+    (Tensor::rand(shape, device) * 2.0 - 1.0).detach()
+}
+
+/// Uniform numbers from 0 to 1, computed and without history.
+pub fn uniform(shape: &[usize], device: &Device) -> farad::Result<Tensor> {
+    Tensor::rand(shape, device).detach()
+}
+
+const fn operation(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
+    Case { name, sizes, tolerance: 1e-5, kind: Kind::Operation(prepare) }
+}
+
+/// All cases, in the order in which they run.
+pub const CASES: &[Case] = &[
+    operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
+    operation("matmul_4096_f32", Sizes::Large, |device| matmul::square(4096, device)),
+    operation("matmul_8192_f32", Sizes::Large, |device| matmul::square(8192, device)),
+    operation("bmm_64x512x64x512_f32", Sizes::Large, |device| matmul::batched(64, 512, 64, device)),
+    operation("copy_scale_2p26_f32", Sizes::Large, |device| pointwise::scale(1 << 26, device)),
+    operation("ew_chain_2p22_f32", Sizes::Small, |device| pointwise::chain(1 << 22, device)),
+    operation("ew_chain_2p26_f32", Sizes::Large, |device| pointwise::chain(1 << 26, device)),
+    operation("softmax_1024x1024_f32", Sizes::Small, |device| rows::softmax(1024, device)),
+    operation("softmax_16384x1024_f32", Sizes::Large, |device| rows::softmax(16_384, device)),
+    operation("layernorm_16384x1024_f32", Sizes::Large, |device| rows::layer_norm(16_384, device)),
+    operation("sum_dim0_8192_f32", Sizes::Large, |device| reduce::sum(0, 8192, device)),
+    operation("sum_dim1_8192_f32", Sizes::Large, |device| reduce::sum(1, 8192, device)),
+    operation("permute_nchw_nhwc_f32", Sizes::Large, |device| movement::permute(64, device)),
+    Case { name: "mlp_train_f32", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Training(train::mlp) },
+    Case { name: "xor_200_epochs", sizes: Sizes::Any, tolerance: 1e-2, kind: Kind::Operation(train::xor) },
+    Case { name: "first_step", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Process },
+];

@@ -1,0 +1,158 @@
+//! `farad bench`: how long operations and training steps take, and whether their results are right.
+//!
+//! Invariant: what is timed is the replay of a plan on resident random data, as users run it; a
+//! case that compiles anything while timed, or whose result is wrong, fails. Start at
+//! [`case::CASES`].
+
+mod case;
+mod timing;
+mod reference;
+mod network;
+mod matmul;
+mod pointwise;
+mod rows;
+mod reduce;
+mod movement;
+mod train;
+mod first_step;
+mod report;
+
+use farad::{AdapterKind, Device};
+
+use crate::arguments::BenchOptions;
+use crate::error::{Error, Result};
+use crate::processor::Processor;
+use case::{CASES, Case, Kind, Sizes};
+use report::{Measurement, Report};
+
+/// Runs the selected cases, each on its own, and prints a line for each.
+pub fn run(options: &BenchOptions) -> Result<()> {
+    let device = Device::named(&options.device)?;
+    if options.first_step {
+        return first_step::child(&device);
+    }
+    let (small, hardware) = describe(&device);
+    let cases = select(CASES, &options.filter, small, options.full)?;
+    let mut report = Report::new(options.json, hardware)?;
+    let mut failed = Vec::new();
+    for (n, case) in cases.iter().enumerate() {
+        report.progress(&format!("bench: {} on {device} ({} of {})", case.name, n + 1, cases.len()));
+        let mut faults = match measure(case, &device, &options.device) {
+            Ok((measurement, faults)) => {
+                report.line(&device, &measurement)?;
+                faults
+            }
+            Err(error) => vec![error],
+        };
+        for fault in &mut faults {
+            report.progress("");
+            eprintln!("error: {fault}");
+        }
+        if !faults.is_empty() {
+            failed.push(case.name);
+        }
+    }
+    report.progress("");
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Failed { names: failed.join(", "), failed: failed.len(), total: cases.len() })
+}
+
+/// Whether the small sizes suit the device, and what it computes on.
+fn describe(device: &Device) -> (bool, String) {
+    let adapter = device.index().and_then(|index| farad::adapters().into_iter().nth(index));
+    match adapter {
+        Some(adapter) => {
+            (adapter.kind == AdapterKind::Software, format!("{}, {} {}", adapter.name, adapter.backend, adapter.driver))
+        }
+        None => (true, Processor::here().describe()),
+    }
+}
+
+/// The cases of the device's set that match; a filter that matches none of these may match others.
+fn select<'a>(cases: &'a [Case], filter: &[String], small: bool, full: bool) -> Result<Vec<&'a Case>> {
+    let matches = |case: &&Case| filter.is_empty() || filter.iter().any(|text| case.name.contains(text));
+    let suits = |case: &&Case| match case.sizes {
+        Sizes::Any => true,
+        Sizes::Small => full || small,
+        Sizes::Large => full || !small,
+    };
+    let matching: Vec<&Case> = cases.iter().filter(matches).collect();
+    if matching.is_empty() {
+        let names = cases.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
+        return Err(Error::Filter { filter: filter.join(", "), count: cases.len(), names });
+    }
+    let suiting: Vec<&Case> = matching.iter().copied().filter(suits).collect();
+    Ok(if suiting.is_empty() { matching } else { suiting })
+}
+
+/// Prepares, checks and times one case; faults are what makes its numbers worthless.
+fn measure(case: &'static Case, device: &Device, name: &str) -> Result<(Measurement, Vec<Error>)> {
+    let (measurement, compiled) = match case.kind {
+        Kind::Operation(prepare) | Kind::Training(prepare) => {
+            device.seed(1);
+            Device::cpu().seed(1);
+            let mut workload = prepare(device)?;
+            let error = (workload.error)()?;
+            let timing = match case.kind {
+                Kind::Training(_) => timing::time_training(device, &mut workload.iterate)?,
+                _ => timing::time_operation(device, &mut workload.iterate)?,
+            };
+            let gpu_ms = timing::time_on_gpu(device, &mut workload.iterate)?;
+            (Measurement { case: case.name, timing, gpu_ms, work: workload.work, error }, timing.compiled)
+        }
+        Kind::Process => {
+            let (timing, error) = first_step::parent(name)?;
+            (Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error }, 0)
+        }
+    };
+    let mut faults = Vec::new();
+    let (error, tolerance) = (measurement.error, case.tolerance);
+    if error.is_nan() || error > tolerance {
+        faults.push(Error::Wrong { case: case.name, error, tolerance });
+    }
+    if compiled > 0 {
+        faults.push(Error::Compiled { case: case.name, compiled });
+    }
+    Ok((measurement, faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(filter: &[&str], small: bool, full: bool) -> Vec<&'static str> {
+        let filter: Vec<String> = filter.iter().map(|text| text.to_string()).collect();
+        select(CASES, &filter, small, full).expect("something matches").iter().map(|case| case.name).collect()
+    }
+
+    #[test]
+    fn small_devices_get_small_sizes() {
+        assert_eq!(names(&["matmul"], true, false), ["matmul_1024_f32"]);
+        assert_eq!(names(&["matmul"], false, false).len(), 3);
+        assert_eq!(names(&["ew_chain"], true, false), ["ew_chain_2p22_f32"]);
+        assert_eq!(names(&["ew_chain"], false, false), ["ew_chain_2p26_f32"]);
+        assert_eq!(names(&[], true, true).len(), CASES.len());
+    }
+
+    #[test]
+    fn a_filter_may_name_what_the_device_would_not_run() {
+        assert_eq!(names(&["matmul_4096"], true, false), ["matmul_4096_f32"]);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), CASES.len());
+    }
+
+    #[test]
+    fn an_unknown_filter_lists_the_cases() {
+        let text = select(CASES, &["nothing".into()], true, false).err().expect("nothing matches").to_string();
+        assert!(text.starts_with("bench: no case matches: nothing (0 vs "), "{text}");
+        assert!(text.contains("softmax_1024x1024_f32"), "{text}");
+    }
+}

@@ -1,0 +1,119 @@
+//! What is printed: a table for people or a JSON object a line, and progress on stderr.
+
+use std::io::{IsTerminal, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use farad::Device;
+use serde_json::{Value, json};
+
+use super::case::Work;
+use super::timing::Timing;
+use crate::error::Result;
+
+/// What one case gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement {
+    /// Its name.
+    pub case: &'static str,
+    /// Times on the host's clock.
+    pub timing: Timing,
+    /// Milliseconds on the GPU's clock.
+    pub gpu_ms: Option<f64>,
+    /// What an iteration does.
+    pub work: Work,
+    /// The relative error against f64.
+    pub error: f64,
+}
+
+/// Where lines go.
+pub struct Report {
+    json: bool,
+    hardware: String,
+    /// Progress is overwritten instead of kept.
+    transient: bool,
+}
+
+impl Report {
+    /// Prints the heading of the table.
+    pub fn new(json: bool, hardware: String) -> Result<Report> {
+        if !json {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{hardware}")?;
+            let heads = ["ms", "gpu ms", "alone ms", "GFLOP/s", "GB/s", "error"];
+            writeln!(out, "{:<26} {}", "case", heads.map(|head| format!("{head:>10}")).join(" "))?;
+        }
+        Ok(Report { json, hardware, transient: std::io::stderr().is_terminal() })
+    }
+
+    /// Says what is going on; nothing clears it.
+    pub fn progress(&self, text: &str) {
+        if self.transient {
+            eprint!("\r\x1b[K{text}");
+        } else if !text.is_empty() {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Prints a measurement.
+    pub fn line(&self, device: &Device, measurement: &Measurement) -> Result<()> {
+        self.progress("");
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            writeln!(out, "{}", measurement.json(device, &self.hardware))?;
+        } else {
+            writeln!(out, "{}", measurement.row())?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+impl Measurement {
+    fn ms(&self) -> f64 {
+        self.timing.seconds * 1e3
+    }
+
+    fn alone_ms(&self) -> Option<f64> {
+        (self.timing.alone > 0.0).then_some(self.timing.alone * 1e3)
+    }
+
+    /// Billions a second of a count per iteration, if it counts.
+    fn rate(&self, count: f64) -> Option<f64> {
+        (count > 0.0).then_some(count / self.timing.seconds / 1e9)
+    }
+
+    fn row(&self) -> String {
+        let cell = |value: Option<f64>, digits: usize| match value {
+            Some(value) => format!("{value:>10.digits$}"),
+            None => format!("{:>10}", "-"),
+        };
+        let cells = [
+            cell(Some(self.ms()), 4),
+            cell(self.gpu_ms, 4),
+            cell(self.alone_ms(), 4),
+            cell(self.rate(self.work.flops), 1),
+            cell(self.rate(self.work.bytes), 1),
+            format!("{:>10.1e}", self.error),
+        ];
+        format!("{:<26} {}", self.case, cells.join(" "))
+    }
+
+    fn json(&self, device: &Device, hardware: &str) -> Value {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        json!({
+            "case": self.case,
+            "device": device.name(),
+            "ms": self.ms(),
+            "gpu_ms": self.gpu_ms,
+            "gflops": self.rate(self.work.flops),
+            "gbs": self.rate(self.work.bytes),
+            "error": self.error,
+            "items_per_second": self.rate(self.work.items).map(|rate| rate * 1e9),
+            "sync_ms": self.alone_ms(),
+            "first_s": self.timing.first,
+            "iterations": self.timing.iterations,
+            "hardware": hardware,
+            "version": env!("CARGO_PKG_VERSION"),
+            "time": time,
+        })
+    }
+}
