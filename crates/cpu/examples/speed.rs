@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Operand, Output, Place, Product, Program, Reg, Spec, Step, Store,
+    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Operand, Output, Place, Product, Program, Reg, Spec, Step, Store,
     View,
 };
 use farad_cpu::{Device, Memory};
@@ -118,6 +118,30 @@ fn bias(m: usize, n: usize) -> Program {
     program(&[m * n, n], m * n, Kernel::Fused(Fused { axes: vec![m, n], outer: 2, tape: tape.0, stores }))
 }
 
+/// The patches that a padded 3×3 convolution multiplies, `[batch, height, width, channel, 3, 3]`; with channels last
+/// `[batch, height, width, 3, 3, channel]`.
+fn patches(b: usize, c: usize, size: usize, channels_last: bool) -> Program {
+    let (h, s, plane) = (size as i64, size, (size * size) as i64);
+    let (axes, strides, at) = if channels_last {
+        let c = c as i64;
+        (vec![b, s, s, 3, 3, c as usize], vec![c * plane, h * c, c, h * c, c, 1], [3, 4])
+    } else {
+        (vec![b, s, s, c, 3, 3], vec![c as i64 * plane, h, 1, plane, h, 1], [4, 5])
+    };
+    let guard = |axis: usize, tap: usize| {
+        let mut coefficients = vec![0; 6];
+        (coefficients[axis], coefficients[tap]) = (1, 1);
+        Guard { coefficients, offset: -1, divisor: 1, size: h, stride: 0 }
+    };
+    let offset = -strides[1] - strides[2];
+    let view = View { offset, strides, guards: vec![guard(1, at[0]), guard(2, at[1])] };
+    let mut tape = Tape::default();
+    let x = tape.push(Code::Load(BufferId(0), view), Level::Full);
+    let stores = vec![store(1, x, &axes)];
+    let n = b * c * s * s;
+    program(&[n], 9 * n, Kernel::Fused(Fused { outer: axes.len(), axes, tape: tape.0, stores }))
+}
+
 /// `transposed`: which operands are stored with their axes exchanged.
 fn matmul(batch: usize, m: usize, k: usize, n: usize, transposed: (bool, bool)) -> Program {
     let operand = |buffer, rows: usize, columns: usize, transposed| {
@@ -179,6 +203,9 @@ fn main() {
     time("bias 65536x10", &device, bias(65536, 10));
     time("bias 4096x1024", &device, bias(4096, 1024));
     time("transpose 2048x2048", &device, transpose(2048, 2048));
+    time("transpose 1000x3000", &device, transpose(1000, 3000));
+    time("patches 32x16x28x28", &device, patches(32, 16, 28, false));
+    time("patches 32x28x28x16", &device, patches(32, 16, 28, true));
     time("matmul 1024", &device, matmul(1, 1024, 1024, 1024, (false, false)));
     time("matmul 1024 lhs'", &device, matmul(1, 1024, 1024, 1024, (true, false)));
     time("matmul 1024 rhs'", &device, matmul(1, 1024, 1024, 1024, (false, true)));

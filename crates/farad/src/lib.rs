@@ -9,7 +9,7 @@
 //!
 //! let device = Device::best();
 //! device.seed(1);
-//! let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(&device)?;
+//! let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(&device);
 //! let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
 //! let x = Tensor::rand([16, 2], &device);
 //! let y = x.sum_axes(&[1], true);
@@ -47,3 +47,8 @@ pub use farad_ir::{Contraction, CustomKernel, CustomOp, DType, IndexMap, OpError
 pub use profile::{KernelTime, Profile};
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
+
+/// The README's example compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

@@ -1,0 +1,122 @@
+//! The binary family and select: every row, on every dtype it takes, with broadcasting.
+
+use farad::Tensor;
+use farad_ir::{Binary, DType};
+
+use super::{HALF, SIGNED};
+use crate::case::{Case, Input, float, half, int, truth, unsigned, whole};
+
+/// The public method or operator of a row.
+fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tensor) {
+    match op {
+        Binary::Add => ("add", |a, b| a + b),
+        Binary::Sub => ("sub", |a, b| a - b),
+        Binary::Mul => ("mul", |a, b| a * b),
+        Binary::Div => ("div", |a, b| a / b),
+        Binary::Max => ("maximum", |a, b| a.maximum(b)),
+        Binary::Min => ("minimum", |a, b| a.minimum(b)),
+        Binary::Pow => ("pow", |a, b| a.pow(b)),
+        Binary::Rem => ("remainder", |a, b| a.remainder(b)),
+        Binary::Less => ("less", |a, b| a.less(b)),
+        Binary::LessEqual => ("less_equal", |a, b| a.less_equal(b)),
+        Binary::Greater => ("greater", |a, b| a.greater(b)),
+        Binary::GreaterEqual => ("greater_equal", |a, b| a.greater_equal(b)),
+        Binary::Equal => ("equal", |a, b| a.equal(b)),
+        Binary::NotEqual => ("not_equal", |a, b| a.not_equal(b)),
+        Binary::And => ("and", Tensor::and),
+        Binary::Or => ("or", Tensor::or),
+        Binary::Xor => ("xor", Tensor::xor),
+        Binary::Shl => ("shift_left", Tensor::shift_left),
+        Binary::Shr => ("shift_right", Tensor::shift_right),
+    }
+}
+
+/// Operands of a row as one dtype; comparisons on few whole numbers, so that ties occur.
+fn operands(op: Binary, dtype: DType, a: &[usize], b: &[usize]) -> Vec<Input> {
+    let (ra, rb) = op.row().range;
+    match dtype {
+        DType::I32 => vec![int(a, -9, 9), int(b, -5, 5)],
+        DType::U32 => vec![unsigned(a, 0, 9), unsigned(b, 0, 5)],
+        DType::Bool => vec![truth(a), truth(b)],
+        DType::F16 if op.compares() => vec![whole(a, (-3.0, 3.0)).stored(dtype), whole(b, (-3.0, 3.0)).stored(dtype)],
+        DType::F16 => vec![half(a, ra), half(b, rb)],
+        _ if op.compares() => vec![whole(a, (-3.0, 3.0)), whole(b, (-3.0, 3.0))],
+        _ => vec![float(a, ra), float(b, rb)],
+    }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &op in Binary::ALL {
+        let (row, (name, function)) = (op.row(), method(op));
+        let mut add = |detail: &str, inputs: Vec<Input>| {
+            let tolerance = if inputs[0].dtype == DType::F16 { row.tolerance.max(HALF) } else { row.tolerance };
+            let case = Case::new(name, detail, inputs, tolerance, move |x| function(&x[0], &x[1]));
+            cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
+        };
+        for dtype in DType::ALL.into_iter().filter(|&d| d.is_compute() && op.takes(d)) {
+            add("", operands(op, dtype, &[7, 33], &[7, 33]));
+            add("broadcast", operands(op, dtype, &[5, 1, 3], &[4, 1]));
+        }
+        if op.takes(DType::I32) && !op.compares() {
+            add("wrapping", vec![int([300], i32::MIN, i32::MAX), int([300], i32::MIN, i32::MAX)]);
+            add("wrapping", vec![unsigned([300], 0, u32::MAX), unsigned([300], 0, u32::MAX)]);
+        }
+    }
+    cases.extend(mixed());
+    cases.extend(numbers());
+    cases.extend(selects());
+    cases
+}
+
+/// Operands of different dtypes meet in one.
+fn mixed() -> Vec<Case> {
+    let shape = [5, 7];
+    let case = |a: Input, b: Input, tolerance| Case::new("add", "mixed", vec![a, b], tolerance, |x| &x[0] + &x[1]);
+    vec![
+        case(int(shape, -9, 9), float(shape, SIGNED), 1e-7),
+        case(truth(shape), int(shape, -9, 9), 0.0),
+        case(unsigned(shape, 0, 9), int(shape, -9, 9), 0.0),
+        case(half(shape, SIGNED), float(shape, SIGNED), 1e-7),
+        case(int(shape, -9, 9), half(shape, SIGNED), HALF),
+        Case::new("pow", "of a negative base", vec![whole([64], (-4.0, 4.0)), whole([64], (0.0, 3.0))], 2e-5, |x| x[0].pow(&x[1])).without_gradient(),
+        Case::new("remainder", "of any sign", vec![float([200], (-9.0, 9.0)), whole([200], (-7.0, -2.0))], 2e-6, |x| x[0].remainder(&x[1])),
+        Case::new("maximum", "with ties", vec![whole([64], (-1.0, 1.0)), whole([64], (-1.0, 1.0))], 1e-7, |x| x[0].maximum(&x[1])).without_gradient(),
+    ]
+}
+
+/// Numbers beside tensors, on either side, by reference and by value.
+fn numbers() -> Vec<Case> {
+    let one = || vec![float([7, 9], SIGNED)];
+    vec![
+        Case::new("add", "a number", one(), 2e-7, |x| &x[0] + 0.3),
+        Case::new("sub", "from a number", one(), 2e-7, |x| 0.3 - &x[0]),
+        Case::new("mul", "a whole number", one(), 2e-7, |x| x[0].clone() * 3),
+        Case::new("div", "a number by", vec![float([9], (0.5, 2.0))], 1e-6, |x| 1.0 / x[0].clone()),
+        Case::new("remainder", "by the operator", vec![float([9], (0.1, 2.0))], 1e-6, |x| &x[0] % 3.0),
+        Case::new("mul", "integers by a fraction", vec![int([9], -9, 9)], 1e-7, |x| &x[0] * 0.5),
+        Case::new("add", "a whole number to integers", vec![int([9], -9, 9)], 0.0, |x| &x[0] + 2.0),
+        Case::new("pow", "a number", vec![float([33], (-2.0, 2.0))], 2e-5, |x| x[0].pow(3.0)),
+        Case::new("clamp", "", one(), 1e-7, |x| x[0].clamp(-0.5, 0.75)),
+        Case::new("square", "", one(), 1e-7, |x| x[0].square()),
+        Case::new("square", "f16", vec![half([7, 9], SIGNED)], HALF, |x| x[0].square()),
+        Case::new("stop_gradient", "", one(), 0.0, |x| x[0].stop_gradient()).without_gradient(),
+        Case::new("stop_gradient", "in a product", one(), 1e-7, |x| &x[0] * &x[0].stop_gradient()).without_gradient(),
+    ]
+}
+
+fn selects() -> Vec<Case> {
+    let shape = [5, 7];
+    let of = |detail: &str, a: Input, b: Input, tolerance| {
+        Case::new("select", detail, vec![truth(shape), a, b], tolerance, |x| x[0].select(&x[1], &x[2]))
+    };
+    vec![
+        of("", float(shape, SIGNED), float(shape, SIGNED), 0.0),
+        of("", half(shape, SIGNED), half(shape, SIGNED), 0.0),
+        of("", int(shape, -9, 9), int(shape, -9, 9), 0.0),
+        of("", unsigned(shape, 0, 9), unsigned(shape, 0, 9), 0.0),
+        of("", truth(shape), truth(shape), 0.0),
+        of("broadcast", float([1, 7], SIGNED), float([2, 1, 1], SIGNED), 0.0),
+        of("mixed", int(shape, -9, 9), float([], SIGNED), 0.0),
+    ]
+}

@@ -1,0 +1,99 @@
+//! Contractions over index maps: convolutions with stride, padding, dilation and groups.
+
+use farad::{Contraction, IndexMap};
+
+use super::{HALF, SIGNED};
+use crate::case::{Case, float, half};
+
+/// One spatial axis of a convolution.
+#[derive(Clone, Copy)]
+struct Window {
+    size: usize,
+    kernel: usize,
+    stride: i64,
+    pad: i64,
+    dilation: i64,
+}
+
+impl Window {
+    fn output(&self) -> usize {
+        let reach = self.dilation * (self.kernel as i64 - 1) + 1;
+        ((self.size as i64 + 2 * self.pad - reach) / self.stride + 1) as usize
+    }
+
+    /// The position that output axis `y` and kernel axis `k` read.
+    fn map(&self, y: usize, k: usize) -> IndexMap {
+        IndexMap { terms: vec![(y, self.stride), (k, self.dilation)], offset: -self.pad, divisor: 1 }
+    }
+}
+
+/// `[batch, groups, inputs, w..] × [groups, outputs, inputs, k..] -> [batch, groups, outputs, w'..]`.
+fn convolution(batch: usize, groups: usize, inputs: usize, outputs: usize, windows: &[Window]) -> (Contraction, Vec<usize>, Vec<usize>) {
+    // Axes: batch, group, output, one a window; then input, one a kernel axis.
+    let d = windows.len();
+    let (channel, kernel) = (3 + d, 4 + d);
+    let mut sizes = vec![batch, groups, outputs];
+    sizes.extend(windows.iter().map(Window::output));
+    sizes.push(inputs);
+    sizes.extend(windows.iter().map(|w| w.kernel));
+    let axis = IndexMap::axis;
+    let mut lhs = vec![axis(0), axis(1), axis(channel)];
+    lhs.extend(windows.iter().enumerate().map(|(n, w)| w.map(3 + n, kernel + n)));
+    let mut rhs = vec![axis(1), axis(2), axis(channel)];
+    rhs.extend((0..d).map(|n| axis(kernel + n)));
+    let shape = |lead: [usize; 3], last: fn(&Window) -> usize| lead.into_iter().chain(windows.iter().map(last)).collect();
+    let image = shape([batch, groups, inputs], |w| w.size);
+    let weight = shape([groups, outputs, inputs], |w| w.kernel);
+    (Contraction { sizes, out: (0..3 + d).collect(), lhs, rhs }, image, weight)
+}
+
+fn case(detail: &str, [batch, groups, inputs, outputs]: [usize; 4], windows: &[Window]) -> Case {
+    let (contraction, image, weight) = convolution(batch, groups, inputs, outputs, windows);
+    let inputs = vec![float(image, SIGNED), float(weight, SIGNED)];
+    Case::new("contract", detail, inputs, 2e-6, move |x| x[0].contract(&x[1], contraction.clone()))
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let w = |size, kernel, stride, pad, dilation| Window { size, kernel, stride, pad, dilation };
+    let mut cases = vec![
+        case("one axis", [2, 1, 3, 4], &[w(13, 3, 1, 0, 1)]),
+        case("padding", [2, 1, 3, 4], &[w(13, 3, 1, 1, 1)]),
+        case("stride", [1, 1, 3, 4], &[w(14, 3, 2, 1, 1)]),
+        case("stride that leaves a rest", [1, 1, 2, 3], &[w(16, 3, 3, 0, 1)]),
+        case("dilation", [1, 1, 2, 3], &[w(15, 3, 1, 2, 2)]),
+        case("stride and dilation", [1, 1, 2, 3], &[w(19, 3, 2, 3, 3)]),
+        case("groups", [2, 3, 2, 4], &[w(9, 3, 1, 1, 1)]),
+        case("depthwise", [2, 5, 1, 1], &[w(11, 3, 2, 1, 1)]),
+        case("kernel of one", [2, 1, 5, 6], &[w(7, 1, 1, 0, 1)]),
+        case("kernel as large as the image", [2, 1, 3, 4], &[w(5, 5, 1, 0, 1)]),
+        case("image", [2, 1, 3, 5], &[w(8, 3, 1, 1, 1), w(9, 3, 1, 1, 1)]),
+        case("image, strides", [2, 1, 3, 5], &[w(9, 3, 2, 1, 1), w(10, 2, 3, 0, 1)]),
+        case("image, dilation and groups", [1, 2, 2, 3], &[w(9, 3, 1, 2, 2), w(8, 2, 2, 1, 1)]),
+        case("volume", [1, 1, 2, 3], &[w(4, 2, 1, 0, 1), w(5, 3, 2, 1, 1), w(4, 2, 1, 1, 1)]),
+        case("larger image", [2, 1, 8, 17], &[w(17, 3, 1, 1, 1), w(17, 3, 1, 1, 1)]),
+    ];
+    let (contraction, image, weight) = convolution(2, 1, 3, 5, &[w(8, 3, 2, 1, 1), w(9, 3, 1, 1, 1)]);
+    let inputs = vec![half(image, SIGNED), half(weight, SIGNED)];
+    cases.push(Case::new("contract", "image", inputs, 2.0 * HALF, move |x| x[0].contract(&x[1], contraction.clone())));
+    cases.extend(others());
+    cases
+}
+
+/// Sums of products that are neither a matmul nor a convolution.
+fn others() -> Vec<Case> {
+    let axis = IndexMap::axis;
+    let outer = Contraction { sizes: vec![17, 9], out: vec![0, 1], lhs: vec![axis(0)], rhs: vec![axis(1)] };
+    let dot = Contraction { sizes: vec![6, 7], out: vec![], lhs: vec![axis(0), axis(1)], rhs: vec![axis(0), axis(1)] };
+    let pointwise = Contraction { sizes: vec![6, 7], out: vec![1, 0], lhs: vec![axis(0), axis(1)], rhs: vec![axis(0), axis(1)] };
+    let alone = Contraction { sizes: vec![6, 7, 5], out: vec![0], lhs: vec![axis(0), axis(1)], rhs: vec![axis(2)] };
+    let of = |detail: &str, lhs: &[usize], rhs: &[usize], contraction: Contraction| {
+        let inputs = vec![float(lhs, SIGNED), float(rhs, SIGNED)];
+        Case::new("contract", detail, inputs, 2e-6, move |x| x[0].contract(&x[1], contraction.clone()))
+    };
+    vec![
+        of("outer product", &[17], &[9], outer),
+        of("inner product of matrices", &[6, 7], &[6, 7], dot).of_size(6.0),
+        of("pointwise product, transposed", &[6, 7], &[6, 7], pointwise),
+        of("sums of each operand apart", &[6, 7], &[5], alone).of_size(6.0),
+    ]
+}

@@ -1,0 +1,54 @@
+//! The table: every public op of [`farad::Tensor`], by family.
+//!
+//! Rows of the op tables are walked, not listed; the rest is one row a method or more. A test fails on
+//! a method or a table row that has no case.
+
+mod unary;
+mod binary;
+mod cast;
+mod create;
+mod activation;
+mod reduce;
+mod norm;
+mod movement;
+mod part;
+mod index;
+mod matmul;
+mod contraction;
+mod random;
+mod sequence;
+mod custom;
+
+pub use custom::CubeAndDouble;
+
+use crate::case::Case;
+
+/// Every case.
+pub fn all() -> Vec<Case> {
+    [
+        unary::cases(),
+        binary::cases(),
+        cast::cases(),
+        create::cases(),
+        activation::cases(),
+        reduce::cases(),
+        norm::cases(),
+        movement::cases(),
+        part::cases(),
+        index::cases(),
+        matmul::cases(),
+        contraction::cases(),
+        random::cases(),
+        sequence::cases(),
+        custom::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Symmetric around zero.
+const SIGNED: (f64, f64) = (-2.0, 2.0);
+
+/// What rounding a result to `f16` costs, of the largest element.
+const HALF: f64 = 1e-3;

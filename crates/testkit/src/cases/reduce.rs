@@ -1,0 +1,110 @@
+//! The reduce family: every row, on every dtype it takes, over leading, trailing and mixed axes.
+
+use farad::Tensor;
+use farad_ir::{DType, Reduce};
+
+use super::{HALF, SIGNED};
+use crate::case::{Case, Input, float, half, int, unsigned, whole};
+
+/// The public method of a row.
+fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
+    match op {
+        Reduce::Sum => ("sum_axes", |x, axes| x.sum_axes(axes, false)),
+        Reduce::Max => ("max_axes", |x, axes| x.max_axes(axes, false)),
+        Reduce::Min => ("min_axes", |x, axes| x.min_axes(axes, false)),
+        Reduce::ArgMax => ("argmax", |x, axes| x.argmax(axes[0])),
+        Reduce::ArgMin => ("argmin", |x, axes| x.argmin(axes[0])),
+    }
+}
+
+/// Shapes and the axes to reduce: one each, several, all; few long rows and many short ones.
+const LAYOUTS: [(&[usize], &[isize]); 16] = [
+    (&[7, 33], &[1]),
+    (&[7, 33], &[0]),
+    (&[257], &[0]),
+    (&[1, 1], &[1]),
+    (&[3, 1], &[0]),
+    (&[129, 1], &[1]),
+    (&[1, 5003], &[1]),
+    (&[5003, 3], &[0]),
+    (&[3, 70_001], &[1]),
+    (&[300, 2], &[1]),
+    (&[0, 3], &[1]),
+    (&[4, 5, 6], &[1]),
+    (&[7, 33], &[0, 1]),
+    (&[2, 3, 4, 5], &[1, 3]),
+    (&[2, 3, 4, 5], &[0, 2]),
+    (&[2, 3, 4, 5], &[2, 3]),
+];
+
+fn input(dtype: DType, shape: &[usize]) -> Input {
+    match dtype {
+        DType::F16 => half(shape, SIGNED),
+        DType::I32 => int(shape, -1_000_000, 1_000_000),
+        DType::U32 => unsigned(shape, 0, 1_000_000),
+        _ => float(shape, SIGNED),
+    }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &op in Reduce::ALL {
+        let (row, (name, function)) = (op.row(), method(op));
+        for dtype in [DType::F32, DType::F16, DType::I32, DType::U32] {
+            for (n, (shape, axes)) in LAYOUTS.into_iter().enumerate() {
+                // Floats see every layout, the others one of each kind.
+                let shown = dtype == DType::F32 || [0, 1, 6, 13].contains(&n);
+                if !shown || (op.is_index() && axes.len() > 1) {
+                    continue;
+                }
+                let tolerance = if dtype == DType::F16 { 2.0 * HALF } else { row.tolerance };
+                let inputs = vec![input(dtype, shape)];
+                let case = Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
+                // What is summed is larger than a sum of both signs may be.
+                let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
+                let case = if op == Reduce::Sum { case.of_size((terms as f64).sqrt()) } else { case };
+                cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
+            }
+        }
+    }
+    cases.extend(ties());
+    cases.extend(whole_tensors());
+    cases
+}
+
+/// Equal elements: the first position wins, and gradients are shared.
+fn ties() -> Vec<Case> {
+    let few = || vec![whole([9, 40], (-1.0, 1.0))];
+    vec![
+        Case::new("argmax", "with ties", few(), 0.0, |x| x[0].argmax(1)).without_gradient(),
+        Case::new("argmin", "with ties", few(), 0.0, |x| x[0].argmin(0)).without_gradient(),
+        Case::new("argmax", "with ties", vec![int([3, 3000], 0, 2)], 0.0, |x| x[0].argmax(-1)),
+        Case::new("argmax", "over all", vec![float([3000], SIGNED)], 0.0, |x| x[0].argmax(0)).without_gradient(),
+        Case::new("argmax", "all negative", vec![float([5, 33], (-9.0, -8.0))], 0.0, |x| x[0].argmax(1)).without_gradient(),
+        Case::new("max_axes", "all far below zero", vec![float([5, 33], (-1e30, -1e29))], 1e-7, |x| x[0].max_axes(&[1], false)).without_gradient(),
+    ]
+}
+
+/// Methods over all axes, with kept axes, and the mean.
+fn whole_tensors() -> Vec<Case> {
+    let one = || vec![float([7, 33], SIGNED)];
+    vec![
+        Case::new("sum", "", one(), 2e-6, |x| x[0].sum()).of_size(16.0),
+        Case::new("sum", "of nothing", vec![float([0, 3], SIGNED)], 2e-6, |x| x[0].sum_axes(&[0], false)),
+        Case::new("sum", "of a scalar", vec![float([], SIGNED)], 2e-6, |x| x[0].sum()),
+        Case::new("sum", "long", vec![float([70_001], SIGNED)], 2e-6, |x| x[0].sum()).of_size(270.0),
+        Case::new("sum", "long", vec![int([70_001], i32::MIN, i32::MAX)], 0.0, |x| x[0].sum()),
+        Case::new("mean", "", one(), 2e-6, |x| x[0].mean()).of_size(0.1),
+        Case::new("mean", "of integers", vec![int([7, 33], -9, 9)], 2e-6, |x| x[0].mean()),
+        Case::new("mean_axes", "kept", one(), 2e-6, |x| x[0].mean_axes(&[0], true)),
+        Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| x[0].mean_axes(&[0, -1], false)),
+        Case::new("max", "", one(), 1e-7, |x| x[0].max()),
+        Case::new("min", "", one(), 1e-7, |x| x[0].min()),
+        Case::new("sum_axes", "kept", one(), 2e-6, |x| x[0].sum_axes(&[1], true)).of_size(6.0),
+        Case::new("max_axes", "kept", one(), 1e-7, |x| x[0].max_axes(&[-2], true)),
+        Case::new("min_axes", "kept, of a permuted tensor", vec![float([3, 4, 5], SIGNED)], 1e-7, |x| x[0].permute(&[2, 0, 1]).min_axes(&[1], true)),
+        Case::new("sum_axes", "of a broadcast product", vec![float([9, 1], SIGNED), float([1, 65], SIGNED)], 2e-6, |x| (&x[0] * &x[1]).sum_axes(&[1], false)).of_size(8.0),
+        Case::new("sum_axes", "of a padded, flipped part", vec![float([9, 20], SIGNED)], 2e-6, |x| x[0].pad(&[(1, 0), (2, 3)]).flip(&[1]).sum_axes(&[0], false)).of_size(3.0),
+        Case::new("sum_axes", "one after another", vec![float([4, 5, 6], SIGNED)], 4e-6, |x| x[0].sum_axes(&[2], false).tanh().sum_axes(&[0], false)),
+    ]
+}

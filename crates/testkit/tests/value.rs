@@ -1,0 +1,19 @@
+//! Every case on the CPU against the f64 reference: alone, fused with neighbours, differentiated, and
+//! all of it again with every op in a kernel of its own.
+
+use std::time::Instant;
+
+use farad_testkit::{Form, Report, cases, open_cpu, run};
+
+#[test]
+fn cpu_agrees_with_the_reference() {
+    let start = Instant::now();
+    let (cases, mut report) = (cases::all(), Report::default());
+    for fuse in [true, false] {
+        let device = open_cpu(fuse);
+        for form in Form::ALL {
+            report.join(run(&cases, form, &device, 1));
+        }
+    }
+    report.conclude("value", start);
+}
