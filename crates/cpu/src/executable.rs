@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
+use crate::contraction::{self, Sliced};
 use crate::{custom, scatter};
 
 /// A program that is ready to run; runs are synchronous, and may overlap on several threads.
@@ -43,6 +44,7 @@ struct Ready {
 enum Plan {
     Nest(Box<Nest>),
     Product(Box<product::Plan>),
+    Contraction(Box<Sliced>),
     Scatter(scatter::Plan),
     Custom(custom::Plan),
     Loop { of: Loop, steps: Vec<Ready> },
@@ -150,6 +152,7 @@ impl Executable {
             match &step.plan {
                 Plan::Nest(nest) => nest.run(context),
                 Plan::Product(plan) => plan.run(context),
+                Plan::Contraction(sliced) => sliced.run(context),
                 Plan::Scatter(plan) => plan.run(context),
                 Plan::Custom(plan) => plan.run(context),
                 Plan::Loop { .. } => unreachable!("loops are handled above"),
@@ -170,12 +173,7 @@ impl Executable {
             let position = if of.reverse { of.trips - 1 - trip } else { trip };
             for (id, stride) in &of.slots {
                 let binding = &mut bindings[id.0 as usize];
-                let ahead = position * stride;
-                let bytes = ahead * binding.dtype.size();
-                assert!(ahead <= binding.len, "loop: a slice leaves its buffer: {id:?} ({ahead} vs {})", binding.len);
-                // SAFETY: the slice starts inside the buffer, or at its end.
-                binding.start = unsafe { binding.start.add(bytes) };
-                binding.len -= ahead;
+                *binding = binding.moved((position * stride) as i64);
             }
             if trip % 2 == 1 {
                 of.swaps.iter().for_each(|(a, b)| bindings.swap(a.0 as usize, b.0 as usize));
@@ -206,7 +204,15 @@ fn ready(
     let mut list = Vec::with_capacity(steps.len());
     for step in steps {
         let plan = match &step.kernel {
-            Kernel::Fused(fused) => Plan::Nest(Box::new(Nest::new(fused, specs, &step.label)?)),
+            Kernel::Fused(fused) => {
+                let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
+                let contraction = contraction::plan(fused, &mut temporaries, &step.label)?;
+                *most = (*most).max(temporaries.bytes);
+                match contraction {
+                    Some(sliced) => Plan::Contraction(Box::new(sliced)),
+                    None => Plan::Nest(Box::new(Nest::new(fused, specs, &step.label)?)),
+                }
+            }
             Kernel::Product(product) => {
                 let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
                 let plan = product::Plan::new(product, &mut temporaries, &step.label)?;

@@ -28,6 +28,7 @@ mod machine;
 mod sweep;
 mod product;
 mod matrix;
+mod contraction;
 mod scatter;
 mod custom;
 

@@ -34,12 +34,17 @@ pub struct Plan {
 
 /// Where a batch of matrices lies in a buffer.
 #[derive(Clone, Debug)]
-struct Matrix {
-    buffer: usize,
-    offset: i64,
-    batch: Vec<i64>,
-    row: i64,
-    column: i64,
+pub struct Matrix {
+    /// Which buffer.
+    pub buffer: usize,
+    /// Elements before the first.
+    pub offset: i64,
+    /// Elements between neighbours, per batch axis.
+    pub batch: Vec<i64>,
+    /// Elements between rows.
+    pub row: i64,
+    /// Elements between columns.
+    pub column: i64,
 }
 
 impl Matrix {
@@ -60,7 +65,8 @@ pub struct Temporaries<'a> {
 }
 
 impl Temporaries<'_> {
-    fn add(&mut self, len: usize) -> BufferId {
+    /// A temporary of `len` floats.
+    pub fn add(&mut self, len: usize) -> BufferId {
         self.specs.push(Spec { dtype: DType::F32, len });
         self.offsets.push(self.bytes);
         self.bytes = (self.bytes + 4 * len).next_multiple_of(256);
@@ -77,9 +83,20 @@ impl Plan {
         let lhs = operand(&product.lhs, &axes([m, k]), temporaries, &mut prepare, label)?;
         let rhs = operand(&product.rhs, &axes([k, n]), temporaries, &mut prepare, label)?;
         let (out, epilogue) = result(product, &axes([m, n]), temporaries, label)?;
-        let mut plan = Plan { prepare, batch: product.batch.clone(), m, n, k, lhs, rhs, out, epilogue };
+        Ok(Plan::with(prepare, product.batch.clone(), (m, n, k), (lhs, rhs, out), epilogue))
+    }
+
+    /// A product of matrices that `prepare` makes or that are there, into a matrix that `epilogue` works on.
+    pub fn with(
+        prepare: Vec<Nest>,
+        batch: Vec<usize>,
+        (m, n, k): (usize, usize, usize),
+        (lhs, rhs, out): (Matrix, Matrix, Matrix),
+        epilogue: Option<Nest>,
+    ) -> Plan {
+        let mut plan = Plan { prepare, batch, m, n, k, lhs, rhs, out, epilogue };
         plan.fold();
-        Ok(plan)
+        plan
     }
 
     /// Batch axes along which one operand stays are rows or columns of a larger product.

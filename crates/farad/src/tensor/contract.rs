@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farad_ir::{Contraction, Op, OpError, Shape};
 
-use super::{Tensor, raise};
+use super::{Tensor, expect, raise};
 
 impl Tensor {
     /// Matrix product: `[.., m, k] × [.., k, n] -> [.., m, n]`. Leading axes broadcast; a vector on
@@ -48,11 +48,11 @@ impl Tensor {
             let product = rows.matmul(&b);
             return product.reshape(leading(&lhs).iter().copied().chain([m, n]).collect::<Vec<_>>());
         }
-        let batch = leading(&lhs).broadcast(&leading(&rhs)).unwrap_or_else(|axis| {
+        let batch = expect(leading(&lhs).broadcast(&leading(&rhs)).map_err(|axis| {
             let rank = lhs.rank().max(rhs.rank()) - 2;
             let pick = |s: &Shape| s[axis + s.rank() - 2 - rank];
-            raise(OpError::Broadcast { op: "matmul", lhs, rhs, axis, a: pick(&lhs), b: pick(&rhs) })
-        });
+            OpError::Broadcast { op: "matmul", lhs, rhs, axis, a: pick(&lhs), b: pick(&rhs) }
+        }));
         let full = |last: [usize; 2]| batch.iter().copied().chain(last).collect::<Vec<_>>();
         let (a, b) = (a.broadcast_to(full([m, k])), b.broadcast_to(full([k, n])));
         a.contract(&b, Contraction::matmul(&batch, m, k, n))

@@ -20,7 +20,10 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn from_vec<T: Element>(data: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Tensor {
-        Tensor::try_from_vec(&data, shape, device).unwrap_or_else(|error| panic!("{error}"))
+        match Tensor::try_from_vec(&data, shape, device) {
+            Ok(tensor) => tensor,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// As [`Tensor::from_vec`], with an error if the device has no room.
@@ -48,8 +51,10 @@ impl Tensor {
         if data.len() != shape.numel() {
             raise(OpError::Sizes { op: "from_f64", what: format!("data does not fill {shape}"), a: data.len(), b: shape.numel() });
         }
-        let made = Tensor::from_bytes(bytemuck::cast_slice(data), shape, DType::F64, device);
-        made.unwrap_or_else(|error| panic!("{error}"))
+        match Tensor::from_bytes(bytemuck::cast_slice(data), shape, DType::F64, device) {
+            Ok(tensor) => tensor,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// A tensor from its bytes in device form.

@@ -99,7 +99,7 @@ impl Tensor {
     /// Records an op without operands.
     #[track_caller]
     pub(crate) fn source(op: Op, device: &Device) -> Tensor {
-        let (shape, dtype) = op.infer(&[]).unwrap_or_else(|e| raise(e));
+        let (shape, dtype) = expect(op.infer(&[]));
         Tensor::of(Node::recorded(op, vec![], shape, dtype, device.clone(), Location::caller(), crate::checkpoint::region()))
     }
 
@@ -108,7 +108,7 @@ impl Tensor {
     pub(crate) fn record(op: Op, operands: &[&Tensor]) -> Tensor {
         let moved = on_one_device(operands);
         let of: Vec<(Shape, DType)> = moved.iter().map(|t| (t.shape(), t.dtype())).collect();
-        let (shape, dtype) = op.infer(&of).unwrap_or_else(|e| raise(e));
+        let (shape, dtype) = expect(op.infer(&of));
         for operand in &moved {
             operand.relieve();
         }
@@ -143,7 +143,11 @@ impl Tensor {
     /// Non-negative axes.
     #[track_caller]
     pub(crate) fn axes(&self, op: &'static str, axes: &[isize]) -> Vec<usize> {
-        axes.iter().map(|&axis| resolve(op, self.shape(), axis)).collect()
+        let mut resolved = Vec::with_capacity(axes.len());
+        for &axis in axes {
+            resolved.push(resolve(op, self.shape(), axis));
+        }
+        resolved
     }
 }
 
@@ -160,6 +164,15 @@ fn resolve(op: &'static str, shape: Shape, axis: isize) -> usize {
 #[track_caller]
 pub(crate) fn raise(error: OpError) -> ! {
     panic!("{error}")
+}
+
+/// The value, or a panic at the caller's line. Closures would lose the line.
+#[track_caller]
+pub(crate) fn expect<T>(result: Result<T, OpError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => raise(error),
+    }
 }
 
 /// The operands, moved to the GPU operand's device if they are on several.

@@ -2,7 +2,7 @@
 
 use farad_ir::{Binary, DType, Op, OpError, Shape, Unary};
 
-use super::{Tensor, raise};
+use super::{Tensor, expect, raise};
 
 macro_rules! unary_methods {
     ($($(#[doc = $doc:literal])+ $method:ident $variant:ident ($input:expr => $output:expr);)*) => {
@@ -177,11 +177,11 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn broadcast_shape(&self, op: &'static str, other: &Tensor) -> Shape {
         let (lhs, rhs) = (self.shape(), other.shape());
-        lhs.broadcast(&rhs).unwrap_or_else(|axis| {
+        expect(lhs.broadcast(&rhs).map_err(|axis| {
             let rank = lhs.rank().max(rhs.rank());
             let pick = |s: &Shape| s[axis + s.rank() - rank];
-            raise(OpError::Broadcast { op, lhs, rhs, axis, a: pick(&lhs), b: pick(&rhs) })
-        })
+            OpError::Broadcast { op, lhs, rhs, axis, a: pick(&lhs), b: pick(&rhs) }
+        }))
     }
 
     /// The tensor repeated to `shape`, aligned at the last axis.
@@ -234,9 +234,12 @@ impl Tensor {
     pub fn select(&self, a: &Tensor, b: &Tensor) -> Tensor {
         let dtype = a.dtype().promote(b.dtype());
         let inner = a.broadcast_shape("select", b);
-        let shape = self.shape().broadcast(&inner).unwrap_or_else(|axis| {
-            raise(OpError::Broadcast { op: "select", lhs: self.shape(), rhs: inner, axis, a: self.shape().get(axis).copied().unwrap_or(1), b: inner.get(axis).copied().unwrap_or(1) })
-        });
+        let lhs = self.shape();
+        let shape = expect(lhs.broadcast(&inner).map_err(|axis| {
+            let rank = lhs.rank().max(inner.rank());
+            let pick = |s: &Shape| s[axis + s.rank() - rank];
+            OpError::Broadcast { op: "select", lhs, rhs: inner, axis, a: pick(&lhs), b: pick(&inner) }
+        }));
         let (a, b) = (a.cast(dtype).broadcast_to(shape), b.cast(dtype).broadcast_to(shape));
         Tensor::record(Op::Select, &[&self.broadcast_to(shape), &a, &b])
     }

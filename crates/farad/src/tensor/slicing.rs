@@ -4,7 +4,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
 use farad_ir::{Op, OpError, Span};
 
-use super::{Tensor, raise};
+use super::{Tensor, expect, raise};
 
 /// What to take of one axis: a range, a single position (which removes the axis), or every n-th.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,16 +104,16 @@ impl Tensor {
             let range = |start: usize, end: Option<usize>, step: usize| {
                 let end = end.unwrap_or(size);
                 if end > size || start > end {
-                    raise(OpError::Slice { shape, axis, end: end.max(start), size });
+                    return Err(OpError::Slice { shape, axis, end: end.max(start), size });
                 }
                 if step == 0 {
-                    raise(OpError::Step { axis, step });
+                    return Err(OpError::Step { axis, step });
                 }
-                Span { start, len: (end - start).div_ceil(step), step }
+                Ok(Span { start, len: (end - start).div_ceil(step), step })
             };
             spans[axis] = match part {
-                Part::Range(start, end) => range(start, end, 1),
-                Part::Step(start, end, step) => range(start, end, step),
+                Part::Range(start, end) => expect(range(start, end, 1)),
+                Part::Step(start, end, step) => expect(range(start, end, step)),
                 Part::At(at) => {
                     let position = if at < 0 { at + size as isize } else { at };
                     if !(0..size as isize).contains(&position) {

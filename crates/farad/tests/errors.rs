@@ -1,0 +1,254 @@
+//! Wrong input gives a clear message: panics at the caller's line for wrong programs, errors for
+//! the outside world.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use farad::prelude::*;
+
+fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::cpu()];
+    match Device::gpu(0) {
+        Ok(gpu) => devices.push(gpu),
+        Err(error) => eprintln!("skipped: no GPU adapter: {error}"),
+    }
+    devices
+}
+
+/// The panic message of `work`, and whether the panic was laid at this file's door.
+fn panic_of(work: impl FnOnce()) -> String {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let place = std::sync::Arc::new(Mutex::new(String::new()));
+    let seen = place.clone();
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        *seen.lock().unwrap() = info.location().map_or(String::new(), |l| l.file().to_string());
+    }));
+    let caught = catch_unwind(AssertUnwindSafe(work));
+    std::panic::set_hook(hook);
+    let message = match caught.expect_err("nothing panicked").downcast::<String>() {
+        Ok(text) => *text,
+        Err(other) => other.downcast::<&str>().map(|s| s.to_string()).unwrap_or_default(),
+    };
+    let place = place.lock().unwrap().clone();
+    assert!(place.ends_with("errors.rs"), "the panic `{message}` is laid at {place}, not at the caller");
+    message
+}
+
+#[test]
+fn wrong_shapes_panic_at_the_caller() {
+    let device = Device::cpu();
+    let t = |shape: &[usize]| Tensor::zeros(shape, &device);
+    let cases: Vec<(Box<dyn FnOnce()>, &str)> = vec![
+        (
+            Box::new({
+                let (a, b) = (t(&[32, 784]), t(&[128, 10]));
+                move || drop(a.matmul(&b))
+            }),
+            "matmul: inner sizes differ: lhs [32, 784], rhs [128, 10] (784 vs 128)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[2, 4]));
+                move || drop(&a + &b)
+            }),
+            "add: shapes do not broadcast: lhs [2, 3], rhs [2, 4] (axis 1: 3 vs 4)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || drop(a.reshape([7]))
+            }),
+            "reshape: element counts differ: [2, 3] to [7] (6 vs 7)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || drop(a.sum_axes(&[2], false))
+            }),
+            "sum: axis out of range: [2, 3] (axis 2 vs rank 2)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || drop(a.permute(&[0, 0]))
+            }),
+            "permute: axis given twice: [0, 0] (axis 0)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || drop(a.slice((0..3, ..)))
+            }),
+            "slice: out of range: [2, 3] axis 0 (end 3 vs size 2)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 0]);
+                move || drop(a.max_axes(&[1], false))
+            }),
+            "max: nothing to reduce: [2, 0] has no elements along [1] (0 vs at least 1)",
+        ),
+        (
+            Box::new(|| drop(Tensor::zeros([1; 9], &Device::cpu()))),
+            "shape: rank too high: [1, 1, 1, 1, 1, 1, 1, 1, 1] (9 vs at most 8)",
+        ),
+        (
+            Box::new(|| drop(Tensor::from_vec(vec![1.0, 2.0], [3], &Device::cpu()))),
+            "from_vec: data does not fill [3] (2 vs 3)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || drop(a.gather(1, &Tensor::zeros([2, 1], &Device::cpu())))
+            }),
+            "gather: dtype not supported: f32\nhelp: positions are integers, e.g. `.cast(DType::I32)`",
+        ),
+        (
+            Box::new(|| drop(Tensor::arange(3, &Device::cpu()).exp())),
+            "exp: dtype not supported: i32",
+        ),
+        (
+            Box::new(|| drop(Tensor::from_vec(vec![1u8], [1], &Device::cpu()).not())),
+            "not: dtype not supported: u8\nhelp: cast it first, e.g. `.cast(DType::F32)`",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || drop(a.cross_entropy(&Tensor::arange(3, &Device::cpu())))
+            }),
+            "cross_entropy: logits are [batch, classes] and labels [batch]: [2, 3] and [3] (2 vs 3)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[2, 4]));
+                move || drop(Tensor::concat(&[&a, &b], 0))
+            }),
+            "concat: shapes differ: [2, 3] and [2, 4] (3 vs 4)",
+        ),
+    ];
+    for (work, expected) in cases {
+        assert_eq!(panic_of(work), expected);
+    }
+}
+
+#[test]
+fn an_index_out_of_range_is_an_error_with_its_line() {
+    for device in devices() {
+        let table = Tensor::rand([10, 4], &device);
+        let ids = Tensor::from_vec(vec![0, 12], [2], &device);
+        let error = table.embedding(&ids).to_vec::<f32>().unwrap_err().to_string();
+        assert!(error.contains("gather: index out of range"), "{error}");
+        assert!(error.contains("12") && error.contains("10") && error.contains("errors.rs"), "{error}");
+        // The device goes on.
+        assert_eq!(Tensor::ones([2], &device).sum().item().unwrap(), 2.0);
+        let source = Tensor::ones([2], &device);
+        let target = Tensor::zeros([10], &device);
+        let error = target.scatter_add(0, &ids, &source).to_vec::<f32>().unwrap_err().to_string();
+        assert!(error.contains("scatter_add: index out of range"), "{error}");
+        assert_eq!(Tensor::ones([2], &device).sum().item().unwrap(), 2.0);
+    }
+}
+
+#[test]
+fn empty_tensors_work() {
+    for device in devices() {
+        let empty = Tensor::zeros([0, 3], &device);
+        assert_eq!((&empty + 1.0).exp().to_vec::<f32>().unwrap(), Vec::<f32>::new());
+        assert_eq!(empty.sum().item().unwrap(), 0.0, "on {device}");
+        assert_eq!(empty.sum_axes(&[0], false).to_vec::<f32>().unwrap(), [0.0; 3], "on {device}");
+        let product = Tensor::ones([2, 0], &device).matmul(&Tensor::ones([0, 3], &device));
+        assert_eq!(product.to_vec::<f32>().unwrap(), [0.0; 6], "on {device}");
+        let loaded = Tensor::from_vec(Vec::<f32>::new(), [0], &device);
+        assert_eq!(Tensor::concat(&[&loaded, &Tensor::ones([2], &device)], 0).to_vec::<f32>().unwrap(), [1.0, 1.0]);
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there() {
+    let error = Device::gpu(99).unwrap_err().to_string();
+    assert!(error.contains("no such adapter: index 99"), "{error}");
+    let error = Device::named("tpu").unwrap_err().to_string();
+    assert!(error.starts_with("device: unknown name: tpu\nhelp: use `best`"), "{error}");
+}
+
+#[test]
+fn a_tensor_larger_than_the_adapter_allows() {
+    let Ok(gpu) = Device::gpu_with(0, farad::DeviceOptions { core: true, ..Default::default() }) else {
+        return eprintln!("skipped: no GPU adapter");
+    };
+    // WebGPU's default limit is 256 MiB a buffer and 128 MiB a binding.
+    let error = (Tensor::rand([100 << 20], &gpu) * 2.0).compute().unwrap_err().to_string();
+    assert!(error.contains("too large for the device"), "{error}");
+    assert_eq!(Tensor::ones([2], &gpu).sum().item().unwrap(), 2.0);
+}
+
+#[test]
+fn not_a_number_is_kept_and_found() {
+    for device in devices() {
+        let x = Tensor::from_vec(vec![1.0, f32::NAN, f32::INFINITY], [3], &device);
+        let y = (&x * 2.0).to_vec::<f32>().unwrap();
+        assert!(y[0] == 2.0 && y[1].is_nan() && y[2] == f32::INFINITY, "{y:?} on {device}");
+        device.find_first_not_finite(true);
+        let zero = Tensor::zeros([2], &device);
+        let bad = (zero.log() * 0.0 + 1.0).sum();
+        let error = bad.item().unwrap_err().to_string();
+        device.find_first_not_finite(false);
+        assert!(error.starts_with("step: non-finite value: first made by log at"), "{error}");
+        assert!(error.contains("errors.rs"), "{error}");
+    }
+}
+
+#[test]
+fn reading_the_wrong_way() {
+    let x = Tensor::arange(2, &Device::cpu());
+    let error = x.to_vec::<f32>().unwrap_err().to_string();
+    assert_eq!(error, "read: dtypes differ: tensor i32, asked f32\nhelp: cast it first, e.g. `.cast(DType::F32)`");
+    assert_eq!(x.item().unwrap_err().to_string(), "item: the tensor has more than one element: [2] (2 vs 1)");
+}
+
+#[test]
+fn gradients_that_do_not_exist() {
+    let device = Device::cpu();
+    let (x, y) = (Tensor::ones([2], &device), Tensor::ones([2], &device));
+    let error = x.sum().gradient(&y).unwrap_err().to_string();
+    assert!(error.starts_with("gradient: the result does not depend on input 0, [2]"), "{error}");
+    let error = x.gradient(&x).unwrap_err().to_string();
+    assert!(error.starts_with("gradient: the loss must be one number: [2] (2 elements vs 1)"), "{error}");
+    let error = x.stop_gradient().sum().gradient(&x).unwrap_err().to_string();
+    assert!(error.starts_with("gradient: the result does not depend"), "{error}");
+}
+
+#[test]
+fn files_that_are_not_there_or_not_right() {
+    let error = farad::load("/nonexistent/x.safetensors", &Device::cpu()).unwrap_err().to_string();
+    assert!(error.starts_with("load: file /nonexistent/x.safetensors: "), "{error}");
+    let path = std::env::temp_dir().join(format!("farad-test-{}.safetensors", std::process::id()));
+    std::fs::write(&path, b"not a tensor file").unwrap();
+    let error = farad::load(&path, &Device::cpu()).unwrap_err().to_string();
+    assert!(error.starts_with("load: not a safetensors file: "), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    let x = Tensor::ones([2], &Device::cpu());
+    let error = farad::save("/nonexistent/x.safetensors", &[("x", &x)]).unwrap_err().to_string();
+    assert!(error.starts_with("save: file /nonexistent/x.safetensors: "), "{error}");
+}
+
+#[test]
+fn saved_tensors_come_back() {
+    let path = std::env::temp_dir().join(format!("farad-round-{}.safetensors", std::process::id()));
+    for device in devices() {
+        let tensors = [
+            ("f32", Tensor::rand([3, 2], &device)),
+            ("f16", Tensor::rand([3], &device).cast(DType::F16)),
+            ("i32", Tensor::arange(4, &device)),
+            ("bool", Tensor::random_mask(0.5, [5], &device)),
+        ];
+        farad::save(&path, &tensors.each_ref().map(|(n, t)| (*n, t))).unwrap();
+        let back = farad::load(&path, &device).unwrap();
+        for (name, tensor) in &tensors {
+            assert_eq!(back[*name].to_string(), tensor.to_string());
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}
