@@ -25,7 +25,7 @@ pub struct Sliced {
     /// How many slices.
     pub trips: usize,
     /// Which buffers move, and how far.
-    pub slots: Vec<(usize, i64)>,
+    pub slots: Vec<(usize, usize)>,
     /// What is done for each.
     pub plan: Plan,
 }
@@ -39,7 +39,7 @@ impl Sliced {
         for trip in 0..self.trips {
             let mut bindings = context.bindings.to_vec();
             for &(buffer, stride) in &self.slots {
-                bindings[buffer] = bindings[buffer].moved(stride * trip as i64);
+                bindings[buffer] = bindings[buffer].moved(stride * trip);
             }
             self.plan.run(Context { bindings: &bindings, ..context });
         }
@@ -66,6 +66,9 @@ struct Roles {
 /// Plans a kernel as a contraction; `None` if it is none, or better done directly.
 pub fn plan(fused: &Fused, temporaries: &mut Temporaries, label: &str) -> Result<Option<Sliced>, Error> {
     let Some(parts) = parts(fused) else { return Ok(None) };
+    for store in &fused.stores {
+        view::check(&store.view, &fused.axes, temporaries.specs[store.buffer.0 as usize].len, label)?;
+    }
     let Some(roles) = roles(fused, &parts) else { return Ok(None) };
     let copied = |axes: [&[usize]; 3]| axes.concat().iter().map(|&a| fused.axes[a]).product::<usize>();
     let large = copied([&roles.batch, &roles.m, &roles.k]).max(copied([&roles.batch, &roles.k, &roles.n]));
@@ -128,8 +131,8 @@ fn roles(fused: &Fused, parts: &Parts) -> Option<Roles> {
 }
 
 /// By how much every buffer moves from slice to slice of an axis; `None` if slices cannot be had by moving buffers.
-fn slots(fused: &Fused, axis: usize) -> Option<Vec<(usize, i64)>> {
-    let mut slots: Vec<(usize, i64)> = Vec::new();
+fn slots(fused: &Fused, axis: usize) -> Option<Vec<(usize, usize)>> {
+    let mut slots: Vec<(usize, usize)> = Vec::new();
     let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
         Code::Load(buffer, view) => Some(Some((*buffer, view))),
         Code::Take { .. } | Code::Position(_) | Code::Random(..) => Some(None),
@@ -137,13 +140,14 @@ fn slots(fused: &Fused, axis: usize) -> Option<Vec<(usize, i64)>> {
     });
     for touch in loads.chain(fused.stores.iter().map(|s| Some((s.buffer, &s.view)))) {
         let (buffer, view) = touch?;
-        if view.guards.iter().any(|g| g.coefficients[axis] != 0) {
+        if view.strides[axis] < 0 || view.guards.iter().any(|g| g.coefficients[axis] != 0) {
             return None;
         }
-        match slots.iter().find(|slot| slot.0 == buffer.0 as usize) {
-            Some(slot) if slot.1 != view.strides[axis] => return None,
+        let slot = (buffer.0 as usize, view.strides[axis] as usize);
+        match slots.iter().find(|known| known.0 == slot.0) {
+            Some(known) if *known != slot => return None,
             Some(_) => {}
-            None => slots.push((buffer.0 as usize, view.strides[axis])),
+            None => slots.push(slot),
         }
     }
     Some(slots)
@@ -222,7 +226,8 @@ impl Planner<'_, '_, '_> {
         let moving: Vec<usize> = batch.iter().copied().filter(|&axis| moves(view, axis)).collect();
         let plain = self.temporaries.specs[buffer.0 as usize].dtype == DType::F32 && view.guards.is_empty();
         if let (true, Some(row), Some(column)) = (plain, self.merged(view, rows), self.merged(view, columns)) {
-            if view::bounds(view, &self.fused.axes).is_some() && (row == 1 || column == 1) {
+            if row == 1 || column == 1 {
+                view::check(view, &self.fused.axes, self.temporaries.specs[buffer.0 as usize].len, self.label)?;
                 let batch = batch.iter().map(|&axis| view.strides[axis]).collect();
                 return Ok(Matrix { buffer: buffer.0 as usize, offset: view.offset, batch, row, column });
             }

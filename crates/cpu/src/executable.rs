@@ -173,7 +173,7 @@ impl Executable {
             let position = if of.reverse { of.trips - 1 - trip } else { trip };
             for (id, stride) in &of.slots {
                 let binding = &mut bindings[id.0 as usize];
-                *binding = binding.moved((position * stride) as i64);
+                *binding = binding.moved(position * stride);
             }
             if trip % 2 == 1 {
                 of.swaps.iter().for_each(|(a, b)| bindings.swap(a.0 as usize, b.0 as usize));

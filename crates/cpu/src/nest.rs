@@ -170,21 +170,13 @@ fn views_mut<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut 
     tape.iter_mut().filter_map(of).chain(stores.iter_mut().map(|store| &mut store.view)).collect()
 }
 
-/// Views without guards can be checked as a whole; the others are checked run by run.
 fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Error> {
     let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
         program::Code::Load(buffer, view) => Some((*buffer, view)),
         _ => None,
     });
-    for (buffer, view) in loads.chain(fused.stores.iter().map(|s| (s.buffer, &s.view))) {
-        let len = specs[buffer.0 as usize].len;
-        let Some((low, high)) = view::bounds(view, &fused.axes).filter(|_| view.guards.is_empty()) else { continue };
-        if low < 0 || high >= len as i64 {
-            let index = if low < 0 { low } else { high };
-            return Err(Error::View { label: label.into(), index, len });
-        }
-    }
-    Ok(())
+    let mut touches = loads.chain(fused.stores.iter().map(|s| (s.buffer, &s.view)));
+    touches.try_for_each(|(buffer, view)| view::check(view, &fused.axes, specs[buffer.0 as usize].len, label))
 }
 
 /// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be.

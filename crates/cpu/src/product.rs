@@ -210,11 +210,7 @@ fn plain(operand: &Operand, axes: &[usize], specs: &[Spec], label: &str) -> Resu
     if spec.dtype != DType::F32 || !view.guards.is_empty() {
         return Ok(None);
     }
-    let Some((low, high)) = view::bounds(view, axes) else { return Ok(Some(Matrix::of(buffer.0 as usize, view))) };
-    if low < 0 || high >= spec.len as i64 {
-        let index = if low < 0 { low } else { high };
-        return Err(Error::View { label: label.into(), index, len: spec.len });
-    }
+    view::check(view, axes, spec.len, label)?;
     Ok(Some(Matrix::of(buffer.0 as usize, view)))
 }
 

@@ -33,13 +33,12 @@ impl Binding {
         unsafe { self.start.cast::<u32>().offset(index as isize) }
     }
 
-    /// The buffer as seen from an element further on (or further back). Panics unless that is in it, or at its end.
-    pub fn moved(self, elements: i64) -> Binding {
-        let left = usize::try_from(self.len as i64 - elements).ok();
-        let len = left.unwrap_or_else(|| panic!("loop: a slice leaves its buffer: ({elements} vs {})", self.len));
-        // SAFETY: the element is in the buffer, or at its end; or before it, where views reach forward into it.
-        let start = unsafe { self.start.offset(elements as isize * self.dtype.size() as isize) };
-        Binding { start, len, ..self }
+    /// The buffer as seen from an element further on. Panics unless that is in it, or at its end.
+    pub fn moved(self, elements: usize) -> Binding {
+        assert!(elements <= self.len, "loop: a slice leaves its buffer: ({elements} vs {})", self.len);
+        // SAFETY: the element is in the buffer, or at its end.
+        let start = unsafe { self.start.add(elements * self.dtype.size()) };
+        Binding { start, len: self.len - elements, ..self }
     }
 
     #[inline(always)]

@@ -6,6 +6,8 @@
 
 use farad_compile::program::{Guard, View};
 
+use crate::error::Error;
+
 /// Axes that a kernel may have after collapsing.
 pub const MAX_AXES: usize = 16;
 
@@ -273,14 +275,18 @@ pub fn collapse(sizes: &[usize], outer: usize, views: &mut [&mut View]) -> (Vec<
     (sizes, outer)
 }
 
-/// The lowest and highest index of a view without guards; `None` where it has no elements.
-pub fn bounds(view: &View, sizes: &[usize]) -> Option<(i64, i64)> {
-    let mut bounds = (view.offset, view.offset);
-    for (&size, &stride) in sizes.iter().zip(&view.strides) {
-        let reach = stride * (size.checked_sub(1)? as i64);
-        bounds = (bounds.0 + reach.min(0), bounds.1 + reach.max(0));
+/// Refuses a view without guards that leaves its buffer; views with guards are checked run by run.
+pub fn check(view: &View, sizes: &[usize], len: usize, label: &str) -> Result<(), Error> {
+    if !view.guards.is_empty() || sizes.contains(&0) {
+        return Ok(());
     }
-    Some(bounds)
+    let reach = |(&size, &stride): (&usize, &i64)| stride * (size as i64 - 1);
+    let low = view.offset + sizes.iter().zip(&view.strides).map(|axis| reach(axis).min(0)).sum::<i64>();
+    let high = view.offset + sizes.iter().zip(&view.strides).map(|axis| reach(axis).max(0)).sum::<i64>();
+    if low < 0 || high >= len as i64 {
+        return Err(Error::View { label: label.into(), index: if low < 0 { low } else { high }, len });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
