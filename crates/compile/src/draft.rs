@@ -432,7 +432,16 @@ impl Pull<'_> {
     fn movement(&mut self, id: NodeId, op: &Op, x: NodeId, access: &Access) -> Result<Reg, Trouble> {
         let graph = self.context.graph;
         let (from, to) = (graph.shape(x), graph.shape(id));
-        let inner = access.through(op, &from, &to, &self.draft.axes).map_err(|o| self.obstacle(o, x))?;
+        let inner = match access.through(op, &from, &to, &self.draft.axes) {
+            Ok(inner) => inner,
+            Err(obstacle) => {
+                // Elements in memory lie in row-major order, whatever the shape.
+                let base = resident(graph, self.context.materialised, x).filter(|_| matches!(op, Op::Reshape(_)));
+                let Some(base) = base else { return Err(self.obstacle(obstacle, x)) };
+                let view = self.view(access, &to);
+                return self.emit(Code::Load(BufferId(base.0), view), graph.dtype(id));
+            }
+        };
         let reg = self.value(x, &inner)?;
         // Outside a pad the value is zero; a plain load knows that from its guards.
         let loaded = matches!(self.draft.tape[reg.0 as usize].code, Code::Load(..));

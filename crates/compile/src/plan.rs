@@ -140,6 +140,14 @@ impl Planner<'_> {
                 }
             }
         }
+        // No kernel writes an empty node, but a scan or a custom op may still name it.
+        for id in self.graph.ids() {
+            if self.materialised[id.index()] && self.spec(id).len == 0 && !self.homes.contains_key(&id) {
+                let block = self.add_block(ALIGNMENT);
+                let buffer = self.add_buffer(Place::Block(block), 0, self.spec(id));
+                self.homes.insert(id, buffer);
+            }
+        }
         self.share_blocks(works);
     }
 

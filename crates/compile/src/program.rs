@@ -422,6 +422,13 @@ impl Kernel {
                     r.into_iter().for_each(|id| add(&mut reads, id));
                     w.into_iter().for_each(|id| add(&mut writes, id));
                 }
+                // At odd trips each of a pair means the other.
+                for &(a, b) in &k.swaps {
+                    [a, b].into_iter().for_each(|id| {
+                        add(&mut reads, id);
+                        add(&mut writes, id);
+                    });
+                }
             }
         }
         (reads, writes)

@@ -135,6 +135,9 @@ impl Simplify {
     fn rewrite(&mut self, node: &Node) -> Option<NodeId> {
         let x = *node.operands.first()?;
         let (from, inner) = (self.graph.shape(x), self.graph.node(x).clone());
+        if self.is_nothing(node) {
+            return Some(self.fill(Scalar::of(node.dtype, 0.0), node.shape));
+        }
         match &node.op {
             Op::StopGradient => Some(x),
             Op::Cast(to) if *to == inner.dtype => Some(x),
@@ -148,6 +151,19 @@ impl Simplify {
             Op::Reduce(reduce, axes) => self.reduce(*reduce, axes, x, node),
             op if op.is_movement() => self.movement(op, x, from, &inner, node.shape),
             _ => None,
+        }
+    }
+
+    /// Whether a node has no elements, or is made of none and so zero. Nothing needs to be computed
+    /// for it, and kernels never see an empty operand.
+    fn is_nothing(&self, node: &Node) -> bool {
+        let empty = |id: &NodeId| self.graph.shape(*id).numel() == 0;
+        let filled = node.op.is_movement() && self.constant(node.operands[0]).is_some();
+        match &node.op {
+            Op::Scan(_) | Op::Custom(_) | Op::Pick(..) | Op::Pack(..) => false,
+            Op::Contract(contraction) => contraction.sizes.contains(&0) || node.operands.iter().any(empty),
+            Op::Reduce(Reduce::Sum, _) | Op::Pad(_) | Op::ScatterAdd(..) => empty(&node.operands[0]) || node.shape.numel() == 0,
+            _ => node.shape.numel() == 0 && !filled,
         }
     }
 
@@ -167,7 +183,7 @@ impl Simplify {
                 let value = if binary.compares() { value } else { value as f32 as f64 };
                 return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
             }
-            if let Some(int) = binary.row().int {
+            if let Some(int) = binary.row().int.filter(|_| !p.dtype.is_float()) {
                 return Some(self.fill(Scalar::int(node.dtype, int(p.as_i64(), q.as_i64())), node.shape));
             }
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Operand, Output, Place, Product, Program, Reg, Spec, Step, Store,
-    View,
+    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Operand, Output, Place, Product, Program, Reg, Spec,
+    Step, Store, View,
 };
 use farad_cpu::{Device, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
@@ -101,6 +101,22 @@ fn sum(axes: &[usize], outer: usize, strides: &[i64]) -> Program {
     program(&[n], m, Kernel::Fused(Fused { axes: axes.to_vec(), outer, tape: tape.0, stores }))
 }
 
+/// A dropout mask: random bits, compared.
+fn mask(n: usize) -> Program {
+    let mut tape = Tape::default();
+    let word = |tape: &mut Tape, x| {
+        let reg = tape.push(Code::Constant(Scalar::u32(x)), Level::Full);
+        tape.0[reg.0 as usize].dtype = DType::U32;
+        reg
+    };
+    let key = [1, 2, 3, 4].map(|x| word(&mut tape, x));
+    let bits = tape.push(Code::Random(key, View::contiguous(&[n])), Level::Full);
+    tape.0[bits.0 as usize].dtype = DType::U32;
+    let x = tape.push(Code::Cast(bits, DType::F32), Level::Full);
+    let stores = vec![store(0, x, &[n])];
+    program(&[], n, Kernel::Fused(Fused { axes: vec![n], outer: 1, tape: tape.0, stores }))
+}
+
 fn transpose(m: usize, n: usize) -> Program {
     let mut tape = Tape::default();
     let view = View { offset: 0, strides: vec![1, m as i64], guards: vec![] };
@@ -118,28 +134,29 @@ fn bias(m: usize, n: usize) -> Program {
     program(&[m * n, n], m * n, Kernel::Fused(Fused { axes: vec![m, n], outer: 2, tape: tape.0, stores }))
 }
 
-/// The patches that a padded 3×3 convolution multiplies, `[batch, height, width, channel, 3, 3]`; with channels last
-/// `[batch, height, width, 3, 3, channel]`.
-fn patches(b: usize, c: usize, size: usize, channels_last: bool) -> Program {
-    let (h, s, plane) = (size as i64, size, (size * size) as i64);
-    let (axes, strides, at) = if channels_last {
-        let c = c as i64;
-        (vec![b, s, s, 3, 3, c as usize], vec![c * plane, h * c, c, h * c, c, 1], [3, 4])
-    } else {
-        (vec![b, s, s, c, 3, 3], vec![c as i64 * plane, h, 1, plane, h, 1], [4, 5])
+/// A padded 3×3 convolution of `[batch, inputs, size, size]` images.
+fn convolution(batch: usize, inputs: usize, outputs: usize, size: usize) -> Program {
+    let (i, s) = (inputs as i64, size as i64);
+    let axes = vec![batch, outputs, size, size, inputs, 3, 3];
+    let guard = |axis: usize| {
+        let mut coefficients = vec![0; 7];
+        (coefficients[axis], coefficients[axis + 3]) = (1, 1);
+        Guard { coefficients, offset: -1, divisor: 1, size: s, stride: 0 }
     };
-    let guard = |axis: usize, tap: usize| {
-        let mut coefficients = vec![0; 6];
-        (coefficients[axis], coefficients[tap]) = (1, 1);
-        Guard { coefficients, offset: -1, divisor: 1, size: h, stride: 0 }
-    };
-    let offset = -strides[1] - strides[2];
-    let view = View { offset, strides, guards: vec![guard(1, at[0]), guard(2, at[1])] };
+    let strides = vec![i * s * s, 0, s, 1, s * s, s, 1];
+    let image = View { offset: -s - 1, strides, guards: vec![guard(2), guard(3)] };
+    let kernel = View { offset: 0, strides: vec![0, 9 * i, 0, 0, 9, 3, 1], guards: vec![] };
     let mut tape = Tape::default();
-    let x = tape.push(Code::Load(BufferId(0), view), Level::Full);
-    let stores = vec![store(1, x, &axes)];
-    let n = b * c * s * s;
-    program(&[n], 9 * n, Kernel::Fused(Fused { outer: axes.len(), axes, tape: tape.0, stores }))
+    let a = tape.push(Code::Load(BufferId(0), image), Level::Full);
+    let b = tape.push(Code::Load(BufferId(1), kernel), Level::Full);
+    let product = tape.binary(Binary::Mul, a, b);
+    let sum = tape.push(Code::Reduce(Reduce::Sum, product), Level::Outer);
+    let mut view = View::contiguous(&axes[..4]);
+    view.strides.resize(7, 0);
+    let stores = vec![Store { buffer: BufferId(2), value: sum, view }];
+    let plane = batch * size * size;
+    let kernel = Kernel::Fused(Fused { axes, outer: 4, tape: tape.0, stores });
+    program(&[plane * inputs, 9 * inputs * outputs], plane * outputs, kernel)
 }
 
 /// `transposed`: which operands are stored with their axes exchanged.
@@ -202,15 +219,17 @@ fn main() {
     time("sum 2^22", &device, sum(&[1 << 22], 0, &[1]));
     time("bias 65536x10", &device, bias(65536, 10));
     time("bias 4096x1024", &device, bias(4096, 1024));
+    time("random 2^20", &device, mask(1 << 20));
     time("transpose 2048x2048", &device, transpose(2048, 2048));
     time("transpose 1000x3000", &device, transpose(1000, 3000));
-    time("patches 32x16x28x28", &device, patches(32, 16, 28, false));
-    time("patches 32x28x28x16", &device, patches(32, 16, 28, true));
+    time("conv 32x16x28x28 to 32", &device, convolution(32, 16, 32, 28));
+    time("conv 32x128x7x7 to 128", &device, convolution(32, 128, 128, 7));
+    time("conv 64x1x28x28 to 8", &device, convolution(64, 1, 8, 28));
     time("matmul 1024", &device, matmul(1, 1024, 1024, 1024, (false, false)));
     time("matmul 1024 lhs'", &device, matmul(1, 1024, 1024, 1024, (true, false)));
     time("matmul 1024 rhs'", &device, matmul(1, 1024, 1024, 1024, (false, true)));
     time("matmul 64x784x128", &device, matmul(1, 64, 784, 128, (false, false)));
-    for size in [8, 16, 24, 32, 64] {
+    for size in [4, 8, 12, 16, 24, 32, 64] {
         time(&format!("matmul {size}"), &device, matmul(1, size, size, size, (false, false)));
     }
     time("matmul 64 of 64", &device, matmul(64, 64, 64, 64, (false, true)));

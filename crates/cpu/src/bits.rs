@@ -25,18 +25,11 @@ pub fn fill(seed: [u32; 2], counter: [u32; 2], first: u32, out: &mut [u32]) {
 /// The words of the blocks from `block` on.
 #[inline(always)]
 fn blocks(seed: [u32; 2], counter: [u32; 2], block: u32, out: &mut [u32; 4 * LANES]) {
-    let mut words = [[0; LANES]; 4];
-    for lane in 0..LANES {
-        let made = philox::block([block.wrapping_add(lane as u32), 0, counter[0], counter[1]], seed);
-        for word in 0..4 {
-            words[word][lane] = made[word];
-        }
+    let mut words = [[0; 4]; LANES];
+    for (words, lane) in words.iter_mut().zip(0..) {
+        *words = philox::block([block.wrapping_add(lane), 0, counter[0], counter[1]], seed);
     }
-    for lane in 0..LANES {
-        for word in 0..4 {
-            out[4 * lane + word] = words[word][lane];
-        }
-    }
+    out.copy_from_slice(words.as_flattened());
 }
 
 #[cfg(test)]

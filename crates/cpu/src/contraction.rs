@@ -65,6 +65,16 @@ struct Roles {
 
 /// Plans a kernel as a contraction; `None` if it is none, or better done directly.
 pub fn plan(fused: &Fused, temporaries: &mut Temporaries, label: &str) -> Result<Option<Sliced>, Error> {
+    plan_within(fused, temporaries, label, COPIED)
+}
+
+/// As `plan`, slicing what would copy more than `most` elements.
+fn plan_within(
+    fused: &Fused,
+    temporaries: &mut Temporaries,
+    label: &str,
+    most: usize,
+) -> Result<Option<Sliced>, Error> {
     let Some(parts) = parts(fused) else { return Ok(None) };
     for store in &fused.stores {
         view::check(&store.view, &fused.axes, temporaries.specs[store.buffer.0 as usize].len, label)?;
@@ -72,13 +82,14 @@ pub fn plan(fused: &Fused, temporaries: &mut Temporaries, label: &str) -> Result
     let Some(roles) = roles(fused, &parts) else { return Ok(None) };
     let copied = |axes: [&[usize]; 3]| axes.concat().iter().map(|&a| fused.axes[a]).product::<usize>();
     let large = copied([&roles.batch, &roles.m, &roles.k]).max(copied([&roles.batch, &roles.k, &roles.n]));
-    if large > COPIED {
-        let slice = (0..fused.outer).filter(|&axis| fused.axes[axis] > 1).find_map(|axis| Some((axis, slots(fused, axis)?)));
+    if large > most {
+        let slice =
+            (0..fused.outer).filter(|&axis| fused.axes[axis] > 1).find_map(|axis| Some((axis, slots(fused, axis)?)));
         if let Some((axis, slots)) = slice {
             let mut one = fused.clone();
             let trips = std::mem::replace(&mut one.axes[axis], 1);
-            let inner = plan(&one, temporaries, label)?;
-            return Ok(inner.filter(|inner| inner.trips == 1).map(|inner| Sliced { trips, slots, plan: inner.plan }));
+            let inner = plan_within(&one, temporaries, label, usize::MAX)?;
+            return Ok(inner.map(|inner| Sliced { trips, slots, plan: inner.plan }));
         }
     }
     let plan = Planner { fused, parts, roles, temporaries, label }.plan()?;
@@ -225,12 +236,12 @@ impl Planner<'_, '_, '_> {
         // Axes that were left to the batch do not all move every operand.
         let moving: Vec<usize> = batch.iter().copied().filter(|&axis| moves(view, axis)).collect();
         let plain = self.temporaries.specs[buffer.0 as usize].dtype == DType::F32 && view.guards.is_empty();
-        if let (true, Some(row), Some(column)) = (plain, self.merged(view, rows), self.merged(view, columns)) {
-            if row == 1 || column == 1 {
-                view::check(view, &self.fused.axes, self.temporaries.specs[buffer.0 as usize].len, self.label)?;
-                let batch = batch.iter().map(|&axis| view.strides[axis]).collect();
-                return Ok(Matrix { buffer: buffer.0 as usize, offset: view.offset, batch, row, column });
-            }
+        if let (true, Some(row), Some(column)) = (plain, self.merged(view, rows), self.merged(view, columns))
+            && (row == 1 || column == 1)
+        {
+            view::check(view, &self.fused.axes, self.temporaries.specs[buffer.0 as usize].len, self.label)?;
+            let batch = batch.iter().map(|&axis| view.strides[axis]).collect();
+            return Ok(Matrix { buffer: buffer.0 as usize, offset: view.offset, batch, row, column });
         }
         let cost = |order: [&[usize]; 3]| {
             let access = Access::new(view, &self.fused.axes, &order.concat(), &[]);
@@ -268,7 +279,8 @@ impl Planner<'_, '_, '_> {
         let batch = batch.iter().map(|&axis| view.strides[axis]).collect();
         let matrix = Matrix { buffer: sums.0 as usize, offset: 0, batch, row: self.len(n) as i64, column: 1 };
         let tape = self.fused.tape.iter().enumerate().map(|(i, instr)| self.at_outer(i, instr, sums, &view)).collect();
-        let stores = self.fused.stores.iter().map(|s| Store { view: outer_view(&s.view, outer), ..s.clone() }).collect();
+        let stores =
+            self.fused.stores.iter().map(|s| Store { view: outer_view(&s.view, outer), ..s.clone() }).collect();
         let fused = Fused { axes: self.fused.axes[..outer].to_vec(), outer, tape, stores };
         Ok((matrix, Some(Nest::new(&fused, self.temporaries.specs, self.label)?)))
     }
@@ -303,4 +315,56 @@ fn outer_view(view: &View, outer: usize) -> View {
     view.strides.truncate(outer);
     view.guards.iter_mut().for_each(|g| g.coefficients.truncate(outer));
     view
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Faults;
+    use crate::nest::Spec;
+    use crate::storage::Binding;
+
+    /// `y[b, n, m] = Σ_k x[b, k, m] · w[n, k]`
+    fn kernel() -> Fused {
+        let view = |strides: [i64; 4]| View { offset: 0, strides: strides.to_vec(), guards: vec![] };
+        let full = |code| Instr { code, dtype: DType::F32, level: Level::Full };
+        let tape = vec![
+            full(Code::Load(BufferId(0), view([300, 0, 1, 20]))),
+            full(Code::Load(BufferId(1), view([0, 15, 0, 1]))),
+            full(Code::Binary(Binary::Mul, Reg(0), Reg(1))),
+            Instr { code: Code::Reduce(Reduce::Sum, Reg(2)), dtype: DType::F32, level: Level::Outer },
+        ];
+        let stores = vec![Store { buffer: BufferId(2), value: Reg(3), view: view([800, 20, 1, 0]) }];
+        Fused { axes: vec![3, 40, 20, 15], outer: 3, tape, stores }
+    }
+
+    fn run(most: usize) -> (usize, Vec<f32>) {
+        let lens = [900, 600, 2400];
+        let mut specs: Vec<Spec> = lens.iter().map(|&len| Spec { dtype: DType::F32, len }).collect();
+        let mut offsets = Vec::new();
+        let mut temporaries = Temporaries { specs: &mut specs, offsets: &mut offsets, bytes: 0 };
+        let sliced = plan_within(&kernel(), &mut temporaries, "test", most).unwrap().expect("a contraction");
+        let mut workspace = vec![0f32; temporaries.bytes / 4];
+        let mut data = lens.map(|len| (0..len).map(|i| (i * 37 % 101) as f32 / 50.0 - 1.0).collect::<Vec<f32>>());
+        let starts = data.each_mut().map(|d| d.as_mut_ptr().cast::<u8>());
+        let temporaries = offsets.iter().map(|&offset| workspace[offset / 4..].as_mut_ptr().cast());
+        let starts = starts.into_iter().chain(temporaries);
+        let bindings: Vec<Binding> =
+            starts.zip(&specs).map(|(start, spec)| Binding { start, len: spec.len, dtype: spec.dtype }).collect();
+        sliced.run(Context { bindings: &bindings, parameters: &[], faults: &Faults::new(0) });
+        (sliced.trips, data[2].clone())
+    }
+
+    #[test]
+    fn slices_give_the_same_sums() {
+        let (whole, sums) = run(usize::MAX);
+        let (trips, sliced) = run(500);
+        assert_eq!((whole, trips), (1, 3));
+        let worst = sums.iter().zip(&sliced).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 1e-5, "{worst}");
+        let x = |b: usize, k: usize, m: usize| ((b * 300 + k * 20 + m) * 37 % 101) as f64 / 50.0 - 1.0;
+        let w = |n: usize, k: usize| ((n * 15 + k) * 37 % 101) as f64 / 50.0 - 1.0;
+        let want: f64 = (0..15).map(|k| x(2, k, 7) * w(33, k)).sum();
+        assert!((sliced[2 * 800 + 33 * 20 + 7] as f64 - want).abs() < 1e-5);
+    }
 }

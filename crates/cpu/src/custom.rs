@@ -39,7 +39,8 @@ impl Plan {
             .map(|(&operand, shape)| Cow::of(context.bindings[operand], shape.numel()))
             .collect();
         let slices: Vec<&[u32]> = operands.iter().map(Cow::words).collect();
-        let mut results: Vec<Words> = self.results.iter().map(|&result| vec![0; context.bindings[result].len]).collect();
+        let mut results: Vec<Words> =
+            self.results.iter().map(|&result| vec![0; context.bindings[result].len]).collect();
         self.op.cpu(&slices, &self.shapes, &mut results);
         for (&result, words) in self.results.iter().zip(&results) {
             let binding = context.bindings[result];
@@ -51,8 +52,7 @@ impl Plan {
 }
 
 fn whole(len: usize) -> (Access, Range<'static>) {
-    let access = Access { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![] };
-    (access, Range { start: 0, count: len, fixed: &[] })
+    (Access::contiguous(len), Range { start: 0, count: len, fixed: &[] })
 }
 
 /// An operand's words: as they lie in memory, or converted.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use farad_compile::program::{Code, Kernel, Loop, Place, Program, Step, View};
 use farad_ir::DType;
 
+use crate::contraction::{self, Sliced};
 use crate::device::{Device, KernelTime};
 use crate::error::Error;
 use crate::machine::{Context, Faults};
@@ -15,7 +16,6 @@ use crate::memory::Memory;
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
-use crate::contraction::{self, Sliced};
 use crate::{custom, scatter};
 
 /// A program that is ready to run; runs are synchronous, and may overlap on several threads.
@@ -254,7 +254,8 @@ fn effort(kernel: &Kernel, specs: &[Spec]) -> (u64, u64) {
         stores.iter().map(|s| distinct(&s.view, axes, s.buffer.0)).sum::<u64>()
     };
     let arithmetic = |tape: &[farad_compile::program::Instr]| {
-        let counts = |code: &Code| matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..));
+        let counts =
+            |code: &Code| matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..));
         tape.iter().filter(|i| i.dtype == DType::F32 && counts(&i.code)).count() as u64
     };
     match kernel {

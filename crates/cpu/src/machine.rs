@@ -4,12 +4,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::code::{Code, Op, Source};
 use crate::lanes::{Lanes, lanes};
-use crate::nest::{Nest, Random, Shape, Take};
+use crate::nest::{Nest, PATCH_ROWS, Random, Shape, Take};
 use crate::reduction::{STATE_WORDS, State};
 use crate::scratch::Scratch;
 use crate::slots::Place;
 use crate::storage::{self, Binding};
-use crate::view::{MAX_AXES, Range};
+use crate::view::{Access, MAX_AXES, Range};
+
+/// Columns of a patch that are read at once.
+const BLOCK: usize = 16;
 
 /// Bad indices met during a run, by site: the largest of them, so that it does not matter who met one first.
 #[derive(Debug, Default)]
@@ -54,6 +57,11 @@ pub struct Tile {
     pub columns: usize,
 }
 
+impl Tile {
+    /// What uniform instructions run on.
+    const ONE: Tile = Tile { first_row: 0, rows: 1, first_column: 0, columns: 1 };
+}
+
 /// Scratch memory made ready for a kernel.
 pub struct Machine<'a> {
     nest: &'a Nest,
@@ -77,7 +85,7 @@ impl<'a> Machine<'a> {
         match of {
             // SAFETY: both have room for the kept words, in different scratch memories.
             Some(Kept(from)) => unsafe { base.copy_from_nonoverlapping(*from, nest.kept) },
-            None => machine.run(&nest.prelude, Tile { first_row: 0, rows: 1, first_column: 0, columns: 1 }, Part::Uniform),
+            None => machine.run(&nest.prelude, Tile::ONE, Part::Uniform),
         }
         machine
     }
@@ -132,7 +140,9 @@ impl<'a> Machine<'a> {
         let (start, count) = match (part, layout.shape) {
             (Part::Uniform, _) => (0, 1),
             (Part::Outer, _) => (tile.first_row, tile.rows),
-            (Part::Full, Shape::Rows) => (tile.first_row * layout.inner_len + tile.first_column, tile.rows * tile.columns),
+            (Part::Full, Shape::Rows) => {
+                (tile.first_row * layout.inner_len + tile.first_column, tile.rows * tile.columns)
+            }
             (Part::Full, Shape::Block) => (tile.first_column * layout.outer_len, tile.rows * tile.columns),
             (Part::Full, Shape::Columns) => (tile.first_row, tile.rows),
         };
@@ -148,12 +158,12 @@ impl<'a> Machine<'a> {
         };
         let range = Range { start, count, fixed: held };
         for op in ops {
-            self.step(op, range, tile);
+            self.step(op, range, tile, part);
         }
     }
 
     #[inline]
-    fn step(&mut self, op: &Op, range: Range, tile: Tile) {
+    fn step(&mut self, op: &Op, range: Range, tile: Tile, part: Part) {
         let n = range.count;
         let bindings = self.context.bindings;
         match op.code {
@@ -168,13 +178,23 @@ impl<'a> Machine<'a> {
             Code::Load(i) => {
                 let touch = &self.nest.touches[i];
                 let out = self.output(op, n);
-                // SAFETY: the program says that this kernel may read the buffer.
-                unsafe { storage::load(&touch.access, range, 0, bindings[touch.buffer], out) };
+                if let Some(turned) = &touch.turned {
+                    return self.load_turned(turned, bindings[touch.buffer], tile, out);
+                }
+                for (at, range) in self.pieces(range, tile, part) {
+                    let out = &mut out[at..at + range.count];
+                    // SAFETY: the program says that this kernel may read the buffer.
+                    unsafe { storage::load(&touch.access, range, 0, bindings[touch.buffer], out) };
+                }
             }
             Code::Store(i) => {
                 let touch = &self.nest.touches[i];
-                // SAFETY: views of stores are one-to-one, so that no other tile writes here.
-                unsafe { storage::store(&touch.access, range, bindings[touch.buffer], self.input(op.a, n)) };
+                let values = self.input(op.a, n);
+                for (at, range) in self.pieces(range, tile, part) {
+                    let values = &values[at..at + range.count];
+                    // SAFETY: views of stores are one-to-one, so that no other tile writes here.
+                    unsafe { storage::store(&touch.access, range, bindings[touch.buffer], values) };
+                }
             }
             Code::SpreadRows => {
                 let (values, out) = (self.input(op.a, tile.rows), self.output(op, n));
@@ -188,19 +208,72 @@ impl<'a> Machine<'a> {
                 out.chunks_exact_mut(tile.rows).for_each(|row| row.copy_from_slice(values));
             }
             Code::Reduce(i) => self.reduce(i, self.input(op.a, n), tile),
-            Code::Take(i) => self.take(&self.nest.takes[i], op, range, tile),
+            Code::Take(i) => self.take(&self.nest.takes[i], op, range, tile, part),
             Code::Position(i) => {
                 let out = self.output(op, n);
-                self.nest.touches[i].access.runs(range, |run, _| {
-                    for (i, out) in out[run.at..run.at + run.len].iter_mut().enumerate() {
-                        *out = (run.index + run.stride * i as i64) as u32;
-                    }
-                });
+                for (at, range) in self.pieces(range, tile, part) {
+                    self.nest.touches[i].access.runs(range, |run| {
+                        for (i, out) in out[at + run.at..at + run.at + run.len].iter_mut().enumerate() {
+                            *out = (run.index + run.stride * i as i64) as u32;
+                        }
+                    });
+                }
             }
-            Code::Random(i) => self.random(&self.nest.randoms[i], op, range),
+            Code::Random(i) => {
+                for (at, range) in self.pieces(range, tile, part) {
+                    self.random(&self.nest.randoms[i], op, at, range);
+                }
+            }
             Code::Keep => {}
             // SAFETY: registers hold a tile, and slots keep outputs apart from inputs.
             _ => unsafe { (self.lanes.apply)(op, self.registers, n) },
+        }
+    }
+
+    /// The ranges that a tile consists of, with their places in it: one, but for patches.
+    fn pieces<'r>(
+        &self,
+        range: Range<'r>,
+        tile: Tile,
+        part: Part,
+    ) -> impl Iterator<Item = (usize, Range<'r>)> + use<'r> {
+        let layout = &self.nest.layout;
+        let patch = layout.patch.is_some() && part == Part::Full;
+        let (pieces, count) = if patch { (tile.rows, tile.columns) } else { (1, range.count) };
+        let pitch = layout.inner_len;
+        (0..pieces).map(move |i| (i * count, Range { start: range.start + i * pitch, count, ..range }))
+    }
+
+    /// Fills a patch, a block of columns at a time: their lines are read whole, then written across.
+    fn load_turned(&self, turned: &Access, binding: Binding, tile: Tile, out: &mut [u32]) {
+        let layout = &self.nest.layout;
+        let size = layout.patch.expect("only patches are turned");
+        let (outside, row) = (tile.first_row / size, tile.first_row % size);
+        let start = |column: usize| (outside * layout.inner_len + tile.first_column + column) * size + row;
+        let plain = turned.conditions.is_empty() && binding.dtype.size() == 4 && tile.rows == PATCH_ROWS;
+        let index = turned.index(start(0));
+        let stride = if tile.columns > 1 { turned.index(start(1)) - index } else { 0 };
+        let mut lines = [[0u32; PATCH_ROWS]; BLOCK];
+        for first in (0..tile.columns).step_by(BLOCK) {
+            let columns = BLOCK.min(tile.columns - first);
+            for (i, line) in lines[..columns].iter_mut().enumerate() {
+                // SAFETY: the program says that this kernel may read the buffer; words are checked to be in it.
+                unsafe {
+                    if plain {
+                        let from = binding.words(index + stride * (first + i) as i64, PATCH_ROWS);
+                        *line = from.cast::<[u32; PATCH_ROWS]>().read();
+                    } else {
+                        let range = Range { start: start(first + i), count: tile.rows, fixed: &[] };
+                        storage::load(turned, range, 0, binding, &mut line[..tile.rows]);
+                    }
+                }
+            }
+            for (row, out) in out.chunks_exact_mut(tile.columns).enumerate() {
+                match <&mut [u32; BLOCK]>::try_from(&mut out[first..first + columns]) {
+                    Ok(out) => (0..BLOCK).for_each(|i| out[i] = lines[i][row]),
+                    Err(_) => (0..columns).for_each(|i| out[first + i] = lines[i][row]),
+                }
+            }
         }
     }
 
@@ -235,38 +308,41 @@ impl<'a> Machine<'a> {
         Some(position.clamp(0, last))
     }
 
-    fn take(&self, take: &Take, op: &Op, range: Range, tile: Tile) {
+    fn take(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: Part) {
         let out = self.output(op, range.count);
         let binding = self.context.bindings[take.touch.buffer];
         let load = |range: Range, word: u32, out: &mut [u32]| match self.position(take, word) {
             // SAFETY: the program says that this kernel may read the buffer.
-            Some(position) => unsafe {
-                storage::load(&take.touch.access, range, position * take.stride, binding, out)
-            },
+            Some(position) => unsafe { storage::load(&take.touch.access, range, position * take.stride, binding, out) },
             None => out.fill(0),
         };
         if take.by_row {
             let positions = self.input(op.a, tile.rows);
             for (row, (out, &word)) in out.chunks_exact_mut(tile.columns).zip(positions).enumerate() {
-                let start = range.start + row * tile.columns;
+                let start = range.start + row * self.nest.layout.inner_len;
                 load(Range { start, count: tile.columns, ..range }, word, out);
             }
         } else if op.a.scalar {
-            load(range, self.input(op.a, 1)[0], out);
+            let word = self.input(op.a, 1)[0];
+            self.pieces(range, tile, part).for_each(|(at, range)| load(range, word, &mut out[at..at + range.count]));
         } else {
             let positions = self.input(op.a, range.count);
-            let shifts = |i: usize| self.position(take, positions[i]).map(|p| p * take.stride);
-            // SAFETY: as above.
-            unsafe { storage::load_shifted(&take.touch.access, range, shifts, binding, out) };
+            for (at, range) in self.pieces(range, tile, part) {
+                let shifts = |i: usize| self.position(take, positions[at + i]).map(|p| p * take.stride);
+                let out = &mut out[at..at + range.count];
+                // SAFETY: as above.
+                unsafe { storage::load_shifted(&take.touch.access, range, shifts, binding, out) };
+            }
         }
     }
 
-    fn random(&self, random: &Random, op: &Op, range: Range) {
-        let out = self.output(op, range.count);
-        let key = random.key.map(|source| self.input(source, range.count));
-        let word = |which: usize, i: usize| if random.key[which].scalar { key[which][0] } else { key[which][i] };
+    /// Draws the elements of a range, from `at` on in the tile.
+    fn random(&self, random: &Random, op: &Op, at: usize, range: Range) {
+        let out = &mut self.output(op, at + range.count)[at..];
+        let key = random.key.map(|source| self.input(source, at + range.count));
+        let word = |which: usize, i: usize| if random.key[which].scalar { key[which][0] } else { key[which][at + i] };
         let steady = random.key.iter().all(|source| source.scalar);
-        random.access.runs(range, |run, _| {
+        random.access.runs(range, |run| {
             if steady && run.stride == 1 {
                 let (seed, counter) = ([word(0, 0), word(1, 0)], [word(2, 0), word(3, 0)]);
                 // SAFETY: these lanes are available.

@@ -10,6 +10,7 @@ use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 use farad_ir::DType;
 
 use crate::code::{Accumulator, Op, Source};
+use crate::dependence;
 use crate::emit;
 use crate::error::Error;
 use crate::slots::Place;
@@ -21,6 +22,11 @@ pub const TILE: usize = 1024;
 const RESIDENT: usize = 8192;
 /// Innermost axes from this length on are worth a row of their own in pointwise kernels.
 const LONG: usize = 512;
+
+/// Rows of a patch: a cache line of floats.
+pub const PATCH_ROWS: usize = 16;
+/// Columns of a patch.
+const PATCH_COLUMNS: usize = 64;
 
 /// How a tile's elements are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub struct Touch {
     pub buffer: usize,
     /// Where in it.
     pub access: Access,
+    /// In patches: the same with the last two axes exchanged, if that is how to read it.
+    pub turned: Option<Access>,
 }
 
 /// A read at positions known only at run time.
@@ -105,6 +113,9 @@ pub struct Layout {
     pub columns: usize,
     /// Whether a tile has all inner positions.
     pub resident: bool,
+    /// In pointwise kernels whose loads run along another axis than their stores: the size of that axis, the last
+    /// outer one. Tiles then are patches of some of its positions times some inner ones.
+    pub patch: Option<usize>,
 }
 
 /// A planned kernel.
@@ -155,7 +166,10 @@ impl Nest {
         if fused.axes.len() > MAX_AXES {
             return Err(Error::Axes { label: label.into(), axes: fused.axes.len(), most: MAX_AXES });
         }
-        let layout = if reduces { reducing(&fused) } else { pointwise(&fused) };
+        let layout = match reduces {
+            true => reducing(&fused),
+            false => patch(&mut fused).unwrap_or_else(|| pointwise(&fused)),
+        };
         emit::emit(&fused, layout, reduces, specs)
     }
 }
@@ -199,7 +213,7 @@ fn order_by_store(fused: &mut Fused) {
 /// Whether some take's position is the same along the innermost axis.
 fn takes_rows(fused: &Fused) -> bool {
     let inner = fused.axes.len() - 1;
-    let steady: Vec<bool> = emit::dependence(fused, |view: &View| {
+    let steady: Vec<bool> = dependence::dependence(fused, |view: &View| {
         view.strides[inner] != 0 || view.guards.iter().any(|g| g.coefficients[inner] != 0)
     })
     .into_iter()
@@ -222,7 +236,42 @@ fn pointwise(fused: &Fused) -> Layout {
     let rows = if by_rows { (TILE / inner_len.max(1)).max(1) } else { 1 };
     let columns = if rows > 1 { inner_len } else { inner_len.min(TILE) };
     let outer_len = sizes[..outer].iter().product();
-    Layout { shape: Shape::Rows, sizes, outer, outer_len, inner_len, rows, columns, resident: false }
+    Layout { shape: Shape::Rows, sizes, outer, outer_len, inner_len, rows, columns, resident: false, patch: None }
+}
+
+/// The layout of a pointwise kernel some of whose loads run along another axis than the innermost, which is made the
+/// last outer one: patches let them read whole cache lines.
+fn patch(fused: &mut Fused) -> Option<Layout> {
+    let last = fused.axes.len().checked_sub(1)?;
+    let along = |view: &View| (0..last).find(|&axis| view.strides[axis] == 1 && fused.axes[axis] >= PATCH_ROWS);
+    let across = |instr: &Instr| match &instr.code {
+        program::Code::Load(_, view) if view.strides[last].abs() > 1 => along(view),
+        _ => None,
+    };
+    let axis = fused.tape.iter().find_map(across).filter(|_| fused.axes[last] >= 8)?;
+    let exchange = |values: &mut Vec<i64>| {
+        let value = values.remove(axis);
+        values.insert(last - 1, value);
+    };
+    for view in views_mut(&mut fused.tape, &mut fused.stores) {
+        exchange(&mut view.strides);
+        view.guards.iter_mut().for_each(|guard| exchange(&mut guard.coefficients));
+    }
+    let size = fused.axes.remove(axis);
+    fused.axes.insert(last - 1, size);
+    fused.outer = fused.axes.len();
+    let (sizes, inner_len) = (fused.axes.clone(), fused.axes[last]);
+    Some(Layout {
+        shape: Shape::Rows,
+        outer: last,
+        outer_len: sizes[..last].iter().product(),
+        sizes,
+        inner_len,
+        rows: PATCH_ROWS,
+        columns: PATCH_COLUMNS.min(inner_len),
+        resident: false,
+        patch: Some(size),
+    })
 }
 
 /// The layout of a kernel with reductions: along rows or down columns, whichever reads memory better.
@@ -232,7 +281,7 @@ fn reducing(fused: &Fused) -> Layout {
     let down = outer_len > 1 && inner_len > 1 && cost(fused, false) < cost(fused, true);
     let layout = |shape, rows: usize, columns: usize| {
         let resident = columns >= inner_len;
-        Layout { shape, sizes, outer, outer_len, inner_len, rows, columns, resident }
+        Layout { shape, sizes, outer, outer_len, inner_len, rows, columns, resident, patch: None }
     };
     if !down {
         let whole = inner_len <= RESIDENT;

@@ -13,7 +13,7 @@ use crate::nest::{Nest, Spec};
 use crate::view;
 
 /// Multiplications up to which a direct loop beats a blocked product.
-const SMALL: usize = 1 << 13;
+const SMALL: usize = 1 << 9;
 /// Multiplications from which a product is worth several threads.
 const LARGE: usize = 1 << 18;
 
@@ -160,7 +160,14 @@ impl Plan {
             let start = unsafe { start.offset(index as isize) };
             Block { start, row: matrix.row as isize, column: matrix.column as isize }
         };
-        Multiply { m: self.m, n: self.n, k: self.k, lhs: block(&self.lhs), rhs: block(&self.rhs), out: block(&self.out) }
+        Multiply {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            lhs: block(&self.lhs),
+            rhs: block(&self.rhs),
+            out: block(&self.out),
+        }
     }
 }
 
@@ -254,7 +261,10 @@ fn result(
     label: &str,
 ) -> Result<(Matrix, Option<Nest>), Error> {
     let loaded = |buffer: BufferId| {
-        product.epilogue.iter().any(|i| matches!(&i.code, Code::Load(b, _) | Code::Take { buffer: b, .. } if *b == buffer))
+        product
+            .epilogue
+            .iter()
+            .any(|i| matches!(&i.code, Code::Load(b, _) | Code::Take { buffer: b, .. } if *b == buffer))
     };
     let fits = |store: &&Store| {
         let spec = temporaries.specs[store.buffer.0 as usize];

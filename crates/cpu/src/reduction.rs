@@ -7,10 +7,10 @@ use farad_ir::Reduce;
 
 use crate::code::Kind;
 
-/// Partial sums that a row is added up in.
-const PARTIALS: usize = 64;
-/// The same for short rows.
-const FEW: usize = 8;
+/// Partial sums that a row is added up in: long rows, middling ones, short ones.
+const MANY: usize = 64;
+const SOME: usize = 16;
+const FEW: usize = 4;
 /// Column tiles that are added up in `f32` before they go to `f64`.
 const BLOCK: usize = 64;
 
@@ -129,35 +129,42 @@ fn beats(reduce: Reduce, kind: Kind, b: u32, a: u32) -> bool {
 }
 
 macro_rules! fold_row {
-    (by $partials:ident, $row:ident, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+    (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+        // Kept apart, so that joining the partials does not take their vectors to pieces in the loop.
+        #[inline(never)]
+        fn join(partial: &mut [$type; $partials]) -> $type {
+            let mut width = $partials / 2;
+            while width > 0 {
+                for lane in 0..width {
+                    let ($acc, $x) = (partial[lane], partial[lane + width]);
+                    partial[lane] = $body;
+                }
+                width /= 2;
+            }
+            partial[0]
+        }
         let mut partial = [$start; $partials];
-        let mut chunks = $row.chunks_exact($partials);
-        for chunk in &mut chunks {
-            for (acc, &$x) in partial.iter_mut().zip(chunk) {
-                let $acc = *acc;
-                *acc = $body;
+        let (chunks, rest) = $row.as_chunks::<$partials>();
+        for chunk in chunks {
+            for lane in 0..$partials {
+                let ($acc, $x) = (partial[lane], chunk[lane]);
+                partial[lane] = $body;
             }
         }
-        for (acc, &$x) in partial.iter_mut().zip(chunks.remainder()) {
+        for (acc, &$x) in partial.iter_mut().zip(rest) {
             let $acc = *acc;
             *acc = $body;
         }
-        let mut width = $partials / 2;
-        while width > 0 {
-            for lane in 0..width {
-                let ($acc, $x) = (partial[lane], partial[lane + width]);
-                partial[lane] = $body;
-            }
-            width /= 2;
-        }
-        partial[0]
+        join(&mut partial)
     }};
     ($row:expr, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
         let row: &[$type] = bytemuck::cast_slice($row);
-        if row.len() < PARTIALS {
-            fold_row!(by FEW, row, $start, |$acc, $x| $body)
+        if row.len() < 16 {
+            fold_row!(by FEW, row, $type, $start, |$acc, $x| $body)
+        } else if row.len() < 512 {
+            fold_row!(by SOME, row, $type, $start, |$acc, $x| $body)
         } else {
-            fold_row!(by PARTIALS, row, $start, |$acc, $x| $body)
+            fold_row!(by MANY, row, $type, $start, |$acc, $x| $body)
         }
     }};
 }
@@ -170,9 +177,7 @@ fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
         (Reduce::Max | Reduce::ArgMax, Kind::Float) => {
             fold_row!(row, f32, f32::MIN, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
         }
-        (_, Kind::Float) => {
-            fold_row!(row, f32, f32::MAX, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
-        }
+        (_, Kind::Float) => fold_row!(row, f32, f32::MAX, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits(),
         (Reduce::Max | Reduce::ArgMax, Kind::Int) => fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32,
         (_, Kind::Int) => fold_row!(row, i32, i32::MAX, |a, x| a.min(x)) as u32,
         (Reduce::Max | Reduce::ArgMax, _) => fold_row!(row, u32, 0u32, |a, x| a.max(x)),
@@ -201,7 +206,9 @@ pub fn rows(state: &mut State, tile: &[u32], columns: usize, first: usize) {
         match (state.reduce, state.kind) {
             (Reduce::Sum, Kind::Float) => state.wide[row] += f32::from_bits(value) as f64,
             (Reduce::Sum, _) => state.value[row] = state.value[row].wrapping_add(value),
-            (Reduce::Max | Reduce::Min, kind) => state.value[row] = extreme(state.reduce, kind, state.value[row], value),
+            (Reduce::Max | Reduce::Min, kind) => {
+                state.value[row] = extreme(state.reduce, kind, state.value[row], value)
+            }
             (Reduce::ArgMax | Reduce::ArgMin, kind) => {
                 if first == 0 || beats(state.reduce, kind, value, state.value[row]) {
                     state.value[row] = value;

@@ -74,7 +74,7 @@ impl Plan {
         let mut sums = vec![0u32; len];
         let dtype = target.dtype.register();
         self.add_up(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
-        let access = contiguous(len);
+        let access = Access::contiguous(len);
         // SAFETY: the target is this kernel's to write, and its length was checked.
         unsafe { storage::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
     }
@@ -165,10 +165,6 @@ impl Plan {
         context.faults.record(self.site, position);
         None
     }
-}
-
-fn contiguous(len: usize) -> Access {
-    Access { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![] }
 }
 
 #[inline(always)]

@@ -41,7 +41,8 @@ pub fn assign<'a>(ops: impl Iterator<Item = &'a Op>, places: &mut [Place], start
             in_slot[op.out] = true;
         }
         for register in op.sources().chain(std::iter::once(op.out)) {
-            if let (Place::Scratch(offset), true, true) = (places[register], in_slot[register], last_use[register] == i) {
+            if let (Place::Scratch(offset), true, true) = (places[register], in_slot[register], last_use[register] == i)
+            {
                 in_slot[register] = false;
                 free.push(offset);
             }

@@ -162,11 +162,18 @@ macro_rules! by_dtype {
 /// The binding's memory must be readable, and nothing may write what is read.
 pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u32]) {
     debug_assert_eq!(out.len(), range.count);
+    if access.is_run() && binding.dtype.size() == 4 {
+        let from = binding.words(access.first(range) + shift, range.count);
+        // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
+        return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), range.count) };
+    }
     match access.period() {
         Some(period) if period < range.count => {
             let (once, _) = out.split_at_mut(period);
             // SAFETY: as promised by the caller.
-            unsafe { by_dtype!(binding.dtype, load_as(access, Range { count: period, ..range }, shift, binding, once)) };
+            unsafe {
+                by_dtype!(binding.dtype, load_as(access, Range { count: period, ..range }, shift, binding, once))
+            };
             let mut done = period;
             while done < out.len() {
                 // `done` is a multiple of the period, so what stands in front goes on behind it.
@@ -264,7 +271,7 @@ pub unsafe fn store(access: &Access, range: Range, binding: Binding, values: &[u
 
 unsafe fn store_as<T: Element>(access: &Access, range: Range, binding: Binding, values: &[u32]) {
     let start = binding.start.cast::<T>();
-    access.runs(range, |run, _| {
+    access.runs(range, |run| {
         binding.check(run);
         let values = &values[run.at..run.at + run.len];
         // SAFETY: the run was checked; values lie in scratch, or in other memory (a program never overlaps them).

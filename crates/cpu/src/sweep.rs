@@ -7,14 +7,14 @@
 use rayon::prelude::*;
 
 use crate::machine::{Context, Kept, Machine, Tile};
-use crate::nest::Nest;
+use crate::nest::{Layout, Nest};
 use crate::reduction::{STATE_WORDS, State};
 use crate::scratch;
 
 /// Work (elements times instructions) below which threads cost more than they bring.
 const PARALLEL: usize = 1 << 18;
-/// Work of one task.
-const GRAIN: usize = 1 << 16;
+/// Work of one task, at least and at most.
+const GRAIN: (usize, usize) = (1 << 14, 1 << 18);
 /// Tiles of outer positions that are enough to share out.
 const MANY: usize = 8;
 /// Chunks that a pass is cut into at most where it reduces.
@@ -29,11 +29,14 @@ impl Nest {
         }
         scratch::with(|scratch| {
             let mut machine = Machine::new(self, context, scratch, None);
-            let tiles = layout.outer_len.div_ceil(layout.rows);
+            let tiles = match layout.patch {
+                Some(size) => layout.outer_len / size * size.div_ceil(layout.rows),
+                None => layout.outer_len.div_ceil(layout.rows),
+            };
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
             let busy = work >= PARALLEL;
             if busy && tiles < MANY && layout.inner_len > layout.columns {
-                (0..tiles).for_each(|tile| self.split(&mut machine, context, self.rows_of(tile)));
+                (0..tiles).for_each(|tile| self.split(&mut machine, context, self.rows_of(tile), work / tiles));
             } else if busy && tiles > 1 && rayon::current_num_threads() > 1 {
                 self.share_out(machine.kept(), context, tiles, work);
             } else {
@@ -43,9 +46,12 @@ impl Nest {
     }
 
     fn rows_of(&self, tile: usize) -> Tile {
-        let first_row = tile * self.layout.rows;
-        let rows = self.layout.rows.min(self.layout.outer_len - first_row);
-        Tile { first_row, rows, first_column: 0, columns: self.layout.columns }
+        let Layout { rows, outer_len, columns, patch, .. } = self.layout;
+        // Patches do not go beyond their axis.
+        let size = patch.unwrap_or(outer_len);
+        let across = size.div_ceil(rows);
+        let first = tile % across * rows;
+        Tile { first_row: tile / across * size + first, rows: rows.min(size - first), first_column: 0, columns }
     }
 
     /// All passes over the inner positions of some rows, on this thread.
@@ -70,7 +76,7 @@ impl Nest {
 
     /// Outer positions shared out among threads.
     fn share_out(&self, kept: Kept, context: Context, tiles: usize, work: usize) {
-        let group = (GRAIN / (work / tiles).max(1)).max(1);
+        let group = (grain(work) / (work / tiles).max(1)).max(1);
         (0..tiles.div_ceil(group)).into_par_iter().for_each(|task| {
             scratch::with(|scratch| {
                 let mut machine = Machine::new(self, context, scratch, Some(&kept));
@@ -81,7 +87,7 @@ impl Nest {
     }
 
     /// All passes over the inner positions of some rows, each pass shared out among threads.
-    fn split(&self, machine: &mut Machine, context: Context, rows: Tile) {
+    fn split(&self, machine: &mut Machine, context: Context, rows: Tile, work: usize) {
         let layout = &self.layout;
         let steps = layout.inner_len.div_ceil(layout.columns);
         let step_work = rows.rows * layout.columns * self.cost / self.passes.len().max(1);
@@ -89,7 +95,7 @@ impl Nest {
         for pass in 0..self.passes.len() {
             let reduces = !self.passes[pass].reductions.is_empty();
             let least = if reduces { steps.div_ceil(CHUNKS) } else { 1 };
-            let chunk = (GRAIN / step_work.max(1)).max(least).max(1) * layout.columns;
+            let chunk = (grain(work) / step_work.max(1)).max(least).max(1) * layout.columns;
             let chunks = layout.inner_len.div_ceil(chunk);
             let kept = machine.kept();
             let one = |task: usize| {
@@ -98,7 +104,11 @@ impl Nest {
                     machine.reset(pass, rows.rows);
                     let end = layout.inner_len.min((task + 1) * chunk);
                     self.columns(&mut machine, pass, rows, task * chunk, end);
-                    self.passes[pass].reductions.clone().map(|i| Partial::of(&mut machine.state(i, rows.rows))).collect()
+                    self.passes[pass]
+                        .reductions
+                        .clone()
+                        .map(|i| Partial::of(&mut machine.state(i, rows.rows)))
+                        .collect()
                 })
             };
             let partials: Vec<Vec<Partial>> = if rayon::current_num_threads() > 1 {
@@ -121,6 +131,11 @@ impl Nest {
         }
         machine.finish(rows);
     }
+}
+
+/// The work that tasks of a kernel should have: several for each thread of a small machine, but not too little.
+fn grain(work: usize) -> usize {
+    (work / 16).clamp(GRAIN.0, GRAIN.1)
 }
 
 /// The state of a reduction over part of the inner positions.

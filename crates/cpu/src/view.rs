@@ -22,7 +22,13 @@ pub struct Access {
     pub fixed: Vec<i64>,
     /// When elements exist.
     pub conditions: Vec<Condition>,
+    /// What is added to the index and to the sums of the first conditions when a run ends and the axis of the same
+    /// number moves on.
+    jumps: Vec<Sums>,
 }
+
+/// The index, then the sums of conditions.
+type Sums = [i64; 4];
 
 /// A guard over a domain.
 #[derive(Clone, Debug)]
@@ -68,13 +74,14 @@ impl Access {
     pub fn new(view: &View, sizes: &[usize], domain: &[usize], fixed: &[usize]) -> Access {
         let pick = |values: &[i64], axes: &[usize]| axes.iter().map(|&axis| values[axis]).collect::<Vec<i64>>();
         let mut dims: Vec<(usize, i64)> = domain.iter().map(|&axis| (sizes[axis], view.strides[axis])).collect();
-        let mut conditions: Vec<Condition> = view.guards.iter().map(|g| Condition::new(g, domain, fixed, &pick)).collect();
+        let mut conditions: Vec<Condition> =
+            view.guards.iter().map(|g| Condition::new(g, domain, fixed, &pick)).collect();
         let mut axis = 1;
         while axis < dims.len() {
             let (size, stride) = dims[axis];
             let merges = |outer: i64, inner: i64| outer == inner * size as i64;
-            let fits = merges(dims[axis - 1].1, stride)
-                && conditions.iter().all(|c| merges(c.dims[axis - 1], c.dims[axis]));
+            let fits =
+                merges(dims[axis - 1].1, stride) && conditions.iter().all(|c| merges(c.dims[axis - 1], c.dims[axis]));
             let unit = dims[axis - 1].0 == 1;
             if fits || unit {
                 dims[axis] = (dims[axis - 1].0 * size, stride);
@@ -90,7 +97,30 @@ impl Access {
             dims.push((1, 0));
             conditions.iter_mut().for_each(|c| c.dims.push(0));
         }
-        Access { offset: view.offset, dims, fixed: pick(&view.strides, fixed), conditions }
+        let mut access =
+            Access { offset: view.offset, dims, fixed: pick(&view.strides, fixed), conditions, jumps: vec![] };
+        access.jumps = access.jumps();
+        access
+    }
+
+    /// `len` elements from the first on.
+    pub fn contiguous(len: usize) -> Access {
+        Access { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
+    }
+
+    fn jumps(&self) -> Vec<Sums> {
+        let last = self.dims.len() - 1;
+        let mut jumps = vec![[0; 4]; last + 1];
+        for axis in (1..=last).rev() {
+            let size = self.dims[axis].0 as i64;
+            let mut jump = jumps[axis];
+            jump[0] += self.dims[axis - 1].1 - self.dims[axis].1 * size;
+            for (sum, condition) in jump[1..].iter_mut().zip(&self.conditions) {
+                *sum += condition.dims[axis - 1] - condition.dims[axis] * size;
+            }
+            jumps[axis - 1] = jump;
+        }
+        jumps
     }
 
     /// Whether a range is always one run of neighbours.
@@ -103,15 +133,31 @@ impl Access {
         self.offset + self.dims[0].1 * range.start as i64 + dot(&self.fixed, range.fixed)
     }
 
+    /// The index at a position, for accesses without conditions over domains without fixed axes.
+    pub fn index(&self, position: usize) -> i64 {
+        let (mut rest, mut index) = (position, self.offset);
+        for &(size, stride) in self.dims[1..].iter().rev() {
+            index += stride * (rest % size) as i64;
+            rest /= size;
+        }
+        index + self.dims[0].1 * rest as i64
+    }
+
     /// How far apart equal contents repeat, where the outermost axis does not matter.
     pub fn period(&self) -> Option<usize> {
         let repeats = self.dims.len() > 1 && self.dims[0].1 == 0 && self.conditions.iter().all(|c| c.dims[0] == 0);
         repeats.then(|| self.dims[1..].iter().map(|d| d.0).product())
     }
 
-    /// Calls `f` with every run of the range, in order, and the coordinates at its start (per merged axis).
+    /// Calls `f` with every run of the range, in order.
     #[inline(always)]
-    pub fn runs(&self, range: Range, mut f: impl FnMut(Run, &[usize])) {
+    pub fn runs(&self, range: Range, mut f: impl FnMut(Run)) {
+        self.walk(range, |run, _, _| f(run));
+    }
+
+    /// Calls `f` with every run of the range, the sums at its start, and the coordinates (per merged axis).
+    #[inline(always)]
+    fn walk(&self, range: Range, mut f: impl FnMut(Run, &Sums, &[usize])) {
         let last = self.dims.len() - 1;
         let mut coordinates = [0usize; MAX_AXES];
         let mut rest = range.start;
@@ -120,24 +166,39 @@ impl Access {
             rest /= self.dims[axis].0;
         }
         coordinates[0] = rest;
-        let mut index = self.offset + dot(&self.fixed, range.fixed);
+        let mut sums = [0; 4];
+        sums[0] = self.offset + dot(&self.fixed, range.fixed);
         for (dim, &c) in self.dims.iter().zip(&coordinates) {
-            index += dim.1 * c as i64;
+            sums[0] += dim.1 * c as i64;
+        }
+        for (sum, condition) in sums[1..].iter_mut().zip(&self.conditions) {
+            *sum = condition.at(&coordinates[..=last], range.fixed);
         }
         let (size, stride) = self.dims[last];
+        if last == 0 {
+            return f(Run { at: 0, len: range.count, index: sums[0], stride }, &sums, &coordinates[..1]);
+        }
         let mut at = 0;
         while at < range.count {
-            let len = if last == 0 { range.count } else { (size - coordinates[last]).min(range.count - at) };
-            f(Run { at, len, index, stride }, &coordinates[..=last]);
+            let len = (size - coordinates[last]).min(range.count - at);
+            f(Run { at, len, index: sums[0], stride }, &sums, &coordinates[..=last]);
             at += len;
-            coordinates[last] += len;
-            index += stride * len as i64;
-            let mut axis = last;
+            // Only the last run may be cut short, and nothing comes after it.
+            let moved = len as i64;
+            sums[0] += stride * moved;
+            for (sum, condition) in sums[1..].iter_mut().zip(&self.conditions) {
+                *sum += condition.dims[last] * moved;
+            }
+            let mut axis = last - 1;
+            coordinates[last] = 0;
+            coordinates[axis] += 1;
             while axis > 0 && coordinates[axis] == self.dims[axis].0 {
-                index += self.dims[axis - 1].1 - self.dims[axis].1 * self.dims[axis].0 as i64;
                 coordinates[axis] = 0;
                 axis -= 1;
                 coordinates[axis] += 1;
+            }
+            for (sum, jump) in sums.iter_mut().zip(&self.jumps[axis]) {
+                *sum += jump;
             }
         }
     }
@@ -146,13 +207,14 @@ impl Access {
     #[inline(always)]
     pub fn existing(&self, range: Range, mut f: impl FnMut(Run), mut gap: impl FnMut(usize, usize)) {
         if self.conditions.is_empty() {
-            return self.runs(range, |run, _| f(run));
+            return self.runs(range, f);
         }
-        self.runs(range, |run, coordinates| {
+        self.walk(range, |run, sums, coordinates| {
             let (mut low, mut high, mut index) = (0, run.len as i64, run.index);
             let mut scattered = false;
-            for condition in &self.conditions {
-                let (c, step) = condition.at(coordinates, range.fixed);
+            for (i, condition) in self.conditions.iter().enumerate() {
+                let c = sums.get(i + 1).copied().unwrap_or_else(|| condition.at(coordinates, range.fixed));
+                let step = condition.step();
                 if condition.divisor == 1 {
                     let (l, h) = interval(c, step, condition.size);
                     (low, high) = (low.max(l), high.min(h));
@@ -198,8 +260,9 @@ impl Access {
         for i in 0..run.len {
             let mut index = Some(run.index + run.stride * i as i64);
             for condition in self.conditions.iter().filter(|c| c.divisor > 1) {
-                let (c, step) = condition.at(coordinates, fixed);
+                let step = condition.step();
                 if step != 0 {
+                    let c = condition.at(coordinates, fixed);
                     let position = condition.position(c + step * (skipped + i as i64));
                     index = index.zip(position).map(|(index, p)| index + condition.stride * p);
                 }
@@ -213,7 +276,12 @@ impl Access {
 }
 
 impl Condition {
-    fn new(guard: &Guard, domain: &[usize], fixed: &[usize], pick: &impl Fn(&[i64], &[usize]) -> Vec<i64>) -> Condition {
+    fn new(
+        guard: &Guard,
+        domain: &[usize],
+        fixed: &[usize],
+        pick: &impl Fn(&[i64], &[usize]) -> Vec<i64>,
+    ) -> Condition {
         Condition {
             offset: guard.offset,
             divisor: guard.divisor,
@@ -224,10 +292,14 @@ impl Condition {
         }
     }
 
-    /// The sum at these coordinates, and what one step along the innermost axis adds.
-    fn at(&self, coordinates: &[usize], fixed: &[usize]) -> (i64, i64) {
-        let c = self.offset + dot(&self.dims, coordinates) + dot(&self.fixed, fixed);
-        (c, *self.dims.last().expect("a domain has at least one merged axis"))
+    /// The sum at these coordinates.
+    fn at(&self, coordinates: &[usize], fixed: &[usize]) -> i64 {
+        self.offset + dot(&self.dims, coordinates) + dot(&self.fixed, fixed)
+    }
+
+    /// What a step along the innermost axis adds to the sum.
+    fn step(&self) -> i64 {
+        *self.dims.last().expect("a domain has at least one merged axis")
     }
 
     fn position(&self, c: i64) -> Option<i64> {
@@ -239,6 +311,7 @@ impl Condition {
 fn interval(c: i64, step: i64, size: i64) -> (i64, i64) {
     let ceil = |a: i64, b: i64| -((-a).div_euclid(b));
     match step {
+        1 => (-c, size - c),
         0 if (0..size).contains(&c) => (0, i64::MAX),
         0 => (0, 0),
         s if s > 0 => (ceil(-c, s), ceil(size - c, s)),

@@ -26,7 +26,8 @@ impl Convolution {
         self.taps / 2
     }
 
-    /// `y[b, o, h, w] = Σ x[b, i, h·s + p - pad, w·s + q - pad] · k[o, i, p, q]`, then `tanh(y + bias[o])` if asked for.
+    /// `y[b, o, h, w] = Σ x[b, i, h·s + p - pad, w·s + q - pad] · k[o, i, p, q]`, then `tanh(y + bias[o])` if asked
+    /// for.
     fn case(&self, epilogue: bool) -> Case {
         let Convolution { batch, inputs, outputs, size, taps, stride } = *self;
         let (result, pad, s) = (self.result(), self.padding() as i64, size as i64);

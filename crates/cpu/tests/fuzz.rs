@@ -50,7 +50,13 @@ fn view(rng: &mut Rng, axes: &[usize], used: usize) -> (View, usize) {
         let other = rng.below(used);
         coefficients[other] += (other != axis && rng.below(2) == 0) as i64;
         let offset = rng.below(4) as i64 - 2;
-        view.guards.push(Guard { coefficients, offset, divisor: rng.pick(&[1, 1, 2, 3]), size: axes[axis] as i64, stride: 0 });
+        view.guards.push(Guard {
+            coefficients,
+            offset,
+            divisor: rng.pick(&[1, 1, 2, 3]),
+            size: axes[axis] as i64,
+            stride: 0,
+        });
     }
     (view, next as usize + 3)
 }
@@ -69,7 +75,8 @@ impl Maker {
     }
 
     fn load(&mut self) -> Reg {
-        let dtype = self.rng.pick(&[DType::F32, DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool, DType::U8]);
+        let dtype =
+            self.rng.pick(&[DType::F32, DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool, DType::U8]);
         let level = if self.outer < self.axes.len() && self.rng.below(3) == 0 { Level::Outer } else { Level::Full };
         let used = if level == Level::Outer { self.outer } else { self.axes.len() };
         let (view, len) = view(&mut self.rng, &self.axes, used);
@@ -130,7 +137,8 @@ impl Maker {
             }
             5 if self.outer < self.axes.len() && dtype != DType::Bool && !self.axes[self.outer..].contains(&0) => {
                 if self.level(&[a]) == Level::Full {
-                    let ops: &[Reduce] = if dtype == DType::F32 { &[Reduce::Sum, Reduce::Max, Reduce::Min] } else { Reduce::ALL };
+                    let ops: &[Reduce] =
+                        if dtype == DType::F32 { &[Reduce::Sum, Reduce::Max, Reduce::Min] } else { Reduce::ALL };
                     let op = self.rng.pick(ops);
                     let y = self.tape.reduce(op, a);
                     if dtype == DType::F32 && op == Reduce::Sum {

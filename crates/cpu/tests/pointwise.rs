@@ -98,6 +98,51 @@ fn stores_may_be_permuted_strided_and_several() {
 }
 
 #[test]
+fn patches_of_transposed_reads() {
+    for axes in [vec![33, 65], vec![16, 8], vec![100, 129], vec![3, 40, 70], vec![40, 3, 70], vec![2, 300, 5, 64]] {
+        let rank = axes.len();
+        let n: usize = axes.iter().product();
+        let mut strides = vec![0i64; rank];
+        let mut next = 1;
+        // The first long axis runs fastest in memory, the last slowest.
+        for axis in (0..rank).filter(|&a| axes[a] > 8).chain((0..rank).filter(|&a| axes[a] <= 8)) {
+            strides[axis] = next;
+            next *= axes[axis] as i64;
+        }
+        let mut rng = Rng(12);
+        let mut case = Case::default();
+        let a = case.input(DType::F32, rng.floats(n, -1.0, 1.0));
+        let h = case.input(DType::F16, rng.floats(n, -1.0, 1.0));
+        let index = case.input(DType::I32, rng.wholes(axes[0], 5));
+        let outs = [DType::F32, DType::U32, DType::F32].map(|dtype| case.output(dtype, n));
+        case.program.sites.push(Site { op: "gather".into(), location: None, size: 5 });
+        let mut tape = Tape::default();
+        let x = tape.load(a, strided(0, &strides));
+        let mut padded = strided(-strides[0], &strides);
+        let mut coefficients = vec![0; rank];
+        coefficients[0] = 1;
+        padded.guards.push(guard(&coefficients, -1, 1, axes[0] as i64 - 1, 0));
+        let y = tape.load(h, padded);
+        let view = View::contiguous(&axes);
+        let z = tape.load(a, view.clone());
+        let mut first = vec![0; rank];
+        first[0] = 1;
+        let position = tape.push(Code::Load(BufferId(index), strided(0, &first)), DType::I32, Level::Full);
+        let take =
+            Code::Take { buffer: BufferId(a), view: strided(0, &coefficients), position, stride: 1, size: 5, site: 0 };
+        let taken = tape.push(take, DType::F32, Level::Full);
+        let word = tape.push(Code::Constant(Scalar::u32(7)), DType::U32, Level::Full);
+        let bits = tape.push(Code::Random([word; 4], view.clone()), DType::U32, Level::Full);
+        let sum = tape.binary(Binary::Add, x, y);
+        let sum = tape.binary(Binary::Mul, sum, z);
+        let other = tape.binary(Binary::Add, sum, taken);
+        let stores = [sum, bits, other].iter().zip(outs).map(|(&v, o)| store(o, v, view.clone())).collect();
+        case.fused(&axes, rank, tape, stores);
+        case.check(1e-6);
+    }
+}
+
+#[test]
 fn one_value_may_be_stored_twice_to_one_buffer() {
     let mut case = Case::default();
     let a = case.input(DType::F32, Rng(3).floats(1500, -1.0, 1.0));

@@ -148,7 +148,9 @@ fn several_axes_on_both_sides() {
     let (b, c, h, w) = (6, 5, 7, 9);
     let stride = |axis: usize| [c * h * w, h * w, w, 1][axis] as i64;
     let size = |axis: usize| [b, c, h, w][axis];
-    for (order, outer) in [([1, 0, 2, 3], 1), ([0, 2, 3, 1], 3), ([2, 1, 3, 0], 2), ([3, 0, 1, 2], 1), ([0, 1, 2, 3], 2)] {
+    for (order, outer) in
+        [([1, 0, 2, 3], 1), ([0, 2, 3, 1], 3), ([2, 1, 3, 0], 2), ([3, 0, 1, 2], 1), ([0, 1, 2, 3], 2)]
+    {
         let axes = order.map(size);
         let kept: usize = axes[..outer].iter().product();
         let mut case = Case::default();
@@ -199,11 +201,9 @@ fn extremes_of_rows_with_nan_are_nan() {
 
 #[test]
 fn a_million_elements_are_summed_accurately() {
-    for (axes, outer, strides) in [
-        (vec![1 << 20], 0, vec![1]),
-        (vec![2, 1 << 20], 1, vec![1 << 20, 1]),
-        (vec![16, 1 << 20], 1, vec![1, 16]),
-    ] {
+    for (axes, outer, strides) in
+        [(vec![1 << 20], 0, vec![1]), (vec![2, 1 << 20], 1, vec![1 << 20, 1]), (vec![16, 1 << 20], 1, vec![1, 16])]
+    {
         let n: usize = axes.iter().product();
         let mut case = Case::default();
         let input = case.input(DType::F32, Rng(23).floats(n, 0.0, 1.0));

@@ -328,7 +328,10 @@ fn wrong_arguments_are_errors() {
     let message = |result: Result<(), Error>| result.unwrap_err().to_string();
     assert_eq!(message(executable.run(&[(small, 0)], &[], &outputs)), "run: input 0 is too small: bytes (39 vs 40)");
     assert_eq!(message(executable.run(&[], &[], &outputs)), "run: wrong number of inputs (0 vs 1)");
-    assert_eq!(message(executable.run(&[(right.clone(), 0)], &[1], &outputs)), "run: wrong number of parameters (1 vs 0)");
+    assert_eq!(
+        message(executable.run(&[(right.clone(), 0)], &[1], &outputs)),
+        "run: wrong number of parameters (1 vs 0)"
+    );
     assert_eq!(message(executable.run(&[(right.clone(), 0)], &[], &[])), "run: wrong number of outputs (0 vs 1)");
     let odd = message(executable.run(&[(right, 3)], &[], &outputs));
     assert_eq!(odd, "run: input 0 is misaligned: byte offset 3 (3 vs a multiple of 4)");

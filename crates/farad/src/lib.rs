@@ -22,6 +22,7 @@
 
 mod environment;
 mod error;
+mod hashing;
 mod backend;
 mod device;
 mod node;

@@ -1,7 +1,6 @@
 //! Compiled programs by structure: a known graph replays, a new one is compiled.
 
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -39,17 +38,6 @@ pub struct Plan {
 pub struct PlanCache {
     plans: HashMap<u128, (u64, Arc<Plan>)>,
     clock: u64,
-}
-
-/// A 128-bit hash of whatever decides what a program does.
-pub fn key(of: &impl Hash) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = std::collections::hash_map::DefaultHasher::new();
-        hasher.write_u64(salt);
-        of.hash(&mut hasher);
-        hasher.finish() as u128
-    };
-    half(0x6661_7261_6431) << 64 | half(0x706c_616e_32)
 }
 
 impl PlanCache {

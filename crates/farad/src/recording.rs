@@ -1,6 +1,5 @@
 //! Turns recorded nodes into a graph that can be hashed, differentiated and compiled.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,6 +7,7 @@ use farad_ir::{DType, Graph, NodeId, Op, Shape, Span};
 
 use crate::backend::Memory;
 use crate::error::{Error, Result};
+use crate::hashing::QuickMap;
 use crate::node::{Node, Value};
 
 /// A graph of recorded nodes with the memory and numbers that it needs.
@@ -19,15 +19,15 @@ pub struct Recording {
     /// The numbers that the host gives, as register words.
     pub words: Vec<u32>,
     /// Where every node went.
-    pub ids: HashMap<*const Node, NodeId>,
+    pub ids: QuickMap<*const Node, NodeId>,
     /// The nodes, in graph order; keeps them alive.
     pub nodes: Vec<(Arc<Node>, NodeId)>,
     /// Nodes recorded by their history whose value is known, with the input that holds it.
     pub known: Vec<(NodeId, NodeId)>,
     /// Leaves whose history a step took away.
     pub spent: Vec<(NodeId, Arc<Node>)>,
-    memories: HashMap<(u64, DType), NodeId>,
-    regions: HashMap<u32, u32>,
+    memories: QuickMap<(u64, DType), NodeId>,
+    regions: QuickMap<u32, u32>,
 }
 
 impl Recording {
@@ -127,7 +127,7 @@ impl Recording {
 
     /// Uses known values instead of computing them again. Call after differentiating.
     pub fn substitute(graph: &mut Graph, known: &[(NodeId, NodeId)]) {
-        let map: HashMap<NodeId, NodeId> = known.iter().copied().collect();
+        let map: QuickMap<NodeId, NodeId> = known.iter().copied().collect();
         for index in 0..graph.nodes.len() {
             for operand in 0..graph.nodes[index].operands.len() {
                 let from = graph.nodes[index].operands[operand];

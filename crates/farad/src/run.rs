@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use crate::device::Device;
 use crate::error::Result;
+use crate::hashing::key;
 use crate::node::{Node, Value};
-use crate::plan::{Request, key};
+use crate::plan::Request;
 use crate::recording::Recording;
 
 /// Computes the given nodes, and only what they need; they keep their history.

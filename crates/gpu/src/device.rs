@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farad_compile::program::Target;
@@ -24,6 +24,10 @@ use crate::read::{Report, StagingPool};
 
 /// Submissions that may be in flight before a run waits for the oldest.
 const RUN_AHEAD: usize = 4;
+/// Submissions in flight that keep the device busy: with as many, runs are held back.
+const BUSY: usize = 2;
+/// Runs that are held back at most.
+pub(crate) const HELD: usize = 8;
 
 /// Storage buffers that a kernel names at most, whatever the adapter allows.
 const MOST_BINDINGS: u32 = 32;
@@ -79,7 +83,21 @@ pub(crate) struct Pending {
     pub(crate) staged: usize,
     /// Buffers that the pool gave up; destroyed once nothing unsubmitted can name them.
     pub(crate) doomed: Vec<wgpu::Buffer>,
+    /// The pass that runs are appended to while the device has enough to do.
+    open: Option<Open>,
+    /// Passes that were closed because something else had to come after them.
+    held: Vec<wgpu::CommandBuffer>,
     in_flight: VecDeque<wgpu::SubmissionIndex>,
+    /// Submissions that are not done yet.
+    working: Arc<AtomicUsize>,
+}
+
+/// A pass that is not submitted yet.
+struct Open {
+    // Fields are dropped in order: the pass before its encoder.
+    pass: wgpu::ComputePass<'static>,
+    encoder: wgpu::CommandEncoder,
+    runs: usize,
 }
 
 /// Errors that arrived outside of a call that could return them.
@@ -181,10 +199,21 @@ impl Device {
         self.shared.submit(Some(commands))
     }
 
-    /// Remembers a run, frees what is done, and waits if the host is too far ahead.
-    pub(crate) fn throttle(&self, index: wgpu::SubmissionIndex) {
+    /// Appends a run to the open pass and submits it, unless the device has enough to do and few
+    /// runs wait: a submission costs the host and the device more than a small program does. Frees
+    /// what is done, and waits if the host is too far ahead.
+    pub(crate) fn append_run(&self, encode: impl FnOnce(&mut wgpu::ComputePass)) {
         let oldest = {
             let mut pending = lock(&self.shared.pending);
+            let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
+            let open = pending.open(&self.shared);
+            encode(&mut open.pass);
+            open.runs += 1;
+            if busy && open.runs < HELD {
+                drop(pending);
+                return self.shared.poll(wgpu::PollType::Poll);
+            }
+            let index = self.shared.submit_locked(&mut pending, None);
             pending.in_flight.push_back(index);
             if pending.in_flight.len() > RUN_AHEAD { pending.in_flight.pop_front() } else { None }
         };
@@ -266,8 +295,14 @@ impl Shared {
         pending: &mut Pending,
         commands: Option<wgpu::CommandBuffer>,
     ) -> wgpu::SubmissionIndex {
+        pending.close();
         let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
-        let index = self.queue.submit(before.into_iter().chain(commands));
+        let index = self.queue.submit(pending.held.drain(..).chain(before).chain(commands));
+        pending.working.fetch_add(1, Ordering::Relaxed);
+        let working = pending.working.clone();
+        self.queue.on_submitted_work_done(move || {
+            working.fetch_sub(1, Ordering::Relaxed);
+        });
         Tally::add(&self.tally.submissions, 1);
         pending.staged = 0;
         for buffer in pending.doomed.drain(..) {
@@ -279,7 +314,7 @@ impl Shared {
     /// Submits what is pending, if anything is.
     pub(crate) fn flush(&self) {
         let mut pending = lock(&self.pending);
-        if pending.encoder.is_some() || pending.staged > 0 || !pending.doomed.is_empty() {
+        if pending.waits() || pending.staged > 0 || !pending.doomed.is_empty() {
             self.submit_locked(&mut pending, None);
         }
     }
@@ -302,8 +337,32 @@ impl Shared {
 }
 
 impl Pending {
+    /// Whether commands wait for the next submission.
+    pub(crate) fn waits(&self) -> bool {
+        self.encoder.is_some() || self.open.is_some() || !self.held.is_empty()
+    }
+
+    /// The open pass, after whatever transfers wait.
+    fn open(&mut self, shared: &Shared) -> &mut Open {
+        let encoder = &mut self.encoder;
+        self.open.get_or_insert_with(|| {
+            let mut encoder = encoder.take().unwrap_or_else(|| shared.encoder());
+            let pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()).forget_lifetime();
+            Open { pass, encoder, runs: 0 }
+        })
+    }
+
+    /// Ends the open pass, if there is one.
+    fn close(&mut self) {
+        if let Some(Open { pass, encoder, .. }) = self.open.take() {
+            drop(pass);
+            self.held.push(encoder.finish());
+        }
+    }
+
     /// The encoder of transfers that wait for the next submission.
     pub(crate) fn transfers(&mut self, shared: &Shared) -> &mut wgpu::CommandEncoder {
+        self.close();
         self.encoder.get_or_insert_with(|| shared.encoder())
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use farad_compile::program::Program;
 
 use crate::counters::Tally;
-use crate::device::{Device, lock};
+use crate::device::{Device, HELD, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
 use crate::memory::Memory;
@@ -31,6 +31,7 @@ pub struct Executable {
     patches: Vec<(u32, u32)>,
     blocks: Vec<Memory>,
     uniform: Option<wgpu::Buffer>,
+    ring: Ring,
     report: Option<Arc<Report>>,
     state: Mutex<State>,
 }
@@ -41,6 +42,31 @@ pub(crate) struct State {
     /// The part of the uniform that holds parameters, as the device has it.
     words: Vec<u32>,
     parameters: Vec<u32>,
+    /// Which copy of the varying words the next run reads.
+    slot: u32,
+}
+
+/// Copies of the varying part of the uniform, so that runs of one submission can differ.
+#[derive(Clone, Copy)]
+struct Ring {
+    /// Bytes of the uniform itself.
+    whole: u32,
+    /// Bytes that hold parameters, at its start.
+    varying: u32,
+}
+
+/// One more than runs can wait, since each writes at most one copy.
+const SLOTS: u32 = HELD as u32 + 1;
+
+impl Ring {
+    /// Where a byte of the uniform lies in a slot.
+    fn place(self, offset: u32, slot: u32) -> u32 {
+        if slot == 0 || offset >= self.varying { offset } else { self.whole + (slot - 1) * self.varying + offset }
+    }
+
+    fn bytes(self) -> usize {
+        (self.whole + (SLOTS - 1) * self.varying) as usize
+    }
 }
 
 impl Executable {
@@ -56,7 +82,10 @@ impl Executable {
         let (pipelines, which) = unique(compiled);
         let blocks = program.blocks.iter().map(|&bytes| device.allocate_zeroed(bytes));
         let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
-        let uniform = upload_uniform(device, &schedule.words)?;
+        let bytes = |words: usize| (words * WORD).next_multiple_of(alignment) as u32;
+        let varying = if schedule.patches.is_empty() { 0 } else { bytes(schedule.varying_words) };
+        let ring = Ring { whole: bytes(schedule.words.len()), varying };
+        let uniform = upload_uniform(device, &schedule.words, ring)?;
         let report = new_report(device, &program, &routines)?;
         let resources = Resources {
             inputs: &[],
@@ -80,8 +109,9 @@ impl Executable {
             patches: schedule.patches,
             blocks,
             uniform,
+            ring,
             report,
-            state: Mutex::new(State { groups, words, parameters }),
+            state: Mutex::new(State { groups, words, parameters, slot: 0 }),
         })
     }
 
@@ -137,17 +167,18 @@ impl Executable {
         if self.device.shared.profile.is_on() {
             return self.run_profiled(state);
         }
+        let Some(timed) = self.device.next_timed_pass() else {
+            self.device.append_run(|pass| self.encode(pass, state, &self.launches));
+            return Ok(());
+        };
         let mut encoder = self.device.shared.encoder();
-        let timed = self.device.next_timed_pass();
-        let timestamp_writes = timed.as_ref().map(|timed| timed.writes());
+        let timestamp_writes = Some(timed.writes());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
         self.encode(&mut pass, state, &self.launches);
         drop(pass);
-        if let Some(timed) = &timed {
-            timed.resolve(&mut encoder);
-        }
-        let index = self.device.submit(encoder.finish());
-        self.device.throttle(index);
+        timed.resolve(&mut encoder);
+        self.device.submit(encoder.finish());
+        self.device.shared.poll(wgpu::PollType::Poll);
         Ok(())
     }
 
@@ -160,7 +191,8 @@ impl Executable {
                 pipeline = wanted;
             }
             if (launch.group, launch.offset) != bound {
-                let offsets: &[u32] = if launch.offset == u32::MAX { &[] } else { &[launch.offset] };
+                let place = [self.ring.place(launch.offset, state.slot)];
+                let offsets: &[u32] = if launch.offset == u32::MAX { &[] } else { &place };
                 pass.set_bind_group(0, state.groups.current[launch.group as usize].as_ref(), offsets);
                 bound = (launch.group, launch.offset);
             }
@@ -185,8 +217,12 @@ impl Executable {
         state.parameters.clear();
         state.parameters.extend_from_slice(parameters);
         if let (true, Some(uniform)) = (changed && !self.patches.is_empty(), &self.uniform) {
+            // The write comes before all of the next submission, and runs that wait for it read
+            // other slots.
+            state.slot = (state.slot + 1) % SLOTS;
             let bytes: &[u8] = bytemuck::cast_slice(&state.words);
-            self.device.shared.queue.write_buffer(uniform, 0, bytes);
+            let at = self.ring.place(0, state.slot) as u64;
+            self.device.shared.queue.write_buffer(uniform, at, bytes);
             self.device.shared.tally.uploaded(bytes.len());
         }
     }
@@ -230,13 +266,13 @@ fn unique(all: Vec<Arc<Pipeline>>) -> (Vec<Arc<Pipeline>>, Vec<u32>) {
     (pipelines, which)
 }
 
-fn upload_uniform(device: &Device, words: &[u32]) -> Result<Option<wgpu::Buffer>, Error> {
+fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<wgpu::Buffer>, Error> {
     if words.is_empty() {
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
     let bytes: &[u8] = bytemuck::cast_slice(words);
-    let buffer = device.shared.create_buffer(bytes.len(), usage)?;
+    let buffer = device.shared.create_buffer(ring.bytes(), usage)?;
     device.shared.queue.write_buffer(&buffer, 0, bytes);
     device.shared.tally.uploaded(bytes.len());
     Ok(Some(buffer))

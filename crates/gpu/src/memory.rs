@@ -201,7 +201,7 @@ impl Shared {
             return;
         }
         let mut pending = lock(&self.pending);
-        if pending.encoder.is_some() {
+        if pending.waits() {
             pending.doomed.extend(buffers);
         } else {
             buffers.iter().for_each(wgpu::Buffer::destroy);

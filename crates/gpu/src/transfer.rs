@@ -29,7 +29,7 @@ impl Device {
 
     fn write_chunk(&self, memory: &Memory, offset: usize, data: &[u8]) {
         let mut pending = lock(&self.shared.pending);
-        if pending.encoder.is_some() || pending.staged + data.len() > STAGED {
+        if pending.waits() || pending.staged + data.len() > STAGED {
             self.shared.submit_locked(&mut pending, None);
         }
         pending.staged += data.len();

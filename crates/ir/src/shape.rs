@@ -7,7 +7,7 @@ use std::ops::Deref;
 pub const MAX_RANK: usize = 8;
 
 /// The sizes of a tensor's axes, outermost first. `[]` is a scalar.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
     sizes: [usize; MAX_RANK],
     rank: u8,
@@ -80,6 +80,13 @@ impl Shape {
             };
         }
         Ok(Shape::new(&sizes))
+    }
+}
+
+// Only the axes there are: shapes are hashed on every step.
+impl std::hash::Hash for Shape {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self[..].hash(state);
     }
 }
 

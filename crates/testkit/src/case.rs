@@ -107,7 +107,7 @@ impl Input {
             DType::F32 => of(elements, self.shape, device, |x| x as f32),
             DType::F16 => of(elements, self.shape, device, f16::from_f64),
             DType::BF16 => of(elements, self.shape, device, bf16::from_f64),
-            DType::F64 => of(elements, self.shape, device, |x| x),
+            DType::F64 => Ok(Tensor::from_f64(elements, self.shape, device)),
             DType::I32 => of(elements, self.shape, device, |x| x as i64 as i32),
             DType::U32 => of(elements, self.shape, device, |x| x as i64 as u32),
             DType::I64 => of(elements, self.shape, device, |x| x as i64),

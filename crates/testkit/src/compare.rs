@@ -38,7 +38,7 @@ pub fn read(tensor: &Tensor) -> Result<Values> {
         DType::F32 => floats(tensor, |x: f32| x as f64),
         DType::F16 => floats(tensor, f16::to_f64),
         DType::BF16 => floats(tensor, bf16::to_f64),
-        DType::F64 => floats(tensor, |x: f64| x),
+        DType::F64 => Ok(Values::Float(tensor.to_f64()?)),
         DType::I32 => ints(tensor, |x: i32| x as i64),
         DType::U32 => ints(tensor, |x: u32| x as i64),
         DType::I64 => ints(tensor, |x: i64| x),

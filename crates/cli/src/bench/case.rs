@@ -108,7 +108,7 @@ pub const CASES: &[Case] = &[
     operation("sum_dim0_8192_f32", Sizes::Large, |device| reduce::sum(0, 8192, device)),
     operation("sum_dim1_8192_f32", Sizes::Large, |device| reduce::sum(1, 8192, device)),
     operation("permute_nchw_nhwc_f32", Sizes::Large, |device| movement::permute(64, device)),
-    Case { name: "mlp_train_f32", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Training(train::mlp) },
-    Case { name: "xor_200_epochs", sizes: Sizes::Any, tolerance: 1e-2, kind: Kind::Operation(train::xor) },
-    Case { name: "first_step", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Process },
+    Case { name: "mlp_train_f32", sizes: Sizes::Any, tolerance: 1e-4, kind: Kind::Training(train::mlp) },
+    Case { name: "xor_200_epochs", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Operation(train::xor) },
+    Case { name: "first_step", sizes: Sizes::Any, tolerance: 1e-4, kind: Kind::Process },
 ];

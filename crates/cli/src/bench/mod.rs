@@ -15,14 +15,15 @@ mod reduce;
 mod movement;
 mod train;
 mod first_step;
+mod hardware;
 mod report;
 
-use farad::{AdapterKind, Device};
+use farad::Device;
 
 use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
-use crate::processor::Processor;
 use case::{CASES, Case, Kind, Sizes};
+use hardware::Hardware;
 use report::{Measurement, Report};
 
 /// Runs the selected cases, each on its own, and prints a line for each.
@@ -31,20 +32,20 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     if options.first_step {
         return first_step::child(&device);
     }
-    let (small, hardware) = describe(&device);
-    let cases = select(CASES, &options.filter, small, options.full)?;
-    let mut report = Report::new(options.json, hardware)?;
+    let hardware = Hardware::of(&device);
+    let cases = select(CASES, &options.filter, hardware.small(), options.full)?;
+    let report = Report::new(options.json, hardware)?;
     let mut failed = Vec::new();
     for (n, case) in cases.iter().enumerate() {
         report.progress(&format!("bench: {} on {device} ({} of {})", case.name, n + 1, cases.len()));
-        let mut faults = match measure(case, &device, &options.device) {
+        let faults = match measure(case, &device, &options.device) {
             Ok((measurement, faults)) => {
                 report.line(&device, &measurement)?;
                 faults
             }
             Err(error) => vec![error],
         };
-        for fault in &mut faults {
+        for fault in &faults {
             report.progress("");
             eprintln!("error: {fault}");
         }
@@ -57,17 +58,6 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         return Ok(());
     }
     Err(Error::Failed { names: failed.join(", "), failed: failed.len(), total: cases.len() })
-}
-
-/// Whether the small sizes suit the device, and what it computes on.
-fn describe(device: &Device) -> (bool, String) {
-    let adapter = device.index().and_then(|index| farad::adapters().into_iter().nth(index));
-    match adapter {
-        Some(adapter) => {
-            (adapter.kind == AdapterKind::Software, format!("{}, {} {}", adapter.name, adapter.backend, adapter.driver))
-        }
-        None => (true, Processor::here().describe()),
-    }
 }
 
 /// The cases of the device's set that match; a filter that matches none of these may match others.

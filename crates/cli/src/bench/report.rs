@@ -7,6 +7,7 @@ use farad::Device;
 use serde_json::{Value, json};
 
 use super::case::Work;
+use super::hardware::Hardware;
 use super::timing::Timing;
 use crate::error::Result;
 
@@ -28,17 +29,17 @@ pub struct Measurement {
 /// Where lines go.
 pub struct Report {
     json: bool,
-    hardware: String,
+    hardware: Hardware,
     /// Progress is overwritten instead of kept.
     transient: bool,
 }
 
 impl Report {
     /// Prints the heading of the table.
-    pub fn new(json: bool, hardware: String) -> Result<Report> {
+    pub fn new(json: bool, hardware: Hardware) -> Result<Report> {
         if !json {
             let mut out = std::io::stdout().lock();
-            writeln!(out, "{hardware}")?;
+            writeln!(out, "{}", hardware.text)?;
             let heads = ["ms", "gpu ms", "alone ms", "GFLOP/s", "GB/s", "error"];
             writeln!(out, "{:<26} {}", "case", heads.map(|head| format!("{head:>10}")).join(" "))?;
         }
@@ -97,7 +98,7 @@ impl Measurement {
         format!("{:<26} {}", self.case, cells.join(" "))
     }
 
-    fn json(&self, device: &Device, hardware: &str) -> Value {
+    fn json(&self, device: &Device, hardware: &Hardware) -> Value {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         json!({
             "case": self.case,
@@ -108,10 +109,12 @@ impl Measurement {
             "gbs": self.rate(self.work.bytes),
             "error": self.error,
             "items_per_second": self.rate(self.work.items).map(|rate| rate * 1e9),
+            "best_ms": self.timing.best * 1e3,
             "sync_ms": self.alone_ms(),
             "first_s": self.timing.first,
             "iterations": self.timing.iterations,
-            "hardware": hardware,
+            "kind": hardware.kind,
+            "hardware": hardware.text,
             "version": env!("CARGO_PKG_VERSION"),
             "time": time,
         })

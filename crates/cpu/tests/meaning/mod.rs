@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Output, Place, Product, Program, Reg, Scatter, Spec, Step, Store,
-    View,
+    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Output, Place, Product, Program, Reg, Scatter, Spec, Step,
+    Store, View,
 };
 use farad_cpu::{Device, Error, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
@@ -335,9 +335,8 @@ impl<'a> World<'a> {
 
 /// All coordinates, row-major.
 pub fn positions(axes: &[usize]) -> Vec<Vec<usize>> {
-    axes.iter().fold(vec![vec![]], |all, &n| {
-        all.iter().flat_map(|i| (0..n).map(move |c| [&i[..], &[c]].concat())).collect()
-    })
+    axes.iter()
+        .fold(vec![vec![]], |all, &n| all.iter().flat_map(|i| (0..n).map(move |c| [&i[..], &[c]].concat())).collect())
 }
 
 fn locate(view: &View, i: &[usize]) -> Option<i64> {

@@ -16,9 +16,10 @@ use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::gradient::refuse_spent;
+use crate::hashing::key;
 use crate::nn::Parameter;
 use crate::node::{Node, Value};
-use crate::plan::{Request, key};
+use crate::plan::Request;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
 

@@ -6,113 +6,7 @@ use farad_ir::DType;
 
 use super::code::type_name;
 use super::module::{Module, line};
-
-/// Which of a point's lanes exist.
-#[derive(Clone, Debug)]
-pub(super) enum Mask {
-    /// All.
-    All,
-    /// All or none: the condition's text.
-    Group(String),
-    /// A condition a lane.
-    Each(Vec<String>),
-}
-
-/// Where a tape is evaluated: an index per axis, and neighbours of it along one axis.
-///
-/// Indices lie inside the axes even where the mask says that a lane does not exist, so that loads
-/// need no mask.
-#[derive(Clone, Debug)]
-pub(super) struct Point {
-    /// Names of the first lane's indices (`u32`), an axis each.
-    pub index: Vec<String>,
-    /// The axis that lanes lie along.
-    pub axis: usize,
-    /// How many lanes.
-    pub lanes: usize,
-    /// How far each lane lies from the first.
-    pub steps: Vec<String>,
-    /// The first lane's index is a multiple of `lanes`.
-    pub aligned: bool,
-    /// The size of that axis.
-    pub size: usize,
-    /// Which lanes exist.
-    pub mask: Mask,
-}
-
-/// A register's text in every lane; one text if all lanes have the same.
-#[derive(Clone, Debug)]
-pub(super) struct Value(pub Vec<String>);
-
-impl Value {
-    /// The same in all lanes.
-    pub fn one(text: impl Into<String>) -> Value {
-        Value(vec![text.into()])
-    }
-
-    /// The text in a lane.
-    pub fn lane(&self, lane: usize) -> &str {
-        if self.0.len() == 1 { &self.0[0] } else { &self.0[lane] }
-    }
-
-    /// Whether all lanes have the same.
-    pub fn is_one(&self) -> bool {
-        self.0.len() == 1
-    }
-}
-
-impl Point {
-    /// A point of one lane.
-    pub fn single(index: Vec<String>) -> Point {
-        let steps = vec!["0u".into()];
-        Point { axis: index.len(), index, lanes: 1, steps, aligned: false, size: 0, mask: Mask::All }
-    }
-
-    /// A point of `lanes` neighbours along `axis` (of this size), from a multiple of `lanes` on.
-    pub fn along(index: Vec<String>, axis: usize, size: usize, lanes: usize) -> Point {
-        let steps = (0..lanes).map(|lane| format!("{lane}u")).collect();
-        Point { index, axis, lanes, steps, aligned: true, size, mask: Mask::All }
-    }
-
-    /// Whether the lanes are neighbours without a gap from a multiple of `lanes` on.
-    pub fn is_even(&self) -> bool {
-        self.aligned && !matches!(self.mask, Mask::Each(_))
-    }
-
-    /// The condition under which a lane exists, if there is one.
-    pub fn exists(&self, lane: usize) -> Option<&str> {
-        match &self.mask {
-            Mask::All => None,
-            Mask::Group(condition) => Some(condition),
-            Mask::Each(conditions) => Some(&conditions[lane]),
-        }
-    }
-
-    fn factor(&self, factors: &[i64]) -> i64 {
-        if self.lanes == 1 { 0 } else { factors[self.axis] }
-    }
-}
-
-/// A point of `lanes` neighbours along `axis`, from a multiple of `lanes` on and below `size`; lanes
-/// beyond the size stand for the last element and do not exist. `group`: whether any lane exists.
-pub(super) fn ragged(module: &mut Module, index: Vec<String>, axis: usize, size: usize, lanes: usize, group: Option<String>) -> Point {
-    let mut point = Point::along(index, axis, size, lanes);
-    if lanes == 1 || size.is_multiple_of(lanes) {
-        point.mask = group.map_or(Mask::All, Mask::Group);
-        return point;
-    }
-    let (first, limit) = (point.index[axis].clone(), module.size(size));
-    let mut conditions = Vec::new();
-    for lane in 0..lanes {
-        if lane > 0 {
-            point.steps[lane] = module.bind("d", &format!("min({lane}u, {limit} - 1u - {first})"));
-        }
-        let exists = format!("{first} + {lane}u < {limit}");
-        conditions.push(group.as_ref().map_or(exists.clone(), |group| format!("{group} && {exists}")));
-    }
-    point.mask = Mask::Each(conditions);
-    point
-}
+use super::point::{Mask, Point, Value};
 
 /// Joins terms of a sum.
 fn sum(terms: Vec<String>) -> String {
@@ -120,35 +14,35 @@ fn sum(terms: Vec<String>) -> String {
 }
 
 /// `offset + Σ factors · index` for the first lane.
-fn affine(module: &mut Module, offset: i64, factors: &[i64], point: &Point) -> Vec<String> {
+fn affine(module: &mut Module, offset: &i64, factors: &[i64], point: &Point) -> Vec<String> {
     let mut terms = Vec::new();
-    if offset != 0 {
-        terms.push(module.stride(offset));
+    if *offset != 0 {
+        terms.push(module.number(offset));
     }
-    for (axis, &factor) in factors.iter().enumerate().filter(|(_, factor)| **factor != 0) {
+    for (axis, factor) in factors.iter().enumerate().filter(|(_, factor)| **factor != 0) {
         match factor {
             1 => terms.push(point.index[axis].clone()),
-            _ => terms.push(format!("{} * {}", module.stride(factor), point.index[axis])),
+            _ => terms.push(format!("{} * {}", module.number(factor), point.index[axis])),
         }
     }
     terms
 }
 
 /// `base` moved on to a lane along an axis with this factor.
-fn moved(module: &mut Module, base: &str, factor: i64, point: &Point, lane: usize) -> String {
-    match (factor, lane) {
+fn moved(module: &mut Module, base: &str, factor: &i64, point: &Point, lane: usize) -> String {
+    match (*factor, lane) {
         (0, _) | (_, 0) => base.into(),
         (1, _) => format!("{base} + {}", point.steps[lane]),
-        _ => format!("{base} + {} * {}", module.stride(factor), point.steps[lane]),
+        _ => format!("{base} + {} * {}", module.number(factor), point.steps[lane]),
     }
 }
 
 /// The index of a view in every lane (or once), without guards.
 pub(super) fn index(module: &mut Module, view: &View, point: &Point) -> Value {
-    let terms = affine(module, view.offset, &view.strides, point);
+    let terms = affine(module, &view.offset, &view.strides, point);
     let base = module.bind("i", &sum(terms));
     let factor = point.factor(&view.strides);
-    if factor == 0 {
+    if *factor == 0 {
         return Value::one(base);
     }
     Value((0..point.lanes).map(|lane| moved(module, &base, factor, point, lane)).collect())
@@ -157,7 +51,7 @@ pub(super) fn index(module: &mut Module, view: &View, point: &Point) -> Value {
 /// Whether a guard holds for all lanes of an even point or for none.
 fn is_shared(guard: &Guard, point: &Point) -> bool {
     let fours = |list: &[i64]| list.iter().enumerate().all(|(axis, c)| axis == point.axis || c % 4 == 0);
-    match point.factor(&guard.coefficients) {
+    match *point.factor(&guard.coefficients) {
         0 => true,
         1 => {
             point.is_even()
@@ -192,10 +86,10 @@ fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<Value>, Ve
     let (mut conditions, mut additions) = (Vec::new(), Vec::new());
     for guard in &view.guards {
         let factor = point.factor(&guard.coefficients);
-        let terms = affine(module, guard.offset, &guard.coefficients, point);
+        let terms = affine(module, &guard.offset, &guard.coefficients, point);
         let base = module.bind("c", &sum(terms));
         let lanes = if is_shared(guard, point) { 1 } else { point.lanes };
-        let (size, divisor) = (module.size(guard.size as usize), module.size(guard.divisor as usize));
+        let size = module.number(&guard.size);
         let (mut holds, mut adds) = (Vec::new(), Vec::new());
         for lane in 0..lanes {
             let at = moved(module, &base, factor, point, lane);
@@ -203,11 +97,11 @@ fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<Value>, Ve
                 holds.push(format!("({at}) < {size}"));
                 continue;
             }
-            let c = module.bind("c", &at);
+            let (c, divisor) = (module.bind("c", &at), module.number(&guard.divisor));
             let position = module.bind("c", &format!("{c} / {divisor}"));
             // A negative sum is a huge unsigned one, which the sign test refuses.
             holds.push(format!("{c} < 0x80000000u && {position} < {size} && {position} * {divisor} == {c}"));
-            adds.push(format!("{} * {position}", module.stride(guard.stride)));
+            adds.push(format!("{} * {position}", module.number(&guard.stride)));
         }
         conditions.push(Value(holds));
         if guard.stride != 0 {
@@ -237,7 +131,9 @@ fn element(module: &Module, bound: usize, at: &str) -> String {
     let bound = module.at(bound);
     let name = &bound.name;
     match (bound.dtype, bound.wide) {
-        (DType::F16, _) if bound.atomic => format!("unpack2x16float(atomicLoad(&{name}[{at} >> 1u]))[{at} & 1u]"),
+        (DType::F16, _) if bound.atomic => {
+            format!("unpack2x16float(atomicLoad(&{name}[{at} >> 1u]))[{at} & 1u]")
+        }
         (DType::F16, true) => format!("unpack2x16float({name}[{at} >> 2u][({at} >> 1u) & 1u])[{at} & 1u]"),
         (DType::F16, false) => format!("unpack2x16float({name}[{at} >> 1u])[{at} & 1u]"),
         (DType::Bool, true) => format!("({name}[{at} >> 2u][{at} & 3u] != 0u)"),
@@ -259,25 +155,38 @@ fn zero(dtype: DType) -> &'static str {
 
 /// Reads a view's elements; `extra` is added to the index (per lane or once), with a number that
 /// divides it.
-pub(super) fn load(module: &mut Module, buffer: BufferId, view: &View, point: &Point, extra: Option<(Value, i64)>) -> Value {
+pub(super) fn load(
+    module: &mut Module,
+    buffer: BufferId,
+    view: &View,
+    point: &Point,
+    extra: Option<(Value, i64)>,
+) -> Value {
     let bound = module.bound(buffer);
     let dtype = module.at(bound).dtype;
     let (condition, additions) = guards(module, view, point);
-    let mut terms = affine(module, view.offset, &view.strides, point);
+    let mut terms = affine(module, &view.offset, &view.strides, point);
     if module.slot(buffer).is_some() {
         terms.push(module.word(crate::dispatch::Word::Slot(buffer)));
     }
     let mut parts = additions;
     let multiple = extra.as_ref().map_or(0, |(_, multiple)| *multiple);
     parts.extend(extra.map(|(value, _)| value));
-    parts.retain(|part| if part.is_one() { terms.push(part.0[0].clone()); false } else { true });
+    parts.retain(|part| {
+        if part.is_one() {
+            terms.push(part.0[0].clone());
+            false
+        } else {
+            true
+        }
+    });
     let base = module.bind("i", &sum(terms));
     let one = parts.is_empty() && condition.as_ref().is_none_or(Value::is_one);
     if one && multiple % 4 == 0 && is_wide(module, buffer, view, point) {
         return load_wide(module, bound, &base, condition.as_ref());
     }
     let factor = point.factor(&view.strides);
-    let lanes = if one && factor == 0 { 1 } else { point.lanes };
+    let lanes = if one && *factor == 0 { 1 } else { point.lanes };
     let mut values = Vec::new();
     for lane in 0..lanes {
         let mut at = moved(module, &base, factor, point, lane);
@@ -325,7 +234,7 @@ fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&V
 pub(super) fn store(module: &mut Module, buffer: BufferId, view: &View, value: &Value, point: &Point) {
     let bound = module.bound(buffer);
     let dtype = module.at(bound).dtype;
-    let mut terms = affine(module, view.offset, &view.strides, point);
+    let mut terms = affine(module, &view.offset, &view.strides, point);
     if module.slot(buffer).is_some() {
         terms.push(module.word(crate::dispatch::Word::Slot(buffer)));
     }
@@ -397,11 +306,19 @@ fn store_wide(module: &mut Module, bound: usize, base: &str, value: &Value, poin
 }
 
 /// Writes halves as whole words if no word is shared with another thread; says whether it could.
-fn store_words(module: &mut Module, buffer: BufferId, view: &View, base: &str, value: &Value, point: &Point) -> bool {
+fn store_words(
+    module: &mut Module,
+    buffer: BufferId,
+    view: &View,
+    base: &str,
+    value: &Value,
+    point: &Point,
+) -> bool {
     let bound = module.bound(buffer);
     let len = module.program.buffers[buffer.0 as usize].len;
     // A last odd half shares its word with nothing but padding only at the buffer's end.
-    let end = view.strides.len() == 1 && view.offset as usize + point.size == len && module.slot(buffer).is_none();
+    let end =
+        view.strides.len() == 1 && view.offset as usize + point.size == len && module.slot(buffer).is_none();
     let whole = !matches!(point.mask, Mask::Each(_)) || point.size.is_multiple_of(2) || end;
     let pairs = point.lanes.is_multiple_of(2) && point.aligned && is_multiple(module, buffer, view, point, 2);
     if !pairs || !whole || module.at(bound).atomic {

@@ -100,6 +100,11 @@ pub(super) fn from_word(dtype: DType, word: &str) -> String {
     }
 }
 
+/// The word that holds a register of `dtype` (not for truth values).
+pub(super) fn to_word(dtype: DType, x: &str) -> String {
+    if dtype.register() == DType::U32 { x.into() } else { format!("bitcast<u32>({x})") }
+}
+
 /// Two partial results of a reduction combined (not for positions).
 pub(super) fn combine(op: Reduce, a: &str, b: &str) -> String {
     match op {
@@ -114,7 +119,7 @@ pub(super) fn beats(op: Reduce, a: &str, b: &str) -> String {
     if op == Reduce::ArgMax { format!("{a} > {b}") } else { format!("{a} < {b}") }
 }
 
-/// Floating-point operations that an instruction of this kind counts as.
+/// The value that changes nothing when combined.
 pub(super) fn identity(op: Reduce, dtype: DType) -> String {
     literal(op.identity(dtype)).unwrap_or_else(|| "0f".into())
 }

@@ -4,6 +4,7 @@
 //! the first writing learnt ([`build`]): `vec4` arrays only where some access takes four elements,
 //! atomic words only where two threads share one.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ pub(super) struct Module<'a> {
     slots: &'a [(BufferId, usize)],
     bounds: Vec<Bound>,
     words: Vec<Word>,
+    numbers: HashMap<usize, String>,
     globals: String,
     text: String,
     depth: usize,
@@ -72,7 +74,16 @@ pub(super) fn build<'a>(
             let spec = program.buffers[buffer.0 as usize];
             let (name, write) = (format!("b{at}"), writes.contains(&buffer));
             let wide = spec.len % 4 == 0 && spec.len > 0;
-            Bound { buffer, dtype: spec.dtype, name, write, wide, atomic: false, uses_wide: false, needs_atomic: false }
+            Bound {
+                buffer,
+                dtype: spec.dtype,
+                name,
+                write,
+                wide,
+                atomic: false,
+                uses_wide: false,
+                needs_atomic: false,
+            }
         })
         .collect();
     loop {
@@ -83,6 +94,7 @@ pub(super) fn build<'a>(
             bounds,
             // The grid's width and size.
             words: vec![Word::Fixed(0); 2],
+            numbers: HashMap::new(),
             globals: String::new(),
             text: String::new(),
             depth: 1,
@@ -117,7 +129,10 @@ impl Module<'_> {
 
     /// The place of a buffer among the bindings.
     pub fn bound(&self, buffer: BufferId) -> usize {
-        self.bounds.iter().position(|bound| bound.buffer == buffer).expect("every buffer of a kernel is bound")
+        self.bounds
+            .iter()
+            .position(|bound| bound.buffer == buffer)
+            .expect("every buffer of a kernel is bound")
     }
 
     /// The binding at a place.
@@ -158,15 +173,22 @@ impl Module<'_> {
         self.word(Word::Fixed(size as u32))
     }
 
-    /// A new word that holds a stride or an offset, modulo 2^32.
-    pub fn stride(&mut self, stride: i64) -> String {
-        self.word(Word::Fixed(stride as u32))
+    /// The word that holds a number of the kernel, modulo 2^32. One number (of one place, not of
+    /// one value: texts must not depend on values) is one word, however often the text names it.
+    pub fn number(&mut self, number: &i64) -> String {
+        let place = std::ptr::from_ref(number) as usize;
+        if let Some(text) = self.numbers.get(&place) {
+            return text.clone();
+        }
+        let text = self.word(Word::Fixed(*number as u32));
+        self.numbers.insert(place, text.clone());
+        text
     }
 
     /// A name that the text does not have yet.
     pub fn name(&mut self, stem: &str) -> String {
         self.fresh += 1;
-        format!("{stem}{}", self.fresh)
+        format!("{stem}_{}", self.fresh)
     }
 
     /// Adds a declaration at module level.
@@ -227,7 +249,10 @@ impl Module<'_> {
         let grid = fold(launch.workgroups, self.capabilities.workgroups);
         self.words[0] = Word::Fixed(grid[0]);
         self.words[1] = Word::Fixed(launch.workgroups as u32);
-        let mut text = format!("@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n", self.words.len().div_ceil(4));
+        let mut text = format!(
+            "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n",
+            self.words.len().div_ceil(4)
+        );
         for (at, bound) in self.bounds.iter().enumerate() {
             let access = if bound.write { "read_write" } else { "read" };
             let (name, element) = (&bound.name, bound.element());
@@ -242,7 +267,8 @@ impl Module<'_> {
         let body = format!("{}{}", self.globals, self.text);
         text.push_str(&prelude::used(&body));
         text.push_str(&self.globals);
-        write!(text, "@compute @workgroup_size({})\nfn main(", launch.threads).expect("strings take everything");
+        write!(text, "@compute @workgroup_size({})\nfn main(", launch.threads)
+            .expect("strings take everything");
         text.push_str("@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) t: u32");
         if self.subgroups {
             text.push_str(", @builtin(subgroup_id) subgroup: u32, @builtin(num_subgroups) subgroups: u32");
@@ -252,7 +278,8 @@ impl Module<'_> {
         text.push_str("    if (w >= p[0].y) {\n        return;\n    }\n");
         text.push_str(&self.text);
         text.push_str("}\n");
-        let bindings = self.bounds.iter().map(|bound| Binding { buffer: bound.buffer, write: bound.write }).collect();
+        let bindings =
+            self.bounds.iter().map(|bound| Binding { buffer: bound.buffer, write: bound.write }).collect();
         Dispatch {
             wgsl: Arc::from(text),
             entry: "main",

@@ -4,8 +4,8 @@
 
 use farad_compile::program::{Code, Operand, Product};
 
-use super::access::{Point, Value};
 use super::module::{Module, line};
+use super::point::{Point, Value};
 use super::product::{THREADS, Tile};
 use super::space::reach;
 use super::tape::{Scope, evaluate};
@@ -54,16 +54,33 @@ struct Part {
 
 impl<'p> Side<'p> {
     /// The left operand.
-    pub fn left(module: &mut Module, product: &'p Product, tile: Tile, at: (&[String], &str, &str)) -> Side<'p> {
+    pub fn left(
+        module: &mut Module,
+        product: &'p Product,
+        tile: Tile,
+        at: (&[String], &str, &str),
+    ) -> Side<'p> {
         Side::new(module, &product.lhs, product, tile, at, true)
     }
 
     /// The right operand.
-    pub fn right(module: &mut Module, product: &'p Product, tile: Tile, at: (&[String], &str, &str)) -> Side<'p> {
+    pub fn right(
+        module: &mut Module,
+        product: &'p Product,
+        tile: Tile,
+        at: (&[String], &str, &str),
+    ) -> Side<'p> {
         Side::new(module, &product.rhs, product, tile, at, false)
     }
 
-    fn new(module: &mut Module, operand: &'p Operand, product: &Product, tile: Tile, at: (&[String], &str, &str), left: bool) -> Side<'p> {
+    fn new(
+        module: &mut Module,
+        operand: &'p Operand,
+        product: &Product,
+        tile: Tile,
+        at: (&[String], &str, &str),
+        left: bool,
+    ) -> Side<'p> {
         let (size, width) = if left { (product.m, tile.m) } else { (product.n, tile.n) };
         let rank = product.batch.len() + 2;
         let (width_axis, terms_axis) = if left { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
@@ -120,7 +137,8 @@ impl<'p> Side<'p> {
                 (Some(mix), _) => format!("{thread} ^ {mix}"),
                 (None, _) => thread.into(),
             };
-            let text = if self.split == 1 { text } else { format!("({text}) + s * {}u", steps * self.width / 4) };
+            let text =
+                if self.split == 1 { text } else { format!("({text}) + s * {}u", steps * self.width / 4) };
             self.columns.push(module.bind("e", &text));
         }
     }
@@ -192,7 +210,11 @@ impl<'p> Side<'p> {
                 continue;
             }
             for lane in 0..self.lanes {
-                let value = if self.lanes == 4 { format!("{stem}f{number}[{lane}]") } else { format!("{stem}f{number}") };
+                let value = if self.lanes == 4 {
+                    format!("{stem}f{number}[{lane}]")
+                } else {
+                    format!("{stem}f{number}")
+                };
                 line!(module, "tile[{column} + {}u][{across} % 4u] = {value};", lane * self.width / 4);
             }
         }

@@ -5,7 +5,7 @@
 //! or more teams. A thread's part of the reduced positions is either *kept*, unrolled in the text so
 //! that later passes find values in registers, or looped over.
 
-use farad_compile::program::{Code, Fused, Instr, Level, Reg, View};
+use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Reg, View};
 
 use super::space::reach;
 use super::tape::operands;
@@ -41,7 +41,8 @@ fn contiguous(kernel: &Fused, axis: usize) -> usize {
         _ => 0,
     });
     let level = |register: Reg| kernel.tape[register.0 as usize].level;
-    let stores = kernel.stores.iter().filter(|store| level(store.value) == Level::Full).map(|store| full(&store.view));
+    let stores =
+        kernel.stores.iter().filter(|store| level(store.value) == Level::Full).map(|store| full(&store.view));
     loads.chain(stores).sum()
 }
 
@@ -71,9 +72,17 @@ impl Plan {
         let few = outer * 256 < 1 << 15 && groups >= 4096;
         let limit = if few || again { floor_power(capabilities.invocations as usize).min(1024) } else { 256 };
         let mut team = groups.div_ceil(most.min(16 / lanes)).next_power_of_two().min(limit);
-        let tiny = lanes == 1 && groups <= most.min(16) && outer >= 4096;
-        if groups >= 8 && !tiny {
-            team = team.max(8);
+        if groups >= 8 {
+            // Many short odd rows: a thread each, unless whole rows are written too.
+            let short = lanes == 1 && groups <= most.min(16) && outer >= 4096;
+            let writes = kernel.stores.iter().any(|s| kernel.tape[s.value.0 as usize].level == Level::Full);
+            team = team.max(if !short {
+                8
+            } else if writes {
+                4
+            } else {
+                1
+            });
         }
         while team < limit && team < groups && outer * team < 1 << 15 {
             team *= 2;
@@ -136,7 +145,7 @@ impl Passes {
         let full = kernel.stores.iter().filter(|store| tape[store.value.0 as usize].level == Level::Full);
         let mut stores = full.clone().map(|store| stages[store.value.0 as usize]).max();
         // What is updated in place must not be read again by a later pass.
-        let reads = |buffer| tape.iter().any(|instr| matches!(&instr.code, Code::Load(id, _) | Code::Take { buffer: id, .. } if *id == buffer));
+        let reads = |buffer| tape.iter().any(|instr| read(&instr.code) == Some(buffer));
         if full.clone().any(|store| reads(store.buffer)) {
             stores = Some(rounds);
         }
@@ -145,7 +154,17 @@ impl Passes {
 
     /// How many passes go over the reduced positions.
     fn reads(&self) -> usize {
-        (0..self.reduces.len()).filter(|&pass| !self.reduces[pass].is_empty() || self.stores == Some(pass)).count()
+        (0..self.reduces.len())
+            .filter(|&pass| !self.reduces[pass].is_empty() || self.stores == Some(pass))
+            .count()
+    }
+}
+
+/// The buffer that an instruction reads.
+pub(super) fn read(code: &Code) -> Option<BufferId> {
+    match code {
+        Code::Load(buffer, _) | Code::Take { buffer, .. } => Some(*buffer),
+        _ => None,
     }
 }
 

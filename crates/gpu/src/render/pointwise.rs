@@ -4,9 +4,10 @@
 use farad_compile::program::{Code, Fused, Reg};
 use farad_ir::DType;
 
-use super::access::{Point, Value, load, ragged, store};
+use super::access::{load, store};
 use super::code::type_name;
 use super::module::{Launch, Module, line};
+use super::point::{Point, Value, ragged};
 use super::tape::{Scope, evaluate};
 
 /// Threads a workgroup.
@@ -58,13 +59,14 @@ fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
 fn write_groups(module: &mut Module, kernel: &Fused) -> Launch {
     let (lanes, unroll) = grouping(module, kernel);
     let last = kernel.axes.len() - 1;
-    let per_axis: Vec<usize> = kernel.axes.iter().enumerate().map(|(a, &n)| if a == last { n.div_ceil(lanes) } else { n }).collect();
+    let per_axis: Vec<usize> =
+        kernel.axes.iter().enumerate().map(|(a, &n)| if a == last { n.div_ceil(lanes) } else { n }).collect();
     let groups: usize = per_axis.iter().product();
     let count = module.size(groups);
     let sizes: Vec<String> = per_axis.iter().map(|&n| module.size(n)).collect();
     let mut points = Vec::new();
     for part in 0..unroll {
-        let group = module.bind("g", &format!("(w * {unroll}u + {part}u) * {THREADS}u + t"));
+        let group = module.bind("g", &format!("w * {}u + {}u + t", unroll * THREADS, part * THREADS));
         let exists = format!("{group} < {count}");
         let linear = if unroll == 1 {
             line!(module, "if ({group} >= {count}) {{");
@@ -119,7 +121,13 @@ fn transposed(module: &Module, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
 
 /// The points of a tile that a thread holds, with their places in the tile: four lanes along one
 /// of its axes (`along`) if that axis allows, else four points.
-fn tile_points(module: &mut Module, kernel: &Fused, base: &[String], along: usize, across: usize) -> Vec<(Point, String, String)> {
+fn tile_points(
+    module: &mut Module,
+    kernel: &Fused,
+    base: &[String],
+    along: usize,
+    across: usize,
+) -> Vec<(Point, String, String)> {
     let lanes = if kernel.axes[along].is_multiple_of(4) { 4 } else { 1 };
     let (ends, limits) = ([along, across].map(|axis| module.size(kernel.axes[axis])), [lanes, 1]);
     let mut points = Vec::new();
@@ -143,8 +151,12 @@ fn tile_points(module: &mut Module, kernel: &Fused, base: &[String], along: usiz
 
 fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg]) -> Launch {
     let last = kernel.axes.len() - 1;
-    let tiles: Vec<usize> =
-        kernel.axes.iter().enumerate().map(|(a, &n)| if a == axis || a == last { n.div_ceil(SIDE) } else { n }).collect();
+    let tiles: Vec<usize> = kernel
+        .axes
+        .iter()
+        .enumerate()
+        .map(|(a, &n)| if a == axis || a == last { n.div_ceil(SIDE) } else { n })
+        .collect();
     let sizes: Vec<String> = tiles.iter().map(|&n| module.size(n)).collect();
     let mut base = decode(module, "w", &sizes);
     for tiled in [axis, last] {

@@ -4,14 +4,14 @@
 //! of the sum among groups of threads, which meet at the end. The next pieces of the operands are
 //! read into registers while the present ones are multiplied.
 
-use farad_compile::program::Product;
+use farad_compile::program::{Code, Product, Reg};
 
-use super::access::{Point, Value, ragged, store};
+use super::access::store;
 use super::module::{Launch, Module, line};
 use super::operand::Side;
+use super::point::{Point, Value, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
-use farad_compile::program::{Code, Reg};
 
 /// Threads a workgroup.
 pub(super) const THREADS: usize = 256;
@@ -33,31 +33,71 @@ pub(super) struct Tile {
     pub split: usize,
 }
 
-/// The tiles, each with the part of the first one's speed that it reaches when the device is full,
-/// and the terms that starting and finishing it takes as long as (measured on a large GPU).
-const TILES: [(Tile, f64, usize); 6] = [
-    (Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1 }, 1.0, 46),
-    (Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1 }, 0.87, 21),
-    (Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1 }, 0.7, 8),
-    (Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 }, 0.6, 38),
-    (Tile { m: 16, n: 16, k: 128, rows: 4, columns: 4, split: 16 }, 0.33, 100),
-    (Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 }, 0.3, 84),
+/// A tile and what the rule knows of it, measured on a large GPU.
+struct Choice {
+    tile: Tile,
+    /// The part of the first tile's speed that it reaches when the device is full.
+    speed: f64,
+    /// Terms that take as long as starting and finishing it.
+    extra: usize,
+    /// Workgroups that run on a processor together and so end together.
+    together: usize,
+}
+
+const TILES: [Choice; 5] = [
+    Choice {
+        tile: Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1 },
+        speed: 1.0,
+        extra: 46,
+        together: 2,
+    },
+    Choice {
+        tile: Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1 },
+        speed: 0.87,
+        extra: 21,
+        together: 2,
+    },
+    Choice {
+        tile: Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1 },
+        speed: 0.7,
+        extra: 8,
+        together: 1,
+    },
+    Choice {
+        tile: Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 },
+        speed: 0.6,
+        extra: 38,
+        together: 1,
+    },
+    Choice {
+        tile: Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 },
+        speed: 0.3,
+        extra: 84,
+        together: 1,
+    },
 ];
 
-/// Workgroups that a large device works on at once, in the rule below.
-const BUSY: usize = 132;
+/// Processors of a large GPU, in the rule below.
+const PROCESSORS: usize = 132;
+
+impl Choice {
+    /// What the product should take, in any unit: rounds of workgroups over all processors.
+    fn cost(&self, product: &Product) -> f64 {
+        let Tile { m, n, k, .. } = self.tile;
+        let tiles = product.batch.iter().product::<usize>() * product.m.div_ceil(m) * product.n.div_ceil(n);
+        let rounds = match tiles.div_ceil(PROCESSORS) {
+            rounds if rounds <= self.together => rounds,
+            rounds => rounds.next_multiple_of(self.together),
+        };
+        (rounds * m * n * (product.k.next_multiple_of(k) + self.extra)) as f64 / self.speed
+    }
+}
 
 impl Tile {
-    /// The tile that should take least time, if workgroups run in full rounds.
+    /// The tile that should take least time, by a fixed rule on the product's sizes.
     pub fn of(product: &Product) -> Tile {
-        let batch: usize = product.batch.iter().product();
-        let cost = |(tile, speed, extra): &(Tile, f64, usize)| {
-            let tiles = batch * product.m.div_ceil(tile.m) * product.n.div_ceil(tile.n);
-            let terms = product.k.next_multiple_of(tile.k) + extra;
-            (tiles.div_ceil(BUSY) * tile.m * tile.n * terms) as f64 / speed
-        };
-        let best = TILES.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        best.map_or(TILES[0].0, |(tile, ..)| *tile)
+        let best = TILES.iter().min_by(|a, b| a.cost(product).total_cmp(&b.cost(product)));
+        best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
     /// Threads of a group, and how many lie along a row.
@@ -176,8 +216,10 @@ fn call(module: &mut Module, batch: &[String], row: &str, column: &str, value: &
 
 fn finish_whole(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &str)) {
     for (row, quarter) in sums(tile) {
-        let (down, right) = ((row / 4) * (tile.m / tile.rows) * 4 + row % 4, quarter * (tile.n / tile.columns) * 4);
-        let (row_at, column_at) = (format!("{} + uy * 4u + {down}u", at.0), format!("{} + ux * 4u + {right}u", at.1));
+        let (down, right) =
+            ((row / 4) * (tile.m / tile.rows) * 4 + row % 4, quarter * (tile.n / tile.columns) * 4);
+        let (row_at, column_at) =
+            (format!("{} + uy * 4u + {down}u", at.0), format!("{} + ux * 4u + {right}u", at.1));
         call(module, batch, &row_at, &column_at, &format!("c{row}_{quarter}"));
     }
 }
@@ -206,8 +248,16 @@ fn finish_split(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &s
         module.line("}");
         line!(module, "let number = e / {group}u + {}u;", round * part);
         line!(module, "let row = number / {quarters}u;");
-        line!(module, "let down = (row / 4u) * {}u + (e % {group}u) / {across}u * 4u + row % 4u;", tile.m / tile.rows * 4);
-        line!(module, "let right = (number % {quarters}u) * {}u + e % {across}u * 4u;", tile.n / tile.columns * 4);
+        line!(
+            module,
+            "let down = (row / 4u) * {}u + (e % {group}u) / {across}u * 4u + row % 4u;",
+            tile.m / tile.rows * 4
+        );
+        line!(
+            module,
+            "let right = (number % {quarters}u) * {}u + e % {across}u * 4u;",
+            tile.n / tile.columns * 4
+        );
         call(module, batch, &format!("{} + down", at.0), &format!("{} + right", at.1), "sum");
         module.line("}");
     }

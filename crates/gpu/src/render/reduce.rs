@@ -3,10 +3,11 @@
 use farad_compile::program::{Code, Fused, Level, Reg};
 use farad_ir::Reduce;
 
-use super::access::{Mask, Point, Value, store};
+use super::access::store;
 use super::code::{combine, identity};
 use super::module::{Launch, Module, line};
-use super::plan::{Passes, Plan};
+use super::plan::{Passes, Plan, read};
+use super::point::{Mask, Point, Value};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
 use super::team::{Meeting, NOWHERE, Partial, take_element};
@@ -67,8 +68,10 @@ impl<'k> Writer<'k> {
         let (rank, outer) = (kernel.axes.len(), kernel.outer);
         let per = |axis: usize, split: bool| kernel.axes[axis] / if split { plan.lanes } else { 1 };
         let outer_sizes: Vec<usize> = (0..outer).map(|a| per(a, plan.columns && a + 1 == outer)).collect();
-        let reduced_sizes: Vec<usize> = (outer..rank).map(|a| per(a, !plan.columns && a + 1 == rank)).collect();
-        let (teams, groups) = (outer_sizes.iter().product::<usize>(), reduced_sizes.iter().product::<usize>());
+        let reduced_sizes: Vec<usize> =
+            (outer..rank).map(|a| per(a, !plan.columns && a + 1 == rank)).collect();
+        let (teams, groups) =
+            (outer_sizes.iter().product::<usize>(), reduced_sizes.iter().product::<usize>());
         let (place, team) = match plan.columns {
             true => (format!("t / {}u", plan.teams), format!("w * {0}u + t % {0}u", plan.teams)),
             false => (format!("t % {}u", plan.team), format!("w * {}u + t / {}u", plan.teams, plan.team)),
@@ -170,7 +173,14 @@ impl<'k> Writer<'k> {
     }
 
     /// Takes a point's values into the accumulators.
-    fn accumulate(&self, module: &mut Module, list: &[Accumulator], copy: usize, at: (&Point, &Scope, &str), masked: bool) {
+    fn accumulate(
+        &self,
+        module: &mut Module,
+        list: &[Accumulator],
+        copy: usize,
+        at: (&Point, &Scope, &str),
+        masked: bool,
+    ) {
         let (point, scope, group) = at;
         for accumulator in list {
             let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype;
@@ -185,7 +195,8 @@ impl<'k> Writer<'k> {
                         true => group.to_string(),
                         false => format!("({group} * {}u + {lane}u)", self.plan.lanes),
                     };
-                    let position = mask.map_or(position.clone(), |mask| format!("select({NOWHERE}, {position}, {mask})"));
+                    let position = mask
+                        .map_or(position.clone(), |mask| format!("select({NOWHERE}, {position}, {mask})"));
                     let pair = [accumulator.values[0][own].as_str(), accumulator.positions[own].as_str()];
                     take_element(module, accumulator.op, pair, text, &position);
                     continue;
@@ -251,7 +262,13 @@ impl<'k> Writer<'k> {
         let (team, unroll) = (self.plan.team, self.plan.unroll);
         let next = module.variable("q", &self.place);
         for copies in if unroll > 1 { vec![unroll, 1] } else { vec![1] } {
-            line!(module, "for (; {next} + {}u < {}; {next} += {}u) {{", (copies - 1) * team, self.groups, copies * team);
+            line!(
+                module,
+                "for (; {next} + {}u < {}; {next} += {}u) {{",
+                (copies - 1) * team,
+                self.groups,
+                copies * team
+            );
             let mut points = Vec::new();
             for copy in 0..copies {
                 let group = module.bind("g", &format!("{next} + {}u", copy * team));
@@ -281,7 +298,10 @@ impl<'k> Writer<'k> {
             }
             if !self.plan.columns && !op.is_index() {
                 while values.len() > 1 {
-                    values = values.chunks(2).map(|pair| module.bind("v", &combine(op, &pair[0], &pair[1]))).collect();
+                    values = values
+                        .chunks(2)
+                        .map(|pair| module.bind("v", &combine(op, &pair[0], &pair[1])))
+                        .collect();
                 }
             }
             let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype.register();
@@ -301,12 +321,10 @@ impl<'k> Writer<'k> {
     /// Writes outer-level values, once a team.
     fn outer_stores(&self, module: &mut Module) {
         let kernel = self.kernel;
-        let outer = kernel.stores.iter().filter(|store| kernel.tape[store.value.0 as usize].level == Level::Outer);
+        let outer =
+            kernel.stores.iter().filter(|store| kernel.tape[store.value.0 as usize].level == Level::Outer);
         let outer: Vec<_> = outer.collect();
-        let reads = |code: &Code| match code {
-            Code::Load(id, _) | Code::Take { buffer: id, .. } => outer.iter().any(|store| store.buffer == *id),
-            _ => false,
-        };
+        let reads = |code: &Code| read(code).is_some_and(|id| outer.iter().any(|store| store.buffer == id));
         if self.plan.team > 1 && kernel.tape.iter().any(|instr| reads(&instr.code)) {
             // Every thread of the team has read the old value before one writes the new.
             module.line("storageBarrier();");

@@ -8,9 +8,10 @@
 use farad_compile::program::{Scatter, View};
 use farad_ir::DType;
 
-use super::access::{Mask, Point, Value, load, store};
+use super::access::{load, store};
 use super::code::identity;
 use super::module::{Launch, Module, line};
+use super::point::{Mask, Point, Value};
 use super::pointwise::decode;
 use super::space::simplify;
 
@@ -33,7 +34,11 @@ pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
     simplify(&mut scatter.axes, axis + 1, rank, &mut views);
     scatter.axis = simplify(&mut scatter.axes, 0, axis, &mut views);
     let whole_rows = scatter.index.1.strides[scatter.axis + 1..].iter().all(|&stride| stride == 0);
-    if whole_rows && scatter.axes[scatter.axis] > SHORT { write_rows(module, &scatter) } else { write_elements(module, &scatter) }
+    if whole_rows && scatter.axes[scatter.axis] > SHORT {
+        write_rows(module, &scatter)
+    } else {
+        write_elements(module, &scatter)
+    }
 }
 
 fn target_axes(scatter: &Scatter) -> Vec<usize> {
@@ -67,9 +72,11 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
-    let per: Vec<usize> = axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
+    let per: Vec<usize> =
+        axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
     let count: usize = per.iter().product();
-    let (limit, size, sources) = (module.size(count), module.size(scatter.size), module.size(scatter.axes[axis]));
+    let (limit, size, sources) =
+        (module.size(count), module.size(scatter.size), module.size(scatter.axes[axis]));
     let sizes: Vec<String> = per.iter().map(|&n| module.size(n)).collect();
     let group = module.bind("g", &format!("w * {THREADS}u + t"));
     line!(module, "if ({group} >= {limit}) {{");
@@ -85,7 +92,8 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
     line!(module, "for (var j = 0u; j < {sources}; j++) {{");
     index[axis] = "j".into();
     // Lanes along the scattered axis share their source.
-    let point = if last == axis { Point::single(index) } else { Point::along(index, last, axes[last], lanes) };
+    let point =
+        if last == axis { Point::single(index) } else { Point::along(index, last, axes[last], lanes) };
     let places = index_bits(module, scatter, &point);
     for place in &places.0 {
         module.report(&format!("{own} == 0u && {place} >= {size}"), scatter.site, place);
@@ -139,12 +147,13 @@ fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
     let scan = Scan { scatter, rows, teams, lanes, at: &at };
     let reports = format!("{tile} == 0u && {chunk} == 0u");
     scan.write(module, &first, &own, &sums, (&reports, &size));
+    let view = View::contiguous(&axes);
     for (number, sums) in sums.into_iter().enumerate() {
         let local = module.bind("a", &format!("{own} + {}u", number * teams));
         let row = module.bind("a", &format!("{first} + {local}"));
         let mut point = scan.point(&at(&row));
         point.mask = Mask::Group(format!("{local} < {rows}u && {row} < {size} && {group} < {count}"));
-        store(module, scatter.target, &View::contiguous(&axes), &Value(sums), &point);
+        store(module, scatter.target, &view, &Value(sums), &point);
     }
     Launch { threads: THREADS as u32, workgroups: axes[..axis].iter().product::<usize>() * tiles * chunks }
 }
@@ -169,7 +178,14 @@ impl Scan<'_> {
     }
 
     /// `sums` of the rows `own`, `own + teams`, … after `first`.
-    fn write(&self, module: &mut Module, first: &str, own: &str, sums: &[Vec<String>], reports: (&str, &str)) {
+    fn write(
+        &self,
+        module: &mut Module,
+        first: &str,
+        own: &str,
+        sums: &[Vec<String>],
+        reports: (&str, &str),
+    ) {
         let rows = self.rows;
         let sources = module.size(self.scatter.axes[self.scatter.axis]);
         line!(module, "for (var j0 = 0u; j0 < {sources}; j0 += {SCANNED}u) {{");

@@ -8,7 +8,9 @@ use farad_compile::program::{Code, Fused, Instr, Level, Product, Store, View};
 /// Every view of a tape and of stores.
 fn views<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
     let codes = tape.iter_mut().filter_map(|instr| match &mut instr.code {
-        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => Some(view),
+        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
+            Some(view)
+        }
         _ => None,
     });
     codes.chain(stores.iter_mut().map(|store| &mut store.view)).collect()
@@ -39,7 +41,8 @@ pub(super) fn simplify(axes: &mut Vec<usize>, from: usize, to: usize, views: &mu
         axis -= 1;
         let (outer, inner) = (axis - 1, axes[axis]);
         let one = views.iter().all(|view| {
-            joins(&view.strides, outer, inner) && view.guards.iter().all(|g| joins(&g.coefficients, outer, inner))
+            joins(&view.strides, outer, inner)
+                && view.guards.iter().all(|g| joins(&g.coefficients, outer, inner))
         });
         if one {
             axes[outer] = axes.remove(outer) * inner;
@@ -70,7 +73,12 @@ fn sort(axes: &mut [usize], from: usize, to: usize, key: &[i64], views: &mut [&m
 /// that moves most.
 fn key(kernel: &Fused) -> Vec<i64> {
     let moved = |view: &View| -> usize {
-        view.strides.iter().zip(&kernel.axes).filter(|(stride, _)| **stride != 0).map(|(_, size)| *size).product()
+        view.strides
+            .iter()
+            .zip(&kernel.axes)
+            .filter(|(stride, _)| **stride != 0)
+            .map(|(_, size)| *size)
+            .product()
     };
     let loads = kernel.tape.iter().filter_map(|instr| match &instr.code {
         Code::Load(_, view) if instr.level == Level::Full && kernel.outer < kernel.axes.len() => Some(view),

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use farad_compile::program::{Code, Instr, Reg};
 use farad_ir::DType;
 
-use super::access::{Point, Value, condition, index, load};
+use super::access::{condition, index, load};
 use super::code;
 use super::module::Module;
+use super::point::{Point, Value};
 use crate::dispatch::Word;
 
 /// What registers hold at a point, by the texts that name them.
@@ -17,7 +18,9 @@ pub(super) type Scope = HashMap<Reg, Value>;
 /// The registers that an instruction uses.
 pub(super) fn operands(code: &Code) -> Vec<Reg> {
     match code {
-        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => vec![],
+        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => {
+            vec![]
+        }
         Code::Take { position, .. } => vec![*position],
         Code::Random(registers, _) => registers.to_vec(),
         Code::Unary(_, x) | Code::Cast(x, _) | Code::Reduce(_, x) => vec![*x],
@@ -27,7 +30,13 @@ pub(super) fn operands(code: &Code) -> Vec<Reg> {
 }
 
 /// Writes the instructions that `wanted` depend on and `scope` lacks, in tape order.
-pub(super) fn evaluate(module: &mut Module, tape: &[Instr], wanted: &[Reg], point: &Point, scope: &mut Scope) {
+pub(super) fn evaluate(
+    module: &mut Module,
+    tape: &[Instr],
+    wanted: &[Reg],
+    point: &Point,
+    scope: &mut Scope,
+) {
     let mut needed = vec![false; tape.len()];
     let mut pending = wanted.to_vec();
     while let Some(register) = pending.pop() {
@@ -92,9 +101,16 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
 }
 
 /// Names an expression of registers in every lane, or once if no operand differs between lanes.
-fn lanes(module: &mut Module, tape: &[Instr], scope: &Scope, operands: &[Reg], text: impl Fn(&[&str]) -> String) -> Value {
+fn lanes(
+    module: &mut Module,
+    tape: &[Instr],
+    scope: &Scope,
+    operands: &[Reg],
+    text: impl Fn(&[&str]) -> String,
+) -> Value {
     // WGSL refuses constant expressions that overflow; a named value is no constant expression.
-    let constant = operands.iter().all(|register| matches!(tape[register.0 as usize].code, Code::Constant(_)));
+    let constant =
+        operands.iter().all(|register| matches!(tape[register.0 as usize].code, Code::Constant(_)));
     let values: Vec<Value> = operands
         .iter()
         .map(|register| match constant {
@@ -111,12 +127,18 @@ fn lanes(module: &mut Module, tape: &[Instr], scope: &Scope, operands: &[Reg], t
 }
 
 /// An element at a position known only at run time; positions out of range are clamped and reported.
-fn take(module: &mut Module, instr: &Code, typed: impl Fn(&Reg) -> DType, point: &Point, scope: &Scope) -> Value {
+fn take(
+    module: &mut Module,
+    instr: &Code,
+    typed: impl Fn(&Reg) -> DType,
+    point: &Point,
+    scope: &Scope,
+) -> Value {
     let Code::Take { buffer, view, position, stride, size, site } = instr else {
         unreachable!("only called for takes")
     };
     let positions = &scope[position];
-    let (limit, step) = (module.size(*size), module.stride(*stride));
+    let (limit, step) = (module.size(*size), module.number(stride));
     let exists = condition(module, view, point);
     let signed = typed(position) == DType::I32;
     let count = positions.0.len().max(exists.as_ref().map_or(1, |exists| exists.0.len()));
@@ -159,7 +181,11 @@ fn random(module: &mut Module, keys: &[&Value], view: &farad_compile::program::V
     }
     let one = elements.is_one() && keys.iter().all(|key| key.is_one());
     let lanes = if one { 1 } else { point.lanes };
-    Value((0..lanes).map(|lane| module.bind("v", &format!("farad_random({}, {})", elements.lane(lane), key(lane)))).collect())
+    Value(
+        (0..lanes)
+            .map(|lane| module.bind("v", &format!("farad_random({}, {})", elements.lane(lane), key(lane))))
+            .collect(),
+    )
 }
 
 /// Floating-point operations of a tape at one position.

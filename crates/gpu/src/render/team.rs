@@ -3,7 +3,7 @@
 
 use farad_ir::{DType, Reduce};
 
-use super::code::{beats, combine, identity, type_name};
+use super::code::{beats, combine, from_word, identity, to_word};
 use super::module::{Module, line};
 use super::plan::Plan;
 
@@ -25,7 +25,9 @@ fn keep_better(module: &mut Module, op: Reduce, [best, at]: [&str; 2], [value, p
     let wins = beats(op, value, best);
     let better = module.bind(
         "c",
-        &format!("{place} != {NOWHERE} && ({at} == {NOWHERE} || {wins} || ({value} == {best} && {place} < {at}))"),
+        &format!(
+            "{place} != {NOWHERE} && ({at} == {NOWHERE} || {wins} || ({value} == {best} && {place} < {at}))"
+        ),
     );
     line!(module, "{best} = select({best}, {value}, {better});");
     line!(module, "{at} = select({at}, {place}, {better});");
@@ -45,14 +47,22 @@ impl Meeting {
     /// `words`: the most words a thread brings to one round.
     pub fn new(module: &Module, plan: Plan, words: usize) -> Meeting {
         let bytes = 2 * words * plan.threads() * 4;
-        Meeting { plan, double: bytes <= module.capabilities.workgroup_memory as usize, round: 0, declared: vec![] }
+        Meeting {
+            plan,
+            double: bytes <= module.capabilities.workgroup_memory as usize,
+            round: 0,
+            declared: vec![],
+        }
     }
 
     /// Combines a round of partial results; gives the results' texts a lane (positions for
     /// `argmax` and `argmin`).
     pub fn combine(&mut self, module: &mut Module, partials: &[Partial]) -> Vec<Vec<String>> {
         if self.plan.team == 1 {
-            return partials.iter().map(|p| p.positions.clone().unwrap_or_else(|| p.values.clone())).collect();
+            return partials
+                .iter()
+                .map(|p| p.positions.clone().unwrap_or_else(|| p.values.clone()))
+                .collect();
         }
         if self.double {
             self.round += 1;
@@ -70,12 +80,11 @@ impl Meeting {
         results
     }
 
-    /// The workgroup array number `number` for this type.
-    fn array(&mut self, module: &mut Module, number: usize, dtype: DType) -> String {
-        let kind = type_name(dtype);
-        let name = format!("s{number}_{kind}");
+    /// The workgroup array number `number`, of words, so that it serves every type.
+    fn array(&mut self, module: &mut Module, number: usize) -> String {
+        let name = format!("s{number}");
         if !self.declared.contains(&name) {
-            module.global(&format!("var<workgroup> {name}: array<{kind}, {}>;", self.plan.threads()));
+            module.global(&format!("var<workgroup> {name}: array<u32, {}>;", self.plan.threads()));
             self.declared.push(name.clone());
         }
         name
@@ -92,19 +101,19 @@ impl Meeting {
             let by_subgroup = subgroups && partial.positions.is_none();
             let mut names = Vec::new();
             for lane in 0..partial.values.len() {
-                let value = self.array(module, number, partial.dtype);
+                let value = self.array(module, number);
                 match by_subgroup {
                     true => {
                         let part = module.bind("v", &subgroup(partial.op, &partial.values[lane]));
                         module.line("if (lane == 0u) {");
-                        line!(module, "{value}[subgroup] = {part};");
+                        line!(module, "{value}[subgroup] = {};", to_word(partial.dtype, &part));
                         module.line("}");
                     }
-                    false => line!(module, "{value}[t] = {};", partial.values[lane]),
+                    false => line!(module, "{value}[t] = {};", to_word(partial.dtype, &partial.values[lane])),
                 }
                 let mut place = None;
                 if let Some(positions) = &partial.positions {
-                    let array = self.array(module, number + 1, DType::U32);
+                    let array = self.array(module, number + 1);
                     line!(module, "{array}[t] = {};", positions[lane]);
                     place = Some(array);
                 }
@@ -131,16 +140,28 @@ impl Meeting {
     }
 
     /// The first level of a large team: sixteen threads take the rest's parts.
-    fn gather(&self, module: &mut Module, partials: &[Partial], arrays: &[(bool, Vec<(String, Option<String>)>)]) {
+    fn gather(
+        &self,
+        module: &mut Module,
+        partials: &[Partial],
+        arrays: &[(bool, Vec<(String, Option<String>)>)],
+    ) {
         module.line("if (t < 16u) {");
         for (partial, (by_subgroup, names)) in partials.iter().zip(arrays) {
             for (value, place) in names.iter().filter(|_| !by_subgroup) {
-                let sum = module.variable("r", &format!("{value}[t]"));
+                let sum = module.variable("r", &from_word(partial.dtype, &format!("{value}[t]")));
                 let at = place.as_ref().map(|place| module.variable("r", &format!("{place}[t]")));
                 line!(module, "for (var k = 16u; k < {}u; k += 16u) {{", self.plan.team);
-                self.step(module, partial, [&sum, at.as_deref().unwrap_or("")], value, place.as_deref(), "t + k");
+                self.step(
+                    module,
+                    partial,
+                    [&sum, at.as_deref().unwrap_or("")],
+                    value,
+                    place.as_deref(),
+                    "t + k",
+                );
                 module.line("}");
-                line!(module, "{value}[t] = {sum};");
+                line!(module, "{value}[t] = {};", to_word(partial.dtype, &sum));
                 if let (Some(place), Some(at)) = (place, at) {
                     line!(module, "{place}[t] = {at};");
                 }
@@ -151,11 +172,20 @@ impl Meeting {
     }
 
     /// Adds what another thread left to the variables.
-    fn step(&self, module: &mut Module, partial: &Partial, [sum, at]: [&str; 2], value: &str, place: Option<&str>, from: &str) {
+    fn step(
+        &self,
+        module: &mut Module,
+        partial: &Partial,
+        [sum, at]: [&str; 2],
+        value: &str,
+        place: Option<&str>,
+        from: &str,
+    ) {
+        let other = from_word(partial.dtype, &format!("{value}[{from}]"));
         match place {
-            None => line!(module, "{sum} = {};", combine(partial.op, sum, &format!("{value}[{from}]"))),
+            None => line!(module, "{sum} = {};", combine(partial.op, sum, &other)),
             Some(place) => {
-                let other = module.bind("v", &format!("{value}[{from}]"));
+                let other = module.bind("v", &other);
                 let position = module.bind("v", &format!("{place}[{from}]"));
                 keep_better(module, partial.op, [sum, at], [&other, &position]);
             }
@@ -174,17 +204,24 @@ impl Meeting {
     fn read(&self, module: &mut Module, partial: &Partial, value: &str, deep: bool) -> String {
         let (start, apart, count) = self.span(deep);
         let start = module.bind("k", &start);
-        let sum = module.variable("r", &format!("{value}[{start}]"));
+        let sum = module.variable("r", &from_word(partial.dtype, &format!("{value}[{start}]")));
         line!(module, "for (var k = 1u; k < {count}u; k++) {{");
         self.step(module, partial, [&sum, ""], value, None, &format!("{start} + k * {apart}u"));
         module.line("}");
         module.bind("v", &sum)
     }
 
-    fn read_position(&self, module: &mut Module, partial: &Partial, value: &str, place: &str, deep: bool) -> String {
+    fn read_position(
+        &self,
+        module: &mut Module,
+        partial: &Partial,
+        value: &str,
+        place: &str,
+        deep: bool,
+    ) -> String {
         let (start, apart, count) = self.span(deep);
         let start = module.bind("k", &start);
-        let best = module.variable("r", &format!("{value}[{start}]"));
+        let best = module.variable("r", &from_word(partial.dtype, &format!("{value}[{start}]")));
         let at = module.variable("r", &format!("{place}[{start}]"));
         line!(module, "for (var k = 1u; k < {count}u; k++) {{");
         self.step(module, partial, [&best, &at], value, Some(place), &format!("{start} + k * {apart}u"));
@@ -207,7 +244,8 @@ fn across_subgroups(module: &mut Module, partial: &Partial, value: &str) -> Stri
     let none = identity(partial.op, partial.dtype);
     let sum = module.variable("r", &none);
     module.line("for (var k = 0u; k < subgroups; k += width) {");
-    line!(module, "let part = select({none}, {value}[min(k + lane, subgroups - 1u)], k + lane < subgroups);");
+    let part = from_word(partial.dtype, &format!("{value}[min(k + lane, subgroups - 1u)]"));
+    line!(module, "let part = select({none}, {part}, k + lane < subgroups);");
     line!(module, "{sum} = {};", combine(partial.op, &sum, "part"));
     module.line("}");
     module.bind("v", &subgroup(partial.op, &sum))

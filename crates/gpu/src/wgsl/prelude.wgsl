@@ -34,33 +34,36 @@ fn farad_cos(x: f32) -> f32 {
     return farad_sine_of(reduced.x, u32(i32(reduced.y)) + 1u);
 }
 
+// A rational minimax fit of tanh(x)/x in x*x; beyond 8.5 the result rounds to one.
 fn farad_tanh(x: f32) -> f32 {
-    let a = abs(x);
-    let z = x * x;
-    let near = fma(fma(fma(fma(fma(-5.7049887e-3f, z, 2.0639089e-2f), z, -5.3739716e-2f), z, 1.3331442e-1f), z, -3.3333282e-1f), z * x, x);
-    let far = sign(x) * (1f - 2f / (exp(2f * min(a, 10f)) + 1f));
-    let y = select(far, near, a < 0.625f);
-    return select(y, x, farad_is_nan(x));
+    let b = clamp(x, -8.5f, 8.5f);
+    let z = b * b;
+    var p = fma(-1.3356448e-11f, z, 3.2094344e-8f);
+    p = fma(p, z, 2.8622896e-5f);
+    p = fma(p, z, 3.8985306e-3f);
+    p = fma(p, z, 1.3703949e-1f);
+    p = fma(p, z, 1f);
+    var q = fma(1.3307346e-6f, z, 3.9920858e-4f);
+    q = fma(q, z, 2.7356147e-2f);
+    q = fma(q, z, 4.7037282e-1f);
+    q = fma(q, z, 1f);
+    return select(b * p / q, x, farad_is_nan(x));
 }
 
+// A rational minimax fit of erf(x)/x in x*x; beyond 3.9 the result rounds to one.
 fn farad_erf(x: f32) -> f32 {
-    let a = abs(x);
-    let z = x * x;
-    var series = fma(7.8538614e-5f, z, -8.0101936e-4f);
-    series = fma(series, z, 5.1883277e-3f);
-    series = fma(series, z, -2.6853812e-2f);
-    series = fma(series, z, 1.1283585e-1f);
-    series = fma(series, z, -3.7612626e-1f);
-    series = fma(series, z, 1.1283792f);
-    let b = min(a, 6f);
-    let t = 1f / fma(0.3275911f, b, 1f);
-    var tail = fma(1.0614054f, t, -1.4531521f);
-    tail = fma(tail, t, 1.4214138f);
-    tail = fma(tail, t, -0.28449672f);
-    tail = fma(tail, t, 0.2548296f);
-    let far = sign(x) * (1f - tail * t * exp(-b * b));
-    let y = select(far, series * x, a < 1f);
-    return select(y, x, farad_is_nan(x));
+    let b = clamp(x, -3.9f, 3.9f);
+    let z = b * b;
+    var p = fma(2.2854829e-8f, z, -1.6395306e-6f);
+    p = fma(p, z, 4.7489571e-5f);
+    p = fma(p, z, -2.5302673e-4f);
+    p = fma(p, z, 3.8024690e-2f);
+    p = fma(p, z, 1.0740687e-1f);
+    p = fma(p, z, 1.1283797f);
+    var q = fma(6.3101334e-3f, z, 7.6493400e-2f);
+    q = fma(q, z, 4.2853206e-1f);
+    q = fma(q, z, 1f);
+    return select(b * p / q, x, farad_is_nan(x));
 }
 
 fn farad_pow(a: f32, b: f32) -> f32 {

@@ -63,7 +63,9 @@ pub(super) fn cases() -> Vec<Case> {
                 // What is summed is larger than a sum of both signs may be.
                 let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
                 let case = if op == Reduce::Sum { case.of_size((terms as f64).sqrt()) } else { case };
-                cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
+                // Halves tie too often for the slope of an extreme to exist.
+                let kinked = dtype == DType::F16 && op != Reduce::Sum;
+                cases.push(if row.gradient.is_none() || kinked { case.without_gradient() } else { case });
             }
         }
     }

@@ -38,10 +38,16 @@ pub fn machines() -> &'static [Machine] {
     })
 }
 
-fn open(adapter: &wgpu::Adapter, features: wgpu::Features, limits: wgpu::Limits, capabilities: Capabilities) -> Machine {
+fn open(
+    adapter: &wgpu::Adapter,
+    features: wgpu::Features,
+    limits: wgpu::Limits,
+    capabilities: Capabilities,
+) -> Machine {
     let descriptor =
         wgpu::DeviceDescriptor { required_features: features, required_limits: limits, ..Default::default() };
-    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter gives a device");
+    let (device, queue) =
+        pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter gives a device");
     Machine { device, queue, capabilities }
 }
 
@@ -109,11 +115,17 @@ impl Machine {
         let entries: Vec<wgpu::BindGroupEntry> = buffers
             .iter()
             .enumerate()
-            .map(|(at, buffer)| wgpu::BindGroupEntry { binding: at as u32, resource: buffer.as_entire_binding() })
+            .map(|(at, buffer)| wgpu::BindGroupEntry {
+                binding: at as u32,
+                resource: buffer.as_entire_binding(),
+            })
             .collect();
         let layout = pipeline.get_bind_group_layout(0);
-        let group =
-            self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &layout, entries: &entries });
+        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &layout,
+            entries: &entries,
+        });
         let mut encoder = self.device.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
         pass.set_pipeline(&pipeline);
@@ -146,6 +158,8 @@ fn resolve(word: &Word, given: &Given) -> u32 {
     match word {
         Word::Fixed(word) => *word,
         Word::Parameter(number) => given.parameters[*number],
-        Word::Slot(buffer) => given.slots.iter().find(|(id, _)| id == buffer).map_or(0, |(_, elements)| *elements),
+        Word::Slot(buffer) => {
+            given.slots.iter().find(|(id, _)| id == buffer).map_or(0, |(_, elements)| *elements)
+        }
     }
 }

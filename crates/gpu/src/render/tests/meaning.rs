@@ -74,29 +74,41 @@ impl Meaning<'_> {
             let first = at(&vec![0; k.axes.len() - k.outer]);
             let mut values: Vec<Vec<f64>> = Vec::new();
             for instr in &k.tape {
-                let value = match &instr.code {
-                    Code::Reduce(op, x) => vec![reduce(*op, &values[x.0 as usize])],
-                    _ if reduces && instr.level == Level::Outer => {
-                        vec![self.instruction(&k.tape, instr, &first, memory, |r: Reg| values[r.0 as usize][0])]
-                    }
-                    _ => {
-                        let one = |(n, point): (usize, &Vec<usize>)| {
-                            let pick = |r: Reg| {
-                                let list = &values[r.0 as usize];
-                                if reduces && k.tape[r.0 as usize].level == Level::Outer { list[0] } else { list[n] }
+                let value =
+                    match &instr.code {
+                        Code::Reduce(op, x) => vec![reduce(*op, &values[x.0 as usize])],
+                        _ if reduces && instr.level == Level::Outer => {
+                            vec![self.instruction(&k.tape, instr, &first, memory, |r: Reg| {
+                                values[r.0 as usize][0]
+                            })]
+                        }
+                        _ => {
+                            let one = |(n, point): (usize, &Vec<usize>)| {
+                                let pick = |r: Reg| {
+                                    let list = &values[r.0 as usize];
+                                    if reduces && k.tape[r.0 as usize].level == Level::Outer {
+                                        list[0]
+                                    } else {
+                                        list[n]
+                                    }
+                                };
+                                self.instruction(&k.tape, instr, point, memory, pick)
                             };
-                            self.instruction(&k.tape, instr, point, memory, pick)
-                        };
-                        points.iter().enumerate().map(one).collect()
-                    }
-                };
+                            points.iter().enumerate().map(one).collect()
+                        }
+                    };
                 values.push(value);
             }
             for store in &k.stores {
                 let once = reduces && k.tape[store.value.0 as usize].level == Level::Outer;
                 let here: &[Vec<usize>] = if once { std::slice::from_ref(&first) } else { &points };
                 for (n, point) in here.iter().enumerate() {
-                    self.write(after, store.buffer.0 as usize, place(&store.view, point), values[store.value.0 as usize][n]);
+                    self.write(
+                        after,
+                        store.buffer.0 as usize,
+                        place(&store.view, point),
+                        values[store.value.0 as usize][n],
+                    );
                 }
             }
         }
@@ -123,7 +135,14 @@ impl Meaning<'_> {
         values
     }
 
-    fn instruction(&self, tape: &[Instr], instr: &Instr, index: &[usize], memory: &Memory, get: impl Fn(Reg) -> f64) -> f64 {
+    fn instruction(
+        &self,
+        tape: &[Instr],
+        instr: &Instr,
+        index: &[usize],
+        memory: &Memory,
+        get: impl Fn(Reg) -> f64,
+    ) -> f64 {
         let typed = |r: Reg| tape[r.0 as usize].dtype.register();
         match &instr.code {
             Code::Constant(scalar) => match scalar.dtype.register() {
@@ -155,7 +174,13 @@ impl Meaning<'_> {
                     if op.compares() { value as f64 } else { wrap(dtype, value) as f64 }
                 }
             },
-            Code::Select(c, a, b) => if get(*c) != 0.0 { get(*a) } else { get(*b) },
+            Code::Select(c, a, b) => {
+                if get(*c) != 0.0 {
+                    get(*a)
+                } else {
+                    get(*b)
+                }
+            }
             Code::Cast(x, to) => cast(typed(*x), *to, get(*x)),
             Code::Reduce(..) | Code::Accumulator => unreachable!("handled above"),
         }
@@ -169,13 +194,19 @@ impl Meaning<'_> {
             let left: Vec<f64> =
                 positions(&[p.m, p.k]).map(|at| operand(&p.lhs.tape, p.lhs.value, [at[0], at[1]])).collect();
             let right: Vec<f64> =
-                positions(&[p.k, p.n]).map(|at| operand(&p.rhs.tape, p.rhs.value, [at[0], at[1]])).collect();
+                positions(&[p.n, p.k]).map(|at| operand(&p.rhs.tape, p.rhs.value, [at[1], at[0]])).collect();
             for at in positions(&[p.m, p.n]) {
-                let sum = (0..p.k).map(|k| left[at[0] * p.k + k] * right[k * p.n + at[1]]).sum();
+                let (a, b) = (&left[at[0] * p.k..][..p.k], &right[at[1] * p.k..][..p.k]);
+                let sum = a.iter().zip(b).map(|(a, b)| a * b).sum();
                 let index = [&batch[..], &at].concat();
                 let values = self.tape(&p.epilogue, &index, memory, sum);
                 for store in &p.stores {
-                    self.write(after, store.buffer.0 as usize, place(&store.view, &index), values[store.value.0 as usize]);
+                    self.write(
+                        after,
+                        store.buffer.0 as usize,
+                        place(&store.view, &index),
+                        values[store.value.0 as usize],
+                    );
                 }
             }
         }

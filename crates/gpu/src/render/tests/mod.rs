@@ -1,7 +1,10 @@
 //! Every form run against its meaning in `f64`, within default limits and with all that the adapter
 //! has; every text validated; some texts kept as golden files.
 
+mod fuzz;
+mod golden;
 mod machine;
+mod math;
 mod meaning;
 mod pointwise;
 mod product;
@@ -141,7 +144,11 @@ impl Case {
         let mut errors = [0; 2];
         for machine in machines() {
             let dispatches = render(kernel, &self.program, &slots, &machine.capabilities);
-            assert_eq!(dispatches, render(kernel, &self.program, &slots, &machine.capabilities), "the text is pure");
+            assert_eq!(
+                dispatches,
+                render(kernel, &self.program, &slots, &machine.capabilities),
+                "the text is pure"
+            );
             let mut bytes = self.bytes();
             for dispatch in &dispatches {
                 validate(dispatch, machine.capabilities.subgroups);
@@ -198,7 +205,8 @@ fn validate(dispatch: &Dispatch, subgroups: bool) {
     let module = naga::front::wgsl::parse_str(&dispatch.wgsl)
         .unwrap_or_else(|error| panic!("{}\n{}", error.emit_to_string(&dispatch.wgsl), dispatch.wgsl));
     let extra = if subgroups { Capabilities::SUBGROUP } else { Capabilities::empty() };
-    let mut validator = Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16_IN_FLOAT32 | extra);
+    let mut validator =
+        Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16_IN_FLOAT32 | extra);
     if subgroups {
         validator.subgroup_operations(SubgroupOperationSet::all());
         validator.subgroup_stages(ShaderStages::COMPUTE);

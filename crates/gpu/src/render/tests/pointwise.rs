@@ -46,7 +46,8 @@ fn broadcasts_flips_and_slices() {
     for (rows, columns) in [(5, 8), (3, 7), (1, 12), (9, 1)] {
         let mut case = Case::default();
         let (r, c) = (rows as i64, columns as i64);
-        let (a, row, column) = (case.input(F32, rows * columns), case.input(F32, columns), case.input(F32, rows));
+        let (a, row, column) =
+            (case.input(F32, rows * columns), case.input(F32, columns), case.input(F32, rows));
         let y = case.output(F32, 2 * rows * columns);
         let flipped = case.load(a, view(r * c - 1, &[-c, -1]));
         let bias = case.load(row, view(0, &[0, 1]));
@@ -61,7 +62,9 @@ fn broadcasts_flips_and_slices() {
 
 #[test]
 fn transposes_go_through_tiles() {
-    for (b, m, n) in [(1, 32, 32), (3, 64, 48), (2, 33, 100), (1, 17, 129), (2, 16, 64), (1, 200, 18), (2, 8, 8)] {
+    for (b, m, n) in
+        [(1, 32, 32), (3, 64, 48), (2, 33, 100), (1, 17, 129), (2, 16, 64), (1, 200, 18), (2, 8, 8)]
+    {
         for dtype in [F32, DType::I32, DType::F16, DType::Bool] {
             let mut case = Case::default();
             let (len, mi, ni) = (b * m * n, m as i64, n as i64);
@@ -134,7 +137,8 @@ fn random_bits_are_the_same_everywhere() {
         case.parameters = vec![1234567.0, 4e9, 3.0, 7.0];
         let y = case.output(DType::U32, len);
         let keys: Vec<Reg> = (0..4).map(|n| case.full(Code::Parameter(n), DType::U32)).collect();
-        let bits = case.full(Code::Random([keys[0], keys[1], keys[2], keys[3]], view(offset, &[1])), DType::U32);
+        let bits =
+            case.full(Code::Random([keys[0], keys[1], keys[2], keys[3]], view(offset, &[1])), DType::U32);
         case.store(y, bits, view(0, &[1]));
         let kernel = case.fused(&[len], 1);
         case.check(&kernel, 0.0);
@@ -150,7 +154,9 @@ fn every_unary_and_binary_op_in_every_type() {
             let (low, high) = op.row().range;
             let mut numbers = Numbers(5);
             let a = match dtype {
-                F32 => (0..len).map(|_| (low + (high - low) * (numbers.next() % 10_007) as f64 / 10_007.0) as f32 as f64).collect(),
+                F32 => (0..len)
+                    .map(|_| (low + (high - low) * (numbers.next() % 10_007) as f64 / 10_007.0) as f32 as f64)
+                    .collect(),
                 DType::Bool => (0..len).map(|n| (n % 2) as f64).collect(),
                 _ => (0..len).map(|n| n as f64 - if dtype == DType::I32 { 130.0 } else { 0.0 }).collect(),
             };
@@ -166,12 +172,14 @@ fn every_unary_and_binary_op_in_every_type() {
             let mut numbers = Numbers(6);
             let ranges = op.row().range;
             let mut sample = |(low, high): (f64, f64)| -> Vec<f64> {
-                (0..len).map(|_| match dtype {
-                    F32 => (low + (high - low) * (numbers.next() % 1009) as f64 / 1009.0) as f32 as f64,
-                    DType::I32 => (numbers.next() % 13) as f64 - 6.0,
-                    DType::U32 => (numbers.next() % 13) as f64,
-                    _ => (numbers.next() % 2) as f64,
-                }).collect()
+                (0..len)
+                    .map(|_| match dtype {
+                        F32 => (low + (high - low) * (numbers.next() % 1009) as f64 / 1009.0) as f32 as f64,
+                        DType::I32 => (numbers.next() % 13) as f64 - 6.0,
+                        DType::U32 => (numbers.next() % 13) as f64,
+                        _ => (numbers.next() % 2) as f64,
+                    })
+                    .collect()
             };
             let (a, b) = (sample(ranges.0), sample(ranges.1));
             let (a, b) = (case.buffer(dtype, a), case.buffer(dtype, b));
@@ -187,7 +195,24 @@ fn every_unary_and_binary_op_in_every_type() {
 
 #[test]
 fn casts_select_positions_and_odd_constants() {
-    let values = vec![0.0, -0.5, 1.5, 2.5, -3.99, 1e10, -1e10, 5e9, f64::NAN, 65519.0, 65520.0, 1e-7, -6.1e-5, 7.0, 3e-8, 0.1];
+    let values = vec![
+        0.0,
+        -0.5,
+        1.5,
+        2.5,
+        -3.99,
+        1e10,
+        -1e10,
+        5e9,
+        f64::NAN,
+        65519.0,
+        65520.0,
+        1e-7,
+        -6.1e-5,
+        7.0,
+        3e-8,
+        0.1,
+    ];
     let values: Vec<f64> = values.into_iter().map(|x: f64| x as f32 as f64).collect();
     for to in [DType::I32, DType::U32, DType::Bool, DType::F16] {
         let mut case = Case::default();

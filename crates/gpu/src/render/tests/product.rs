@@ -31,7 +31,16 @@ fn product(dtype: DType, batch: usize, [m, k, n]: [usize; 3], transposed: [bool;
 
 #[test]
 fn every_layout_of_small_products() {
-    for sizes in [[2, 3, 5], [16, 16, 16], [17, 31, 9], [64, 784, 128], [64, 128, 10], [33, 64, 40], [5, 100, 130], [4, 1, 4]] {
+    for sizes in [
+        [2, 3, 5],
+        [16, 16, 16],
+        [17, 31, 9],
+        [64, 784, 128],
+        [64, 128, 10],
+        [33, 64, 40],
+        [5, 100, 130],
+        [4, 1, 4],
+    ] {
         for swap in [[false, false], [false, true], [true, false], [true, true]] {
             for batch in [1, 3] {
                 let (case, kernel) = product(F32, batch, sizes, swap);
@@ -42,25 +51,24 @@ fn every_layout_of_small_products() {
 }
 
 /// Shapes that the rule gives to each tile, even and ragged.
-const SHAPES: [(usize, [usize; 3], [usize; 3]); 12] = [
-    (1, [64, 784, 128], [16, 16, 128]),
-    (1, [63, 785, 127], [16, 16, 128]),
-    (1, [64, 60, 128], [16, 16, 64]),
-    (1, [50, 59, 121], [16, 16, 64]),
-    (1, [256, 64, 512], [32, 32, 32]),
-    (1, [250, 61, 500], [32, 32, 32]),
-    (1, [1024, 64, 512], [64, 64, 32]),
-    (1, [1000, 61, 511], [64, 64, 32]),
-    (1, [1024, 64, 1024], [128, 64, 16]),
-    (1, [1000, 60, 1021], [128, 64, 16]),
-    (9, [384, 160, 512], [128, 128, 16]),
-    (9, [381, 155, 508], [128, 128, 16]),
+const SHAPES: [(usize, [usize; 3], [usize; 2]); 10] = [
+    (1, [64, 784, 128], [16, 16]),
+    (1, [50, 59, 121], [16, 16]),
+    (1, [256, 64, 512], [32, 32]),
+    (1, [250, 61, 500], [32, 32]),
+    (1, [1024, 64, 512], [64, 64]),
+    (1, [1000, 61, 511], [64, 64]),
+    (1, [1024, 64, 1024], [128, 64]),
+    (1, [1000, 60, 1021], [128, 64]),
+    (9, [384, 160, 512], [128, 128]),
+    (9, [381, 155, 508], [128, 128]),
 ];
 
 #[test]
 fn every_tile() {
-    for (batch, sizes, _) in SHAPES {
-        for swap in [[false, false], [true, true], [false, true]] {
+    for (number, (batch, sizes, _)) in SHAPES.into_iter().enumerate() {
+        let swaps = [[false, false], [true, true], [false, true], [true, false]];
+        for swap in swaps.into_iter().skip(number % 2).step_by(if batch > 1 { 4 } else { 2 }) {
             let (case, kernel) = product(F32, batch, sizes, swap);
             case.check(&kernel, 2e-6);
         }
@@ -69,10 +77,10 @@ fn every_tile() {
 
 #[test]
 fn the_rule_reaches_every_tile() {
-    let large = [(1, [1024, 1024, 1024], [128, 64, 16]), (1, [4096, 4096, 4096], [128, 128, 16])];
+    let large = [(1, [1024, 1024, 1024], [128, 64]), (1, [4096, 4096, 4096], [128, 128])];
     for (batch, sizes, expected) in SHAPES.into_iter().chain(large) {
         let tile = crate::render::product::Tile::of(&shape(batch, sizes));
-        assert_eq!([tile.m, tile.n, tile.k], expected, "{batch} {sizes:?}");
+        assert_eq!([tile.m, tile.n], expected, "{batch} {sizes:?}");
     }
 }
 
@@ -84,7 +92,16 @@ fn shape(batch: usize, [m, k, n]: [usize; 3]) -> Product {
 
 #[test]
 fn vectors_and_nothing() {
-    for sizes in [[1, 64, 50], [50, 64, 1], [1, 300, 1], [7, 0, 6], [1, 0, 6], [3000, 20, 1], [1, 20, 3000], [40, 999, 1]] {
+    for sizes in [
+        [1, 64, 50],
+        [50, 64, 1],
+        [1, 300, 1],
+        [7, 0, 6],
+        [1, 0, 6],
+        [3000, 20, 1],
+        [1, 20, 3000],
+        [40, 999, 1],
+    ] {
         for swap in [[false, false], [true, true], [true, false], [false, true]] {
             for batch in [1, 2] {
                 let (case, kernel) = product(F32, batch, sizes, swap);

@@ -28,8 +28,10 @@ fn plain(op: Reduce, dtype: DType, outer: usize, reduced: usize, columns: bool) 
 
 #[test]
 fn sums_of_every_length() {
-    for reduced in [1, 2, 3, 4, 5, 8, 10, 31, 64, 100, 129, 256, 512, 777, 1024, 2048, 3000, 9000] {
-        for (outer, columns) in [(1, false), (3, false), (300, false), (1, true), (8, true), (50, true), (64, true)] {
+    for reduced in [1, 2, 3, 4, 8, 10, 64, 129, 512, 777, 1024, 3000, 9000] {
+        for (outer, columns) in
+            [(1, false), (3, false), (300, false), (1, true), (8, true), (50, true), (64, true)]
+        {
             if outer * reduced > 400_000 {
                 continue;
             }
@@ -52,9 +54,15 @@ fn long_sums_stay_accurate() {
 fn extremes_and_their_positions() {
     for op in [Reduce::Max, Reduce::Min, Reduce::ArgMax, Reduce::ArgMin] {
         for dtype in [F32, DType::I32, DType::U32] {
-            for (outer, reduced, columns) in
-                [(7, 5, false), (4, 64, false), (300, 33, false), (2, 3000, false), (3, 9000, false), (16, 40, true), (9, 300, true)]
-            {
+            for (outer, reduced, columns) in [
+                (7, 5, false),
+                (4, 64, false),
+                (300, 33, false),
+                (2, 3000, false),
+                (3, 9000, false),
+                (16, 40, true),
+                (9, 300, true),
+            ] {
                 let (case, kernel) = plain(op, dtype, outer, reduced, columns);
                 case.check(&kernel, 0.0);
             }
@@ -190,7 +198,8 @@ fn guarded_windows_and_takes_reduce() {
     // The loss of rows of logits at their labels, with a label that is out of range.
     for (rows, classes) in [(9, 10), (5, 64)] {
         let mut case = Case::default();
-        let labels = (0..rows).map(|row| if row == 3 { classes as f64 } else { (row * 7 % classes) as f64 }).collect();
+        let labels =
+            (0..rows).map(|row| if row == 3 { classes as f64 } else { (row * 7 % classes) as f64 }).collect();
         let (a, index) = (case.input(F32, rows * classes), case.buffer(DType::I32, labels));
         let y = case.output(F32, rows);
         let x = case.load(a, view(0, &[classes as i64, 1]));
@@ -198,7 +207,14 @@ fn guarded_windows_and_takes_reduce() {
         let sum = case.reduce(Reduce::Sum, power);
         let log = case.unary(Unary::Log, sum);
         let position = case.push(Code::Load(index, view(0, &[1, 0])), DType::I32, Level::Outer);
-        let take = Code::Take { buffer: a, view: view(0, &[classes as i64, 0]), position, stride: 1, size: classes, site: 0 };
+        let take = Code::Take {
+            buffer: a,
+            view: view(0, &[classes as i64, 0]),
+            position,
+            stride: 1,
+            size: classes,
+            site: 0,
+        };
         let picked = case.push(take, F32, Level::Outer);
         let loss = case.binary(Binary::Sub, log, picked);
         case.store(y, loss, view(0, &[1, 0]));

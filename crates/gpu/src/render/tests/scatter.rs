@@ -6,7 +6,13 @@ use super::*;
 
 /// A scatter of `[outer, sources, inner]` along the middle into `size`, with the index varying
 /// along the inner axis too or not.
-fn scatter(dtype: DType, [outer, sources, inner]: [usize; 3], size: usize, varies: bool, bad: bool) -> (Case, Kernel) {
+fn scatter(
+    dtype: DType,
+    [outer, sources, inner]: [usize; 3],
+    size: usize,
+    varies: bool,
+    bad: bool,
+) -> (Case, Kernel) {
     let mut case = Case::default();
     let (s, i) = (sources as i64, inner as i64);
     let len = if varies { outer * sources * inner } else { outer * sources };

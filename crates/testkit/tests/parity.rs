@@ -1,0 +1,31 @@
+//! Every case on a GPU against the f64 reference: alone, between pointwise neighbours, differentiated;
+//! the whole table with all features of the adapter, and with default limits and core WGSL.
+
+use std::time::Instant;
+
+use farad::DeviceOptions;
+use farad_testkit::{Form, Report, cases, gpu, run};
+
+/// Cases computed by one program: their kernels compile in parallel and wait once.
+const BATCH: usize = 16;
+
+fn agrees(suite: &str, options: DeviceOptions) {
+    let Some(device) = gpu(suite, options) else { return };
+    let start = Instant::now();
+    let (cases, mut report) = (cases::all(), Report::default());
+    for form in Form::ALL {
+        report.join(run(&cases, form, &device, BATCH));
+        farad_testkit::announce(&format!("{suite} {form:?} {:?} {:.1}", device.counters(), start.elapsed().as_secs_f64()));
+    }
+    report.conclude(suite, start);
+}
+
+#[test]
+fn gpu_agrees_with_all_features() {
+    agrees("parity, all features", DeviceOptions::default());
+}
+
+#[test]
+fn gpu_agrees_with_core_features() {
+    agrees("parity, core", DeviceOptions { core: true, ..DeviceOptions::default() });
+}
