@@ -83,13 +83,14 @@ fn plan_within(
     let copied = |axes: [&[usize]; 3]| axes.concat().iter().map(|&a| fused.axes[a]).product::<usize>();
     let large = copied([&roles.batch, &roles.m, &roles.k]).max(copied([&roles.batch, &roles.k, &roles.n]));
     if large > most {
-        let slice =
-            (0..fused.outer).filter(|&axis| fused.axes[axis] > 1).find_map(|axis| Some((axis, slots(fused, axis)?)));
-        if let Some((axis, slots)) = slice {
+        for axis in (0..fused.outer).filter(|&axis| fused.axes[axis] > 1) {
             let mut one = fused.clone();
             let trips = std::mem::replace(&mut one.axes[axis], 1);
-            let inner = plan_within(&one, temporaries, label, usize::MAX)?;
-            return Ok(inner.map(|inner| Sliced { trips, slots, plan: inner.plan }));
+            let Some(slots) = slots(fused, axis) else { continue };
+            // A slice has to be worth a product too.
+            if let Some(inner) = plan_within(&one, temporaries, label, usize::MAX)? {
+                return Ok(Some(Sliced { trips, slots, plan: inner.plan }));
+            }
         }
     }
     let plan = Planner { fused, parts, roles, temporaries, label }.plan()?;

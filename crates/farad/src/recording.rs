@@ -35,6 +35,9 @@ impl Recording {
     /// followed wherever it is, as gradients need it.
     pub fn of(roots: &[Arc<Node>], through: bool) -> Result<Recording> {
         let mut recording = Recording::default();
+        recording.graph.nodes.reserve(64);
+        recording.nodes.reserve(64);
+        recording.ids.reserve(64);
         let mut stack: Vec<(Arc<Node>, bool)> = roots.iter().rev().map(|r| (r.clone(), false)).collect();
         while let Some((node, ready)) = stack.pop() {
             if recording.ids.contains_key(&Arc::as_ptr(&node)) {

@@ -26,6 +26,8 @@ use crate::read::{Report, StagingPool};
 const RUN_AHEAD: usize = 4;
 /// Submissions in flight that keep the device busy: with as many, runs are held back.
 const BUSY: usize = 2;
+/// Runs that wait between two looks at the device's progress.
+const LOOK: usize = 4;
 /// Runs that are held back at most.
 pub(crate) const HELD: usize = 8;
 
@@ -210,8 +212,13 @@ impl Device {
             encode(&mut open.pass);
             open.runs += 1;
             if busy && open.runs < HELD {
+                // Looking at the device's progress costs as much as a run; every few will do.
+                let look = open.runs % LOOK == 0;
                 drop(pending);
-                return self.shared.poll(wgpu::PollType::Poll);
+                if look {
+                    self.shared.poll(wgpu::PollType::Poll);
+                }
+                return;
             }
             let index = self.shared.submit_locked(&mut pending, None);
             pending.in_flight.push_back(index);

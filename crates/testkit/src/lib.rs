@@ -13,6 +13,7 @@ mod compare;
 mod form;
 mod driver;
 pub mod cases;
+pub mod fuzz;
 
 pub use case::{Case, Given, Input, float, half, int, truth, unsigned, whole};
 pub use compare::{Tolerance, compare, read};

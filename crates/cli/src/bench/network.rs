@@ -162,8 +162,8 @@ mod tests {
         let batch = Batch { x: wave(6, 5), goal };
         let mut network = Network::new([3, 4, 3], activation, parameters);
         let (_, gradients) = network.gradients(&batch);
-        for tensor in 0..4 {
-            for n in 0..gradients[tensor].len() {
+        for (tensor, gradients) in gradients.iter().enumerate() {
+            for (n, &gradient) in gradients.iter().enumerate() {
                 let middle = network.parameters[tensor][n];
                 let mut loss = |shift: f64| {
                     network.parameters[tensor][n] = middle + shift;
@@ -171,7 +171,7 @@ mod tests {
                 };
                 let slope = (loss(1e-6) - loss(-1e-6)) / 2e-6;
                 network.parameters[tensor][n] = middle;
-                assert!((slope - gradients[tensor][n]).abs() < 1e-7, "{tensor} {n}: {slope}");
+                assert!((slope - gradient).abs() < 1e-7, "{tensor} {n}: {slope}");
             }
         }
     }

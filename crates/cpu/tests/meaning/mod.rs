@@ -339,6 +339,17 @@ pub fn positions(axes: &[usize]) -> Vec<Vec<usize>> {
         .fold(vec![vec![]], |all, &n| all.iter().flat_map(|i| (0..n).map(move |c| [&i[..], &[c]].concat())).collect())
 }
 
+/// The next coordinates, row-major; after the last come the first again.
+fn advance(i: &mut [usize], axes: &[usize]) {
+    for (c, &n) in i.iter_mut().zip(axes).rev() {
+        *c += 1;
+        if *c < n {
+            return;
+        }
+        *c = 0;
+    }
+}
+
 fn locate(view: &View, i: &[usize]) -> Option<i64> {
     let sum = |values: &[i64]| values.iter().zip(i).map(|(v, &c)| v * c as i64).sum::<i64>();
     view.guards.iter().try_fold(view.offset + sum(&view.strides), |index, guard| {
@@ -412,9 +423,15 @@ impl Point<'_, '_> {
                 if let Some(&known) = self.reduced.get(&(register.0 as usize)) {
                     return known;
                 }
-                let inner = positions(&self.fused.axes[self.fused.outer..]);
-                let outer = &i[..self.fused.outer];
-                let values: Vec<f64> = inner.iter().map(|j| self.value(*a, &[outer, j].concat())).collect();
+                let outer = self.fused.outer;
+                let mut at = i.to_vec();
+                at[outer..].fill(0);
+                let count: usize = self.fused.axes[outer..].iter().product();
+                let mut values = Vec::with_capacity(count);
+                for _ in 0..count {
+                    values.push(self.value(*a, &at));
+                    advance(&mut at[outer..], &self.fused.axes[outer..]);
+                }
                 let dtype = register_type(a);
                 let result = reduce(*op, dtype, &values);
                 self.reduced.insert(register.0 as usize, result);

@@ -106,15 +106,24 @@ impl Tensor {
     /// Records an op; panics at the caller's line if the operands do not fit.
     #[track_caller]
     pub(crate) fn record(op: Op, operands: &[&Tensor]) -> Tensor {
-        let moved = on_one_device(operands);
-        let of: Vec<(Shape, DType)> = moved.iter().map(|t| (t.shape(), t.dtype())).collect();
-        let (shape, dtype) = expect(op.infer(&of));
-        for operand in &moved {
-            operand.relieve();
+        let device = operands[0].device();
+        if operands.iter().any(|t| t.device() != device) {
+            let moved = on_one_device(operands);
+            return Tensor::record(op, &moved.iter().collect::<Vec<_>>());
         }
-        let device = moved[0].device().clone();
-        let nodes = moved.iter().map(|t| t.node.clone()).collect();
-        Tensor::of(Node::recorded(op, nodes, shape, dtype, device, Location::caller(), crate::checkpoint::region()))
+        let mut few = [(Shape::scalar(), DType::F32); 4];
+        let many: Vec<(Shape, DType)>;
+        let kinds = if operands.len() <= few.len() {
+            few.iter_mut().zip(operands).for_each(|(kind, t)| *kind = (t.shape(), t.dtype()));
+            &few[..operands.len()]
+        } else {
+            many = operands.iter().map(|t| (t.shape(), t.dtype())).collect();
+            &many
+        };
+        let (shape, dtype) = expect(op.infer(kinds));
+        operands.iter().for_each(|operand| operand.relieve());
+        let nodes = operands.iter().map(|t| t.node.clone()).collect();
+        Tensor::of(Node::recorded(op, nodes, shape, dtype, device.clone(), Location::caller(), crate::checkpoint::region()))
     }
 
     /// Runs what is pending below an operand if it has become long, and drops history that nobody
@@ -175,13 +184,10 @@ pub(crate) fn expect<T>(result: Result<T, OpError>) -> T {
     }
 }
 
-/// The operands, moved to the GPU operand's device if they are on several.
+/// The operands, moved to the GPU operand's device.
 #[track_caller]
 fn on_one_device(operands: &[&Tensor]) -> Vec<Tensor> {
     let first = operands[0].device();
-    if operands.iter().all(|t| t.device() == first) {
-        return operands.iter().map(|t| (*t).clone()).collect();
-    }
     let home = operands.iter().map(|t| t.device()).find(|d| d.is_gpu()).unwrap_or(first).clone();
     operands
         .iter()

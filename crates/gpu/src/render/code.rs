@@ -81,7 +81,7 @@ pub(super) fn literal(value: Scalar) -> Option<String> {
             let int = word as i32;
             Some(match int {
                 i32::MIN => "bitcast<i32>(0x80000000u)".into(),
-                ..0 => format!("({int}i)"),
+                _ if int < 0 => format!("({int}i)"),
                 _ => format!("{int}i"),
             })
         }

@@ -42,6 +42,8 @@ struct Choice {
     extra: usize,
     /// Workgroups that run on a processor together and so end together.
     together: usize,
+    /// Rounds that take as long as one workgroup alone on a processor, which waits for memory.
+    alone: f64,
 }
 
 const TILES: [Choice; 5] = [
@@ -50,30 +52,35 @@ const TILES: [Choice; 5] = [
         speed: 1.0,
         extra: 46,
         together: 2,
+        alone: 1.0,
     },
     Choice {
         tile: Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1 },
         speed: 0.87,
         extra: 21,
         together: 2,
+        alone: 1.0,
     },
     Choice {
         tile: Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1 },
         speed: 0.7,
         extra: 8,
         together: 1,
+        alone: 1.0,
     },
     Choice {
         tile: Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 },
         speed: 0.6,
         extra: 38,
         together: 1,
+        alone: 1.2,
     },
     Choice {
         tile: Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 },
         speed: 0.3,
         extra: 84,
         together: 1,
+        alone: 1.4,
     },
 ];
 
@@ -89,7 +96,8 @@ impl Choice {
             rounds if rounds <= self.together => rounds,
             rounds => rounds.next_multiple_of(self.together),
         };
-        (rounds * m * n * (product.k.next_multiple_of(k) + self.extra)) as f64 / self.speed
+        let terms = product.k.next_multiple_of(k) + self.extra;
+        self.alone.max(rounds as f64) * (m * n * terms) as f64 / self.speed
     }
 }
 

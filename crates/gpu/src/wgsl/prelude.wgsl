@@ -34,9 +34,16 @@ fn farad_cos(x: f32) -> f32 {
     return farad_sine_of(reduced.x, u32(i32(reduced.y)) + 1u);
 }
 
-// A rational minimax fit of tanh(x)/x in x*x; beyond 8.5 the result rounds to one.
+// x within the given bound, which keeps its sign; a number that is none passes.
+fn farad_within(x: f32, bound: f32) -> f32 {
+    let end = bitcast<f32>((bitcast<u32>(x) & 0x80000000u) | bitcast<u32>(bound));
+    return select(x, end, abs(x) > bound);
+}
+
+// A rational minimax fit of tanh(x)/x in x*x; beyond 8.5 the result rounds to one. The denominator is
+// at least one, and two inverse roots are cheaper than a division.
 fn farad_tanh(x: f32) -> f32 {
-    let b = clamp(x, -8.5f, 8.5f);
+    let b = farad_within(x, 8.5f);
     let z = b * b;
     var p = fma(-1.3356448e-11f, z, 3.2094344e-8f);
     p = fma(p, z, 2.8622896e-5f);
@@ -47,12 +54,13 @@ fn farad_tanh(x: f32) -> f32 {
     q = fma(q, z, 2.7356147e-2f);
     q = fma(q, z, 4.7037282e-1f);
     q = fma(q, z, 1f);
-    return select(b * p / q, x, farad_is_nan(x));
+    let r = inverseSqrt(q);
+    return (b * p) * (r * r);
 }
 
-// A rational minimax fit of erf(x)/x in x*x; beyond 3.9 the result rounds to one.
+// A rational minimax fit of erf(x)/x in x*x, in the same form; beyond 3.9 the result rounds to one.
 fn farad_erf(x: f32) -> f32 {
-    let b = clamp(x, -3.9f, 3.9f);
+    let b = farad_within(x, 3.9f);
     let z = b * b;
     var p = fma(2.2854829e-8f, z, -1.6395306e-6f);
     p = fma(p, z, 4.7489571e-5f);
@@ -63,7 +71,8 @@ fn farad_erf(x: f32) -> f32 {
     var q = fma(6.3101334e-3f, z, 7.6493400e-2f);
     q = fma(q, z, 4.2853206e-1f);
     q = fma(q, z, 1f);
-    return select(b * p / q, x, farad_is_nan(x));
+    let r = inverseSqrt(q);
+    return (b * p) * (r * r);
 }
 
 fn farad_pow(a: f32, b: f32) -> f32 {

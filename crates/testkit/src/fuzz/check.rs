@@ -1,0 +1,94 @@
+//! Recipes on devices against the reference.
+
+use farad::{Device, Result, Tensor};
+use farad_ir::DType;
+use farad_ir::reference::Values;
+
+use super::float::stored;
+use super::{Error, Recipe, Rule, Source};
+use crate::compare::{Tolerance, compare, read};
+use crate::driver::guarded;
+
+/// Errors are bounds of single elements; sums of them may be a little beyond what rules say.
+const SLACK: f64 = 4.0;
+
+/// Builds and reads a recipe on every device; says what is wrong.
+pub fn check(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
+    let meaning = guarded(|| farad::check::reference(&recipe.build(host)?)).map_err(|text| describe(recipe, host, &text))?;
+    let distances = distances(recipe, &meaning);
+    for device in devices {
+        let found = guarded(|| outputs(recipe, device)).map_err(|text| describe(recipe, device, &text))?;
+        for (&n, values) in recipe.outputs.iter().zip(&found) {
+            let tolerance = Tolerance { relative: 0.0, absolute: SLACK * distances[n] };
+            compare(values, &meaning[n], tolerance).map_err(|text| describe(recipe, device, &format!("%{n}: {text}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn describe(recipe: &Recipe, device: &Device, text: &str) -> String {
+    format!("on {device}: {text}\n{recipe}")
+}
+
+fn outputs(recipe: &Recipe, device: &Device) -> Result<Vec<Values>> {
+    let all = recipe.build(device)?;
+    let wanted: Vec<&Tensor> = recipe.outputs.iter().map(|&n| &all[n]).collect();
+    Tensor::compute_all(&wanted)?;
+    wanted.into_iter().map(read).collect()
+}
+
+/// How far every value may be from its meaning.
+fn distances(recipe: &Recipe, meaning: &[Values]) -> Vec<f64> {
+    let mut errors: Vec<Error> = Vec::with_capacity(meaning.len());
+    for (step, values) in recipe.steps.iter().zip(meaning) {
+        let size = values.to_f64().into_iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        let operands: Vec<Error> = step.operands.iter().map(|&n| errors[n]).collect();
+        let distance = match &step.source {
+            Source::Op(op) if step.dtype.is_float() => {
+                let rounds = if matches!(op.error, Rule::Moves) { 0.0 } else { stored(step.dtype) };
+                op.error.distance(&operands, size) + rounds * size
+            }
+            _ => 0.0,
+        };
+        errors.push(Error { distance, size });
+    }
+    errors.into_iter().map(|e| e.distance).collect()
+}
+
+/// Gradients of a recipe on every device: they grow along paths of any length, so they are compared
+/// norm-wise with what is left after such a path.
+pub fn check_gradients(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
+    let meaning = guarded(|| farad::check::reference(&gradients(recipe, host)?)).map_err(|text| describe(recipe, host, &text))?;
+    for device in devices {
+        let found = guarded(|| {
+            let all = gradients(recipe, device)?;
+            Tensor::compute_all(&all.iter().collect::<Vec<_>>())?;
+            all.iter().map(read).collect::<Result<Vec<Values>>>()
+        });
+        let found = found.map_err(|text| describe(recipe, device, &text))?;
+        for (n, (values, expected)) in found.iter().zip(&meaning).enumerate() {
+            let tolerance = Tolerance { relative: 1e-3, absolute: 1e-4 };
+            compare(values, expected, tolerance).map_err(|text| describe(recipe, device, &format!("gradient {n}: {text}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Gradients at the float leaves that the outputs depend on.
+fn gradients(recipe: &Recipe, device: &Device) -> Result<Vec<Tensor>> {
+    let all = recipe.build(device)?;
+    let mut used = vec![false; recipe.steps.len()];
+    let mut loss = Tensor::zeros([], device);
+    for &n in recipe.outputs.iter().filter(|&&n| recipe.steps[n].dtype.is_float()) {
+        used[n] = true;
+        loss = loss + all[n].cast(DType::F32).square().sum();
+    }
+    for n in (0..used.len()).rev() {
+        if used[n] {
+            recipe.steps[n].operands.iter().for_each(|&o| used[o] = true);
+        }
+    }
+    let leaf = |&n: &usize| used[n] && matches!(recipe.steps[n].source, Source::Leaf(_)) && recipe.steps[n].dtype.is_float();
+    let leaves: Vec<&Tensor> = (0..used.len()).filter(leaf).map(|n| &all[n]).collect();
+    loss.gradients_at(&leaves)
+}

@@ -1,0 +1,105 @@
+//! Float ops of recipes, each kept inside its domain, with the slope that its error grows by.
+
+use farad::Tensor;
+use farad_ir::DType;
+
+use super::{ROUNDING, Rule};
+
+/// A function of one float tensor.
+pub(super) struct Map {
+    pub name: &'static str,
+    pub build: fn(&Tensor) -> Tensor,
+    /// How much further apart results are than operands.
+    pub slope: f64,
+    /// Rounding of its own, relative to its size.
+    pub own: f64,
+    /// A bound of the result from one of the operand.
+    pub bound: fn(f64) -> f64,
+    /// Whether it only chooses, so that exact stays exact.
+    pub moves: bool,
+    /// Whether it jumps, so that only exact operands will do.
+    pub jumps: bool,
+    /// Whether it is differentiable but for points that random numbers do not meet.
+    pub smooth: bool,
+}
+
+impl Map {
+    const fn smooth(name: &'static str, build: fn(&Tensor) -> Tensor, slope: f64, own: f64, bound: fn(f64) -> f64) -> Map {
+        Map { name, build, slope, own, bound, moves: false, jumps: false, smooth: true }
+    }
+
+    const fn moves(name: &'static str, build: fn(&Tensor) -> Tensor, bound: fn(f64) -> f64) -> Map {
+        Map { name, build, slope: 1.0, own: 0.0, bound, moves: true, jumps: false, smooth: false }
+    }
+
+    const fn jumps(name: &'static str, build: fn(&Tensor) -> Tensor) -> Map {
+        Map { name, build, slope: 0.0, own: 0.0, bound: |b| b + 1.0, moves: true, jumps: true, smooth: false }
+    }
+
+    /// The rule for operands of this dtype.
+    pub fn rule(&self) -> Rule {
+        if self.moves { Rule::Moves } else { Rule::Slope(self.slope, self.own) }
+    }
+}
+
+pub(super) const MAPS: &[Map] = &[
+    Map { smooth: true, ..Map::moves("neg", |x| -x, |b| b) },
+    Map::moves("abs", Tensor::abs, |b| b),
+    Map::moves("relu", Tensor::relu, |b| b),
+    Map::moves("clamp", |x| x.clamp(-1.0, 1.0), |_| 1.0),
+    Map::jumps("sign", Tensor::sign),
+    Map::jumps("floor", Tensor::floor),
+    Map::jumps("ceil", Tensor::ceil),
+    Map::jumps("round", Tensor::round),
+    Map::smooth("tanh", Tensor::tanh, 1.0, 3e-6, |_| 1.0),
+    Map::smooth("sin", Tensor::sin, 1.0, 3e-6, |_| 1.0),
+    Map::smooth("cos", Tensor::cos, 1.0, 3e-6, |_| 1.0),
+    Map::smooth("erf", Tensor::erf, 1.13, 3e-6, |_| 1.0),
+    Map::smooth("exp", |x| x.tanh().exp(), 2.72, 8e-6, |_| 2.72),
+    Map::smooth("exp2", |x| x.sin().exp2(), 1.39, 8e-6, |_| 2.0),
+    Map::smooth("log", |x| (x.abs() + 0.5).log(), 2.0, 6e-6, |b| b + 1.0),
+    Map::smooth("log2", |x| (x.abs() + 0.5).log2(), 2.9, 6e-6, |b| 1.5 * b + 1.0),
+    Map::smooth("sqrt", |x| (x.abs() + 0.25).sqrt(), 1.0, 2e-6, |b| b + 1.0),
+    Map::smooth("rsqrt", |x| (x.abs() + 0.5).rsqrt(), 1.5, 2e-6, |_| 1.5),
+    Map::smooth("recip", |x| (x.abs() + 0.5).recip(), 4.0, 3e-6, |_| 2.0),
+    Map::smooth("sigmoid", Tensor::sigmoid, 0.25, 4e-6, |_| 1.0),
+    Map::smooth("gelu", Tensor::gelu, 1.2, 6e-6, |b| b),
+    Map::smooth("silu", Tensor::silu, 1.1, 6e-6, |b| b),
+    Map::smooth("softplus", Tensor::softplus, 1.0, 8e-6, |b| b + 1.0),
+    Map::smooth("scale", |x| x * 0.7, 0.7, ROUNDING, |b| 0.7 * b),
+    Map::smooth("shift", |x| x + 0.3, 1.0, ROUNDING, |b| b + 0.3),
+    Map::smooth("reversed difference", |x| 1.0 - x, 1.0, ROUNDING, |b| b + 1.0),
+];
+
+/// A function of two float tensors, which broadcast.
+pub(super) struct Pair {
+    pub name: &'static str,
+    pub build: fn(&Tensor, &Tensor) -> Tensor,
+    pub rule: Rule,
+    pub bound: fn(f64, f64) -> f64,
+    pub smooth: bool,
+}
+
+pub(super) const PAIRS: &[Pair] = &[
+    Pair { name: "add", build: |a, b| a + b, rule: Rule::Slope(1.0, ROUNDING), bound: |a, b| a + b, smooth: true },
+    Pair { name: "sub", build: |a, b| a - b, rule: Rule::Slope(1.0, ROUNDING), bound: |a, b| a + b, smooth: true },
+    Pair { name: "mul", build: |a, b| a * b, rule: Rule::Product(1), bound: |a, b| a * b, smooth: true },
+    Pair { name: "div", build: |a, b| a / (b.abs() + 0.5), rule: Rule::Quotient, bound: |a, _| 2.0 * a, smooth: true },
+    Pair { name: "maximum", build: |a, b| a.maximum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
+    Pair { name: "minimum", build: |a, b| a.minimum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
+];
+
+/// Comparisons, which need exact operands.
+pub(super) const COMPARISONS: &[(&str, fn(&Tensor, &Tensor) -> Tensor)] = &[
+    ("less", |a, b| a.less(b)),
+    ("less_equal", |a, b| a.less_equal(b)),
+    ("greater", |a, b| a.greater(b)),
+    ("greater_equal", |a, b| a.greater_equal(b)),
+    ("equal", |a, b| a.equal(b)),
+    ("not_equal", |a, b| a.not_equal(b)),
+];
+
+/// What storing a result as this dtype adds, relative to its size.
+pub(super) fn stored(dtype: DType) -> f64 {
+    if dtype == DType::F16 { 3e-3 } else { 0.0 }
+}

@@ -1,0 +1,170 @@
+//! Random graphs: recipes grown from a seed, built on any device, and checked against the reference
+//! within what rounding can explain.
+//!
+//! Every step carries a rule that says how its error follows from those of its operands, so a result
+//! may be as far from the reference as its ops allow and no further; integers, truth values and floats
+//! that were only moved or compared must be exact.
+//!
+//! Start at [`Recipe::grow`], then [`check()`].
+
+mod float;
+mod whole;
+mod layout;
+mod grow;
+mod check;
+
+use std::fmt;
+
+use farad::{Device, Result, Tensor};
+use farad_ir::{DType, Shape};
+
+use crate::case::Input;
+use crate::sample::Sample;
+
+pub use check::{check, check_gradients};
+
+/// A graph as data: what it starts from, what is done, and what is read at the end.
+pub struct Recipe {
+    /// What it was grown from.
+    pub seed: u64,
+    /// Every value, operands first.
+    pub steps: Vec<Step>,
+    /// Which of them are read.
+    pub outputs: Vec<usize>,
+}
+
+/// What may be grown.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most ops.
+    pub ops: usize,
+    /// Most elements of a value.
+    pub elements: usize,
+    /// Only what has a second derivative almost everywhere, in `f32`.
+    pub smooth: bool,
+}
+
+/// One value.
+pub struct Step {
+    /// What makes it.
+    pub source: Source,
+    /// The values it is made of.
+    pub operands: Vec<usize>,
+    /// Its sizes.
+    pub shape: Shape,
+    /// Its element type.
+    pub dtype: DType,
+    /// No element is larger than this.
+    pub bound: f64,
+    /// Whether every device gives the same bits: no arithmetic on floats is involved.
+    pub exact: bool,
+}
+
+/// Where a value comes from.
+pub enum Source {
+    /// Elements drawn by the recipe's seed.
+    Leaf(Input),
+    /// Uniform random numbers of the device.
+    Random,
+    /// An op on earlier values.
+    Op(Op),
+}
+
+/// An op of a recipe.
+pub struct Op {
+    /// What failures call it.
+    pub name: String,
+    /// How it is written.
+    pub build: Box<dyn Fn(&[&Tensor]) -> Tensor + Send + Sync>,
+    /// How its error follows.
+    pub error: Rule,
+}
+
+/// How far a result may be from the reference, from how far its operands are.
+#[derive(Clone, Copy, Debug)]
+pub enum Rule {
+    /// Exactly as far as its operands: elements are moved, chosen or compared.
+    Moves,
+    /// The sum of the operands' errors times a slope, and its own rounding, relative to its size.
+    Slope(f64, f64),
+    /// A product of two, summed over so many terms.
+    Product(usize),
+    /// A quotient by something of at least 0.5.
+    Quotient,
+    /// A sum of so many terms.
+    Sum(usize),
+}
+
+/// A float's distance to the reference that rounding can explain, and its size.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Error {
+    /// The distance.
+    pub distance: f64,
+    /// The largest element.
+    pub size: f64,
+}
+
+/// Rounding of one `f32` operation, with room for constants and factors that are merged.
+const ROUNDING: f64 = 2.5e-7;
+
+impl Rule {
+    /// The distance of a result of this size.
+    pub fn distance(self, operands: &[Error], size: f64) -> f64 {
+        let sum: f64 = operands.iter().map(|e| e.distance).sum();
+        match self {
+            Rule::Moves => operands.iter().map(|e| e.distance).fold(0.0, f64::max),
+            Rule::Slope(slope, own) => slope * sum + own * size + own * 1e-3,
+            Rule::Sum(terms) => {
+                let terms = terms as f64;
+                terms * sum + 2e-6 * terms.sqrt() * operands[0].size + ROUNDING * size
+            }
+            Rule::Product(terms) => {
+                let (a, b) = (operands[0], operands[1]);
+                let each = a.distance * (b.size + b.distance) + b.distance * a.size;
+                terms as f64 * each + 2e-6 * (terms as f64).sqrt() * a.size * b.size + ROUNDING * size
+            }
+            Rule::Quotient => {
+                let (a, b) = (operands[0], operands[1]);
+                2.0 * a.distance + 4.0 * (a.size + a.distance) * b.distance + 2e-6 * size
+            }
+        }
+    }
+}
+
+impl Recipe {
+    /// Builds every value on a device.
+    pub fn build(&self, device: &Device) -> Result<Vec<Tensor>> {
+        device.seed(self.seed);
+        let mut sample = Sample::new(self.seed ^ 0x5eed);
+        let mut values: Vec<Tensor> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let value = match &step.source {
+                Source::Leaf(input) => input.tensor(&input.elements(&mut sample), device)?,
+                Source::Random => Tensor::rand(step.shape, device),
+                Source::Op(op) => {
+                    let operands: Vec<&Tensor> = step.operands.iter().map(|&n| &values[n]).collect();
+                    (op.build)(&operands)
+                }
+            };
+            assert_eq!((value.shape(), value.dtype()), (step.shape, step.dtype), "recipe: step {} is not what it says:\n{self}", values.len());
+            values.push(value);
+        }
+        Ok(values)
+    }
+}
+
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}", self.seed)?;
+        for (n, step) in self.steps.iter().enumerate() {
+            let name = match &step.source {
+                Source::Leaf(_) => "leaf",
+                Source::Random => "rand",
+                Source::Op(op) => &op.name,
+            };
+            let read = if self.outputs.contains(&n) { " (read)" } else { "" };
+            writeln!(f, "    %{n} = {name} {:?}: {} {}{read}", step.operands, step.dtype, step.shape)?;
+        }
+        Ok(())
+    }
+}

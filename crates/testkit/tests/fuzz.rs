@@ -1,0 +1,63 @@
+//! Random graphs: merged, unmerged and by the reference they must be the same, within what rounding
+//! explains and bit for bit where nothing is rounded.
+//!
+//! A failure prints its seed; `FARAD_FUZZ_SEED=17 cargo test -p farad-testkit --test fuzz` runs that seed
+//! alone.
+
+use std::time::Instant;
+
+use farad::{Device, DeviceOptions};
+use farad_testkit::fuzz::{Limits, Recipe, check, check_gradients};
+use farad_testkit::{Report, gpu, open_cpu};
+
+/// What compares a recipe's values on devices with their meaning.
+type Check = fn(&Recipe, &Device, &[Device]) -> Result<(), String>;
+
+/// Failures that are printed in full.
+const SHOWN: usize = 5;
+
+fn fuzz(suite: &str, count: u64, limits: Limits, devices: &[Device], check: Check) {
+    let (start, host) = (Instant::now(), open_cpu(true));
+    let seeds = match std::env::var("FARAD_FUZZ_SEED") {
+        Ok(seed) => vec![seed.parse().expect("FARAD_FUZZ_SEED is a number")],
+        Err(_) => (0..count).collect::<Vec<u64>>(),
+    };
+    let mut report = Report::default();
+    for seed in seeds {
+        report.ran += 1;
+        if let Err(text) = check(&Recipe::grow(seed, limits), &host, devices) {
+            let again = format!("    again: FARAD_FUZZ_SEED={seed} cargo test -p farad-testkit --test fuzz");
+            report.failures.push(if report.failures.len() < SHOWN { format!("{text}{again}") } else { format!("seed {seed}") });
+        }
+    }
+    report.conclude(suite, start);
+}
+
+fn gpus(suite: &str) -> Option<[Device; 2]> {
+    let open = |fuse| gpu(suite, DeviceOptions { fuse, ..DeviceOptions::default() });
+    Some([open(true)?, open(false)?])
+}
+
+#[test]
+fn cpu_values() {
+    let limits = Limits { ops: 25, elements: 3000, smooth: false };
+    fuzz("fuzz, cpu", 2000, limits, &[open_cpu(true), open_cpu(false)], check);
+}
+
+#[test]
+fn cpu_gradients() {
+    let limits = Limits { ops: 12, elements: 1000, smooth: true };
+    fuzz("fuzz, cpu gradients", 500, limits, &[open_cpu(true), open_cpu(false)], check_gradients);
+}
+
+#[test]
+fn gpu_values() {
+    let Some(devices) = gpus("fuzz, gpu") else { return };
+    fuzz("fuzz, gpu", 300, Limits { ops: 14, elements: 1000, smooth: false }, &devices, check);
+}
+
+#[test]
+fn gpu_gradients() {
+    let Some(devices) = gpus("fuzz, gpu gradients") else { return };
+    fuzz("fuzz, gpu gradients", 60, Limits { ops: 8, elements: 500, smooth: true }, &devices[..1], check_gradients);
+}
