@@ -197,7 +197,7 @@ fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[boo
                 materialised[node.index()] = true;
             }
             _ => {
-                let node = heaviest(graph, root, materialised).expect("a kernel of one op fits");
+                let node = heaviest(graph, root, materialised).unwrap_or_else(|| { for id in graph.ids() { eprintln!("{id:?} {} {:?} {} mat {}", graph.node(id).op.name(), graph.node(id).operands, graph.shape(id), materialised[id.index()]); } panic!("a kernel of one op fits {root:?} {trouble:?}") });
                 materialised[node.index()] = true;
             }
         }

@@ -82,14 +82,21 @@ impl Growth {
         self.push(Step { source: Source::Op(op), operands: vec![made], shape, dtype, bound: 1.0, exact: false })
     }
 
-    /// A value that something is true of; recent ones are likelier.
+    /// Whether some op takes the value.
+    fn used(&self, n: usize) -> bool {
+        self.recipe.steps.iter().any(|s| s.operands.contains(&n))
+    }
+
+    /// A value that something is true of, rather one that nothing uses yet: chains grow long, and
+    /// little is read at the end.
     fn value(&mut self, fits: impl Fn(&Step) -> bool) -> Option<usize> {
         let found: Vec<usize> = (0..self.recipe.steps.len()).filter(|&n| fits(self.step(n))).collect();
-        if found.is_empty() {
-            return None;
+        let loose: Vec<usize> = found.iter().copied().filter(|&n| !self.used(n)).collect();
+        match (found.is_empty(), loose.is_empty() || self.sample.once_in(4)) {
+            (true, _) => None,
+            (_, true) => Some(self.sample.pick(&found)),
+            _ => Some(self.sample.pick(&loose)),
         }
-        let recent = found.len().saturating_sub(4);
-        Some(if self.sample.once_in(3) { self.sample.pick(&found) } else { found[recent + self.sample.below(found.len() - recent)] })
     }
 
     /// A value that broadcasts with another to a shape that is not too large, or a fresh leaf.
@@ -334,15 +341,12 @@ impl Growth {
         None
     }
 
-    /// The last value and a few others that ops made.
+    /// Everything that ops made and nothing uses, and sometimes a value on the way.
     fn choose_outputs(&mut self) {
         let made: Vec<usize> = (0..self.recipe.steps.len()).filter(|&n| !matches!(self.step(n).source, Source::Leaf(_))).collect();
-        let Some(&last) = made.last() else { return };
-        self.recipe.outputs.push(last);
-        for _ in 0..self.sample.below(4) {
-            let other = self.sample.pick(&made);
-            if !self.recipe.outputs.contains(&other) {
-                self.recipe.outputs.push(other);
+        for n in made {
+            if !self.used(n) || self.sample.once_in(8) {
+                self.recipe.outputs.push(n);
             }
         }
     }

@@ -113,7 +113,11 @@ impl Rule {
         let sum: f64 = operands.iter().map(|e| e.distance).sum();
         match self {
             Rule::Moves => operands.iter().map(|e| e.distance).fold(0.0, f64::max),
-            Rule::Slope(slope, own) => slope * sum + own * size + own * 1e-3,
+            // What an op does before its function rounds like its operands.
+            Rule::Slope(slope, own) => {
+                let inside: f64 = operands.iter().map(|e| 1.0 + e.size).fold(0.0, f64::max);
+                slope * (sum + ROUNDING * inside) + own * size
+            }
             Rule::Sum(terms) => {
                 let terms = terms as f64;
                 terms * sum + 2e-6 * terms.sqrt() * operands[0].size + ROUNDING * size
