@@ -79,6 +79,8 @@ pub struct Context<'a> {
     pub owned: &'a [bool],
     /// The last nodes of product kernels, with their contraction: computed there or not at all.
     pub ends: &'a HashMap<NodeId, NodeId>,
+    /// Materialised nodes that no other kernel may compute along the way.
+    pub apart: &'a [bool],
     /// Whether other materialised nodes may be computed along the way.
     pub fuse: bool,
 }
@@ -365,6 +367,7 @@ impl Pull<'_> {
             && !elsewhere
             && !twice
             && !self.context.owned[id.index()]
+            && !self.context.apart[id.index()]
             && !self.start.load.contains(&id)
             && covers(&view, &self.draft.axes, node.shape.numel())
     }

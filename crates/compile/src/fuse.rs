@@ -36,8 +36,14 @@ const WORTH_KEEPING: usize = 24;
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
     let Roots { mut materialised, ends } = roots(graph, outputs, target);
+    let mut apart = vec![false; graph.nodes.len()];
     loop {
-        let mut drafts = draft_all(graph, &mut materialised, &ends, target);
+        let mut drafts = draft_all(graph, &mut materialised, &ends, &apart, target);
+        let tangled = tangled(graph, &drafts);
+        if !tangled.is_empty() {
+            tangled.into_iter().for_each(|id| apart[id.index()] = true);
+            continue;
+        }
         merge(graph, outputs, &materialised, &mut drafts, target);
         let again = shared(graph, &drafts, &materialised, target);
         if again.is_empty() {
@@ -140,7 +146,7 @@ fn end_of_chain(graph: &Graph, contraction: NodeId, users: &[Vec<NodeId>], outpu
     end
 }
 
-fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId, NodeId>, target: &Target) -> Vec<Work> {
+fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId, NodeId>, apart: &[bool], target: &Target) -> Vec<Work> {
     let mut owned = vec![false; graph.nodes.len()];
     let mut works = Vec::new();
     let ancestors = Ancestors::of(graph);
@@ -154,7 +160,7 @@ fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId,
             // Written by the scan or custom node, or laid into the pack's memory by its operands.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {
-                let draft = draft(graph, id, materialised, &owned, ends, &ancestors, target);
+                let draft = draft(graph, id, materialised, &owned, ends, apart, &ancestors, target);
                 draft.results.iter().for_each(|r| owned[r.node.index()] = true);
                 works.push(Work::Draft(Box::new(draft)));
             }
@@ -164,11 +170,12 @@ fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId,
 }
 
 /// Drafts the kernel of one root, mending its start until it holds.
-fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[bool], ends: &HashMap<NodeId, NodeId>, ancestors: &Ancestors, target: &Target) -> Draft {
+fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[bool], ends: &HashMap<NodeId, NodeId>, apart: &[bool], ancestors: &Ancestors, target: &Target) -> Draft {
     let mut product = product_below(graph, root, materialised, owned, target);
     let mut start = begin(graph, root, product);
+    let mut fuse = target.fuse;
     loop {
-        let context = Context { graph, materialised, owned, ends, fuse: target.fuse };
+        let context = Context { graph, materialised, owned, ends, apart, fuse };
         let tried = Draft::of(root, &start, &context).and_then(|d| fits(graph, d, ancestors, target));
         let trouble = match tried {
             Ok(draft) => return draft,
@@ -180,6 +187,8 @@ fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[boo
             continue;
         }
         match trouble {
+            // Before anything is cut off, load what is in memory anyway.
+            Trouble::TooLarge if fuse => fuse = false,
             // Whatever a product's epilogue cannot hold ends the attempt to be one.
             _ if product.is_some_and(|p| p != root) => {
                 let contraction = product.take().expect("just seen");
@@ -197,7 +206,7 @@ fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[boo
                 materialised[node.index()] = true;
             }
             _ => {
-                let node = heaviest(graph, root, materialised).unwrap_or_else(|| { for id in graph.ids() { eprintln!("{id:?} {} {:?} {} mat {}", graph.node(id).op.name(), graph.node(id).operands, graph.shape(id), materialised[id.index()]); } panic!("a kernel of one op fits {root:?} {trouble:?}") });
+                let node = heaviest(graph, root, materialised).expect("a kernel of one op fits");
                 materialised[node.index()] = true;
             }
         }
@@ -385,25 +394,55 @@ pub fn below(graph: &Graph, id: NodeId, materialised: &[bool]) -> Vec<NodeId> {
     }
 }
 
+/// Which piece of work writes each node; `usize::MAX` where none does.
+fn owners(graph: &Graph, works: &[Work]) -> Vec<usize> {
+    let mut owner = vec![usize::MAX; graph.nodes.len()];
+    for (i, work) in works.iter().enumerate() {
+        match work {
+            Work::Draft(draft) => draft.results.iter().for_each(|r| owner[r.node.index()] = i),
+            Work::Node(id) => owner[id.index()] = i,
+        }
+    }
+    owner
+}
+
+/// Nodes computed along the way by kernels that wait for each other in a circle: each alone would
+/// do, but one needs a result of the other and the other one of the first.
+fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
+    let owner = owners(graph, works);
+    let before: Vec<Vec<usize>> = works
+        .iter()
+        .enumerate()
+        .map(|(i, work)| producers(graph, &owner, work).iter().map(|n| owner[n.index()]).filter(|&j| j != i).collect())
+        .collect();
+    // What waits for nothing that is left, or is waited for by nothing that is left, is in no circle.
+    let mut left = vec![true; works.len()];
+    loop {
+        let mut awaited = vec![false; works.len()];
+        (0..works.len()).filter(|&i| left[i]).for_each(|i| before[i].iter().for_each(|&j| awaited[j] = true));
+        let free = |i: &usize| left[*i] && (!awaited[*i] || !before[*i].iter().any(|&j| left[j]));
+        let gone: Vec<usize> = (0..works.len()).filter(free).collect();
+        if gone.is_empty() {
+            break;
+        }
+        gone.into_iter().for_each(|i| left[i] = false);
+    }
+    let extra = |work: &Work| match work {
+        Work::Draft(draft) => draft.results[1..].iter().map(|r| r.node).collect(),
+        Work::Node(_) => vec![],
+    };
+    works.iter().zip(left).filter(|(_, left)| *left).flat_map(|(work, _)| extra(work)).collect()
+}
+
 /// Producers first; otherwise as the graph has them.
 fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     let latest = |work: &Work| match work {
         Work::Draft(draft) => draft.results.iter().map(|r| r.node).max().expect("a kernel writes something"),
         Work::Node(id) => *id,
     };
-    let materialised_by = |works: &[Work]| {
-        let mut owner = vec![usize::MAX; graph.nodes.len()];
-        for (i, work) in works.iter().enumerate() {
-            match work {
-                Work::Draft(draft) => draft.results.iter().for_each(|r| owner[r.node.index()] = i),
-                Work::Node(id) => owner[id.index()] = i,
-            }
-        }
-        owner
-    };
     let mut works = works;
     works.sort_by_key(latest);
-    let owner = materialised_by(&works);
+    let owner = owners(graph, &works);
     let mut state = vec![0u8; works.len()];
     let mut sorted = Vec::with_capacity(works.len());
     for i in 0..works.len() {

@@ -43,44 +43,49 @@ impl Recording {
             if recording.ids.contains_key(&Arc::as_ptr(&node)) {
                 continue;
             }
-            let (value, history, spent) = {
-                let state = node.state();
-                (state.value.clone(), state.history.clone(), state.spent)
-            };
-            let leaf = value.is_some() && !(through && history.is_some());
-            if leaf {
-                let id = recording.leaf(value.as_ref().expect("a leaf has a value"), node.shape, node.dtype);
-                if spent {
-                    recording.spent.push((id, node.clone()));
+            let state = node.state();
+            match (&state.value, &state.history) {
+                (Some(value), history) if !(through && history.is_some()) => {
+                    let id = recording.leaf(value, node.shape, node.dtype);
+                    if state.spent {
+                        recording.spent.push((id, node.clone()));
+                    }
+                    drop(state);
+                    recording.add(node, id);
+                    continue;
                 }
-                recording.add(node, id);
-                continue;
+                (_, None) => {
+                    let location = format!("{}:{}", node.location.file(), node.location.line());
+                    return Err(Error::Failed { shape: node.shape, location });
+                }
+                (_, Some(history)) if !ready => {
+                    let below = history.operands.iter().rev().filter(|o| !recording.ids.contains_key(&Arc::as_ptr(o)));
+                    let operands: Vec<(Arc<Node>, bool)> = below.map(|o| (o.clone(), false)).collect();
+                    drop(state);
+                    stack.push((node, true));
+                    stack.extend(operands);
+                    continue;
+                }
+                _ => {}
             }
-            let Some(history) = history else {
-                let location = format!("{}:{}", node.location.file(), node.location.line());
-                return Err(Error::Failed { shape: node.shape, location });
-            };
-            if !ready {
-                stack.push((node, true));
-                stack.extend(history.operands.iter().rev().map(|o| (o.clone(), false)));
-                continue;
-            }
+            let history = state.history.as_ref().expect("matched above");
             // Numbered by first appearance, so that every recording of the same code is the same.
             let count = recording.regions.len() as u32;
             let region = node.region.map(|r| *recording.regions.entry(r).or_insert(count));
             let operands = history.operands.iter().map(|o| recording.ids[&Arc::as_ptr(o)]).collect();
             let id = recording.graph.append(farad_ir::Node {
-                op: history.op,
+                op: history.op.clone(),
                 operands,
                 shape: node.shape,
                 dtype: node.dtype,
                 location: Some(node.location),
                 region,
             });
-            if let Some(value) = value {
-                let input = recording.leaf(&value, node.shape, node.dtype);
+            if let Some(value) = &state.value {
+                let input = recording.leaf(value, node.shape, node.dtype);
                 recording.known.push((id, input));
             }
+            drop(state);
             recording.add(node, id);
         }
         Ok(recording)

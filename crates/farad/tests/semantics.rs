@@ -1,6 +1,15 @@
 //! What laziness means: each sentence of the semantics in ARCHITECTURE.md, as a test.
 
+use std::sync::{Mutex, MutexGuard};
+
 use farad::prelude::*;
+
+/// Counters and seeds belong to a device, so tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// The CPU on its own, and the first GPU if there is one.
 fn devices() -> Vec<Device> {
@@ -26,6 +35,7 @@ fn read(tensor: &Tensor) -> Vec<f32> {
 
 #[test]
 fn a_clone_taken_before_a_step_keeps_the_old_numbers() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.1);
@@ -42,6 +52,7 @@ fn a_clone_taken_before_a_step_keeps_the_old_numbers() {
 
 #[test]
 fn pending_work_on_old_weights_sees_the_old_numbers() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.5);
@@ -57,6 +68,7 @@ fn pending_work_on_old_weights_sees_the_old_numbers() {
 
 #[test]
 fn a_read_before_a_step_changes_nothing() {
+    let _turn = turn();
     for device in devices() {
         let run = |reading: bool| {
             let weight = weight(&device);
@@ -78,6 +90,7 @@ fn a_read_before_a_step_changes_nothing() {
 
 #[test]
 fn a_read_runs_only_what_it_needs_and_history_stays() {
+    let _turn = turn();
     for device in devices() {
         let x = Tensor::full(3.0, [], &device);
         let y = &x * &x;
@@ -90,6 +103,7 @@ fn a_read_runs_only_what_it_needs_and_history_stays() {
 
 #[test]
 fn a_step_computes_the_tensors_in_hand_and_they_become_leaves() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.1);
@@ -111,6 +125,7 @@ fn a_step_computes_the_tensors_in_hand_and_they_become_leaves() {
 
 #[test]
 fn data_that_no_parameter_made_stays_differentiable() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.1);
@@ -127,6 +142,7 @@ fn data_that_no_parameter_made_stays_differentiable() {
 
 #[test]
 fn two_optimisers_share_weights() {
+    let _turn = turn();
     for device in devices() {
         let (shared, own) = (weight(&device), weight(&device));
         let mut a = Sgd::new(vec![shared.clone()]).learning_rate(0.1);
@@ -149,6 +165,7 @@ fn two_optimisers_share_weights() {
 
 #[test]
 fn gradients_can_be_accumulated_and_applied() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.1);
@@ -163,6 +180,7 @@ fn gradients_can_be_accumulated_and_applied() {
 
 #[test]
 fn a_running_total_stays_flat() {
+    let _turn = turn();
     for (device, steps) in devices().into_iter().zip([3000, 600]) {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(1e-6);
@@ -190,6 +208,7 @@ fn a_running_total_stays_flat() {
 
 #[test]
 fn random_numbers_are_never_drawn_twice_and_never_change() {
+    let _turn = turn();
     for device in devices() {
         let (a, b) = (Tensor::rand([100], &device), Tensor::rand([100], &device));
         assert_ne!(read(&a), read(&b), "two draws are equal on {device}");
@@ -206,6 +225,7 @@ fn random_numbers_are_never_drawn_twice_and_never_change() {
 
 #[test]
 fn the_same_seed_gives_the_same_numbers_everywhere() {
+    let _turn = turn();
     let mut all = Vec::new();
     for device in devices() {
         device.seed(42);
@@ -219,6 +239,7 @@ fn the_same_seed_gives_the_same_numbers_everywhere() {
 
 #[test]
 fn what_changes_from_step_to_step_compiles_nothing() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut adam = AdamW::new(vec![weight.clone()]);
@@ -237,6 +258,7 @@ fn what_changes_from_step_to_step_compiles_nothing() {
 
 #[test]
 fn checkpoints_replay_too() {
+    let _turn = turn();
     for device in devices() {
         let weight = weight(&device);
         let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.01);
@@ -254,6 +276,7 @@ fn checkpoints_replay_too() {
 
 #[test]
 fn a_new_batch_size_is_not_a_new_shader() {
+    let _turn = turn();
     let Ok(device) = Device::gpu_with(0, farad::DeviceOptions { checked: true, core: true, fuse: true }) else {
         return eprintln!("skipped: no GPU adapter");
     };
@@ -268,6 +291,7 @@ fn a_new_batch_size_is_not_a_new_shader() {
 
 #[test]
 fn operands_move_to_the_gpu() {
+    let _turn = turn();
     let Ok(gpu) = Device::gpu(0) else { return eprintln!("skipped: no GPU adapter") };
     let a = Tensor::from_vec(vec![1.0, 2.0], [2], &Device::cpu());
     let b = Tensor::from_vec(vec![10.0, 20.0], [2], &gpu);
@@ -281,6 +305,7 @@ fn operands_move_to_the_gpu() {
 
 #[test]
 fn tensors_cross_threads() {
+    let _turn = turn();
     for device in devices() {
         let x = Tensor::rand([64, 64], &device);
         let expected = read(&x.matmul(&x).sum());
@@ -298,6 +323,7 @@ fn tensors_cross_threads() {
 
 #[test]
 fn reads_can_be_awaited() {
+    let _turn = turn();
     use std::future::Future;
     use std::task::{Context, Poll, Waker};
     for device in devices() {
