@@ -161,7 +161,7 @@ impl Draft {
             let used = |a: usize| result.view.strides[a] != 0 || self.axes[a] == 1;
             let full = (0..self.axes.len()).all(used);
             let outer = (0..self.axes.len()).all(|a| used(a) != self.reduced.contains(&a));
-            if !full && !(outer && !self.reduced.is_empty()) {
+            if !full && (!outer || self.reduced.is_empty()) {
                 return Err(Trouble::Load(result.node));
             }
         }

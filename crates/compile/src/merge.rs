@@ -77,15 +77,14 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
     let mut map: Vec<Reg> = Vec::with_capacity(second.tape.len());
     for instr in second.tape {
         let mut code = renumber(&instr.code, &map);
-        if let Code::Load(buffer, view) = &code {
-            if let Some(result) = written.get(&NodeId(buffer.0)) {
+        if let Code::Load(buffer, view) = &code
+            && let Some(result) = written.get(&NodeId(buffer.0)) {
                 if result.view != *view {
                     return None;
                 }
                 map.push(result.value);
                 continue;
             }
-        }
         if let Code::Take { buffer, site, .. } = &mut code {
             if written.contains_key(&NodeId(buffer.0)) {
                 return None;

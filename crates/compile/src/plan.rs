@@ -282,8 +282,7 @@ impl Planner<'_> {
         let results = self.result_buffers(id, &specs);
         let (mut slots, mut swaps) = (Vec::new(), Vec::new());
         let mut carries: Vec<[BufferId; 2]> = Vec::new();
-        for n in 0..scan.carries {
-            let spec = specs[n];
+        for (n, &spec) in specs[..scan.carries].iter().enumerate() {
             let pair = [(); 2].map(|_| {
                 let block = self.add_block(spec.len * spec.dtype.size());
                 self.add_buffer(Place::Block(block), 0, spec)

@@ -22,12 +22,11 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let node = graph.node(id);
         let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        if let (Op::Permute(order), 1) = (&node.op, node.operands.first().map_or(0, |o| users[o.index()])) {
-            if let Some(product) = pass.permuted_product(order, operands[0]) {
+        if let (Op::Permute(order), 1) = (&node.op, node.operands.first().map_or(0, |o| users[o.index()]))
+            && let Some(product) = pass.permuted_product(order, operands[0]) {
                 map[id.index()] = product;
                 continue;
             }
-        }
         let op = wider.get(&id).map_or(node.op.clone(), |scan| Op::Scan(Arc::clone(scan)));
         map[id.index()] = pass.add(Node { op, operands, region: None, ..node.clone() });
     }
@@ -168,11 +167,10 @@ impl Simplify {
     }
 
     fn unary(&mut self, unary: Unary, x: NodeId, inner: &Node, node: &Node) -> Option<NodeId> {
-        if let Some(s) = self.constant(x) {
-            if s.dtype == DType::F32 {
+        if let Some(s) = self.constant(x)
+            && s.dtype == DType::F32 {
                 return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
             }
-        }
         (unary == Unary::Neg && matches!(inner.op, Op::Unary(Unary::Neg))).then(|| inner.operands[0])
     }
 
@@ -234,13 +232,12 @@ impl Simplify {
             let squeezed = self.push(Op::Reshape(from.without(&ones)), &[x]);
             return Some(self.push(Op::Reduce(reduce, rest), &[squeezed]));
         }
-        if let (Some(s), false) = (self.constant(x), reduce.is_index()) {
-            if s.dtype == DType::F32 {
+        if let (Some(s), false) = (self.constant(x), reduce.is_index())
+            && s.dtype == DType::F32 {
                 let count: usize = axes.iter().map(|&a| from[a]).product();
                 let value = if reduce == Reduce::Sum { s.as_f64() * count as f64 } else { s.as_f64() };
                 return Some(self.fill(Scalar::f32(value as f32), node.shape));
             }
-        }
         self.sum_of_repeats(reduce, axes, x)
     }
 

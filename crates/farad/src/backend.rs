@@ -24,7 +24,7 @@ pub enum Memory {
 /// A program loaded into a runtime.
 pub enum Executable {
     Cpu(farad_cpu::Executable),
-    Gpu(farad_gpu::Executable),
+    Gpu(Box<farad_gpu::Executable>),
 }
 
 /// How long one kernel took, and what it did at least.
@@ -119,7 +119,7 @@ impl Backend {
     pub fn load(&self, program: Arc<Program>) -> Result<Executable> {
         Ok(match self {
             Backend::Cpu(d) => Executable::Cpu(d.load(program)?),
-            Backend::Gpu(d) => Executable::Gpu(d.load(program)?),
+            Backend::Gpu(d) => Executable::Gpu(Box::new(d.load(program)?)),
         })
     }
 

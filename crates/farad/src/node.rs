@@ -142,11 +142,10 @@ impl Drop for Node {
         let Some(history) = self.state.get_mut().ok().and_then(|s| s.history.take()) else { return };
         let mut stack = history.operands;
         while let Some(next) = stack.pop() {
-            if let Ok(mut node) = Arc::try_unwrap(next) {
-                if let Some(history) = node.state.get_mut().ok().and_then(|s| s.history.take()) {
+            if let Ok(mut node) = Arc::try_unwrap(next)
+                && let Some(history) = node.state.get_mut().ok().and_then(|s| s.history.take()) {
                     stack.extend(history.operands);
                 }
-            }
         }
     }
 }

@@ -213,7 +213,7 @@ impl Device {
             open.runs += 1;
             if busy && open.runs < HELD {
                 // Looking at the device's progress costs as much as a run; every few will do.
-                let look = open.runs % LOOK == 0;
+                let look = open.runs.is_multiple_of(LOOK);
                 drop(pending);
                 if look {
                     self.shared.poll(wgpu::PollType::Poll);

@@ -173,11 +173,10 @@ impl Tape {
         let operands: Vec<NodeId> = node.operands.iter().map(|&o| self.value(graph, o, g)).collect();
         let y = self.value(graph, id, g);
         for (n, &operand) in node.operands.iter().enumerate() {
-            if wanted[n] && graph.dtype(operand).is_float() {
-                if let Some(d) = rule(graph, &node, &operands, y, g, n) {
+            if wanted[n] && graph.dtype(operand).is_float()
+                && let Some(d) = rule(graph, &node, &operands, y, g, n) {
                     self.add(graph, operand, d);
                 }
-            }
         }
         Ok(())
     }
@@ -241,8 +240,8 @@ impl ReverseScan {
     /// The carries before every position, from a forward scan that also hands them out.
     fn saved(&self, graph: &mut Graph, scan: &Scan, operands: &[NodeId]) -> Vec<NodeId> {
         let mut keeping = scan.clone();
-        for carry in 0..scan.carries {
-            let input = body_input(&mut keeping.body, carry, graph.shape(operands[carry]), graph.dtype(operands[carry]));
+        for (carry, &operand) in operands[..scan.carries].iter().enumerate() {
+            let input = body_input(&mut keeping.body, carry, graph.shape(operand), graph.dtype(operand));
             keeping.outputs.push(input);
         }
         let kinds = keeping.results();

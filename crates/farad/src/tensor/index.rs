@@ -83,7 +83,7 @@ impl Tensor {
     #[track_caller]
     pub fn one_hot(&self, classes: usize) -> Tensor {
         let own = self.positions("one_hot").cast(DType::I32).unsqueeze(-1);
-        own.equal(&Tensor::arange(classes, self.device())).cast(DType::F32)
+        own.equal(Tensor::arange(classes, self.device())).cast(DType::F32)
     }
 
     /// The tensor with `source` added at the positions `index` along an axis, in order: the result
@@ -103,11 +103,10 @@ impl Tensor {
         let axis = self.axis("scatter_add", axis);
         let size = self.shape()[axis];
         let expected: Shape = source.shape();
-        if expected.rank() == self.rank() {
-            if let Some(a) = (0..self.rank()).find(|&a| a != axis && expected[a] != self.shape()[a]) {
+        if expected.rank() == self.rank()
+            && let Some(a) = (0..self.rank()).find(|&a| a != axis && expected[a] != self.shape()[a]) {
                 raise(OpError::Shapes { op: "scatter_add", lhs: self.shape(), rhs: expected, a: self.shape()[a], b: expected[a] });
             }
-        }
         let added = Tensor::record(Op::ScatterAdd(axis, size), &[source, &index.positions("scatter_add")]);
         self + &added
     }

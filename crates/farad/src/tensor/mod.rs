@@ -130,7 +130,7 @@ impl Tensor {
     /// can reach, so that a running total over an epoch stays small.
     fn relieve(&self) {
         let pending = self.node.pending.load(Ordering::Relaxed);
-        let due = pending > 0 && pending % FLUSH_EVERY == 0;
+        let due = pending > 0 && pending.is_multiple_of(FLUSH_EVERY);
         if pending >= FLUSH_ALWAYS || (due && !has_live_ancestor(&self.node)) {
             if let Err(error) = crate::run::evaluate(&[self.node.clone()]) {
                 tracing::warn!("pending work failed and stays pending: {error}");

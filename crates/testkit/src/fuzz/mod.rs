@@ -14,6 +14,7 @@ mod grow;
 mod check;
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use farad::{Device, Result, Tensor};
 use farad_ir::{DType, Shape};
@@ -138,6 +139,9 @@ impl Rule {
 impl Recipe {
     /// Builds every value on a device.
     pub fn build(&self, device: &Device) -> Result<Vec<Tensor>> {
+        // Tests may share a device, and its random numbers are drawn while building.
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         device.seed(self.seed);
         let mut sample = Sample::new(self.seed ^ 0x5eed);
         let mut values: Vec<Tensor> = Vec::with_capacity(self.steps.len());

@@ -1,0 +1,166 @@
+//! Golden programs: what the compiler makes of known graphs, as text.
+
+use farad_compile::compile;
+use farad_compile::program::{Kernel, Place, Program, Target};
+use farad_ir::{Binary, Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Scalar, Shape, Unary};
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes)
+}
+
+fn input(graph: &mut Graph, n: usize, sizes: &[usize]) -> NodeId {
+    graph.input(n, shape(sizes), DType::F32)
+}
+
+fn gpu() -> Target {
+    Target { bindings: 7, parallel: 131_072, fuse: true, binding_bytes: 1 << 30 }
+}
+
+fn softmax(graph: &mut Graph, x: NodeId) -> NodeId {
+    let whole = graph.shape(x);
+    let kept = whole.ones_at(&[1]);
+    let spread = |graph: &mut Graph, id: NodeId| {
+        let id = graph.reshape(id, kept);
+        graph.expand(id, whole)
+    };
+    let top = graph.reduce(Reduce::Max, x, &[1]);
+    let top = spread(graph, top);
+    let centred = graph.sub(x, top);
+    let powers = graph.unary(Unary::Exp, centred);
+    let sum = graph.reduce(Reduce::Sum, powers, &[1]);
+    let sum = spread(graph, sum);
+    graph.div(powers, sum)
+}
+
+#[test]
+fn softmax_is_one_row_kernel() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[64, 100]);
+    let y = softmax(&mut graph, x);
+    insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
+}
+
+#[test]
+fn a_linear_layer_with_relu_is_one_product() {
+    let mut graph = Graph::new();
+    let (x, w, b) = (input(&mut graph, 0, &[64, 784]), input(&mut graph, 1, &[128, 784]), input(&mut graph, 2, &[128]));
+    let transposed = graph.permute(w, &[1, 0]);
+    let product = graph.contract(Contraction::matmul(&[], 64, 784, 128), x, transposed);
+    let bias = graph.reshape(b, shape(&[1, 128]));
+    let bias = graph.expand(bias, shape(&[64, 128]));
+    let sum = graph.add(product, bias);
+    let y = graph.unary(Unary::Relu, sum);
+    insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
+}
+
+#[test]
+fn padding_and_flipping_are_guards_and_strides() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[3, 4]);
+    let flipped = graph.push(Op::Flip(vec![1]), &[x]);
+    let padded = graph.push(Op::Pad(vec![(1, 0), (0, 2)]), &[flipped]);
+    let y = graph.unary(Unary::Exp, padded);
+    insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
+}
+
+#[test]
+fn an_update_takes_its_input_over() {
+    let mut graph = Graph::new();
+    let (p, g) = (input(&mut graph, 0, &[1000]), input(&mut graph, 1, &[1000]));
+    let rate = graph.parameter(0, DType::F32);
+    let rate = graph.spread(rate, shape(&[1000]));
+    let change = graph.mul(rate, g);
+    let new = graph.sub(p, change);
+    let program = compile(&graph, &[new], &[(0, 0)], &gpu());
+    assert_eq!(program.outputs[0].donor, Some(0));
+    insta::assert_snapshot!(program);
+}
+
+#[test]
+fn an_input_that_is_read_elsewhere_later_is_not_taken_over() {
+    let mut graph = Graph::new();
+    let p = input(&mut graph, 0, &[10]);
+    let new = graph.unary(Unary::Exp, p);
+    // The flipped read is not where the update writes.
+    let flipped = graph.push(Op::Flip(vec![0]), &[p]);
+    let both = graph.add(new, flipped);
+    let program = compile(&graph, &[both], &[(0, 0)], &gpu());
+    assert_eq!(program.outputs[0].donor, None);
+}
+
+#[test]
+fn long_sums_are_cut_in_two_on_a_gpu_only() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[8192, 64]);
+    let y = graph.reduce(Reduce::Sum, x, &[0]);
+    assert_eq!(compile(&graph, &[y], &[], &gpu()).steps.len(), 2);
+    assert_eq!(compile(&graph, &[y], &[], &Target::cpu()).steps.len(), 1);
+}
+
+#[test]
+fn a_strided_convolution_is_a_guarded_sum() {
+    let mut graph = Graph::new();
+    let (x, w) = (input(&mut graph, 0, &[9]), input(&mut graph, 1, &[3]));
+    let read = IndexMap { terms: vec![(0, 2), (1, 1)], offset: -1, divisor: 1 };
+    let convolution = Contraction { sizes: vec![5, 3], out: vec![0], lhs: vec![read], rhs: vec![IndexMap::axis(1)] };
+    let y = graph.contract(convolution, x, w);
+    insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
+}
+
+#[test]
+fn constants_and_identities_vanish() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[4]);
+    let one = graph.fill(Scalar::f32(1.0), shape(&[4]));
+    let zero = graph.fill(Scalar::f32(0.0), shape(&[4]));
+    let scaled = graph.mul(x, one);
+    let moved = graph.add(scaled, zero);
+    let back = graph.neg(moved);
+    let y = graph.neg(back);
+    let twice = graph.binary(Binary::Add, y, y);
+    let program = compile(&graph, &[twice], &[], &gpu());
+    let Kernel::Fused(kernel) = &program.steps[0].kernel else { panic!("{program}") };
+    assert_eq!(kernel.tape.len(), 2, "{program}");
+}
+
+/// No kernel reads and writes one allocation, but for updates in place.
+fn check_hazards(program: &Program) {
+    for step in &program.steps {
+        let (reads, writes) = step.kernel.touches();
+        let place = |id: &farad_compile::program::BufferId| program.buffers[id.0 as usize].place;
+        for written in &writes {
+            let clash = reads.iter().any(|read| read != written && place(read) == place(written));
+            assert!(!clash, "{} reads and writes {:?}\n{program}", step.label, place(written));
+        }
+    }
+}
+
+#[test]
+fn memory_is_shared_but_never_read_and_written_at_once() {
+    let mut graph = Graph::new();
+    let mut x = input(&mut graph, 0, &[64, 64]);
+    let w = input(&mut graph, 1, &[64, 64]);
+    for _ in 0..12 {
+        let product = graph.contract(Contraction::matmul(&[], 64, 64, 64), x, w);
+        x = softmax(&mut graph, product);
+    }
+    let program = compile(&graph, &[x], &[], &gpu());
+    check_hazards(&program);
+    assert_eq!(program.steps.len(), 24);
+    assert!(program.blocks.len() <= 2, "a chain needs two blocks: {:?}", program.blocks);
+    let blocks = program.buffers.iter().filter(|b| matches!(b.place, Place::Block(_))).count();
+    assert!(blocks > program.blocks.len());
+}
+
+#[test]
+fn the_same_graph_gives_the_same_program() {
+    let text = || {
+        let mut graph = Graph::new();
+        let x = input(&mut graph, 0, &[33, 17]);
+        let y = softmax(&mut graph, x);
+        let z = graph.reduce(Reduce::Sum, y, &[0]);
+        compile(&graph, &[y, z], &[], &gpu()).to_string()
+    };
+    let first = text();
+    (0..20).for_each(|_| assert_eq!(text(), first));
+}
