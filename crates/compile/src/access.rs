@@ -101,7 +101,9 @@ impl Access {
                 out.iter().zip(spans).map(|(form, s)| form.scaled(s.step as i64, s.start as i64)).collect()
             }
             Op::Flip(flipped) => (0..from.rank())
-                .map(|a| if flipped.contains(&a) { out[a].scaled(-1, from[a] as i64 - 1) } else { out[a].clone() })
+                .map(|a| {
+                    if flipped.contains(&a) { out[a].scaled(-1, from[a] as i64 - 1) } else { out[a].clone() }
+                })
                 .collect(),
             Op::Pad(widths) => {
                 let coordinates: Vec<Affine> =
@@ -131,7 +133,12 @@ impl Access {
 }
 
 /// Coordinates in `from` of the element at `out` in `to`, group by group of equal element counts.
-pub fn reshape(out: &[Affine], from: &[usize], to: &[usize], axes: &[usize]) -> Result<Vec<Affine>, Obstacle> {
+pub fn reshape(
+    out: &[Affine],
+    from: &[usize],
+    to: &[usize],
+    axes: &[usize],
+) -> Result<Vec<Affine>, Obstacle> {
     let mut coordinates = vec![Affine::zero(axes.len()); from.len()];
     if from.contains(&0) {
         return Ok(coordinates);
@@ -158,7 +165,12 @@ pub fn reshape(out: &[Affine], from: &[usize], to: &[usize], axes: &[usize]) -> 
 }
 
 /// Splits a linear position into coordinates of `sizes`, if no carry can happen between them.
-fn delinearise(position: Affine, sizes: &[usize], out: &mut [Affine], axes: &[usize]) -> Result<(), Obstacle> {
+fn delinearise(
+    position: Affine,
+    sizes: &[usize],
+    out: &mut [Affine],
+    axes: &[usize],
+) -> Result<(), Obstacle> {
     let real: Vec<usize> = (0..sizes.len()).filter(|&a| sizes[a] != 1).collect();
     if real.len() <= 1 {
         if let Some(&axis) = real.first() {
@@ -186,7 +198,11 @@ fn delinearise(position: Affine, sizes: &[usize], out: &mut [Affine], axes: &[us
             if reach > span {
                 let part = span / c;
                 let splits = span % c == 0 && axes[k] as i64 % part == 0;
-                return Err(if splits { Obstacle::Split { axis: k, inner: part as usize } } else { Obstacle::Blocked });
+                return Err(if splits {
+                    Obstacle::Split { axis: k, inner: part as usize }
+                } else {
+                    Obstacle::Blocked
+                });
             }
             form.coefficients[k] = c / inner;
             most += c / inner * (axes[k] as i64 - 1);
@@ -211,7 +227,9 @@ mod tests {
     #[test]
     fn a_merging_reshape_is_affine() {
         let (axes, access) = Access::identity(&shape(&[2, 3, 4]));
-        let got = access.through(&Op::Reshape(shape(&[2, 3, 4])), &shape(&[6, 4]), &shape(&[2, 3, 4]), &axes).unwrap();
+        let got = access
+            .through(&Op::Reshape(shape(&[2, 3, 4])), &shape(&[6, 4]), &shape(&[2, 3, 4]), &axes)
+            .unwrap();
         assert_eq!(got.coordinates[0].coefficients, [3, 1, 0]);
         assert_eq!(got.coordinates[1].coefficients, [0, 0, 1]);
     }

@@ -14,7 +14,13 @@ pub trait Memory {
 }
 
 /// The kernel of a draft. `sites` is how many sites the program has already.
-pub fn kernel(graph: &Graph, draft: &Draft, materialised: &[bool], memory: &dyn Memory, sites: usize) -> Kernel {
+pub fn kernel(
+    graph: &Graph,
+    draft: &Draft,
+    materialised: &[bool],
+    memory: &dyn Memory,
+    sites: usize,
+) -> Kernel {
     match draft.product {
         Some(product) => Kernel::Product(assemble_product(graph, draft, product, materialised, memory)),
         None => Kernel::Fused(assemble_fused(draft, memory, sites)),
@@ -38,7 +44,11 @@ fn assemble_fused(draft: &Draft, memory: &dyn Memory, sites: usize) -> Fused {
 }
 
 fn stores(draft: &Draft, order: &[usize], memory: &dyn Memory) -> Vec<Store> {
-    let store = |r: &crate::draft::Written| Store { buffer: memory.buffer(r.node), value: r.value, view: reorder(&r.view, order) };
+    let store = |r: &crate::draft::Written| Store {
+        buffer: memory.buffer(r.node),
+        value: r.value,
+        view: reorder(&r.view, order),
+    };
     draft.results.iter().map(store).collect()
 }
 
@@ -48,7 +58,11 @@ fn reorder(view: &View, order: &[usize]) -> View {
     View {
         offset: view.offset,
         strides: pick(&view.strides),
-        guards: view.guards.iter().map(|g| crate::program::Guard { coefficients: pick(&g.coefficients), ..g.clone() }).collect(),
+        guards: view
+            .guards
+            .iter()
+            .map(|g| crate::program::Guard { coefficients: pick(&g.coefficients), ..g.clone() })
+            .collect(),
     }
 }
 
@@ -72,7 +86,9 @@ fn place(instr: &Instr, order: &[usize], memory: &dyn Memory, sites: usize) -> I
 
 fn views(tape: &mut [Instr]) -> impl Iterator<Item = &mut View> {
     tape.iter_mut().filter_map(|instr| match &mut instr.code {
-        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => Some(view),
+        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
+            Some(view)
+        }
         _ => None,
     })
 }
@@ -82,7 +98,10 @@ fn coalesce(kernel: &mut Fused) {
     let mut axis = 0;
     while axis + 1 < kernel.axes.len() {
         let (size, same) = (kernel.axes[axis + 1] as i64, axis + 1 != kernel.outer);
-        let all = views(&mut kernel.tape).map(|v| &*v).chain(kernel.stores.iter().map(|s| &s.view)).all(|v| merges(v, axis, size));
+        let all = views(&mut kernel.tape)
+            .map(|v| &*v)
+            .chain(kernel.stores.iter().map(|s| &s.view))
+            .all(|v| merges(v, axis, size));
         if !same || !all {
             axis += 1;
             continue;
@@ -107,7 +126,13 @@ fn drop_axis(view: &mut View, axis: usize) {
     });
 }
 
-fn assemble_product(graph: &Graph, draft: &Draft, id: NodeId, materialised: &[bool], memory: &dyn Memory) -> Product {
+fn assemble_product(
+    graph: &Graph,
+    draft: &Draft,
+    id: NodeId,
+    materialised: &[bool],
+    memory: &dyn Memory,
+) -> Product {
     let node = graph.node(id);
     let Op::Contract(contraction) = &node.op else { unreachable!("a product is a contraction") };
     let roles = Shape3::of(contraction).expect("drafted as a product");
@@ -115,7 +140,8 @@ fn assemble_product(graph: &Graph, draft: &Draft, id: NodeId, materialised: &[bo
     let sides = [(&contraction.lhs, node.operands[0]), (&contraction.rhs, node.operands[1])];
     let (l, r) = if roles.swapped { (sides[1], sides[0]) } else { (sides[0], sides[1]) };
     let side = |(maps, x): (&Vec<farad_ir::IndexMap>, NodeId), order: &[usize]| -> Operand {
-        let made = operand(graph, contraction, maps, order, x, materialised).expect("operands were materialised");
+        let made =
+            operand(graph, contraction, maps, order, x, materialised).expect("operands were materialised");
         let all: Vec<usize> = (0..order.len()).collect();
         Operand { tape: made.tape.iter().map(|i| place(i, &all, memory, 0)).collect(), value: made.value }
     };
@@ -151,7 +177,11 @@ fn coalesce_batch(product: &mut Product) {
         }
         product.batch.remove(axis);
         let Product { lhs, rhs, epilogue, stores, .. } = product;
-        views(&mut lhs.tape).chain(views(&mut rhs.tape)).chain(views(epilogue)).chain(stores.iter_mut().map(|s| &mut s.view)).for_each(|v| drop_axis(v, axis));
+        views(&mut lhs.tape)
+            .chain(views(&mut rhs.tape))
+            .chain(views(epilogue))
+            .chain(stores.iter_mut().map(|s| &mut s.view))
+            .for_each(|v| drop_axis(v, axis));
     }
 }
 
@@ -159,7 +189,9 @@ fn all_views(product: &Product) -> impl Iterator<Item = &View> {
     let tapes = product.lhs.tape.iter().chain(&product.rhs.tape).chain(&product.epilogue);
     tapes
         .filter_map(|instr| match &instr.code {
-            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => Some(view),
+            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
+                Some(view)
+            }
             _ => None,
         })
         .chain(product.stores.iter().map(|s| &s.view))
@@ -169,8 +201,17 @@ fn all_views(product: &Product) -> impl Iterator<Item = &View> {
 pub fn copy(from: BufferId, to: BufferId, len: usize, dtype: farad_ir::DType) -> Kernel {
     let axes = if len == 1 { vec![] } else { vec![len] };
     let view = View::contiguous(&axes);
-    let load = Instr { code: Code::Load(from, view.clone()), dtype: dtype.register(), level: crate::program::Level::Full };
-    Kernel::Fused(Fused { outer: axes.len(), axes, tape: vec![load], stores: vec![Store { buffer: to, value: Reg(0), view }] })
+    let load = Instr {
+        code: Code::Load(from, view.clone()),
+        dtype: dtype.register(),
+        level: crate::program::Level::Full,
+    };
+    Kernel::Fused(Fused {
+        outer: axes.len(),
+        axes,
+        tape: vec![load],
+        stores: vec![Store { buffer: to, value: Reg(0), view }],
+    })
 }
 
 /// Renames the buffers and sites of a kernel.

@@ -121,7 +121,9 @@ impl Start {
     /// Access to the elements of a node with as many elements as the space.
     fn access(&self, shape: &Shape) -> Result<Access, Obstacle> {
         let kept = &self.axes[..self.axes.len() - self.appended];
-        let axis = |a: usize| if self.axes[a] == 1 { Affine::zero(self.axes.len()) } else { Affine::axis(self.axes.len(), a) };
+        let axis = |a: usize| {
+            if self.axes[a] == 1 { Affine::zero(self.axes.len()) } else { Affine::axis(self.axes.len(), a) }
+        };
         let own: Vec<Affine> = (0..kept.len()).map(axis).collect();
         let coordinates = reshape(&own, shape, kept, &self.axes)?;
         Ok(Access { coordinates, guards: vec![] })
@@ -171,7 +173,9 @@ impl Draft {
     /// Gives every instruction its level, and lifts values that are used at a level above their own.
     fn settle(&mut self) {
         let reads_reduced = |view: &View, reduced: &[usize]| {
-            reduced.iter().any(|&a| view.strides[a] != 0 || view.guards.iter().any(|g| g.coefficients[a] != 0))
+            reduced
+                .iter()
+                .any(|&a| view.strides[a] != 0 || view.guards.iter().any(|g| g.coefficients[a] != 0))
         };
         if self.reduced.is_empty() {
             self.tape.iter_mut().for_each(|i| i.level = Level::Full);
@@ -181,14 +185,24 @@ impl Draft {
             let of = |reg: &Reg| self.tape[reg.0 as usize].level;
             let level = match &self.tape[index].code {
                 Code::Constant(_) | Code::Parameter(_) | Code::Reduce(..) => Level::Outer,
-                Code::Load(_, view) | Code::Position(view) if reads_reduced(view, &self.reduced) => Level::Full,
+                Code::Load(_, view) | Code::Position(view) if reads_reduced(view, &self.reduced) => {
+                    Level::Full
+                }
                 Code::Load(..) | Code::Position(_) => Level::Outer,
                 Code::Take { view, position, .. } if !reads_reduced(view, &self.reduced) => of(position),
                 Code::Take { .. } => Level::Full,
-                Code::Random(_, view) => if reads_reduced(view, &self.reduced) { Level::Full } else { Level::Outer },
+                Code::Random(_, view) => {
+                    if reads_reduced(view, &self.reduced) {
+                        Level::Full
+                    } else {
+                        Level::Outer
+                    }
+                }
                 Code::Unary(_, x) => of(x),
                 // A cast to the type that the register has already was made to lift it.
-                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && *to != DType::F16 => Level::Full,
+                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && *to != DType::F16 => {
+                    Level::Full
+                }
                 Code::Cast(x, _) => of(x),
                 Code::Binary(_, a, b) => of(a).max(of(b)),
                 Code::Select(c, a, b) => of(c).max(of(a)).max(of(b)),
@@ -207,7 +221,8 @@ impl Draft {
             let along = self.reduced.iter().any(|&a| view.strides[a] != 0);
             let instr = &self.tape[value.0 as usize];
             if along && instr.level == Level::Outer {
-                let lifted = Instr { code: Code::Cast(*value, instr.dtype), dtype: instr.dtype, level: Level::Full };
+                let lifted =
+                    Instr { code: Code::Cast(*value, instr.dtype), dtype: instr.dtype, level: Level::Full };
                 self.tape.push(lifted);
                 self.results[index].value = Reg(self.tape.len() as u32 - 1);
             }
@@ -253,7 +268,9 @@ pub fn operands(code: &Code) -> Vec<Reg> {
         Code::Select(c, a, b) => vec![*c, *a, *b],
         Code::Random(key, _) => key.to_vec(),
         Code::Take { position, .. } => vec![*position],
-        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => vec![],
+        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => {
+            vec![]
+        }
     }
 }
 
@@ -319,7 +336,10 @@ impl Pull<'_> {
     /// Whether a register changes along the reduced axes.
     fn varies(&self, reg: Reg) -> bool {
         let on = |view: &View| {
-            self.draft.reduced.iter().any(|&a| view.strides[a] != 0 || view.guards.iter().any(|g| g.coefficients[a] != 0))
+            self.draft
+                .reduced
+                .iter()
+                .any(|&a| view.strides[a] != 0 || view.guards.iter().any(|g| g.coefficients[a] != 0))
         };
         match &self.draft.tape[reg.0 as usize].code {
             Code::Constant(_) | Code::Parameter(_) | Code::Reduce(..) => false,
@@ -358,7 +378,8 @@ impl Pull<'_> {
     /// Whether a materialised node can as well be computed and stored by this kernel.
     fn may_compute(&self, id: NodeId, access: &Access) -> bool {
         let node = self.context.graph.node(id);
-        let kind = node.op.is_pointwise() || matches!(node.op, Op::Reduce(..)) || self.start.product == Some(id);
+        let kind =
+            node.op.is_pointwise() || matches!(node.op, Op::Reduce(..)) || self.start.product == Some(id);
         let twice = self.extra.iter().any(|(other, ..)| *other == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
@@ -392,7 +413,9 @@ impl Pull<'_> {
                 let view = View { guards: vec![], ..self.view(access, &node.shape) };
                 self.emit(Code::Random(key, view), DType::U32)?
             }
-            op if op.is_pointwise() || matches!(op, Op::Barrier(_)) => self.pointwise(op, &node.operands, node.dtype, access)?,
+            op if op.is_pointwise() || matches!(op, Op::Barrier(_)) => {
+                self.pointwise(op, &node.operands, node.dtype, access)?
+            }
             op if op.is_movement() => self.movement(id, op, x.expect("a movement has an operand"), access)?,
             Op::Reduce(reduce, axes) => self.reduce(id, *reduce, axes, access)?,
             Op::Gather(axis) => self.take(id, *axis, access)?,
@@ -411,7 +434,13 @@ impl Pull<'_> {
         Ok(reg)
     }
 
-    fn pointwise(&mut self, op: &Op, operands: &[NodeId], dtype: DType, access: &Access) -> Result<Reg, Trouble> {
+    fn pointwise(
+        &mut self,
+        op: &Op,
+        operands: &[NodeId],
+        dtype: DType,
+        access: &Access,
+    ) -> Result<Reg, Trouble> {
         let mut regs = Vec::with_capacity(operands.len());
         let count = if matches!(op, Op::Barrier(_)) { 1 } else { operands.len() };
         for &operand in &operands[..count] {
@@ -422,7 +451,11 @@ impl Pull<'_> {
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
             // A cast that only changes how values are stored computes nothing; rounding to f16 does.
-            Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && *to != DType::F16 => return Ok(regs[0]),
+            Op::Cast(to)
+                if to.register() == self.draft.tape[regs[0].0 as usize].dtype && *to != DType::F16 =>
+            {
+                return Ok(regs[0]);
+            }
             Op::Cast(to) => Code::Cast(regs[0], *to),
             _ => return Ok(regs[0]),
         };
@@ -439,7 +472,8 @@ impl Pull<'_> {
             Ok(inner) => inner,
             Err(obstacle) => {
                 // Elements in memory lie in row-major order, whatever the shape.
-                let base = resident(graph, self.context.materialised, x).filter(|_| matches!(op, Op::Reshape(_)));
+                let base =
+                    resident(graph, self.context.materialised, x).filter(|_| matches!(op, Op::Reshape(_)));
                 let Some(base) = base else { return Err(self.obstacle(obstacle, x)) };
                 let view = self.view(access, &to);
                 return self.emit(Code::Load(BufferId(base.0), view), graph.dtype(id));
@@ -480,7 +514,12 @@ impl Pull<'_> {
 
     /// Coordinates along the reduced kernel axes for an operand's reduced axes of these sizes; sets
     /// the kernel's reduced axes if it has none yet.
-    fn reduced_coordinates(&mut self, id: NodeId, access: &Access, sizes: &[usize]) -> Result<Vec<Affine>, Trouble> {
+    fn reduced_coordinates(
+        &mut self,
+        id: NodeId,
+        access: &Access,
+        sizes: &[usize],
+    ) -> Result<Vec<Affine>, Trouble> {
         if !access.guards.is_empty() || self.start.product.is_some() {
             return Err(Trouble::Materialise(id));
         }
@@ -509,7 +548,13 @@ impl Pull<'_> {
         reshape(&own, sizes, &extents, &self.draft.axes).map_err(|o| self.obstacle(o, id))
     }
 
-    fn reduce(&mut self, id: NodeId, reduce: Reduce, axes: &[usize], access: &Access) -> Result<Reg, Trouble> {
+    fn reduce(
+        &mut self,
+        id: NodeId,
+        reduce: Reduce,
+        axes: &[usize],
+        access: &Access,
+    ) -> Result<Reg, Trouble> {
         let graph = self.context.graph;
         let x = graph.node(id).operands[0];
         let shape = graph.shape(x);
@@ -530,7 +575,11 @@ impl Pull<'_> {
         let value = self.value(x, &Access { coordinates, guards: vec![] })?;
         let value = self.lift(value);
         let reg = self.emit(Code::Reduce(reduce, value), graph.dtype(id))?;
-        if graph.dtype(id) == DType::F16 { self.emit(Code::Cast(reg, DType::F16), DType::F16) } else { Ok(reg) }
+        if graph.dtype(id) == DType::F16 {
+            self.emit(Code::Cast(reg, DType::F16), DType::F16)
+        } else {
+            Ok(reg)
+        }
     }
 
     /// A contraction whose maps are no matrix product: a sum of products over guarded loads.
@@ -572,11 +621,15 @@ impl Pull<'_> {
         let node = graph.node(id);
         let (x, index) = (node.operands[0], node.operands[1]);
         let (shape, at) = (graph.shape(x), graph.shape(index));
-        let Some(base) = resident(graph, self.context.materialised, x).filter(|_| self.start.product.is_none()) else {
+        let Some(base) =
+            resident(graph, self.context.materialised, x).filter(|_| self.start.product.is_none())
+        else {
             return Err(Trouble::Materialise(if self.start.product.is_some() { id } else { x }));
         };
         let zero = Affine::zero(self.draft.axes.len());
-        let coordinates = (0..at.rank()).map(|a| if at[a] == 1 { zero.clone() } else { access.coordinates[a].clone() }).collect();
+        let coordinates = (0..at.rank())
+            .map(|a| if at[a] == 1 { zero.clone() } else { access.coordinates[a].clone() })
+            .collect();
         let position = self.value(index, &Access { coordinates, guards: access.guards.clone() })?;
         let mut rest = access.clone();
         rest.coordinates[axis] = zero;

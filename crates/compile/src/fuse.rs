@@ -90,7 +90,10 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
                 materialised[id.index()] = true;
                 node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
             }
-            op if !target.fuse && (op.is_pointwise() || matches!(op, Op::Reduce(..) | Op::Gather(_) | Op::Contract(_) | Op::Random(_))) => {
+            op if !target.fuse
+                && (op.is_pointwise()
+                    || matches!(op, Op::Reduce(..) | Op::Gather(_) | Op::Contract(_) | Op::Random(_))) =>
+            {
                 materialised[id.index()] = true;
             }
             _ => {}
@@ -112,7 +115,10 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
         }
     }
     // A host number or a constant that must be in memory is written there by a kernel.
-    outputs.iter().filter(|id| !matches!(graph.node(**id).op, Op::Input(_))).for_each(|id| materialised[id.index()] = true);
+    outputs
+        .iter()
+        .filter(|id| !matches!(graph.node(**id).op, Op::Input(_)))
+        .for_each(|id| materialised[id.index()] = true);
     Roots { materialised, ends }
 }
 
@@ -134,7 +140,8 @@ fn end_of_chain(graph: &Graph, contraction: NodeId, users: &[Vec<NodeId>], outpu
     let numel = graph.shape(contraction).numel();
     while let [user] = users[at.index()][..] {
         let node = graph.node(user);
-        let follows = (node.op.is_pointwise() || matches!(node.op, Op::Reshape(_))) && node.shape.numel() == numel;
+        let follows =
+            (node.op.is_pointwise() || matches!(node.op, Op::Reshape(_))) && node.shape.numel() == numel;
         if !follows || outputs.contains(&at) {
             break;
         }
@@ -146,7 +153,13 @@ fn end_of_chain(graph: &Graph, contraction: NodeId, users: &[Vec<NodeId>], outpu
     end
 }
 
-fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId, NodeId>, apart: &[bool], target: &Target) -> Vec<Work> {
+fn draft_all(
+    graph: &Graph,
+    materialised: &mut Vec<bool>,
+    ends: &HashMap<NodeId, NodeId>,
+    apart: &[bool],
+    target: &Target,
+) -> Vec<Work> {
     let mut owned = vec![false; graph.nodes.len()];
     let mut works = Vec::new();
     let ancestors = Ancestors::of(graph);
@@ -170,7 +183,16 @@ fn draft_all(graph: &Graph, materialised: &mut Vec<bool>, ends: &HashMap<NodeId,
 }
 
 /// Drafts the kernel of one root, mending its start until it holds.
-fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[bool], ends: &HashMap<NodeId, NodeId>, apart: &[bool], ancestors: &Ancestors, target: &Target) -> Draft {
+fn draft(
+    graph: &Graph,
+    root: NodeId,
+    materialised: &mut Vec<bool>,
+    owned: &[bool],
+    ends: &HashMap<NodeId, NodeId>,
+    apart: &[bool],
+    ancestors: &Ancestors,
+    target: &Target,
+) -> Draft {
     let mut product = product_below(graph, root, materialised, owned, target);
     let mut start = begin(graph, root, product);
     let mut fuse = target.fuse;
@@ -180,7 +202,9 @@ fn draft(graph: &Graph, root: NodeId, materialised: &mut Vec<bool>, owned: &[boo
         let trouble = match tried {
             Ok(draft) => return draft,
             // In memory anyway, and not to be computed here: load it.
-            Err(Trouble::Materialise(node)) if node != root && materialised[node.index()] => Trouble::Load(node),
+            Err(Trouble::Materialise(node)) if node != root && materialised[node.index()] => {
+                Trouble::Load(node)
+            }
             Err(trouble) => trouble,
         };
         if start.mend(&trouble) {
@@ -226,7 +250,9 @@ fn fits(graph: &Graph, draft: Draft, ancestors: &Ancestors, target: &Target) -> 
     let loads = draft.loads();
     for result in &draft.results[1..] {
         let waits = |load: &NodeId| ancestors.includes(*load, result.node);
-        if loads.iter().any(waits) || draft.product.is_some_and(|p| operand_waits(graph, p, result.node, ancestors)) {
+        if loads.iter().any(waits)
+            || draft.product.is_some_and(|p| operand_waits(graph, p, result.node, ancestors))
+        {
             return Err(Trouble::Load(result.node));
         }
     }
@@ -241,12 +267,22 @@ fn fits(graph: &Graph, draft: Draft, ancestors: &Ancestors, target: &Target) -> 
 }
 
 fn operand_waits(graph: &Graph, product: NodeId, result: NodeId, ancestors: &Ancestors) -> bool {
-    graph.node(product).operands.iter().any(|operand| *operand == result || ancestors.includes(*operand, result))
+    graph
+        .node(product)
+        .operands
+        .iter()
+        .any(|operand| *operand == result || ancestors.includes(*operand, result))
 }
 
 /// A contraction that the kernel of `root` could compute first: reached through pointwise and
 /// movement ops, with as many elements, computed by no other kernel.
-fn product_below(graph: &Graph, root: NodeId, materialised: &[bool], owned: &[bool], target: &Target) -> Option<NodeId> {
+fn product_below(
+    graph: &Graph,
+    root: NodeId,
+    materialised: &[bool],
+    owned: &[bool],
+    target: &Target,
+) -> Option<NodeId> {
     let numel = graph.shape(root).numel();
     let mut stack = vec![root];
     let mut seen = HashSet::new();
@@ -257,10 +293,15 @@ fn product_below(graph: &Graph, root: NodeId, materialised: &[bool], owned: &[bo
             continue;
         }
         match &node.op {
-            Op::Contract(contraction) if Shape3::of(contraction).is_some() && node.shape.numel() == numel => return Some(id),
+            Op::Contract(contraction) if Shape3::of(contraction).is_some() && node.shape.numel() == numel => {
+                return Some(id);
+            }
             op if op.is_pointwise() || op.is_movement() => stack.extend(node.operands.iter().filter(|o| {
-                graph.shape(**o).numel() == numel && !matches!(graph.node(**o).op, Op::Input(_))
-                    && (!materialised[o.index()] || matches!(graph.node(**o).op, Op::Contract(_)) || graph.node(**o).op.is_pointwise())
+                graph.shape(**o).numel() == numel
+                    && !matches!(graph.node(**o).op, Op::Input(_))
+                    && (!materialised[o.index()]
+                        || matches!(graph.node(**o).op, Op::Contract(_))
+                        || graph.node(**o).op.is_pointwise())
             })),
             _ => {}
         }
@@ -280,7 +321,11 @@ fn heaviest(graph: &Graph, root: NodeId, materialised: &[bool]) -> Option<NodeId
         }
         let node = graph.node(id);
         let loads = leaves(graph, id, materialised);
-        if !node.op.is_movement() && loads > 0 && best.is_none_or(|(most, _)| loads > most) && !matches!(node.op, Op::Constant(_) | Op::Parameter(_)) {
+        if !node.op.is_movement()
+            && loads > 0
+            && best.is_none_or(|(most, _)| loads > most)
+            && !matches!(node.op, Op::Constant(_) | Op::Parameter(_))
+        {
             best = Some((loads, id));
         }
         // Only a part of what the kernel does may be cut off, so do not stop at the first level.
@@ -333,13 +378,20 @@ fn shared(graph: &Graph, works: &[Work], materialised: &[bool], target: &Target)
         }
     }
     let twice = |id: &NodeId| count[id.index()] > 1 && !materialised[id.index()];
-    let reductions: Vec<NodeId> = graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Reduce(..)) && twice(id)).collect();
+    let reductions: Vec<NodeId> =
+        graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Reduce(..)) && twice(id)).collect();
     if !reductions.is_empty() {
         return reductions;
     }
-    let dear: Vec<NodeId> = graph.ids().filter(|id| twice(id) && weight(graph, *id, &count, materialised) >= WORTH_KEEPING).collect();
+    let dear: Vec<NodeId> = graph
+        .ids()
+        .filter(|id| twice(id) && weight(graph, *id, &count, materialised) >= WORTH_KEEPING)
+        .collect();
     // Keep the outermost of a nest only: what it is made of need not be kept as well.
-    dear.iter().copied().filter(|id| !dear.iter().any(|other| other != id && uses(graph, *other, *id, materialised))).collect()
+    dear.iter()
+        .copied()
+        .filter(|id| !dear.iter().any(|other| other != id && uses(graph, *other, *id, materialised)))
+        .collect()
 }
 
 /// Cost of everything below a node that is computed with it.
@@ -374,13 +426,17 @@ pub fn touches(graph: &Graph, materialised: &[bool], work: &Work) -> (Vec<NodeId
         Work::Draft(draft) => {
             let mut reads: Vec<NodeId> = draft.loads().into_iter().collect();
             if let Some(product) = draft.product {
-                reads.extend(graph.node(product).operands.iter().flat_map(|&o| below(graph, o, materialised)));
+                reads
+                    .extend(graph.node(product).operands.iter().flat_map(|&o| below(graph, o, materialised)));
             }
             (reads, draft.results.iter().map(|r| r.node).collect())
         }
         Work::Node(id) => {
-            let reads = graph.node(*id).operands.iter().filter_map(|&o| resident(graph, materialised, o)).collect();
-            let picks = graph.ids().filter(|p| matches!(graph.node(*p).op, Op::Pick(..)) && graph.node(*p).operands[0] == *id);
+            let reads =
+                graph.node(*id).operands.iter().filter_map(|&o| resident(graph, materialised, o)).collect();
+            let picks = graph
+                .ids()
+                .filter(|p| matches!(graph.node(*p).op, Op::Pick(..)) && graph.node(*p).operands[0] == *id);
             (reads, std::iter::once(*id).chain(picks).collect())
         }
     }
@@ -413,7 +469,9 @@ fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
     let before: Vec<Vec<usize>> = works
         .iter()
         .enumerate()
-        .map(|(i, work)| producers(graph, &owner, work).iter().map(|n| owner[n.index()]).filter(|&j| j != i).collect())
+        .map(|(i, work)| {
+            producers(graph, &owner, work).iter().map(|n| owner[n.index()]).filter(|&j| j != i).collect()
+        })
         .collect();
     // What waits for nothing that is left, or is waited for by nothing that is left, is in no circle.
     let mut left = vec![true; works.len()];
@@ -452,7 +510,14 @@ fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     sorted.into_iter().map(|i| slots[i].take().expect("visited once")).collect()
 }
 
-fn visit(graph: &Graph, works: &[Work], owner: &[usize], state: &mut [u8], sorted: &mut Vec<usize>, i: usize) {
+fn visit(
+    graph: &Graph,
+    works: &[Work],
+    owner: &[usize],
+    state: &mut [u8],
+    sorted: &mut Vec<usize>,
+    i: usize,
+) {
     if state[i] != 0 {
         assert!(state[i] == 2, "kernels wait for each other");
         return;
@@ -512,6 +577,7 @@ impl Ancestors {
 
     /// Whether `id` is computed from `ancestor`, or is it.
     pub fn includes(&self, id: NodeId, ancestor: NodeId) -> bool {
-        id == ancestor || self.bits[self.words * id.index() + ancestor.index() / 64] >> (ancestor.index() % 64) & 1 == 1
+        id == ancestor
+            || self.bits[self.words * id.index() + ancestor.index() / 64] >> (ancestor.index() % 64) & 1 == 1
     }
 }

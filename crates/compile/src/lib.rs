@@ -4,16 +4,16 @@
 //! Start at [`compile`]; [`program`] says what comes out.
 
 mod access;
+mod assemble;
+mod draft;
+mod fuse;
+mod merge;
+mod plan;
+mod product;
+pub mod program;
+mod show;
 mod simplify;
 mod split;
-mod product;
-mod draft;
-mod merge;
-mod fuse;
-mod assemble;
-mod plan;
-mod show;
-pub mod program;
 
 use farad_ir::{Graph, NodeId, Op};
 
@@ -33,7 +33,8 @@ pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], 
 /// as a part of a pack.
 fn copies(mut graph: Graph, mut outputs: Vec<NodeId>) -> (Graph, Vec<NodeId>) {
     let mut placed = vec![false; graph.nodes.len()];
-    let fixed = |graph: &Graph, id: NodeId| matches!(graph.node(id).op, Op::Input(_) | Op::Pack(..) | Op::Pick(..));
+    let fixed =
+        |graph: &Graph, id: NodeId| matches!(graph.node(id).op, Op::Input(_) | Op::Pack(..) | Op::Pick(..));
     let mut rebuilt = Graph::new();
     let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
     for (index, node) in graph.nodes.iter().enumerate() {

@@ -10,13 +10,21 @@ use crate::fuse::{Work, touches};
 use crate::program::{Code, Instr, Reg, Target};
 
 /// Joins what can be joined, then drops results that nobody reads.
-pub fn merge(graph: &Graph, outputs: &[NodeId], materialised: &[bool], works: &mut Vec<Work>, target: &Target) {
+pub fn merge(
+    graph: &Graph,
+    outputs: &[NodeId],
+    materialised: &[bool],
+    works: &mut Vec<Work>,
+    target: &Target,
+) {
     if target.fuse {
         while let Some((a, b)) = pair(graph, works, target) {
             let (low, high) = (a.min(b), a.max(b));
             let second = works.remove(high);
             let first = works.remove(low);
-            let (Work::Draft(x), Work::Draft(y)) = (first, second) else { unreachable!("only drafts are paired") };
+            let (Work::Draft(x), Work::Draft(y)) = (first, second) else {
+                unreachable!("only drafts are paired")
+            };
             let (producer, consumer) = if a < b { (x, y) } else { (y, x) };
             let joined = join(*producer, *consumer).expect("tried before");
             works.push(Work::Draft(Box::new(joined)));
@@ -35,7 +43,8 @@ fn pair(graph: &Graph, works: &[Work], target: &Target) -> Option<(usize, usize)
             draft.results.iter().for_each(|r| by_load.entry(r.node).or_default().push(i));
         }
     }
-    let mut groups: Vec<(NodeId, Vec<usize>)> = by_load.into_iter().filter(|(_, list)| list.len() > 1).collect();
+    let mut groups: Vec<(NodeId, Vec<usize>)> =
+        by_load.into_iter().filter(|(_, list)| list.len() > 1).collect();
     groups.sort_unstable();
     let mut tried = HashSet::new();
     for (_, list) in groups {
@@ -45,7 +54,11 @@ fn pair(graph: &Graph, works: &[Work], target: &Target) -> Option<(usize, usize)
                     continue;
                 }
                 let (a, b) = if flow.direct(j, i) { (j, i) } else { (i, j) };
-                if compatible(works, a, b, target) && !flow.detour(a, b) && !flow.detour(b, a) && !flow.direct(b, a) {
+                if compatible(works, a, b, target)
+                    && !flow.detour(a, b)
+                    && !flow.detour(b, a)
+                    && !flow.direct(b, a)
+                {
                     return Some((a, b));
                 }
             }
@@ -71,20 +84,25 @@ fn compatible(works: &[Work], a: usize, b: usize, target: &Target) -> bool {
 fn join(first: Draft, second: Draft) -> Option<Draft> {
     let mut draft = first;
     let written: HashMap<NodeId, Written> = draft.results.iter().map(|r| (r.node, r.clone())).collect();
-    let mut seen: HashMap<(Code, farad_ir::DType), Reg> =
-        draft.tape.iter().enumerate().map(|(i, instr)| ((instr.code.clone(), instr.dtype), Reg(i as u32))).collect();
+    let mut seen: HashMap<(Code, farad_ir::DType), Reg> = draft
+        .tape
+        .iter()
+        .enumerate()
+        .map(|(i, instr)| ((instr.code.clone(), instr.dtype), Reg(i as u32)))
+        .collect();
     let sites = draft.sites.len();
     let mut map: Vec<Reg> = Vec::with_capacity(second.tape.len());
     for instr in second.tape {
         let mut code = renumber(&instr.code, &map);
         if let Code::Load(buffer, view) = &code
-            && let Some(result) = written.get(&NodeId(buffer.0)) {
-                if result.view != *view {
-                    return None;
-                }
-                map.push(result.value);
-                continue;
+            && let Some(result) = written.get(&NodeId(buffer.0))
+        {
+            if result.view != *view {
+                return None;
             }
+            map.push(result.value);
+            continue;
+        }
         if let Code::Take { buffer, site, .. } = &mut code {
             if written.contains_key(&NodeId(buffer.0)) {
                 return None;
@@ -128,7 +146,9 @@ pub fn renumber(code: &Code, map: &[Reg]) -> Code {
             size: *size,
             site: *site,
         },
-        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => code.clone(),
+        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => {
+            code.clone()
+        }
     }
 }
 

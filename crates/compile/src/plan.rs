@@ -9,15 +9,27 @@ use crate::assemble::{Memory, copy, kernel, rename};
 use crate::draft::{Draft, resident};
 use crate::fuse::{Fused, Work, touches};
 use crate::program::{
-    Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Spec, Step, Target, View,
+    Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Spec, Step, Target,
+    View,
 };
 
 /// Bytes that every buffer's offset is a multiple of.
 const ALIGNMENT: usize = 256;
 
 /// Lays the kernels of a graph out in memory and time.
-pub fn plan(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], mut fused: Fused, target: &Target) -> Program {
-    let mut planner = Planner { graph, materialised: fused.materialised, program: Program::default(), homes: HashMap::new() };
+pub fn plan(
+    graph: &Graph,
+    outputs: &[NodeId],
+    donations: &[(usize, usize)],
+    mut fused: Fused,
+    target: &Target,
+) -> Program {
+    let mut planner = Planner {
+        graph,
+        materialised: fused.materialised,
+        program: Program::default(),
+        homes: HashMap::new(),
+    };
     planner.declare(outputs);
     let donated = planner.donate(outputs, donations, &mut fused.works);
     planner.place(outputs, &donated, &fused.works);
@@ -88,11 +100,17 @@ impl Planner<'_> {
 
     /// Which donations hold: the update reads its input only where it writes, and nobody reads the
     /// input afterwards. An update that nobody waits for is moved to the end to make that true.
-    fn donate(&mut self, outputs: &[NodeId], donations: &[(usize, usize)], works: &mut Vec<Work>) -> HashSet<usize> {
+    fn donate(
+        &mut self,
+        outputs: &[NodeId],
+        donations: &[(usize, usize)],
+        works: &mut Vec<Work>,
+    ) -> HashSet<usize> {
         let mut held = HashSet::new();
         for &(output, input) in donations {
             let id = outputs[output];
-            let leaf = self.graph.ids().find(|&i| matches!(self.graph.node(i).op, Op::Input(n) if n == input));
+            let leaf =
+                self.graph.ids().find(|&i| matches!(self.graph.node(i).op, Op::Input(n) if n == input));
             let Some(leaf) = leaf.filter(|&l| self.spec(l) == self.spec(id)) else { continue };
             let Some(at) = works.iter().position(|w| writes(w, id)) else { continue };
             if !in_place(&works[at], leaf, id) {
@@ -101,7 +119,9 @@ impl Planner<'_> {
             let reads = |w: &Work| touches(self.graph, &self.materialised, w).0.contains(&leaf);
             if works[at + 1..].iter().any(reads) {
                 let written = touches(self.graph, &self.materialised, &works[at]).1;
-                let awaited = works.iter().any(|w| touches(self.graph, &self.materialised, w).0.iter().any(|r| written.contains(r)));
+                let awaited = works.iter().any(|w| {
+                    touches(self.graph, &self.materialised, w).0.iter().any(|r| written.contains(r))
+                });
                 if awaited {
                     continue;
                 }
@@ -120,7 +140,10 @@ impl Planner<'_> {
         for (n, &id) in outputs.iter().enumerate() {
             let home = match self.program.outputs[n].donor.filter(|_| donated.contains(&n)) {
                 Some(input) => {
-                    let leaf = self.graph.ids().find(|&i| matches!(self.graph.node(i).op, Op::Input(m) if m == input));
+                    let leaf = self
+                        .graph
+                        .ids()
+                        .find(|&i| matches!(self.graph.node(i).op, Op::Input(m) if m == input));
                     self.homes[&leaf.expect("a donor is an input")]
                 }
                 None => self.add_buffer(Place::Output(n), 0, self.spec(id)),
@@ -153,7 +176,8 @@ impl Planner<'_> {
 
     fn share_blocks(&mut self, works: &[Work]) {
         let mut last: HashMap<NodeId, usize> = HashMap::new();
-        let touched: Vec<(Vec<NodeId>, Vec<NodeId>)> = works.iter().map(|w| touches(self.graph, &self.materialised, w)).collect();
+        let touched: Vec<(Vec<NodeId>, Vec<NodeId>)> =
+            works.iter().map(|w| touches(self.graph, &self.materialised, w)).collect();
         for (i, (reads, writes)) in touched.iter().enumerate() {
             reads.iter().chain(writes).for_each(|id| {
                 last.insert(*id, i);
@@ -163,7 +187,9 @@ impl Planner<'_> {
         let mut expiring: Vec<Vec<usize>> = vec![Vec::new(); works.len()];
         for (i, (_, writes)) in touched.iter().enumerate() {
             for &id in writes {
-                if self.homes.contains_key(&id) || matches!(self.graph.node(id).op, Op::Scan(_) | Op::Custom(_)) {
+                if self.homes.contains_key(&id)
+                    || matches!(self.graph.node(id).op, Op::Scan(_) | Op::Custom(_))
+                {
                     continue;
                 }
                 let spec = self.spec(id);
@@ -180,8 +206,14 @@ impl Planner<'_> {
     /// The smallest free block that is large enough, else the largest one grown, else a new one.
     fn take_block(&mut self, free: &mut Vec<usize>, bytes: usize) -> usize {
         let sizes = &self.program.blocks;
-        let fitting = free.iter().enumerate().filter(|(_, b)| sizes[**b] >= bytes).min_by_key(|(_, b)| sizes[**b]).map(|(i, _)| i);
-        let chosen = fitting.or_else(|| free.iter().enumerate().max_by_key(|(_, b)| sizes[**b]).map(|(i, _)| i));
+        let fitting = free
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| sizes[**b] >= bytes)
+            .min_by_key(|(_, b)| sizes[**b])
+            .map(|(i, _)| i);
+        let chosen =
+            fitting.or_else(|| free.iter().enumerate().max_by_key(|(_, b)| sizes[**b]).map(|(i, _)| i));
         match chosen {
             Some(i) => {
                 let block = free.swap_remove(i);
@@ -257,15 +289,21 @@ impl Planner<'_> {
     fn custom(&mut self, id: NodeId) {
         let node = self.graph.node(id);
         let Op::Custom(op) = &node.op else { unreachable!("checked by the caller") };
-        let kinds: Vec<_> = node.operands.iter().map(|&o| (self.graph.shape(o), self.graph.dtype(o))).collect();
+        let kinds: Vec<_> =
+            node.operands.iter().map(|&o| (self.graph.shape(o), self.graph.dtype(o))).collect();
         let shapes: Vec<_> = kinds.iter().map(|k| k.0).collect();
         let results = op.infer(&kinds).expect("checked when the op was built");
-        let specs: Vec<Spec> = results.iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
+        let specs: Vec<Spec> =
+            results.iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
         let results = self.result_buffers(id, &specs);
         let mut scratch = Vec::new();
         for words in op.scratch(&shapes) {
             let block = self.add_block(words * 4);
-            scratch.push(self.add_buffer(Place::Block(block), 0, Spec { dtype: farad_ir::DType::U32, len: words }));
+            scratch.push(self.add_buffer(
+                Place::Block(block),
+                0,
+                Spec { dtype: farad_ir::DType::U32, len: words },
+            ));
         }
         let operands = node.operands.iter().map(|&o| self.buffer(o)).collect();
         let kernel = Kernel::Custom(Custom { op: op.clone(), shapes, operands, results, scratch });
@@ -278,7 +316,8 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         let Op::Scan(scan) = &node.op else { unreachable!("checked by the caller") };
         let body = crate::compile(&scan.body, &scan.outputs, &[], target);
-        let specs: Vec<Spec> = scan.results().iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
+        let specs: Vec<Spec> =
+            scan.results().iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
         let results = self.result_buffers(id, &specs);
         let (mut slots, mut swaps) = (Vec::new(), Vec::new());
         let mut carries: Vec<[BufferId; 2]> = Vec::new();
@@ -300,7 +339,11 @@ impl Planner<'_> {
                 Place::Input(n) if n < scan.carries => carries[n][0],
                 Place::Input(n) => {
                     let whole = self.program.buffers[self.buffer(node.operands[n]).0 as usize];
-                    let alias = self.add_buffer(whole.place, whole.offset, Spec { dtype: whole.dtype, len: whole.len });
+                    let alias = self.add_buffer(
+                        whole.place,
+                        whole.offset,
+                        Spec { dtype: whole.dtype, len: whole.len },
+                    );
                     if n < scan.carries + scan.sequences {
                         slots.push((alias, whole.len / scan.steps.max(1)));
                     }
@@ -309,7 +352,11 @@ impl Planner<'_> {
                 Place::Output(n) if n < scan.carries => carries[n][1],
                 Place::Output(n) => {
                     let whole = self.program.buffers[results[n].0 as usize];
-                    let alias = self.add_buffer(whole.place, whole.offset, Spec { dtype: whole.dtype, len: whole.len });
+                    let alias = self.add_buffer(
+                        whole.place,
+                        whole.offset,
+                        Spec { dtype: whole.dtype, len: whole.len },
+                    );
                     slots.push((alias, whole.len / scan.steps.max(1)));
                     alias
                 }
@@ -361,7 +408,8 @@ fn label(graph: &Graph, draft: &Draft) -> String {
     let mut names: Vec<String> = Vec::new();
     for id in ids {
         let op = &graph.node(id).op;
-        let shown = op.is_pointwise() || matches!(op, Op::Reduce(..) | Op::Contract(_) | Op::Gather(_) | Op::Random(_));
+        let shown = op.is_pointwise()
+            || matches!(op, Op::Reduce(..) | Op::Contract(_) | Op::Gather(_) | Op::Random(_));
         let name = op.name();
         if shown && names.last() != Some(&name) {
             names.push(name);

@@ -25,7 +25,8 @@ pub struct Shape3 {
 impl Shape3 {
     /// The roles of the axes; `None` if the contraction is no matrix product.
     pub fn of(contraction: &Contraction) -> Option<Shape3> {
-        let axes = |maps: &[farad_ir::IndexMap]| maps.iter().map(|m| m.plain()).collect::<Option<Vec<usize>>>();
+        let axes =
+            |maps: &[farad_ir::IndexMap]| maps.iter().map(|m| m.plain()).collect::<Option<Vec<usize>>>();
         let (lhs, rhs) = (axes(&contraction.lhs)?, axes(&contraction.rhs)?);
         let unique = |list: &[usize]| list.iter().enumerate().all(|(i, a)| !list[..i].contains(a));
         if !unique(&lhs) || !unique(&rhs) {
@@ -119,7 +120,12 @@ fn pull(
             tape.push(Instr { code: Code::Unary(*unary, x), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }
-        Op::Binary(binary) if ops > 0 && node.dtype == DType::F32 && !binary.is_costly() && scales(graph, node.operands[1]) => {
+        Op::Binary(binary)
+            if ops > 0
+                && node.dtype == DType::F32
+                && !binary.is_costly()
+                && scales(graph, node.operands[1]) =>
+        {
             let a = pull(graph, node.operands[0], access, axes, materialised, tape, ops - 1)?;
             let b = pull(graph, node.operands[1], access, axes, materialised, tape, 0)?;
             tape.push(Instr { code: Code::Binary(*binary, a, b), dtype: DType::F32, level: Level::Full });
@@ -159,7 +165,8 @@ pub fn missing(graph: &Graph, id: NodeId, materialised: &[bool], users: &[usize]
 
 /// The contraction axes of the left operand and of the right, in kernel order.
 pub fn orders(roles: &Shape3) -> (Vec<usize>, Vec<usize>) {
-    let with = |last: [Option<usize>; 2]| roles.batch.iter().copied().chain(last.into_iter().flatten()).collect();
+    let with =
+        |last: [Option<usize>; 2]| roles.batch.iter().copied().chain(last.into_iter().flatten()).collect();
     (with([roles.rows, roles.inner]), with([roles.inner, roles.columns]))
 }
 
@@ -179,7 +186,8 @@ fn source(graph: &Graph, id: NodeId, materialised: &[bool], foldable: bool) -> N
     while graph.node(at).op.is_movement() && !matches!(graph.node(at).op, Op::Pad(_)) {
         at = graph.node(at).operands[0];
     }
-    let free = resident(graph, materialised, at).is_some() || matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_));
+    let free = resident(graph, materialised, at).is_some()
+        || matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_));
     if free || (!foldable && at != id && !folds(graph, id)) { id } else { at }
 }
 

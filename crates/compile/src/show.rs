@@ -31,10 +31,23 @@ fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Resu
     match &step.kernel {
         Kernel::Fused(k) => show_fused(f, k, indent),
         Kernel::Product(k) => show_product(f, k, indent),
-        Kernel::Scatter(k) => writeln!(f, "scatter {:?} axis {} size {} b{} by b{} -> b{}", k.axes, k.axis, k.size, k.source.0.0, k.index.0.0, k.target.0),
-        Kernel::Custom(k) => writeln!(f, "custom {} -> {:?}", k.op.name(), k.results.iter().map(|b| b.0).collect::<Vec<_>>()),
+        Kernel::Scatter(k) => writeln!(
+            f,
+            "scatter {:?} axis {} size {} b{} by b{} -> b{}",
+            k.axes, k.axis, k.size, k.source.0.0, k.index.0.0, k.target.0
+        ),
+        Kernel::Custom(k) => {
+            writeln!(f, "custom {} -> {:?}", k.op.name(), k.results.iter().map(|b| b.0).collect::<Vec<_>>())
+        }
         Kernel::Loop(k) => {
-            writeln!(f, "loop {}{} slots {:?} swaps {:?}", k.trips, if k.reverse { " reversed" } else { "" }, k.slots, k.swaps)?;
+            writeln!(
+                f,
+                "loop {}{} slots {:?} swaps {:?}",
+                k.trips,
+                if k.reverse { " reversed" } else { "" },
+                k.slots,
+                k.swaps
+            )?;
             k.steps.iter().try_for_each(|s| show_step(f, s, "  "))
         }
     }
@@ -66,7 +79,9 @@ fn show_tape(f: &mut fmt::Formatter<'_>, tape: &[Instr], indent: &str, levels: b
 }
 
 fn show_stores(f: &mut fmt::Formatter<'_>, stores: &[Store], indent: &str) -> fmt::Result {
-    stores.iter().try_for_each(|s| writeln!(f, "{indent}    b{}{} <- r{}", s.buffer.0, show_view(&s.view), s.value.0))
+    stores
+        .iter()
+        .try_for_each(|s| writeln!(f, "{indent}    b{}{} <- r{}", s.buffer.0, show_view(&s.view), s.value.0))
 }
 
 fn show_code(code: &Code) -> String {

@@ -23,10 +23,11 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
         let node = graph.node(id);
         let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
         if let (Op::Permute(order), 1) = (&node.op, node.operands.first().map_or(0, |o| users[o.index()]))
-            && let Some(product) = pass.permuted_product(order, operands[0]) {
-                map[id.index()] = product;
-                continue;
-            }
+            && let Some(product) = pass.permuted_product(order, operands[0])
+        {
+            map[id.index()] = product;
+            continue;
+        }
         let op = wider.get(&id).map_or(node.op.clone(), |scan| Op::Scan(Arc::clone(scan)));
         map[id.index()] = pass.add(Node { op, operands, region: None, ..node.clone() });
     }
@@ -94,8 +95,10 @@ impl Simplify {
     }
 
     fn push(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
-        let of: Vec<(Shape, DType)> = operands.iter().map(|&o| (self.graph.shape(o), self.graph.dtype(o))).collect();
-        let (shape, dtype) = op.infer(&of).unwrap_or_else(|error| panic!("simplify built a wrong op: {error}"));
+        let of: Vec<(Shape, DType)> =
+            operands.iter().map(|&o| (self.graph.shape(o), self.graph.dtype(o))).collect();
+        let (shape, dtype) =
+            op.infer(&of).unwrap_or_else(|error| panic!("simplify built a wrong op: {error}"));
         self.add(Node { op, operands: operands.to_vec(), shape, dtype, location: None, region: None })
     }
 
@@ -122,7 +125,9 @@ impl Simplify {
         let node = self.graph.node(id);
         match &node.op {
             Op::Constant(scalar) => Some(*scalar),
-            Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Slice(_) | Op::Flip(_) => self.constant(node.operands[0]),
+            Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Slice(_) | Op::Flip(_) => {
+                self.constant(node.operands[0])
+            }
             _ => None,
         }
     }
@@ -161,16 +166,19 @@ impl Simplify {
         match &node.op {
             Op::Scan(_) | Op::Custom(_) | Op::Pick(..) | Op::Pack(..) => false,
             Op::Contract(contraction) => contraction.sizes.contains(&0) || node.operands.iter().any(empty),
-            Op::Reduce(Reduce::Sum, _) | Op::Pad(_) | Op::ScatterAdd(..) => empty(&node.operands[0]) || node.shape.numel() == 0,
+            Op::Reduce(Reduce::Sum, _) | Op::Pad(_) | Op::ScatterAdd(..) => {
+                empty(&node.operands[0]) || node.shape.numel() == 0
+            }
             _ => node.shape.numel() == 0 && !filled,
         }
     }
 
     fn unary(&mut self, unary: Unary, x: NodeId, inner: &Node, node: &Node) -> Option<NodeId> {
         if let Some(s) = self.constant(x)
-            && s.dtype == DType::F32 {
-                return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
-            }
+            && s.dtype == DType::F32
+        {
+            return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
+        }
         (unary == Unary::Neg && matches!(inner.op, Op::Unary(Unary::Neg))).then(|| inner.operands[0])
     }
 
@@ -189,10 +197,14 @@ impl Simplify {
             Binary::Add if self.is(b, 0.0) => Some(a),
             Binary::Add if self.is(a, 0.0) => Some(b),
             Binary::Sub if self.is(b, 0.0) => Some(a),
-            Binary::Sub if self.is(a, 0.0) && node.dtype.is_float() => Some(self.push(Op::Unary(Unary::Neg), &[b])),
+            Binary::Sub if self.is(a, 0.0) && node.dtype.is_float() => {
+                Some(self.push(Op::Unary(Unary::Neg), &[b]))
+            }
             Binary::Mul | Binary::Div if self.is(b, 1.0) => Some(a),
             Binary::Mul if self.is(a, 1.0) => Some(b),
-            Binary::Mul if self.is(b, -1.0) && node.dtype.is_float() => Some(self.push(Op::Unary(Unary::Neg), &[a])),
+            Binary::Mul if self.is(b, -1.0) && node.dtype.is_float() => {
+                Some(self.push(Op::Unary(Unary::Neg), &[a]))
+            }
             Binary::Pow if self.is(b, 1.0) => Some(a),
             Binary::Pow if self.is(b, 2.0) => Some(self.push(Op::Binary(Binary::Mul), &[a, a])),
             Binary::Pow if self.is(b, 0.5) => Some(self.push(Op::Unary(Unary::Sqrt), &[a])),
@@ -233,11 +245,12 @@ impl Simplify {
             return Some(self.push(Op::Reduce(reduce, rest), &[squeezed]));
         }
         if let (Some(s), false) = (self.constant(x), reduce.is_index())
-            && s.dtype == DType::F32 {
-                let count: usize = axes.iter().map(|&a| from[a]).product();
-                let value = if reduce == Reduce::Sum { s.as_f64() * count as f64 } else { s.as_f64() };
-                return Some(self.fill(Scalar::f32(value as f32), node.shape));
-            }
+            && s.dtype == DType::F32
+        {
+            let count: usize = axes.iter().map(|&a| from[a]).product();
+            let value = if reduce == Reduce::Sum { s.as_f64() * count as f64 } else { s.as_f64() };
+            return Some(self.fill(Scalar::f32(value as f32), node.shape));
+        }
         self.sum_of_repeats(reduce, axes, x)
     }
 
@@ -264,7 +277,11 @@ impl Simplify {
             Op::Reshape(_) | Op::Expand(_) if from == to => Some(x),
             Op::Permute(order) if order.iter().enumerate().all(|(i, &a)| i == a) => Some(x),
             Op::Pad(widths) if widths.iter().all(|&w| w == (0, 0)) => Some(x),
-            Op::Slice(spans) if spans.iter().enumerate().all(|(a, s)| *s == Span { start: 0, len: from[a], step: 1 }) => Some(x),
+            Op::Slice(spans)
+                if spans.iter().enumerate().all(|(a, s)| *s == Span { start: 0, len: from[a], step: 1 }) =>
+            {
+                Some(x)
+            }
             Op::Flip(axes) if axes.iter().all(|&a| from[a] <= 1) => Some(x),
             Op::Reshape(_) if matches!(inner.op, Op::Reshape(_)) => Some(self.push(op.clone(), &[y?])),
             Op::Expand(_) if matches!(inner.op, Op::Expand(_)) => Some(self.push(op.clone(), &[y?])),

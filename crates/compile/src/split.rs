@@ -13,7 +13,9 @@ pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<
     for node in &graph.nodes {
         let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
         let id = match &node.op {
-            Op::Reduce(reduce, axes) if !reduce.is_index() => split_reduce(&mut new, *reduce, axes, operands[0], target),
+            Op::Reduce(reduce, axes) if !reduce.is_index() => {
+                split_reduce(&mut new, *reduce, axes, operands[0], target)
+            }
             Op::Contract(contraction) => split_inner(&mut new, contraction, &operands, target),
             _ => None,
         };
@@ -34,7 +36,13 @@ fn divisor(length: usize, wanted: usize) -> Option<usize> {
     (wanted / 2..=wanted * 2).rev().filter(|d| *d > 1).find(|d| length.is_multiple_of(*d))
 }
 
-fn split_reduce(graph: &mut Graph, reduce: Reduce, axes: &[usize], x: NodeId, target: &Target) -> Option<NodeId> {
+fn split_reduce(
+    graph: &mut Graph,
+    reduce: Reduce,
+    axes: &[usize],
+    x: NodeId,
+    target: &Target,
+) -> Option<NodeId> {
     let shape = graph.shape(x);
     let length: usize = axes.iter().map(|&a| shape[a]).product();
     let results = shape.numel() / length.max(1);
@@ -72,7 +80,12 @@ fn split_reduce(graph: &mut Graph, reduce: Reduce, axes: &[usize], x: NodeId, ta
     Some(graph.reduce(reduce, partial, &[0]))
 }
 
-fn split_inner(graph: &mut Graph, contraction: &Contraction, operands: &[NodeId], target: &Target) -> Option<NodeId> {
+fn split_inner(
+    graph: &mut Graph,
+    contraction: &Contraction,
+    operands: &[NodeId],
+    target: &Target,
+) -> Option<NodeId> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
     let [inner] = reduced[..] else { return None };

@@ -43,7 +43,8 @@ fn softmax_is_one_row_kernel() {
 #[test]
 fn a_linear_layer_with_relu_is_one_product() {
     let mut graph = Graph::new();
-    let (x, w, b) = (input(&mut graph, 0, &[64, 784]), input(&mut graph, 1, &[128, 784]), input(&mut graph, 2, &[128]));
+    let (x, w, b) =
+        (input(&mut graph, 0, &[64, 784]), input(&mut graph, 1, &[128, 784]), input(&mut graph, 2, &[128]));
     let transposed = graph.permute(w, &[1, 0]);
     let product = graph.contract(Contraction::matmul(&[], 64, 784, 128), x, transposed);
     let bias = graph.reshape(b, shape(&[1, 128]));
@@ -102,7 +103,8 @@ fn a_strided_convolution_is_a_guarded_sum() {
     let mut graph = Graph::new();
     let (x, w) = (input(&mut graph, 0, &[9]), input(&mut graph, 1, &[3]));
     let read = IndexMap { terms: vec![(0, 2), (1, 1)], offset: -1, divisor: 1 };
-    let convolution = Contraction { sizes: vec![5, 3], out: vec![0], lhs: vec![read], rhs: vec![IndexMap::axis(1)] };
+    let convolution =
+        Contraction { sizes: vec![5, 3], out: vec![0], lhs: vec![read], rhs: vec![IndexMap::axis(1)] };
     let y = graph.contract(convolution, x, w);
     insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
 }

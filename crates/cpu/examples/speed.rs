@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Operand, Output, Place, Product, Program, Reg, Spec,
-    Step, Store, View,
+    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Operand, Output, Place, Product, Program,
+    Reg, Spec, Step, Store, View,
 };
 use farad_cpu::{Device, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
@@ -45,7 +45,10 @@ fn program(inputs: &[usize], output: usize, kernel: Kernel) -> Program {
     Program {
         inputs: inputs.iter().map(|&len| spec(len)).collect(),
         outputs: vec![Output { spec: spec(output), donor: None }],
-        buffers: places.zip(lens).map(|(place, len)| Buffer { place, offset: 0, dtype: DType::F32, len }).collect(),
+        buffers: places
+            .zip(lens)
+            .map(|(place, len)| Buffer { place, offset: 0, dtype: DType::F32, len })
+            .collect(),
         steps: vec![Step { wave: 0, label: "kernel".into(), kernel }],
         ..Program::default()
     }
@@ -128,7 +131,8 @@ fn transpose(m: usize, n: usize) -> Program {
 fn bias(m: usize, n: usize) -> Program {
     let mut tape = Tape::default();
     let x = tape.push(Code::Load(BufferId(0), View::contiguous(&[m, n])), Level::Full);
-    let b = tape.push(Code::Load(BufferId(1), View { offset: 0, strides: vec![0, 1], guards: vec![] }), Level::Full);
+    let b = tape
+        .push(Code::Load(BufferId(1), View { offset: 0, strides: vec![0, 1], guards: vec![] }), Level::Full);
     let sum = tape.binary(Binary::Add, x, b);
     let stores = vec![store(2, sum, &[m, n])];
     program(&[m * n, n], m * n, Kernel::Fused(Fused { axes: vec![m, n], outer: 2, tape: tape.0, stores }))

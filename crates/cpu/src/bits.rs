@@ -13,7 +13,12 @@ pub fn fill(seed: [u32; 2], counter: [u32; 2], first: u32, out: &mut [u32]) {
         let left = out.len() - done;
         let ahead = element.checked_add(4 * LANES as u32 - 1);
         if element.is_multiple_of(4) && left >= 4 * LANES && ahead.is_some() {
-            blocks(seed, counter, element / 4, (&mut out[done..done + 4 * LANES]).try_into().expect("the length fits"));
+            blocks(
+                seed,
+                counter,
+                element / 4,
+                (&mut out[done..done + 4 * LANES]).try_into().expect("the length fits"),
+            );
             done += 4 * LANES;
         } else {
             out[done] = philox::bits(seed, counter, element);

@@ -269,7 +269,12 @@ impl Planner<'_, '_, '_> {
     }
 
     /// Sums into a temporary, and the kernel's outer instructions over it.
-    fn epilogue(&mut self, batch: &[usize], m: &[usize], n: &[usize]) -> Result<(Matrix, Option<Nest>), Error> {
+    fn epilogue(
+        &mut self,
+        batch: &[usize],
+        m: &[usize],
+        n: &[usize],
+    ) -> Result<(Matrix, Option<Nest>), Error> {
         let order = [batch, m, n].concat();
         let sizes: Vec<usize> = order.iter().map(|&axis| self.fused.axes[axis]).collect();
         let sums = self.temporaries.add(sizes.iter().product());
@@ -279,9 +284,19 @@ impl Planner<'_, '_, '_> {
         order.iter().zip(&packed.strides).for_each(|(&axis, &stride)| view.strides[axis] = stride);
         let batch = batch.iter().map(|&axis| view.strides[axis]).collect();
         let matrix = Matrix { buffer: sums.0 as usize, offset: 0, batch, row: self.len(n) as i64, column: 1 };
-        let tape = self.fused.tape.iter().enumerate().map(|(i, instr)| self.at_outer(i, instr, sums, &view)).collect();
-        let stores =
-            self.fused.stores.iter().map(|s| Store { view: outer_view(&s.view, outer), ..s.clone() }).collect();
+        let tape = self
+            .fused
+            .tape
+            .iter()
+            .enumerate()
+            .map(|(i, instr)| self.at_outer(i, instr, sums, &view))
+            .collect();
+        let stores = self
+            .fused
+            .stores
+            .iter()
+            .map(|s| Store { view: outer_view(&s.view, outer), ..s.clone() })
+            .collect();
         let fused = Fused { axes: self.fused.axes[..outer].to_vec(), outer, tape, stores };
         Ok((matrix, Some(Nest::new(&fused, self.temporaries.specs, self.label)?)))
     }
@@ -346,12 +361,15 @@ mod tests {
         let mut temporaries = Temporaries { specs: &mut specs, offsets: &mut offsets, bytes: 0 };
         let sliced = plan_within(&kernel(), &mut temporaries, "test", most).unwrap().expect("a contraction");
         let mut workspace = vec![0f32; temporaries.bytes / 4];
-        let mut data = lens.map(|len| (0..len).map(|i| (i * 37 % 101) as f32 / 50.0 - 1.0).collect::<Vec<f32>>());
+        let mut data =
+            lens.map(|len| (0..len).map(|i| (i * 37 % 101) as f32 / 50.0 - 1.0).collect::<Vec<f32>>());
         let starts = data.each_mut().map(|d| d.as_mut_ptr().cast::<u8>());
         let temporaries = offsets.iter().map(|&offset| workspace[offset / 4..].as_mut_ptr().cast());
         let starts = starts.into_iter().chain(temporaries);
-        let bindings: Vec<Binding> =
-            starts.zip(&specs).map(|(start, spec)| Binding { start, len: spec.len, dtype: spec.dtype }).collect();
+        let bindings: Vec<Binding> = starts
+            .zip(&specs)
+            .map(|(start, spec)| Binding { start, len: spec.len, dtype: spec.dtype })
+            .collect();
         sliced.run(Context { bindings: &bindings, parameters: &[], faults: &Faults::new(0) });
         (sliced.trips, data[2].clone())
     }

@@ -136,8 +136,10 @@ impl<'a> Emitter<'a> {
     fn passes(&mut self) {
         let fused = self.fused;
         let reachable = dependence::reachable(fused);
-        let deepest = (0..fused.tape.len()).filter(|&i| reachable[i]).map(|i| self.depths[i]).max().unwrap_or(0);
-        let (full, outer): (Vec<&'a Store>, Vec<&'a Store>) = fused.stores.iter().partition(|s| self.is_full(s));
+        let deepest =
+            (0..fused.tape.len()).filter(|&i| reachable[i]).map(|i| self.depths[i]).max().unwrap_or(0);
+        let (full, outer): (Vec<&'a Store>, Vec<&'a Store>) =
+            fused.stores.iter().partition(|s| self.is_full(s));
         let depth_of = |emitter: &Self, s: &Store| emitter.depths[s.value.0 as usize];
         let last_store = full.iter().map(|s| depth_of(self, s) + 1).max().unwrap_or(0);
         let count = deepest.max(last_store);
@@ -178,9 +180,11 @@ impl<'a> Emitter<'a> {
         for &store in stores {
             let value = store.value.0 as usize;
             let spec = self.specs[store.buffer.0 as usize];
-            let same = spec.dtype.size() == 4 && Kind::of(spec.dtype) == Kind::of(self.fused.tape[value].dtype);
-            let fresh =
-                self.levels[value] == Level::Full && self.direct[value].is_none() && self.passing[value].is_none();
+            let same =
+                spec.dtype.size() == 4 && Kind::of(spec.dtype) == Kind::of(self.fused.tape[value].dtype);
+            let fresh = self.levels[value] == Level::Full
+                && self.direct[value].is_none()
+                && self.passing[value].is_none();
             let access = self.access(&store.view, Level::Full);
             if same && fresh && access.is_run() && self.layout.patch.is_none() {
                 self.touches.push(Touch { buffer: store.buffer.0 as usize, access, turned: None });

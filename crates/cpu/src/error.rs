@@ -27,7 +27,8 @@ pub enum Error {
 }
 
 fn built_at(location: &Option<&'static Location<'static>>) -> String {
-    location.map_or_else(|| "built at an unknown line".into(), |l| format!("built at {}:{}", l.file(), l.line()))
+    location
+        .map_or_else(|| "built at an unknown line".into(), |l| format!("built at {}:{}", l.file(), l.line()))
 }
 
 #[cfg(test)]
@@ -38,7 +39,11 @@ mod tests {
     fn messages_have_the_house_form() {
         let location = Location::caller();
         let error = Error::Index { op: "gather".into(), index: 12, size: 10, location: Some(location) };
-        let line = format!("gather: index out of range: built at {}:{} (12 vs 10)", location.file(), location.line());
+        let line = format!(
+            "gather: index out of range: built at {}:{} (12 vs 10)",
+            location.file(),
+            location.line()
+        );
         assert_eq!(error.to_string(), line);
         let error = Error::OutOfMemory { bytes: 64, live: 8 };
         assert_eq!(error.to_string(), "allocate: out of memory: asked for 64 bytes (8 bytes are live)");

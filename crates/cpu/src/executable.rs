@@ -53,7 +53,8 @@ enum Plan {
 impl Executable {
     /// Plans every kernel and allocates zeroed blocks.
     pub(crate) fn load(device: &Device, program: Arc<Program>) -> Result<Executable, Error> {
-        let mut specs: Vec<Spec> = program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
+        let mut specs: Vec<Spec> =
+            program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
         let (mut offsets, mut most) = (Vec::new(), 0);
         let steps = ready(&program.steps, &mut specs, &mut offsets, &mut most)?;
         let blocks: Vec<usize> = program.blocks.iter().copied().chain([most]).collect();
@@ -80,7 +81,12 @@ impl Executable {
     /// (where an output has a donor, the entry is ignored and the input's memory written).
     ///
     /// A bad index does not stop the run; it is reported when all steps are done.
-    pub fn run(&self, inputs: &[(Memory, usize)], parameters: &[u32], outputs: &[Memory]) -> Result<(), Error> {
+    pub fn run(
+        &self,
+        inputs: &[(Memory, usize)],
+        parameters: &[u32],
+        outputs: &[Memory],
+    ) -> Result<(), Error> {
         let program = &self.program;
         count("inputs", inputs.len(), program.inputs.len())?;
         count("parameters", parameters.len(), program.parameters.len())?;
@@ -113,7 +119,12 @@ impl Executable {
     }
 
     /// Where every buffer lies in this run.
-    fn bind(&self, inputs: &[(Memory, usize)], outputs: &[Memory], blocks: &[Memory]) -> Result<Vec<Binding>, Error> {
+    fn bind(
+        &self,
+        inputs: &[(Memory, usize)],
+        outputs: &[Memory],
+        blocks: &[Memory],
+    ) -> Result<Vec<Binding>, Error> {
         let mut bindings = Vec::with_capacity(self.specs.len());
         for buffer in &self.program.buffers {
             let (what, which, memory, offset) = match buffer.place {
@@ -159,7 +170,12 @@ impl Executable {
             }
             if let Some(started) = started {
                 let nanoseconds = started.elapsed().as_nanos() as u64;
-                let time = KernelTime { label: step.label.clone(), nanoseconds, bytes: step.bytes, flops: step.flops };
+                let time = KernelTime {
+                    label: step.label.clone(),
+                    nanoseconds,
+                    bytes: step.bytes,
+                    flops: step.flops,
+                };
                 self.device.0.profile.lock().unwrap_or_else(|e| e.into_inner()).push(time);
             }
         }
@@ -239,7 +255,8 @@ fn ready(
 /// Bytes that a kernel has to move and operations that it does, for the profile.
 fn effort(kernel: &Kernel, specs: &[Spec]) -> (u64, u64) {
     let distinct = |view: &View, axes: &[usize], buffer: u32| {
-        let moving = axes.iter().zip(&view.strides).filter(|(_, s)| **s != 0).map(|(&n, _)| n).product::<usize>();
+        let moving =
+            axes.iter().zip(&view.strides).filter(|(_, s)| **s != 0).map(|(&n, _)| n).product::<usize>();
         let spec = specs[buffer as usize];
         (moving.min(spec.len) * spec.dtype.size()) as u64
     };
@@ -254,8 +271,9 @@ fn effort(kernel: &Kernel, specs: &[Spec]) -> (u64, u64) {
         stores.iter().map(|s| distinct(&s.view, axes, s.buffer.0)).sum::<u64>()
     };
     let arithmetic = |tape: &[farad_compile::program::Instr]| {
-        let counts =
-            |code: &Code| matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..));
+        let counts = |code: &Code| {
+            matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..))
+        };
         tape.iter().filter(|i| i.dtype == DType::F32 && counts(&i.code)).count() as u64
     };
     match kernel {

@@ -84,8 +84,9 @@ fn available() -> Vec<&'static Lanes> {
     let mut tables = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
-        let avx2 =
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi2");
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
@@ -129,7 +130,8 @@ mod tests {
 
     #[test]
     fn whole_numbers_follow_the_reference() {
-        let mut values: Vec<i32> = vec![0, 1, -1, 2, -2, 7, -7, 31, 32, 33, i32::MAX, i32::MIN, 1 << 20, 12345, -999];
+        let mut values: Vec<i32> =
+            vec![0, 1, -1, 2, -2, 7, -7, 31, 32, 33, i32::MAX, i32::MIN, 1 << 20, 12345, -999];
         values.extend((0..30u32).map(|i| i.wrapping_mul(2_654_435_761) as i32));
         let pairs: Vec<(u32, u32)> =
             values.iter().flat_map(|&a| values.iter().map(move |&b| (a as u32, b as u32))).collect();
@@ -152,7 +154,9 @@ mod tests {
     #[test]
     fn floats_follow_the_reference() {
         let spread = |range: (f64, f64), step: usize| -> Vec<f32> {
-            (0..1001).map(|i| (range.0 + (range.1 - range.0) * (i * step % 1001) as f64 / 1000.0) as f32).collect()
+            (0..1001)
+                .map(|i| (range.0 + (range.1 - range.0) * (i * step % 1001) as f64 / 1000.0) as f32)
+                .collect()
         };
         let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         for lanes in available() {
@@ -167,12 +171,17 @@ mod tests {
             }
             for &binary in Binary::ALL.iter().filter(|b| b.takes(farad_ir::DType::F32)) {
                 let (a, b) = (spread(binary.row().range.0, 1), spread(binary.row().range.1, 7));
-                let got = run(lanes, Code::Binary(binary, Kind::Float), [&bits(&a), &bits(&b)], (false, false));
+                let got =
+                    run(lanes, Code::Binary(binary, Kind::Float), [&bits(&a), &bits(&b)], (false, false));
                 for ((&a, &b), got) in a.iter().zip(&b).zip(got) {
                     let want = (binary.row().value)(a as f64, b as f64);
                     let got = if binary.compares() { got as f64 } else { f32::from_bits(got) as f64 };
                     let error = (got - want).abs();
-                    assert!(error <= 1e-6 * want.abs().max(0.1), "{} {binary:?}({a}, {b}): {error:e}", lanes.name);
+                    assert!(
+                        error <= 1e-6 * want.abs().max(0.1),
+                        "{} {binary:?}({a}, {b}): {error:e}",
+                        lanes.name
+                    );
                 }
             }
         }

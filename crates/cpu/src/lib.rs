@@ -8,32 +8,32 @@
 //! Invariant: results depend on the program and its data only, never on the number of threads. Start at [`Device`],
 //! then `nest` for how a fused kernel is planned and `sweep` for how it is run.
 
-mod error;
-mod memory;
-mod device;
-mod executable;
-mod code;
-mod view;
-mod storage;
-mod math;
 mod arithmetic;
-mod reduction;
 mod bits;
-mod matrix;
-mod lanes;
-mod nest;
-mod dependence;
-mod conversion;
-mod emit;
-mod values;
-mod slots;
-mod scratch;
-mod machine;
-mod sweep;
-mod product;
+mod code;
 mod contraction;
-mod scatter;
+mod conversion;
 mod custom;
+mod dependence;
+mod device;
+mod emit;
+mod error;
+mod executable;
+mod lanes;
+mod machine;
+mod math;
+mod matrix;
+mod memory;
+mod nest;
+mod product;
+mod reduction;
+mod scatter;
+mod scratch;
+mod slots;
+mod storage;
+mod sweep;
+mod values;
+mod view;
 
 pub use device::{Counters, Device, KernelTime};
 pub use error::Error;

@@ -73,7 +73,12 @@ pub struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// A machine whose kept words are those of `of`, or, without one, made by the prelude.
-    pub fn new(nest: &'a Nest, context: Context<'a>, scratch: &'a mut Scratch, of: Option<&Kept>) -> Machine<'a> {
+    pub fn new(
+        nest: &'a Nest,
+        context: Context<'a>,
+        scratch: &'a mut Scratch,
+        of: Option<&Kept>,
+    ) -> Machine<'a> {
         let base = scratch.words(nest.words);
         scratch.registers.clear();
         scratch.registers.extend(nest.places.iter().map(|place| match place {
@@ -279,7 +284,9 @@ impl<'a> Machine<'a> {
 
     fn input(&self, source: Source, n: usize) -> &'a [u32] {
         // SAFETY: a register holds a tile's words, which nothing writes while an instruction reads them.
-        unsafe { std::slice::from_raw_parts(self.registers[source.register], if source.scalar { 1 } else { n }) }
+        unsafe {
+            std::slice::from_raw_parts(self.registers[source.register], if source.scalar { 1 } else { n })
+        }
     }
 
     fn output(&self, op: &Op, n: usize) -> &'a mut [u32] {
@@ -313,7 +320,9 @@ impl<'a> Machine<'a> {
         let binding = self.context.bindings[take.touch.buffer];
         let load = |range: Range, word: u32, out: &mut [u32]| match self.position(take, word) {
             // SAFETY: the program says that this kernel may read the buffer.
-            Some(position) => unsafe { storage::load(&take.touch.access, range, position * take.stride, binding, out) },
+            Some(position) => unsafe {
+                storage::load(&take.touch.access, range, position * take.stride, binding, out)
+            },
             None => out.fill(0),
         };
         if take.by_row {
@@ -324,7 +333,8 @@ impl<'a> Machine<'a> {
             }
         } else if op.a.scalar {
             let word = self.input(op.a, 1)[0];
-            self.pieces(range, tile, part).for_each(|(at, range)| load(range, word, &mut out[at..at + range.count]));
+            self.pieces(range, tile, part)
+                .for_each(|(at, range)| load(range, word, &mut out[at..at + range.count]));
         } else {
             let positions = self.input(op.a, range.count);
             for (at, range) in self.pieces(range, tile, part) {
@@ -340,13 +350,17 @@ impl<'a> Machine<'a> {
     fn random(&self, random: &Random, op: &Op, at: usize, range: Range) {
         let out = &mut self.output(op, at + range.count)[at..];
         let key = random.key.map(|source| self.input(source, at + range.count));
-        let word = |which: usize, i: usize| if random.key[which].scalar { key[which][0] } else { key[which][at + i] };
+        let word = |which: usize, i: usize| {
+            if random.key[which].scalar { key[which][0] } else { key[which][at + i] }
+        };
         let steady = random.key.iter().all(|source| source.scalar);
         random.access.runs(range, |run| {
             if steady && run.stride == 1 {
                 let (seed, counter) = ([word(0, 0), word(1, 0)], [word(2, 0), word(3, 0)]);
                 // SAFETY: these lanes are available.
-                unsafe { (self.lanes.random)(seed, counter, run.index as u32, &mut out[run.at..run.at + run.len]) };
+                unsafe {
+                    (self.lanes.random)(seed, counter, run.index as u32, &mut out[run.at..run.at + run.len])
+                };
                 return;
             }
             for i in 0..run.len {

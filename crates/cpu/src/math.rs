@@ -135,7 +135,8 @@ pub fn log2<const F: bool>(x: f32) -> f32 {
 pub fn tanh<const F: bool>(x: f32) -> f32 {
     let x = clamp(x, -9.01, 9.01);
     let t = x * x;
-    let p = polynomial::<F, 5>(t, [0.999_999_98, 0.133_803_26, 0.003_494_757_3, 2.059_537_4e-5, 1.333_559_7e-8]);
+    let p =
+        polynomial::<F, 5>(t, [0.999_999_98, 0.133_803_26, 0.003_494_757_3, 2.059_537_4e-5, 1.333_559_7e-8]);
     let q = polynomial::<F, 5>(t, [1.0, 0.467_136_42, 0.025_873_825, 3.284_274_5e-4, 7.768_771e-7]);
     clamp(x * p / q, -1.0, 1.0)
 }
@@ -145,9 +146,14 @@ pub fn tanh<const F: bool>(x: f32) -> f32 {
 pub fn erf<const F: bool>(x: f32) -> f32 {
     let x = clamp(x, -3.92, 3.92);
     let t = x * x;
-    let p =
-        polynomial::<F, 6>(t, [1.128_379_1, 0.190_396_95, 0.052_747_287, 0.003_765_162_5, 2.848_65e-4, 2.050_061_7e-6]);
-    let q = polynomial::<F, 6>(t, [1.0, 0.502_067_65, 0.114_105_02, 0.014_968_309, 0.001_162_411_4, 3.809_052_2e-5]);
+    let p = polynomial::<F, 6>(
+        t,
+        [1.128_379_1, 0.190_396_95, 0.052_747_287, 0.003_765_162_5, 2.848_65e-4, 2.050_061_7e-6],
+    );
+    let q = polynomial::<F, 6>(
+        t,
+        [1.0, 0.502_067_65, 0.114_105_02, 0.014_968_309, 0.001_162_411_4, 3.809_052_2e-5],
+    );
     clamp(x * p / q, -1.0, 1.0)
 }
 
@@ -321,9 +327,16 @@ mod tests {
             (tanh::<true>(inf), tanh::<true>(-inf), erf::<true>(inf), erf::<true>(-40.0)),
             (1.0, -1.0, 1.0, -1.0)
         );
-        for f in
-            [exp::<true>, exp2::<true>, log::<true>, log2::<true>, tanh::<true>, erf::<true>, sin::<true>, cos::<true>]
-        {
+        for f in [
+            exp::<true>,
+            exp2::<true>,
+            log::<true>,
+            log2::<true>,
+            tanh::<true>,
+            erf::<true>,
+            sin::<true>,
+            cos::<true>,
+        ] {
             assert!(f(nan).is_nan());
         }
         assert!(sin::<true>(inf).is_nan() && cos::<true>(-inf).is_nan());
@@ -351,7 +364,8 @@ mod tests {
         for a in values {
             for b in values {
                 let (got, want) = (pow(a, b), a.powf(b));
-                let same = got == want || (got.is_nan() && want.is_nan()) || (got - want).abs() <= 1e-6 * want.abs();
+                let same =
+                    got == want || (got.is_nan() && want.is_nan()) || (got - want).abs() <= 1e-6 * want.abs();
                 assert!(same, "{a}^{b} = {got} is not {want}");
             }
         }

@@ -81,7 +81,9 @@ impl Multiply {
     /// The orientation and form with the longest vectors; `None` where nothing is contiguous.
     fn oriented(self) -> Option<(Multiply, Form, usize)> {
         let both = [self, self.transposed()];
-        both.into_iter().filter_map(|p| p.form().map(|(form, len)| (p, form, len))).max_by_key(|(_, _, len)| *len)
+        both.into_iter()
+            .filter_map(|p| p.form().map(|(form, len)| (p, form, len)))
+            .max_by_key(|(_, _, len)| *len)
     }
 
     /// Cuts the product into `parts` that write different rows or columns of the result, if it can be computed here.

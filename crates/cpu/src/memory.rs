@@ -168,7 +168,9 @@ mod tests {
         for bytes in [0, 1, 127, 128, 129, 1000, 4096, 5000, 1 << 20, (1 << 20) + 1, 123_456_789] {
             let size = bucket(bytes);
             assert!(
-                size >= bytes && size.is_multiple_of(ALIGNMENT) && size <= bytes.max(ALIGNMENT) * 5 / 4 + ALIGNMENT
+                size >= bytes
+                    && size.is_multiple_of(ALIGNMENT)
+                    && size <= bytes.max(ALIGNMENT) * 5 / 4 + ALIGNMENT
             );
             assert_eq!(bucket(size), size, "a bucket is its own bucket");
         }

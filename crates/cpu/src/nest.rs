@@ -236,14 +236,25 @@ fn pointwise(fused: &Fused) -> Layout {
     let rows = if by_rows { (TILE / inner_len.max(1)).max(1) } else { 1 };
     let columns = if rows > 1 { inner_len } else { inner_len.min(TILE) };
     let outer_len = sizes[..outer].iter().product();
-    Layout { shape: Shape::Rows, sizes, outer, outer_len, inner_len, rows, columns, resident: false, patch: None }
+    Layout {
+        shape: Shape::Rows,
+        sizes,
+        outer,
+        outer_len,
+        inner_len,
+        rows,
+        columns,
+        resident: false,
+        patch: None,
+    }
 }
 
 /// The layout of a pointwise kernel some of whose loads run along another axis than the innermost, which is made the
 /// last outer one: patches let them read whole cache lines.
 fn patch(fused: &mut Fused) -> Option<Layout> {
     let last = fused.axes.len().checked_sub(1)?;
-    let along = |view: &View| (0..last).find(|&axis| view.strides[axis] == 1 && fused.axes[axis] >= PATCH_ROWS);
+    let along =
+        |view: &View| (0..last).find(|&axis| view.strides[axis] == 1 && fused.axes[axis] >= PATCH_ROWS);
     let across = |instr: &Instr| match &instr.code {
         program::Code::Load(_, view) if view.strides[last].abs() > 1 => along(view),
         _ => None,
@@ -297,7 +308,8 @@ fn reducing(fused: &Fused) -> Layout {
 /// What reading an element costs, roughly, if tiles run along rows or down columns.
 fn cost(fused: &Fused, along_rows: bool) -> f64 {
     let (outer, all) = (fused.outer, fused.axes.len());
-    let domain: Vec<usize> = if along_rows { (0..all).collect() } else { (outer..all).chain(0..outer).collect() };
+    let domain: Vec<usize> =
+        if along_rows { (0..all).collect() } else { (outer..all).chain(0..outer).collect() };
     let mut sum = if along_rows { 8.0 / fused.reduced_len() as f64 } else { 2.0 / fused.outer_len() as f64 };
     for instr in fused.tape.iter().filter(|instr| instr.level == Level::Full) {
         if let program::Code::Load(_, view) = &instr.code {

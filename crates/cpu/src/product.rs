@@ -49,7 +49,9 @@ pub struct Matrix {
 
 impl Matrix {
     fn of(buffer: usize, view: &View) -> Matrix {
-        let [batch @ .., row, column] = &view.strides[..] else { unreachable!("an operand has rows and columns") };
+        let [batch @ .., row, column] = &view.strides[..] else {
+            unreachable!("an operand has rows and columns")
+        };
         Matrix { buffer, offset: view.offset, batch: batch.to_vec(), row: *row, column: *column }
     }
 }
@@ -103,7 +105,8 @@ impl Plan {
     fn fold(&mut self) {
         while let Some((&size, axis)) = self.batch.last().zip(self.batch.len().checked_sub(1)) {
             let (lhs, rhs, out) = (&mut self.lhs, &mut self.rhs, &mut self.out);
-            let follows = |x: &Matrix, len: usize, stride: i64| size == 1 || x.batch[axis] == stride * len as i64;
+            let follows =
+                |x: &Matrix, len: usize, stride: i64| size == 1 || x.batch[axis] == stride * len as i64;
             let stays = |x: &Matrix| size == 1 || x.batch[axis] == 0;
             if stays(rhs) && follows(lhs, self.m, lhs.row) && follows(out, self.m, out.row) {
                 self.m *= size;
@@ -240,12 +243,16 @@ fn operand(
             _ => false,
         })
     };
-    let kept: Vec<usize> =
-        axes.iter().enumerate().map(|(axis, &n)| if axis + 2 < axes.len() && !depends(axis) { 1 } else { n }).collect();
+    let kept: Vec<usize> = axes
+        .iter()
+        .enumerate()
+        .map(|(axis, &n)| if axis + 2 < axes.len() && !depends(axis) { 1 } else { n })
+        .collect();
     let buffer = temporaries.add(kept.iter().product());
     let mut view = View::contiguous(&kept);
     let store = Store { buffer, value: operand.value, view: view.clone() };
-    let fused = Fused { axes: kept.clone(), outer: kept.len(), tape: operand.tape.clone(), stores: vec![store] };
+    let fused =
+        Fused { axes: kept.clone(), outer: kept.len(), tape: operand.tape.clone(), stores: vec![store] };
     prepare.push(Nest::new(&fused, temporaries.specs, label)?);
     for (stride, (kept, size)) in view.strides.iter_mut().zip(kept.iter().zip(axes)) {
         *stride = if kept == size { *stride } else { 0 };
@@ -269,17 +276,22 @@ fn result(
     let fits = |store: &&Store| {
         let spec = temporaries.specs[store.buffer.0 as usize];
         let [.., row, column] = &store.view.strides[..] else { return false };
-        spec.dtype == DType::F32 && (*column == 1 || *row == 1 || product.m * product.n == 1) && !loaded(store.buffer)
+        spec.dtype == DType::F32
+            && (*column == 1 || *row == 1 || product.m * product.n == 1)
+            && !loaded(store.buffer)
     };
     let target = product.stores.iter().find(fits);
-    let is_accumulator = |store: &Store| matches!(product.epilogue[store.value.0 as usize].code, Code::Accumulator);
+    let is_accumulator =
+        |store: &Store| matches!(product.epilogue[store.value.0 as usize].code, Code::Accumulator);
     let (buffer, view) = match target {
         Some(store) => (store.buffer, store.view.clone()),
         None => (temporaries.add(axes.iter().product()), View::contiguous(axes)),
     };
     let matrix = Matrix::of(buffer.0 as usize, &view);
     let replace = |instr: &Instr| match instr.code {
-        Code::Accumulator => Instr { code: Code::Load(buffer, view.clone()), dtype: DType::F32, level: Level::Full },
+        Code::Accumulator => {
+            Instr { code: Code::Load(buffer, view.clone()), dtype: DType::F32, level: Level::Full }
+        }
         _ => instr.clone(),
     };
     let tape = product.epilogue.iter().map(replace).collect();

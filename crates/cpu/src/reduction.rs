@@ -48,7 +48,8 @@ impl<'a> State<'a> {
     /// Nothing reduced yet.
     pub fn reset(&mut self) {
         self.wide.fill(0.0);
-        let identity = if self.kind == Kind::Float && self.reduce == Reduce::Sum { 0 } else { self.identity() };
+        let identity =
+            if self.kind == Kind::Float && self.reduce == Reduce::Sum { 0 } else { self.identity() };
         self.value.fill(identity);
         self.index.fill(0);
     }
@@ -177,7 +178,9 @@ fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
         (Reduce::Max | Reduce::ArgMax, Kind::Float) => {
             fold_row!(row, f32, f32::MIN, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
         }
-        (_, Kind::Float) => fold_row!(row, f32, f32::MAX, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits(),
+        (_, Kind::Float) => {
+            fold_row!(row, f32, f32::MAX, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
+        }
         (Reduce::Max | Reduce::ArgMax, Kind::Int) => fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32,
         (_, Kind::Int) => fold_row!(row, i32, i32::MAX, |a, x| a.min(x)) as u32,
         (Reduce::Max | Reduce::ArgMax, _) => fold_row!(row, u32, 0u32, |a, x| a.max(x)),

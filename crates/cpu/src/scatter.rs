@@ -50,7 +50,10 @@ impl Plan {
         let by_row = !moves(&view.strides) && !view.guards.iter().any(|g| moves(&g.coefficients));
         Plan {
             source: (scatter.source.0.0 as usize, Access::new(&scatter.source.1, sizes, &all, &[])),
-            index: (scatter.index.0.0 as usize, Access::new(view, sizes, if by_row { rows } else { &all }, &[])),
+            index: (
+                scatter.index.0.0 as usize,
+                Access::new(view, sizes, if by_row { rows } else { &all }, &[]),
+            ),
             by_row,
             signed,
             before: sizes[..scatter.axis].iter().product(),
@@ -113,7 +116,8 @@ impl Plan {
             for first in (0..self.along).step_by(step) {
                 let rows = step.min(self.along - first);
                 let row = before * self.along + first;
-                let range = Range { start: row * self.behind + part.behind.0, count: rows * width, fixed: &[] };
+                let range =
+                    Range { start: row * self.behind + part.behind.0, count: rows * width, fixed: &[] };
                 let indices = if self.by_row { Range { start: row, count: rows, fixed: &[] } } else { range };
                 let (source, index) = (&mut source[..range.count], &mut index[..indices.count]);
                 // SAFETY: the program says that this kernel may read both buffers.

@@ -22,7 +22,12 @@ pub enum Place {
 /// Gives every register in need of a slot one of `words` words from `start` on; gives the end of scratch.
 ///
 /// Instructions run in order. An instruction's output never shares with its own inputs: loops may not overlap.
-pub fn assign<'a>(ops: impl Iterator<Item = &'a Op>, places: &mut [Place], start: usize, words: usize) -> usize {
+pub fn assign<'a>(
+    ops: impl Iterator<Item = &'a Op>,
+    places: &mut [Place],
+    start: usize,
+    words: usize,
+) -> usize {
     let ops: Vec<&Op> = ops.collect();
     let mut last_use = vec![0; places.len()];
     for (i, op) in ops.iter().enumerate() {
@@ -41,7 +46,8 @@ pub fn assign<'a>(ops: impl Iterator<Item = &'a Op>, places: &mut [Place], start
             in_slot[op.out] = true;
         }
         for register in op.sources().chain(std::iter::once(op.out)) {
-            if let (Place::Scratch(offset), true, true) = (places[register], in_slot[register], last_use[register] == i)
+            if let (Place::Scratch(offset), true, true) =
+                (places[register], in_slot[register], last_use[register] == i)
             {
                 in_slot[register] = false;
                 free.push(offset);

@@ -172,7 +172,10 @@ pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, 
             let (once, _) = out.split_at_mut(period);
             // SAFETY: as promised by the caller.
             unsafe {
-                by_dtype!(binding.dtype, load_as(access, Range { count: period, ..range }, shift, binding, once))
+                by_dtype!(
+                    binding.dtype,
+                    load_as(access, Range { count: period, ..range }, shift, binding, once)
+                )
             };
             let mut done = period;
             while done < out.len() {

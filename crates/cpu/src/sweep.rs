@@ -36,7 +36,8 @@ impl Nest {
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
             let busy = work >= PARALLEL;
             if busy && tiles < MANY && layout.inner_len > layout.columns {
-                (0..tiles).for_each(|tile| self.split(&mut machine, context, self.rows_of(tile), work / tiles));
+                (0..tiles)
+                    .for_each(|tile| self.split(&mut machine, context, self.rows_of(tile), work / tiles));
             } else if busy && tiles > 1 && rayon::current_num_threads() > 1 {
                 self.share_out(machine.kept(), context, tiles, work);
             } else {
@@ -51,7 +52,12 @@ impl Nest {
         let size = patch.unwrap_or(outer_len);
         let across = size.div_ceil(rows);
         let first = tile % across * rows;
-        Tile { first_row: tile / across * size + first, rows: rows.min(size - first), first_column: 0, columns }
+        Tile {
+            first_row: tile / across * size + first,
+            rows: rows.min(size - first),
+            first_column: 0,
+            columns,
+        }
     }
 
     /// All passes over the inner positions of some rows, on this thread.
@@ -122,7 +128,8 @@ impl Nest {
                     let accumulator = self.accumulators[i];
                     let words = partial.0.as_mut_ptr().cast();
                     // SAFETY: the partial has the state's words, aligned as `f64`.
-                    let mut later = unsafe { State::at(words, rows.rows, accumulator.reduce, accumulator.kind) };
+                    let mut later =
+                        unsafe { State::at(words, rows.rows, accumulator.reduce, accumulator.kind) };
                     machine.state(i, rows.rows).join(&mut later);
                 }
             }

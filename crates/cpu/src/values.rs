@@ -112,7 +112,8 @@ impl Emitter<'_> {
                 } else {
                     self.source(position, level, true)
                 };
-                let touch = Touch { buffer: buffer.0 as usize, access: self.access(view, level), turned: None };
+                let touch =
+                    Touch { buffer: buffer.0 as usize, access: self.access(view, level), turned: None };
                 let signed = Kind::of(self.fused.tape[position].dtype) == Kind::Int;
                 self.takes.push(Take { touch, by_row, signed, stride: *stride, size: *size, site: *site });
                 let code = Code::Take(self.takes.len() - 1);
@@ -199,7 +200,8 @@ impl Emitter<'_> {
     fn is_exposed(&self, i: usize, buffer: usize) -> bool {
         let stored = self.fused.stores.iter().any(|s| s.buffer.0 as usize == buffer);
         let cast = |instr: &Instr| matches!(instr.code, TapeCode::Cast(a, _) if a.0 as usize == i);
-        stored && (self.fused.stores.iter().any(|s| s.value.0 as usize == i) || self.fused.tape.iter().any(cast))
+        stored
+            && (self.fused.stores.iter().any(|s| s.value.0 as usize == i) || self.fused.tape.iter().any(cast))
     }
 
     /// In patches, the access along the last outer axis, where that is how the view runs.
@@ -275,7 +277,8 @@ impl Emitter<'_> {
         let b = self.source(b.0 as usize, level, true);
         let c = self.source(addend.0 as usize, level, true);
         let minus = binary == Binary::Sub;
-        let code = Code::MulAdd { minus_product: minus && !left_product, minus_addend: minus && left_product };
+        let code =
+            Code::MulAdd { minus_product: minus && !left_product, minus_addend: minus && left_product };
         Some(self.arithmetic(i, code, [a, b, c]))
     }
 }

@@ -72,16 +72,18 @@ fn dot(strides: &[i64], coordinates: &[usize]) -> i64 {
 impl Access {
     /// The view over `domain` (axes outermost first), with the axes of `fixed` held.
     pub fn new(view: &View, sizes: &[usize], domain: &[usize], fixed: &[usize]) -> Access {
-        let pick = |values: &[i64], axes: &[usize]| axes.iter().map(|&axis| values[axis]).collect::<Vec<i64>>();
-        let mut dims: Vec<(usize, i64)> = domain.iter().map(|&axis| (sizes[axis], view.strides[axis])).collect();
+        let pick =
+            |values: &[i64], axes: &[usize]| axes.iter().map(|&axis| values[axis]).collect::<Vec<i64>>();
+        let mut dims: Vec<(usize, i64)> =
+            domain.iter().map(|&axis| (sizes[axis], view.strides[axis])).collect();
         let mut conditions: Vec<Condition> =
             view.guards.iter().map(|g| Condition::new(g, domain, fixed, &pick)).collect();
         let mut axis = 1;
         while axis < dims.len() {
             let (size, stride) = dims[axis];
             let merges = |outer: i64, inner: i64| outer == inner * size as i64;
-            let fits =
-                merges(dims[axis - 1].1, stride) && conditions.iter().all(|c| merges(c.dims[axis - 1], c.dims[axis]));
+            let fits = merges(dims[axis - 1].1, stride)
+                && conditions.iter().all(|c| merges(c.dims[axis - 1], c.dims[axis]));
             let unit = dims[axis - 1].0 == 1;
             if fits || unit {
                 dims[axis] = (dims[axis - 1].0 * size, stride);
@@ -97,8 +99,13 @@ impl Access {
             dims.push((1, 0));
             conditions.iter_mut().for_each(|c| c.dims.push(0));
         }
-        let mut access =
-            Access { offset: view.offset, dims, fixed: pick(&view.strides, fixed), conditions, jumps: vec![] };
+        let mut access = Access {
+            offset: view.offset,
+            dims,
+            fixed: pick(&view.strides, fixed),
+            conditions,
+            jumps: vec![],
+        };
         access.jumps = access.jumps();
         access
     }
@@ -145,7 +152,8 @@ impl Access {
 
     /// How far apart equal contents repeat, where the outermost axis does not matter.
     pub fn period(&self) -> Option<usize> {
-        let repeats = self.dims.len() > 1 && self.dims[0].1 == 0 && self.conditions.iter().all(|c| c.dims[0] == 0);
+        let repeats =
+            self.dims.len() > 1 && self.dims[0].1 == 0 && self.conditions.iter().all(|c| c.dims[0] == 0);
         repeats.then(|| self.dims[1..].iter().map(|d| d.0).product())
     }
 
@@ -238,7 +246,8 @@ impl Access {
                 return;
             }
             let at = run.at + low as usize;
-            let part = Run { at, len: (high - low) as usize, index: index + run.stride * low, stride: run.stride };
+            let part =
+                Run { at, len: (high - low) as usize, index: index + run.stride * low, stride: run.stride };
             if !scattered {
                 return f(part);
             }
@@ -371,7 +380,10 @@ mod tests {
         let shared = std::cell::RefCell::new(&mut out);
         access.existing(
             Range { start, count, fixed },
-            |run| (0..run.len).for_each(|i| shared.borrow_mut()[run.at + i] = Some(run.index + run.stride * i as i64)),
+            |run| {
+                (0..run.len)
+                    .for_each(|i| shared.borrow_mut()[run.at + i] = Some(run.index + run.stride * i as i64))
+            },
             |at, len| (at..at + len).for_each(|i| shared.borrow_mut()[i] = None),
         );
         out
@@ -440,7 +452,8 @@ mod tests {
 
     #[test]
     fn periods_are_found() {
-        let bias = Access::new(&View { offset: 0, strides: vec![0, 1], guards: vec![] }, &[8, 10], &[0, 1], &[]);
+        let bias =
+            Access::new(&View { offset: 0, strides: vec![0, 1], guards: vec![] }, &[8, 10], &[0, 1], &[]);
         assert_eq!(bias.period(), Some(10));
         assert!(Access::new(&View::contiguous(&[8, 10]), &[8, 10], &[0, 1], &[]).is_run());
     }

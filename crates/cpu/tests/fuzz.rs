@@ -75,9 +75,17 @@ impl Maker {
     }
 
     fn load(&mut self) -> Reg {
-        let dtype =
-            self.rng.pick(&[DType::F32, DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool, DType::U8]);
-        let level = if self.outer < self.axes.len() && self.rng.below(3) == 0 { Level::Outer } else { Level::Full };
+        let dtype = self.rng.pick(&[
+            DType::F32,
+            DType::F32,
+            DType::F16,
+            DType::I32,
+            DType::U32,
+            DType::Bool,
+            DType::U8,
+        ]);
+        let level =
+            if self.outer < self.axes.len() && self.rng.below(3) == 0 { Level::Outer } else { Level::Full };
         let used = if level == Level::Outer { self.outer } else { self.axes.len() };
         let (view, len) = view(&mut self.rng, &self.axes, used);
         let data = match dtype {
@@ -107,10 +115,13 @@ impl Maker {
         let a = self.pick(dtype);
         match self.rng.below(6) {
             0 => {
-                let float = [Unary::Tanh, Unary::Sin, Unary::Cos, Unary::Erf, Unary::Abs, Unary::Neg, Unary::Relu];
+                let float =
+                    [Unary::Tanh, Unary::Sin, Unary::Cos, Unary::Erf, Unary::Abs, Unary::Neg, Unary::Relu];
                 let op = match dtype {
                     DType::F32 => self.rng.pick(&float),
-                    DType::I32 => self.rng.pick(&[Unary::Neg, Unary::Abs, Unary::Sign, Unary::Not, Unary::Relu]),
+                    DType::I32 => {
+                        self.rng.pick(&[Unary::Neg, Unary::Abs, Unary::Sign, Unary::Not, Unary::Relu])
+                    }
                     _ => Unary::Not,
                 };
                 self.tape.unary(op, a);
@@ -135,10 +146,16 @@ impl Maker {
                 let level = self.level(&[a]);
                 self.tape.push(Code::Cast(a, to), to.register(), level);
             }
-            5 if self.outer < self.axes.len() && dtype != DType::Bool && !self.axes[self.outer..].contains(&0) => {
+            5 if self.outer < self.axes.len()
+                && dtype != DType::Bool
+                && !self.axes[self.outer..].contains(&0) =>
+            {
                 if self.level(&[a]) == Level::Full {
-                    let ops: &[Reduce] =
-                        if dtype == DType::F32 { &[Reduce::Sum, Reduce::Max, Reduce::Min] } else { Reduce::ALL };
+                    let ops: &[Reduce] = if dtype == DType::F32 {
+                        &[Reduce::Sum, Reduce::Max, Reduce::Min]
+                    } else {
+                        Reduce::ALL
+                    };
                     let op = self.rng.pick(ops);
                     let y = self.tape.reduce(op, a);
                     if dtype == DType::F32 && op == Reduce::Sum {

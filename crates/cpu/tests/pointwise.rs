@@ -37,7 +37,9 @@ fn two_views(axes: &[usize], x: View, y: View) -> Case {
 
 #[test]
 fn every_way_to_read() {
-    for axes in [vec![3, 4, 5], vec![7, 1, 300], vec![2, 3, 700], vec![40, 50, 60], vec![1], vec![5000], vec![]] {
+    for axes in
+        [vec![3, 4, 5], vec![7, 1, 300], vec![2, 3, 700], vec![40, 50, 60], vec![1], vec![5000], vec![]]
+    {
         let contiguous = View::contiguous(&axes);
         let rank = axes.len();
         let mut views = vec![contiguous.clone(), strided(3, &vec![0; rank])];
@@ -88,7 +90,12 @@ fn stores_may_be_permuted_strided_and_several() {
     let y = tape.unary(Unary::Sin, x);
     let views = [strided(0, &[1, 6, 42]), strided(1, &[126, 18, 2]), strided(377, &[-63, -9, -1])];
     let [first, second, third] = views;
-    case.fused(&axes, 3, tape, vec![store(outs[0], x, first), store(outs[1], y, second), store(outs[2], y, third)]);
+    case.fused(
+        &axes,
+        3,
+        tape,
+        vec![store(outs[0], x, first), store(outs[1], y, second), store(outs[2], y, third)],
+    );
     // The second output has gaps that nobody writes; compare what was written.
     let (got, want) = (case.run().unwrap(), case.meaning());
     meaning::compare(&got[0], &want[0], 1e-6, "permuted");
@@ -99,7 +106,9 @@ fn stores_may_be_permuted_strided_and_several() {
 
 #[test]
 fn patches_of_transposed_reads() {
-    for axes in [vec![33, 65], vec![16, 8], vec![100, 129], vec![3, 40, 70], vec![40, 3, 70], vec![2, 300, 5, 64]] {
+    for axes in
+        [vec![33, 65], vec![16, 8], vec![100, 129], vec![3, 40, 70], vec![40, 3, 70], vec![2, 300, 5, 64]]
+    {
         let rank = axes.len();
         let n: usize = axes.iter().product();
         let mut strides = vec![0i64; rank];
@@ -128,8 +137,14 @@ fn patches_of_transposed_reads() {
         let mut first = vec![0; rank];
         first[0] = 1;
         let position = tape.push(Code::Load(BufferId(index), strided(0, &first)), DType::I32, Level::Full);
-        let take =
-            Code::Take { buffer: BufferId(a), view: strided(0, &coefficients), position, stride: 1, size: 5, site: 0 };
+        let take = Code::Take {
+            buffer: BufferId(a),
+            view: strided(0, &coefficients),
+            position,
+            stride: 1,
+            size: 5,
+            site: 0,
+        };
         let taken = tape.push(take, DType::F32, Level::Full);
         let word = tape.push(Code::Constant(Scalar::u32(7)), DType::U32, Level::Full);
         let bits = tape.push(Code::Random([word; 4], view.clone()), DType::U32, Level::Full);
@@ -170,7 +185,11 @@ fn every_dtype_is_loaded_cast_and_stored() {
             let a = case.input(from, data);
             let out = case.output(to, n);
             let mut tape = Tape::default();
-            let x = tape.push(Code::Load(BufferId(a), strided(n as i64 - 1, &[-1])), from.register(), Level::Full);
+            let x = tape.push(
+                Code::Load(BufferId(a), strided(n as i64 - 1, &[-1])),
+                from.register(),
+                Level::Full,
+            );
             let y = tape.push(Code::Cast(x, to), to.register(), Level::Full);
             case.fused(&[n], 1, tape, vec![store(out, y, strided(0, &[1]))]);
             case.check(0.0);
@@ -183,7 +202,8 @@ fn constants_parameters_and_truth_values() {
     let n = 3000;
     let mut case = Case::default();
     let a = case.input(DType::F32, Rng(2).floats(n, -3.0, 3.0));
-    let outs = [DType::F32, DType::Bool, DType::F32, DType::F32, DType::F32].map(|dtype| case.output(dtype, n));
+    let outs =
+        [DType::F32, DType::Bool, DType::F32, DType::F32, DType::F32].map(|dtype| case.output(dtype, n));
     case.program.parameters = vec![DType::F32, DType::F32];
     case.parameters = vec![0.25f32.to_bits(), 2f32.to_bits()];
     let mut tape = Tape::default();
@@ -236,7 +256,8 @@ fn random_bits_are_philox() {
         let mut backwards = view.clone();
         backwards.strides.iter_mut().for_each(|s| *s *= -1);
         backwards.offset = n as i64 - 1;
-        let reversed = tape.push(Code::Random([bits, key[1], key[2], key[3]], backwards), DType::U32, Level::Full);
+        let reversed =
+            tape.push(Code::Random([bits, key[1], key[2], key[3]], backwards), DType::U32, Level::Full);
         let position = tape.push(Code::Position(strided(4, &vec![3; axes.len()])), DType::I32, Level::Full);
         let stores = vec![
             store(outs[0], bits, view.clone()),
@@ -255,7 +276,11 @@ fn gather(rows: usize, width: usize, table: usize, wide: bool, positions: Vec<f6
     let index = case.input(dtype, positions);
     let out = case.output(DType::F32, rows * width);
     let axes = [rows, width];
-    case.program.sites.push(Site { op: "gather".into(), location: Some(std::panic::Location::caller()), size: table });
+    case.program.sites.push(Site {
+        op: "gather".into(),
+        location: Some(std::panic::Location::caller()),
+        size: table,
+    });
     let mut tape = Tape::default();
     let view = if wide { View::contiguous(&axes) } else { strided(0, &[1, 0]) };
     let position = tape.push(Code::Load(BufferId(index), view), dtype, Level::Full);
@@ -295,7 +320,10 @@ fn a_bad_position_is_reported_after_the_run() {
         let Error::Index { op, index, size, location } = &error else { panic!("{error}") };
         assert_eq!((op.as_str(), *index, *size, location.is_some()), ("gather", 12, 10, true));
         let text = error.to_string();
-        assert!(text.starts_with("gather: index out of range: built at ") && text.ends_with(" (12 vs 10)"), "{text}");
+        assert!(
+            text.starts_with("gather: index out of range: built at ") && text.ends_with(" (12 vs 10)"),
+            "{text}"
+        );
         // The run went on with the position clamped.
         let device = farad_cpu::Device::new();
         let executable = device.load(case.program.clone().into()).unwrap();
@@ -317,7 +345,8 @@ fn an_update_in_place_reads_the_old_values() {
         case.program.outputs = vec![Output { spec, donor: Some(0) }, Output { spec, donor: Some(1) }];
         let mut tape = Tape::default();
         let view = View::contiguous(&[n]);
-        let (p0, m0, g0) = (tape.load(p, view.clone()), tape.load(m, view.clone()), tape.load(g, view.clone()));
+        let (p0, m0, g0) =
+            (tape.load(p, view.clone()), tape.load(m, view.clone()), tape.load(g, view.clone()));
         let beta = tape.constant(0.9);
         let kept = tape.binary(Binary::Mul, m0, beta);
         let m1 = tape.binary(Binary::Add, kept, g0);

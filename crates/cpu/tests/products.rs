@@ -2,7 +2,9 @@
 
 mod meaning;
 
-use farad_compile::program::{BufferId, Code, Guard, Instr, Kernel, Level, Operand, Product, Reg, Store, View};
+use farad_compile::program::{
+    BufferId, Code, Guard, Instr, Kernel, Level, Operand, Product, Reg, Store, View,
+};
 use farad_ir::{Binary, DType, Unary};
 use meaning::{Case, Rng, Tape, strided};
 
@@ -72,7 +74,9 @@ fn empty_results_are_left_alone() {
 #[test]
 fn batches_broadcast_and_fold() {
     // Strides of the batch axis for lhs and rhs: its own matrices, or one for all.
-    for (batch, m, k, n) in [(5, 3, 4, 6), (7, 40, 30, 20), (70, 9, 8, 7), (2, 100, 90, 80), (300, 16, 16, 16)] {
+    for (batch, m, k, n) in
+        [(5, 3, 4, 6), (7, 40, 30, 20), (70, 9, 8, 7), (2, 100, 90, 80), (300, 16, 16, 16)]
+    {
         for (left, right) in [(1, 1), (1, 0), (0, 1), (0, 0)] {
             let mut rng = Rng(37);
             let mut case = Case::default();
@@ -137,7 +141,13 @@ fn operands_are_computed_first() {
     let lhs_value = lhs.unary(Unary::Relu, x);
     // The right operand is shifted by one row, with zeros where that leaves it: the same for every batch.
     let mut shifted = strided(-(n as i64), &[0, n as i64, 1]);
-    shifted.guards.push(Guard { coefficients: vec![0, 1, 0], offset: -1, divisor: 1, size: k as i64, stride: 0 });
+    shifted.guards.push(Guard {
+        coefficients: vec![0, 1, 0],
+        offset: -1,
+        divisor: 1,
+        size: k as i64,
+        stride: 0,
+    });
     case.step(Kernel::Product(Product {
         batch: vec![batch],
         m,
@@ -169,7 +179,8 @@ fn epilogues_see_the_product() {
         let active = tape.unary(Unary::Tanh, sum);
         let r = tape.load(residual, View::contiguous(&[m, n]));
         let y = tape.binary(Binary::Add, active, r);
-        let store = |buffer, value| Store { buffer: BufferId(buffer), value, view: View::contiguous(&[m, n]) };
+        let store =
+            |buffer, value| Store { buffer: BufferId(buffer), value, view: View::contiguous(&[m, n]) };
         // Into half precision, unchanged, and over the residual.
         let stores = vec![store(half, y), store(before, sum), store(residual, y)];
         case.program.outputs.push(farad_compile::program::Output {

@@ -155,13 +155,15 @@ fn several_axes_on_both_sides() {
         let kept: usize = axes[..outer].iter().product();
         let mut case = Case::default();
         let input = case.input(DType::F32, Rng(17).floats(b * c * h * w, -1.0, 1.0));
-        let outs = [case.output(DType::F32, kept), case.output(DType::F32, kept), case.output(DType::I32, kept)];
+        let outs =
+            [case.output(DType::F32, kept), case.output(DType::F32, kept), case.output(DType::I32, kept)];
         let mut tape = Tape::default();
         let x = tape.load(input, strided(0, &order.map(stride)));
         let square = tape.binary(Binary::Mul, x, x);
         let (sum, squares, best) =
             (tape.reduce(Reduce::Sum, x), tape.reduce(Reduce::Sum, square), tape.reduce(Reduce::ArgMax, x));
-        let stores = [sum, squares, best].iter().zip(outs).map(|(&v, o)| store_outer(o, v, &axes, outer)).collect();
+        let stores =
+            [sum, squares, best].iter().zip(outs).map(|(&v, o)| store_outer(o, v, &axes, outer)).collect();
         case.fused(&axes, outer, tape, stores);
         case.check(2e-6);
     }
@@ -193,7 +195,12 @@ fn extremes_of_rows_with_nan_are_nan() {
             let (axes, mut tape) = ([outer, reduced], Tape::default());
             let x = tape.load(input, view_of(outer, reduced, by_columns));
             let (high, low) = (tape.reduce(Reduce::Max, x), tape.reduce(Reduce::Min, x));
-            case.fused(&axes, 1, tape, vec![store_outer(outs[0], high, &axes, 1), store_outer(outs[1], low, &axes, 1)]);
+            case.fused(
+                &axes,
+                1,
+                tape,
+                vec![store_outer(outs[0], high, &axes, 1), store_outer(outs[1], low, &axes, 1)],
+            );
             case.check(0.0);
         }
     }
@@ -201,9 +208,11 @@ fn extremes_of_rows_with_nan_are_nan() {
 
 #[test]
 fn a_million_elements_are_summed_accurately() {
-    for (axes, outer, strides) in
-        [(vec![1 << 20], 0, vec![1]), (vec![2, 1 << 20], 1, vec![1 << 20, 1]), (vec![16, 1 << 20], 1, vec![1, 16])]
-    {
+    for (axes, outer, strides) in [
+        (vec![1 << 20], 0, vec![1]),
+        (vec![2, 1 << 20], 1, vec![1 << 20, 1]),
+        (vec![16, 1 << 20], 1, vec![1, 16]),
+    ] {
         let n: usize = axes.iter().product();
         let mut case = Case::default();
         let input = case.input(DType::F32, Rng(23).floats(n, 0.0, 1.0));

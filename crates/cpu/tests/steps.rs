@@ -5,7 +5,8 @@ mod meaning;
 use std::sync::Arc;
 
 use farad_compile::program::{
-    BufferId, Code, Custom, Kernel, Level, Loop, Operand, Output, Product, Reg, Scatter, Site, Spec, Step, Store, View,
+    BufferId, Code, Custom, Kernel, Level, Loop, Operand, Output, Product, Reg, Scatter, Site, Spec, Step,
+    Store, View,
 };
 use farad_cpu::{Device, Error};
 use farad_ir::{Binary, CustomKernel, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
@@ -77,7 +78,12 @@ fn a_bad_index_adds_nothing_and_is_reported() {
         let (inputs, outputs) = case.memories(&device);
         let error = executable.run(&inputs, &[], &outputs).unwrap_err();
         assert_eq!(error, Error::Index { op: "scatter_add".into(), index: 5, size: 5, location: None });
-        meaning::compare(&case.read(&device, &inputs, &outputs)[0], &case.meaning()[0], 1e-6, "the others are added");
+        meaning::compare(
+            &case.read(&device, &inputs, &outputs)[0],
+            &case.meaning()[0],
+            1e-6,
+            "the others are added",
+        );
     }
 }
 
@@ -93,7 +99,8 @@ impl CustomOp for Both {
         Ok(operands.to_vec())
     }
     fn reference(&self, operands: &[Vec<f64>], _: &[Shape]) -> Vec<Vec<f64>> {
-        let zip = |f: fn(f64, f64) -> f64| operands[0].iter().zip(&operands[1]).map(|(&a, &b)| f(a, b)).collect();
+        let zip =
+            |f: fn(f64, f64) -> f64| operands[0].iter().zip(&operands[1]).map(|(&a, &b)| f(a, b)).collect();
         vec![zip(|a, b| a + b), zip(|a, b| a - b)]
     }
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
@@ -326,13 +333,19 @@ fn wrong_arguments_are_errors() {
     let right = device.allocate(60).unwrap();
     let outputs = [right.clone()];
     let message = |result: Result<(), Error>| result.unwrap_err().to_string();
-    assert_eq!(message(executable.run(&[(small, 0)], &[], &outputs)), "run: input 0 is too small: bytes (39 vs 40)");
+    assert_eq!(
+        message(executable.run(&[(small, 0)], &[], &outputs)),
+        "run: input 0 is too small: bytes (39 vs 40)"
+    );
     assert_eq!(message(executable.run(&[], &[], &outputs)), "run: wrong number of inputs (0 vs 1)");
     assert_eq!(
         message(executable.run(&[(right.clone(), 0)], &[1], &outputs)),
         "run: wrong number of parameters (1 vs 0)"
     );
-    assert_eq!(message(executable.run(&[(right.clone(), 0)], &[], &[])), "run: wrong number of outputs (0 vs 1)");
+    assert_eq!(
+        message(executable.run(&[(right.clone(), 0)], &[], &[])),
+        "run: wrong number of outputs (0 vs 1)"
+    );
     let odd = message(executable.run(&[(right, 3)], &[], &outputs));
     assert_eq!(odd, "run: input 0 is misaligned: byte offset 3 (3 vs a multiple of 4)");
 }

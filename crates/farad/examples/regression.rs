@@ -19,7 +19,8 @@ fn main() -> farad::Result<()> {
     let device = Device::named(&name)?;
     Device::cpu().seed(1);
 
-    let x = (Tensor::arange(POINTS, &device).cast(DType::F32) * (2.0 / POINTS as f64) - 1.0).reshape([POINTS, 1]);
+    let x =
+        (Tensor::arange(POINTS, &device).cast(DType::F32) * (2.0 / POINTS as f64) - 1.0).reshape([POINTS, 1]);
     let y = (&x * std::f64::consts::PI).sin();
     let layers = (
         Linear::new(1, HIDDEN),

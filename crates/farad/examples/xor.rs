@@ -22,7 +22,8 @@ fn main() -> farad::Result<()> {
 
     let x = Tensor::from_vec(vec![0.0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], [4, 2], &device);
     let y = Tensor::from_vec(vec![0.0f32, 1.0, 1.0, 0.0], [4, 1], &device);
-    let model = Sequential::new((Linear::new(2, HIDDEN), farad::nn::Tanh, Linear::new(HIDDEN, 1))).to_device(&device);
+    let model =
+        Sequential::new((Linear::new(2, HIDDEN), farad::nn::Tanh, Linear::new(HIDDEN, 1))).to_device(&device);
     let mut adam = AdamW::new(model.parameters()).learning_rate(RATE).weight_decay(0.0);
 
     let mut loss = f32::NAN;

@@ -175,12 +175,22 @@ impl Backend {
             Backend::Cpu(d) => d
                 .profile_stop()
                 .into_iter()
-                .map(|k| KernelTime { label: k.label, nanoseconds: k.nanoseconds, bytes: k.bytes, flops: k.flops })
+                .map(|k| KernelTime {
+                    label: k.label,
+                    nanoseconds: k.nanoseconds,
+                    bytes: k.bytes,
+                    flops: k.flops,
+                })
                 .collect(),
             Backend::Gpu(d) => d
                 .profile_stop()
                 .into_iter()
-                .map(|k| KernelTime { label: k.label, nanoseconds: k.nanoseconds, bytes: k.bytes, flops: k.flops })
+                .map(|k| KernelTime {
+                    label: k.label,
+                    nanoseconds: k.nanoseconds,
+                    bytes: k.bytes,
+                    flops: k.flops,
+                })
                 .collect(),
         }
     }

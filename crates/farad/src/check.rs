@@ -64,7 +64,8 @@ pub fn gradients(inputs: &[Tensor], function: impl Fn(&[Tensor]) -> Tensor) -> R
             shift(&mut down[at], n, -STEP * d);
         }
     }
-    let value = |inputs: &[Values]| evaluate_outputs(&recording.graph, inputs, &numbers, &ids[..1])[0].to_f64()[0];
+    let value =
+        |inputs: &[Values]| evaluate_outputs(&recording.graph, inputs, &numbers, &ids[..1])[0].to_f64()[0];
     Ok(Agreement { slope: (value(&up) - value(&down)) / (2.0 * STEP), gradient })
 }
 
@@ -104,11 +105,15 @@ fn shift(values: &mut Values, n: usize, by: f64) {
 fn leaves(recording: &Recording) -> Result<Vec<Values>> {
     let mut all = Vec::new();
     for n in 0..recording.inputs.len() {
-        let id = recording.graph.ids().find(|&id| matches!(recording.graph.node(id).op, farad_ir::Op::Input(m) if m == n));
+        let id = recording
+            .graph
+            .ids()
+            .find(|&id| matches!(recording.graph.node(id).op, farad_ir::Op::Input(m) if m == n));
         let node = recording.graph.node(id.expect("every input has a node"));
         let device = recording.nodes[0].0.device.clone();
         let len = node.shape.numel() * node.dtype.size();
-        let bytes = if len == 0 { vec![] } else { device.0.backend.read(&recording.inputs[n], 0, len).wait()? };
+        let bytes =
+            if len == 0 { vec![] } else { device.0.backend.read(&recording.inputs[n], 0, len).wait()? };
         all.push(widened(node.dtype, &bytes));
     }
     Ok(all)

@@ -131,7 +131,9 @@ impl Device {
             if let Some(name) = &ENVIRONMENT.device {
                 match Device::named(name) {
                     Ok(device) => return device,
-                    Err(error) => tracing::warn!("FARAD_DEVICE={name} cannot be used, falling back to the cpu: {error}"),
+                    Err(error) => {
+                        tracing::warn!("FARAD_DEVICE={name} cannot be used, falling back to the cpu: {error}")
+                    }
                 }
                 return Device::cpu();
             }

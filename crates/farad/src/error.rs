@@ -14,13 +14,21 @@ pub enum Error {
     Cpu(#[from] farad_cpu::Error),
     #[error("gpu: {0}")]
     Gpu(#[from] farad_gpu::Error),
-    #[error("device: unknown name: {name}\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`; `farad devices` lists what there is")]
+    #[error(
+        "device: unknown name: {name}\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`; `farad devices` lists what there is"
+    )]
     DeviceName { name: String },
-    #[error("gradient: no history: the tensor {shape} built at {location} was computed by a step and keeps no history\nhelp: take gradients before `step`, or build the tensor again")]
+    #[error(
+        "gradient: no history: the tensor {shape} built at {location} was computed by a step and keeps no history\nhelp: take gradients before `step`, or build the tensor again"
+    )]
     Spent { shape: Shape, location: String },
-    #[error("read: no value: the step that should have computed the tensor {shape} built at {location} failed")]
+    #[error(
+        "read: no value: the step that should have computed the tensor {shape} built at {location} failed"
+    )]
     Failed { shape: Shape, location: String },
-    #[error("read: dtypes differ: tensor {tensor}, asked {asked}\nhelp: cast it first, e.g. `.cast(DType::{asked_name})`")]
+    #[error(
+        "read: dtypes differ: tensor {tensor}, asked {asked}\nhelp: cast it first, e.g. `.cast(DType::{asked_name})`"
+    )]
     ReadType { tensor: DType, asked: DType, asked_name: String },
     #[error("item: the tensor has more than one element: {shape} ({numel} vs 1)")]
     Item { shape: Shape, numel: usize },

@@ -58,7 +58,11 @@ pub fn refuse_spent(recording: &Recording, loss: NodeId, targets: &[NodeId]) -> 
 }
 
 /// Records the nodes that differentiation added, on top of those that were there.
-fn replay(recording: &Recording, location: &'static Location<'static>, like: &Node) -> Vec<Option<Arc<Node>>> {
+fn replay(
+    recording: &Recording,
+    location: &'static Location<'static>,
+    like: &Node,
+) -> Vec<Option<Arc<Node>>> {
     let mut nodes: Vec<Option<Arc<Node>>> = vec![None; recording.graph.nodes.len()];
     for (node, id) in &recording.nodes {
         nodes[id.index()] = Some(node.clone());
@@ -68,11 +72,20 @@ fn replay(recording: &Recording, location: &'static Location<'static>, like: &No
             continue;
         }
         let node = recording.graph.node(id);
-        let operands: Option<Vec<Arc<Node>>> = node.operands.iter().map(|o| nodes[o.index()].clone()).collect();
+        let operands: Option<Vec<Arc<Node>>> =
+            node.operands.iter().map(|o| nodes[o.index()].clone()).collect();
         // Inputs and slices of inputs stand below leaves that are there already.
         let Some(operands) = operands.filter(|_| !is_leaf(&node.op)) else { continue };
         let location = node.location.unwrap_or(location);
-        let made = Node::recorded(node.op.clone(), operands, node.shape, node.dtype, like.device.clone(), location, node.region);
+        let made = Node::recorded(
+            node.op.clone(),
+            operands,
+            node.shape,
+            node.dtype,
+            like.device.clone(),
+            location,
+            node.region,
+        );
         nodes[id.index()] = Some(made);
     }
     nodes

@@ -20,24 +20,24 @@
 //! # Ok::<(), farad::Error>(())
 //! ```
 
+mod backend;
+pub mod check;
+mod checkpoint;
+mod device;
 mod environment;
 mod error;
-mod hashing;
-mod backend;
-mod device;
-mod node;
-mod recording;
-mod plan;
-mod run;
-mod profile;
-mod tensor;
-mod checkpoint;
 mod gradient;
-mod save;
-pub mod check;
+mod hashing;
 pub mod nn;
+mod node;
 pub mod optim;
+mod plan;
 pub mod prelude;
+mod profile;
+mod recording;
+mod run;
+mod save;
+mod tensor;
 
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions};

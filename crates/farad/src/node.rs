@@ -54,7 +54,15 @@ pub enum Value {
 }
 
 impl Node {
-    pub fn recorded(op: Op, operands: Vec<Arc<Node>>, shape: Shape, dtype: DType, device: Device, location: &'static Location<'static>, region: Option<u32>) -> Arc<Node> {
+    pub fn recorded(
+        op: Op,
+        operands: Vec<Arc<Node>>,
+        shape: Shape,
+        dtype: DType,
+        device: Device,
+        location: &'static Location<'static>,
+        region: Option<u32>,
+    ) -> Arc<Node> {
         let pending = 1 + operands.iter().map(|o| o.pending.load(Ordering::Relaxed)).max().unwrap_or(0);
         let depth = 1 + operands.iter().map(|o| o.depth).max().unwrap_or(0);
         Arc::new(Node {
@@ -70,7 +78,13 @@ impl Node {
         })
     }
 
-    pub fn leaf(value: Value, shape: Shape, dtype: DType, device: Device, location: &'static Location<'static>) -> Arc<Node> {
+    pub fn leaf(
+        value: Value,
+        shape: Shape,
+        dtype: DType,
+        device: Device,
+        location: &'static Location<'static>,
+    ) -> Arc<Node> {
         Arc::new(Node {
             shape,
             dtype,
@@ -143,9 +157,10 @@ impl Drop for Node {
         let mut stack = history.operands;
         while let Some(next) = stack.pop() {
             if let Ok(mut node) = Arc::try_unwrap(next)
-                && let Some(history) = node.state.get_mut().ok().and_then(|s| s.history.take()) {
-                    stack.extend(history.operands);
-                }
+                && let Some(history) = node.state.get_mut().ok().and_then(|s| s.history.take())
+            {
+                stack.extend(history.operands);
+            }
         }
     }
 }

@@ -55,7 +55,6 @@ impl PlanCache {
         }
         self.plans.insert(key, (self.clock, plan));
     }
-
 }
 
 impl Device {
@@ -73,7 +72,12 @@ impl Device {
             return Ok(plan);
         }
         let request = build()?;
-        let program = Arc::new(farad_compile::compile(&request.graph, &request.outputs, &request.donations, &self.0.target));
+        let program = Arc::new(farad_compile::compile(
+            &request.graph,
+            &request.outputs,
+            &request.donations,
+            &self.0.target,
+        ));
         self.show(&program);
         let executable = self.0.backend.load(program.clone())?;
         let recorded = cfg!(debug_assertions).then(|| recorded.clone());
@@ -126,8 +130,15 @@ impl Device {
         let needed = graph.reachable(&request.outputs);
         let computed = |id: &NodeId| {
             let node = graph.node(*id);
-            let leaf = matches!(node.op, Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Scan(_) | Op::Custom(_));
-            needed[id.index()] && node.dtype == DType::F32 && !leaf && !node.op.is_movement() && node.shape.numel() > 0
+            let leaf = matches!(
+                node.op,
+                Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Scan(_) | Op::Custom(_)
+            );
+            needed[id.index()]
+                && node.dtype == DType::F32
+                && !leaf
+                && !node.op.is_movement()
+                && node.shape.numel() > 0
         };
         let outputs: Vec<NodeId> = graph.ids().filter(computed).collect();
         let target = farad_compile::program::Target { fuse: false, ..self.0.target };
@@ -141,9 +152,11 @@ impl Device {
         for (id, memory) in outputs.iter().zip(&memories) {
             let node = graph.node(*id);
             let bytes = self.0.backend.read(memory, 0, node.shape.numel() * 4).wait()?;
-            let bad = bytes.chunks_exact(4).any(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite());
+            let bad =
+                bytes.chunks_exact(4).any(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite());
             if bad {
-                let location = node.location.map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
+                let location =
+                    node.location.map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
                 return Err(Error::NotFinite { op: node.op.name(), location });
             }
         }

@@ -59,7 +59,11 @@ impl Recording {
                     return Err(Error::Failed { shape: node.shape, location });
                 }
                 (_, Some(history)) if !ready => {
-                    let below = history.operands.iter().rev().filter(|o| !recording.ids.contains_key(&Arc::as_ptr(o)));
+                    let below = history
+                        .operands
+                        .iter()
+                        .rev()
+                        .filter(|o| !recording.ids.contains_key(&Arc::as_ptr(o)));
                     let operands: Vec<(Arc<Node>, bool)> = below.map(|o| (o.clone(), false)).collect();
                     drop(state);
                     stack.push((node, true));
@@ -129,7 +133,8 @@ impl Recording {
 
     /// Nodes without a value that a user still holds a handle to.
     pub fn live(&self) -> Vec<(Arc<Node>, NodeId)> {
-        let live = |node: &Arc<Node>| node.handles.load(Ordering::Relaxed) > 0 && node.state().value.is_none();
+        let live =
+            |node: &Arc<Node>| node.handles.load(Ordering::Relaxed) > 0 && node.state().value.is_none();
         self.nodes.iter().filter(|(node, _)| live(node)).cloned().collect()
     }
 

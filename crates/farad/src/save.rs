@@ -28,7 +28,8 @@ pub fn save(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
     for (name, tensor) in tensors {
         let (shape, bytes) = tensor.stored()?;
         // Truth values are words on devices and bytes in files.
-        let bytes = if tensor.dtype() == DType::Bool { bytes.chunks_exact(4).map(|w| w[0]).collect() } else { bytes };
+        let bytes =
+            if tensor.dtype() == DType::Bool { bytes.chunks_exact(4).map(|w| w[0]).collect() } else { bytes };
         stored.push((*name, shape.to_vec(), file_type(tensor.dtype()), bytes));
     }
     let format = |message: String| Error::Format { path: path.into(), message };
@@ -62,14 +63,20 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 /// converted to the nearest that it can (`f64` and `bf16` to `f32`, `i64` to `i32`, `u8` to `u32`).
 pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<String, Tensor>> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(|source| Error::File { op: "load", path: path.into(), source })?;
+    let bytes =
+        std::fs::read(path).map_err(|source| Error::File { op: "load", path: path.into(), source })?;
     let format = |message: String| Error::Format { path: path.into(), message };
     let file = safetensors::SafeTensors::deserialize(&bytes).map_err(|e| format(e.to_string()))?;
     let mut tensors = HashMap::new();
     for (name, view) in file.tensors() {
-        let dtype = own_type(view.dtype()).ok_or_else(|| format(format!("{name} has dtype {:?}, which is not supported", view.dtype())))?;
+        let dtype = own_type(view.dtype())
+            .ok_or_else(|| format(format!("{name} has dtype {:?}, which is not supported", view.dtype())))?;
         if view.shape().len() > farad_ir::MAX_RANK {
-            return Err(format(format!("{name} has rank {} (at most {})", view.shape().len(), farad_ir::MAX_RANK)));
+            return Err(format(format!(
+                "{name} has rank {} (at most {})",
+                view.shape().len(),
+                farad_ir::MAX_RANK
+            )));
         }
         let shape = Shape::new(view.shape());
         let words: Vec<u8>;
@@ -81,7 +88,9 @@ pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<String, T
             _ => view.data(),
         };
         let tensor = if device.is_gpu() && !dtype.is_compute() {
-            Tensor::from_bytes(data, shape, dtype, &Device::cpu())?.cast(dtype.register()).to_device(device)?
+            Tensor::from_bytes(data, shape, dtype, &Device::cpu())?
+                .cast(dtype.register())
+                .to_device(device)?
         } else {
             Tensor::from_bytes(data, shape, dtype, device)?
         };

@@ -105,10 +105,7 @@ fn wrong_shapes_panic_at_the_caller() {
             }),
             "gather: dtype not supported: f32\nhelp: positions are integers, e.g. `.cast(DType::I32)`",
         ),
-        (
-            Box::new(|| drop(Tensor::arange(3, &Device::cpu()).exp())),
-            "exp: dtype not supported: i32",
-        ),
+        (Box::new(|| drop(Tensor::arange(3, &Device::cpu()).exp())), "exp: dtype not supported: i32"),
         (
             Box::new(|| drop(Tensor::from_vec(vec![1u8], [1], &Device::cpu()).not())),
             "not: dtype not supported: u8\nhelp: cast it first, e.g. `.cast(DType::F32)`",
@@ -161,7 +158,10 @@ fn empty_tensors_work() {
         let product = Tensor::ones([2, 0], &device).matmul(&Tensor::ones([0, 3], &device));
         assert_eq!(product.to_vec::<f32>().unwrap(), [0.0; 6], "on {device}");
         let loaded = Tensor::from_vec(Vec::<f32>::new(), [0], &device);
-        assert_eq!(Tensor::concat(&[&loaded, &Tensor::ones([2], &device)], 0).to_vec::<f32>().unwrap(), [1.0, 1.0]);
+        assert_eq!(
+            Tensor::concat(&[&loaded, &Tensor::ones([2], &device)], 0).to_vec::<f32>().unwrap(),
+            [1.0, 1.0]
+        );
     }
 }
 
@@ -204,7 +204,10 @@ fn not_a_number_is_kept_and_found() {
 fn reading_the_wrong_way() {
     let x = Tensor::arange(2, &Device::cpu());
     let error = x.to_vec::<f32>().unwrap_err().to_string();
-    assert_eq!(error, "read: dtypes differ: tensor i32, asked f32\nhelp: cast it first, e.g. `.cast(DType::F32)`");
+    assert_eq!(
+        error,
+        "read: dtypes differ: tensor i32, asked f32\nhelp: cast it first, e.g. `.cast(DType::F32)`"
+    );
     assert_eq!(x.item().unwrap_err().to_string(), "item: the tensor has more than one element: [2] (2 vs 1)");
 }
 

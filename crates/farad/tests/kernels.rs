@@ -93,7 +93,8 @@ fn layer_norm_backward_is_three_kernels() {
 fn adamw_over_twelve_tensors_is_two_kernels() {
     let _turn = turn();
     for device in devices() {
-        let parameters: Vec<Parameter> = (1..=12).map(|n| Parameter::new(Tensor::rand([n, 7], &device))).collect();
+        let parameters: Vec<Parameter> =
+            (1..=12).map(|n| Parameter::new(Tensor::rand([n, 7], &device))).collect();
         let loss = || parameters.iter().map(|p| p.value().square().sum()).reduce(|a, b| a + b).unwrap();
         let mut adam = AdamW::new(parameters.clone());
         adam.step(&loss()).unwrap();
@@ -146,7 +147,8 @@ fn an_mlp_step_is_one_submission_of_at_most_sixteen_kernels() {
             assert_eq!(after.submissions - before.submissions, 1, "step {step} on {device}");
             assert_eq!(after.reads, before.reads, "step {step} reads back on {device}");
             if step >= 4 {
-                let made = |c: &farad::Counters| (c.allocations, c.bind_groups, c.pipelines, c.plans_compiled);
+                let made =
+                    |c: &farad::Counters| (c.allocations, c.bind_groups, c.pipelines, c.plans_compiled);
                 assert_eq!(made(&after), made(&before), "step {step} on {device}");
             }
             if step == 1 {

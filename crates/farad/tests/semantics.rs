@@ -114,7 +114,11 @@ fn a_step_computes_the_tensors_in_hand_and_they_become_leaves() {
         assert_eq!(read(&inner), [1.0, 4.0, 9.0]);
         assert_eq!(loss.item().unwrap(), 14.0);
         let after = device.counters();
-        assert_eq!((after.plans_compiled, after.plans_replayed), (before.plans_compiled, before.plans_replayed), "reading ran something on {device}");
+        assert_eq!(
+            (after.plans_compiled, after.plans_replayed),
+            (before.plans_compiled, before.plans_replayed),
+            "reading ran something on {device}"
+        );
         let message = (&inner * 2.0).sum().gradient(&inner.clone()).map(|_| ()).err();
         assert!(message.is_none(), "a leaf is differentiated like any other: {message:?}");
         let error = (inner * weight.value()).sum().gradient(&weight.value()).unwrap_err().to_string();
@@ -199,7 +203,10 @@ fn a_running_total_stays_flat() {
             }
         }
         let got = total.item().unwrap() as f64;
-        assert!((got - expected).abs() < 1e-3 * expected, "the total is {got}, not about {expected}, on {device}");
+        assert!(
+            (got - expected).abs() < 1e-3 * expected,
+            "the total is {got}, not about {expected}, on {device}"
+        );
         device.wait().unwrap();
         let late = device.counters().bytes_live;
         assert!(late <= early + (64 << 10), "live bytes grew from {early} to {late} on {device}");
@@ -277,7 +284,8 @@ fn checkpoints_replay_too() {
 #[test]
 fn a_new_batch_size_is_not_a_new_shader() {
     let _turn = turn();
-    let Ok(device) = Device::gpu_with(0, farad::DeviceOptions { checked: true, core: true, fuse: true }) else {
+    let Ok(device) = Device::gpu_with(0, farad::DeviceOptions { checked: true, core: true, fuse: true })
+    else {
         return eprintln!("skipped: no GPU adapter");
     };
     let run = |batch: usize| {

@@ -41,7 +41,11 @@ fn memory_stays_flat_over_thousands_of_steps() {
         assert!(total.item().unwrap().is_finite());
         device.wait().unwrap();
         let now = device.counters();
-        assert!(now.bytes_live <= live + (64 << 10), "{device}: live bytes grew from {live} to {}", now.bytes_live);
+        assert!(
+            now.bytes_live <= live + (64 << 10),
+            "{device}: live bytes grew from {live} to {}",
+            now.bytes_live
+        );
         let grown = resident().saturating_sub(process);
         assert!(grown < 32 << 20, "{device}: the process grew by {grown} bytes");
         assert!(now.plans_compiled < 16, "{device}: {} plans were compiled", now.plans_compiled);
@@ -82,9 +86,13 @@ fn bits() {
 fn the_same_seed_gives_the_same_bits_in_two_processes() {
     let child = || {
         let program = std::env::current_exe().unwrap();
-        let output = std::process::Command::new(program).args(["--exact", "bits", "--nocapture"]).output().unwrap();
+        let output =
+            std::process::Command::new(program).args(["--exact", "bits", "--nocapture"]).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.lines().filter(|line| line.starts_with("bits ")).map(|line| line.to_string() + "\n").collect::<String>()
+        text.lines()
+            .filter(|line| line.starts_with("bits "))
+            .map(|line| line.to_string() + "\n")
+            .collect::<String>()
     };
     let (first, second) = (child(), child());
     assert!(!first.is_empty());

@@ -17,7 +17,9 @@ pub enum Error {
     Open { name: String, message: String },
     #[error("device lost: {message}\nhelp: the driver reset or removed the GPU; open the device again")]
     Lost { message: String },
-    #[error("allocate: out of device memory: asked {asked_bytes} bytes ({asked_bytes} more vs {live_bytes} live)")]
+    #[error(
+        "allocate: out of device memory: asked {asked_bytes} bytes ({asked_bytes} more vs {live_bytes} live)"
+    )]
     OutOfMemory { asked_bytes: usize, live_bytes: usize },
     #[error("validation: {message}")]
     Validation { message: String },
@@ -76,7 +78,10 @@ mod tests {
         let here = Location::caller();
         let index = Error::Index { op: "gather".into(), location: Some(here), index: -1, size: 5 };
         let at = format!("{}:{}", here.file(), here.line());
-        assert_eq!(index.to_string(), format!("gather: index out of range: built at {at} (index -1 vs size 5)"));
+        assert_eq!(
+            index.to_string(),
+            format!("gather: index out of range: built at {at} (index -1 vs size 5)")
+        );
         let range = Error::Range { op: "write", offset: 8, bytes: 300, size: 256 };
         assert_eq!(range.to_string(), "write: out of range: 300 bytes from 8 (end 308 vs size 256)");
         let alignment = Error::Alignment { op: "copy", offset: 6, alignment: 4 };

@@ -61,7 +61,11 @@ const SLOTS: u32 = HELD as u32 + 1;
 impl Ring {
     /// Where a byte of the uniform lies in a slot.
     fn place(self, offset: u32, slot: u32) -> u32 {
-        if slot == 0 || offset >= self.varying { offset } else { self.whole + (slot - 1) * self.varying + offset }
+        if slot == 0 || offset >= self.varying {
+            offset
+        } else {
+            self.whole + (slot - 1) * self.varying + offset
+        }
     }
 
     fn bytes(self) -> usize {
@@ -71,7 +75,11 @@ impl Ring {
 
 impl Executable {
     /// Loads stages whose kernels are rendered already; `program` says what their buffers are.
-    pub fn from_dispatches(device: &Device, program: Arc<Program>, stages: Vec<Stage>) -> Result<Executable, Error> {
+    pub fn from_dispatches(
+        device: &Device,
+        program: Arc<Program>,
+        stages: Vec<Stage>,
+    ) -> Result<Executable, Error> {
         device.check()?;
         let limits = &device.shared.limits;
         let alignment = (limits.min_uniform_buffer_offset_alignment as usize).max(4 * WORD);
@@ -133,7 +141,12 @@ impl Executable {
     /// Runs the program; returns when the work is submitted. `inputs` are memories with byte
     /// offsets, `parameters` the registers' bits, `outputs` one memory for every output of the
     /// program; that of an output with a donor is not looked at, since its input is updated in place.
-    pub fn run(&self, inputs: &[(Memory, usize)], parameters: &[u32], outputs: &[Memory]) -> Result<(), Error> {
+    pub fn run(
+        &self,
+        inputs: &[(Memory, usize)],
+        parameters: &[u32],
+        outputs: &[Memory],
+    ) -> Result<(), Error> {
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
         let mut state = lock(&self.state);
@@ -173,7 +186,8 @@ impl Executable {
         };
         let mut encoder = self.device.shared.encoder();
         let timestamp_writes = Some(timed.writes());
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
+        let mut pass =
+            encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
         self.encode(&mut pass, state, &self.launches);
         drop(pass);
         timed.resolve(&mut encoder);
@@ -278,7 +292,11 @@ fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<w
     Ok(Some(buffer))
 }
 
-fn new_report(device: &Device, program: &Arc<Program>, routines: &[Routine]) -> Result<Option<Arc<Report>>, Error> {
+fn new_report(
+    device: &Device,
+    program: &Arc<Program>,
+    routines: &[Routine],
+) -> Result<Option<Arc<Report>>, Error> {
     if !routines.iter().any(|routine| routine.reports) {
         return Ok(None);
     }

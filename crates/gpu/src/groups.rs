@@ -64,7 +64,11 @@ impl Resources<'_> {
         let (memory, base) = self.memory(slot.place);
         let offset = base + slot.offset;
         let bytes = slot.rounded.min(memory.bytes() - offset);
-        wgpu::BufferBinding { buffer: memory.buffer(), offset: offset as u64, size: (bytes as u64).try_into().ok() }
+        wgpu::BufferBinding {
+            buffer: memory.buffer(),
+            offset: offset as u64,
+            size: (bytes as u64).try_into().ok(),
+        }
     }
 }
 
@@ -158,8 +162,13 @@ fn check_slots<'a>(
 }
 
 fn create(device: &Device, spec: &GroupSpec, resources: &Resources) -> wgpu::BindGroup {
-    let whole = |buffer, bytes: usize| wgpu::BufferBinding { buffer, offset: 0, size: (bytes as u64).try_into().ok() };
-    let uniform = resources.uniform.filter(|_| spec.layout.uniform).map(|buffer| whole(buffer, spec.uniform_bytes));
+    let whole = |buffer, bytes: usize| wgpu::BufferBinding {
+        buffer,
+        offset: 0,
+        size: (bytes as u64).try_into().ok(),
+    };
+    let uniform =
+        resources.uniform.filter(|_| spec.layout.uniform).map(|buffer| whole(buffer, spec.uniform_bytes));
     let storage = spec.slots.iter().map(|slot| resources.binding(slot));
     let errors = resources.errors.filter(|_| spec.layout.reports).map(|buffer| whole(buffer, REPORT_BYTES));
     let entries: Vec<wgpu::BindGroupEntry> = uniform
@@ -167,7 +176,10 @@ fn create(device: &Device, spec: &GroupSpec, resources: &Resources) -> wgpu::Bin
         .chain(storage)
         .chain(errors)
         .zip(0..)
-        .map(|(buffer, binding)| wgpu::BindGroupEntry { binding, resource: wgpu::BindingResource::Buffer(buffer) })
+        .map(|(buffer, binding)| wgpu::BindGroupEntry {
+            binding,
+            resource: wgpu::BindingResource::Buffer(buffer),
+        })
         .collect();
     Tally::add(&device.shared.tally.bind_groups, 1);
     device.shared.gpu.create_bind_group(&wgpu::BindGroupDescriptor {

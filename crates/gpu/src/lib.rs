@@ -14,23 +14,23 @@
 //! # Ok::<(), farad_gpu::Error>(())
 //! ```
 
-mod error;
 mod adapter;
 mod counters;
 mod device;
-mod memory;
-mod transfer;
-mod poller;
-mod read;
 pub mod dispatch;
-pub mod render;
-mod routine;
-mod pipeline;
-mod schedule;
+mod error;
+mod executable;
 mod groups;
 mod load;
-mod executable;
+mod memory;
+mod pipeline;
+mod poller;
 mod profile;
+mod read;
+pub mod render;
+mod routine;
+mod schedule;
+mod transfer;
 
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
 pub use counters::Counters;

@@ -69,7 +69,13 @@ impl Loader<'_> {
         for step in &l.steps {
             body.extend(self.routines(step, &l.slots)?);
         }
-        Ok(Stage::Loop { trips: l.trips, reverse: l.reverse, slots: l.slots.clone(), swaps: l.swaps.clone(), body })
+        Ok(Stage::Loop {
+            trips: l.trips,
+            reverse: l.reverse,
+            slots: l.slots.clone(),
+            swaps: l.swaps.clone(),
+            body,
+        })
     }
 
     fn routines(&mut self, step: &Step, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
@@ -80,7 +86,12 @@ impl Loader<'_> {
         Ok(dispatches.into_iter().map(|dispatch| Routine::new(&step.label, dispatch)).collect())
     }
 
-    fn custom(&mut self, label: &str, custom: &Custom, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
+    fn custom(
+        &mut self,
+        label: &str,
+        custom: &Custom,
+        slots: &[(BufferId, usize)],
+    ) -> Result<Vec<Routine>, Error> {
         let mut custom = custom.clone();
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for operand in &mut custom.operands {

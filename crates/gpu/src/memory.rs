@@ -169,7 +169,10 @@ impl Device {
             None => self.create(bytes).or_else(|error| self.create_after_eviction(bytes, error))?,
         };
         self.shared.tally.took(bytes);
-        Ok((Memory { inner: Arc::new(Inner { slab: Some(slab), bytes, shared: self.shared.clone() }) }, fresh))
+        Ok((
+            Memory { inner: Arc::new(Inner { slab: Some(slab), bytes, shared: self.shared.clone() }) },
+            fresh,
+        ))
     }
 
     /// Frees the pool and tries once more.
@@ -209,10 +212,16 @@ impl Shared {
     }
 
     /// A buffer, or the error that creating it raised.
-    pub(crate) fn create_buffer(&self, bytes: usize, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer, Error> {
-        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
-            .map(|filter| self.gpu.push_error_scope(filter));
-        let descriptor = wgpu::BufferDescriptor { label: None, size: bytes as u64, usage, mapped_at_creation: false };
+    pub(crate) fn create_buffer(
+        &self,
+        bytes: usize,
+        usage: wgpu::BufferUsages,
+    ) -> Result<wgpu::Buffer, Error> {
+        let scopes =
+            [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
+                .map(|filter| self.gpu.push_error_scope(filter));
+        let descriptor =
+            wgpu::BufferDescriptor { label: None, size: bytes as u64, usage, mapped_at_creation: false };
         let buffer = self.gpu.create_buffer(&descriptor);
         let mut error = None;
         for scope in scopes.into_iter().rev() {

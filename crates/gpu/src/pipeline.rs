@@ -164,9 +164,10 @@ fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeli
     }
     match error {
         None => Ok(Pipeline { raw }),
-        Some(wgpu::Error::OutOfMemory { .. }) => {
-            Err(Error::OutOfMemory { asked_bytes: 0, live_bytes: shared.tally.snapshot().bytes_live as usize })
-        }
+        Some(wgpu::Error::OutOfMemory { .. }) => Err(Error::OutOfMemory {
+            asked_bytes: 0,
+            live_bytes: shared.tally.snapshot().bytes_live as usize,
+        }),
         Some(error) => Err(Error::Shader {
             label: routine.label.to_string(),
             message: tidy(&error.to_string()),

@@ -75,7 +75,8 @@ impl Device {
     /// Stops, and gives the times by kernel, longest first.
     pub fn profile_stop(&self) -> Vec<KernelTime> {
         self.shared.profile.on.store(false, Ordering::Release);
-        let mut times: Vec<KernelTime> = lock(&self.shared.profile.times).drain().map(|(_, time)| time).collect();
+        let mut times: Vec<KernelTime> =
+            lock(&self.shared.profile.times).drain().map(|(_, time)| time).collect();
         times.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.label.cmp(&b.label)));
         times
     }
@@ -166,7 +167,8 @@ impl Executable {
         let mut encoder = device.shared.encoder();
         for (n, launch) in launches.iter().enumerate() {
             let timestamp_writes = Some(stamps(&queries, n as u32));
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
+            let mut pass =
+                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
             self.encode(&mut pass, state, std::slice::from_ref(launch));
         }
         encoder.resolve_query_set(&queries, 0..2 * launches.len() as u32, &resolved, 0);

@@ -95,11 +95,15 @@ impl Report {
     }
 
     fn error(&self, words: &[u8]) -> Option<Error> {
-        let word = |i: usize| u32::from_le_bytes(words[i * WORD..][..WORD].try_into().expect("a word is four bytes"));
+        let word = |i: usize| {
+            u32::from_le_bytes(words[i * WORD..][..WORD].try_into().expect("a word is four bytes"))
+        };
         let site = (word(0) as usize).checked_sub(1)?;
         let index = word(1) as i32 as i64;
         Some(match self.program.sites.get(site) {
-            Some(site) => Error::Index { op: site.op.clone(), location: site.location, index, size: site.size },
+            Some(site) => {
+                Error::Index { op: site.op.clone(), location: site.location, index, size: site.size }
+            }
             None => Error::Index { op: format!("site {site}"), location: None, index, size: 0 },
         })
     }
@@ -156,7 +160,8 @@ impl Device {
 
     fn start_read(&self, spans: &[Span], reports: &[Arc<Report>]) -> Result<Waiting, Error> {
         self.check()?;
-        let words = reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: REPORT_BYTES });
+        let words =
+            reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: REPORT_BYTES });
         let spans: Vec<&Span> = spans.iter().collect();
         let words: Vec<Span> = words.collect();
         let all: Vec<&Span> = spans.into_iter().chain(&words).collect();
@@ -169,7 +174,13 @@ impl Device {
                 let start = span.offset / WORD * WORD;
                 let bytes = (span.offset + span.bytes).next_multiple_of(WORD) - start;
                 let to = (region.offset / WORD * WORD) as u64;
-                encoder.copy_buffer_to_buffer(span.buffer, start as u64, &staging[region.staging], to, bytes as u64);
+                encoder.copy_buffer_to_buffer(
+                    span.buffer,
+                    start as u64,
+                    &staging[region.staging],
+                    to,
+                    bytes as u64,
+                );
             }
             self.shared.submit_locked(&mut pending, None)
         };
@@ -206,7 +217,9 @@ impl Device {
     fn staging(&self, bytes: usize) -> Result<wgpu::Buffer, Error> {
         match lock(&self.shared.staging).take(bytes) {
             Some(buffer) => Ok(buffer),
-            None => self.shared.create_buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
+            None => {
+                self.shared.create_buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
+            }
         }
     }
 }
@@ -316,8 +329,9 @@ impl Waiting {
 
     fn collect(&self) -> Result<Vec<Vec<u8>>, Error> {
         let views = self.staging.iter().map(|buffer| buffer.get_mapped_range(..));
-        let views: Vec<_> =
-            views.collect::<Result<_, _>>().map_err(|error| Error::Internal { message: error.to_string() })?;
+        let views: Vec<_> = views
+            .collect::<Result<_, _>>()
+            .map_err(|error| Error::Internal { message: error.to_string() })?;
         Ok(self.regions.iter().map(|r| to_vec(&views[r.staging][r.offset..r.offset + r.bytes])).collect())
     }
 }
@@ -328,6 +342,8 @@ fn to_vec(bytes: &[u8]) -> Vec<u8> {
         return bytes.to_vec();
     }
     let mut copy = vec![0; bytes.len()];
-    copy.par_chunks_mut(COPY_CHUNK).zip(bytes.par_chunks(COPY_CHUNK)).for_each(|(to, from)| to.copy_from_slice(from));
+    copy.par_chunks_mut(COPY_CHUNK)
+        .zip(bytes.par_chunks(COPY_CHUNK))
+        .for_each(|(to, from)| to.copy_from_slice(from));
     copy
 }

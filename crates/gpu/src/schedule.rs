@@ -145,7 +145,12 @@ impl Builder<'_> {
             }
             let group = self.group(routine, trip)?;
             let offset = self.slice(routine, trip);
-            self.launches.push(Launch { routine: (first + n) as u32, group, offset, workgroups: routine.workgroups });
+            self.launches.push(Launch {
+                routine: (first + n) as u32,
+                group,
+                offset,
+                workgroups: routine.workgroups,
+            });
         }
         Ok(())
     }
@@ -285,7 +290,8 @@ mod tests {
             body: vec![routine(0, vec![Word::Slot(BufferId(0))])],
         }];
         let schedule = Schedule::new(&program(), &stages, 1 << 20, 16).unwrap();
-        let words: Vec<u32> = schedule.launches.iter().map(|l| schedule.words[l.offset as usize / 4]).collect();
+        let words: Vec<u32> =
+            schedule.launches.iter().map(|l| schedule.words[l.offset as usize / 4]).collect();
         assert_eq!(words, [9, 6, 3, 0]);
         let places: Vec<Place> =
             schedule.launches.iter().map(|l| schedule.groups[l.group as usize].slots[0].place).collect();

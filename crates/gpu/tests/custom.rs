@@ -49,7 +49,8 @@ impl CustomOp for DoubleAndAdd {
 
     fn wgsl(&self, shapes: &[Shape]) -> Vec<CustomKernel> {
         let workgroups = [shapes[0].numel().div_ceil(64) as u32, 1, 1];
-        let kernel = |wgsl: &str, entry: &str| CustomKernel { wgsl: wgsl.into(), entry: entry.into(), workgroups };
+        let kernel =
+            |wgsl: &str, entry: &str| CustomKernel { wgsl: wgsl.into(), entry: entry.into(), workgroups };
         vec![kernel(DOUBLE, "double"), kernel(ADD, "add")]
     }
 

@@ -10,7 +10,9 @@ use device::{floats, open, read, turn};
 use farad_compile::program::{Output, Place, Program};
 use farad_gpu::dispatch::Word;
 use farad_gpu::{Device, Error, Executable, Options, Stage};
-use kernels::{INCREMENT, LEN, affine, binding, bits, buffer, checker, counter, fixed, ramp, routine, scale, spec};
+use kernels::{
+    INCREMENT, LEN, affine, binding, bits, buffer, checker, counter, fixed, ramp, routine, scale, spec,
+};
 
 #[test]
 fn a_bad_index_is_reported_once_by_the_next_read() {
@@ -28,7 +30,9 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
     // A read that nobody waits for takes no report away.
     drop(device.read(&[(good.clone(), 0, 4)]));
     let error = device.read_blocking(&[(good.clone(), 0, 4)]).unwrap_err();
-    let Error::Index { op, location: Some(location), index: -4, size: 50 } = &error else { panic!("{error:?}") };
+    let Error::Index { op, location: Some(location), index: -4, size: 50 } = &error else {
+        panic!("{error:?}")
+    };
     assert_eq!((op.as_str(), location.file().ends_with("faults.rs")), ("scatter_add", true));
     assert!(error.to_string().ends_with("(index -4 vs size 50)"), "{error}");
     executable.run(&[(good.clone(), 0)], &[], &[]).unwrap();
@@ -39,7 +43,8 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
 fn a_shader_that_does_not_compile_is_an_error_with_its_text() {
     let _turn = turn();
     let Some(device) = open(Options::default()) else { return };
-    let program = Program { blocks: vec![4 * LEN], buffers: vec![buffer(Place::Block(0), LEN)], ..Program::default() };
+    let program =
+        Program { blocks: vec![4 * LEN], buffers: vec![buffer(Place::Block(0), LEN)], ..Program::default() };
     let bad = |wgsl: &str| {
         let step = routine("broken", wgsl, vec![binding(0, true)], vec![]);
         let stages = vec![Stage::Once(vec![step])];
@@ -89,6 +94,7 @@ fn bindings_above_the_limit_are_refused_at_load() {
     let buffers = vec![buffer(Place::Input(0), len)];
     let program = Program { inputs: vec![spec(len)], buffers, ..Program::default() };
     let step = routine("increment", INCREMENT, vec![binding(0, true)], vec![Word::Fixed(len as u32)]);
-    let error = Executable::from_dispatches(&device, Arc::new(program), vec![Stage::Once(vec![step])]).err().unwrap();
+    let error =
+        Executable::from_dispatches(&device, Arc::new(program), vec![Stage::Once(vec![step])]).err().unwrap();
     assert_eq!(error.to_string(), "load: too large for the device (134217732 bytes vs at most 134217728)");
 }

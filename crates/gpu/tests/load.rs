@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use device::{floats, open, read, turn};
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Loop, Output, Place, Program, Reg, Site, Spec, Step, Store,
-    View,
+    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Loop, Output, Place, Program, Reg, Site, Spec, Step,
+    Store, View,
 };
 use farad_gpu::{Error, Options};
 use farad_ir::{Binary, DType};

@@ -25,7 +25,10 @@ fn an_adapter_that_is_not_there_is_an_error() {
     let count = adapters().len();
     let error = Device::open(count + 3, Options::default()).unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with(&format!("open: no such adapter: index {0} (index {0} vs {count}", count + 3)), "{text}");
+    assert!(
+        text.starts_with(&format!("open: no such adapter: index {0} (index {0} vs {count}", count + 3)),
+        "{text}"
+    );
     assert!(text.contains("help:"), "{text}");
 }
 
@@ -93,8 +96,13 @@ fn too_large_names_what_was_asked_and_the_limit() {
     let limit = device.info().limits.buffer_bytes as usize;
     for asked in [limit + 1, usize::MAX] {
         let error = device.allocate(asked).unwrap_err();
-        assert!(matches!(error, Error::TooLarge { asked: a, limit: l, .. } if a == asked && l == limit), "{error}");
-        assert!(error.to_string().contains(&asked.to_string()) && error.to_string().contains(&limit.to_string()));
+        assert!(
+            matches!(error, Error::TooLarge { asked: a, limit: l, .. } if a == asked && l == limit),
+            "{error}"
+        );
+        assert!(
+            error.to_string().contains(&asked.to_string()) && error.to_string().contains(&limit.to_string())
+        );
     }
     assert_eq!(device.counters().allocations, 0);
 }

@@ -10,7 +10,9 @@ use device::{floats, open, read, to_floats, turn};
 use farad_compile::program::{BufferId, Output, Place, Program};
 use farad_gpu::dispatch::Word;
 use farad_gpu::{Counters, Device, Error, Executable, Memory, Options, Stage};
-use kernels::{LEN, SCALE, affine, binding, bits, buffer, counter, expect_affine, fixed, ramp, routine, scale, spec};
+use kernels::{
+    LEN, SCALE, affine, binding, bits, buffer, counter, expect_affine, fixed, ramp, routine, scale, spec,
+};
 
 #[test]
 fn a_replay_creates_nothing_and_submits_once() {
@@ -120,7 +122,10 @@ fn loops_walk_slots_and_swap_carries() {
     for reverse in [false, true] {
         let program = Program {
             inputs: vec![spec(TRIPS * LEN)],
-            outputs: vec![Output { spec: spec(TRIPS * LEN), donor: None }, Output { spec: spec(LEN), donor: None }],
+            outputs: vec![
+                Output { spec: spec(TRIPS * LEN), donor: None },
+                Output { spec: spec(LEN), donor: None },
+            ],
             blocks: vec![4 * LEN, 4 * LEN],
             buffers: vec![
                 buffer(Place::Input(0), TRIPS * LEN),

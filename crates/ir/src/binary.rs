@@ -124,7 +124,15 @@ fn pow_exponent(s: &mut Graph, a: NodeId, _: NodeId, y: NodeId, g: NodeId) -> No
 impl Binary {
     /// Whether the result is a truth value.
     pub fn compares(self) -> bool {
-        matches!(self, Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual | Binary::Equal | Binary::NotEqual)
+        matches!(
+            self,
+            Binary::Less
+                | Binary::LessEqual
+                | Binary::Greater
+                | Binary::GreaterEqual
+                | Binary::Equal
+                | Binary::NotEqual
+        )
     }
 
     /// Whether the op works on bits.
@@ -135,7 +143,9 @@ impl Binary {
     /// Whether the op takes elements of `dtype`.
     pub fn takes(self, dtype: DType) -> bool {
         match dtype {
-            DType::Bool => matches!(self, Binary::And | Binary::Or | Binary::Xor | Binary::Equal | Binary::NotEqual),
+            DType::Bool => {
+                matches!(self, Binary::And | Binary::Or | Binary::Xor | Binary::Equal | Binary::NotEqual)
+            }
             DType::I32 | DType::U32 => self != Binary::Pow,
             DType::F32 | DType::F16 => !self.is_bitwise(),
             _ => false,
@@ -144,7 +154,18 @@ impl Binary {
 
     /// Whether `a` and `b` may be swapped.
     pub fn commutes(self) -> bool {
-        matches!(self, Binary::Add | Binary::Mul | Binary::Max | Binary::Min | Binary::Equal | Binary::NotEqual | Binary::And | Binary::Or | Binary::Xor)
+        matches!(
+            self,
+            Binary::Add
+                | Binary::Mul
+                | Binary::Max
+                | Binary::Min
+                | Binary::Equal
+                | Binary::NotEqual
+                | Binary::And
+                | Binary::Or
+                | Binary::Xor
+        )
     }
 
     /// Whether computing it again costs enough to rather store the result.

@@ -88,7 +88,8 @@ impl Contraction {
         let mut out = Vec::with_capacity(target.len());
         let mut gone = Vec::new();
         for (dim, map) in target.iter().enumerate() {
-            if let Some(axis) = map.plain().filter(|&axis| sizes[axis] == shape[dim] && !out.contains(&axis)) {
+            if let Some(axis) = map.plain().filter(|&axis| sizes[axis] == shape[dim] && !out.contains(&axis))
+            {
                 out.push(axis);
                 continue;
             }
@@ -104,13 +105,18 @@ impl Contraction {
             sizes.push(shape[dim]);
             let sign = c.signum();
             let mut terms = vec![(position, sign * map.divisor)];
-            terms.extend(map.terms.iter().filter(|(axis, _)| *axis != solved).map(|&(axis, k)| (axis, -sign * k)));
+            terms.extend(
+                map.terms.iter().filter(|(axis, _)| *axis != solved).map(|&(axis, k)| (axis, -sign * k)),
+            );
             let solution = IndexMap { terms, offset: -sign * map.offset, divisor: c.abs() };
             for m in upstream.iter_mut().chain(other.iter_mut()) {
                 if m.plain() == Some(solved) {
                     *m = solution.clone();
                 } else {
-                    assert!(m.terms.iter().all(|(axis, _)| *axis != solved), "contraction: axis {solved} is read by a sum on both sides");
+                    assert!(
+                        m.terms.iter().all(|(axis, _)| *axis != solved),
+                        "contraction: axis {solved} is read by a sum on both sides"
+                    );
                 }
             }
             gone.push(solved);

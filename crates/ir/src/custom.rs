@@ -59,6 +59,9 @@ pub trait CustomOp: Debug + Send + Sync {
         _results: &[NodeId],
         _upstream: &[NodeId],
     ) -> Result<Vec<Option<NodeId>>, OpError> {
-        Err(OpError::NoGradient { op: self.name().to_string(), help: "\nhelp: implement `CustomOp::gradient`".into() })
+        Err(OpError::NoGradient {
+            op: self.name().to_string(),
+            help: "\nhelp: implement `CustomOp::gradient`".into(),
+        })
     }
 }

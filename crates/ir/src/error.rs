@@ -44,11 +44,15 @@ pub enum OpError {
     Sizes { op: &'static str, what: String, a: usize, b: usize },
     #[error("{op}: takes {least} operands ({got} vs {least})")]
     Arity { op: &'static str, got: usize, least: usize },
-    #[error("gradient: the loss must be one number: {shape} ({numel} elements vs 1)\nhelp: reduce it first, with `.mean()` or `.sum()`")]
+    #[error(
+        "gradient: the loss must be one number: {shape} ({numel} elements vs 1)\nhelp: reduce it first, with `.mean()` or `.sum()`"
+    )]
     NotScalar { shape: Shape, numel: usize },
     #[error("gradient: {op} has no gradient{help}")]
     NoGradient { op: String, help: String },
-    #[error("gradient: the result does not depend on input {index}, {shape}, through differentiable ops\nhelp: `stop_gradient`, integers and comparisons end a path")]
+    #[error(
+        "gradient: the result does not depend on input {index}, {shape}, through differentiable ops\nhelp: `stop_gradient`, integers and comparisons end a path"
+    )]
     NoPath { index: usize, shape: Shape },
 }
 

@@ -20,7 +20,10 @@ pub fn gradient(graph: &mut Graph, loss: NodeId, wrt: &[NodeId]) -> Result<Vec<N
         return Err(OpError::NotScalar { shape, numel: shape.numel() });
     }
     if !graph.dtype(loss).is_float() {
-        return Err(OpError::NoGradient { op: format!("a loss of dtype {}", graph.dtype(loss)), help: String::new() });
+        return Err(OpError::NoGradient {
+            op: format!("a loss of dtype {}", graph.dtype(loss)),
+            help: String::new(),
+        });
     }
     let seed = graph.fill_like(loss, 1.0);
     let found = pull_back(graph, &[(loss, seed)], wrt)?;
@@ -93,7 +96,12 @@ struct Recompute {
 
 impl Tape {
     fn add(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) {
-        debug_assert_eq!(graph.shape(id), graph.shape(g), "gradient of {} has another shape", graph.node(id).op.name());
+        debug_assert_eq!(
+            graph.shape(id),
+            graph.shape(g),
+            "gradient of {} has another shape",
+            graph.node(id).op.name()
+        );
         if !graph.dtype(id).is_float() {
             return;
         }
@@ -108,7 +116,11 @@ impl Tape {
     /// checkpoint.
     fn value(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) -> NodeId {
         let Some(region) = graph.node(id).region else { return id };
-        let after = self.regions.entry(region).or_insert_with(|| Recompute { after: g, copies: HashMap::new() }).after;
+        let after = self
+            .regions
+            .entry(region)
+            .or_insert_with(|| Recompute { after: g, copies: HashMap::new() })
+            .after;
         self.copy(graph, id, region, after)
     }
 
@@ -173,17 +185,25 @@ impl Tape {
         let operands: Vec<NodeId> = node.operands.iter().map(|&o| self.value(graph, o, g)).collect();
         let y = self.value(graph, id, g);
         for (n, &operand) in node.operands.iter().enumerate() {
-            if wanted[n] && graph.dtype(operand).is_float()
-                && let Some(d) = rule(graph, &node, &operands, y, g, n) {
-                    self.add(graph, operand, d);
-                }
+            if wanted[n]
+                && graph.dtype(operand).is_float()
+                && let Some(d) = rule(graph, &node, &operands, y, g, n)
+            {
+                self.add(graph, operand, d);
+            }
         }
         Ok(())
     }
 
     /// A scan's gradient is a scan in the other direction over the carries that a forward scan
     /// hands out; each position computes its body again and pulls gradients through it.
-    fn scan(&mut self, graph: &mut Graph, scan: Arc<Scan>, operands: &[NodeId], picks: &[Option<NodeId>]) -> Result<(), OpError> {
+    fn scan(
+        &mut self,
+        graph: &mut Graph,
+        scan: Arc<Scan>,
+        operands: &[NodeId],
+        picks: &[Option<NodeId>],
+    ) -> Result<(), OpError> {
         let plan = ReverseScan::new(graph, &scan, operands);
         let results = scan.results();
         let upstream = |graph: &mut Graph, n: usize| match picks.get(n).copied().flatten() {
@@ -227,13 +247,16 @@ struct ReverseScan {
 
 impl ReverseScan {
     fn new(graph: &Graph, scan: &Scan, operands: &[NodeId]) -> ReverseScan {
-        let float = |range: std::ops::Range<usize>| range.filter(|&n| graph.dtype(operands[n]).is_float()).collect();
+        let float =
+            |range: std::ops::Range<usize>| range.filter(|&n| graph.dtype(operands[n]).is_float()).collect();
         let sequences = scan.carries + scan.sequences;
         ReverseScan {
             float_carries: float(0..scan.carries),
             float_sequences: float(scan.carries..sequences),
             float_constants: float(sequences..operands.len()),
-            float_results: (scan.carries..scan.outputs.len()).filter(|&n| scan.body.dtype(scan.outputs[n]).is_float()).collect(),
+            float_results: (scan.carries..scan.outputs.len())
+                .filter(|&n| scan.body.dtype(scan.outputs[n]).is_float())
+                .collect(),
         }
     }
 
@@ -247,13 +270,19 @@ impl ReverseScan {
         let kinds = keeping.results();
         let first = scan.outputs.len();
         let node = graph.push(Op::Scan(keeping.into()), operands);
-        (first..first + scan.carries).map(|n| graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[node])).collect()
+        (first..first + scan.carries)
+            .map(|n| graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[node]))
+            .collect()
     }
 
     fn reverse(&self, graph: &Graph, scan: &Scan, operands: &[NodeId]) -> Result<Scan, OpError> {
         let slice = |n: usize| {
             let shape = graph.shape(operands[n]);
-            if (scan.carries..scan.carries + scan.sequences).contains(&n) { Shape::new(&shape[1..]) } else { shape }
+            if (scan.carries..scan.carries + scan.sequences).contains(&n) {
+                Shape::new(&shape[1..])
+            } else {
+                shape
+            }
         };
         let mut body = Graph::new();
         let mut next = 0;
@@ -261,10 +290,16 @@ impl ReverseScan {
             next += 1;
             body.input(next - 1, shape, dtype)
         };
-        let carry_gradients: Vec<NodeId> =
-            self.float_carries.iter().map(|&n| input(&mut body, slice(n), graph.dtype(operands[n]))).collect();
-        let constant_sums: Vec<NodeId> =
-            self.float_constants.iter().map(|&n| input(&mut body, slice(n), graph.dtype(operands[n]))).collect();
+        let carry_gradients: Vec<NodeId> = self
+            .float_carries
+            .iter()
+            .map(|&n| input(&mut body, slice(n), graph.dtype(operands[n])))
+            .collect();
+        let constant_sums: Vec<NodeId> = self
+            .float_constants
+            .iter()
+            .map(|&n| input(&mut body, slice(n), graph.dtype(operands[n])))
+            .collect();
         let mut forward = vec![NodeId(0); operands.len()];
         for n in 0..scan.carries + scan.sequences {
             forward[n] = input(&mut body, slice(n), graph.dtype(operands[n]));
@@ -285,8 +320,13 @@ impl ReverseScan {
             .chain(self.float_results.iter().zip(&result_gradients))
             .map(|(&n, &g)| (inlined[scan.outputs[n].index()], g))
             .collect();
-        let targets: Vec<usize> =
-            self.float_carries.iter().chain(&self.float_constants).chain(&self.float_sequences).copied().collect();
+        let targets: Vec<usize> = self
+            .float_carries
+            .iter()
+            .chain(&self.float_constants)
+            .chain(&self.float_sequences)
+            .copied()
+            .collect();
         let wrt: Vec<NodeId> = targets.iter().map(|&n| forward[n]).collect();
         let found = pull_back(&mut body, &seeds, &wrt)?;
         let mut outputs = Vec::new();
@@ -332,7 +372,14 @@ fn inline(graph: &mut Graph, body: &Graph, inputs: &[NodeId]) -> Vec<NodeId> {
 }
 
 /// The gradient at operand `n`; `None` where it is zero.
-fn rule(graph: &mut Graph, node: &Node, operands: &[NodeId], y: NodeId, g: NodeId, n: usize) -> Option<NodeId> {
+fn rule(
+    graph: &mut Graph,
+    node: &Node,
+    operands: &[NodeId],
+    y: NodeId,
+    g: NodeId,
+    n: usize,
+) -> Option<NodeId> {
     let x = operands.first().copied().unwrap_or(y);
     let from = graph.shape(x);
     Some(match &node.op {
@@ -358,7 +405,8 @@ fn rule(graph: &mut Graph, node: &Node, operands: &[NodeId], y: NodeId, g: NodeI
             graph.reshape(sum, from)
         }
         Op::Pad(widths) => {
-            let spans = widths.iter().zip(from.iter()).map(|(w, &len)| Span { start: w.0, len, step: 1 }).collect();
+            let spans =
+                widths.iter().zip(from.iter()).map(|(w, &len)| Span { start: w.0, len, step: 1 }).collect();
             graph.push(Op::Slice(spans), &[g])
         }
         Op::Slice(spans) => unslice(graph, g, from, spans),
@@ -390,7 +438,9 @@ fn rule(graph: &mut Graph, node: &Node, operands: &[NodeId], y: NodeId, g: NodeI
             graph.push(Op::ScatterAdd(*axis, from[*axis]), &[g, operands[1]])
         }
         Op::ScatterAdd(axis, _) => graph.push(Op::Gather(*axis), &[g, operands[1]]),
-        Op::Contract(contraction) if n == 0 => graph.contract(contraction.gradient_lhs(&from), g, operands[1]),
+        Op::Contract(contraction) if n == 0 => {
+            graph.contract(contraction.gradient_lhs(&from), g, operands[1])
+        }
         Op::Contract(contraction) => {
             let shape = graph.shape(operands[1]);
             graph.contract(contraction.gradient_rhs(&shape), g, x)

@@ -45,7 +45,11 @@ pub struct Node {
 // Where a node was written does not change what it computes.
 impl PartialEq for Node {
     fn eq(&self, other: &Node) -> bool {
-        self.op == other.op && self.operands == other.operands && self.shape == other.shape && self.dtype == other.dtype && self.region == other.region
+        self.op == other.op
+            && self.operands == other.operands
+            && self.shape == other.shape
+            && self.dtype == other.dtype
+            && self.region == other.region
     }
 }
 impl Eq for Node {}
@@ -114,7 +118,14 @@ impl Graph {
 
     /// The n-th number given with every run.
     pub fn parameter(&mut self, n: usize, dtype: DType) -> NodeId {
-        self.append(Node { op: Op::Parameter(n), operands: vec![], shape: Shape::scalar(), dtype, location: None, region: None })
+        self.append(Node {
+            op: Op::Parameter(n),
+            operands: vec![],
+            shape: Shape::scalar(),
+            dtype,
+            location: None,
+            region: None,
+        })
     }
 
     /// A constant of the given dtype and shape.

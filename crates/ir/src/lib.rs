@@ -4,20 +4,20 @@
 //! Nothing here knows a device. Start at [`Op`] for what can be computed, [`Graph`] for how it is
 //! written down, [`gradient()`] for reverse mode and [`reference`] for what it means.
 
-mod dtype;
-mod shape;
-mod error;
-mod unary;
 mod binary;
-mod reduce;
 mod contraction;
 mod custom;
-mod scan;
-mod op;
-mod graph;
+mod dtype;
+mod error;
 mod gradient;
+mod graph;
+mod op;
 pub mod philox;
+mod reduce;
 pub mod reference;
+mod scan;
+mod shape;
+mod unary;
 
 pub use binary::{Binary, BinaryRow};
 pub use contraction::{Contraction, IndexMap};

@@ -88,9 +88,13 @@ impl PartialEq for Op {
         match (self, other) {
             (Op::Custom(a), Op::Custom(b)) => a.name() == b.name() && a.key() == b.key(),
             (Op::Scan(a), Op::Scan(b)) => Arc::ptr_eq(a, b) || a == b,
-            (Op::Input(a), Op::Input(b)) | (Op::Parameter(a), Op::Parameter(b)) | (Op::Iota(a), Op::Iota(b)) => a == b,
+            (Op::Input(a), Op::Input(b))
+            | (Op::Parameter(a), Op::Parameter(b))
+            | (Op::Iota(a), Op::Iota(b)) => a == b,
             (Op::Constant(a), Op::Constant(b)) => a == b,
-            (Op::Random(a), Op::Random(b)) | (Op::Reshape(a), Op::Reshape(b)) | (Op::Expand(a), Op::Expand(b)) => a == b,
+            (Op::Random(a), Op::Random(b))
+            | (Op::Reshape(a), Op::Reshape(b))
+            | (Op::Expand(a), Op::Expand(b)) => a == b,
             (Op::Unary(a), Op::Unary(b)) => a == b,
             (Op::Binary(a), Op::Binary(b)) => a == b,
             (Op::Select, Op::Select) | (Op::StopGradient, Op::StopGradient) => true,
@@ -170,7 +174,10 @@ impl Op {
 
     /// Whether the op only says where elements are.
     pub fn is_movement(&self) -> bool {
-        matches!(self, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Pad(_) | Op::Slice(_) | Op::Flip(_))
+        matches!(
+            self,
+            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Pad(_) | Op::Slice(_) | Op::Flip(_)
+        )
     }
 
     /// Whether each output element comes from the same element of every operand.
@@ -231,7 +238,14 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
     let arity = match op {
         Op::Binary(_) | Op::Gather(_) | Op::ScatterAdd(..) | Op::Contract(_) => 2,
         Op::Select => 3,
-        Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Iota(_) | Op::Random(_) | Op::Scan(_) | Op::Custom(_) | Op::Pack(..) => 0,
+        Op::Input(_)
+        | Op::Parameter(_)
+        | Op::Constant(_)
+        | Op::Iota(_)
+        | Op::Random(_)
+        | Op::Scan(_)
+        | Op::Custom(_)
+        | Op::Pack(..) => 0,
         _ => 1,
     };
     if operands.len() < arity {
@@ -279,13 +293,24 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
         Op::Permute(order) => {
             check_axes("permute", shape, order)?;
             if order.len() != shape.rank() {
-                return Err(OpError::Sizes { op: "permute", what: format!("every axis is named once: {shape} by {order:?}"), a: order.len(), b: shape.rank() });
+                return Err(OpError::Sizes {
+                    op: "permute",
+                    what: format!("every axis is named once: {shape} by {order:?}"),
+                    a: order.len(),
+                    b: shape.rank(),
+                });
             }
             (Shape::new(&order.iter().map(|&axis| shape[axis]).collect::<Vec<_>>()), dtype)
         }
         Op::Expand(to) => {
             if shape.rank() != to.rank() {
-                return Err(OpError::Ranks { op: "expand", lhs: shape, rhs: *to, a: shape.rank(), b: to.rank() });
+                return Err(OpError::Ranks {
+                    op: "expand",
+                    lhs: shape,
+                    rhs: *to,
+                    a: shape.rank(),
+                    b: to.rank(),
+                });
             }
             for axis in 0..shape.rank() {
                 if shape[axis] != to[axis] && shape[axis] != 1 {
@@ -295,21 +320,33 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
             (*to, dtype)
         }
         Op::Pad(widths) => {
-            let sizes: Vec<usize> = shape.iter().zip(widths).map(|(size, (low, high))| size + low + high).collect();
+            let sizes: Vec<usize> =
+                shape.iter().zip(widths).map(|(size, (low, high))| size + low + high).collect();
             if widths.len() != shape.rank() {
-                return Err(OpError::Sizes { op: "pad", what: format!("one pair of widths an axis: {shape}"), a: widths.len(), b: shape.rank() });
+                return Err(OpError::Sizes {
+                    op: "pad",
+                    what: format!("one pair of widths an axis: {shape}"),
+                    a: widths.len(),
+                    b: shape.rank(),
+                });
             }
             (Shape::new(&sizes), dtype)
         }
         Op::Slice(spans) => {
             if spans.len() != shape.rank() {
-                return Err(OpError::Sizes { op: "slice", what: format!("one span an axis: {shape}"), a: spans.len(), b: shape.rank() });
+                return Err(OpError::Sizes {
+                    op: "slice",
+                    what: format!("one span an axis: {shape}"),
+                    a: spans.len(),
+                    b: shape.rank(),
+                });
             }
             for (axis, span) in spans.iter().enumerate() {
                 if span.step == 0 {
                     return Err(OpError::Step { axis, step: 0 });
                 }
-                let end = if span.len == 0 { span.start } else { span.start + (span.len - 1) * span.step + 1 };
+                let end =
+                    if span.len == 0 { span.start } else { span.start + (span.len - 1) * span.step + 1 };
                 if end > shape[axis] {
                     return Err(OpError::Slice { shape, axis, end, size: shape[axis] });
                 }
@@ -347,7 +384,14 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
             check_dtype("scatter_add", dtype, dtype.is_compute() && dtype != DType::Bool)?;
             check_index("scatter_add", shape, index, *axis)?;
             if index[*axis] != shape[*axis] {
-                return Err(OpError::Index { op: "scatter_add", shape, index, axis: *axis, a: shape[*axis], b: index[*axis] });
+                return Err(OpError::Index {
+                    op: "scatter_add",
+                    shape,
+                    index,
+                    axis: *axis,
+                    a: shape[*axis],
+                    b: index[*axis],
+                });
             }
             (shape.with(*axis, *size), dtype)
         }

@@ -44,7 +44,8 @@ fn share(s: &mut Graph, x: NodeId, y: NodeId, g: NodeId, axes: &[usize]) -> Node
 
 impl Reduce {
     /// Every reduction.
-    pub const ALL: &'static [Reduce] = &[Reduce::Sum, Reduce::Max, Reduce::Min, Reduce::ArgMax, Reduce::ArgMin];
+    pub const ALL: &'static [Reduce] =
+        &[Reduce::Sum, Reduce::Max, Reduce::Min, Reduce::ArgMax, Reduce::ArgMin];
 
     /// The op's row.
     pub fn row(self) -> &'static ReduceRow {

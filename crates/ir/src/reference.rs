@@ -89,8 +89,12 @@ impl Values {
     /// The elements at the given positions; zero at a position that does not exist.
     fn take(&self, positions: &[usize]) -> Values {
         match self {
-            Values::Float(x) => Values::Float(positions.iter().map(|&p| x.get(p).copied().unwrap_or(0.0)).collect()),
-            Values::Int(x) => Values::Int(positions.iter().map(|&p| x.get(p).copied().unwrap_or(0)).collect()),
+            Values::Float(x) => {
+                Values::Float(positions.iter().map(|&p| x.get(p).copied().unwrap_or(0.0)).collect())
+            }
+            Values::Int(x) => {
+                Values::Int(positions.iter().map(|&p| x.get(p).copied().unwrap_or(0)).collect())
+            }
         }
     }
 
@@ -142,7 +146,12 @@ pub fn evaluate(graph: &Graph, inputs: &[Values], parameters: &[Scalar]) -> Vec<
 }
 
 /// The values of `outputs`; evaluates only what they need, and keeps nothing longer than needed.
-pub fn evaluate_outputs(graph: &Graph, inputs: &[Values], parameters: &[Scalar], outputs: &[NodeId]) -> Vec<Values> {
+pub fn evaluate_outputs(
+    graph: &Graph,
+    inputs: &[Values],
+    parameters: &[Scalar],
+    outputs: &[NodeId],
+) -> Vec<Values> {
     let outcomes = run(graph, inputs, parameters, outputs);
     let value = |id: &NodeId| outcomes[id.index()].as_ref().expect("outputs are kept").first().clone();
     outputs.iter().map(value).collect()
@@ -158,14 +167,23 @@ fn run(graph: &Graph, inputs: &[Values], parameters: &[Scalar], kept: &[NodeId])
     let mut outcomes: Vec<Option<Outcome>> = (0..graph.nodes.len()).map(|_| None).collect();
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let node = graph.node(id);
-        let operands: Vec<&Outcome> =
-            node.operands.iter().map(|o| outcomes[o.index()].as_ref().expect("operands come first")).collect();
+        let operands: Vec<&Outcome> = node
+            .operands
+            .iter()
+            .map(|o| outcomes[o.index()].as_ref().expect("operands come first"))
+            .collect();
         let shapes: Vec<Shape> = node.operands.iter().map(|&o| graph.shape(o)).collect();
         let dtypes: Vec<DType> = node.operands.iter().map(|&o| graph.dtype(o)).collect();
         let outcome = step(node, &Operands { outcomes: &operands, shapes, dtypes }, inputs, parameters);
         if let Outcome::One(values) = &outcome {
             let (a, b) = (values.len(), node.shape.numel());
-            assert_eq!(a, b, "{}: element count does not fit its shape: {} ({a} vs {b})", node.op.name(), node.shape);
+            assert_eq!(
+                a,
+                b,
+                "{}: element count does not fit its shape: {} ({a} vs {b})",
+                node.op.name(),
+                node.shape
+            );
         }
         outcomes[id.index()] = Some(outcome);
         for operand in &node.operands {
@@ -215,7 +233,9 @@ fn step(node: &Node, from: &Operands, inputs: &[Values], parameters: &[Scalar]) 
         Op::Flip(axes) => x(0).take(&layout::flip(shape(0), axes)),
         Op::Reduce(reduce, axes) => layout::reduce(*reduce, node.dtype, x(0), shape(0), axes),
         Op::Gather(axis) => layout::gather(x(0), shape(0), x(1), shape(1), *axis),
-        Op::ScatterAdd(axis, size) => layout::scatter_add(node.dtype, x(0), shape(0), x(1), shape(1), *axis, *size),
+        Op::ScatterAdd(axis, size) => {
+            layout::scatter_add(node.dtype, x(0), shape(0), x(1), shape(1), *axis, *size)
+        }
         Op::Contract(contraction) => {
             Values::Float(contract::contract(contraction, x(0).floats(), shape(0), x(1).floats(), shape(1)))
         }
@@ -226,7 +246,8 @@ fn step(node: &Node, from: &Operands, inputs: &[Values], parameters: &[Scalar]) 
         }
         Op::Scan(scan) => return Outcome::Many(self::scan(scan, &from.values(), parameters)),
         Op::Custom(custom) => {
-            let kinds: Vec<(Shape, DType)> = from.shapes.iter().copied().zip(from.dtypes.iter().copied()).collect();
+            let kinds: Vec<(Shape, DType)> =
+                from.shapes.iter().copied().zip(from.dtypes.iter().copied()).collect();
             let kinds = custom.infer(&kinds).unwrap_or_else(|error| panic!("{error}"));
             let operands: Vec<Vec<f64>> = from.values().iter().map(|x| x.to_f64()).collect();
             let results = custom.reference(&operands, &from.shapes);
@@ -242,10 +263,15 @@ fn step(node: &Node, from: &Operands, inputs: &[Values], parameters: &[Scalar]) 
 
 fn input(node: &Node, n: usize, inputs: &[Values]) -> Values {
     let count = inputs.len();
-    let values =
-        inputs.get(n).unwrap_or_else(|| panic!("reference: input missing: {} (input {n} vs {count})", node.shape));
+    let values = inputs
+        .get(n)
+        .unwrap_or_else(|| panic!("reference: input missing: {} (input {n} vs {count})", node.shape));
     let (a, b) = (values.len(), node.shape.numel());
-    assert_eq!(a, b, "reference: element count of input {n} does not fit its shape: {} ({a} vs {b})", node.shape);
+    assert_eq!(
+        a, b,
+        "reference: element count of input {n} does not fit its shape: {} ({a} vs {b})",
+        node.shape
+    );
     let is_float = matches!(values, Values::Float(_));
     assert_eq!(is_float, node.dtype.is_float(), "reference: input {n} is of the wrong kind: {}", node.dtype);
     values.clone()

@@ -53,13 +53,23 @@ impl Scan {
         for (shape, _) in &operands[self.carries..least] {
             if shape.rank() == 0 || shape[0] != self.steps {
                 let a = shape.first().copied().unwrap_or(0);
-                return Err(OpError::Sizes { op: "scan", what: format!("a sequence's first axis is time: {shape}"), a, b: self.steps });
+                return Err(OpError::Sizes {
+                    op: "scan",
+                    what: format!("a sequence's first axis is time: {shape}"),
+                    a,
+                    b: self.steps,
+                });
             }
         }
         for (carry, output) in operands[..self.carries].iter().zip(&self.outputs) {
             let next = self.body.shape(*output);
             if carry.0 != next {
-                return Err(OpError::Sizes { op: "scan", what: format!("a carry keeps its shape: {} to {next}", carry.0), a: carry.0.numel(), b: next.numel() });
+                return Err(OpError::Sizes {
+                    op: "scan",
+                    what: format!("a carry keeps its shape: {} to {next}", carry.0),
+                    a: carry.0.numel(),
+                    b: next.numel(),
+                });
             }
         }
         Ok(self.results().first().copied().unwrap_or((Shape::scalar(), DType::F32)))

@@ -17,7 +17,11 @@ impl Shape {
     /// A shape from its sizes. Panics above [`MAX_RANK`] axes.
     #[track_caller]
     pub fn new(sizes: &[usize]) -> Shape {
-        assert!(sizes.len() <= MAX_RANK, "shape: rank too high: {sizes:?} ({} vs at most {MAX_RANK})", sizes.len());
+        assert!(
+            sizes.len() <= MAX_RANK,
+            "shape: rank too high: {sizes:?} ({} vs at most {MAX_RANK})",
+            sizes.len()
+        );
         let mut shape = Shape { sizes: [0; MAX_RANK], rank: sizes.len() as u8 };
         shape.sizes[..sizes.len()].copy_from_slice(sizes);
         shape

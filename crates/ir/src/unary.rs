@@ -96,7 +96,17 @@ impl Unary {
 
     /// Whether computing it again costs enough to rather store the result.
     pub fn is_costly(self) -> bool {
-        !matches!(self, Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Not)
+        !matches!(
+            self,
+            Unary::Neg
+                | Unary::Abs
+                | Unary::Sign
+                | Unary::Relu
+                | Unary::Floor
+                | Unary::Ceil
+                | Unary::Round
+                | Unary::Not
+        )
     }
 }
 
@@ -127,7 +137,14 @@ pub fn erf(x: f64) -> f64 {
 mod tests {
     #[test]
     fn erf_matches_known_values() {
-        for (x, y) in [(0.0, 0.0), (0.5, 0.5204998778130465), (1.0, 0.8427007929497149), (1.9, 0.9927904292352575), (2.5, 0.999593047982555), (-1.0, -0.8427007929497149)] {
+        for (x, y) in [
+            (0.0, 0.0),
+            (0.5, 0.5204998778130465),
+            (1.0, 0.8427007929497149),
+            (1.9, 0.9927904292352575),
+            (2.5, 0.999593047982555),
+            (-1.0, -0.8427007929497149),
+        ] {
             assert!((super::erf(x) - y).abs() < 1e-14, "erf({x}) = {} is not {y}", super::erf(x));
         }
     }

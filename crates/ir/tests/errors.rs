@@ -69,7 +69,11 @@ fn movement() {
     refuses(Op::Pad(vec![(1, 1)]), &[f32([2, 3])], "pad: one pair of widths an axis: [2, 3] (1 vs 2)");
     let span = |start, len, step| Span { start, len, step };
     refuses(Op::Slice(vec![]), &[f32([5])], "slice: one span an axis: [5] (0 vs 1)");
-    refuses(Op::Slice(vec![span(0, 2, 0)]), &[f32([5])], "slice: step must be at least 1: axis 0 (step 0 vs 1)");
+    refuses(
+        Op::Slice(vec![span(0, 2, 0)]),
+        &[f32([5])],
+        "slice: step must be at least 1: axis 0 (step 0 vs 1)",
+    );
     refuses(Op::Slice(vec![span(1, 3, 2)]), &[f32([5])], "slice: out of range: [5] axis 0 (end 6 vs size 5)");
     refuses(Op::Slice(vec![span(6, 0, 1)]), &[f32([5])], "slice: out of range: [5] axis 0 (end 6 vs size 5)");
     refuses(Op::Flip(vec![1]), &[f32([5])], "flip: axis out of range: [5] (axis 1 vs rank 1)");
@@ -89,7 +93,11 @@ fn reductions() {
 #[test]
 fn indices() {
     let index = |sizes: [usize; 2]| of(DType::I32, sizes);
-    refuses(Op::Gather(2), &[f32([2, 3]), index([2, 3])], "gather: axis out of range: [2, 3] (axis 2 vs rank 2)");
+    refuses(
+        Op::Gather(2),
+        &[f32([2, 3]), index([2, 3])],
+        "gather: axis out of range: [2, 3] (axis 2 vs rank 2)",
+    );
     let flat = of(DType::I32, [3]);
     refuses(Op::Gather(0), &[f32([2, 3]), flat], "gather: ranks differ: [2, 3] and [3] (2 vs 1)");
     let text = "gather: index tensor does not fit: [2, 3] indexed by [4, 5] along axis 1 (3 vs 5)";
@@ -130,7 +138,8 @@ fn broadcasting_and_matmul() {
     assert_eq!(low.to_string(), "matmul: rank too low: [] (0 vs at least 1)");
     let high = OpError::RankTooHigh { op: "stack", sizes: vec![1; 9], rank: 9 };
     assert_eq!(high.to_string(), "stack: rank too high: [1, 1, 1, 1, 1, 1, 1, 1, 1] (9 vs at most 8)");
-    let none = OpError::NoGradient { op: "sort".into(), help: "\nhelp: gather by the indices instead".into() };
+    let none =
+        OpError::NoGradient { op: "sort".into(), help: "\nhelp: gather by the indices instead".into() };
     assert_eq!(none.to_string(), "gradient: sort has no gradient\nhelp: gather by the indices instead");
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Output, Place, Product, Program, Reg, Scatter, Spec, Step,
-    Store, View,
+    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Output, Place, Product, Program, Reg, Scatter, Spec,
+    Step, Store, View,
 };
 use farad_cpu::{Device, Error, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
@@ -262,7 +262,9 @@ impl<'a> World<'a> {
                     for trip in 0..of.trips {
                         let position = if of.reverse { of.trips - 1 - trip } else { trip };
                         self.meant = meant.clone();
-                        of.slots.iter().for_each(|(id, stride)| self.meant[id.0 as usize].1 = position * stride);
+                        of.slots
+                            .iter()
+                            .for_each(|(id, stride)| self.meant[id.0 as usize].1 = position * stride);
                         if trip % 2 == 1 {
                             of.swaps.iter().for_each(|(a, b)| self.meant.swap(a.0 as usize, b.0 as usize));
                         }
@@ -309,8 +311,12 @@ impl<'a> World<'a> {
             (0..product.k).map(|k| lhs[left + k] * rhs[right + k * product.n]).sum::<f64>()
         };
         let all = axes([product.m, product.n]);
-        let fused =
-            Fused { outer: all.len(), axes: all, tape: product.epilogue.clone(), stores: product.stores.clone() };
+        let fused = Fused {
+            outer: all.len(),
+            axes: all,
+            tape: product.epilogue.clone(),
+            stores: product.stores.clone(),
+        };
         self.fused(&fused, Some(&sum));
     }
 
@@ -335,8 +341,9 @@ impl<'a> World<'a> {
 
 /// All coordinates, row-major.
 pub fn positions(axes: &[usize]) -> Vec<Vec<usize>> {
-    axes.iter()
-        .fold(vec![vec![]], |all, &n| all.iter().flat_map(|i| (0..n).map(move |c| [&i[..], &[c]].concat())).collect())
+    axes.iter().fold(vec![vec![]], |all, &n| {
+        all.iter().flat_map(|i| (0..n).map(move |c| [&i[..], &[c]].concat())).collect()
+    })
 }
 
 /// The next coordinates, row-major; after the last come the first again.
@@ -384,7 +391,8 @@ impl Point<'_, '_> {
             Code::Position(view) => locate(view, i).unwrap() as i32 as f64,
             Code::Random(key, view) => {
                 let key = key.map(|r| self.value(r, i) as u32);
-                farad_ir::philox::bits([key[0], key[1]], [key[2], key[3]], locate(view, i).unwrap() as u32) as f64
+                farad_ir::philox::bits([key[0], key[1]], [key[2], key[3]], locate(view, i).unwrap() as u32)
+                    as f64
             }
             Code::Unary(op, a) => {
                 let dtype = register_type(a);

@@ -1,9 +1,9 @@
 //! Layers: what has parameters and turns a tensor into a tensor. One file a layer.
 
-mod parameter;
-mod module;
-mod linear;
 mod activation;
+mod linear;
+mod module;
+mod parameter;
 mod sequential;
 
 pub use activation::{Gelu, Relu, Tanh};

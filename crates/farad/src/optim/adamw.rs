@@ -74,11 +74,29 @@ impl Rule for AdamRule {
         let size = self.rate as f64 / correction(self.beta1);
         let spread = 1.0 / correction(self.beta2).sqrt();
         let keep = 1.0 - self.rate as f64 * self.decay as f64;
-        vec![self.beta1, 1.0 - self.beta1, self.beta2, 1.0 - self.beta2, size as f32, spread as f32, self.epsilon, keep as f32]
+        vec![
+            self.beta1,
+            1.0 - self.beta1,
+            self.beta2,
+            1.0 - self.beta2,
+            size as f32,
+            spread as f32,
+            self.epsilon,
+            keep as f32,
+        ]
     }
 
-    fn update(&self, graph: &mut Graph, p: NodeId, g: NodeId, states: &[NodeId], numbers: &[NodeId]) -> (NodeId, Vec<NodeId>) {
-        let [beta1, rest1, beta2, rest2, size, spread, epsilon, keep] = numbers[..] else { unreachable!("eight numbers were given") };
+    fn update(
+        &self,
+        graph: &mut Graph,
+        p: NodeId,
+        g: NodeId,
+        states: &[NodeId],
+        numbers: &[NodeId],
+    ) -> (NodeId, Vec<NodeId>) {
+        let [beta1, rest1, beta2, rest2, size, spread, epsilon, keep] = numbers[..] else {
+            unreachable!("eight numbers were given")
+        };
         let (a, b) = (graph.mul(beta1, states[0]), graph.mul(rest1, g));
         let m = graph.add(a, b);
         let square = graph.mul(g, g);

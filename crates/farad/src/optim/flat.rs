@@ -36,7 +36,14 @@ pub trait Rule {
     fn numbers(&self, step: u64) -> Vec<f32>;
     /// New parameters and moments, all of one axis, from the old ones, the gradients and the
     /// numbers (already repeated to that axis).
-    fn update(&self, graph: &mut Graph, p: NodeId, g: NodeId, states: &[NodeId], numbers: &[NodeId]) -> (NodeId, Vec<NodeId>);
+    fn update(
+        &self,
+        graph: &mut Graph,
+        p: NodeId,
+        g: NodeId,
+        states: &[NodeId],
+        numbers: &[NodeId],
+    ) -> (NodeId, Vec<NodeId>);
 }
 
 /// Parameters in one array, with their moments.
@@ -111,13 +118,18 @@ impl Flat {
             refuse_spent(&recording, seeds[0], &ids)?;
         }
         let packed = self.is_packed(&values);
-        let array = self.array.as_ref().filter(|_| packed).map(|memory| recording.input(memory, self.len, DType::F32));
+        let array = self
+            .array
+            .as_ref()
+            .filter(|_| packed)
+            .map(|memory| recording.input(memory, self.len, DType::F32));
         if self.states.is_empty() {
             for _ in 0..rule.states() {
                 self.states.push(device.0.backend.allocate_zeroed(self.len * 4)?);
             }
         }
-        let states: Vec<NodeId> = self.states.iter().map(|memory| recording.input(memory, self.len, DType::F32)).collect();
+        let states: Vec<NodeId> =
+            self.states.iter().map(|memory| recording.input(memory, self.len, DType::F32)).collect();
         let numbers: Vec<NodeId> = rule
             .numbers(self.step + 1)
             .into_iter()
@@ -144,14 +156,22 @@ impl Flat {
             from_loss,
         });
         let build = || {
-            let parts = Parts { seeds: &seeds, ids: &ids, array, states: &states, numbers: &numbers, live: &live_ids };
+            let parts = Parts {
+                seeds: &seeds,
+                ids: &ids,
+                array,
+                states: &states,
+                numbers: &numbers,
+                live: &live_ids,
+            };
             self.build(rule, recording.graph.clone(), &recording.known, parts, from_loss)
         };
         if device.finds_not_finite() {
             device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
         }
         let plan = device.plan(plan_key, &recording.graph, build)?;
-        let (mut inputs, words) = (std::mem::take(&mut recording.inputs), std::mem::take(&mut recording.words));
+        let (mut inputs, words) =
+            (std::mem::take(&mut recording.inputs), std::mem::take(&mut recording.words));
         let at = array.map(|id| input_number(&recording.graph, id));
         // From here on the recorded graph is gone: what it computed from the parameters are leaves,
         // and whatever still refers to the old parameters is somebody else's.
@@ -175,7 +195,12 @@ impl Flat {
     fn check(&self, values: &[Tensor], source: &Source) -> Result<()> {
         for value in values {
             if value.dtype() != DType::F32 {
-                return Err(farad_ir::OpError::DType { op: "step", dtype: value.dtype(), help: "\nhelp: parameters are f32" }.into());
+                return Err(farad_ir::OpError::DType {
+                    op: "step",
+                    dtype: value.dtype(),
+                    help: "\nhelp: parameters are f32",
+                }
+                .into());
             }
         }
         if let Source::Gradients(gradients) = source {
@@ -185,7 +210,14 @@ impl Flat {
             for (g, value) in gradients.iter().zip(values) {
                 if g.shape() != value.shape() {
                     let (lhs, rhs) = (value.shape(), g.shape());
-                    return Err(farad_ir::OpError::Shapes { op: "apply", lhs, rhs, a: lhs.numel(), b: rhs.numel() }.into());
+                    return Err(farad_ir::OpError::Shapes {
+                        op: "apply",
+                        lhs,
+                        rhs,
+                        a: lhs.numel(),
+                        b: rhs.numel(),
+                    }
+                    .into());
                 }
             }
         }
@@ -203,7 +235,13 @@ impl Flat {
     }
 
     /// A parameter's node; from gradients it may be one that they do not need.
-    fn parameter_node(&self, recording: &mut Recording, value: &Tensor, index: usize, source: &Source) -> Result<NodeId> {
+    fn parameter_node(
+        &self,
+        recording: &mut Recording,
+        value: &Tensor,
+        index: usize,
+        source: &Source,
+    ) -> Result<NodeId> {
         match (recording.ids.get(&Arc::as_ptr(&value.node)).copied(), source) {
             (Some(id), _) => Ok(id),
             (None, Source::Loss(_)) => Err(farad_ir::OpError::NoPath { index, shape: value.shape() }.into()),
@@ -225,7 +263,14 @@ impl Flat {
         })
     }
 
-    fn build(&self, rule: &dyn Rule, mut graph: Graph, known: &[(NodeId, NodeId)], parts: Parts, from_loss: bool) -> Result<Request> {
+    fn build(
+        &self,
+        rule: &dyn Rule,
+        mut graph: Graph,
+        known: &[(NodeId, NodeId)],
+        parts: Parts,
+        from_loss: bool,
+    ) -> Result<Request> {
         let gradients = match from_loss {
             true => farad_ir::gradient(&mut graph, parts.seeds[0], parts.ids)?,
             false => parts.seeds.to_vec(),
@@ -244,7 +289,9 @@ impl Flat {
         let (new, states) = rule.update(&mut graph, p, g, parts.states, &numbers);
         let mut outputs = parts.live.to_vec();
         let mut donations = Vec::new();
-        for (output, from) in std::iter::once((new, parts.array)).chain(states.into_iter().zip(parts.states.iter().map(|s| Some(*s)))) {
+        for (output, from) in std::iter::once((new, parts.array))
+            .chain(states.into_iter().zip(parts.states.iter().map(|s| Some(*s))))
+        {
             if let Some(from) = from {
                 donations.push((outputs.len(), input_number(&graph, from)));
             }
@@ -267,7 +314,13 @@ impl Flat {
     }
 
     /// Gives every result its new home.
-    fn take<'a>(&mut self, device: &Device, live: impl Iterator<Item = &'a Arc<Node>>, outputs: Vec<Memory>, location: &'static Location<'static>) {
+    fn take<'a>(
+        &mut self,
+        device: &Device,
+        live: impl Iterator<Item = &'a Arc<Node>>,
+        outputs: Vec<Memory>,
+        location: &'static Location<'static>,
+    ) {
         let mut outputs = outputs.into_iter();
         for node in live {
             let memory = outputs.next().expect("one output a live tensor");

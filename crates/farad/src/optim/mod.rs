@@ -1,10 +1,10 @@
 //! Optimisers: gradients and update of all parameters in one program and one submission. One file
 //! an optimiser; `flat` has what they share.
 
-mod flat;
-mod sgd;
 mod adamw;
 mod clip;
+mod flat;
+mod sgd;
 
 pub use adamw::AdamW;
 pub use clip::{Clip, clip_by_norm, clip_by_value};

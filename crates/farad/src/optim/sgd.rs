@@ -24,7 +24,10 @@ struct SgdRule {
 impl Sgd {
     /// For these parameters, with rate 0.01 and no momentum.
     pub fn new(parameters: Vec<Parameter>) -> Sgd {
-        Sgd { flat: Flat::new(parameters), rule: SgdRule { rate: 0.01, momentum: 0.0, nesterov: false, decay: 0.0 } }
+        Sgd {
+            flat: Flat::new(parameters),
+            rule: SgdRule { rate: 0.01, momentum: 0.0, nesterov: false, decay: 0.0 },
+        }
     }
 
     /// The learning rate.
@@ -60,7 +63,12 @@ impl Sgd {
 
 impl Rule for SgdRule {
     fn kind(&self) -> String {
-        format!("sgd momentum {} nesterov {} decay {}", self.momentum != 0.0, self.nesterov, self.decay != 0.0)
+        format!(
+            "sgd momentum {} nesterov {} decay {}",
+            self.momentum != 0.0,
+            self.nesterov,
+            self.decay != 0.0
+        )
     }
 
     fn states(&self) -> usize {
@@ -71,7 +79,14 @@ impl Rule for SgdRule {
         vec![self.rate, self.momentum, self.decay]
     }
 
-    fn update(&self, graph: &mut Graph, p: NodeId, g: NodeId, states: &[NodeId], numbers: &[NodeId]) -> (NodeId, Vec<NodeId>) {
+    fn update(
+        &self,
+        graph: &mut Graph,
+        p: NodeId,
+        g: NodeId,
+        states: &[NodeId],
+        numbers: &[NodeId],
+    ) -> (NodeId, Vec<NodeId>) {
         let [rate, momentum, decay] = numbers[..] else { unreachable!("three numbers were given") };
         let mut g = g;
         if self.decay != 0.0 {

@@ -31,7 +31,12 @@ impl Tensor {
     pub fn try_from_vec<T: Element>(data: &[T], shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
         let shape = shape.into();
         if data.len() != shape.numel() {
-            raise(OpError::Sizes { op: "from_vec", what: format!("data does not fill {shape}"), a: data.len(), b: shape.numel() });
+            raise(OpError::Sizes {
+                op: "from_vec",
+                what: format!("data does not fill {shape}"),
+                a: data.len(),
+                b: shape.numel(),
+            });
         }
         Tensor::from_bytes(&T::to_bytes(data), shape, T::DTYPE, device)
     }
@@ -49,7 +54,12 @@ impl Tensor {
     pub fn from_f64(data: &[f64], shape: impl Into<Shape>, device: &Device) -> Tensor {
         let shape = shape.into();
         if data.len() != shape.numel() {
-            raise(OpError::Sizes { op: "from_f64", what: format!("data does not fill {shape}"), a: data.len(), b: shape.numel() });
+            raise(OpError::Sizes {
+                op: "from_f64",
+                what: format!("data does not fill {shape}"),
+                a: data.len(),
+                b: shape.numel(),
+            });
         }
         match Tensor::from_bytes(bytemuck::cast_slice(data), shape, DType::F64, device) {
             Ok(tensor) => tensor,
@@ -61,7 +71,11 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn from_bytes(bytes: &[u8], shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
         if device.is_gpu() && !dtype.is_compute() {
-            raise(OpError::DType { op: "from_vec", dtype, help: "\nhelp: this dtype is stored on the cpu only; cast there, then move" });
+            raise(OpError::DType {
+                op: "from_vec",
+                dtype,
+                help: "\nhelp: this dtype is stored on the cpu only; cast there, then move",
+            });
         }
         let memory = device.allocate(bytes.len().max(4))?;
         if !bytes.is_empty() {
@@ -152,7 +166,11 @@ impl Tensor {
     /// A one-element tensor repeated to a shape.
     #[track_caller]
     pub(crate) fn spread(&self, shape: Shape) -> Tensor {
-        if shape.rank() == 0 { self.reshape(shape) } else { self.reshape(vec![1; shape.rank()]).expand(shape) }
+        if shape.rank() == 0 {
+            self.reshape(shape)
+        } else {
+            self.reshape(vec![1; shape.rank()]).expand(shape)
+        }
     }
 
     /// Whether the tensor is made of constants only, so that it can be made anew anywhere.
@@ -162,7 +180,8 @@ impl Tensor {
             match (&state.value, &state.history) {
                 (Some(Value::Number(_)), _) => true,
                 (None, Some(history)) => {
-                    let kind = history.op.is_movement() || matches!(history.op, Op::Constant(_) | Op::Iota(_));
+                    let kind =
+                        history.op.is_movement() || matches!(history.op, Op::Constant(_) | Op::Iota(_));
                     kind && history.operands.iter().all(|o| constant(o))
                 }
                 _ => false,

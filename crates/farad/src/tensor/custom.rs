@@ -13,7 +13,9 @@ impl Tensor {
         let kinds: Vec<(Shape, DType)> = operands.iter().map(|t| (t.shape(), t.dtype())).collect();
         let results = expect(op.infer(&kinds));
         let node = Tensor::record(Op::Custom(Arc::new(op)), operands);
-        let pick = |(n, &(shape, dtype)): (usize, &(Shape, DType))| Tensor::record(Op::Pick(n, shape, dtype), &[&node]);
+        let pick = |(n, &(shape, dtype)): (usize, &(Shape, DType))| {
+            Tensor::record(Op::Pick(n, shape, dtype), &[&node])
+        };
         results.iter().enumerate().map(pick).collect()
     }
 }

@@ -46,7 +46,11 @@ fn values(tensor: &Tensor) -> crate::Result<Vec<String>> {
 /// Four decimals, or an exponent where that would show nothing.
 fn float(value: f64) -> String {
     let size = value.abs();
-    if value == 0.0 || !value.is_finite() || (1e-3..1e6).contains(&size) { format!("{value:.4}") } else { format!("{value:.3e}") }
+    if value == 0.0 || !value.is_finite() || (1e-3..1e6).contains(&size) {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.3e}")
+    }
 }
 
 fn nested(values: &[String], shape: &[usize], width: usize, depth: usize) -> String {

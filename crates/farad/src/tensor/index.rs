@@ -11,7 +11,11 @@ impl Tensor {
         match self.dtype() {
             DType::I32 | DType::U32 => self.clone(),
             DType::I64 | DType::U8 => self.cast(DType::I32),
-            dtype => raise(OpError::DType { op, dtype, help: "\nhelp: positions are integers, e.g. `.cast(DType::I32)`" }),
+            dtype => raise(OpError::DType {
+                op,
+                dtype,
+                help: "\nhelp: positions are integers, e.g. `.cast(DType::I32)`",
+            }),
         }
     }
 
@@ -46,7 +50,12 @@ impl Tensor {
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Tensor {
         let axis = self.axis("index_select", axis);
         if index.rank() != 1 {
-            raise(OpError::Sizes { op: "index_select", what: format!("the index has one axis: {}", index.shape()), a: index.rank(), b: 1 });
+            raise(OpError::Sizes {
+                op: "index_select",
+                what: format!("the index has one axis: {}", index.shape()),
+                a: index.rank(),
+                b: 1,
+            });
         }
         let mut sizes = vec![1; self.rank()];
         sizes[axis] = index.numel();
@@ -65,7 +74,12 @@ impl Tensor {
     #[track_caller]
     pub fn embedding(&self, ids: &Tensor) -> Tensor {
         if self.rank() != 2 {
-            raise(OpError::Sizes { op: "embedding", what: format!("the table is [entries, width]: {}", self.shape()), a: self.rank(), b: 2 });
+            raise(OpError::Sizes {
+                op: "embedding",
+                what: format!("the table is [entries, width]: {}", self.shape()),
+                a: self.rank(),
+                b: 2,
+            });
         }
         let index = ids.positions("embedding").reshape([ids.numel(), 1]);
         let rows = Tensor::record(Op::Gather(0), &[self, &index]);
@@ -104,9 +118,16 @@ impl Tensor {
         let size = self.shape()[axis];
         let expected: Shape = source.shape();
         if expected.rank() == self.rank()
-            && let Some(a) = (0..self.rank()).find(|&a| a != axis && expected[a] != self.shape()[a]) {
-                raise(OpError::Shapes { op: "scatter_add", lhs: self.shape(), rhs: expected, a: self.shape()[a], b: expected[a] });
-            }
+            && let Some(a) = (0..self.rank()).find(|&a| a != axis && expected[a] != self.shape()[a])
+        {
+            raise(OpError::Shapes {
+                op: "scatter_add",
+                lhs: self.shape(),
+                rhs: expected,
+                a: self.shape()[a],
+                b: expected[a],
+            });
+        }
         let added = Tensor::record(Op::ScatterAdd(axis, size), &[source, &index.positions("scatter_add")]);
         self + &added
     }

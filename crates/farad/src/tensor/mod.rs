@@ -2,22 +2,22 @@
 //!
 //! This file has the handle itself; ops are in the files named after their family.
 
-mod element;
-mod create;
-mod pointwise;
-mod operators;
 mod activations;
-mod movement;
-mod slicing;
-mod reduce;
-mod index;
 mod contract;
-mod random;
-mod losses;
-mod transfer;
-mod display;
-mod sequence;
+mod create;
 mod custom;
+mod display;
+mod element;
+mod index;
+mod losses;
+mod movement;
+mod operators;
+mod pointwise;
+mod random;
+mod reduce;
+mod sequence;
+mod slicing;
+mod transfer;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -92,7 +92,13 @@ impl Tensor {
         Tensor { node }
     }
 
-    pub(crate) fn leaf(value: Value, shape: Shape, dtype: DType, device: &Device, location: &'static Location<'static>) -> Tensor {
+    pub(crate) fn leaf(
+        value: Value,
+        shape: Shape,
+        dtype: DType,
+        device: &Device,
+        location: &'static Location<'static>,
+    ) -> Tensor {
         Tensor::of(Node::leaf(value, shape, dtype, device.clone(), location))
     }
 
@@ -100,7 +106,15 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn source(op: Op, device: &Device) -> Tensor {
         let (shape, dtype) = expect(op.infer(&[]));
-        Tensor::of(Node::recorded(op, vec![], shape, dtype, device.clone(), Location::caller(), crate::checkpoint::region()))
+        Tensor::of(Node::recorded(
+            op,
+            vec![],
+            shape,
+            dtype,
+            device.clone(),
+            Location::caller(),
+            crate::checkpoint::region(),
+        ))
     }
 
     /// Records an op; panics at the caller's line if the operands do not fit.
@@ -123,7 +137,15 @@ impl Tensor {
         let (shape, dtype) = expect(op.infer(kinds));
         operands.iter().for_each(|operand| operand.relieve());
         let nodes = operands.iter().map(|t| t.node.clone()).collect();
-        Tensor::of(Node::recorded(op, nodes, shape, dtype, device.clone(), Location::caller(), crate::checkpoint::region()))
+        Tensor::of(Node::recorded(
+            op,
+            nodes,
+            shape,
+            dtype,
+            device.clone(),
+            Location::caller(),
+            crate::checkpoint::region(),
+        ))
     }
 
     /// Runs what is pending below an operand if it has become long, and drops history that nobody

@@ -210,7 +210,12 @@ impl Tensor {
         let a = self.axis("split", axis);
         let total: usize = sizes.iter().sum();
         if total != self.shape()[a] {
-            raise(OpError::Sizes { op: "split", what: format!("sizes {sizes:?} do not fill axis {a} of {}", self.shape()), a: total, b: self.shape()[a] });
+            raise(OpError::Sizes {
+                op: "split",
+                what: format!("sizes {sizes:?} do not fill axis {a} of {}", self.shape()),
+                a: total,
+                b: self.shape()[a],
+            });
         }
         let mut start = 0;
         let mut parts = Vec::with_capacity(sizes.len());

@@ -199,7 +199,13 @@ impl Tensor {
             return self.clone();
         }
         if self.rank() > shape.rank() {
-            raise(OpError::Ranks { op: "broadcast_to", lhs: self.shape(), rhs: shape, a: self.rank(), b: shape.rank() });
+            raise(OpError::Ranks {
+                op: "broadcast_to",
+                lhs: self.shape(),
+                rhs: shape,
+                a: self.rank(),
+                b: shape.rank(),
+            });
         }
         let mut sizes = vec![1; shape.rank() - self.rank()];
         sizes.extend_from_slice(&self.shape());
@@ -259,7 +265,11 @@ impl Tensor {
             return self.clone();
         }
         if self.device().is_gpu() && !dtype.is_compute() {
-            raise(OpError::DType { op: "cast", dtype, help: "\nhelp: this dtype is stored on the cpu only; move the tensor there first" });
+            raise(OpError::DType {
+                op: "cast",
+                dtype,
+                help: "\nhelp: this dtype is stored on the cpu only; move the tensor there first",
+            });
         }
         Tensor::record(Op::Cast(dtype), &[self])
     }

@@ -40,19 +40,36 @@ pub fn scan(
     }
     let steps = first.shape()[0];
     let given: Vec<&Tensor> = carries.iter().chain(sequences).copied().collect();
-    let holders: Vec<Tensor> = given.iter().enumerate().map(|(n, t)| placeholder(n, t, n >= carries.len())).collect();
+    let holders: Vec<Tensor> =
+        given.iter().enumerate().map(|(n, t)| placeholder(n, t, n >= carries.len())).collect();
     let (next, results) = body(&holders[..carries.len()], &holders[carries.len()..]);
     if next.len() != carries.len() {
         raise(OpError::Arity { op: "scan", got: next.len(), least: carries.len() });
     }
-    let mut trace = Trace { graph: Graph::new(), ids: HashMap::new(), depends: HashMap::new(), constants: Vec::new(), given: given.len() };
+    let mut trace = Trace {
+        graph: Graph::new(),
+        ids: HashMap::new(),
+        depends: HashMap::new(),
+        constants: Vec::new(),
+        given: given.len(),
+    };
     let outputs: Vec<NodeId> = next.iter().chain(&results).map(|t| trace.visit(&t.node)).collect();
-    let scan = Scan { body: trace.graph, outputs, carries: carries.len(), sequences: sequences.len(), steps, reverse: false };
+    let scan = Scan {
+        body: trace.graph,
+        outputs,
+        carries: carries.len(),
+        sequences: sequences.len(),
+        steps,
+        reverse: false,
+    };
     let kinds = scan.results();
     let constants: Vec<Tensor> = trace.constants.into_iter().map(Tensor::of).collect();
     let operands: Vec<&Tensor> = given.into_iter().chain(&constants).collect();
     let node = Tensor::record(Op::Scan(Arc::new(scan)), &operands);
-    let mut picks = kinds.iter().enumerate().map(|(n, &(shape, dtype))| Tensor::record(Op::Pick(n, shape, dtype), &[&node]));
+    let mut picks = kinds
+        .iter()
+        .enumerate()
+        .map(|(n, &(shape, dtype))| Tensor::record(Op::Pick(n, shape, dtype), &[&node]));
     let last = picks.by_ref().take(carries.len()).collect();
     (last, picks.collect())
 }
@@ -61,7 +78,15 @@ pub fn scan(
 #[track_caller]
 fn placeholder(n: usize, of: &Tensor, slice: bool) -> Tensor {
     let shape = if slice { Shape::new(&of.shape()[of.rank().min(1)..]) } else { of.shape() };
-    Tensor::of(Node::recorded(Op::Input(n), vec![], shape, of.dtype(), of.device().clone(), Location::caller(), None))
+    Tensor::of(Node::recorded(
+        Op::Input(n),
+        vec![],
+        shape,
+        of.dtype(),
+        of.device().clone(),
+        Location::caller(),
+        None,
+    ))
 }
 
 /// Copies the part of a recording that depends on placeholders into a body.
@@ -96,7 +121,14 @@ impl Trace {
             let history = node.state().history.clone().expect("what depends on something has a history");
             let operands = history.operands.iter().map(|o| self.visit(o)).collect();
             let (op, shape, dtype): (Op, Shape, DType) = (history.op, node.shape, node.dtype);
-            self.graph.append(farad_ir::Node { op, operands, shape, dtype, location: Some(node.location), region: None })
+            self.graph.append(farad_ir::Node {
+                op,
+                operands,
+                shape,
+                dtype,
+                location: Some(node.location),
+                region: None,
+            })
         } else {
             self.constants.push(node.clone());
             self.graph.input(self.given + self.constants.len() - 1, node.shape, node.dtype)

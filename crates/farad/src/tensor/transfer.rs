@@ -135,7 +135,15 @@ fn rebuild(node: &Arc<Node>, device: &Device, location: &'static Location<'stati
         (Some(value), _) => Node::leaf(value, node.shape, node.dtype, device.clone(), location),
         (None, Some(history)) => {
             let operands = history.operands.iter().map(|o| rebuild(o, device, location)).collect();
-            Node::recorded(history.op, operands, node.shape, node.dtype, device.clone(), location, node.region)
+            Node::recorded(
+                history.op,
+                operands,
+                node.shape,
+                node.dtype,
+                device.clone(),
+                location,
+                node.region,
+            )
         }
         (None, None) => unreachable!("a node has a value or a history"),
     }

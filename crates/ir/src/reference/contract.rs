@@ -25,7 +25,13 @@ struct Run {
     count: usize,
 }
 
-pub(super) fn contract(c: &Contraction, lhs: &[f64], lhs_shape: &Shape, rhs: &[f64], rhs_shape: &Shape) -> Vec<f64> {
+pub(super) fn contract(
+    c: &Contraction,
+    lhs: &[f64],
+    lhs_shape: &Shape,
+    rhs: &[f64],
+    rhs_shape: &Shape,
+) -> Vec<f64> {
     let mut y = vec![0.0; c.output().numel()];
     if c.sizes.contains(&0) {
         return y;
@@ -41,7 +47,8 @@ pub(super) fn contract(c: &Contraction, lhs: &[f64], lhs_shape: &Shape, rhs: &[f
     let split = reads.len();
     reads.extend(self::reads(c, &c.rhs, rhs_shape, inner));
     // The distance along the inner axis after which divisibility repeats.
-    let period = reads.iter().fold(1, |period, read| lcm(period, read.divisor / gcd(read.inner, read.divisor)));
+    let period =
+        reads.iter().fold(1, |period, read| lcm(period, read.divisor / gcd(read.inner, read.divisor)));
     let (mut at, mut y_base) = (vec![0usize; c.sizes.len()], 0i64);
     loop {
         if let Some(run) = solve(&reads, inner_size as i64, period) {

@@ -28,12 +28,17 @@ fn strides(shape: &Shape) -> Vec<isize> {
 
 /// The strides of `shape` with zero on axes of size 1, so that they repeat.
 fn repeating(shape: &Shape) -> Vec<isize> {
-    strides(shape).into_iter().zip(shape.iter()).map(|(stride, &size)| if size == 1 { 0 } else { stride }).collect()
+    strides(shape)
+        .into_iter()
+        .zip(shape.iter())
+        .map(|(stride, &size)| if size == 1 { 0 } else { stride })
+        .collect()
 }
 
 pub(super) fn permute(shape: &Shape, order: &[usize]) -> Vec<usize> {
     let of = strides(shape);
-    let (sizes, strides): (Vec<usize>, Vec<isize>) = order.iter().map(|&axis| (shape[axis], of[axis])).unzip();
+    let (sizes, strides): (Vec<usize>, Vec<isize>) =
+        order.iter().map(|&axis| (shape[axis], of[axis])).unzip();
     positions(&sizes, 0, &strides)
 }
 
@@ -56,7 +61,8 @@ pub(super) fn slice(shape: &Shape, spans: &[Span]) -> Vec<usize> {
     let of = shape.strides();
     let sizes: Vec<usize> = spans.iter().map(|span| span.len).collect();
     let offset = of.iter().zip(spans).map(|(stride, span)| stride * span.start).sum();
-    let strides: Vec<isize> = of.iter().zip(spans).map(|(stride, span)| (stride * span.step) as isize).collect();
+    let strides: Vec<isize> =
+        of.iter().zip(spans).map(|(stride, span)| (stride * span.step) as isize).collect();
     positions(&sizes, offset, &strides)
 }
 
@@ -82,8 +88,12 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
     };
     let (kept, reduced) = (table(true), table(false));
     match x {
-        Values::Float(x) if op.is_index() => Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect()),
-        Values::Int(x) if op.is_index() => Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect()),
+        Values::Float(x) if op.is_index() => {
+            Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect())
+        }
+        Values::Int(x) if op.is_index() => {
+            Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect())
+        }
         Values::Float(x) => {
             let combine = match op {
                 Reduce::Max => f64::max,
@@ -132,7 +142,11 @@ pub(super) fn gather(x: &Values, shape: &Shape, index: &Values, index_shape: &Sh
     let table: Vec<usize> = positions(&result, 0, &along)
         .into_iter()
         .zip(read)
-        .map(|(base, at)| if size == 0 { NOWHERE } else { base + stride * indices[at].clamp(0, size - 1) as usize })
+        .map(
+            |(base, at)| {
+                if size == 0 { NOWHERE } else { base + stride * indices[at].clamp(0, size - 1) as usize }
+            },
+        )
         .collect();
     x.take(&table)
 }

@@ -24,7 +24,11 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &Values, b: &Values) -> Values
     match (a, b) {
         (Values::Float(a), Values::Float(b)) => {
             let pairs = a.iter().zip(b).map(|(&a, &b)| (row.value)(a, b));
-            if op.compares() { Values::Int(pairs.map(|y| y as i64).collect()) } else { Values::Float(pairs.collect()) }
+            if op.compares() {
+                Values::Int(pairs.map(|y| y as i64).collect())
+            } else {
+                Values::Float(pairs.collect())
+            }
         }
         _ => {
             let int = row.int.unwrap_or_else(|| panic!("{}: dtype not supported: {dtype}", row.name));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Values, evaluate, evaluate_outputs};
 use crate::{
-    Binary, Contraction, CustomKernel, CustomOp, DType, Graph, IndexMap, NodeId, Op, OpError, Reduce, Scalar, Scan,
-    Shape, Span, Unary, Words, philox,
+    Binary, Contraction, CustomKernel, CustomOp, DType, Graph, IndexMap, NodeId, Op, OpError, Reduce, Scalar,
+    Scan, Shape, Span, Unary, Words, philox,
 };
 
 fn float(x: &[f64]) -> Values {
@@ -81,7 +81,10 @@ fn unary() {
     assert_eq!(floats(Op::Unary(Unary::Neg), &[(shape([2]), &[1.0, -2.5])]), float(&[-1.0, 2.5]));
     assert_eq!(floats(Op::Unary(Unary::Round), &[(shape([3]), &[0.5, 1.5, -2.5])]), float(&[0.0, 2.0, -2.0]));
     assert_eq!(floats(Op::Unary(Unary::Sqrt), &[(shape([]), &[9.0])]), float(&[3.0]));
-    assert_eq!(ints(Op::Unary(Unary::Neg), DType::I32, &[&[i32::MIN as i64, 5]]), int(&[i32::MIN as i64, -5]));
+    assert_eq!(
+        ints(Op::Unary(Unary::Neg), DType::I32, &[&[i32::MIN as i64, 5]]),
+        int(&[i32::MIN as i64, -5])
+    );
     assert_eq!(ints(Op::Unary(Unary::Not), DType::U32, &[&[0, 5]]), int(&[4294967295, 4294967290]));
     assert_eq!(ints(Op::Unary(Unary::Not), DType::I32, &[&[0, 5]]), int(&[-1, -6]));
     assert_eq!(ints(Op::Unary(Unary::Not), DType::Bool, &[&[0, 1]]), int(&[1, 0]));
@@ -89,7 +92,8 @@ fn unary() {
 
 #[test]
 fn binary() {
-    let pair = |op, a: &[f64], b: &[f64]| floats(Op::Binary(op), &[(shape([a.len()]), a), (shape([b.len()]), b)]);
+    let pair =
+        |op, a: &[f64], b: &[f64]| floats(Op::Binary(op), &[(shape([a.len()]), a), (shape([b.len()]), b)]);
     assert_eq!(pair(Binary::Sub, &[5.0, 1.0], &[2.0, 4.0]), float(&[3.0, -3.0]));
     assert_eq!(pair(Binary::Rem, &[5.5, -5.5], &[2.0, 2.0]), float(&[1.5, 0.5]));
     assert_eq!(pair(Binary::Max, &[f64::NAN, 1.0], &[2.0, f64::NAN]), float(&[2.0, 1.0]));
@@ -137,7 +141,10 @@ fn movement() {
     assert_eq!(floats(Op::Flip(vec![0]), &[(shape([0, 2]), &[])]), float(&[]));
     assert_eq!(floats(Op::Expand(shape([0, 2])), &[(shape([1, 2]), &[1.0, 2.0])]), float(&[]));
     assert_eq!(floats(Op::Permute(vec![]), &[(shape([]), &[1.0])]), float(&[1.0]));
-    assert_eq!(floats(Op::Permute(vec![2, 0, 1]), &[(shape([1, 2, 3]), x)]), float(&[0.0, 3.0, 1.0, 4.0, 2.0, 5.0]));
+    assert_eq!(
+        floats(Op::Permute(vec![2, 0, 1]), &[(shape([1, 2, 3]), x)]),
+        float(&[0.0, 3.0, 1.0, 4.0, 2.0, 5.0])
+    );
 }
 
 #[test]
@@ -155,16 +162,27 @@ fn reductions() {
     let sum = |sizes: Shape, axes: &[usize]| floats(Op::Reduce(Reduce::Sum, axes.to_vec()), &[(sizes, &[])]);
     assert_eq!(sum(shape([2, 0]), &[1]), float(&[0.0, 0.0]));
     assert_eq!(sum(shape([2, 0]), &[0]), float(&[]));
-    assert_eq!(floats(Op::Reduce(Reduce::Max, vec![0]), &[(shape([3]), &[f64::NAN, 1.0, 0.0])]), float(&[1.0]));
-    assert_eq!(floats(Op::Reduce(Reduce::ArgMax, vec![0]), &[(shape([3]), &[f64::NAN, 1.0, 0.0])]), int(&[1]));
-    assert_eq!(ints(Op::Reduce(Reduce::Sum, vec![0]), DType::I32, &[&[i32::MAX as i64, 2]]), int(&[-2147483647]));
+    assert_eq!(
+        floats(Op::Reduce(Reduce::Max, vec![0]), &[(shape([3]), &[f64::NAN, 1.0, 0.0])]),
+        float(&[1.0])
+    );
+    assert_eq!(
+        floats(Op::Reduce(Reduce::ArgMax, vec![0]), &[(shape([3]), &[f64::NAN, 1.0, 0.0])]),
+        int(&[1])
+    );
+    assert_eq!(
+        ints(Op::Reduce(Reduce::Sum, vec![0]), DType::I32, &[&[i32::MAX as i64, 2]]),
+        int(&[-2147483647])
+    );
     assert_eq!(ints(Op::Reduce(Reduce::ArgMin, vec![0]), DType::U32, &[&[4, 2, 2]]), int(&[1]));
 }
 
 #[test]
 fn gather_clamps() {
     let x = (shape([2, 3]), DType::F32, float(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]));
-    let of = |axis, sizes: Shape, index: &[i64]| apply(Op::Gather(axis), &[x.clone(), (sizes, DType::I32, int(index))]);
+    let of = |axis, sizes: Shape, index: &[i64]| {
+        apply(Op::Gather(axis), &[x.clone(), (sizes, DType::I32, int(index))])
+    };
     assert_eq!(of(1, shape([2, 2]), &[2, 0, 1, 1]), float(&[2.0, 0.0, 4.0, 4.0]));
     assert_eq!(of(1, shape([1, 2]), &[2, 0]), float(&[2.0, 0.0, 5.0, 3.0]));
     assert_eq!(of(1, shape([1, 2]), &[-1, 9]), float(&[0.0, 2.0, 3.0, 5.0]));
@@ -199,7 +217,10 @@ fn matmul() {
     assert_eq!(floats(empty(2, 0, 1), &[(shape([2, 0]), &[]), (shape([0, 1]), &[])]), float(&[0.0, 0.0]));
     assert_eq!(floats(empty(0, 2, 1), &[(shape([0, 2]), &[]), (shape([2, 1]), &[1.0, 1.0])]), float(&[]));
     let numbers = Contraction { sizes: vec![], out: vec![], lhs: vec![], rhs: vec![] };
-    assert_eq!(floats(Op::Contract(Arc::new(numbers)), &[(shape([]), &[3.0]), (shape([]), &[4.0])]), float(&[12.0]));
+    assert_eq!(
+        floats(Op::Contract(Arc::new(numbers)), &[(shape([]), &[3.0]), (shape([]), &[4.0])]),
+        float(&[12.0])
+    );
 }
 
 /// `y[i] = Σ_k x[(a·i + b·k + offset) / divisor] · w[k]`.

@@ -110,14 +110,18 @@ impl Case<'_> {
         let draw = Draw(name.bytes().fold(7, |seed, byte| seed * 31 % 1_000_003 + byte as u64));
         let mut graph = Graph::new();
         let inputs = samples.iter().map(|sample| sample.values.clone()).collect();
-        let ids: Vec<NodeId> =
-            samples.iter().enumerate().map(|(n, sample)| graph.input(n, sample.shape, sample.dtype)).collect();
+        let ids: Vec<NodeId> = samples
+            .iter()
+            .enumerate()
+            .map(|(n, sample)| graph.input(n, sample.shape, sample.dtype))
+            .collect();
         let wrt: Vec<NodeId> = ids.iter().copied().filter(|&id| graph.dtype(id).is_float()).collect();
         let y = build(&mut graph, &ids);
         let mut case = Case { name, draw, graph, inputs, wrt };
         let weights = case.weights(y);
         let loss = curved_sum(&mut case.graph, y, weights);
-        let firsts = gradient(&mut case.graph, loss, &case.wrt).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let firsts =
+            gradient(&mut case.graph, loss, &case.wrt).unwrap_or_else(|error| panic!("{name}: {error}"));
         for (&first, &id) in firsts.iter().zip(&case.wrt) {
             assert_eq!(case.graph.shape(first), case.graph.shape(id), "{name}: gradient's shape");
             assert_eq!(case.graph.dtype(first), case.graph.dtype(id), "{name}: gradient's dtype");
@@ -175,7 +179,8 @@ impl Case<'_> {
             let expected: f64 = g.iter().zip(&direction).map(|(g, d)| g * d).sum();
             let bound = TOLERANCE * norm(&g) * norm(&direction) + 1e-9 * (1.0 + size);
             let error = (difference - expected).abs();
-            let text = format!("{name}, {order} order, input {at}: difference {difference}, gradient {expected}");
+            let text =
+                format!("{name}, {order} order, input {at}: difference {difference}, gradient {expected}");
             assert!(error <= bound, "{text} ({error} vs {bound})");
             total += norm(&g);
         }

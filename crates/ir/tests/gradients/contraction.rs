@@ -29,8 +29,12 @@ fn products_by_other_maps() {
     let mut draw = Draw(22);
     let axis = IndexMap::axis;
     // y[n, m] = Σ_k a[k, m] b[n, k]: transposed reads and a transposed result.
-    let turned =
-        Contraction { sizes: vec![3, 2, 4], out: vec![1, 0], lhs: vec![axis(2), axis(0)], rhs: vec![axis(1), axis(2)] };
+    let turned = Contraction {
+        sizes: vec![3, 2, 4],
+        out: vec![1, 0],
+        lhs: vec![axis(2), axis(0)],
+        rhs: vec![axis(1), axis(2)],
+    };
     let samples = [Sample::random(&mut draw, [4, 3]), Sample::random(&mut draw, [2, 4])];
     check("turned", &samples, |graph, x| graph.contract(turned.clone(), x[0], x[1]));
     // The left operand has no batch axis, so its gradient sums over it.
@@ -80,7 +84,9 @@ const PLAIN: Convolution = Convolution {
 
 impl Convolution {
     fn result(&self) -> [usize; 2] {
-        [0, 1].map(|n| (self.image[n] + 2 * self.padding - self.dilation * (self.kernel[n] - 1) - 1) / self.stride + 1)
+        [0, 1].map(|n| {
+            (self.image[n] + 2 * self.padding - self.dilation * (self.kernel[n] - 1) - 1) / self.stride + 1
+        })
     }
 
     /// Over axes batch, group, output, row, column, input, kernel row, kernel column; operands
@@ -104,7 +110,8 @@ impl Convolution {
 
     /// As a matter of loops.
     fn direct(&self, x: &[f64], w: &[f64]) -> Vec<f64> {
-        let (channels, [height, width], [rows, columns]) = (self.groups * self.inputs, self.image, self.kernel);
+        let (channels, [height, width], [rows, columns]) =
+            (self.groups * self.inputs, self.image, self.kernel);
         let [down, across] = self.result();
         let mut y = Vec::new();
         for batch in 0..self.batch {

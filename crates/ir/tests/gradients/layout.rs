@@ -41,7 +41,9 @@ fn expand_sums() {
         let wide = graph.expand(x[0], [2, 3, 4].into());
         graph.mul(wide, x[1])
     });
-    check("spread", &[Sample::random(&mut draw, Shape::scalar())], |graph, x| graph.spread(x[0], [2, 3].into()));
+    check("spread", &[Sample::random(&mut draw, Shape::scalar())], |graph, x| {
+        graph.spread(x[0], [2, 3].into())
+    });
 }
 
 #[test]
@@ -122,7 +124,9 @@ fn gather_and_scatter() {
         let samples = [Sample::random(&mut draw, [2, 4]), index.clone()];
         check(&format!("gather {n}"), &samples, |graph, x| graph.push(Op::Gather(axis), x));
         let source = Sample::random(&mut draw, samples[0].shape.with(axis, index.shape[axis]));
-        check(&format!("scatter_add {n}"), &[source, index], |graph, x| graph.push(Op::ScatterAdd(axis, 6), x));
+        check(&format!("scatter_add {n}"), &[source, index], |graph, x| {
+            graph.push(Op::ScatterAdd(axis, 6), x)
+        });
     }
 }
 

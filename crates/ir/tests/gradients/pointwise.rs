@@ -46,7 +46,9 @@ fn remainder_beyond_the_first_period() {
     // Quotients -2.5 … 3.5: whole parts differ, and none is near a jump.
     let b = vec![1.1, 1.7, 2.3, 2.9, 0.7, -1.3];
     let a: Vec<f64> = b.iter().zip([-2.5, -1.4, -0.6, 1.3, 2.6, 3.5]).map(|(b, q)| b * q).collect();
-    check("rem, wide", &[Sample::new([6], a), Sample::new([6], b)], |graph, x| graph.binary(Binary::Rem, x[0], x[1]));
+    check("rem, wide", &[Sample::new([6], a), Sample::new([6], b)], |graph, x| {
+        graph.binary(Binary::Rem, x[0], x[1])
+    });
 }
 
 #[test]

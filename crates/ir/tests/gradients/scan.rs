@@ -29,8 +29,11 @@ fn pick(graph: &mut Graph, node: NodeId, scan: &Scan, n: usize) -> NodeId {
 fn recurrences() {
     let mut draw = Draw(41);
     for (name, reverse) in [("scan", false), ("reverse scan", true)] {
-        let samples =
-            [Sample::random(&mut draw, [2]), Sample::random(&mut draw, [STEPS, 2]), Sample::random(&mut draw, [2])];
+        let samples = [
+            Sample::random(&mut draw, [2]),
+            Sample::random(&mut draw, [STEPS, 2]),
+            Sample::random(&mut draw, [2]),
+        ];
         let scan = Arc::new(recurrence(STEPS, reverse));
         for outputs in [&[0][..], &[1], &[0, 1]] {
             check(&format!("{name}, outputs {outputs:?}"), &samples, |graph, x| {
@@ -51,8 +54,14 @@ fn sums_without_a_sequence() {
     let next_a = body.unary(Unary::Sin, b);
     let product = body.mul(a, b);
     let next_b = body.add(product, a);
-    let scan =
-        Arc::new(Scan { body, outputs: vec![next_a, next_b], carries: 2, sequences: 0, steps: 3, reverse: false });
+    let scan = Arc::new(Scan {
+        body,
+        outputs: vec![next_a, next_b],
+        carries: 2,
+        sequences: 0,
+        steps: 3,
+        reverse: false,
+    });
     let mut draw = Draw(42);
     let samples = [Sample::random(&mut draw, [3]), Sample::random(&mut draw, [3])];
     check("two carries", &samples, |graph, x| {
@@ -74,11 +83,18 @@ fn a_counter_among_the_carries() {
     let row = body.push(Op::Gather(0), &[table, counter]);
     let product = body.mul(state, row);
     let next_state = body.unary(Unary::Sin, product);
-    let scan =
-        Scan { body, outputs: vec![next_counter, next_state], carries: 2, sequences: 0, steps: 3, reverse: false };
+    let scan = Scan {
+        body,
+        outputs: vec![next_counter, next_state],
+        carries: 2,
+        sequences: 0,
+        steps: 3,
+        reverse: false,
+    };
     let scan = Arc::new(scan);
     let mut draw = Draw(43);
-    let samples = [Sample::random(&mut draw, [1, 2]), Sample::random(&mut draw, [3, 2]), Sample::index([1, 1], &[0])];
+    let samples =
+        [Sample::random(&mut draw, [1, 2]), Sample::random(&mut draw, [3, 2]), Sample::index([1, 1], &[0])];
     check("counter", &samples, |graph, x| {
         let node = graph.push(Op::Scan(scan.clone()), &[x[2], x[0], x[1]]);
         pick(graph, node, &scan, 1)
@@ -102,8 +118,11 @@ fn one_step_and_none() {
     let mut draw = Draw(45);
     for steps in [1, 0] {
         let scan = Arc::new(recurrence(steps, false));
-        let samples =
-            [Sample::random(&mut draw, [2]), Sample::random(&mut draw, [steps, 2]), Sample::random(&mut draw, [2])];
+        let samples = [
+            Sample::random(&mut draw, [2]),
+            Sample::random(&mut draw, [steps, 2]),
+            Sample::random(&mut draw, [2]),
+        ];
         check(&format!("{steps} steps"), &samples, |graph, x| {
             let node = graph.push(Op::Scan(scan.clone()), x);
             pick(graph, node, &scan, 0)
