@@ -11,6 +11,7 @@ mod merge;
 mod plan;
 mod product;
 pub mod program;
+mod pull;
 mod show;
 mod simplify;
 mod split;
