@@ -24,8 +24,8 @@ use crate::read::{Report, StagingPool};
 
 /// Submissions that may be in flight before a run waits for the oldest.
 const RUN_AHEAD: usize = 4;
-/// Submissions in flight that keep the device busy: with as many, runs are held back.
-const BUSY: usize = 2;
+/// Submissions in flight with which the device has something to do: then runs are held back.
+const BUSY: usize = 1;
 /// Runs that wait between two looks at the device's progress.
 const LOOK: usize = 4;
 /// Runs that are held back at most.
