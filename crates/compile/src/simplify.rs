@@ -210,8 +210,24 @@ impl Simplify {
             Binary::Pow if self.is(b, 0.5) => Some(self.push(Op::Unary(Unary::Sqrt), &[a])),
             Binary::Pow if self.is(b, -1.0) => Some(self.push(Op::Unary(Unary::Recip), &[a])),
             Binary::Mul => self.scaled(a, b).or_else(|| self.scaled(b, a)),
+            Binary::Div => self.by_repeated(a, b),
             _ => None,
         }
+    }
+
+    /// A division by a value that is repeated many times, as a row's sum is, is a product with its
+    /// reciprocal. Not for constants, where exact quotients are expected.
+    fn by_repeated(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
+        let inner = self.graph.node(b).clone();
+        let Op::Expand(_) = inner.op else { return None };
+        let source = inner.operands[0];
+        let rare = self.graph.shape(source).numel() * 4 <= inner.shape.numel();
+        if !rare || inner.dtype != DType::F32 || self.constant(b).is_some() {
+            return None;
+        }
+        let reciprocal = self.push(Op::Unary(Unary::Recip), &[source]);
+        let repeated = self.push(inner.op.clone(), &[reciprocal]);
+        Some(self.push(Op::Binary(Binary::Mul), &[a, repeated]))
     }
 
     /// `(x · c) · d` as `x · (c·d)`, for float constants.

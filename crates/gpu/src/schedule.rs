@@ -19,7 +19,7 @@ pub(crate) struct Schedule {
     pub(crate) groups: Vec<GroupSpec>,
     /// The uniform, as the device holds it; parameters of the run are zero until patched.
     pub(crate) words: Vec<u32>,
-    /// Words that hold parameters: at most this many from the first on.
+    /// Words of the slices that hold parameters: this many from the first on.
     pub(crate) varying_words: usize,
     /// `(word, parameter)`
     pub(crate) patches: Vec<(u32, u32)>,
@@ -219,7 +219,8 @@ impl Builder<'_> {
             for (n, word) in words.iter().enumerate() {
                 if let Word::Parameter(parameter) = *word {
                     schedule.patches.push(((start + n) as u32, parameter as u32));
-                    schedule.varying_words = start + n + 1;
+                    // Every run writes its slices whole: fixed words stand behind parameters too.
+                    schedule.varying_words = start + words.len();
                 }
                 schedule.words.push(if let Word::Fixed(value) = *word { value } else { 0 });
             }
@@ -268,13 +269,13 @@ mod tests {
     #[test]
     fn parameters_come_first_and_equal_slices_are_shared() {
         let fixed = || routine(0, vec![Word::Fixed(7)]);
-        let varying = routine(1, vec![Word::Fixed(1), Word::Parameter(2)]);
+        let varying = routine(1, vec![Word::Fixed(1), Word::Parameter(2), Word::Fixed(9)]);
         let stages = [Stage::Once(vec![fixed(), varying, fixed()])];
         let schedule = Schedule::new(&program(), &stages, 1 << 20, 64).unwrap();
         let offsets: Vec<u32> = schedule.launches.iter().map(|launch| launch.offset).collect();
         assert_eq!(offsets, [64, 0, 64]);
         assert_eq!(schedule.patches, [(1, 2)]);
-        assert_eq!(schedule.varying_words, 2);
+        assert_eq!(schedule.varying_words, 3);
         assert_eq!(schedule.words.len(), 32);
         assert_eq!((schedule.words[0], schedule.words[16]), (1, 7));
         assert_eq!(schedule.groups.len(), 2);

@@ -33,8 +33,9 @@ fn fuzz(suite: &str, count: u64, limits: Limits, devices: &[Device], check: Chec
     report.conclude(suite, start);
 }
 
+/// Merged with all features, and unmerged within core WGSL.
 fn gpus(suite: &str) -> Option<[Device; 2]> {
-    let open = |fuse| gpu(suite, DeviceOptions { fuse, ..DeviceOptions::default() });
+    let open = |fuse| gpu(suite, DeviceOptions { fuse, core: !fuse, ..DeviceOptions::default() });
     Some([open(true)?, open(false)?])
 }
 
