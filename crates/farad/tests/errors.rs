@@ -6,11 +6,17 @@ use std::sync::Mutex;
 
 use farad::prelude::*;
 
+/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
+fn skip(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
+}
+
 fn devices() -> Vec<Device> {
     let mut devices = vec![Device::cpu()];
     match Device::gpu(0) {
         Ok(gpu) => devices.push(gpu),
-        Err(error) => eprintln!("skipped: no GPU adapter: {error}"),
+        Err(error) => skip(&error.to_string()),
     }
     devices
 }
@@ -176,7 +182,7 @@ fn a_device_that_is_not_there() {
 #[test]
 fn a_tensor_larger_than_the_adapter_allows() {
     let Ok(gpu) = Device::gpu_with(0, farad::DeviceOptions { core: true, ..Default::default() }) else {
-        return eprintln!("skipped: no GPU adapter");
+        return skip("none");
     };
     // WebGPU's default limit is 256 MiB a buffer and 128 MiB a binding.
     let error = (Tensor::rand([100 << 20], &gpu) * 2.0).compute().unwrap_err().to_string();

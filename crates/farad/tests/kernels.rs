@@ -5,6 +5,12 @@ use std::sync::{Mutex, MutexGuard};
 use farad::optim::Clip;
 use farad::prelude::*;
 
+/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
+fn skip(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
+}
+
 /// Counters belong to a device, so tests that read them take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -17,7 +23,7 @@ fn devices() -> Vec<Device> {
     let mut devices = vec![Device::cpu_with(Default::default())];
     match Device::gpu(0) {
         Ok(gpu) => devices.push(gpu),
-        Err(error) => eprintln!("skipped: no GPU adapter: {error}"),
+        Err(error) => skip(&error.to_string()),
     }
     devices
 }

@@ -4,6 +4,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use farad::prelude::*;
 
+/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
+fn skip(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
+}
+
 /// Counters and seeds belong to a device, so tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -16,7 +22,7 @@ fn devices() -> Vec<Device> {
     let mut devices = vec![Device::cpu_with(Default::default())];
     match Device::gpu(0) {
         Ok(gpu) => devices.push(gpu),
-        Err(error) => eprintln!("skipped: no GPU adapter: {error}"),
+        Err(error) => skip(&error.to_string()),
     }
     devices
 }
@@ -286,7 +292,7 @@ fn a_new_batch_size_is_not_a_new_shader() {
     let _turn = turn();
     let Ok(device) = Device::gpu_with(0, farad::DeviceOptions { checked: true, core: true, fuse: true })
     else {
-        return eprintln!("skipped: no GPU adapter");
+        return skip("none");
     };
     let run = |batch: usize| {
         let x = Tensor::rand([batch, 64], &device);
@@ -300,7 +306,7 @@ fn a_new_batch_size_is_not_a_new_shader() {
 #[test]
 fn operands_move_to_the_gpu() {
     let _turn = turn();
-    let Ok(gpu) = Device::gpu(0) else { return eprintln!("skipped: no GPU adapter") };
+    let Ok(gpu) = Device::gpu(0) else { return skip("none") };
     let a = Tensor::from_vec(vec![1.0, 2.0], [2], &Device::cpu());
     let b = Tensor::from_vec(vec![10.0, 20.0], [2], &gpu);
     for sum in [&a + &b, &b + &a] {

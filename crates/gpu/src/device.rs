@@ -397,7 +397,10 @@ mod tests {
         let noop = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
         let real = Device::open(0, Options::default());
         if real.is_err() {
-            eprintln!("skipped: no GPU adapter");
+            {
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter");
+            }
         }
         for device in real.into_iter().chain([noop]) {
             let memory = device.allocate(64).unwrap();

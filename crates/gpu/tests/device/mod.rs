@@ -8,7 +8,10 @@ use farad_gpu::{Device, Memory, Options, adapters};
 /// The first adapter with the given options; says so and gives nothing where there is none.
 pub fn open(options: Options) -> Option<Device> {
     if adapters().is_empty() {
-        eprintln!("skipped: no GPU adapter");
+        {
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter");
+        }
         return None;
     }
     Some(Device::open(0, options).expect("the first adapter opens"))

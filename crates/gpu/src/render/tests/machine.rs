@@ -20,7 +20,10 @@ pub fn machines() -> &'static [Machine] {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let options = wgpu::RequestAdapterOptions::default();
         let Ok(adapter) = pollster::block_on(instance.request_adapter(&options)) else {
-            eprintln!("skipped: no GPU adapter (a software one is enough)");
+            {
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter (a software one is enough)");
+            }
             return vec![];
         };
         let features = adapter.features() & wgpu::Features::SUBGROUP;
