@@ -18,65 +18,75 @@ pub fn merge(
     target: &Target,
 ) {
     if target.fuse {
-        while let Some((a, b)) = pair(graph, works, target) {
-            let (low, high) = (a.min(b), a.max(b));
-            let second = works.remove(high);
-            let first = works.remove(low);
-            let (Work::Draft(x), Work::Draft(y)) = (first, second) else {
-                unreachable!("only drafts are paired")
-            };
-            let (producer, consumer) = if a < b { (x, y) } else { (y, x) };
-            let joined = join(*producer, *consumer).expect("tried before");
-            works.push(Work::Draft(Box::new(joined)));
+        let mut search = Search { names: (0..works.len()).collect(), next: works.len(), refused: HashSet::new() };
+        while let Some((a, b, joined)) = search.pair(graph, works, target) {
+            works[a] = Work::Draft(Box::new(joined));
+            search.names[a] = search.next;
+            search.next += 1;
+            works.swap_remove(b);
+            search.names.swap_remove(b);
         }
     }
     drop_unread(graph, outputs, materialised, works);
 }
 
-/// Two kernels that can be one, producer first.
-fn pair(graph: &Graph, works: &[Work], target: &Target) -> Option<(usize, usize)> {
-    let flow = Flow::of(graph, works);
-    let mut by_load: HashMap<NodeId, Vec<usize>> = HashMap::new();
-    for (i, work) in works.iter().enumerate() {
-        if let Work::Draft(draft) = work {
-            draft.loads().into_iter().for_each(|n| by_load.entry(n).or_default().push(i));
-            draft.results.iter().for_each(|r| by_load.entry(r.node).or_default().push(i));
+/// Looks for kernels to join, and remembers pairs that cannot be.
+struct Search {
+    /// A number for every kernel; a joined one gets a new number.
+    names: Vec<usize>,
+    next: usize,
+    refused: HashSet<(usize, usize)>,
+}
+
+impl Search {
+    /// Two kernels, producer first, and the one that does the work of both.
+    fn pair(&mut self, graph: &Graph, works: &[Work], target: &Target) -> Option<(usize, usize, Draft)> {
+        let flow = Flow::of(graph, works);
+        let mut by_load: HashMap<NodeId, Vec<usize>> = HashMap::new();
+        for (i, work) in works.iter().enumerate() {
+            if let Work::Draft(draft) = work {
+                draft.loads().into_iter().for_each(|n| by_load.entry(n).or_default().push(i));
+                draft.results.iter().for_each(|r| by_load.entry(r.node).or_default().push(i));
+            }
         }
-    }
-    let mut groups: Vec<(NodeId, Vec<usize>)> =
-        by_load.into_iter().filter(|(_, list)| list.len() > 1).collect();
-    groups.sort_unstable();
-    let mut tried = HashSet::new();
-    for (_, list) in groups {
-        for (n, &i) in list.iter().enumerate() {
-            for &j in &list[n + 1..] {
-                if i == j || !tried.insert((i.min(j), i.max(j))) {
-                    continue;
-                }
-                let (a, b) = if flow.direct(j, i) { (j, i) } else { (i, j) };
-                if compatible(works, a, b, target)
-                    && !flow.detour(a, b)
-                    && !flow.detour(b, a)
-                    && !flow.direct(b, a)
-                {
-                    return Some((a, b));
+        let mut groups: Vec<(NodeId, Vec<usize>)> =
+            by_load.into_iter().filter(|(_, list)| list.len() > 1).collect();
+        groups.sort_unstable();
+        for (_, list) in groups {
+            for (n, &i) in list.iter().enumerate() {
+                for &j in list[n + 1..].iter().filter(|&&j| j != i) {
+                    let (a, b) = if flow.direct(j, i) { (j, i) } else { (i, j) };
+                    if !same_space(&works[a], &works[b]) || self.refused.contains(&(self.names[a], self.names[b])) {
+                        continue;
+                    }
+                    let apart = flow.detour(a, b) || flow.detour(b, a) || flow.direct(b, a);
+                    if let Some(joined) = (!apart).then(|| try_join(&works[a], &works[b], target)).flatten() {
+                        return Some((a, b, joined));
+                    }
+                    self.refused.insert((self.names[a], self.names[b]));
                 }
             }
         }
+        None
     }
-    None
 }
 
-fn compatible(works: &[Work], a: usize, b: usize, target: &Target) -> bool {
-    let (Work::Draft(x), Work::Draft(y)) = (&works[a], &works[b]) else { return false };
-    let spaces = x.axes == y.axes && (x.reduced == y.reduced || x.reduced.is_empty() || y.reduced.is_empty());
-    if !spaces || x.product.is_some() || y.product.is_some() || x.tape.len() + y.tape.len() > 200 {
-        return false;
-    }
-    match join((**x).clone(), (**y).clone()) {
-        Some(joined) => joined.loads().len() + joined.results.len() <= target.bindings,
-        None => false,
-    }
+fn same_space(a: &Work, b: &Work) -> bool {
+    let (Work::Draft(x), Work::Draft(y)) = (a, b) else { return false };
+    x.product.is_none()
+        && y.product.is_none()
+        && x.axes == y.axes
+        && (x.reduced == y.reduced || x.reduced.is_empty() || y.reduced.is_empty())
+        && x.tape.len() + y.tape.len() <= MOST_INSTRUCTIONS
+}
+
+/// Joined kernels stay shorter than this.
+const MOST_INSTRUCTIONS: usize = 200;
+
+fn try_join(a: &Work, b: &Work, target: &Target) -> Option<Draft> {
+    let (Work::Draft(x), Work::Draft(y)) = (a, b) else { return None };
+    let joined = join((**x).clone(), (**y).clone())?;
+    (joined.loads().len() + joined.results.len() <= target.bindings).then_some(joined)
 }
 
 /// One kernel that does the work of both; `None` if the second reads a result of the first at other

@@ -129,7 +129,8 @@ fn held(dtype: DType, x: f64) -> f64 {
 
 impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.dtype, self.shape)
+        let kind = if self.whole && self.dtype.is_float() { "whole " } else { "" };
+        write!(f, "{kind}{} {} from {} to {}", self.dtype, self.shape, self.low, self.high)
     }
 }
 
