@@ -220,6 +220,11 @@ impl Draft {
         self.results.iter_mut().for_each(|r| r.value = map[r.value.0 as usize]);
     }
 
+    /// Whether the kernel uses the product that it is drafted around.
+    pub fn multiplies(&self) -> bool {
+        self.tape.iter().any(|instr| instr.code == Code::Accumulator)
+    }
+
     /// The nodes that the kernel loads.
     pub fn loads(&self) -> HashSet<NodeId> {
         self.tape

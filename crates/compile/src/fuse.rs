@@ -200,6 +200,12 @@ fn draft(
         let context = Context { graph, materialised, owned, ends, apart, fuse };
         let tried = Draft::of(root, &start, &context).and_then(|d| fits(graph, d, ancestors, target));
         let trouble = match tried {
+            // The product turned out to be loaded: then this is no product kernel.
+            Ok(draft) if draft.product.is_some() && !draft.multiplies() => {
+                product = None;
+                start = begin(graph, root, None);
+                continue;
+            }
             Ok(draft) => return draft,
             // In memory anyway, and not to be computed here: load it.
             Err(Trouble::Materialise(node)) if node != root && materialised[node.index()] => {

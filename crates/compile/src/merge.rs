@@ -18,7 +18,8 @@ pub fn merge(
     target: &Target,
 ) {
     if target.fuse {
-        let mut search = Search { names: (0..works.len()).collect(), next: works.len(), refused: HashSet::new() };
+        let mut search =
+            Search { names: (0..works.len()).collect(), next: works.len(), refused: HashSet::new() };
         while let Some((a, b, joined)) = search.pair(graph, works, target) {
             works[a] = Work::Draft(Box::new(joined));
             search.names[a] = search.next;
@@ -56,7 +57,9 @@ impl Search {
             for (n, &i) in list.iter().enumerate() {
                 for &j in list[n + 1..].iter().filter(|&&j| j != i) {
                     let (a, b) = if flow.direct(j, i) { (j, i) } else { (i, j) };
-                    if !same_space(&works[a], &works[b]) || self.refused.contains(&(self.names[a], self.names[b])) {
+                    if !same_space(&works[a], &works[b])
+                        || self.refused.contains(&(self.names[a], self.names[b]))
+                    {
                         continue;
                     }
                     let apart = flow.detour(a, b) || flow.detour(b, a) || flow.direct(b, a);

@@ -3,15 +3,17 @@
 //!
 //! Invariant: values change at most by rounding. `0 · x` stays, since `x` may be infinite.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use farad_ir::{Binary, DType, Graph, Node, NodeId, Op, Reduce, Scalar, Scan, Shape, Span, Unary};
 
+use crate::product::Shape3;
+
 /// The graph with only what `outputs` need, and where they went.
 pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let needed = graph.reachable(outputs);
-    let mut pass = Simplify { graph: Graph::new(), seen: HashMap::new() };
+    let mut pass = Simplify { graph: Graph::new(), seen: HashMap::new(), flat: HashSet::new() };
     let mut users = vec![0; graph.nodes.len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
         graph.node(id).operands.iter().for_each(|o| users[o.index()] += 1);
@@ -75,6 +77,8 @@ fn wider_scans(graph: &Graph, needed: &[bool]) -> HashMap<NodeId, Arc<Scan>> {
 struct Simplify {
     graph: Graph,
     seen: HashMap<Node, NodeId>,
+    /// Pointwise nodes that were moved to the shape of the contraction they follow.
+    flat: HashSet<NodeId>,
 }
 
 impl Simplify {
@@ -117,6 +121,10 @@ impl Simplify {
         let Op::Contract(contraction) = &inner.op else { return None };
         let mut permuted = (**contraction).clone();
         permuted.out = order.iter().map(|&axis| contraction.out[axis]).collect();
+        // Batch axes come first in a matrix product; what would end as a plain sum is not worth it.
+        if Shape3::of(contraction).is_some() && Shape3::of(&permuted).is_none() {
+            return None;
+        }
         Some(self.push(Op::Contract(permuted.into()), &inner.operands))
     }
 
@@ -142,6 +150,11 @@ impl Simplify {
         if self.is_nothing(node) {
             return Some(self.fill(Scalar::of(node.dtype, 0.0), node.shape));
         }
+        if node.op.is_pointwise() && !matches!(node.op, Op::StopGradient) {
+            if let Some(id) = self.follow_contraction(node) {
+                return Some(id);
+            }
+        }
         match &node.op {
             Op::StopGradient => Some(x),
             Op::Cast(to) if *to == inner.dtype => Some(x),
@@ -156,6 +169,56 @@ impl Simplify {
             op if op.is_movement() => self.movement(op, x, from, &inner, node.shape),
             _ => None,
         }
+    }
+
+    /// Pointwise work on a reshaped product (a batch of rows folded into one axis) is done in the
+    /// product's own shape, so that its kernel can do it.
+    fn follow_contraction(&mut self, node: &Node) -> Option<NodeId> {
+        let source = |pass: &Simplify, id: NodeId| match &pass.graph.node(id).op {
+            Op::Reshape(_) => Some(pass.graph.node(id).operands[0]),
+            _ => None,
+        };
+        let follows = |pass: &Simplify, id: NodeId| {
+            source(pass, id)
+                .filter(|&x| matches!(pass.graph.node(x).op, Op::Contract(_)) || pass.flat.contains(&x))
+        };
+        let flat = node.operands.iter().find_map(|&o| follows(self, o))?;
+        let shape = self.graph.shape(flat);
+        if shape.rank() >= node.shape.rank() {
+            return None;
+        }
+        let operands: Vec<NodeId> =
+            node.operands.iter().map(|&o| self.push(Op::Reshape(shape), &[o])).collect();
+        let inner = self.add(Node { op: node.op.clone(), operands, shape, ..node.clone() });
+        self.flat.insert(inner);
+        Some(self.push(Op::Reshape(node.shape), &[inner]))
+    }
+
+    /// A reshape that only merges axes, of a repeat that is whole on each of the merged groups, is a
+    /// repeat of a reshape.
+    fn merged_expand(&mut self, source: NodeId, from: Shape, to: Shape) -> Option<NodeId> {
+        let before = self.graph.shape(source);
+        let (mut sizes, mut axis) = (Vec::new(), 0);
+        for &size in to.iter() {
+            let first = axis;
+            let mut product = 1;
+            while axis < from.rank() && (product < size || (product == size && from[axis] == 1)) {
+                product *= from[axis];
+                axis += 1;
+            }
+            let group = first..axis;
+            let once = group.clone().all(|a| before[a] == 1);
+            let whole = group.clone().all(|a| before[a] == from[a]);
+            if product != size || !(once || whole) {
+                return None;
+            }
+            sizes.push(if whole { size } else { 1 });
+        }
+        if axis != from.rank() {
+            return None;
+        }
+        let source = self.push(Op::Reshape(Shape::new(&sizes)), &[source]);
+        Some(self.push(Op::Expand(to), &[source]))
     }
 
     /// Whether a node has no elements, or is made of none and so zero. Nothing needs to be computed
@@ -300,6 +363,9 @@ impl Simplify {
             }
             Op::Flip(axes) if axes.iter().all(|&a| from[a] <= 1) => Some(x),
             Op::Reshape(_) if matches!(inner.op, Op::Reshape(_)) => Some(self.push(op.clone(), &[y?])),
+            Op::Reshape(_) if matches!(inner.op, Op::Expand(_)) && to.rank() < from.rank() => {
+                self.merged_expand(y?, from, to)
+            }
             Op::Expand(_) if matches!(inner.op, Op::Expand(_)) => Some(self.push(op.clone(), &[y?])),
             Op::Permute(order) => match &inner.op {
                 Op::Permute(first) => {

@@ -93,14 +93,23 @@ impl Input {
     /// Elements as this dtype holds them, drawn from the range.
     pub fn elements(&self, sample: &mut Sample) -> Vec<f64> {
         let draw = |_| {
-            if self.whole { sample.between(self.low, self.high + 1.0).floor() } else { sample.between(self.low, self.high) }
+            if self.whole {
+                sample.between(self.low, self.high + 1.0).floor()
+            } else {
+                sample.between(self.low, self.high)
+            }
         };
         (0..self.shape.numel()).map(draw).map(|x| held(self.dtype, x)).collect()
     }
 
     /// A tensor of these elements.
     pub fn tensor(&self, elements: &[f64], device: &Device) -> Result<Tensor> {
-        fn of<T: farad::Element>(elements: &[f64], shape: Shape, device: &Device, to: fn(f64) -> T) -> Result<Tensor> {
+        fn of<T: farad::Element>(
+            elements: &[f64],
+            shape: Shape,
+            device: &Device,
+            to: fn(f64) -> T,
+        ) -> Result<Tensor> {
             Tensor::try_from_vec(&elements.iter().map(|&x| to(x)).collect::<Vec<T>>(), shape, device)
         }
         match self.dtype {
@@ -146,7 +155,15 @@ impl Case {
         let differentiable = inputs.iter().any(|i| i.dtype.is_float());
         let cpu_only = inputs.iter().any(|i| !i.dtype.is_compute());
         let tolerance = Tolerance::relative(tolerance);
-        Case { op, detail: detail.into(), inputs, tolerance, differentiable, cpu_only, function: Box::new(function) }
+        Case {
+            op,
+            detail: detail.into(),
+            inputs,
+            tolerance,
+            differentiable,
+            cpu_only,
+            function: Box::new(function),
+        }
     }
 
     /// A case with one result.

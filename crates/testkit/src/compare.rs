@@ -58,7 +58,10 @@ pub fn compare(found: &Values, expected: &Values, tolerance: Tolerance) -> std::
             match found.iter().zip(expected).position(|(a, b)| a != b) {
                 Some(at) => {
                     let (a, b) = (found[at], expected[at]);
-                    Err(format!("{wrong} of {} elements are wrong, first element {at} ({a} vs {b})", found.len()))
+                    Err(format!(
+                        "{wrong} of {} elements are wrong, first element {at} ({a} vs {b})",
+                        found.len()
+                    ))
                 }
                 None => Ok(()),
             }
@@ -73,7 +76,11 @@ fn compare_floats(found: &[f64], expected: &[f64], tolerance: Tolerance) -> std:
     let allowed = tolerance.relative * largest + tolerance.absolute;
     // Equal infinities and two NaNs are no distance apart; one alone is any distance.
     let distance = |a: f64, b: f64| {
-        if a == b || (a.is_nan() && b.is_nan()) { 0.0 } else { Some((a - b).abs()).filter(|d| !d.is_nan()).unwrap_or(f64::INFINITY) }
+        if a == b || (a.is_nan() && b.is_nan()) {
+            0.0
+        } else {
+            Some((a - b).abs()).filter(|d| !d.is_nan()).unwrap_or(f64::INFINITY)
+        }
     };
     let errors: Vec<f64> = found.iter().zip(expected).map(|(&a, &b)| distance(a, b)).collect();
     let (at, worst) = errors.iter().copied().enumerate().fold((0, 0.0), |m, e| if e.1 > m.1 { e } else { m });
@@ -82,5 +89,8 @@ fn compare_floats(found: &[f64], expected: &[f64], tolerance: Tolerance) -> std:
     }
     let wrong = errors.iter().filter(|&&e| e > allowed).count();
     let (a, b) = (found[at], expected[at]);
-    Err(format!("{wrong} of {} elements are wrong, worst element {at} ({a} vs {b}): off by {worst:.2e}, allowed {allowed:.2e}", found.len()))
+    Err(format!(
+        "{wrong} of {} elements are wrong, worst element {at} ({a} vs {b}): off by {worst:.2e}, allowed {allowed:.2e}",
+        found.len()
+    ))
 }

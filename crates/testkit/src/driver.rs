@@ -26,7 +26,13 @@ impl Report {
     pub fn conclude(self, suite: &str, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
         announce(&format!("{suite}: {} checks in {seconds:.1} s, {} failed", self.ran, self.failures.len()));
-        assert!(self.failures.is_empty(), "{suite}: {} of {} failed\n{}", self.failures.len(), self.ran, self.failures.join("\n"));
+        assert!(
+            self.failures.is_empty(),
+            "{suite}: {} of {} failed\n{}",
+            self.failures.len(),
+            self.ran,
+            self.failures.join("\n")
+        );
         assert!(self.ran > 0, "{suite}: nothing ran");
     }
 
@@ -49,7 +55,10 @@ pub fn gpu(suite: &str, options: DeviceOptions) -> Option<Device> {
         announce(&format!("{suite}: skipped: no GPU adapter"));
         return None;
     }
-    Some(Device::gpu_with(0, options).unwrap_or_else(|error| panic!("{suite}: the adapter cannot be opened: {error}")))
+    Some(
+        Device::gpu_with(0, options)
+            .unwrap_or_else(|error| panic!("{suite}: the adapter cannot be opened: {error}")),
+    )
 }
 
 /// A CPU of its own, merging ops or not.
@@ -60,7 +69,8 @@ pub fn open_cpu(fuse: bool) -> Device {
 /// Runs one form of cases on a device, `batch` of them at once, against the f64 reference.
 pub fn run(cases: &[Case], form: Form, device: &Device, batch: usize) -> Report {
     let mut report = Report::default();
-    let cases: Vec<&Case> = cases.iter().filter(|c| form.applies(c) && !(c.cpu_only && device.is_gpu())).collect();
+    let cases: Vec<&Case> =
+        cases.iter().filter(|c| form.applies(c) && !(c.cpu_only && device.is_gpu())).collect();
     for group in cases.chunks(batch) {
         report.ran += group.len();
         let whole = guarded(|| check(group, form, device));
@@ -70,12 +80,18 @@ pub fn run(cases: &[Case], form: Form, device: &Device, batch: usize) -> Report 
             Err(_) if group.len() > 1 => {
                 let before = report.failures.len();
                 for case in group {
-                    report.failures.extend(guarded(|| check(&[case], form, device)).unwrap_or_else(|e| vec![title(case, form, device, &e)]));
+                    report.failures.extend(
+                        guarded(|| check(&[case], form, device))
+                            .unwrap_or_else(|e| vec![title(case, form, device, &e)]),
+                    );
                 }
                 if report.failures.len() == before {
                     let error = whole.expect_err("just matched");
                     let names: Vec<String> = group.iter().map(|c| c.name()).collect();
-                    report.failures.push(format!("{form:?} on {device}: only together: {}\n    {error}", names.join("; ")));
+                    report.failures.push(format!(
+                        "{form:?} on {device}: only together: {}\n    {error}",
+                        names.join("; ")
+                    ));
                 }
             }
             Err(error) => report.failures.push(title(group[0], form, device, &error)),
@@ -106,7 +122,11 @@ fn check(cases: &[&Case], form: Form, device: &Device) -> Result<Vec<String>> {
     let mut work: Vec<(&Case, Vec<Tensor>, Vec<Values>)> = Vec::new();
     for case in cases {
         let outputs = form.outputs(case, device)?;
-        let meaning = if device.is_gpu() { farad::check::reference(&form.outputs(case, &host)?)? } else { farad::check::reference(&outputs)? };
+        let meaning = if device.is_gpu() {
+            farad::check::reference(&form.outputs(case, &host)?)?
+        } else {
+            farad::check::reference(&outputs)?
+        };
         work.push((case, outputs, meaning));
     }
     Tensor::compute_all(&work.iter().flat_map(|(_, outputs, _)| outputs).collect::<Vec<_>>())?;
@@ -114,7 +134,12 @@ fn check(cases: &[&Case], form: Form, device: &Device) -> Result<Vec<String>> {
     for (case, outputs, meaning) in &work {
         for (n, (output, expected)) in outputs.iter().zip(meaning).enumerate() {
             if let Err(text) = compare(&read(output)?, expected, form.tolerance(case, output)) {
-                failures.push(title(case, form, device, &format!("result {n}, {} {}: {text}", output.dtype(), output.shape())));
+                failures.push(title(
+                    case,
+                    form,
+                    device,
+                    &format!("result {n}, {} {}: {text}", output.dtype(), output.shape()),
+                ));
             }
         }
     }

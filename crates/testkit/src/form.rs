@@ -68,13 +68,15 @@ pub(crate) fn floats(given: &Given) -> Vec<&Tensor> {
 fn given(case: &Case, device: &Device, neighbour: bool) -> Result<Given> {
     let elements = case.elements();
     let inputs = case.inputs.iter().zip(&elements);
-    let tensors = inputs.map(|(input, x)| if neighbour { before(input, x, device) } else { input.tensor(x, device) });
+    let tensors =
+        inputs.map(|(input, x)| if neighbour { before(input, x, device) } else { input.tensor(x, device) });
     Ok(Given { tensors: tensors.collect::<Result<_>>()?, device: device.clone() })
 }
 
 /// The elements by way of a pointwise op: half of twice, one less and one more, not of not.
 fn before(input: &Input, elements: &[f64], device: &Device) -> Result<Tensor> {
-    let shifted = |f: fn(f64) -> f64| input.tensor(&elements.iter().map(|&x| f(x)).collect::<Vec<_>>(), device);
+    let shifted =
+        |f: fn(f64) -> f64| input.tensor(&elements.iter().map(|&x| f(x)).collect::<Vec<_>>(), device);
     Ok(match input.dtype {
         DType::Bool => shifted(|x| 1.0 - x)?.not(),
         DType::I32 | DType::U32 => shifted(|x| x - 1.0)? + 1.0,
@@ -107,13 +109,18 @@ pub(crate) fn loss(case: &Case, given: &Given) -> Result<Tensor> {
 }
 
 /// The loss of a case as a function of its float inputs, and those inputs.
-pub fn differentiate(case: &Case, device: &Device) -> Result<(Vec<Tensor>, impl Fn(&[Tensor]) -> Result<Tensor>)> {
+pub fn differentiate(
+    case: &Case,
+    device: &Device,
+) -> Result<(Vec<Tensor>, impl Fn(&[Tensor]) -> Result<Tensor>)> {
     let all = given(case, device, false)?;
     let own: Vec<Tensor> = floats(&all).into_iter().cloned().collect();
     let function = move |inputs: &[Tensor]| {
         all.device.seed(1);
         let mut inputs = inputs.iter().cloned();
-        let replaced = |t: &Tensor| if t.dtype().is_float() { inputs.next().expect("one a float input") } else { t.clone() };
+        let replaced = |t: &Tensor| {
+            if t.dtype().is_float() { inputs.next().expect("one a float input") } else { t.clone() }
+        };
         let tensors = all.tensors.iter().map(replaced).collect();
         loss(case, &Given { tensors, device: all.device.clone() })
     };

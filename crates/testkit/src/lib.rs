@@ -7,13 +7,13 @@
 //! Start at [`cases::all`] for what is tested, at [`Form`] for the ways in which each case is run and
 //! at [`fuzz::Recipe`] for random graphs.
 
-mod sample;
 mod case;
-mod compare;
-mod form;
-mod driver;
 pub mod cases;
+mod compare;
+mod driver;
+mod form;
 pub mod fuzz;
+mod sample;
 
 pub use case::{Case, Given, Input, float, half, int, truth, unsigned, whole};
 pub use compare::{Tolerance, compare, read};

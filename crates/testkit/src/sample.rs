@@ -13,7 +13,10 @@ impl Sample {
     /// The stream of a name.
     pub fn named(name: &str) -> Sample {
         // FNV-1a: stable between versions of Rust, unlike the standard hasher.
-        Sample(name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ b as u64).wrapping_mul(0x0100_0000_01b3)))
+        Sample(
+            name.bytes()
+                .fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ b as u64).wrapping_mul(0x0100_0000_01b3)),
+        )
     }
 
     /// 64 bits.

@@ -27,7 +27,11 @@ fn fuzz(suite: &str, count: u64, limits: Limits, devices: &[Device], check: Chec
         report.ran += 1;
         if let Err(text) = check(&Recipe::grow(seed, limits), &host, devices) {
             let again = format!("    again: FARAD_FUZZ_SEED={seed} cargo test -p farad-testkit --test fuzz");
-            report.failures.push(if report.failures.len() < SHOWN { format!("{text}{again}") } else { format!("seed {seed}") });
+            report.failures.push(if report.failures.len() < SHOWN {
+                format!("{text}{again}")
+            } else {
+                format!("seed {seed}")
+            });
         }
     }
     report.conclude(suite, start);
@@ -42,13 +46,19 @@ fn gpus(suite: &str) -> Option<[Device; 2]> {
 #[test]
 fn cpu_values() {
     let limits = Limits { ops: 25, elements: 3000, smooth: false };
-    fuzz("fuzz, cpu", 2000, limits, &[open_cpu(true), open_cpu(false)], check);
+    fuzz("fuzz, cpu", 4000, limits, &[open_cpu(true), open_cpu(false)], check);
+}
+
+#[test]
+fn cpu_values_of_long_graphs() {
+    let limits = Limits { ops: 80, elements: 500, smooth: false };
+    fuzz("fuzz, cpu, long graphs", 500, limits, &[open_cpu(true), open_cpu(false)], check);
 }
 
 #[test]
 fn cpu_gradients() {
     let limits = Limits { ops: 12, elements: 1000, smooth: true };
-    fuzz("fuzz, cpu gradients", 500, limits, &[open_cpu(true), open_cpu(false)], check_gradients);
+    fuzz("fuzz, cpu gradients", 1500, limits, &[open_cpu(true), open_cpu(false)], check_gradients);
 }
 
 #[test]
@@ -60,5 +70,11 @@ fn gpu_values() {
 #[test]
 fn gpu_gradients() {
     let Some(devices) = gpus("fuzz, gpu gradients") else { return };
-    fuzz("fuzz, gpu gradients", 60, Limits { ops: 8, elements: 500, smooth: true }, &devices[..1], check_gradients);
+    fuzz(
+        "fuzz, gpu gradients",
+        60,
+        Limits { ops: 8, elements: 500, smooth: true },
+        &devices[..1],
+        check_gradients,
+    );
 }

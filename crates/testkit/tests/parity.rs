@@ -15,7 +15,6 @@ fn agrees(suite: &str, options: DeviceOptions) {
     let (cases, mut report) = (cases::all(), Report::default());
     for form in Form::ALL {
         report.join(run(&cases, form, &device, BATCH));
-        farad_testkit::announce(&format!("{suite} {form:?} {:?} {:.1}", device.counters(), start.elapsed().as_secs_f64()));
     }
     report.conclude(suite, start);
 }

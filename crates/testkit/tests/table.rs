@@ -31,14 +31,21 @@ const NOT_OPS: &[(&str, &str)] = &[
 /// The public functions in the files that define tensor ops, and the rows of their macro tables.
 fn public_functions() -> BTreeSet<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farad/src");
-    let mut files: Vec<_> = std::fs::read_dir(sources.join("tensor")).expect("the ops' sources").flatten().map(|f| f.path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(sources.join("tensor"))
+        .expect("the ops' sources")
+        .flatten()
+        .map(|f| f.path())
+        .collect();
     files.push(sources.join("checkpoint.rs"));
     let mut found = BTreeSet::new();
     for file in files {
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let text =
+            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let mut in_table = false;
         for line in text.lines() {
-            let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+            let word = |text: &str| {
+                text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+            };
             for start in ["pub fn ", "pub async fn "] {
                 if let Some(rest) = line.trim_start().strip_prefix(start) {
                     found.insert(word(rest));
@@ -60,12 +67,16 @@ fn public_functions() -> BTreeSet<String> {
 #[test]
 fn every_public_op_has_a_case() {
     let methods = public_functions();
-    assert!(methods.len() > 80 && methods.contains("tanh") && methods.contains("matmul"), "the sources were not understood: {methods:?}");
+    assert!(
+        methods.len() > 80 && methods.contains("tanh") && methods.contains("matmul"),
+        "the sources were not understood: {methods:?}"
+    );
     let tested: BTreeSet<&str> = cases::all().iter().map(|case| case.op).collect();
     let known = |name: &str| tested.contains(name) || NOT_OPS.iter().any(|(other, _)| *other == name);
     let missing: Vec<&String> = methods.iter().filter(|name| !known(name)).collect();
     assert!(missing.is_empty(), "no case: {missing:?}\nhelp: add one in crates/testkit/src/cases");
-    let gone: Vec<&str> = NOT_OPS.iter().map(|(name, _)| *name).filter(|name| !methods.contains(*name)).collect();
+    let gone: Vec<&str> =
+        NOT_OPS.iter().map(|(name, _)| *name).filter(|name| !methods.contains(*name)).collect();
     assert!(gone.is_empty(), "listed as no op, but not there any more: {gone:?}");
 }
 
@@ -110,8 +121,30 @@ fn family(op: &Op) -> &'static str {
 }
 
 const FAMILIES: [&str; 24] = [
-    "input", "parameter", "constant", "iota", "random", "unary", "binary", "select", "cast", "reshape", "permute", "expand",
-    "pad", "slice", "flip", "reduce", "gather", "scatter_add", "contract", "stop_gradient", "barrier", "scan", "custom", "pick",
+    "input",
+    "parameter",
+    "constant",
+    "iota",
+    "random",
+    "unary",
+    "binary",
+    "select",
+    "cast",
+    "reshape",
+    "permute",
+    "expand",
+    "pad",
+    "slice",
+    "flip",
+    "reduce",
+    "gather",
+    "scatter_add",
+    "contract",
+    "stop_gradient",
+    "barrier",
+    "scan",
+    "custom",
+    "pick",
 ];
 
 /// What the graphs of all cases have: ops with the dtypes of their last operand, and families.
@@ -161,7 +194,10 @@ fn every_table_row_has_a_case_on_every_dtype() {
         if dtype != DType::Bool {
             Reduce::ALL.iter().for_each(|op| need(op.row().name, dtype));
         }
-        DType::ALL.iter().filter(|&&to| to.is_compute() && to != dtype).for_each(|to| need(&format!("cast_{to}"), dtype));
+        DType::ALL
+            .iter()
+            .filter(|&&to| to.is_compute() && to != dtype)
+            .for_each(|to| need(&format!("cast_{to}"), dtype));
     }
     assert!(missing.is_empty(), "no case: {missing:?}\nhelp: add one in crates/testkit/src/cases");
     let families: Vec<&str> = FAMILIES.into_iter().filter(|family| !met.families.contains(family)).collect();

@@ -14,7 +14,9 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (name, function) in table {
-        let case = |detail: &str, input, tolerance| Case::new(name, detail, vec![input], tolerance, move |x| function(&x[0]));
+        let case = |detail: &str, input, tolerance| {
+            Case::new(name, detail, vec![input], tolerance, move |x| function(&x[0]))
+        };
         cases.push(case("", float([7, 33], (-4.0, 4.0)), 5e-6));
         cases.push(case("far", float([257], (-60.0, 60.0)), 5e-6));
         cases.push(case("", half([7, 33], (-4.0, 4.0)), 4e-3));
@@ -33,7 +35,19 @@ fn losses() -> Vec<Case> {
         entropy(17, 10, 3.0),
         entropy(64, 33, 80.0),
         entropy(5, 1031, 3.0),
-        Case::new("mean_squared_error", "", vec![float([9, 5], (-2.0, 2.0)), float([9, 5], (-2.0, 2.0))], 2e-6, |x| x[0].mean_squared_error(&x[1])),
-        Case::new("mean_squared_error", "broadcast", vec![float([9, 5], (-2.0, 2.0)), float([5], (-2.0, 2.0))], 2e-6, |x| x[0].mean_squared_error(&x[1])),
+        Case::new(
+            "mean_squared_error",
+            "",
+            vec![float([9, 5], (-2.0, 2.0)), float([9, 5], (-2.0, 2.0))],
+            2e-6,
+            |x| x[0].mean_squared_error(&x[1]),
+        ),
+        Case::new(
+            "mean_squared_error",
+            "broadcast",
+            vec![float([9, 5], (-2.0, 2.0)), float([5], (-2.0, 2.0))],
+            2e-6,
+            |x| x[0].mean_squared_error(&x[1]),
+        ),
     ]
 }

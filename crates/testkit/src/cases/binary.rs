@@ -38,7 +38,9 @@ fn operands(op: Binary, dtype: DType, a: &[usize], b: &[usize]) -> Vec<Input> {
         DType::I32 => vec![int(a, -9, 9), int(b, -5, 5)],
         DType::U32 => vec![unsigned(a, 0, 9), unsigned(b, 0, 5)],
         DType::Bool => vec![truth(a), truth(b)],
-        DType::F16 if op.compares() => vec![whole(a, (-3.0, 3.0)).stored(dtype), whole(b, (-3.0, 3.0)).stored(dtype)],
+        DType::F16 if op.compares() => {
+            vec![whole(a, (-3.0, 3.0)).stored(dtype), whole(b, (-3.0, 3.0)).stored(dtype)]
+        }
         DType::F16 => vec![half(a, ra), half(b, rb)],
         _ if op.compares() => vec![whole(a, (-3.0, 3.0)), whole(b, (-3.0, 3.0))],
         _ => vec![float(a, ra), float(b, rb)],
@@ -50,7 +52,8 @@ pub(super) fn cases() -> Vec<Case> {
     for &op in Binary::ALL {
         let (row, (name, function)) = (op.row(), method(op));
         let mut add = |detail: &str, inputs: Vec<Input>| {
-            let tolerance = if inputs[0].dtype == DType::F16 { row.tolerance.max(HALF) } else { row.tolerance };
+            let tolerance =
+                if inputs[0].dtype == DType::F16 { row.tolerance.max(HALF) } else { row.tolerance };
             let case = Case::new(name, detail, inputs, tolerance, move |x| function(&x[0], &x[1]));
             cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
         };
@@ -72,16 +75,37 @@ pub(super) fn cases() -> Vec<Case> {
 /// Operands of different dtypes meet in one.
 fn mixed() -> Vec<Case> {
     let shape = [5, 7];
-    let case = |a: Input, b: Input, tolerance| Case::new("add", "mixed", vec![a, b], tolerance, |x| &x[0] + &x[1]);
+    let case =
+        |a: Input, b: Input, tolerance| Case::new("add", "mixed", vec![a, b], tolerance, |x| &x[0] + &x[1]);
     vec![
         case(int(shape, -9, 9), float(shape, SIGNED), 1e-7),
         case(truth(shape), int(shape, -9, 9), 0.0),
         case(unsigned(shape, 0, 9), int(shape, -9, 9), 0.0),
         case(half(shape, SIGNED), float(shape, SIGNED), 1e-7),
         case(int(shape, -9, 9), half(shape, SIGNED), HALF),
-        Case::new("pow", "of a negative base", vec![whole([64], (-4.0, 4.0)), whole([64], (0.0, 3.0))], 2e-5, |x| x[0].pow(&x[1])).without_gradient(),
-        Case::new("remainder", "of any sign", vec![float([200], (-9.0, 9.0)), whole([200], (-7.0, -2.0))], 2e-6, |x| x[0].remainder(&x[1])),
-        Case::new("maximum", "with ties", vec![whole([64], (-1.0, 1.0)), whole([64], (-1.0, 1.0))], 1e-7, |x| x[0].maximum(&x[1])).without_gradient(),
+        Case::new(
+            "pow",
+            "of a negative base",
+            vec![whole([64], (-4.0, 4.0)), whole([64], (0.0, 3.0))],
+            2e-5,
+            |x| x[0].pow(&x[1]),
+        )
+        .without_gradient(),
+        Case::new(
+            "remainder",
+            "of any sign",
+            vec![float([200], (-9.0, 9.0)), whole([200], (-7.0, -2.0))],
+            2e-6,
+            |x| x[0].remainder(&x[1]),
+        ),
+        Case::new(
+            "maximum",
+            "with ties",
+            vec![whole([64], (-1.0, 1.0)), whole([64], (-1.0, 1.0))],
+            1e-7,
+            |x| x[0].maximum(&x[1]),
+        )
+        .without_gradient(),
     ]
 }
 
@@ -101,7 +125,8 @@ fn numbers() -> Vec<Case> {
         Case::new("square", "", one(), 1e-7, |x| x[0].square()),
         Case::new("square", "f16", vec![half([7, 9], SIGNED)], HALF, |x| x[0].square()),
         Case::new("stop_gradient", "", one(), 0.0, |x| x[0].stop_gradient()).without_gradient(),
-        Case::new("stop_gradient", "in a product", one(), 1e-7, |x| &x[0] * &x[0].stop_gradient()).without_gradient(),
+        Case::new("stop_gradient", "in a product", one(), 1e-7, |x| &x[0] * &x[0].stop_gradient())
+            .without_gradient(),
     ]
 }
 

@@ -33,7 +33,8 @@ pub(super) fn cases() -> Vec<Case> {
     for from in DType::ALL {
         for to in DType::ALL {
             for input in sources(from) {
-                let case = Case::new("cast", format!("to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to));
+                let case =
+                    Case::new("cast", format!("to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to));
                 let compute = from.is_compute() && to.is_compute();
                 let case = if compute { case } else { case.on_cpu_only() };
                 // A cast to integers or truth values ends a path.
@@ -53,8 +54,13 @@ pub(super) fn cases() -> Vec<Case> {
         (int([257], i32::MIN, i32::MAX), DType::Bool),
     ];
     for (input, to) in wide {
-        cases.push(Case::new("cast", format!("far, to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to)).without_gradient());
+        cases.push(
+            Case::new("cast", format!("far, to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to))
+                .without_gradient(),
+        );
     }
-    cases.push(Case::new("cast", "there and back", vec![float([65], (-3.0, 3.0))], HALF, |x| x[0].cast(DType::F16).cast(DType::F32)));
+    cases.push(Case::new("cast", "there and back", vec![float([65], (-3.0, 3.0))], HALF, |x| {
+        x[0].cast(DType::F16).cast(DType::F32)
+    }));
     cases
 }

@@ -28,7 +28,13 @@ impl Window {
 }
 
 /// `[batch, groups, inputs, w..] × [groups, outputs, inputs, k..] -> [batch, groups, outputs, w'..]`.
-fn convolution(batch: usize, groups: usize, inputs: usize, outputs: usize, windows: &[Window]) -> (Contraction, Vec<usize>, Vec<usize>) {
+fn convolution(
+    batch: usize,
+    groups: usize,
+    inputs: usize,
+    outputs: usize,
+    windows: &[Window],
+) -> (Contraction, Vec<usize>, Vec<usize>) {
     // Axes: batch, group, output, one a window; then input, one a kernel axis.
     let d = windows.len();
     let (channel, kernel) = (3 + d, 4 + d);
@@ -41,7 +47,9 @@ fn convolution(batch: usize, groups: usize, inputs: usize, outputs: usize, windo
     lhs.extend(windows.iter().enumerate().map(|(n, w)| w.map(3 + n, kernel + n)));
     let mut rhs = vec![axis(1), axis(2), axis(channel)];
     rhs.extend((0..d).map(|n| axis(kernel + n)));
-    let shape = |lead: [usize; 3], last: fn(&Window) -> usize| lead.into_iter().chain(windows.iter().map(last)).collect();
+    let shape = |lead: [usize; 3], last: fn(&Window) -> usize| {
+        lead.into_iter().chain(windows.iter().map(last)).collect()
+    };
     let image = shape([batch, groups, inputs], |w| w.size);
     let weight = shape([groups, outputs, inputs], |w| w.kernel);
     (Contraction { sizes, out: (0..3 + d).collect(), lhs, rhs }, image, weight)
@@ -74,7 +82,9 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let (contraction, image, weight) = convolution(2, 1, 3, 5, &[w(8, 3, 2, 1, 1), w(9, 3, 1, 1, 1)]);
     let inputs = vec![half(image, SIGNED), half(weight, SIGNED)];
-    cases.push(Case::new("contract", "image", inputs, 2.0 * HALF, move |x| x[0].contract(&x[1], contraction.clone())));
+    cases.push(Case::new("contract", "image", inputs, 2.0 * HALF, move |x| {
+        x[0].contract(&x[1], contraction.clone())
+    }));
     cases.extend(others());
     cases
 }
@@ -83,9 +93,20 @@ pub(super) fn cases() -> Vec<Case> {
 fn others() -> Vec<Case> {
     let axis = IndexMap::axis;
     let outer = Contraction { sizes: vec![17, 9], out: vec![0, 1], lhs: vec![axis(0)], rhs: vec![axis(1)] };
-    let dot = Contraction { sizes: vec![6, 7], out: vec![], lhs: vec![axis(0), axis(1)], rhs: vec![axis(0), axis(1)] };
-    let pointwise = Contraction { sizes: vec![6, 7], out: vec![1, 0], lhs: vec![axis(0), axis(1)], rhs: vec![axis(0), axis(1)] };
-    let alone = Contraction { sizes: vec![6, 7, 5], out: vec![0], lhs: vec![axis(0), axis(1)], rhs: vec![axis(2)] };
+    let dot = Contraction {
+        sizes: vec![6, 7],
+        out: vec![],
+        lhs: vec![axis(0), axis(1)],
+        rhs: vec![axis(0), axis(1)],
+    };
+    let pointwise = Contraction {
+        sizes: vec![6, 7],
+        out: vec![1, 0],
+        lhs: vec![axis(0), axis(1)],
+        rhs: vec![axis(0), axis(1)],
+    };
+    let alone =
+        Contraction { sizes: vec![6, 7, 5], out: vec![0], lhs: vec![axis(0), axis(1)], rhs: vec![axis(2)] };
     let of = |detail: &str, lhs: &[usize], rhs: &[usize], contraction: Contraction| {
         let inputs = vec![float(lhs, SIGNED), float(rhs, SIGNED)];
         Case::new("contract", detail, inputs, 2e-6, move |x| x[0].contract(&x[1], contraction.clone()))

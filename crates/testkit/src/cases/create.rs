@@ -17,8 +17,11 @@ pub(super) fn cases() -> Vec<Case> {
         of("arange", "none", |x| Tensor::arange(0, &x.device)),
         of("arange", "moved", |x| Tensor::arange(12, &x.device).reshape([3, 4]).transpose(0, 1).flip(&[0])),
         of("number", "", |x| Tensor::number(0.1, &x.device) * 3.0),
-        Case::new("number", "beside a tensor", vec![float([5, 7], SIGNED)], 2e-7, |x| &x[0] * Tensor::number(0.1, &x.device)),
-        Case::new("full_like", "", vec![float([5, 7], SIGNED)], 1e-7, |x| x[0].full_like(1.5)).without_gradient(),
+        Case::new("number", "beside a tensor", vec![float([5, 7], SIGNED)], 2e-7, |x| {
+            &x[0] * Tensor::number(0.1, &x.device)
+        }),
+        Case::new("full_like", "", vec![float([5, 7], SIGNED)], 1e-7, |x| x[0].full_like(1.5))
+            .without_gradient(),
         Case::new("full_like", "", vec![int([5, 7], 0, 1)], 0.0, |x| x[0].full_like(-3.0)),
         Case::new("full_like", "", vec![truth([5, 7])], 0.0, |x| x[0].full_like(1.0)),
     ]

@@ -46,7 +46,13 @@ impl CustomOp for CubeAndDouble {
         vec![CustomKernel { wgsl: KERNEL.into(), entry: "main".into(), workgroups }]
     }
 
-    fn gradient(&self, graph: &mut Graph, operands: &[NodeId], _: &[NodeId], upstream: &[NodeId]) -> Result<Vec<Option<NodeId>>, OpError> {
+    fn gradient(
+        &self,
+        graph: &mut Graph,
+        operands: &[NodeId],
+        _: &[NodeId],
+        upstream: &[NodeId],
+    ) -> Result<Vec<Option<NodeId>>, OpError> {
         let square = graph.mul(operands[0], operands[0]);
         let slope = graph.scale(square, 3.0);
         let (cube, double) = (graph.mul(upstream[0], slope), graph.scale(upstream[1], 2.0));
@@ -56,11 +62,15 @@ impl CustomOp for CubeAndDouble {
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        Case::many("custom", "", vec![float([7, 33], SIGNED)], 2e-7, |x| Tensor::custom(CubeAndDouble, &[&x[0]])),
+        Case::many("custom", "", vec![float([7, 33], SIGNED)], 2e-7, |x| {
+            Tensor::custom(CubeAndDouble, &[&x[0]])
+        }),
         Case::new("custom", "in the middle", vec![float([7, 33], SIGNED)], 5e-6, |x| {
             let both = Tensor::custom(CubeAndDouble, &[&x[0].tanh().transpose(0, 1)]);
             (&both[0] + both[1].sum_axes(&[0], true)).sin()
         }),
-        Case::new("custom", "of a part", vec![float([70], SIGNED)], 2e-6, |x| Tensor::custom(CubeAndDouble, &[&x[0].slice(3..68)])[0].clone()),
+        Case::new("custom", "of a part", vec![float([70], SIGNED)], 2e-6, |x| {
+            Tensor::custom(CubeAndDouble, &[&x[0].slice(3..68)])[0].clone()
+        }),
     ]
 }

@@ -17,9 +17,12 @@ fn gathers() -> Vec<Case> {
         Case::new("gather", detail, vec![x, index], 0.0, move |x| x[0].gather(axis, &x[1]))
     };
     let select = |axis: isize, x: Input, index: Input| {
-        Case::new("index_select", format!("axis {axis}"), vec![x, index], 0.0, move |x| x[0].index_select(axis, &x[1]))
+        Case::new("index_select", format!("axis {axis}"), vec![x, index], 0.0, move |x| {
+            x[0].index_select(axis, &x[1])
+        })
     };
-    let embed = |x: Input, ids: Input| Case::new("embedding", "", vec![x, ids], 0.0, |x| x[0].embedding(&x[1]));
+    let embed =
+        |x: Input, ids: Input| Case::new("embedding", "", vec![x, ids], 0.0, |x| x[0].embedding(&x[1]));
     let hot = |ids: Input| Case::new("one_hot", "", vec![ids], 0.0, |x| x[0].one_hot(7));
     vec![
         gather("axis 1", 1, float([5, 7], SIGNED), int([5, 3], 0, 6)),
@@ -31,11 +34,23 @@ fn gathers() -> Vec<Case> {
         gather("", 1, int([5, 7], -9, 9), int([5, 3], 0, 6)),
         gather("", 1, unsigned([5, 7], 0, 9), int([5, 3], 0, 6)),
         gather("", 1, truth([5, 7]), int([5, 3], 0, 6)),
-        gather("by i64", 1, float([5, 7], SIGNED), whole([5, 3], (0.0, 6.0)).stored(DType::I64)).without_gradient(),
-        gather("by u8", 1, float([5, 7], SIGNED), whole([5, 3], (0.0, 6.0)).stored(DType::U8)).without_gradient(),
-        Case::new("gather", "of a permuted tensor", vec![float([5, 7], SIGNED), int([7, 2], 0, 4)], 0.0, |x| x[0].transpose(0, 1).gather(1, &x[1])),
-        Case::new("gather", "at what was gathered", vec![int([9], 0, 8), int([9], 0, 8)], 0.0, |x| x[0].gather(0, &x[1]).gather(0, &x[0])),
-        Case::new("gather", "at the largest", vec![float([6, 9], SIGNED)], 0.0, |x| x[0].gather(1, &x[0].argmax(1).unsqueeze(1))),
+        gather("by i64", 1, float([5, 7], SIGNED), whole([5, 3], (0.0, 6.0)).stored(DType::I64))
+            .without_gradient(),
+        gather("by u8", 1, float([5, 7], SIGNED), whole([5, 3], (0.0, 6.0)).stored(DType::U8))
+            .without_gradient(),
+        Case::new(
+            "gather",
+            "of a permuted tensor",
+            vec![float([5, 7], SIGNED), int([7, 2], 0, 4)],
+            0.0,
+            |x| x[0].transpose(0, 1).gather(1, &x[1]),
+        ),
+        Case::new("gather", "at what was gathered", vec![int([9], 0, 8), int([9], 0, 8)], 0.0, |x| {
+            x[0].gather(0, &x[1]).gather(0, &x[0])
+        }),
+        Case::new("gather", "at the largest", vec![float([6, 9], SIGNED)], 0.0, |x| {
+            x[0].gather(1, &x[0].argmax(1).unsqueeze(1))
+        }),
         select(0, float([5, 7], SIGNED), int([11], 0, 4)),
         select(-1, float([2, 5, 7], SIGNED), int([3], 0, 6)),
         select(1, half([2, 5, 7], SIGNED), unsigned([4], 0, 4)),
@@ -44,7 +59,9 @@ fn gathers() -> Vec<Case> {
         embed(half([11, 7], SIGNED), int([3, 5], 0, 10)),
         hot(int([5], 0, 6)),
         hot(unsigned([2, 3], 0, 6)),
-        Case::new("one_hot", "times a matrix", vec![int([6], 0, 4), float([5, 3], SIGNED)], 2e-6, |x| x[0].one_hot(5).matmul(&x[1])),
+        Case::new("one_hot", "times a matrix", vec![int([6], 0, 4), float([5, 3], SIGNED)], 2e-6, |x| {
+            x[0].one_hot(5).matmul(&x[1])
+        }),
     ]
 }
 
@@ -56,15 +73,32 @@ fn scatters() -> Vec<Case> {
         scatter("", 0, vec![float([5], SIGNED), int([9], 0, 4), float([9], SIGNED)], 1e-6),
         scatter("axis 1", 1, vec![float([3, 5], SIGNED), int([3, 8], 0, 4), float([3, 8], SIGNED)], 1e-6),
         scatter("rows", 0, vec![float([6, 7], SIGNED), int([20, 1], 0, 5), float([20, 7], SIGNED)], 1e-6),
-        scatter("middle axis", 1, vec![float([2, 6, 3], SIGNED), unsigned([2, 9, 3], 0, 5), float([2, 9, 3], SIGNED)], 1e-6),
-        scatter("many into few", 0, vec![float([2, 3], SIGNED), int([500, 1], 0, 1), float([500, 3], SIGNED)], 2e-6).of_size(16.0),
+        scatter(
+            "middle axis",
+            1,
+            vec![float([2, 6, 3], SIGNED), unsigned([2, 9, 3], 0, 5), float([2, 9, 3], SIGNED)],
+            1e-6,
+        ),
+        scatter(
+            "many into few",
+            0,
+            vec![float([2, 3], SIGNED), int([500, 1], 0, 1), float([500, 3], SIGNED)],
+            2e-6,
+        )
+        .of_size(16.0),
         scatter("nothing", 0, vec![float([5], SIGNED), int([0], 0, 0), float([0], SIGNED)], 1e-6),
         scatter("f16", 0, vec![half([5, 3], SIGNED), int([9, 1], 0, 4), half([9, 3], SIGNED)], 3.0 * HALF),
         scatter("", 0, vec![int([5], -9, 9), int([300], 0, 4), int([300], i32::MIN, i32::MAX)], 0.0),
         scatter("", 0, vec![unsigned([5], 0, 9), int([300], 0, 4), unsigned([300], 0, u32::MAX)], 0.0),
-        Case::new("scatter_add", "of a fused source", vec![float([4, 6], SIGNED), int([9], 0, 3), float([9, 6], SIGNED)], 4e-6, |x| {
-            let index: Tensor = x[1].unsqueeze(1);
-            x[0].scatter_add(0, &index, &(x[2].tanh() * 2.0))
-        }),
+        Case::new(
+            "scatter_add",
+            "of a fused source",
+            vec![float([4, 6], SIGNED), int([9], 0, 3), float([9, 6], SIGNED)],
+            4e-6,
+            |x| {
+                let index: Tensor = x[1].unsqueeze(1);
+                x[0].scatter_add(0, &index, &(x[2].tanh() * 2.0))
+            },
+        ),
     ]
 }

@@ -85,7 +85,9 @@ fn moved() -> Vec<Case> {
         of("transposed both", &[65, 33], &[17, 65], |x| x[0].transpose(0, 1).matmul(&x[1].transpose(0, 1))),
         of("transposed result", &[33, 65], &[65, 17], |x| x[0].matmul(&x[1]).transpose(0, 1)),
         of("batched, transposed", &[3, 5, 7], &[3, 9, 7], |x| x[0].matmul(&x[1].transpose(-1, -2))),
-        of("heads", &[2, 7, 3, 4], &[2, 7, 3, 4], |x| x[0].permute(&[0, 2, 1, 3]).matmul(&x[1].permute(&[0, 2, 3, 1]))),
+        of("heads", &[2, 7, 3, 4], &[2, 7, 3, 4], |x| {
+            x[0].permute(&[0, 2, 1, 3]).matmul(&x[1].permute(&[0, 2, 3, 1]))
+        }),
         of("sliced", &[40, 70], &[70, 50], |x| x[0].slice((3..20, 2..67)).matmul(&x[1].slice((5.., 1..34)))),
         of("flipped", &[17, 9], &[9, 17], |x| x[0].flip(&[1]).matmul(&x[1].flip(&[0]))),
         of("padded", &[17, 9], &[12, 17], |x| x[0].pad(&[(1, 2), (2, 1)]).matmul(&x[1])),
@@ -99,25 +101,72 @@ fn moved() -> Vec<Case> {
 /// Work merged into a product: on its operands, on its result, and a reduction after it.
 fn merged() -> Vec<Case> {
     vec![
-        Case::new("matmul", "with bias, activation and residual", vec![float([33, 65], SIGNED), float([65, 17], SIGNED), float([17], SIGNED), float([33, 17], SIGNED)], 5e-6, |x| {
-            (x[0].matmul(&x[1]) + &x[2]).tanh() + &x[3]
-        }),
-        Case::many("matmul", "with two results", vec![float([33, 20], SIGNED), float([20, 17], SIGNED)], 4e-6, |x| {
-            let y = x[0].matmul(&x[1]);
-            vec![y.relu(), y]
-        }),
-        Case::new("matmul", "of activations", vec![float([33, 20], SIGNED), float([20, 17], SIGNED)], 5e-6, |x| x[0].tanh().matmul(&(&x[1] * 0.5))),
-        Case::new("matmul", "of rounded operands", vec![float([33, 20], SIGNED), float([20, 17], SIGNED)], 2.0 * HALF, |x| {
-            x[0].cast(DType::F16).matmul(&x[1].cast(DType::F16)).cast(DType::F32)
-        }),
-        Case::new("matmul", "then softmax", vec![float([17, 20], SIGNED), float([20, 33], SIGNED)], 1e-5, |x| (x[0].matmul(&x[1]) * 0.3).softmax(1)),
-        Case::new("matmul", "of a softmax", vec![float([17, 20], SIGNED), float([20, 33], SIGNED)], 1e-5, |x| x[0].softmax(1).matmul(&x[1])),
-        Case::new("matmul", "chain", vec![float([9, 17], SIGNED), float([17, 33], SIGNED), float([33, 5], SIGNED)], 5e-6, |x| {
-            x[0].matmul(&x[1]).relu().matmul(&x[2])
-        }),
-        Case::new("matmul", "attention", vec![float([2, 3, 9, 8], SIGNED), float([2, 3, 9, 8], SIGNED), float([2, 3, 9, 8], SIGNED)], 1e-5, |x| {
-            let scores = x[0].matmul(&x[1].transpose(-1, -2)) * (1.0 / 8f64.sqrt());
-            scores.softmax(-1).matmul(&x[2])
-        }),
+        Case::new(
+            "matmul",
+            "with bias, activation and residual",
+            vec![
+                float([33, 65], SIGNED),
+                float([65, 17], SIGNED),
+                float([17], SIGNED),
+                float([33, 17], SIGNED),
+            ],
+            5e-6,
+            |x| (x[0].matmul(&x[1]) + &x[2]).tanh() + &x[3],
+        ),
+        Case::many(
+            "matmul",
+            "with two results",
+            vec![float([33, 20], SIGNED), float([20, 17], SIGNED)],
+            4e-6,
+            |x| {
+                let y = x[0].matmul(&x[1]);
+                vec![y.relu(), y]
+            },
+        ),
+        Case::new(
+            "matmul",
+            "of activations",
+            vec![float([33, 20], SIGNED), float([20, 17], SIGNED)],
+            5e-6,
+            |x| x[0].tanh().matmul(&(&x[1] * 0.5)),
+        ),
+        Case::new(
+            "matmul",
+            "of rounded operands",
+            vec![float([33, 20], SIGNED), float([20, 17], SIGNED)],
+            2.0 * HALF,
+            |x| x[0].cast(DType::F16).matmul(&x[1].cast(DType::F16)).cast(DType::F32),
+        ),
+        Case::new(
+            "matmul",
+            "then softmax",
+            vec![float([17, 20], SIGNED), float([20, 33], SIGNED)],
+            1e-5,
+            |x| (x[0].matmul(&x[1]) * 0.3).softmax(1),
+        ),
+        Case::new(
+            "matmul",
+            "of a softmax",
+            vec![float([17, 20], SIGNED), float([20, 33], SIGNED)],
+            1e-5,
+            |x| x[0].softmax(1).matmul(&x[1]),
+        ),
+        Case::new(
+            "matmul",
+            "chain",
+            vec![float([9, 17], SIGNED), float([17, 33], SIGNED), float([33, 5], SIGNED)],
+            5e-6,
+            |x| x[0].matmul(&x[1]).relu().matmul(&x[2]),
+        ),
+        Case::new(
+            "matmul",
+            "attention",
+            vec![float([2, 3, 9, 8], SIGNED), float([2, 3, 9, 8], SIGNED), float([2, 3, 9, 8], SIGNED)],
+            1e-5,
+            |x| {
+                let scores = x[0].matmul(&x[1].transpose(-1, -2)) * (1.0 / 8f64.sqrt());
+                scores.softmax(-1).matmul(&x[2])
+            },
+        ),
     ]
 }

@@ -3,21 +3,21 @@
 //! Rows of the op tables are walked, not listed; the rest is one row a method or more. A test fails on
 //! a method or a table row that has no case.
 
-mod unary;
+mod activation;
 mod binary;
 mod cast;
+mod contraction;
 mod create;
-mod activation;
-mod reduce;
-mod norm;
-mod movement;
-mod part;
+mod custom;
 mod index;
 mod matmul;
-mod contraction;
+mod movement;
+mod norm;
+mod part;
 mod random;
+mod reduce;
 mod sequence;
-mod custom;
+mod unary;
 
 pub use custom::CubeAndDouble;
 

@@ -45,15 +45,23 @@ fn joins() -> Vec<Case> {
     let pair = |a: &[usize], b: &[usize]| vec![float(a, SIGNED), float(b, SIGNED)];
     vec![
         Case::new("concat", "", pair(&[3, 4], &[2, 4]), 0.0, |x| Tensor::concat(&[&x[0], &x[1]], 0)),
-        Case::new("concat", "last axis", pair(&[3, 4], &[3, 7]), 0.0, |x| Tensor::concat(&[&x[0], &x[1]], -1)),
-        Case::new("concat", "with nothing", pair(&[3, 0], &[3, 7]), 0.0, |x| Tensor::concat(&[&x[0], &x[1]], 1)),
+        Case::new("concat", "last axis", pair(&[3, 4], &[3, 7]), 0.0, |x| {
+            Tensor::concat(&[&x[0], &x[1]], -1)
+        }),
+        Case::new("concat", "with nothing", pair(&[3, 0], &[3, 7]), 0.0, |x| {
+            Tensor::concat(&[&x[0], &x[1]], 1)
+        }),
         Case::new("concat", "of many", pair(&[2, 3], &[1, 3]), 0.0, |x| {
             let parts: Vec<&Tensor> = (0..9).map(|n| &x[n % 2]).collect();
             Tensor::concat(&parts, 0)
         }),
-        Case::new("concat", "mixed", vec![int([5], -9, 9), float([3], SIGNED)], 0.0, |x| Tensor::concat(&[&x[0], &x[1]], 0)),
+        Case::new("concat", "mixed", vec![int([5], -9, 9), float([3], SIGNED)], 0.0, |x| {
+            Tensor::concat(&[&x[0], &x[1]], 0)
+        }),
         Case::new("stack", "", pair(&[3, 4], &[3, 4]), 0.0, |x| Tensor::stack(&[&x[0], &x[1]], 0)),
-        Case::new("stack", "last axis", pair(&[3, 4], &[3, 4]), 0.0, |x| Tensor::stack(&[&x[0], &x[1], &x[0]], -1)),
+        Case::new("stack", "last axis", pair(&[3, 4], &[3, 4]), 0.0, |x| {
+            Tensor::stack(&[&x[0], &x[1], &x[0]], -1)
+        }),
         Case::new("stack", "middle axis", pair(&[3, 4], &[3, 4]), 0.0, |x| Tensor::stack(&[&x[0], &x[1]], 1)),
         Case::many("split", "", vec![float([9, 5], SIGNED)], 0.0, |x| x[0].split(&[2, 3, 4], 0)),
         Case::many("split", "last axis", vec![float([3, 8], SIGNED)], 0.0, |x| x[0].split(&[1, 7], -1)),

@@ -9,8 +9,17 @@ const RANGE: (f64, f64) = (-4.0, 4.0);
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let shapes: [(&[usize], isize); 9] =
-        [(&[7, 33], 1), (&[7, 33], 0), (&[1, 1], 1), (&[3, 1031], -1), (&[2, 6007], 1), (&[300, 3], 1), (&[2, 3, 4, 5], 2), (&[33], 0), (&[0, 5], 1)];
+    let shapes: [(&[usize], isize); 9] = [
+        (&[7, 33], 1),
+        (&[7, 33], 0),
+        (&[1, 1], 1),
+        (&[3, 1031], -1),
+        (&[2, 6007], 1),
+        (&[300, 3], 1),
+        (&[2, 3, 4, 5], 2),
+        (&[33], 0),
+        (&[0, 5], 1),
+    ];
     let table: [(&'static str, fn(&Tensor, isize) -> Tensor); 4] = [
         ("softmax", Tensor::softmax),
         ("log_softmax", Tensor::log_softmax),
@@ -30,7 +39,9 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(of("f16".into(), half([7, 33], RANGE), 1, 4e-3));
     }
     cases.push(Case::new("softmax", "far", vec![float([9, 33], (-90.0, 90.0))], 5e-6, |x| x[0].softmax(1)));
-    cases.push(Case::new("log_softmax", "far", vec![float([9, 33], (-90.0, 90.0))], 5e-6, |x| x[0].log_softmax(1)));
+    cases.push(Case::new("log_softmax", "far", vec![float([9, 33], (-90.0, 90.0))], 5e-6, |x| {
+        x[0].log_softmax(1)
+    }));
     cases.extend(several_axes());
     cases.extend(layer_norms());
     cases
@@ -42,13 +53,21 @@ fn several_axes() -> Vec<Case> {
         Case::new("logsumexp", "two axes, kept", input(), 5e-6, |x| x[0].logsumexp(&[0, 2], true)),
         Case::new("variance", "a sample, two axes, kept", input(), 5e-6, |x| x[0].variance(&[1, 2], 1, true)),
         Case::new("variance", "of all", input(), 5e-6, |x| x[0].variance(&[0, 1, 2], 1, false)),
-        Case::new("softmax", "of a product with a mask", vec![float([6, 9], SIGNED), float([9, 6], SIGNED)], 5e-6, |x| {
-            let scores = x[0].matmul(&x[1]) * 0.5;
-            let rows = Tensor::arange(6, &x.device).unsqueeze(1);
-            let seen = rows.greater_equal(Tensor::arange(6, &x.device));
-            seen.select(&scores, &scores.full_like(-1e9)).softmax(-1)
+        Case::new(
+            "softmax",
+            "of a product with a mask",
+            vec![float([6, 9], SIGNED), float([9, 6], SIGNED)],
+            5e-6,
+            |x| {
+                let scores = x[0].matmul(&x[1]) * 0.5;
+                let rows = Tensor::arange(6, &x.device).unsqueeze(1);
+                let seen = rows.greater_equal(Tensor::arange(6, &x.device));
+                seen.select(&scores, &scores.full_like(-1e9)).softmax(-1)
+            },
+        ),
+        Case::new("softmax", "twice", vec![float([5, 17], RANGE)], 5e-6, |x| {
+            (x[0].softmax(1) * 9.0).softmax(0)
         }),
-        Case::new("softmax", "twice", vec![float([5, 17], RANGE)], 5e-6, |x| (x[0].softmax(1) * 9.0).softmax(0)),
     ]
 }
 

@@ -7,7 +7,9 @@ use super::SIGNED;
 use crate::case::{Case, Given, float};
 
 pub(super) fn cases() -> Vec<Case> {
-    let of = |op, detail: &str, tolerance, function: fn(&Given) -> Tensor| Case::new(op, detail, vec![], tolerance, function);
+    let of = |op, detail: &str, tolerance, function: fn(&Given) -> Tensor| {
+        Case::new(op, detail, vec![], tolerance, function)
+    };
     vec![
         of("random_bits", "", 0.0, |x| Tensor::random_bits([7, 33], &x.device)),
         of("random_bits", "one", 0.0, |x| Tensor::random_bits([], &x.device)),
@@ -17,15 +19,27 @@ pub(super) fn cases() -> Vec<Case> {
             x.device.seed(0xfeed_beef_1234_5678);
             Tensor::random_bits([65], &x.device)
         }),
-        of("random_bits", "moved", 0.0, |x| Tensor::random_bits([5, 7], &x.device).transpose(0, 1).slice((2.., ..3))),
+        of("random_bits", "moved", 0.0, |x| {
+            Tensor::random_bits([5, 7], &x.device).transpose(0, 1).slice((2.., ..3))
+        }),
         of("rand", "", 0.0, |x| Tensor::rand([7, 33], &x.device)),
-        of("rand", "drawn twice", 0.0, |x| Tensor::rand([7, 33], &x.device) - Tensor::rand([7, 33], &x.device)),
+        of("rand", "drawn twice", 0.0, |x| {
+            Tensor::rand([7, 33], &x.device) - Tensor::rand([7, 33], &x.device)
+        }),
         of("randn", "", 5e-6, |x| Tensor::randn([7, 33], &x.device)),
         of("random_mask", "", 0.0, |x| Tensor::random_mask(0.3, [7, 33], &x.device)),
         of("rand", "summed", 2e-6, |x| Tensor::rand([7, 33], &x.device).sum_axes(&[1], false)),
         of("randn", "f16", 2e-3, |x| Tensor::randn([7, 33], &x.device).cast(DType::F16)),
-        Case::new("rand", "beside a repeated row", vec![float([1, 13], SIGNED)], 1e-7, |x| Tensor::rand([4, 13], &x.device) + &x[0]),
+        Case::new("rand", "beside a repeated row", vec![float([1, 13], SIGNED)], 1e-7, |x| {
+            Tensor::rand([4, 13], &x.device) + &x[0]
+        }),
         Case::new("dropout", "", vec![float([7, 33], SIGNED)], 2e-7, |x| x[0].dropout(0.4)),
-        Case::new("dropout", "before a product", vec![float([7, 33], SIGNED), float([33, 5], SIGNED)], 2e-6, |x| x[0].dropout(0.4).matmul(&x[1])),
+        Case::new(
+            "dropout",
+            "before a product",
+            vec![float([7, 33], SIGNED), float([33, 5], SIGNED)],
+            2e-6,
+            |x| x[0].dropout(0.4).matmul(&x[1]),
+        ),
     ]
 }

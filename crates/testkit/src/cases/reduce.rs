@@ -59,7 +59,8 @@ pub(super) fn cases() -> Vec<Case> {
                 }
                 let tolerance = if dtype == DType::F16 { 2.0 * HALF } else { row.tolerance };
                 let inputs = vec![input(dtype, shape)];
-                let case = Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
+                let case =
+                    Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
                 // What is summed is larger than a sum of both signs may be.
                 let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
                 let case = if op == Reduce::Sum { case.of_size((terms as f64).sqrt()) } else { case };
@@ -81,9 +82,14 @@ fn ties() -> Vec<Case> {
         Case::new("argmax", "with ties", few(), 0.0, |x| x[0].argmax(1)).without_gradient(),
         Case::new("argmin", "with ties", few(), 0.0, |x| x[0].argmin(0)).without_gradient(),
         Case::new("argmax", "with ties", vec![int([3, 3000], 0, 2)], 0.0, |x| x[0].argmax(-1)),
-        Case::new("argmax", "over all", vec![float([3000], SIGNED)], 0.0, |x| x[0].argmax(0)).without_gradient(),
-        Case::new("argmax", "all negative", vec![float([5, 33], (-9.0, -8.0))], 0.0, |x| x[0].argmax(1)).without_gradient(),
-        Case::new("max_axes", "all far below zero", vec![float([5, 33], (-1e30, -1e29))], 1e-7, |x| x[0].max_axes(&[1], false)).without_gradient(),
+        Case::new("argmax", "over all", vec![float([3000], SIGNED)], 0.0, |x| x[0].argmax(0))
+            .without_gradient(),
+        Case::new("argmax", "all negative", vec![float([5, 33], (-9.0, -8.0))], 0.0, |x| x[0].argmax(1))
+            .without_gradient(),
+        Case::new("max_axes", "all far below zero", vec![float([5, 33], (-1e30, -1e29))], 1e-7, |x| {
+            x[0].max_axes(&[1], false)
+        })
+        .without_gradient(),
     ]
 }
 
@@ -99,14 +105,30 @@ fn whole_tensors() -> Vec<Case> {
         Case::new("mean", "", one(), 2e-6, |x| x[0].mean()).of_size(0.1),
         Case::new("mean", "of integers", vec![int([7, 33], -9, 9)], 2e-6, |x| x[0].mean()),
         Case::new("mean_axes", "kept", one(), 2e-6, |x| x[0].mean_axes(&[0], true)),
-        Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| x[0].mean_axes(&[0, -1], false)),
+        Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| {
+            x[0].mean_axes(&[0, -1], false)
+        }),
         Case::new("max", "", one(), 1e-7, |x| x[0].max()),
         Case::new("min", "", one(), 1e-7, |x| x[0].min()),
         Case::new("sum_axes", "kept", one(), 2e-6, |x| x[0].sum_axes(&[1], true)).of_size(6.0),
         Case::new("max_axes", "kept", one(), 1e-7, |x| x[0].max_axes(&[-2], true)),
-        Case::new("min_axes", "kept, of a permuted tensor", vec![float([3, 4, 5], SIGNED)], 1e-7, |x| x[0].permute(&[2, 0, 1]).min_axes(&[1], true)),
-        Case::new("sum_axes", "of a broadcast product", vec![float([9, 1], SIGNED), float([1, 65], SIGNED)], 2e-6, |x| (&x[0] * &x[1]).sum_axes(&[1], false)).of_size(8.0),
-        Case::new("sum_axes", "of a padded, flipped part", vec![float([9, 20], SIGNED)], 2e-6, |x| x[0].pad(&[(1, 0), (2, 3)]).flip(&[1]).sum_axes(&[0], false)).of_size(3.0),
-        Case::new("sum_axes", "one after another", vec![float([4, 5, 6], SIGNED)], 4e-6, |x| x[0].sum_axes(&[2], false).tanh().sum_axes(&[0], false)),
+        Case::new("min_axes", "kept, of a permuted tensor", vec![float([3, 4, 5], SIGNED)], 1e-7, |x| {
+            x[0].permute(&[2, 0, 1]).min_axes(&[1], true)
+        }),
+        Case::new(
+            "sum_axes",
+            "of a broadcast product",
+            vec![float([9, 1], SIGNED), float([1, 65], SIGNED)],
+            2e-6,
+            |x| (&x[0] * &x[1]).sum_axes(&[1], false),
+        )
+        .of_size(8.0),
+        Case::new("sum_axes", "of a padded, flipped part", vec![float([9, 20], SIGNED)], 2e-6, |x| {
+            x[0].pad(&[(1, 0), (2, 3)]).flip(&[1]).sum_axes(&[0], false)
+        })
+        .of_size(3.0),
+        Case::new("sum_axes", "one after another", vec![float([4, 5, 6], SIGNED)], 4e-6, |x| {
+            x[0].sum_axes(&[2], false).tanh().sum_axes(&[0], false)
+        }),
     ]
 }

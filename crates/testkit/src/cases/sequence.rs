@@ -22,7 +22,9 @@ fn running_sum(x: &Given) -> Vec<Tensor> {
 }
 
 fn sums() -> Vec<Case> {
-    let of = |detail: &str, carry: Input, sequence: Input, tolerance| Case::many("scan", detail, vec![carry, sequence], tolerance, running_sum);
+    let of = |detail: &str, carry: Input, sequence: Input, tolerance| {
+        Case::many("scan", detail, vec![carry, sequence], tolerance, running_sum)
+    };
     vec![
         of("running sum", float([3, 5], SIGNED), float([7, 3, 5], SIGNED), 1e-6),
         of("running sum of numbers", float([], SIGNED), float([9], SIGNED), 1e-6),
@@ -36,15 +38,30 @@ fn sums() -> Vec<Case> {
             });
             last.into_iter().chain(seen).collect()
         }),
-        Case::many("scan", "carries that change places", vec![float([4], SIGNED), float([4], SIGNED), float([5, 4], SIGNED)], 1e-6, |x| {
-            let (last, results) = scan(&[&x[0], &x[1]], &[&x[2]], |carry, slice| {
-                (vec![carry[1].clone(), &carry[0] + &slice[0]], vec![&carry[0] - &carry[1]])
-            });
-            last.into_iter().chain(results).collect()
-        }),
-        Case::many("scan", "only last", vec![float([4], SIGNED), float([6, 4], SIGNED), float([6], SIGNED)], 2e-6, |x| {
-            scan(&[&x[0]], &[&x[1], &x[2]], |carry, slice| (vec![carry[0].sin() * 0.5 + &slice[0] * &slice[1]], vec![])).0
-        }),
+        Case::many(
+            "scan",
+            "carries that change places",
+            vec![float([4], SIGNED), float([4], SIGNED), float([5, 4], SIGNED)],
+            1e-6,
+            |x| {
+                let (last, results) = scan(&[&x[0], &x[1]], &[&x[2]], |carry, slice| {
+                    (vec![carry[1].clone(), &carry[0] + &slice[0]], vec![&carry[0] - &carry[1]])
+                });
+                last.into_iter().chain(results).collect()
+            },
+        ),
+        Case::many(
+            "scan",
+            "only last",
+            vec![float([4], SIGNED), float([6, 4], SIGNED), float([6], SIGNED)],
+            2e-6,
+            |x| {
+                scan(&[&x[0]], &[&x[1], &x[2]], |carry, slice| {
+                    (vec![carry[0].sin() * 0.5 + &slice[0] * &slice[1]], vec![])
+                })
+                .0
+            },
+        ),
         Case::many("scan", "only results", vec![float([6, 4], SIGNED), float([4], SIGNED)], 2e-6, |x| {
             let outside = &x[1] * 2.0;
             scan(&[], &[&x[0]], |_, slice| (vec![], vec![slice[0].tanh() * &outside, slice[0].sum()])).1
@@ -53,8 +70,19 @@ fn sums() -> Vec<Case> {
 }
 
 fn recurrent() -> Vec<Case> {
-    let weights = |inputs: usize, hidden: usize| vec![float([inputs, hidden], (-0.5, 0.5)), float([hidden, hidden], (-0.5, 0.5)), float([hidden], SIGNED)];
-    let of = |detail: &str, time: usize, batch: usize, inputs: usize, hidden: usize, function: fn(&Given) -> Vec<Tensor>| {
+    let weights = |inputs: usize, hidden: usize| {
+        vec![
+            float([inputs, hidden], (-0.5, 0.5)),
+            float([hidden, hidden], (-0.5, 0.5)),
+            float([hidden], SIGNED),
+        ]
+    };
+    let of = |detail: &str,
+              time: usize,
+              batch: usize,
+              inputs: usize,
+              hidden: usize,
+              function: fn(&Given) -> Vec<Tensor>| {
         let mut all = vec![float([batch, hidden], SIGNED), float([time, batch, inputs], SIGNED)];
         all.extend(weights(inputs, hidden));
         Case::many("scan", detail, all, 1e-5, function)
@@ -74,23 +102,39 @@ fn recurrent() -> Vec<Case> {
             });
             last.into_iter().chain(states.iter().map(|s| s.flip(&[0]))).collect()
         }),
-        Case::many("scan", "embedding at each position", vec![float([4], SIGNED), int([6, 3], 0, 8), float([9, 4], SIGNED)], 1e-5, |x| {
-            let (last, rows) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
-                let row = x[2].embedding(&slice[0]).sum_axes(&[0], false);
-                ((vec![(&carry[0] + &row).tanh()]), vec![row])
-            });
-            last.into_iter().chain(rows).collect()
-        }),
+        Case::many(
+            "scan",
+            "embedding at each position",
+            vec![float([4], SIGNED), int([6, 3], 0, 8), float([9, 4], SIGNED)],
+            1e-5,
+            |x| {
+                let (last, rows) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
+                    let row = x[2].embedding(&slice[0]).sum_axes(&[0], false);
+                    ((vec![(&carry[0] + &row).tanh()]), vec![row])
+                });
+                last.into_iter().chain(rows).collect()
+            },
+        ),
     ]
 }
 
 fn checkpoints() -> Vec<Case> {
     vec![
-        Case::new("checkpoint", "", vec![float([5, 7], SIGNED)], 5e-6, |x| checkpoint(&x[0], |x| (x.tanh() * x).exp())),
-        Case::new("checkpoint", "of layers", vec![float([9, 17], SIGNED), float([17, 17], (-0.4, 0.4)), float([17, 5], SIGNED)], 1e-5, |x| {
-            let hidden = checkpoint(&x[0], |h| h.matmul(&x[1]).tanh().matmul(&x[1]).tanh());
-            checkpoint(&hidden, |h| h.softmax(1).matmul(&x[2]))
+        Case::new("checkpoint", "", vec![float([5, 7], SIGNED)], 5e-6, |x| {
+            checkpoint(&x[0], |x| (x.tanh() * x).exp())
         }),
-        Case::new("checkpoint", "with random numbers", vec![float([5, 7], SIGNED)], 5e-6, |x| checkpoint(&x[0], |x| x.dropout(0.5).sin() * x)),
+        Case::new(
+            "checkpoint",
+            "of layers",
+            vec![float([9, 17], SIGNED), float([17, 17], (-0.4, 0.4)), float([17, 5], SIGNED)],
+            1e-5,
+            |x| {
+                let hidden = checkpoint(&x[0], |h| h.matmul(&x[1]).tanh().matmul(&x[1]).tanh());
+                checkpoint(&hidden, |h| h.softmax(1).matmul(&x[2]))
+            },
+        ),
+        Case::new("checkpoint", "with random numbers", vec![float([5, 7], SIGNED)], 5e-6, |x| {
+            checkpoint(&x[0], |x| x.dropout(0.5).sin() * x)
+        }),
     ]
 }

@@ -54,16 +54,29 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// Shapes at the edges of what kernels are cut into.
 fn shapes() -> Vec<Case> {
-    let shapes: [&[usize]; 11] =
-        [&[], &[0], &[1], &[255], &[257], &[1031], &[2, 0, 3], &[1, 1, 1], &[2, 3, 5, 7], &[1, 2, 1, 2, 1, 2, 1, 3], &[70_001]];
-    let of = |shape: &[usize]| Case::new("tanh", "by shape", vec![float(shape, SIGNED)], 2e-6, |x| x[0].tanh());
+    let shapes: [&[usize]; 11] = [
+        &[],
+        &[0],
+        &[1],
+        &[255],
+        &[257],
+        &[1031],
+        &[2, 0, 3],
+        &[1, 1, 1],
+        &[2, 3, 5, 7],
+        &[1, 2, 1, 2, 1, 2, 1, 3],
+        &[70_001],
+    ];
+    let of =
+        |shape: &[usize]| Case::new("tanh", "by shape", vec![float(shape, SIGNED)], 2e-6, |x| x[0].tanh());
     shapes.into_iter().map(of).collect()
 }
 
 /// Arguments far from the table's ranges.
 fn far() -> Vec<Case> {
     let case = |name, range, tolerance, function: fn(&Tensor) -> Tensor| {
-        Case::new(name, "far", vec![float([257], range)], tolerance, move |x| function(&x[0])).without_gradient()
+        Case::new(name, "far", vec![float([257], range)], tolerance, move |x| function(&x[0]))
+            .without_gradient()
     };
     vec![
         case("sin", (-1000.0, 1000.0), 2e-6, Tensor::sin),

@@ -14,13 +14,15 @@ const SLACK: f64 = 4.0;
 
 /// Builds and reads a recipe on every device; says what is wrong.
 pub fn check(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
-    let meaning = guarded(|| farad::check::reference(&recipe.build(host)?)).map_err(|text| describe(recipe, host, &text))?;
+    let meaning = guarded(|| farad::check::reference(&recipe.build(host)?))
+        .map_err(|text| describe(recipe, host, &text))?;
     let distances = distances(recipe, &meaning);
     for device in devices {
         let found = guarded(|| outputs(recipe, device)).map_err(|text| describe(recipe, device, &text))?;
         for (&n, values) in recipe.outputs.iter().zip(&found) {
             let tolerance = Tolerance { relative: 0.0, absolute: SLACK * distances[n] };
-            compare(values, &meaning[n], tolerance).map_err(|text| describe(recipe, device, &format!("%{n}: {text}")))?;
+            compare(values, &meaning[n], tolerance)
+                .map_err(|text| describe(recipe, device, &format!("%{n}: {text}")))?;
         }
     }
     Ok(())
@@ -57,8 +59,13 @@ fn distances(recipe: &Recipe, meaning: &[Values]) -> Vec<f64> {
 
 /// Gradients of a recipe on every device. Along a path they may cancel to nothing (the slope of a
 /// tanh near 1), so they are compared norm-wise, with the largest of all gradients too.
-pub fn check_gradients(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
-    let meaning = guarded(|| farad::check::reference(&gradients(recipe, host)?)).map_err(|text| describe(recipe, host, &text))?;
+pub fn check_gradients(
+    recipe: &Recipe,
+    host: &Device,
+    devices: &[Device],
+) -> std::result::Result<(), String> {
+    let meaning = guarded(|| farad::check::reference(&gradients(recipe, host)?))
+        .map_err(|text| describe(recipe, host, &text))?;
     let largest = meaning.iter().flat_map(Values::to_f64).fold(0.0, |m: f64, x| m.max(x.abs()));
     let tolerance = Tolerance { relative: 1e-3, absolute: 1e-5 + 2e-4 * largest };
     for device in devices {
@@ -69,7 +76,8 @@ pub fn check_gradients(recipe: &Recipe, host: &Device, devices: &[Device]) -> st
         });
         let found = found.map_err(|text| describe(recipe, device, &text))?;
         for (n, (values, expected)) in found.iter().zip(&meaning).enumerate() {
-            compare(values, expected, tolerance).map_err(|text| describe(recipe, device, &format!("gradient {n}: {text}")))?;
+            compare(values, expected, tolerance)
+                .map_err(|text| describe(recipe, device, &format!("gradient {n}: {text}")))?;
         }
     }
     Ok(())
@@ -89,7 +97,9 @@ fn gradients(recipe: &Recipe, device: &Device) -> Result<Vec<Tensor>> {
             recipe.steps[n].operands.iter().for_each(|&o| used[o] = true);
         }
     }
-    let leaf = |&n: &usize| used[n] && matches!(recipe.steps[n].source, Source::Leaf(_)) && recipe.steps[n].dtype.is_float();
+    let leaf = |&n: &usize| {
+        used[n] && matches!(recipe.steps[n].source, Source::Leaf(_)) && recipe.steps[n].dtype.is_float()
+    };
     let leaves: Vec<&Tensor> = (0..used.len()).filter(leaf).map(|n| &all[n]).collect();
     loss.gradients_at(&leaves)
 }

@@ -24,7 +24,13 @@ pub(super) struct Map {
 }
 
 impl Map {
-    const fn smooth(name: &'static str, build: fn(&Tensor) -> Tensor, slope: f64, own: f64, bound: fn(f64) -> f64) -> Map {
+    const fn smooth(
+        name: &'static str,
+        build: fn(&Tensor) -> Tensor,
+        slope: f64,
+        own: f64,
+        bound: fn(f64) -> f64,
+    ) -> Map {
         Map { name, build, slope, own, bound, moves: false, jumps: false, smooth: true }
     }
 
@@ -81,10 +87,28 @@ pub(super) struct Pair {
 }
 
 pub(super) const PAIRS: &[Pair] = &[
-    Pair { name: "add", build: |a, b| a + b, rule: Rule::Slope(1.0, ROUNDING), bound: |a, b| a + b, smooth: true },
-    Pair { name: "sub", build: |a, b| a - b, rule: Rule::Slope(1.0, ROUNDING), bound: |a, b| a + b, smooth: true },
+    Pair {
+        name: "add",
+        build: |a, b| a + b,
+        rule: Rule::Slope(1.0, ROUNDING),
+        bound: |a, b| a + b,
+        smooth: true,
+    },
+    Pair {
+        name: "sub",
+        build: |a, b| a - b,
+        rule: Rule::Slope(1.0, ROUNDING),
+        bound: |a, b| a + b,
+        smooth: true,
+    },
     Pair { name: "mul", build: |a, b| a * b, rule: Rule::Product(1), bound: |a, b| a * b, smooth: true },
-    Pair { name: "div", build: |a, b| a / (b.abs() + 0.5), rule: Rule::Quotient, bound: |a, _| 2.0 * a, smooth: true },
+    Pair {
+        name: "div",
+        build: |a, b| a / (b.abs() + 0.5),
+        rule: Rule::Quotient,
+        bound: |a, _| 2.0 * a,
+        smooth: true,
+    },
     Pair { name: "maximum", build: |a, b| a.maximum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
     Pair { name: "minimum", build: |a, b| a.minimum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
 ];

@@ -23,7 +23,8 @@ pub(super) fn shape(sample: &mut Sample, most: usize) -> Shape {
 /// A shape that broadcasts with another: some axes 1, some leading ones gone.
 pub(super) fn broadcastable(sample: &mut Sample, shape: &Shape) -> Shape {
     let skipped = if shape.rank() > 0 && sample.once_in(4) { sample.below(shape.rank() + 1) } else { 0 };
-    let sizes: Vec<usize> = shape[skipped..].iter().map(|&size| if sample.once_in(3) { 1 } else { size }).collect();
+    let sizes: Vec<usize> =
+        shape[skipped..].iter().map(|&size| if sample.once_in(3) { 1 } else { size }).collect();
     Shape::new(&sizes)
 }
 
@@ -40,11 +41,17 @@ pub(super) fn movement(sample: &mut Sample, shape: &Shape, most: usize) -> Optio
         2 if rank < 5 && shape.numel() * 3 <= most => expanded(sample, shape),
         3 if rank > 0 => padded(sample, shape, most),
         4 if rank > 0 => sliced(sample, shape),
-        5 if rank > 0 => Some((format!("flip {axis}"), Box::new(move |x| x[0].flip(&[axis as isize])), *shape)),
+        5 if rank > 0 => {
+            Some((format!("flip {axis}"), Box::new(move |x| x[0].flip(&[axis as isize])), *shape))
+        }
         6 if rank > 0 && rank < 6 => {
             let mut sizes = shape.to_vec();
             sizes.insert(axis, 1);
-            Some((format!("unsqueeze {axis}"), Box::new(move |x| x[0].unsqueeze(axis as isize)), Shape::new(&sizes)))
+            Some((
+                format!("unsqueeze {axis}"),
+                Box::new(move |x| x[0].unsqueeze(axis as isize)),
+                Shape::new(&sizes),
+            ))
         }
         7 if rank > 0 && shape[axis] > 0 => {
             let at = sample.below(shape[axis]);
@@ -92,7 +99,8 @@ fn expanded(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)
 }
 
 fn padded(sample: &mut Sample, shape: &Shape, most: usize) -> Option<(String, Build, Shape)> {
-    let widths: Vec<(usize, usize)> = shape.iter().map(|_| (sample.pick(&[0, 0, 1, 2]), sample.pick(&[0, 0, 1, 3]))).collect();
+    let widths: Vec<(usize, usize)> =
+        shape.iter().map(|_| (sample.pick(&[0, 0, 1, 2]), sample.pick(&[0, 0, 1, 3]))).collect();
     let sizes: Vec<usize> = shape.iter().zip(&widths).map(|(size, w)| size + w.0 + w.1).collect();
     let to = Shape::new(&sizes);
     if to.numel() > most {

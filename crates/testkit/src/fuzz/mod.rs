@@ -7,11 +7,13 @@
 //!
 //! Start at [`Recipe::grow`], then [`check()`].
 
-mod float;
-mod whole;
-mod layout;
-mod grow;
 mod check;
+mod float;
+mod grow;
+mod layout;
+mod pointwise;
+mod structure;
+mod whole;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -154,7 +156,12 @@ impl Recipe {
                     (op.build)(&operands)
                 }
             };
-            assert_eq!((value.shape(), value.dtype()), (step.shape, step.dtype), "recipe: step {} is not what it says:\n{self}", values.len());
+            assert_eq!(
+                (value.shape(), value.dtype()),
+                (step.shape, step.dtype),
+                "recipe: step {} is not what it says:\n{self}",
+                values.len()
+            );
             values.push(value);
         }
         Ok(values)

@@ -9,7 +9,13 @@ pub(super) type Binary = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
 /// Functions of one tensor of a dtype that is no float.
 pub(super) fn unary(dtype: DType) -> &'static [Unary] {
     match dtype {
-        DType::I32 => &[("neg", |x| -x), ("abs", Tensor::abs), ("sign", Tensor::sign), ("relu", Tensor::relu), ("not", Tensor::not)],
+        DType::I32 => &[
+            ("neg", |x| -x),
+            ("abs", Tensor::abs),
+            ("sign", Tensor::sign),
+            ("relu", Tensor::relu),
+            ("not", Tensor::not),
+        ],
         _ => &[("not", Tensor::not)],
     }
 }
@@ -17,7 +23,13 @@ pub(super) fn unary(dtype: DType) -> &'static [Unary] {
 /// Functions of two tensors of a dtype that is no float.
 pub(super) fn binary(dtype: DType) -> &'static [Binary] {
     match dtype {
-        DType::Bool => &[("and", Tensor::and), ("or", Tensor::or), ("xor", Tensor::xor), ("equal", |a, b| a.equal(b)), ("not_equal", |a, b| a.not_equal(b))],
+        DType::Bool => &[
+            ("and", Tensor::and),
+            ("or", Tensor::or),
+            ("xor", Tensor::xor),
+            ("equal", |a, b| a.equal(b)),
+            ("not_equal", |a, b| a.not_equal(b)),
+        ],
         _ => &[
             ("add", |a, b| a + b),
             ("sub", |a, b| a - b),
