@@ -251,6 +251,14 @@ pub fn operands(code: &Code) -> Vec<Reg> {
     }
 }
 
+/// The node below reshapes: its elements lie in the same order.
+pub fn unshaped(graph: &Graph, id: NodeId) -> NodeId {
+    match graph.node(id).op {
+        Op::Reshape(_) => unshaped(graph, graph.node(id).operands[0]),
+        _ => id,
+    }
+}
+
 /// The node whose memory holds `id`'s elements in row-major order, if there is one.
 pub fn resident(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
-use crate::draft::{Context, Draft, Start, Trouble, resident};
+use crate::draft::{Context, Draft, Start, Trouble, resident, unshaped};
 use crate::merge::merge;
 use crate::product::{Shape3, missing};
 use crate::program::Target;
@@ -247,7 +247,7 @@ fn draft(
 fn begin(graph: &Graph, root: NodeId, product: Option<NodeId>) -> Start {
     match product {
         Some(contraction) => Start::product(contraction, &graph.shape(contraction)),
-        None => Start::over(&graph.shape(root)),
+        None => Start::over(&graph.shape(unshaped(graph, root))),
     }
 }
 

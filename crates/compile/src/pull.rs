@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape};
 
 use crate::access::{Access, Affine, Obstacle, reshape};
-use crate::draft::{Context, Draft, Start, Trouble, Written, resident};
+use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 
 /// Longer tapes are cut.
@@ -28,12 +28,17 @@ impl Draft {
             sites: Vec::new(),
         };
         let mut pull = Pull { draft, start, context, memo: HashMap::new(), extra: Vec::new() };
-        let shape = context.graph.shape(root);
+        // A reshape at the root changes nothing about where elements go.
+        let below = unshaped(context.graph, root);
+        let shape = context.graph.shape(below);
         let access = start.access(&shape).map_err(|o| pull.obstacle(o, root))?;
-        let value = pull.compute(root, &access)?;
-        pull.store(root, value, &access);
+        let value = if below == root { pull.compute(root, &access)? } else { pull.value(below, &access)? };
+        pull.draft.computed.insert(root);
+        let view = pull.view(&access, &shape);
+        pull.store(root, value, view);
         for (node, value, access) in std::mem::take(&mut pull.extra) {
-            pull.store(node, value, &access);
+            let view = pull.view(&access, &context.graph.shape(node));
+            pull.store(node, value, view);
         }
         let mut draft = pull.draft;
         draft.check()?;
@@ -71,8 +76,7 @@ impl Pull<'_> {
         access.view(shape, self.draft.axes.len())
     }
 
-    fn store(&mut self, node: NodeId, value: Reg, access: &Access) {
-        let view = self.view(access, &self.context.graph.shape(node));
+    fn store(&mut self, node: NodeId, value: Reg, view: View) {
         let touches = self.draft.reduced.iter().any(|&a| view.strides[a] != 0);
         // A value that does not change along reduced axes, stored along them: lift it.
         let value = if touches { self.lift(value) } else { value };

@@ -65,6 +65,18 @@ fn row_ops_are_one_kernel() {
 }
 
 #[test]
+fn bias_and_activation_ride_on_their_product() {
+    let _turn = turn();
+    for device in devices() {
+        let (w, b) = (Tensor::rand([32, 8], &device), Tensor::rand([8], &device));
+        Tensor::compute_all(&[&w, &b]).unwrap();
+        let flat = kernels(&device, &[32, 32], |x| (x.matmul(&w) + &b).relu());
+        let sequences = kernels(&device, &[2, 16, 32], |x| (x.matmul(&w) + &b).gelu());
+        assert_eq!((flat, sequences), (1, 1), "on {device}");
+    }
+}
+
+#[test]
 fn cross_entropy_is_two_kernels() {
     let _turn = turn();
     for device in devices() {
