@@ -118,12 +118,20 @@ fn table(adapters: &[AdapterInfo], processor: &Processor, best: &str) -> String 
         rows.push([star(&device), device, name, kind, adapter.backend.clone(), adapter.driver.clone()]);
     }
     let cores = format!("{} cores", processor.cores);
-    rows.push([star("cpu"), "cpu".into(), processor.name.clone(), cores, "native".into(), processor.simd.into()]);
+    rows.push([
+        star("cpu"),
+        "cpu".into(),
+        processor.name.clone(),
+        cores,
+        "native".into(),
+        processor.simd.into(),
+    ]);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
     for (n, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
         text += &format!("{}\n", cells.join("  ").trim_end());
         if let Some(adapter) = n.checked_sub(1).and_then(|n| adapters.get(n)) {
             text += &format!("{:width$}{}\n", "", details(adapter), width = widths[0] + widths[1] + 4);

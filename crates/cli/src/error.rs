@@ -30,7 +30,10 @@ mod tests {
     #[test]
     fn texts_have_the_house_form() {
         let wrong = Error::Wrong { case: "sum_dim0_8192_f32", error: 0.25, tolerance: 1e-5 };
-        assert_eq!(wrong.to_string(), "bench: wrong result: sum_dim0_8192_f32 (error 2.5e-1 vs at most 1e-5)");
+        assert_eq!(
+            wrong.to_string(),
+            "bench: wrong result: sum_dim0_8192_f32 (error 2.5e-1 vs at most 1e-5)"
+        );
         let compiled = Error::Compiled { case: "x", compiled: 3 };
         assert_eq!(
             compiled.to_string(),

@@ -4,10 +4,10 @@
 //! subcommand.
 
 mod arguments;
+mod bench;
+mod devices;
 mod error;
 mod processor;
-mod devices;
-mod bench;
 
 use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;

@@ -29,7 +29,8 @@ impl Processor {
 fn name() -> Option<String> {
     if cfg!(target_os = "macos") {
         let said = Command::new("sysctl").args(["-n", "machdep.cpu.brand_string"]).output().ok()?;
-        return Some(String::from_utf8_lossy(&said.stdout).trim().to_string()).filter(|name| !name.is_empty());
+        return Some(String::from_utf8_lossy(&said.stdout).trim().to_string())
+            .filter(|name| !name.is_empty());
     }
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;

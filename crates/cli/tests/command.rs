@@ -105,7 +105,10 @@ fn an_unknown_device_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(stdout(&output), "");
     let text = stderr(&output);
-    assert!(text.contains("error: device: unknown name: tpu\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`"), "{text}");
+    assert!(
+        text.contains("error: device: unknown name: tpu\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -113,7 +116,10 @@ fn an_absent_gpu_is_an_error() {
     let output = farad(&["bench", "--device", "gpu:99"]);
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    assert!(text.contains("error: gpu: open: no such adapter: index 99") && text.contains("help: "), "{text}");
+    assert!(
+        text.contains("error: gpu: open: no such adapter: index 99") && text.contains("help: "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn the_page_compares_and_keeps_notes() {
 
     // A note in the section, and one of a section that is no more.
     let (head, tail) = page.split_at(page.rfind("<!-- notes -->").expect("markers"));
-    let noted = format!("{head}A busy box.\n{tail}\n\n## Old box: cpu\n\n<!-- notes -->\nGone.\n<!-- notes -->\n");
+    let noted =
+        format!("{head}A busy box.\n{tail}\n\n## Old box: cpu\n\n<!-- notes -->\nGone.\n<!-- notes -->\n");
     std::fs::write(folder.join("page.md"), noted).expect("a file can be written");
     script(&folder, &arguments);
     let kept = read();
@@ -78,12 +79,16 @@ fn what_cannot_be_read_is_an_error() {
     let folder = folder("problems");
     let Some(output) = script(&folder, &["--output", "page.md", "box=absent.txt"]) else { return };
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: performance: cannot read: absent.txt"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).starts_with("error: performance: cannot read: absent.txt")
+    );
     std::fs::write(folder.join("bad.jsonl"), "{\"case\":").expect("a file can be written");
     let output = script(&folder, &["--output", "page.md", "box=bad.jsonl"]).expect("python3 is there");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("not a measurement: bad.jsonl:1"));
     let output = script(&folder, &["--output", "page.md", "box=torch.txt"]).expect("python3 is there");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to compare with: torch-cpu-eager on box"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("nothing to compare with: torch-cpu-eager on box")
+    );
     assert!(!folder.join("page.md").exists(), "nothing is written");
 }

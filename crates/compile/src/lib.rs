@@ -15,6 +15,7 @@ mod pull;
 mod show;
 mod simplify;
 mod split;
+mod works;
 
 use farad_ir::{Graph, NodeId, Op};
 

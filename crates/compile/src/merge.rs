@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use farad_ir::{Graph, NodeId};
 
 use crate::draft::{Draft, Written};
-use crate::fuse::{Work, touches};
 use crate::program::{Code, Instr, Reg, Target};
+use crate::works::{Work, touches};
 
 /// Joins what can be joined, then drops results that nobody reads.
 pub fn merge(

@@ -7,11 +7,12 @@ use farad_ir::{Graph, NodeId, Op};
 
 use crate::assemble::{Memory, copy, kernel, rename};
 use crate::draft::{Draft, resident};
-use crate::fuse::{Fused, Work, touches};
+use crate::fuse::Fused;
 use crate::program::{
     Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Spec, Step, Target,
     View,
 };
+use crate::works::{Work, touches};
 
 /// Bytes that every buffer's offset is a multiple of.
 const ALIGNMENT: usize = 256;

@@ -89,7 +89,11 @@ pub fn uniform(shape: &[usize], device: &Device) -> farad::Result<Tensor> {
     Tensor::rand(shape, device).detach()
 }
 
-const fn operation(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
+const fn operation(
+    name: &'static str,
+    sizes: Sizes,
+    prepare: fn(&Device) -> farad::Result<Workload>,
+) -> Case {
     Case { name, sizes, tolerance: 1e-5, kind: Kind::Operation(prepare) }
 }
 

@@ -37,7 +37,8 @@ fn error(a: &Tensor, b: &Tensor, product: &Tensor) -> farad::Result<f64> {
     let got = select(&select(&some(&product), 1, &rows, device), 2, &columns, device).to_vec::<f32>()?;
     let mut difference = Difference::default();
     for (n, &value) in got.iter().enumerate() {
-        let (row, column) = (n / columns.len(), n / (rows.len() * columns.len()) * columns.len() + n % columns.len());
+        let (row, column) =
+            (n / columns.len(), n / (rows.len() * columns.len()) * columns.len() + n % columns.len());
         let (row, column) = (&lhs[row * inner..][..inner], &rhs[column * inner..][..inner]);
         difference.add(value, row.iter().zip(column).map(|(&a, &b)| a as f64 * b as f64).sum());
     }

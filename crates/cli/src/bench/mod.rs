@@ -5,18 +5,18 @@
 //! [`case::CASES`].
 
 mod case;
-mod timing;
-mod reference;
-mod network;
-mod matmul;
-mod pointwise;
-mod rows;
-mod reduce;
-mod movement;
-mod train;
 mod first_step;
 mod hardware;
+mod matmul;
+mod movement;
+mod network;
+mod pointwise;
+mod reduce;
+mod reference;
 mod report;
+mod rows;
+mod timing;
+mod train;
 
 use farad::Device;
 
@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn an_unknown_filter_lists_the_cases() {
-        let text = select(CASES, &["nothing".into()], true, false).err().expect("nothing matches").to_string();
+        let text =
+            select(CASES, &["nothing".into()], true, false).err().expect("nothing matches").to_string();
         assert!(text.starts_with("bench: no case matches: nothing (0 vs "), "{text}");
         assert!(text.contains("softmax_1024x1024_f32"), "{text}");
     }

@@ -36,7 +36,8 @@ pub fn layer_norm(rows: usize, device: &Device) -> farad::Result<Workload> {
             }
         })
     };
-    let inputs = vec![uniform(&[rows, WIDTH], device)?, uniform(&[WIDTH], device)?, uniform(&[WIDTH], device)?];
+    let inputs =
+        vec![uniform(&[rows, WIDTH], device)?, uniform(&[WIDTH], device)?, uniform(&[WIDTH], device)?];
     let build = |inputs: &[Tensor]| inputs[0].layer_norm(&inputs[1], &inputs[2], EPSILON);
     Ok(Workload::expression(inputs, work(rows), build, error))
 }

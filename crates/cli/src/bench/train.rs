@@ -94,9 +94,8 @@ impl Training {
         let parameters = double(&model)?;
         let batch = Batch { x: x.to_vec::<f32>()?.into_iter().map(f64::from).collect(), goal };
         let reference = Reference { network: Network::new(sizes, activation, parameters), batch, adam };
-        let optimiser = AdamW::new(model.parameters())
-            .learning_rate(adam.rate as f32)
-            .weight_decay(adam.decay as f32);
+        let optimiser =
+            AdamW::new(model.parameters()).learning_rate(adam.rate as f32).weight_decay(adam.decay as f32);
         Ok(Training { model, optimiser, x, y, loss, reference })
     }
 
