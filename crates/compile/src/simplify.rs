@@ -150,10 +150,11 @@ impl Simplify {
         if self.is_nothing(node) {
             return Some(self.fill(Scalar::of(node.dtype, 0.0), node.shape));
         }
-        if node.op.is_pointwise() && !matches!(node.op, Op::StopGradient) {
-            if let Some(id) = self.follow_contraction(node) {
-                return Some(id);
-            }
+        if node.op.is_pointwise()
+            && !matches!(node.op, Op::StopGradient)
+            && let Some(id) = self.follow_contraction(node)
+        {
+            return Some(id);
         }
         match &node.op {
             Op::StopGradient => Some(x),

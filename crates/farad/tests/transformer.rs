@@ -51,7 +51,7 @@ impl Decoder {
         let [_, width, context, batch, heads, vocabulary] = SIZES;
         let device = ids.device();
         let row = Tensor::arange(context, device);
-        let future = row.reshape([context, 1]).less(&row.reshape([1, context]));
+        let future = row.reshape([context, 1]).less(row.reshape([1, context]));
         let mut x = self.tokens.value().embedding(ids);
         for block in &self.blocks {
             let norm = x.layer_norm(&block.norms[0].value(), &block.norms[1].value(), 1e-5);

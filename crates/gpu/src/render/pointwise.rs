@@ -50,8 +50,8 @@ fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
     let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype == DType::F16);
     let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
     match () {
-        // Several groups in flight hide the arithmetic of one behind the memory of the others.
-        _ if inner.is_multiple_of(4) && total >= 1 << 24 => (4, 4),
+        // Two groups in flight hide the arithmetic of one behind the memory of the other; four are
+        // slower again.
         _ if inner.is_multiple_of(4) && total >= 1 << 22 => (4, 2),
         _ if inner.is_multiple_of(4) || ((halves || random) && inner > 1) => (4, 1),
         _ if total >= 1 << 18 => (1, 4),
