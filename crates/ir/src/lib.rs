@@ -2,7 +2,7 @@
 //! reference that gives them their meaning.
 //!
 //! Nothing here knows a device. Start at [`Op`] for what can be computed, [`Graph`] for how it is
-//! written down, [`gradient()`] for reverse mode and [`reference`] for what it means.
+//! written down, [`gradient()`] for reverse mode and [`mod@reference`] for what it means.
 
 mod binary;
 mod contraction;
