@@ -84,7 +84,9 @@ fn donated_memory_is_updated_in_place_over_a_thousand_runs() {
     let before = device.counters();
     (1..1000).for_each(|_| run());
     let after = device.counters();
-    assert_eq!(after.submissions - before.submissions, 999);
+    // While the device is busy, up to eight runs share a submission.
+    let submitted = after.submissions - before.submissions;
+    assert!((999 / 8..=999).contains(&submitted), "{submitted} submissions of 999 runs");
     assert_eq!((after.allocations, after.bind_groups), (before.allocations, before.bind_groups));
     assert_eq!((after.bytes_live, after.bytes_peak), (before.bytes_live, before.bytes_peak));
     assert_eq!(x.handles(), 1, "a run keeps no handles");
