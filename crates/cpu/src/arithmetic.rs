@@ -121,6 +121,7 @@ unsafe fn float_unary<const F: bool>(unary: Unary, op: &Op, r: Registers, n: usi
             Unary::Cos => map!(op, r, n, |x: f32| -> f32 { math::cos::<F>(x) }),
             Unary::Tanh => map!(op, r, n, |x: f32| -> f32 { math::tanh::<F>(x) }),
             Unary::Erf => map!(op, r, n, |x: f32| -> f32 { math::erf::<F>(x) }),
+            Unary::Sigmoid => map!(op, r, n, |x: f32| -> f32 { math::sigmoid::<F>(x) }),
             Unary::Relu => map!(op, r, n, |x: f32| -> f32 { if x > 0.0 { x } else { 0.0 } }),
             Unary::Floor => map!(op, r, n, |x: f32| -> f32 { x.floor() }),
             Unary::Ceil => map!(op, r, n, |x: f32| -> f32 { x.ceil() }),

@@ -61,6 +61,12 @@ pub fn exp<const F: bool>(x: f32) -> f32 {
     scale(fma::<F>(r * r, p, r) + 1.0, shifted)
 }
 
+/// `1 / (1 + e^-x)`
+#[inline(always)]
+pub fn sigmoid<const F: bool>(x: f32) -> f32 {
+    1.0 / (1.0 + exp::<F>(-x))
+}
+
 /// `2^x`
 #[inline(always)]
 pub fn exp2<const F: bool>(x: f32) -> f32 {

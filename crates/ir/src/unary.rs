@@ -72,6 +72,8 @@ unary_table! {
     Tanh, "tanh", f64::tanh, None, "farad_tanh(x)", Some(|s, _, y, g| { let y2 = s.mul(y, y); let one = s.fill_like(y, 1.0); let d = s.sub(one, y2); s.mul(g, d) }), (-4.0, 4.0), 2e-6;
     /// Error function
     Erf, "erf", erf, None, "farad_erf(x)", Some(|s, x, _, g| { let x2 = s.mul(x, x); let n = s.neg(x2); let e = s.unary(Unary::Exp, n); let d = s.scale(e, std::f64::consts::FRAC_2_SQRT_PI); s.mul(g, d) }), (-4.0, 4.0), 2e-6;
+    /// `1 / (1 + e^-x)`
+    Sigmoid, "sigmoid", |x| 1.0 / (1.0 + (-x).exp()), None, "farad_sigmoid(x)", Some(|s, _, y, g| { let one = s.fill_like(y, 1.0); let rest = s.sub(one, y); let d = s.mul(y, rest); s.mul(g, d) }), (-6.0, 6.0), 2e-6;
     /// `max(x, 0)`
     Relu, "relu", |x| x.max(0.0), Some(|x| x.max(0)), "max(x, 0)", Some(|s, _, y, g| { let zero = s.fill_like(y, 0.0); let on = s.binary(crate::Binary::Greater, y, zero); s.select(on, g, zero) }), (-3.0, 3.0), 1e-7;
     /// Largest integer not above `x`

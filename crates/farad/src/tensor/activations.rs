@@ -24,8 +24,6 @@ macro_rules! activations {
 }
 
 activations! {
-    /// `1 / (1 + e^-x)`.
-    sigmoid (1.0 => 0.7310586) |x| (x * 0.5).tanh() * 0.5 + 0.5;
     /// Gaussian error linear unit: `x · Φ(x)`, with the error function.
     gelu (1.0 => 0.8413447) |x| x * ((x * std::f64::consts::FRAC_1_SQRT_2).erf() * 0.5 + 0.5);
     /// Gaussian error linear unit by its `tanh` approximation.

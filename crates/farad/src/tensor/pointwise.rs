@@ -51,6 +51,8 @@ unary_methods! {
     tanh Tanh (0.5 => 0.46211717);
     /// Error function.
     erf Erf (0.5 => 0.5204999);
+    /// `1 / (1 + e^-x)`.
+    sigmoid Sigmoid (1.0 => 0.7310586);
     /// `max(x, 0)`.
     relu Relu (-2.0 => 0.0);
     /// Largest integer not above `x`. Its gradient is zero.

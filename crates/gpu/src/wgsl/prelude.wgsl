@@ -59,6 +59,12 @@ fn farad_tanh(x: f32) -> f32 {
     return select((b * p) * (r * r), farad_within(x, 1f), abs(x) > 9.1f);
 }
 
+// One over one plus the exponential; bounded, so that nothing overflows.
+fn farad_sigmoid(x: f32) -> f32 {
+    let r = inverseSqrt(1f + exp2(-1.442695f * farad_within(x, 80f)));
+    return r * r;
+}
+
 // A rational minimax fit of erf(x)/x in x*x, in the same form; beyond 3.9 the result rounds to one.
 fn farad_erf(x: f32) -> f32 {
     let b = farad_within(x, 3.9f);

@@ -5,8 +5,7 @@ use farad::Tensor;
 use crate::case::{Case, float, half, int};
 
 pub(super) fn cases() -> Vec<Case> {
-    let table: [(&'static str, fn(&Tensor) -> Tensor); 5] = [
-        ("sigmoid", Tensor::sigmoid),
+    let table: [(&'static str, fn(&Tensor) -> Tensor); 4] = [
         ("gelu", Tensor::gelu),
         ("gelu_tanh", Tensor::gelu_tanh),
         ("silu", Tensor::silu),

@@ -23,6 +23,7 @@ fn method(op: Unary) -> (&'static str, fn(&Tensor) -> Tensor) {
         Unary::Cos => ("cos", Tensor::cos),
         Unary::Tanh => ("tanh", Tensor::tanh),
         Unary::Erf => ("erf", Tensor::erf),
+        Unary::Sigmoid => ("sigmoid", Tensor::sigmoid),
         Unary::Relu => ("relu", Tensor::relu),
         Unary::Floor => ("floor", Tensor::floor),
         Unary::Ceil => ("ceil", Tensor::ceil),
