@@ -1,25 +1,13 @@
 //! Wrong input gives a clear message: panics at the caller's line for wrong programs, errors for
 //! the outside world.
 
+mod devices;
+
+use devices::{devices, skip};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 use farad::prelude::*;
-
-/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
-fn skip(why: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
-}
-
-fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::cpu()];
-    match Device::gpu(0) {
-        Ok(gpu) => devices.push(gpu),
-        Err(error) => skip(&error.to_string()),
-    }
-    devices
-}
 
 /// The panic message of `work`, and whether the panic was laid at this file's door.
 fn panic_of(work: impl FnOnce()) -> String {

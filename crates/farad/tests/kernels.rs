@@ -1,32 +1,10 @@
 //! How many kernels things take: what fusion is for.
 
-use std::sync::{Mutex, MutexGuard};
+mod devices;
 
+use devices::{devices, turn};
 use farad::optim::Clip;
 use farad::prelude::*;
-
-/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
-fn skip(why: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
-}
-
-/// Counters belong to a device, so tests that read them take turns.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Devices to count on: always the CPU, and the first GPU if there is one.
-fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::cpu_with(Default::default())];
-    match Device::gpu(0) {
-        Ok(gpu) => devices.push(gpu),
-        Err(error) => skip(&error.to_string()),
-    }
-    devices
-}
 
 /// Kernels launched by reading what `make` builds from `x`.
 fn kernels(device: &Device, shape: &[usize], make: impl Fn(&Tensor) -> Tensor) -> usize {

@@ -1,31 +1,9 @@
 //! What laziness means: each sentence of the semantics in ARCHITECTURE.md, as a test.
 
-use std::sync::{Mutex, MutexGuard};
+mod devices;
 
+use devices::{devices, skip, turn};
 use farad::prelude::*;
-
-/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
-fn skip(why: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
-}
-
-/// Counters and seeds belong to a device, so tests take turns.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// The CPU on its own, and the first GPU if there is one.
-fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::cpu_with(Default::default())];
-    match Device::gpu(0) {
-        Ok(gpu) => devices.push(gpu),
-        Err(error) => skip(&error.to_string()),
-    }
-    devices
-}
 
 fn weight(device: &Device) -> Parameter {
     Parameter::new(Tensor::from_vec(vec![1.0, 2.0, 3.0], [3], device))

@@ -1,22 +1,10 @@
 //! Long runs: memory stays flat, and the same seed gives the same bits in every process.
 
+mod devices;
+
+use devices::devices;
 use farad::optim::Clip;
 use farad::prelude::*;
-
-/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
-fn skip(why: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
-}
-
-fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::cpu_with(Default::default())];
-    match Device::gpu(0) {
-        Ok(gpu) => devices.push(gpu),
-        Err(error) => skip(&error.to_string()),
-    }
-    devices
-}
 
 /// Resident memory of this process, in bytes.
 fn resident() -> usize {

@@ -1,5 +1,8 @@
 //! A small decoder made of tensor ops only: everything together, on every device, with one result.
 
+mod devices;
+
+use devices::skip;
 use farad::prelude::*;
 
 /// Layers, width, context, batch, heads, vocabulary.
@@ -94,10 +97,7 @@ fn a_decoder_learns_the_same_on_every_device_fused_or_not() {
     let mut devices = vec![Device::cpu_with(Default::default()), Device::cpu_with(apart)];
     match Device::gpu(0) {
         Ok(gpu) => devices.push(gpu),
-        Err(error) => {
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {error}");
-        }
+        Err(error) => skip(&error.to_string()),
     }
     let expected = losses(&devices[0], 12);
     // Knowing nothing costs about ln(vocabulary).

@@ -2,19 +2,15 @@
 
 use farad_ir::{Graph, NodeId, Unary};
 
-use super::{Clip, Flat, Optimiser, Rule};
-use crate::error::Result;
+use super::{Rule, Updater};
 use crate::nn::Parameter;
-use crate::tensor::Tensor;
 
 /// AdamW: moments of gradients with bias correction; decay shrinks weights directly and is no part
 /// of the gradient.
-pub struct AdamW {
-    flat: Flat,
-    rule: AdamRule,
-}
+pub type AdamW = Updater<AdamRule>;
 
-struct AdamRule {
+/// The numbers of [`AdamW`].
+pub struct AdamRule {
     rate: f32,
     beta1: f32,
     beta2: f32,
@@ -26,13 +22,7 @@ impl AdamW {
     /// For these parameters, with rate 1e-3, betas 0.9 and 0.999, epsilon 1e-8 and decay 0.01.
     pub fn new(parameters: Vec<Parameter>) -> AdamW {
         let rule = AdamRule { rate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.01 };
-        AdamW { flat: Flat::new(parameters), rule }
-    }
-
-    /// The learning rate.
-    pub fn learning_rate(mut self, rate: f32) -> AdamW {
-        self.rule.rate = rate;
-        self
+        Updater::with_rule(parameters, rule)
     }
 
     /// Decay rates of the two moments.
@@ -52,15 +42,13 @@ impl AdamW {
         self.rule.decay = decay;
         self
     }
-
-    /// What happens to gradients before the update.
-    pub fn clip(mut self, clip: Clip) -> AdamW {
-        self.flat.clip = clip;
-        self
-    }
 }
 
 impl Rule for AdamRule {
+    fn set_rate(&mut self, rate: f32) {
+        self.rate = rate;
+    }
+
     fn kind(&self) -> String {
         "adamw".into()
     }
@@ -109,25 +97,5 @@ impl Rule for AdamRule {
         let change = graph.div(change, root);
         let kept = graph.mul(keep, p);
         (graph.sub(kept, change), vec![m, v])
-    }
-}
-
-impl Optimiser for AdamW {
-    #[track_caller]
-    fn step(&mut self, loss: &Tensor) -> Result<()> {
-        self.flat.step(&self.rule, loss)
-    }
-
-    #[track_caller]
-    fn apply(&mut self, gradients: &[Tensor]) -> Result<()> {
-        self.flat.apply(&self.rule, gradients)
-    }
-
-    fn set_learning_rate(&mut self, rate: f32) {
-        self.rule.rate = rate;
-    }
-
-    fn parameters(&self) -> &[Parameter] {
-        self.flat.parameters()
     }
 }

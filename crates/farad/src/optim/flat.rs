@@ -30,6 +30,8 @@ const SLOT: usize = 64;
 pub trait Rule {
     /// Everything about the rule that changes its program; numbers that may change do not.
     fn kind(&self) -> String;
+    /// The learning rate from the next step on.
+    fn set_rate(&mut self, rate: f32);
     /// How many moments it keeps for every parameter.
     fn states(&self) -> usize;
     /// The numbers of step `step` (counted from 1), given with every run.

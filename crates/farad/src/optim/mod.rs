@@ -1,15 +1,17 @@
 //! Optimisers: gradients and update of all parameters in one program and one submission. One file
-//! an optimiser; `flat` has what they share.
+//! an optimiser: a [`Rule`]; `flat` and `updater` have what they share.
 
 mod adamw;
 mod clip;
 mod flat;
 mod sgd;
+mod updater;
 
 pub use adamw::AdamW;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
 pub use flat::{Flat, Rule};
 pub use sgd::Sgd;
+pub use updater::Updater;
 
 use crate::error::Result;
 use crate::nn::Parameter;

@@ -2,19 +2,15 @@
 
 use farad_ir::{Graph, NodeId};
 
-use super::{Clip, Flat, Optimiser, Rule};
-use crate::error::Result;
+use super::{Rule, Updater};
 use crate::nn::Parameter;
-use crate::tensor::Tensor;
 
 /// `p ← p - rate · g`, with momentum if asked for (PyTorch's definition) and weight decay added to
 /// the gradient.
-pub struct Sgd {
-    flat: Flat,
-    rule: SgdRule,
-}
+pub type Sgd = Updater<SgdRule>;
 
-struct SgdRule {
+/// The numbers of [`Sgd`].
+pub struct SgdRule {
     rate: f32,
     momentum: f32,
     nesterov: bool,
@@ -24,16 +20,7 @@ struct SgdRule {
 impl Sgd {
     /// For these parameters, with rate 0.01 and no momentum.
     pub fn new(parameters: Vec<Parameter>) -> Sgd {
-        Sgd {
-            flat: Flat::new(parameters),
-            rule: SgdRule { rate: 0.01, momentum: 0.0, nesterov: false, decay: 0.0 },
-        }
-    }
-
-    /// The learning rate.
-    pub fn learning_rate(mut self, rate: f32) -> Sgd {
-        self.rule.rate = rate;
-        self
+        Updater::with_rule(parameters, SgdRule { rate: 0.01, momentum: 0.0, nesterov: false, decay: 0.0 })
     }
 
     /// Momentum: `v ← momentum · v + g`, `p ← p - rate · v`.
@@ -53,15 +40,13 @@ impl Sgd {
         self.rule.decay = decay;
         self
     }
-
-    /// What happens to gradients before the update.
-    pub fn clip(mut self, clip: Clip) -> Sgd {
-        self.flat.clip = clip;
-        self
-    }
 }
 
 impl Rule for SgdRule {
+    fn set_rate(&mut self, rate: f32) {
+        self.rate = rate;
+    }
+
     fn kind(&self) -> String {
         format!(
             "sgd momentum {} nesterov {} decay {}",
@@ -107,25 +92,5 @@ impl Rule for SgdRule {
         }
         let change = graph.mul(rate, g);
         (graph.sub(p, change), new_states)
-    }
-}
-
-impl Optimiser for Sgd {
-    #[track_caller]
-    fn step(&mut self, loss: &Tensor) -> Result<()> {
-        self.flat.step(&self.rule, loss)
-    }
-
-    #[track_caller]
-    fn apply(&mut self, gradients: &[Tensor]) -> Result<()> {
-        self.flat.apply(&self.rule, gradients)
-    }
-
-    fn set_learning_rate(&mut self, rate: f32) {
-        self.rule.rate = rate;
-    }
-
-    fn parameters(&self) -> &[Parameter] {
-        self.flat.parameters()
     }
 }
