@@ -95,6 +95,9 @@ pub unsafe fn apply<const F: bool>(op: &Op, registers: Registers, n: usize) {
             Code::MulAdd { minus_product: false, minus_addend: false } => mul_add::<F, 0>(op, registers, n),
             Code::MulAdd { minus_product: true, .. } => mul_add::<F, 1>(op, registers, n),
             Code::MulAdd { minus_product: false, minus_addend: true } => mul_add::<F, 2>(op, registers, n),
+            Code::ExpDifference => {
+                zip!(op, registers, n, |x, y: f32| -> f32 { math::exp::<F>(x - y) });
+            }
             Code::Convert(conversion) => convert(conversion, op, registers, n),
             Code::Fill => output::<u32>(registers, op, n).fill(scalar::<u32>(registers, op.a)),
             _ => unreachable!("{:?} is not arithmetic", op.code),

@@ -87,6 +87,8 @@ pub enum Code {
         minus_product: bool,
         minus_addend: bool,
     },
+    /// `e^(a - b)`
+    ExpDifference,
     Convert(Conversion),
     /// Adds the tile to an accumulator.
     Reduce(usize),
@@ -117,7 +119,7 @@ impl Op {
             Code::Constant(_) | Code::Parameter(_) | Code::Alias(_) | Code::Load(_) | Code::Position(_) => 0,
             Code::Random(_) => 0,
             Code::Select | Code::MulAdd { .. } | Code::Keep => 3,
-            Code::Binary(..) => 2,
+            Code::Binary(..) | Code::ExpDifference => 2,
             _ => 1,
         }
     }
@@ -137,6 +139,7 @@ impl Op {
         match self.code {
             Code::Alias(_) | Code::Constant(_) | Code::Parameter(_) | Code::Keep => 0,
             Code::Unary(u, _) if u.is_costly() => 8,
+            Code::ExpDifference => 9,
             Code::Binary(Binary::Pow, _) => 40,
             Code::Binary(Binary::Div | Binary::Rem, _) => 6,
             Code::Load(_) | Code::Store(_) => 3,

@@ -1,7 +1,7 @@
 //! Emits what makes a value: an instruction for each tape entry, at its level, once.
 
 use farad_compile::program::{Code as TapeCode, Instr, Reg, View};
-use farad_ir::Binary;
+use farad_ir::{Binary, Unary};
 
 use crate::arithmetic::takes_left_scalar;
 use crate::code::{Code, Kind, Op, Register, Source};
@@ -137,6 +137,14 @@ impl Emitter<'_> {
                 }
                 out
             }
+            TapeCode::Unary(Unary::Exp, a) if self.is_difference(*a, level) => {
+                let TapeCode::Binary(_, x, y) = self.fused.tape[a.0 as usize].code else {
+                    unreachable!("just seen")
+                };
+                let x = self.source(x.0 as usize, level, false);
+                let y = self.source(y.0 as usize, level, true);
+                self.arithmetic(i, Code::ExpDifference, [x, y, none])
+            }
             TapeCode::Unary(unary, a) => {
                 let kind = self.kind(*a);
                 let a = self.source(a.0 as usize, level, false);
@@ -252,6 +260,16 @@ impl Emitter<'_> {
         // With a scalar on the left, the right one has to be a tile.
         let y = self.source(b.0 as usize, level, !x.scalar);
         self.arithmetic(i, Code::Binary(binary, kind), [x, y, none])
+    }
+
+    /// Whether a register is a difference of floats, used in one place only: softmax takes the
+    /// exponential of one.
+    fn is_difference(&self, register: Reg, level: Level) -> bool {
+        let v = register.0 as usize;
+        let alone = self.uses[v] == 1 && self.levels[v] == level && self.lasting[v].is_none();
+        let TapeCode::Binary(Binary::Sub, x, _) = self.fused.tape[v].code else { return false };
+        let tile = self.levels[x.0 as usize] == level;
+        alone && tile && self.passing[v].is_none() && self.kind(register) == Kind::Float
     }
 
     /// `a·b ± c` where the product is used here alone.
