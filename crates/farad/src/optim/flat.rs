@@ -144,30 +144,17 @@ impl Flat {
         let live = recording.live();
         let live_ids: Vec<NodeId> = live.iter().map(|(_, id)| *id).collect();
         let from_loss = matches!(source, Source::Loss(_));
+        let parts =
+            Parts { seeds: &seeds, ids: &ids, array, states: &states, numbers: &numbers, live: &live_ids };
         let plan_key = key(&Structure {
             graph: &recording.graph,
-            seeds: &seeds,
-            ids: &ids,
-            array,
-            states: &states,
-            numbers: &numbers,
-            live: &live_ids,
+            parts,
             known: &recording.known,
             kind: rule.kind(),
             clip: self.clip.kind(),
             from_loss,
         });
-        let build = || {
-            let parts = Parts {
-                seeds: &seeds,
-                ids: &ids,
-                array,
-                states: &states,
-                numbers: &numbers,
-                live: &live_ids,
-            };
-            self.build(rule, recording.graph.clone(), &recording.known, parts, from_loss)
-        };
+        let build = || self.build(rule, recording.graph.clone(), &recording.known, parts, from_loss);
         if device.finds_not_finite() {
             device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
         }
@@ -345,12 +332,7 @@ impl Flat {
 #[derive(Hash)]
 struct Structure<'a> {
     graph: &'a Graph,
-    seeds: &'a [NodeId],
-    ids: &'a [NodeId],
-    array: Option<NodeId>,
-    states: &'a [NodeId],
-    numbers: &'a [NodeId],
-    live: &'a [NodeId],
+    parts: Parts<'a>,
     known: &'a [(NodeId, NodeId)],
     kind: String,
     clip: String,
@@ -358,6 +340,7 @@ struct Structure<'a> {
 }
 
 /// The nodes that a step's graph starts from.
+#[derive(Clone, Copy, Hash)]
 struct Parts<'a> {
     seeds: &'a [NodeId],
     ids: &'a [NodeId],
