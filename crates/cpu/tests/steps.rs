@@ -9,7 +9,7 @@ use farad_compile::program::{
     Store, View,
 };
 use farad_cpu::{Device, Error};
-use farad_ir::{Binary, CustomKernel, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
+use farad_ir::{Binary, CustomKernel, CustomLimits, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
 use meaning::{Case, Rng, Tape, strided};
 
 fn contiguous(buffer: u32, value: Reg, axes: &[usize]) -> Store {
@@ -111,7 +111,7 @@ impl CustomOp for Both {
             (results[0][i], results[1][i]) = ((a + b).to_bits(), (a - b).to_bits());
         }
     }
-    fn wgsl(&self, _: &[Shape]) -> Vec<CustomKernel> {
+    fn wgsl(&self, _: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
         Vec::new()
     }
 }

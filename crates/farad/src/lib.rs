@@ -44,7 +44,7 @@ pub use device::{Counters, Device, DeviceOptions};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result};
 pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
-pub use farad_ir::{Contraction, CustomKernel, CustomOp, DType, IndexMap, OpError, Shape};
+pub use farad_ir::{Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words};
 pub use profile::{KernelTime, Profile};
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Place, Program, Step};
+use farad_ir::CustomLimits;
 
 use crate::device::Device;
 use crate::dispatch::{Binding, Dispatch, Word};
@@ -106,7 +107,14 @@ impl Loader<'_> {
                 *result = slice;
             }
         }
-        let kernels = custom.op.wgsl(&custom.shapes).into_iter();
+        let capabilities = self.device.capabilities();
+        let limits = CustomLimits {
+            invocations: capabilities.invocations,
+            workgroup_memory: capabilities.workgroup_memory,
+            workgroups: capabilities.workgroups,
+            subgroups: capabilities.subgroups,
+        };
+        let kernels = custom.op.wgsl(&custom.shapes, &limits).into_iter();
         before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, &self.program.buffers)));
         before.extend(after);
         Ok(before)

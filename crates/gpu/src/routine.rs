@@ -37,6 +37,8 @@ pub struct Routine {
     pub(crate) bindings: Vec<Binding>,
     /// `None`: the text has no parameter uniform, and storage starts at binding 0.
     pub(crate) parameters: Option<Vec<Word>>,
+    /// The text knows no slots: in a loop, slices are bound where they start.
+    pub(crate) bound_slices: bool,
     pub(crate) reports: bool,
     pub(crate) workgroups: [u32; 3],
     pub(crate) bytes: u64,
@@ -62,6 +64,7 @@ impl Routine {
             entry: Cow::Borrowed(dispatch.entry),
             bindings: dispatch.bindings,
             parameters: Some(dispatch.parameters),
+            bound_slices: false,
             reports: dispatch.reports,
             workgroups: dispatch.workgroups,
             bytes: dispatch.bytes,
@@ -69,23 +72,30 @@ impl Routine {
         }
     }
 
-    /// A kernel of a user's op: operands, results and scratch from binding 0 on, no uniform.
+    /// A kernel of a user's op, bound as [`CustomKernel`] says.
     pub(crate) fn custom(label: &str, kernel: CustomKernel, custom: &Custom, buffers: &[Buffer]) -> Routine {
-        let arguments = custom.operands.iter().chain(&custom.results).chain(&custom.scratch);
+        let all: Vec<BufferId> =
+            custom.operands.iter().chain(&custom.results).chain(&custom.scratch).copied().collect();
+        let arguments = kernel.arguments.unwrap_or_else(|| (0..all.len()).collect());
+        let parameters: Vec<Word> = kernel.parameters.iter().map(|&word| Word::Fixed(word)).collect();
+        let first = !parameters.is_empty() as usize;
         let bindings: Vec<Binding> = arguments
+            .iter()
             .enumerate()
-            .map(|(n, &buffer)| {
-                let write = declared_write(&kernel.wgsl, n).unwrap_or(n >= custom.operands.len());
-                Binding { buffer, write }
+            .map(|(n, &argument)| {
+                let declared = declared_write(&kernel.wgsl, first + n);
+                let write = declared.unwrap_or(argument >= custom.operands.len());
+                Binding { buffer: all[argument], write }
             })
             .collect();
         let size = |id: &BufferId| (buffers[id.0 as usize].len * buffers[id.0 as usize].dtype.size()) as u64;
         Routine {
             label: label.into(),
-            wgsl: kernel.wgsl.into(),
+            wgsl: kernel.wgsl,
             entry: Cow::Owned(kernel.entry),
             bindings,
-            parameters: None,
+            parameters: Some(parameters).filter(|words| !words.is_empty()),
+            bound_slices: true,
             reports: false,
             workgroups: kernel.workgroups,
             bytes: custom.operands.iter().chain(&custom.results).map(size).sum(),

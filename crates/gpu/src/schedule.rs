@@ -178,15 +178,15 @@ impl Builder<'_> {
             bytes: buffer_bytes(self.program, meant),
             rounded: 0,
         };
-        // Texts without parameters cannot be told where the slice starts: it is bound instead.
-        if let (None, Some(stride)) = (&routine.parameters, trip.stride(id)) {
+        if let (true, Some(stride)) = (routine.bound_slices, trip.stride(id)) {
             slot.offset += trip.elements(id) * buffer.dtype.size();
             slot.bytes = stride * buffer.dtype.size();
         }
         if slot.bytes > self.binding_limit {
             return Err(Error::TooLarge { op: "load", asked: slot.bytes, limit: self.binding_limit });
         }
-        let multiple = if routine.parameters.is_some() { 4 * WORD } else { WORD };
+        // Users' texts ask for array lengths, which must be true to the element.
+        let multiple = if routine.bound_slices { WORD } else { 4 * WORD };
         slot.rounded = slot.bytes.max(1).next_multiple_of(multiple).min(self.binding_limit / WORD * WORD);
         Ok(slot)
     }

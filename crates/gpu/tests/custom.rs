@@ -8,9 +8,10 @@ use std::sync::Arc;
 use device::{floats, open, read, turn};
 use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Loop, Output, Place, Program, Spec, Step};
 use farad_gpu::{Error, Options};
-use farad_ir::{CustomKernel, CustomOp, DType, OpError, Shape, Words};
+use farad_ir::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Words};
 
-/// `y = 2 · x + 1`, in two kernels: the first doubles into scratch, the second reads it and adds.
+/// `y = 2 · x + 1`, in two kernels: the first doubles into scratch, the second reads that alone and
+/// adds its parameter.
 #[derive(Debug)]
 struct DoubleAndAdd;
 
@@ -22,10 +23,11 @@ const DOUBLE: &str = "
 }";
 
 const ADD: &str = "
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<storage, read> doubled: array<f32>;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<storage, read> doubled: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(64) fn add(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < arrayLength(&y) { y[id.x] = doubled[id.x] + 1.0; }
+    if id.x < arrayLength(&y) { y[id.x] = doubled[id.x] + bitcast<f32>(parameters[0].x); }
 }";
 
 impl CustomOp for DoubleAndAdd {
@@ -47,11 +49,11 @@ impl CustomOp for DoubleAndAdd {
         }
     }
 
-    fn wgsl(&self, shapes: &[Shape]) -> Vec<CustomKernel> {
+    fn wgsl(&self, shapes: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
         let workgroups = [shapes[0].numel().div_ceil(64) as u32, 1, 1];
-        let kernel =
-            |wgsl: &str, entry: &str| CustomKernel { wgsl: wgsl.into(), entry: entry.into(), workgroups };
-        vec![kernel(DOUBLE, "double"), kernel(ADD, "add")]
+        let double = CustomKernel::new(DOUBLE, "double", workgroups);
+        let add = CustomKernel::new(ADD, "add", workgroups).arguments(&[2, 1]);
+        vec![double, add.parameters(&[1f32.to_bits()])]
     }
 
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {

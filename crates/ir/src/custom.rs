@@ -1,6 +1,7 @@
 //! Ops that users bring: a Rust type with its own CPU function, WGSL kernels and gradient.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::error::OpError;
@@ -10,16 +11,58 @@ use crate::shape::Shape;
 /// One operand or result of a custom op in host memory, as 32-bit registers (`f32` by bits).
 pub type Words = Vec<u32>;
 
-/// A WGSL kernel of a custom op. Bindings: `@group(0)`, one storage array an operand in order, then
-/// one a result, then one a scratch buffer.
+/// One launch of a WGSL kernel of a custom op.
+///
+/// Bindings of `@group(0)`: one storage array an operand in order, then one a result, then one a
+/// scratch buffer, from binding 0 on; or only those that [`CustomKernel::arguments`] names, in its
+/// order. With [`CustomKernel::parameters`], binding 0 is a uniform `array<vec4<u32>, N>` that holds
+/// them (padded to whole `vec4`s), and storage starts at binding 1. Launches of equal text and entry
+/// share one pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomKernel {
     /// The whole WGSL module.
-    pub wgsl: String,
+    pub wgsl: Arc<str>,
     /// Its entry point.
     pub entry: String,
     /// Workgroups to dispatch.
     pub workgroups: [u32; 3],
+    /// Words that this launch reads from its uniform; none: no uniform.
+    pub parameters: Vec<u32>,
+    /// What it binds, by number among operands, results and scratch together; `None`: everything.
+    pub arguments: Option<Vec<usize>>,
+}
+
+impl CustomKernel {
+    /// A launch that binds everything and has no parameters.
+    pub fn new(wgsl: impl Into<Arc<str>>, entry: impl Into<String>, workgroups: [u32; 3]) -> CustomKernel {
+        let (wgsl, entry) = (wgsl.into(), entry.into());
+        CustomKernel { wgsl, entry, workgroups, parameters: vec![], arguments: None }
+    }
+
+    /// With words in a uniform.
+    pub fn parameters(mut self, words: &[u32]) -> CustomKernel {
+        self.parameters = words.to_vec();
+        self
+    }
+
+    /// Binding only these of operands, results and scratch, in this order.
+    pub fn arguments(mut self, numbers: &[usize]) -> CustomKernel {
+        self.arguments = Some(numbers.to_vec());
+        self
+    }
+}
+
+/// What a custom op's kernels may use on an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CustomLimits {
+    /// Invocations a workgroup may have.
+    pub invocations: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_memory: u32,
+    /// Workgroups per dimension of a dispatch.
+    pub workgroups: u32,
+    /// Subgroup operations work in compute shaders.
+    pub subgroups: bool,
 }
 
 /// An op from outside the table. The graph stores it behind an `Arc`; equal `name` and `key` mean
@@ -43,7 +86,7 @@ pub trait CustomOp: Debug + Send + Sync {
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]);
 
     /// The kernels that compute it on a GPU, run in order.
-    fn wgsl(&self, shapes: &[Shape]) -> Vec<CustomKernel>;
+    fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel>;
 
     /// Scratch buffers that its kernels share, in 32-bit words.
     fn scratch(&self, _shapes: &[Shape]) -> Vec<usize> {

@@ -21,7 +21,7 @@ mod unary;
 
 pub use binary::{Binary, BinaryRow};
 pub use contraction::{Contraction, IndexMap};
-pub use custom::{CustomKernel, CustomOp, Words};
+pub use custom::{CustomKernel, CustomLimits, CustomOp, Words};
 pub use dtype::{DType, Scalar, wrap};
 pub use error::OpError;
 pub use gradient::{gradient, pull_back};

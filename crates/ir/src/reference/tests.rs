@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Values, evaluate, evaluate_outputs};
 use crate::{
-    Binary, Contraction, CustomKernel, CustomOp, DType, Graph, IndexMap, NodeId, Op, OpError, Reduce, Scalar,
+    Binary, Contraction, CustomKernel, CustomLimits, CustomOp, DType, Graph, IndexMap, NodeId, Op, OpError, Reduce, Scalar,
     Scan, Shape, Span, Unary, Words, philox,
 };
 
@@ -363,7 +363,7 @@ impl CustomOp for Digits {
         unreachable!("the reference does not run on the CPU")
     }
 
-    fn wgsl(&self, _: &[Shape]) -> Vec<CustomKernel> {
+    fn wgsl(&self, _: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
         vec![]
     }
 }

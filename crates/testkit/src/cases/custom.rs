@@ -1,6 +1,6 @@
 //! An op of one's own, with its kernel and its gradient.
 
-use farad::{CustomKernel, CustomOp, DType, OpError, Shape, Tensor};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor};
 use farad_ir::{Graph, NodeId, Words};
 
 use super::SIGNED;
@@ -41,9 +41,9 @@ impl CustomOp for CubeAndDouble {
         }
     }
 
-    fn wgsl(&self, shapes: &[Shape]) -> Vec<CustomKernel> {
+    fn wgsl(&self, shapes: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
         let workgroups = [shapes[0].numel().div_ceil(64) as u32, 1, 1];
-        vec![CustomKernel { wgsl: KERNEL.into(), entry: "main".into(), workgroups }]
+        vec![CustomKernel::new(KERNEL, "main", workgroups)]
     }
 
     fn gradient(
