@@ -69,6 +69,15 @@ pub struct Counters {
     pub operands_moved: usize,
 }
 
+/// Where a device's random numbers stand; checkpoints keep it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RandomState {
+    /// What [`Device::seed`] was given.
+    pub seed: u64,
+    /// How many random tensors were made since.
+    pub counter: u64,
+}
+
 /// Options for opening a GPU otherwise than as usual, mostly for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceOptions {
@@ -197,8 +206,31 @@ impl Device {
     /// Starts the device's random numbers again from a seed. The same seed gives the same numbers
     /// on every device.
     pub fn seed(&self, seed: u64) {
-        self.0.seed.store(seed, Ordering::Relaxed);
-        self.0.counter.store(0, Ordering::Relaxed);
+        self.set_random_state(RandomState { seed, counter: 0 });
+    }
+
+    /// Where the device's random numbers stand. Setting it later, in another process too, goes on
+    /// with the same numbers.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu_with(Default::default());
+    /// device.seed(3);
+    /// let state = device.random_state();
+    /// let x = Tensor::rand([4], &device).to_vec::<f32>()?;
+    /// device.set_random_state(state);
+    /// assert_eq!(Tensor::rand([4], &device).to_vec::<f32>()?, x);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn random_state(&self) -> RandomState {
+        let (seed, counter) = (&self.0.seed, &self.0.counter);
+        RandomState { seed: seed.load(Ordering::Relaxed), counter: counter.load(Ordering::Relaxed) }
+    }
+
+    /// Goes on with random numbers from a state that [`Device::random_state`] gave.
+    pub fn set_random_state(&self, state: RandomState) {
+        self.0.seed.store(state.seed, Ordering::Relaxed);
+        self.0.counter.store(state.counter, Ordering::Relaxed);
     }
 
     /// Seed and counter for the next random tensor; no pair is given twice.

@@ -36,6 +36,48 @@ pub enum Error {
     File { op: &'static str, path: PathBuf, source: std::io::Error },
     #[error("load: not a safetensors file: {path}: {message}")]
     Format { path: PathBuf, message: String },
+    #[error("run: folder is not empty: {path}\nhelp: choose a new folder, or resume the run in this one")]
+    RunExists { path: PathBuf },
+    #[error("run: not a run: {path}: {why}\nhelp: a run is a folder that farad made, with a `config.toml`")]
+    NotRun { path: PathBuf, why: String },
+    #[error(
+        "run: newer version: {path} (version {found} vs {reads})\nhelp: this build reads version {reads}; use the farad that made the run, or a newer one"
+    )]
+    RunVersion { path: PathBuf, found: i64, reads: i64 },
+    #[error(
+        "run: in use: {path}: process {process} is writing to it\nhelp: wait until it is done, or stop it"
+    )]
+    RunInUse { path: PathBuf, process: String },
+    #[error("run: damaged config: {path}: {message}")]
+    RunConfig { path: PathBuf, message: String },
+    #[error(
+        "log: columns differ: {path}: found `{found}`, wanted `{wanted}`\nhelp: resume with the settings that the run was made with"
+    )]
+    LogColumns { path: PathBuf, found: String, wanted: String },
+    #[error(
+        "checkpoint: truncated: {path} ({found} bytes vs at least {wanted})\nhelp: the file was cut after farad wrote it; copy it again from where it came from"
+    )]
+    CheckpointTruncated { path: PathBuf, found: u64, wanted: u64 },
+    #[error("checkpoint: not a checkpoint: {path}: {why}")]
+    NotCheckpoint { path: PathBuf, why: String },
+    #[error(
+        "checkpoint: newer version: {path} (version {found} vs {reads})\nhelp: this build reads version {reads}; use the farad that wrote it, or a newer one"
+    )]
+    CheckpointVersion { path: PathBuf, found: u64, reads: u64 },
+    #[error("checkpoint: kinds differ: {path} ({found} vs {wanted})")]
+    CheckpointKind { path: PathBuf, found: String, wanted: String },
+    #[error("checkpoint: value cannot be read: {path}: {message}")]
+    CheckpointValue { path: PathBuf, message: String },
+    #[error("{op}: no such tensor: {name}: {place}")]
+    NoTensor { op: &'static str, name: String, place: String },
+    #[error("{op}: shapes differ: {name}: found {found}, wanted {wanted} ({disagree})", disagree = disagreement(.found, .wanted))]
+    TensorShape { op: &'static str, name: String, found: Shape, wanted: Shape },
+    #[error("{op}: dtypes differ: {name} ({found} vs {wanted})")]
+    TensorType { op: &'static str, name: String, found: DType, wanted: DType },
+    #[error("restore: more tensors than the optimiser has: {name} is left over ({got} vs {wanted})")]
+    StateLeftOver { name: String, got: usize, wanted: usize },
+    #[error("picture: cannot be encoded: {path}: {message}")]
+    Picture { path: PathBuf, message: String },
     #[error("step: non-finite value: first made by {op}{location}")]
     NotFinite { op: String, location: String },
     #[error("optimiser: no parameters: nothing to update (0 vs at least 1)")]
@@ -46,3 +88,12 @@ pub enum Error {
 
 /// A result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// The first numbers in which two shapes disagree.
+fn disagreement(found: &Shape, wanted: &Shape) -> String {
+    match found.iter().zip(wanted.iter()).position(|(a, b)| a != b) {
+        _ if found.rank() != wanted.rank() => format!("rank {} vs {}", found.rank(), wanted.rank()),
+        Some(axis) => format!("axis {axis}: {} vs {}", found[axis], wanted[axis]),
+        None => format!("{} vs {}", found.numel(), wanted.numel()),
+    }
+}

@@ -26,6 +26,7 @@ mod checkpoint;
 mod device;
 mod environment;
 mod error;
+mod evaluate;
 mod gradient;
 mod hashing;
 pub mod nn;
@@ -35,16 +36,19 @@ mod plan;
 pub mod prelude;
 mod profile;
 mod recording;
-mod run;
+pub mod run;
 mod save;
 mod tensor;
+mod whole;
 
 pub use checkpoint::checkpoint;
-pub use device::{Counters, Device, DeviceOptions};
+pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result};
 pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
-pub use farad_ir::{Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words};
+pub use farad_ir::{
+    Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
+};
 pub use profile::{KernelTime, Profile};
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};

@@ -9,6 +9,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
+use crate::whole::write_whole;
 
 /// Writes named tensors to a safetensors file: whole or not at all (a temporary file, renamed).
 ///
@@ -24,13 +25,25 @@ use crate::tensor::Tensor;
 /// ```
 pub fn save(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
     let path = path.as_ref();
+    write_whole("save", path, &encode(path, tensors, None)?)
+}
+
+/// The bytes of a safetensors file; the same tensors give the same bytes. Metadata has one entry
+/// at most, because a map's order is not fixed.
+pub(crate) fn encode(
+    path: &Path,
+    tensors: &[(&str, &Tensor)],
+    metadata: Option<(&str, String)>,
+) -> Result<Vec<u8>> {
+    // All reads are under way before the first is waited for.
+    let reads = tensors.iter().map(|(_, tensor)| tensor.read()).collect::<Result<Vec<_>>>()?;
     let mut stored = Vec::with_capacity(tensors.len());
-    for (name, tensor) in tensors {
-        let (shape, bytes) = tensor.stored()?;
+    for ((name, tensor), read) in tensors.iter().zip(reads) {
+        let bytes = read.wait()?;
         // Truth values are words on devices and bytes in files.
         let bytes =
             if tensor.dtype() == DType::Bool { bytes.chunks_exact(4).map(|w| w[0]).collect() } else { bytes };
-        stored.push((*name, shape.to_vec(), file_type(tensor.dtype()), bytes));
+        stored.push((*name, tensor.shape().to_vec(), file_type(tensor.dtype()), bytes));
     }
     let format = |message: String| Error::Format { path: path.into(), message };
     let mut views = Vec::with_capacity(stored.len());
@@ -38,25 +51,8 @@ pub fn save(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
         let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| format(e.to_string()))?;
         views.push((*name, view));
     }
-    let bytes = safetensors::serialize(views, None).map_err(|e| format(e.to_string()))?;
-    write_whole(path, &bytes)
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    use std::io::Write;
-    let fail = |source| Error::File { op: "save", path: path.into(), source };
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = std::fs::File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&temporary, path));
-    if renamed.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    renamed.map_err(fail)
+    let metadata = metadata.map(|(key, value)| HashMap::from([(key.to_string(), value)]));
+    safetensors::serialize(views, metadata).map_err(|e| format(e.to_string()))
 }
 
 /// Reads all tensors of a safetensors file onto a device. Dtypes that a GPU cannot hold are
@@ -65,8 +61,13 @@ pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<String, T
     let path = path.as_ref();
     let bytes =
         std::fs::read(path).map_err(|source| Error::File { op: "load", path: path.into(), source })?;
+    decode(path, &bytes, device)
+}
+
+/// The tensors in the bytes of a safetensors file.
+pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashMap<String, Tensor>> {
     let format = |message: String| Error::Format { path: path.into(), message };
-    let file = safetensors::SafeTensors::deserialize(&bytes).map_err(|e| format(e.to_string()))?;
+    let file = safetensors::SafeTensors::deserialize(bytes).map_err(|e| format(e.to_string()))?;
     let mut tensors = HashMap::new();
     for (name, view) in file.tensors() {
         let dtype = own_type(view.dtype())
@@ -87,16 +88,18 @@ pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<String, T
             }
             _ => view.data(),
         };
-        let tensor = if device.is_gpu() && !dtype.is_compute() {
-            Tensor::from_bytes(data, shape, dtype, &Device::cpu())?
-                .cast(dtype.register())
-                .to_device(device)?
-        } else {
-            Tensor::from_bytes(data, shape, dtype, device)?
-        };
-        tensors.insert(name, tensor);
+        let home = if dtype.is_compute() { device.clone() } else { Device::cpu() };
+        tensors.insert(name, loaded(&Tensor::from_bytes(data, shape, dtype, &home)?, device)?);
     }
     Ok(tensors)
+}
+
+/// A tensor on a device, as the nearest dtype that the device can hold.
+pub(crate) fn loaded(tensor: &Tensor, device: &Device) -> Result<Tensor> {
+    match device.is_gpu() && !tensor.dtype().is_compute() {
+        true => tensor.cast(tensor.dtype().register()).to_device(device),
+        false => tensor.to_device(device),
+    }
 }
 
 const TYPES: [(DType, Dtype); 9] = [

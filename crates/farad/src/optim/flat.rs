@@ -50,12 +50,12 @@ pub trait Rule {
 
 /// Parameters in one array, with their moments.
 pub struct Flat {
-    parameters: Vec<Parameter>,
-    offsets: Vec<usize>,
-    len: usize,
-    array: Option<Memory>,
-    states: Vec<Memory>,
-    step: u64,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) offsets: Vec<usize>,
+    pub(super) len: usize,
+    pub(super) array: Option<Memory>,
+    pub(super) states: Vec<Memory>,
+    pub(super) step: u64,
     /// What happens to gradients before the update.
     pub clip: Clip,
 }
@@ -176,7 +176,7 @@ impl Flat {
         Ok(())
     }
 
-    fn device(&self) -> Result<Device> {
+    pub(super) fn device(&self) -> Result<Device> {
         self.parameters.first().map(|p| p.value().device().clone()).ok_or(Error::NoParameters)
     }
 
@@ -242,7 +242,7 @@ impl Flat {
     }
 
     /// Whether all parameters lie in the array, each in its slot.
-    fn is_packed(&self, values: &[Tensor]) -> bool {
+    pub(super) fn is_packed(&self, values: &[Tensor]) -> bool {
         let Some(array) = &self.array else { return false };
         values.iter().zip(&self.offsets).all(|(value, slot)| match value.node.value() {
             Some(Value::Memory { memory, offset, whole }) => {
@@ -317,14 +317,19 @@ impl Flat {
             node.prune();
         }
         let array = outputs.next().expect("the parameters' array");
+        self.adopt(device, array, location);
+        self.states = outputs.collect();
+        self.step += 1;
+    }
+
+    /// Makes the parameters parts of the array.
+    pub(super) fn adopt(&mut self, device: &Device, array: Memory, location: &'static Location<'static>) {
         for (parameter, &offset) in self.parameters.iter().zip(&self.offsets) {
             let shape = parameter.value().shape();
             let value = Value::Memory { memory: array.clone(), offset, whole: self.len };
             parameter.set(Tensor::leaf(value, shape, DType::F32, device, location));
         }
         self.array = Some(array);
-        self.states = outputs.collect();
-        self.step += 1;
     }
 }
 

@@ -5,6 +5,7 @@ mod adamw;
 mod clip;
 mod flat;
 mod sgd;
+mod state;
 mod updater;
 
 pub use adamw::AdamW;
@@ -32,6 +33,30 @@ pub trait Optimiser {
 
     /// The parameters, in order.
     fn parameters(&self) -> &[Parameter];
+
+    /// What the optimiser remembers apart from the parameters themselves, as named tensors: steps
+    /// and moments. For checkpoints.
+    fn state(&self) -> Result<Vec<(String, Tensor)>>;
+
+    /// Takes over what [`Optimiser::state`] gave, for the same parameters in the same order. Set the
+    /// parameters first: from here on, steps give the same bits as if nothing had been stored.
+    /// Nothing changes if the state does not fit.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let start = || Parameter::new(Tensor::ones([2], &Device::cpu()));
+    /// let (old, new) = (start(), start());
+    /// let mut first = AdamW::new(vec![old.clone()]);
+    /// first.step(&old.value().square().sum())?;
+    /// new.set(old.value());
+    /// let mut second = AdamW::new(vec![new.clone()]);
+    /// second.restore(&first.state()?)?;
+    /// first.step(&old.value().square().sum())?;
+    /// second.step(&new.value().square().sum())?;
+    /// assert_eq!(new.value().to_vec::<f32>()?, old.value().to_vec::<f32>()?);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    fn restore(&mut self, state: &[(String, Tensor)]) -> Result<()>;
 }
 
 impl Tensor {

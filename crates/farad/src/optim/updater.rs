@@ -54,4 +54,13 @@ impl<R: Rule> Optimiser for Updater<R> {
     fn parameters(&self) -> &[Parameter] {
         self.flat.parameters()
     }
+
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        self.flat.state()
+    }
+
+    #[track_caller]
+    fn restore(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        self.flat.restore(self.rule.states(), state)
+    }
 }

@@ -154,7 +154,7 @@ impl Tensor {
         let pending = self.node.pending.load(Ordering::Relaxed);
         let due = pending > 0 && pending.is_multiple_of(FLUSH_EVERY);
         if pending >= FLUSH_ALWAYS || (due && !has_live_ancestor(&self.node)) {
-            if let Err(error) = crate::run::evaluate(std::slice::from_ref(&self.node)) {
+            if let Err(error) = crate::evaluate::evaluate(std::slice::from_ref(&self.node)) {
                 tracing::warn!("pending work failed and stays pending: {error}");
                 return;
             }

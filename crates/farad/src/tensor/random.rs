@@ -16,8 +16,29 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn random_bits(shape: impl Into<Shape>, device: &Device) -> Tensor {
-        let key = device.draw().map(|word| Tensor::number_of(Scalar::u32(word), device));
-        Tensor::record(Op::Random(shape.into()), &key.each_ref())
+        Tensor::bits_of(device.draw(), shape.into(), device)
+    }
+
+    /// Uniform random 32-bit integers from a place in a stream of one's own: the same seed and place
+    /// give the same bits on every device, and the device's own stream stays where it is.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu();
+    /// let once = Tensor::random_bits_at(7, 3, [4], &device).to_vec::<u32>()?;
+    /// assert_eq!(Tensor::random_bits_at(7, 3, [4], &device).to_vec::<u32>()?, once);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn random_bits_at(seed: u64, place: u64, shape: impl Into<Shape>, device: &Device) -> Tensor {
+        let key = [seed as u32, (seed >> 32) as u32, place as u32, (place >> 32) as u32];
+        Tensor::bits_of(key, shape.into(), device)
+    }
+
+    #[track_caller]
+    fn bits_of(key: [u32; 4], shape: Shape, device: &Device) -> Tensor {
+        let key = key.map(|word| Tensor::number_of(Scalar::u32(word), device));
+        Tensor::record(Op::Random(shape), &key.each_ref())
     }
 
     /// Uniform random numbers from 0 (included) to 1 (excluded), as `f32`.
@@ -30,9 +51,28 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn rand(shape: impl Into<Shape>, device: &Device) -> Tensor {
-        let bits = Tensor::random_bits(shape, device);
-        let eight = bits.full_like(8.0);
-        Tensor::binary(Binary::Shr, &bits, &eight).cast(DType::F32) * (1.0 / (1u32 << 24) as f64)
+        Tensor::random_bits(shape, device).fraction()
+    }
+
+    /// Uniform random numbers from 0 (included) to 1 (excluded), as `f32`, from a place in a stream
+    /// of one's own: see [`Tensor::random_bits_at`].
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::rand_at(7, 3, [100], &Device::cpu()).to_vec::<f32>()?;
+    /// assert!(x.iter().all(|v| (0.0..1.0).contains(v)));
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn rand_at(seed: u64, place: u64, shape: impl Into<Shape>, device: &Device) -> Tensor {
+        Tensor::random_bits_at(seed, place, shape, device).fraction()
+    }
+
+    /// The upper 24 bits as a number below 1.
+    #[track_caller]
+    fn fraction(&self) -> Tensor {
+        let eight = self.full_like(8.0);
+        Tensor::binary(Binary::Shr, self, &eight).cast(DType::F32) * (1.0 / (1u32 << 24) as f64)
     }
 
     /// Normal random numbers with mean 0 and variance 1, as `f32`.

@@ -3,14 +3,14 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use farad_ir::{DType, Shape};
+use farad_ir::DType;
 
 use super::{Element, Tensor};
 use crate::backend::Read;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::evaluate::evaluate;
 use crate::node::{Node, Value};
-use crate::run::evaluate;
 
 impl Tensor {
     /// The elements, row by row. Runs what the tensor needs and waits for it.
@@ -117,11 +117,6 @@ impl Tensor {
         evaluate(std::slice::from_ref(&self.node))?;
         let value = self.node.value().expect("evaluated");
         Ok(Tensor::leaf(value, self.shape(), self.dtype(), self.device(), Location::caller()))
-    }
-
-    /// The tensor's bytes and shape, for storage.
-    pub(crate) fn stored(&self) -> Result<(Shape, Vec<u8>)> {
-        Ok((self.shape(), self.read()?.wait()?))
     }
 }
 

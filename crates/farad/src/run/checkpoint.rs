@@ -1,0 +1,207 @@
+//! Where a training stands: named tensors and a JSON value of the caller's own, in one safetensors file.
+//!
+//! Invariant: the file is whole or the one before it, whenever the process is killed; and the same
+//! contents give the same bytes. Start at [`Checkpoint::new`] and [`Checkpoint::read`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use farad_ir::Shape;
+use safetensors::{SafeTensorError, SafeTensors};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::nn::Parameter;
+use crate::save::{decode, encode, loaded};
+use crate::tensor::Tensor;
+use crate::whole::{remove_unfinished, write_whole};
+
+/// The metadata's key; its value is JSON with version, kind, step and the caller's value.
+const FORMAT: &str = "farad-checkpoint";
+const VERSION: u64 = 1;
+
+/// Named tensors, the step that they belong to, and a value of the caller's own (position in the
+/// data, schedule, random counters).
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    kind: String,
+    step: u64,
+    value: Value,
+    tensors: BTreeMap<String, Tensor>,
+    path: PathBuf,
+}
+
+impl Checkpoint {
+    /// An empty checkpoint of a kind of run after `step` steps.
+    pub fn new(kind: &str, step: u64) -> Checkpoint {
+        let (value, tensors, path) = (Value::Null, BTreeMap::new(), PathBuf::new());
+        Checkpoint { kind: kind.into(), step, value, tensors, path }
+    }
+
+    /// What is trained.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// How many steps were done.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Keeps a value of the caller's own, anything that turns into JSON.
+    #[track_caller]
+    pub fn set_value(&mut self, value: impl Serialize) {
+        self.value = match serde_json::to_value(value) {
+            Ok(value) => value,
+            Err(error) => panic!("checkpoint: value does not turn into JSON: {error}"),
+        };
+    }
+
+    /// The caller's own value.
+    pub fn value<T: DeserializeOwned>(&self) -> Result<T> {
+        let fail =
+            |e: serde_json::Error| Error::CheckpointValue { path: self.path.clone(), message: e.to_string() };
+        serde_json::from_value(self.value.clone()).map_err(fail)
+    }
+
+    /// Keeps a tensor under a name; it is read when the checkpoint is written.
+    pub fn put(&mut self, name: &str, tensor: &Tensor) {
+        self.tensors.insert(name.into(), tensor.clone());
+    }
+
+    /// Keeps tensors as `{prefix}.{name}`, e.g. an optimiser's state.
+    pub fn put_all(&mut self, prefix: &str, tensors: Vec<(String, Tensor)>) {
+        self.tensors.extend(tensors.into_iter().map(|(name, t)| (format!("{prefix}.{name}"), t)));
+    }
+
+    /// Keeps the current tensors of parameters as `{prefix}.{name}`.
+    pub fn put_parameters(&mut self, prefix: &str, parameters: &[(String, Parameter)]) {
+        for (name, parameter) in parameters {
+            self.put(&format!("{prefix}.{name}"), &parameter.value());
+        }
+    }
+
+    /// The names of all tensors, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// A tensor by name, of this shape, on a device.
+    pub fn tensor(&self, name: &str, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
+        let (tensor, wanted) = (self.find(name)?, shape.into());
+        if tensor.shape() != wanted {
+            let found = tensor.shape();
+            return Err(Error::TensorShape { op: "checkpoint", name: name.into(), found, wanted });
+        }
+        loaded(tensor, device)
+    }
+
+    /// All tensors called `{prefix}.…`, by what follows, on a device.
+    pub fn tensors(&self, prefix: &str, device: &Device) -> Result<Vec<(String, Tensor)>> {
+        let inside = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('.')?.to_string());
+        let all = self.tensors.iter().filter_map(|(name, tensor)| Some((inside(name)?, tensor)));
+        all.map(|(name, tensor)| Ok((name, loaded(tensor, device)?))).collect()
+    }
+
+    /// Puts the tensors `{prefix}.{name}` into parameters, on the devices that these are on.
+    /// Nothing changes if one is missing or does not fit.
+    pub fn restore_parameters(&self, prefix: &str, parameters: &[(String, Parameter)]) -> Result<()> {
+        let mut restored = Vec::with_capacity(parameters.len());
+        for (name, parameter) in parameters {
+            let (name, old) = (format!("{prefix}.{name}"), parameter.value());
+            let tensor = self.tensor(&name, old.shape(), old.device())?;
+            if tensor.dtype() != old.dtype() {
+                let (found, wanted) = (tensor.dtype(), old.dtype());
+                return Err(Error::TensorType { op: "checkpoint", name, found, wanted });
+            }
+            restored.push(tensor);
+        }
+        parameters.iter().zip(restored).for_each(|((_, parameter), tensor)| parameter.set(tensor));
+        Ok(())
+    }
+
+    /// Writes the checkpoint: until it is whole, the file keeps what it had. One process at a time
+    /// may write one file (a [`Run`](super::Run) sees to that); what killed ones left is removed.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        remove_unfinished(path);
+        let head = json!({ "version": VERSION, "kind": self.kind, "step": self.step, "value": self.value });
+        let tensors: Vec<(&str, &Tensor)> = self.tensors.iter().map(|(name, t)| (name.as_str(), t)).collect();
+        write_whole("checkpoint", path, &encode(path, &tensors, Some((FORMAT, head.to_string())))?)
+    }
+
+    /// Reads a checkpoint of a kind of run. Its tensors are on the CPU until they are asked for.
+    pub fn read(path: impl AsRef<Path>, kind: &str) -> Result<Checkpoint> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|source| Error::File {
+            op: "checkpoint",
+            path: path.into(),
+            source,
+        })?;
+        let head = head(path, &bytes)?;
+        let damaged = |why: &str| Error::NotCheckpoint { path: path.into(), why: why.into() };
+        let version = head["version"].as_u64().ok_or_else(|| damaged("it has no version"))?;
+        if version > VERSION {
+            return Err(Error::CheckpointVersion { path: path.into(), found: version, reads: VERSION });
+        }
+        let found = head["kind"].as_str().ok_or_else(|| damaged("it has no kind"))?;
+        if found != kind {
+            let (path, found, wanted) = (path.into(), found.into(), kind.into());
+            return Err(Error::CheckpointKind { path, found, wanted });
+        }
+        let step = head["step"].as_u64().ok_or_else(|| damaged("it has no step"))?;
+        let tensors = decode(path, &bytes, &Device::cpu())?.into_iter().collect();
+        Ok(Checkpoint { kind: kind.into(), step, value: head["value"].clone(), tensors, path: path.into() })
+    }
+
+    fn find(&self, name: &str) -> Result<&Tensor> {
+        let no = || Error::NoTensor {
+            op: "checkpoint",
+            name: name.into(),
+            place: self.path.display().to_string(),
+        };
+        self.tensors.get(name).ok_or_else(no)
+    }
+}
+
+/// The JSON in a file's metadata, or what is wrong with the file.
+fn head(path: &Path, bytes: &[u8]) -> Result<Value> {
+    let not = |why: String| Error::NotCheckpoint { path: path.into(), why };
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|error| match error {
+        SafeTensorError::HeaderTooSmall => truncated(path, bytes, 8),
+        SafeTensorError::InvalidHeaderLength => truncated(path, bytes, header_end(bytes)),
+        SafeTensorError::MetadataIncompleteBuffer => truncated_data(path, bytes),
+        other => not(other.to_string()),
+    })?;
+    let text = metadata.metadata().as_ref().and_then(|all| all.get(FORMAT));
+    let text = text.ok_or_else(|| not("it holds tensors and no training state".into()))?;
+    serde_json::from_str(text).map_err(|e| not(e.to_string()))
+}
+
+/// Where the header ends: a length, then as many bytes.
+fn header_end(bytes: &[u8]) -> u64 {
+    let length: [u8; 8] = bytes[..8].try_into().expect("eight bytes");
+    8 + u64::from_le_bytes(length)
+}
+
+fn truncated(path: &Path, bytes: &[u8], wanted: u64) -> Error {
+    Error::CheckpointTruncated { path: path.into(), found: bytes.len() as u64, wanted }
+}
+
+/// The header is whole and the data are not as long as it says.
+fn truncated_data(path: &Path, bytes: &[u8]) -> Error {
+    let start = header_end(bytes);
+    let header: Value = serde_json::from_slice(&bytes[8..start as usize]).unwrap_or_default();
+    let ends = header.as_object().into_iter().flat_map(|tensors| tensors.values());
+    let end = ends.filter_map(|tensor| tensor["data_offsets"][1].as_u64()).max().unwrap_or(0);
+    match start + end > bytes.len() as u64 {
+        true => truncated(path, bytes, start + end),
+        false => Error::NotCheckpoint {
+            path: path.into(),
+            why: format!("bytes after its end ({} vs {})", bytes.len(), start + end),
+        },
+    }
+}

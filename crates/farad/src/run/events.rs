@@ -1,0 +1,89 @@
+//! `events.jsonl`: what happened in a run and when, one JSON object a line.
+//!
+//! Every line has `event`, `seconds` (of running time since the run was made, without the time it
+//! lay still) and `step`, then the event's own fields. The file is history: nothing in it is ever taken back,
+//! and a line that a kill tore is dropped when the next writer opens it.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// The writer of `events.jsonl`. Every event is in the file when [`Events::write`] returns.
+pub struct Events {
+    path: PathBuf,
+    file: File,
+    start: Instant,
+    /// Running time of earlier processes.
+    before: f64,
+}
+
+impl Events {
+    /// Opens the file to add to it, or makes it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Events> {
+        let path = path.as_ref();
+        let fail = |source| Error::File { op: "events", path: path.into(), source };
+        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(fail)?;
+        let bytes = std::fs::read(path).map_err(fail)?;
+        let whole = whole_lines(&bytes);
+        if whole < bytes.len() {
+            file.set_len(whole as u64).map_err(fail)?;
+            file.flush().map_err(fail)?;
+        }
+        let seconds = |event: &Value| event["seconds"].as_f64();
+        let before = parse(&bytes[..whole]).iter().rev().find_map(seconds).unwrap_or(0.0);
+        Ok(Events { path: path.into(), file, start: Instant::now(), before })
+    }
+
+    /// Adds an event. `fields` is an object (or null for none) without `event`, `seconds` and `step`.
+    #[track_caller]
+    pub fn write(&mut self, event: &str, step: u64, fields: Value) -> Result<()> {
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            Value::Null => serde_json::Map::new(),
+            other => panic!("events: fields are an object: {other}"),
+        };
+        let seconds = (self.seconds() * 1e3).round() / 1e3;
+        let mut line =
+            format!(r#"{{"event":{},"seconds":{seconds},"step":{step}"#, Value::String(event.into()));
+        for (name, value) in &fields {
+            assert!(
+                !["event", "seconds", "step"].contains(&name.as_str()),
+                "events: field is reserved: {name}"
+            );
+            line += &format!(",{}:{value}", Value::String(name.clone()));
+        }
+        line += "}\n";
+        // One call, so that a reader sees whole lines.
+        let written = self.file.write_all(line.as_bytes());
+        written.map_err(|source| Error::File { op: "events", path: self.path.clone(), source })
+    }
+
+    /// Seconds that the run has been running, over all processes.
+    pub fn seconds(&self) -> f64 {
+        self.before + self.start.elapsed().as_secs_f64()
+    }
+
+    /// All events of a file; lines that are none are passed over, none if there is no file.
+    pub fn read(path: impl AsRef<Path>) -> Result<Vec<Value>> {
+        let path = path.as_ref();
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(parse(&bytes[..whole_lines(&bytes)])),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(vec![]),
+            Err(source) => Err(Error::File { op: "events", path: path.into(), source }),
+        }
+    }
+}
+
+/// How many bytes the whole lines take.
+pub(super) fn whole_lines(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)
+}
+
+fn parse(bytes: &[u8]) -> Vec<Value> {
+    bytes.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}

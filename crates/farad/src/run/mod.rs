@@ -1,0 +1,56 @@
+//! Runs: a training that can be looked at, stopped and continued, as a folder.
+//!
+//! A [`Run`] is the folder: what was asked for (`config.toml`), one row a logged step
+//! ([`Log`], `log.csv`), what happened ([`Events`], `events.jsonl`), where training stands
+//! ([`Checkpoint`], `checkpoint.safetensors`), plots and a report. Nothing here knows what is trained.
+//!
+//! Invariant: a run that was killed at any moment and resumed from its checkpoint ends with the same
+//! checkpoint and the same log as one that was never interrupted.
+//!
+//! ```
+//! use farad::prelude::*;
+//! use farad::run::{Checkpoint, Run};
+//! # let folder = std::env::temp_dir().join(format!("farad-doc-run-{}", std::process::id()));
+//! # let _ = std::fs::remove_dir_all(&folder);
+//! let run = Run::create(&folder, "example", farad::run::Table::new())?;
+//! let mut log = run.create_log(&["loss"])?;
+//! let weight = Parameter::new(Tensor::ones([2], &Device::cpu()));
+//! let mut sgd = Sgd::new(vec![weight.clone()]);
+//! for step in 1..=10 {
+//!     let loss = weight.value().square().sum();
+//!     sgd.step(&loss)?;
+//!     log.row(step, &[loss.item()?.into()])?;
+//! }
+//! let mut checkpoint = Checkpoint::new("example", 10);
+//! checkpoint.put("weight", &weight.value());
+//! checkpoint.put_all("sgd", sgd.state()?);
+//! run.save(&checkpoint, &mut log)?;
+//! # drop(run);
+//! # let run = Run::open(&folder)?;
+//! let back = run.checkpoint()?.expect("one was saved");
+//! assert_eq!(back.step(), 10);
+//! weight.set(back.tensor("weight", weight.value().shape(), &Device::cpu())?);
+//! sgd.restore(&back.tensors("sgd", &Device::cpu())?)?;
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), farad::Error>(())
+//! ```
+
+mod checkpoint;
+mod events;
+mod folder;
+mod interrupt;
+mod log;
+mod nearest;
+mod picture;
+mod plot;
+
+pub use checkpoint::Checkpoint;
+pub use events::Events;
+pub use folder::Run;
+pub use interrupt::Stop;
+pub use log::{Cell, Log, LogTable};
+pub use nearest::nearest;
+pub use picture::{Colour, Picture};
+pub use plot::{Bars, Chart};
+pub use serde_json::{Value, json};
+pub use toml::Table;

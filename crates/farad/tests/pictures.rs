@@ -1,0 +1,185 @@
+//! Charts that hold what they were given, and pictures whose files decode to the same pixels.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use farad::run::{Bars, Chart, Picture};
+
+fn file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("farad-picture-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn charts_show_what_they_are_given() {
+    let line = |n: usize| (0..n).map(|i| (i as f64, 2.0 / (1.0 + i as f64)));
+    let svg =
+        Chart::new("losses & <such>", "step", "loss").line("soft", line(50)).line("hard", line(20)).svg();
+    for text in ["losses &amp; &lt;such&gt;", ">\nstep\n<", ">\nloss\n<", ">\nsoft\n<", ">\nhard\n<"] {
+        assert!(svg.contains(text), "{text} is not in {svg}");
+    }
+    assert_eq!(svg.matches("stroke-width=\"2\"").count(), 2, "two lines");
+    let log = Chart::new("losses", "step", "loss")
+        .log_y()
+        .line("soft", [(0.0, 1.0), (1.0, 0.001), (2.0, 0.0)])
+        .svg();
+    for text in [">\n0.01\n<", ">\n0.1\n<"] {
+        assert!(log.contains(text), "{text} is not in {log}");
+    }
+}
+
+#[test]
+fn odd_data_give_a_chart() {
+    let odd: [Vec<(f64, f64)>; 9] = [
+        vec![],
+        vec![(1.0, 5.0)],
+        vec![(0.0, 0.0), (1.0, 0.0)],
+        vec![(3.0, 1.0), (3.0, 2.0)],
+        vec![(0.0, f64::NAN), (1.0, f64::INFINITY), (f64::NEG_INFINITY, 2.0)],
+        vec![(0.0, -1e308), (1.0, 1e308)],
+        vec![(0.0, 1e-300), (1.0, 1e300)],
+        vec![(0.0, 7.0), (1.0, 7.000000000001)],
+        vec![(0.0, f64::NAN), (1.0, 1.0), (2.0, -1.0), (3.0, f64::MIN_POSITIVE)],
+    ];
+    for points in &odd {
+        for chart in [Chart::new("odd", "x", "y"), Chart::new("odd", "x", "y").log_y()] {
+            let svg = chart.line("a", points.clone()).line("b", points.clone()).svg();
+            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{points:?}");
+        }
+    }
+    assert!(Chart::new("nothing", "x", "y").log_y().svg().ends_with("</svg>\n"));
+    assert!(Bars::new::<&str>("nothing", "count", &[]).svg().ends_with("</svg>\n"));
+    for values in [[0.0, 0.0], [f64::NAN, f64::INFINITY], [-3.0, 5.0], [-3.0, -1.0], [1e308, -1e308]] {
+        let svg = Bars::new("odd", "count", &["a", "b"]).series("x", values).series("y", values).svg();
+        assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{values:?}");
+    }
+}
+
+#[test]
+fn long_lines_stay_small_files() {
+    let points = (0..200_000).map(|i| (i as f64, (i as f64 * 0.001).sin()));
+    let svg = Chart::new("long", "x", "y").line("a", points).svg();
+    assert!(svg.len() < 100_000, "{} bytes", svg.len());
+}
+
+#[test]
+#[should_panic(expected = "bars: one value a name: (1 vs 2)")]
+fn a_bar_for_every_name() {
+    Bars::new("odd", "count", &["a", "b"]).series("x", [1.0]);
+}
+
+fn decoded_png(path: &PathBuf) -> (usize, usize, Vec<u8>) {
+    let decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(path).unwrap()));
+    let mut reader = decoder.read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    assert_eq!(info.color_type, png::ColorType::Rgb);
+    (info.width as usize, info.height as usize, bytes)
+}
+
+/// A picture with many colours.
+fn colourful(width: usize, height: usize, shift: usize) -> Picture {
+    let value = |i: usize| ((i * 31 + shift * 7) % 17) as f32 / 16.0;
+    Picture::from_channels(width, height, &(0..width * height * 3).map(value).collect::<Vec<_>>())
+}
+
+#[test]
+fn png_files_hold_the_same_pixels() {
+    let path = file("a.png");
+    let small = Picture::from_grey(3, 2, &[0.0, 0.25, 0.5, 1.0, 2.0, f32::NAN]);
+    assert_eq!(small.pixel(1, 0), [64; 3]);
+    assert_eq!((small.pixel(1, 1), small.pixel(2, 1)), ([255; 3], [255, 0, 255]));
+    let cells: Vec<bool> = (0..5 * 4).map(|i| i % 3 == 0).collect();
+    let board = Picture::from_bools(5, 4, &cells, [10, 20, 30], [255; 3]);
+    let pictures = [
+        small,
+        colourful(31, 7, 0),
+        board.scaled(9).bordered(2, [90, 0, 0]),
+        Picture::sheet(&[board.scaled(8).captioned("step 12", 1), colourful(20, 50, 1), board.clone()], 2, 5),
+        Picture::beside(&[board.clone(), colourful(3, 3, 2)], 1),
+    ];
+    for picture in &pictures {
+        picture.write_png(&path).unwrap();
+        assert_eq!(decoded_png(&path), (picture.width(), picture.height(), picture.bytes().to_vec()));
+    }
+    std::fs::remove_file(&path).unwrap();
+    let error = board.write_png("/nonexistent/a.png").unwrap_err().to_string();
+    assert!(error.starts_with("picture: file /nonexistent/a.png: "), "{error}");
+    let error = Picture::filled(0, 0, [0; 3]).write_png(&path).unwrap_err().to_string();
+    assert!(error.starts_with("picture: cannot be encoded: "), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn pictures_are_put_together() {
+    let dot = |grey: f32| Picture::from_grey(1, 1, &[grey]);
+    let sheet = Picture::sheet(&[dot(0.0), dot(0.2), dot(0.4)], 2, 1);
+    assert_eq!((sheet.width(), sheet.height()), (5, 5));
+    assert_eq!([sheet.pixel(1, 1), sheet.pixel(3, 1), sheet.pixel(1, 3)], [[0; 3], [51; 3], [102; 3]]);
+    assert_eq!([sheet.pixel(3, 3), sheet.pixel(0, 0)], [[255; 3]; 2]);
+    let framed = dot(0.0).scaled(2).bordered(1, [1, 2, 3]);
+    assert_eq!((framed.width(), framed.pixel(0, 3), framed.pixel(2, 1)), (4, [1, 2, 3], [0; 3]));
+    let captioned = Picture::filled(8, 2, [9; 3]).captioned("l1 does not fit", 1);
+    assert_eq!((captioned.width(), captioned.height()), (8, 10));
+    let dark: Vec<(usize, usize)> = (2..10)
+        .flat_map(|y| (0..8).map(move |x| (x, y)))
+        .filter(|&(x, y)| captioned.pixel(x, y) != [255; 3])
+        .collect();
+    assert!(dark.contains(&(0, 4)) && dark.contains(&(2, 8)) && dark.contains(&(5, 4)), "{dark:?}");
+    let caption = |text: &str| Picture::filled(32, 1, [9; 3]).captioned(text, 1);
+    assert_eq!(caption("step 10 of 20"), caption("step 10"), "no number is cut");
+    assert_eq!(caption("equivalence"), caption("equivale"));
+    assert_eq!(Picture::sheet(&[], 3, 2).width(), 4);
+}
+
+fn decoded_gif(path: &PathBuf) -> (Vec<Vec<u8>>, gif::Repeat, u16, usize) {
+    let mut options = gif::DecodeOptions::new();
+    options.set_color_output(gif::ColorOutput::RGBA);
+    let mut decoder = options.read_info(std::fs::File::open(path).unwrap()).unwrap();
+    let colours = decoder.global_palette().unwrap().len() / 3;
+    let (mut frames, mut delay) = (Vec::new(), 0);
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        delay = frame.delay;
+        frames.push(frame.buffer.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect());
+    }
+    (frames, decoder.repeat(), delay, colours)
+}
+
+#[test]
+fn gif_files_hold_the_same_pixels() {
+    let path = file("a.gif");
+    let cells = |t: usize| (0..12 * 9).map(|i| (i * 7 + t).is_multiple_of(3)).collect::<Vec<bool>>();
+    let life: Vec<Picture> =
+        (0..6).map(|t| Picture::from_bools(12, 9, &cells(t), [20, 30, 90], [250; 3]).scaled(4)).collect();
+    Picture::write_gif(&path, &life, Duration::from_millis(80)).unwrap();
+    let (frames, repeat, delay, colours) = decoded_gif(&path);
+    assert_eq!((repeat, delay, colours), (gif::Repeat::Infinite, 8, 2));
+    assert_eq!(frames, life.iter().map(|frame| frame.bytes().to_vec()).collect::<Vec<_>>());
+    let grey = Picture::from_grey(16, 16, &(0..256).map(|i| i as f32 / 255.0).collect::<Vec<_>>());
+    Picture::write_gif(&path, std::slice::from_ref(&grey), Duration::ZERO).unwrap();
+    assert_eq!(decoded_gif(&path).0[0], grey.bytes());
+    // Too many colours: still near.
+    let many: Vec<f32> = (0..64 * 64 * 3).map(|i| (i * 2_654 % 9973) as f32 / 9972.0).collect();
+    let many = Picture::from_channels(64, 64, &many);
+    Picture::write_gif(&path, std::slice::from_ref(&many), Duration::ZERO).unwrap();
+    let (frames, _, _, colours) = decoded_gif(&path);
+    assert!(colours <= 256);
+    let far = frames[0].iter().zip(many.bytes()).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+    assert!(far > 0 && far <= 48, "{far}");
+    let wide = Picture::filled(70_000, 1, [0; 3]);
+    let error = Picture::write_gif(&path, &[wide], Duration::ZERO).unwrap_err().to_string();
+    assert!(error.ends_with("side too long: (70000 vs at most 65535)"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+#[should_panic(expected = "picture: frames differ in size: 2×1 and 1×1")]
+fn frames_of_one_size() {
+    let frames = [Picture::filled(1, 1, [0; 3]), Picture::filled(2, 1, [0; 3])];
+    let _ = Picture::write_gif(file("never.gif"), &frames, Duration::ZERO);
+}
+
+#[test]
+#[should_panic(expected = "picture: values do not fill 2×3: (5 vs 6)")]
+fn a_value_for_every_pixel() {
+    Picture::from_grey(2, 3, &[0.0; 5]);
+}
