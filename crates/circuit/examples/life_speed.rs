@@ -1,0 +1,40 @@
+//! How fast one core plays life: `cargo run --release -p farad-circuit --example life_speed`.
+
+use std::io::Write;
+use std::time::Instant;
+
+use farad_circuit::{Automaton, Edge, Error, Grid, Netlist};
+
+/// Cells in a row and rows.
+const SIZE: usize = 512;
+/// Steps a round.
+const STEPS: usize = 100;
+/// Rounds; the quickest counts.
+const ROUNDS: usize = 200;
+
+fn main() -> Result<(), Error> {
+    let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let random = |gates: usize| {
+        let cell = Netlist::random(1, 9, gates, 1);
+        Automaton { cell, channels: 1, visible: vec![0], edge: Edge::Wrap, fire_rate: 1.0 }
+    };
+    let rules = [
+        ("life", Automaton::life(Edge::Wrap)),
+        ("100 random gates", random(100)),
+        ("1000 random gates", random(1000)),
+    ];
+    for (name, automaton) in rules {
+        let mut grid = Grid::new(&automaton, SIZE, SIZE)?;
+        grid.randomise(1);
+        let mut best = f64::INFINITY;
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            one_core.install(|| grid.steps(STEPS));
+            best = best.min(start.elapsed().as_secs_f64() / STEPS as f64);
+        }
+        let (micros, gates) = (best * 1e6, grid.gates());
+        writeln!(std::io::stdout(), "{name}: {SIZE}x{SIZE}, {gates} gates: {micros:.1} µs a step")
+            .expect("standard output");
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The circuit of a cellular automaton: one cell's netlist, and how cells stand beside each other.
+
+use crate::error::{Error, Result};
+use crate::netlist::Netlist;
+
+/// What a cell at the rim sees beyond it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// Cells of zeros.
+    #[default]
+    Zero,
+    /// The opposite rim.
+    Wrap,
+}
+
+/// A grid of equal cells. Every cell has `channels` bits of state; at each step it reads the bits of
+/// its 3×3 neighbourhood and takes over what its netlist makes of them.
+///
+/// The cell has no registers. Its input `position·channels + channel` is a bit of the neighbour at
+/// `position`, counted row by row from the upper left (4 is the cell itself: row above first, so
+/// position 1 is the cell at y - 1); its output `channel` is the next value of that channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Automaton {
+    /// One cell, combinational.
+    pub cell: Netlist,
+    /// Bits of state a cell.
+    pub channels: usize,
+    /// The channels that the rule is about; the others serve it.
+    pub visible: Vec<usize>,
+    /// What lies beyond the rim.
+    pub edge: Edge,
+    /// Each cell fires with this probability at a step; 1 is the synchronous automaton.
+    pub fire_rate: f32,
+}
+
+impl Automaton {
+    /// Checks the netlist and that its inputs and outputs fit the channels.
+    pub fn check(&self) -> Result<()> {
+        self.cell.check()?;
+        let channels = self.channels;
+        if channels == 0 {
+            return Err(Error::NoChannels);
+        }
+        let sizes = [
+            ("inputs", self.cell.inputs.len(), channels.saturating_mul(9)),
+            ("outputs", self.cell.outputs.len(), channels),
+            ("registers", self.cell.registers.len(), 0),
+        ];
+        for (what, found, wanted) in sizes {
+            if found != wanted {
+                return Err(Error::CellSize { what, channels, found, wanted });
+            }
+        }
+        if let Some(&channel) = self.visible.iter().find(|&&channel| channel >= channels) {
+            return Err(Error::VisibleChannel { channel, channels });
+        }
+        if !(self.fire_rate > 0.0 && self.fire_rate <= 1.0) {
+            return Err(Error::FireRate { rate: self.fire_rate });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! What can go wrong with circuits.
+
+use std::path::PathBuf;
+
+/// An error about a circuit or its file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A gate reads a wire that does not exist or comes later.
+    #[error(
+        "netlist: {reader} reads wire {wire}, which is not there ({wire} vs {wires} wires that it may read)"
+    )]
+    MissingWire {
+        /// Who reads.
+        reader: String,
+        /// The wire read.
+        wire: u32,
+        /// How many wires it may read: those before it.
+        wires: usize,
+    },
+    /// A gate of a file lacks an operand.
+    #[error(
+        "circuit file: gate {gate} ({name}), which makes wire {wire}, lacks an operand ({found} vs {wanted})"
+    )]
+    MissingOperand {
+        /// Which gate, counted from zero.
+        gate: usize,
+        /// Its function.
+        name: &'static str,
+        /// Its wire.
+        wire: u32,
+        /// How many operands it has of those it reads.
+        found: usize,
+        /// How many it reads.
+        wanted: usize,
+    },
+    /// The gates of a file read each other in a circle.
+    #[error("circuit file: gates read each other in a circle: {}", circle(.gates))]
+    Cycle {
+        /// The gates on the circle, each read by the one after it: number, name, wire.
+        gates: Vec<(usize, &'static str, u32)>,
+    },
+    /// A gate of a file has a name that no gate has.
+    #[error(
+        "circuit file: gate {gate}, which makes wire {wire}, has an unknown name: {name:?}\nhelp: the gates are {}",
+        crate::gate::Gate::ALL.map(crate::gate::Gate::name).join(", ")
+    )]
+    UnknownGate {
+        /// Which gate, counted from zero.
+        gate: usize,
+        /// Its wire.
+        wire: usize,
+        /// The name found.
+        name: String,
+    },
+    /// A file says how many wires it has, and has another number.
+    #[error(
+        "circuit file: inputs, registers and gates do not add up to the wires stated ({found} vs {stated})"
+    )]
+    WireCount {
+        /// The number stated.
+        stated: usize,
+        /// The number there.
+        found: usize,
+    },
+    /// A file ends too early.
+    #[error(
+        "circuit file: ends in the middle, at line {line}, column {column}\nhelp: the file was cut off; write it again"
+    )]
+    Truncated {
+        /// Where it ends.
+        line: usize,
+        /// Where it ends in that line.
+        column: usize,
+    },
+    /// A file is not the JSON that it should be.
+    #[error("circuit file: not as it should be: {message}")]
+    Syntax {
+        /// What the parser says, with line and column.
+        message: String,
+    },
+    /// A file is of another format.
+    #[error("circuit file: another format: {found:?} (wanted \"farad-circuit\")")]
+    Format {
+        /// The format it names.
+        found: String,
+    },
+    /// A file was written by a newer version.
+    #[error("circuit file: of a newer version ({found} vs {known})\nhelp: read it with a newer farad")]
+    Version {
+        /// Its version.
+        found: u64,
+        /// The newest version known here.
+        known: u64,
+    },
+    /// A file could not be read or written.
+    #[error("{op} {}: {source}", .path.display())]
+    File {
+        /// What was tried.
+        op: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file was read, and something is wrong with it.
+    #[error("{}: {source}", .path.display())]
+    InFile {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        source: Box<Error>,
+    },
+    /// An export format has this name nowhere.
+    #[error("export: unknown format: {name:?}\nhelp: the formats are {known}")]
+    UnknownFormat {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// An automaton whose cells have no state.
+    #[error("automaton: cells have no channels (0 vs at least 1)")]
+    NoChannels,
+    /// A visible channel is not a channel.
+    #[error("automaton: visible channel is not there ({channel} vs {channels} channels)")]
+    VisibleChannel {
+        /// The channel.
+        channel: usize,
+        /// Channels of a cell.
+        channels: usize,
+    },
+    /// A probability is none.
+    #[error("automaton: fire rate is no probability above zero ({rate} vs at most 1)")]
+    FireRate {
+        /// The rate.
+        rate: f32,
+    },
+    /// A grid has no cells or too many.
+    #[error(
+        "grid: {width}x{height} cells of {channels} channels do not fit ({bits} vs at most {limit} bits)"
+    )]
+    GridSize {
+        /// Cells in a row.
+        width: usize,
+        /// Rows.
+        height: usize,
+        /// Channels of a cell.
+        channels: usize,
+        /// How many bits that makes.
+        bits: u128,
+        /// How many are allowed.
+        limit: u128,
+    },
+    /// Two circuits do not correspond, so their functions cannot be compared.
+    #[error("equivalence: {what} do not correspond: {left} and {right}")]
+    Incomparable {
+        /// Inputs, outputs, registers or channels.
+        what: &'static str,
+        /// What the first has.
+        left: String,
+        /// What the second has.
+        right: String,
+    },
+    /// The cell of an automaton has the wrong number of inputs or outputs.
+    #[error("automaton: {what} of the cell do not fit {channels} channels ({found} vs {wanted})")]
+    CellSize {
+        /// Inputs, outputs or registers.
+        what: &'static str,
+        /// Channels of a cell.
+        channels: usize,
+        /// How many the cell has.
+        found: usize,
+        /// How many it must have.
+        wanted: usize,
+    },
+}
+
+/// A result with this crate's [`enum@Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The gates of a circle in words; a long one is cut in the middle.
+fn circle(gates: &[(usize, &'static str, u32)]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = String::new();
+    for (n, (gate, name, wire)) in gates.iter().enumerate() {
+        if gates.len() > SHOWN && n == SHOWN - 1 {
+            text += &format!("... {} more -> ", gates.len() - SHOWN + 1);
+            break;
+        }
+        text += &format!("gate {gate} ({name}, wire {wire}) -> ");
+    }
+    text + &gates.first().map_or(String::new(), |(gate, _, _)| format!("gate {gate}"))
+}

@@ -1,0 +1,7 @@
+//! The circuit file of this project: the format of [`crate::file`].
+
+use crate::file::Circuit;
+
+pub(super) fn write(circuit: &Circuit) -> String {
+    circuit.to_json()
+}

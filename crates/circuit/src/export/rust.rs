@@ -1,0 +1,207 @@
+//! Rust: a function on words of 64 samples, in pieces that the compiler takes quickly.
+//!
+//! With `--cfg farad_test` the file is a program that reads and writes as the one in C does.
+
+use std::fmt::Write;
+
+use super::straight::{Language, Program, heading, legend};
+use crate::automaton::{Automaton, Edge};
+use crate::file::Circuit;
+use crate::netlist::{Netlist, Wire};
+
+const RUST: Language =
+    Language { declare: "let", declare_sources: false, not: "!", zero: "0u64", one: "!0u64" };
+
+pub(super) fn write(circuit: &Circuit, name: &str) -> String {
+    let netlist = circuit.netlist();
+    let mut text = String::with_capacity(4096 + 48 * netlist.wires());
+    text.push_str(&heading(netlist, name, "//!"));
+    text.push_str("//! A word holds 64 samples, one a bit. The order of words:\n//!\n");
+    text.push_str(&legend(netlist, "//!"));
+    text.push_str("#![allow(clippy::all, non_snake_case, unexpected_cfgs, unused)]\n\n");
+    let (inputs, outputs, registers) = (netlist.inputs.len(), netlist.outputs.len(), netlist.registers.len());
+    write!(
+        text,
+        "/// Words of inputs.\npub const INPUTS: usize = {inputs};\n/// Words of outputs.\npub const OUTPUTS: usize = {outputs};\n\
+         /// Words of registers.\npub const REGISTERS: usize = {registers};\n"
+    )
+    .expect("a string");
+    match circuit {
+        Circuit::Netlist(netlist) => {
+            push_function(&mut text, netlist, name);
+            push_filter(&mut text, netlist, name);
+        }
+        Circuit::Automaton(automaton) => {
+            push_function(&mut text, netlist, &format!("{name}_cell"));
+            push_step(&mut text, automaton, name);
+            push_player(&mut text, automaton, name);
+        }
+    }
+    text
+}
+
+fn operand(netlist: &Netlist) -> impl Fn(&mut String, Wire) {
+    let inputs = netlist.inputs.len();
+    move |text, wire| {
+        match wire.index().checked_sub(inputs) {
+            None => write!(text, "inputs[{}]", wire.0),
+            Some(register) => write!(text, "registers[{register}]"),
+        }
+        .expect("a string");
+    }
+}
+
+fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
+    let program = Program::new(netlist);
+    let operand = operand(netlist);
+    let parameters = match netlist.registers.is_empty() {
+        true => "inputs: &[u64; INPUTS]",
+        false => "registers: &[u64; REGISTERS], inputs: &[u64; INPUTS]",
+    };
+    if program.kept > 0 {
+        writeln!(text, "const KEPT: usize = {};", program.kept).expect("a string");
+        for (n, piece) in program.pieces.iter().enumerate() {
+            writeln!(text, "\n#[inline(never)]\nfn {name}_piece_{n}({parameters}, s: &mut [u64; KEPT]) {{")
+                .expect("a string");
+            program.push(text, &RUST, piece, &operand);
+            text.push_str("}\n");
+        }
+    }
+    if netlist.registers.is_empty() {
+        writeln!(
+            text,
+            "\n/// Outputs for inputs.\npub fn {name}({parameters}, outputs: &mut [u64; OUTPUTS]) {{"
+        )
+        .expect("a string");
+    } else {
+        let initial: Vec<&str> =
+            netlist.registers.iter().map(|register| if register.initial { "!0" } else { "0" }).collect();
+        writeln!(
+            text,
+            "\n/// Registers as they are at the start.\npub const START: [u64; REGISTERS] = [{}];\n\n\
+             /// One step: outputs for inputs and the present registers, which then move on.\n\
+             pub fn {name}(registers: &mut [u64; REGISTERS], inputs: &[u64; INPUTS], outputs: &mut [u64; OUTPUTS]) {{",
+            initial.join(", ")
+        )
+        .expect("a string");
+    }
+    push_body(text, &program, name, &operand);
+    text.push_str("}\n");
+}
+
+fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &impl Fn(&mut String, Wire)) {
+    let netlist = program.netlist;
+    if program.kept > 0 {
+        text.push_str("    let mut s = [0u64; KEPT];\n");
+        let arguments = if netlist.registers.is_empty() { "inputs" } else { "registers, inputs" };
+        for n in 0..program.pieces.len() {
+            writeln!(text, "    {name}_piece_{n}({arguments}, &mut s);").expect("a string");
+        }
+    } else {
+        program.pieces.iter().for_each(|piece| program.push(text, &RUST, piece, operand));
+    }
+    // All next values are taken before the first register changes.
+    for (n, register) in netlist.registers.iter().enumerate() {
+        write!(text, "    let n{n} = ").expect("a string");
+        program.push_root(text, register.next, operand);
+        text.push_str(";\n");
+    }
+    for (n, output) in netlist.outputs.iter().enumerate() {
+        write!(text, "    outputs[{n}] = ").expect("a string");
+        program.push_root(text, output.wire, operand);
+        text.push_str(";\n");
+    }
+    for n in 0..netlist.registers.len() {
+        writeln!(text, "    registers[{n}] = n{n};").expect("a string");
+    }
+}
+
+/// A program that reads inputs and writes outputs.
+fn push_filter(text: &mut String, netlist: &Netlist, name: &str) {
+    let (state, argument) = match netlist.registers.is_empty() {
+        true => ("", ""),
+        false => ("    let mut registers = START;\n", "&mut registers, "),
+    };
+    write!(
+        text,
+        "\n#[cfg(farad_test)]\nfn main() -> std::io::Result<()> {{\n    \
+         use std::io::{{Read, Write}};\n    \
+         let (mut given, mut made) = (vec![], vec![]);\n    \
+         std::io::stdin().read_to_end(&mut given)?;\n{state}    \
+         let mut outputs = [0; OUTPUTS];\n    \
+         for frame in given.chunks_exact(8 * INPUTS.max(1)) {{\n        \
+         let word = |n: usize| u64::from_ne_bytes(frame[8 * n..8 * n + 8].try_into().unwrap());\n        \
+         let inputs: [u64; INPUTS] = std::array::from_fn(word);\n        \
+         {name}({argument}&inputs, &mut outputs);\n        \
+         outputs.iter().for_each(|word| made.extend(word.to_ne_bytes()));\n    }}\n    \
+         std::io::stdout().write_all(&made)\n}}\n"
+    )
+    .expect("a string");
+}
+
+/// A step of a grid of truth values.
+fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
+    let channels = automaton.channels;
+    let neighbour = match automaton.edge {
+        Edge::Wrap => {
+            "                        let u = (first + k + width + p % 3 - 1) % width;\n                        \
+             let v = (y + height + p / 3 - 1) % height;\n                        \
+             let set = state[(c * height + v) * width + u];\n"
+        }
+        Edge::Zero => {
+            "                        let (u, v) = (first + k + p % 3, y + p / 3);\n                        \
+             let inside = u >= 1 && u <= width && v >= 1 && v <= height;\n                        \
+             let set = inside && state[(c * height + v - 1) * width + u - 1];\n"
+        }
+    };
+    write!(
+        text,
+        "\n/// One step of a grid: bit `c` of the cell at (x, y) is at `(c * height + y) * width + x`. If `fire` is\n\
+         /// given, only cells at (x, y) with `fire[y * width + x]` change.\n\
+         pub fn {name}_step(state: &[bool], next: &mut [bool], width: usize, height: usize, fire: Option<&[bool]>) {{\n    \
+         for y in 0..height {{\n        \
+         for first in (0..width).step_by(64) {{\n            \
+         let cells = (width - first).min(64);\n            \
+         let (mut inputs, mut outputs) = ([0u64; INPUTS], [0u64; OUTPUTS]);\n            \
+         for p in 0..9 {{\n                \
+         for c in 0..{channels} {{\n                    \
+         for k in 0..cells {{\n{neighbour}                        \
+         inputs[p * {channels} + c] |= (set as u64) << k;\n                    \
+         }}\n                }}\n            }}\n            \
+         {name}_cell(&inputs, &mut outputs);\n            \
+         for c in 0..{channels} {{\n                \
+         for k in 0..cells {{\n                    \
+         let (at, bit) = (y * width + first + k, (c * height + y) * width + first + k);\n                    \
+         next[bit] = if fire.is_none_or(|fire| fire[at]) {{ outputs[c] >> k & 1 == 1 }} else {{ state[bit] }};\n                \
+         }}\n            }}\n        }}\n    }}\n}}\n"
+    )
+    .expect("a string");
+}
+
+/// A program that plays a grid.
+fn push_player(text: &mut String, automaton: &Automaton, name: &str) {
+    let channels = automaton.channels;
+    let fire = match automaton.fire_rate < 1.0 {
+        true => "Some(&cells[bits + step * size..][..size])",
+        false => "None",
+    };
+    write!(
+        text,
+        "\n#[cfg(farad_test)]\nfn main() -> std::io::Result<()> {{\n    \
+         use std::io::{{Read, Write}};\n    \
+         let mut text = String::new();\n    \
+         std::io::stdin().read_to_string(&mut text)?;\n    \
+         let cells: Vec<bool> = text.bytes().map(|byte| byte == b'1').collect();\n    \
+         let numbers: Vec<usize> = std::env::args().skip(1).map(|word| word.parse().unwrap()).collect();\n    \
+         let [width, height, steps] = numbers[..] else {{ std::process::exit(2) }};\n    \
+         let (size, bits) = (width * height, {channels} * width * height);\n    \
+         let mut state = cells[..bits].to_vec();\n    \
+         let mut next = state.clone();\n    \
+         for step in 0..steps {{\n        \
+         {name}_step(&state, &mut next, width, height, {fire});\n        \
+         state.copy_from_slice(&next);\n    }}\n    \
+         let made: Vec<u8> = state.iter().map(|&bit| b'0' + bit as u8).collect();\n    \
+         std::io::stdout().write_all(&made)\n}}\n"
+    )
+    .expect("a string");
+}

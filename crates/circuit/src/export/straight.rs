@@ -1,0 +1,210 @@
+//! Circuits as straight-line code, cut into functions that compilers can bear.
+//!
+//! A [`Program`] is the live gates in pieces of bounded length. A gate that is read in another piece, or
+//! shown, is kept in an array `s`, whose places are used again when dead. Every language writes
+//! the same pieces in its own words. Start at [`Program::new`].
+
+use std::fmt::Write;
+
+use crate::gate::Gate;
+use crate::netlist::{Netlist, Node, Wire};
+
+/// Gates of a piece. Compilers take more than twice the time for a function of twice the length.
+const PIECE: usize = 250;
+/// Gates up to which one function holds all.
+const WHOLE: usize = 1000;
+
+/// Live gates in pieces.
+pub(super) struct Program<'a> {
+    pub netlist: &'a Netlist,
+    pub pieces: Vec<Piece>,
+    /// The length of the array between pieces; 0 if there is only one piece.
+    pub kept: usize,
+    /// For each wire its place in the array when all pieces have run.
+    places: Vec<u32>,
+}
+
+/// A function's worth of gates.
+pub(super) struct Piece {
+    /// The gates, by number.
+    pub gates: Vec<u32>,
+    /// The first wire that is made here; what comes before is in the array.
+    first: Wire,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'a> Program<'a> {
+    /// Cuts a netlist into pieces.
+    pub(super) fn new(netlist: &'a Netlist) -> Program<'a> {
+        let live = netlist.live_wires();
+        let gates: Vec<u32> =
+            (0..netlist.gates.len() as u32).filter(|&n| live[netlist.sources() + n as usize]).collect();
+        let pieces: Vec<&[u32]> = gates.chunks(if gates.len() <= WHOLE { WHOLE } else { PIECE }).collect();
+        let mut program = Program { netlist, pieces: vec![], kept: 0, places: vec![NONE; netlist.wires()] };
+        let last = last_readers(netlist, &pieces);
+        let mut free: Vec<u32> = vec![];
+        for (n, gates) in pieces.iter().enumerate() {
+            if pieces.len() > 1 {
+                program.give_places(n as u32, gates, &last, &mut free);
+            }
+            let first = netlist.wire_of(gates[0] as usize);
+            program.pieces.push(Piece { gates: gates.to_vec(), first });
+        }
+        program
+    }
+
+    /// Gives places to what a piece hands on, and takes back those of what nobody reads after it.
+    fn give_places(&mut self, piece: u32, gates: &[u32], last: &[u32], free: &mut Vec<u32>) {
+        let netlist = self.netlist;
+        for wire in gates.iter().map(|&n| netlist.wire_of(n as usize)) {
+            if last[wire.index()] > piece {
+                self.places[wire.index()] = free.pop().unwrap_or_else(|| {
+                    self.kept += 1;
+                    self.kept as u32 - 1
+                });
+            }
+        }
+        let first = netlist.wire_of(gates[0] as usize);
+        let mut read: Vec<Wire> = gates.iter().flat_map(|&n| netlist.gates[n as usize].operands()).collect();
+        read.retain(|wire| {
+            (netlist.sources()..first.index()).contains(&wire.index()) && last[wire.index()] == piece
+        });
+        read.sort_unstable();
+        read.dedup();
+        free.extend(read.iter().map(|wire| self.places[wire.index()]));
+    }
+
+    /// Writes a piece, one gate a line; `operand` writes inputs and registers.
+    pub(super) fn push(
+        &self,
+        text: &mut String,
+        language: &Language,
+        piece: &Piece,
+        operand: &impl Fn(&mut String, Wire),
+    ) {
+        let (sources, declare) = (self.netlist.sources(), language.declare);
+        let mut declared = vec![false; if language.declare_sources { sources } else { 0 }];
+        for &n in &piece.gates {
+            let (node, wire) = (&self.netlist.gates[n as usize], self.netlist.wire_of(n as usize));
+            for source in node.operands() {
+                if declared.get(source.index()) != Some(&false) {
+                    continue;
+                }
+                write!(text, "    {declare} w{} = ", source.0).expect("a string");
+                operand(text, source);
+                text.push_str(";\n");
+                declared[source.index()] = true;
+            }
+            write!(text, "    {declare} w{} = ", wire.0).expect("a string");
+            language.push(text, node, &|text: &mut String, wire: Wire| match wire.index() {
+                n if n < sources && !language.declare_sources => operand(text, wire),
+                n if n >= sources && wire < piece.first => {
+                    write!(text, "s[{}]", self.places[n]).expect("a string")
+                }
+                n => write!(text, "w{n}").expect("a string"),
+            });
+            text.push_str(";\n");
+            if self.places[wire.index()] != NONE {
+                writeln!(text, "    s[{}] = w{};", self.places[wire.index()], wire.0).expect("a string");
+            }
+        }
+    }
+
+    /// Writes where a root is found at the end.
+    pub(super) fn push_root(&self, text: &mut String, root: Wire, operand: &impl Fn(&mut String, Wire)) {
+        match root.index() {
+            n if n < self.netlist.sources() => operand(text, root),
+            n if self.places[n] != NONE => write!(text, "s[{}]", self.places[n]).expect("a string"),
+            n => write!(text, "w{n}").expect("a string"),
+        }
+    }
+}
+
+/// For each wire the last piece that reads it; the number of pieces for what is shown at the end.
+fn last_readers(netlist: &Netlist, pieces: &[&[u32]]) -> Vec<u32> {
+    let mut last = vec![0; netlist.wires()];
+    for (n, gates) in pieces.iter().enumerate() {
+        for wire in gates.iter().flat_map(|&gate| netlist.gates[gate as usize].operands()) {
+            last[wire.index()] = n as u32;
+        }
+    }
+    for root in netlist.roots() {
+        last[root.index()] = pieces.len() as u32;
+    }
+    last
+}
+
+/// How a language declares a word and writes negation and constants; conjunction, disjunction and
+/// exclusive or are the same in all of them.
+pub(super) struct Language {
+    pub declare: &'static str,
+    /// Whether inputs and registers are read once a piece, into words of their own.
+    pub declare_sources: bool,
+    pub not: &'static str,
+    pub zero: &'static str,
+    pub one: &'static str,
+}
+
+impl Language {
+    /// Writes a gate's expression; `operand` writes a wire.
+    pub(super) fn push(&self, text: &mut String, node: &Node, operand: &impl Fn(&mut String, Wire)) {
+        let Language { not, zero, one, .. } = self;
+        let mut two = |before: &str, a_not: &str, between: &str, b_not: &str, after: &str| {
+            text.push_str(before);
+            text.push_str(a_not);
+            operand(text, node.a);
+            text.push_str(between);
+            text.push_str(b_not);
+            operand(text, node.b);
+            text.push_str(after);
+        };
+        let negated = |text: &str| format!("{not}{text}");
+        match node.gate {
+            Gate::AND => two("", "", " & ", "", ""),
+            Gate::OR => two("", "", " | ", "", ""),
+            Gate::XOR => two("", "", " ^ ", "", ""),
+            Gate::NAND => two(&negated("("), "", " & ", "", ")"),
+            Gate::NOR => two(&negated("("), "", " | ", "", ")"),
+            Gate::XNOR => two(&negated("("), "", " ^ ", "", ")"),
+            Gate::A_AND_NOT_B => two("", "", " & ", not, ""),
+            Gate::NOT_A_AND_B => two("", not, " & ", "", ""),
+            Gate::A_OR_NOT_B => two("", "", " | ", not, ""),
+            Gate::NOT_A_OR_B => two("", not, " | ", "", ""),
+            Gate::A => operand(text, node.a),
+            Gate::B => operand(text, node.b),
+            Gate::NOT_A | Gate::NOT_B => {
+                text.push_str(not);
+                operand(text, if node.gate == Gate::NOT_A { node.a } else { node.b });
+            }
+            Gate::FALSE => text.push_str(zero),
+            _ => text.push_str(one),
+        }
+    }
+}
+
+/// The heading of a file: what the circuit is, in lines that begin with `comment`.
+pub(super) fn heading(netlist: &Netlist, name: &str, comment: &str) -> String {
+    let live = netlist.live_wires()[netlist.sources()..].iter().filter(|&&live| live).count();
+    format!(
+        "{comment} {name}: {} inputs, {} registers, {live} gates, {} outputs. Written by farad.\n",
+        netlist.inputs.len(),
+        netlist.registers.len(),
+        netlist.outputs.len()
+    )
+}
+
+/// A list of the names of inputs, registers and outputs, in lines that begin with `comment`.
+pub(super) fn legend(netlist: &Netlist, comment: &str) -> String {
+    let mut text = String::new();
+    let mut names = super::names::Names::new(&[]);
+    let inputs = netlist.inputs.iter().map(|name| ("inputs", name));
+    let registers = netlist.registers.iter().map(|register| ("registers", &register.name));
+    let outputs = netlist.outputs.iter().map(|output| ("outputs", &output.name));
+    let mut last = ("", 0);
+    for (list, name) in inputs.chain(registers).chain(outputs) {
+        last = (list, if last.0 == list { last.1 + 1 } else { 0 });
+        writeln!(text, "{comment}   {list}[{}] {}", last.1, names.pick(name)).expect("a string");
+    }
+    text
+}

@@ -1,0 +1,147 @@
+//! Verilog: a module for a netlist; for an automaton the module of a cell and one of a grid of any size.
+//!
+//! A netlist without registers is combinational; one with registers has `clk` and a synchronous `rst`.
+
+use std::fmt::Write;
+
+use super::names::Ports;
+use super::straight::{Language, heading};
+use crate::automaton::{Automaton, Edge};
+use crate::file::Circuit;
+use crate::netlist::{Netlist, Wire};
+
+const VERILOG: Language =
+    Language { declare: "wire", declare_sources: false, not: "~", zero: "1'b0", one: "1'b1" };
+
+pub(super) fn write(circuit: &Circuit, name: &str) -> String {
+    let netlist = circuit.netlist();
+    let mut text = String::with_capacity(4096 + 40 * netlist.wires());
+    text.push_str(&heading(netlist, name, "//"));
+    match circuit {
+        Circuit::Netlist(netlist) => push_module(&mut text, netlist, name, &Ports::of(netlist, name)),
+        Circuit::Automaton(automaton) => {
+            let ports = Ports::of(netlist, name);
+            push_module(&mut text, netlist, &format!("{name}_cell"), &ports);
+            push_grid(&mut text, automaton, name, &ports);
+        }
+    }
+    text
+}
+
+fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
+    let Ports { inputs, registers, outputs } = ports;
+    let mut ports = vec![];
+    if !registers.is_empty() {
+        ports.extend(["input wire clk".to_string(), "input wire rst".to_string()]);
+    }
+    ports.extend(inputs.iter().map(|name| format!("input wire {name}")));
+    ports.extend(outputs.iter().map(|name| format!("output wire {name}")));
+    writeln!(text, "module {name} (\n    {}\n);", ports.join(",\n    ")).expect("a string");
+    let initial = |n: usize| if netlist.registers[n].initial { "1'b1" } else { "1'b0" };
+    for (n, name) in registers.iter().enumerate() {
+        writeln!(text, "    reg {name} = {};", initial(n)).expect("a string");
+    }
+    let operand = |text: &mut String, wire: Wire| match wire.index() {
+        n if n < inputs.len() => text.push_str(&inputs[n]),
+        n if n < netlist.sources() => text.push_str(&registers[n - inputs.len()]),
+        n => write!(text, "w{n}").expect("a string"),
+    };
+    let live = netlist.live_wires();
+    for (n, node) in netlist.gates.iter().enumerate() {
+        if live[netlist.sources() + n] {
+            write!(text, "    wire w{} = ", netlist.sources() + n).expect("a string");
+            VERILOG.push(text, node, &operand);
+            text.push_str(";\n");
+        }
+    }
+    for (output, name) in netlist.outputs.iter().zip(outputs) {
+        write!(text, "    assign {name} = ").expect("a string");
+        operand(text, output.wire);
+        text.push_str(";\n");
+    }
+    if !registers.is_empty() {
+        text.push_str("    always @(posedge clk) begin\n");
+        for (n, (register, name)) in netlist.registers.iter().zip(registers).enumerate() {
+            write!(text, "        {name} <= rst ? {} : ", initial(n)).expect("a string");
+            operand(text, register.next);
+            text.push_str(";\n");
+        }
+        text.push_str("    end\n");
+    }
+    text.push_str("endmodule\n");
+}
+
+fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports) {
+    let (channels, asynchronous) = (automaton.channels, automaton.fire_rate < 1.0);
+    let fire = match asynchronous {
+        true => {
+            "    // The cells that change, cell (x, y) at bit y * WIDTH + x.\n    input wire [WIDTH*HEIGHT-1:0] fire,\n"
+        }
+        false => "",
+    };
+    write!(
+        text,
+        "\n// A grid of cells. Channel c of cell (x, y) is bit (y * WIDTH + x) * {channels} + c of `state`.\n\
+         module {name} #(\n    parameter WIDTH = 16,\n    parameter HEIGHT = 16\n) (\n    \
+         input wire clk,\n    // Takes over `start` instead of a step.\n    input wire load,\n    \
+         input wire [WIDTH*HEIGHT*{channels}-1:0] start,\n{fire}    \
+         output reg [WIDTH*HEIGHT*{channels}-1:0] state\n);\n    \
+         // The state with a rim of one cell, and what it becomes.\n    \
+         wire [(WIDTH+2)*(HEIGHT+2)*{channels}-1:0] around;\n    \
+         wire [WIDTH*HEIGHT*{channels}-1:0] next;\n    \
+         genvar x, y;\n    generate\n        \
+         for (y = 0; y < HEIGHT + 2; y = y + 1) begin : rim_row\n            \
+         for (x = 0; x < WIDTH + 2; x = x + 1) begin : rim_place\n"
+    )
+    .expect("a string");
+    let rim = format!("assign around[(y * (WIDTH + 2) + x) * {channels} +: {channels}]");
+    match automaton.edge {
+        Edge::Zero => write!(
+            text,
+            "                if (x == 0 || x == WIDTH + 1 || y == 0 || y == HEIGHT + 1)\n                    \
+             {rim} = {{{channels}{{1'b0}}}};\n                else\n                    \
+             {rim} = state[((y - 1) * WIDTH + x - 1) * {channels} +: {channels}];\n"
+        ),
+        Edge::Wrap => writeln!(
+            text,
+            "                {rim} =\n                    \
+             state[((y + HEIGHT - 1) % HEIGHT * WIDTH + (x + WIDTH - 1) % WIDTH) * {channels} +: {channels}];"
+        ),
+    }
+    .expect("a string");
+    let row = |above: usize| {
+        let three = 3 * channels;
+        format!("around[((y + {above}) * (WIDTH + 2) + x) * {channels} +: {three}]")
+    };
+    write!(
+        text,
+        "            end\n        end\n        \
+         for (y = 0; y < HEIGHT; y = y + 1) begin : row\n            \
+         for (x = 0; x < WIDTH; x = x + 1) begin : place\n                \
+         wire [{}:0] near = {{{},\n                    {},\n                    {}}};\n                \
+         wire [{}:0] made;\n                \
+         {name}_cell made_here (\n",
+        9 * channels - 1,
+        row(2),
+        row(1),
+        row(0),
+        channels - 1
+    )
+    .expect("a string");
+    let inputs = ports.inputs.iter().enumerate().map(|(n, name)| format!(".{name}(near[{n}])"));
+    let outputs = ports.outputs.iter().enumerate().map(|(n, name)| format!(".{name}(made[{n}])"));
+    let connections: Vec<String> = inputs.chain(outputs).collect();
+    write!(text, "                    {}\n                );\n", connections.join(",\n                    "))
+        .expect("a string");
+    let place = format!("[(y * WIDTH + x) * {channels} +: {channels}]");
+    let made = match asynchronous {
+        true => format!("fire[y * WIDTH + x] ? made : state{place}"),
+        false => "made".to_string(),
+    };
+    write!(
+        text,
+        "                assign next{place} = {made};\n            end\n        end\n    endgenerate\n    \
+         always @(posedge clk) state <= load ? start : next;\nendmodule\n"
+    )
+    .expect("a string");
+}

@@ -1,0 +1,174 @@
+//! What every node is on many patterns of the sources, 64 patterns a word.
+//!
+//! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of an exhaustive
+//! one has all sources false. Start at [`Simulation::exhaustive`] and [`Simulation::sample`].
+
+use super::Graph;
+#[cfg(test)]
+use super::Signal;
+use crate::random::Stream;
+
+/// Most sources for which all patterns are simulated: 2^14 are 256 words.
+const EXHAUSTIVE_SOURCES: usize = 14;
+
+/// Words of a node on all or some patterns.
+pub(crate) struct Simulation {
+    words: usize,
+    values: Vec<u64>,
+    exhaustive: bool,
+    /// Where the next counterexample is put; only a sample takes any.
+    next: usize,
+    stream: Stream,
+}
+
+/// Word `word` of variable `variable` when the patterns count up in binary.
+pub(crate) fn exhaustive_word(variable: usize, word: usize) -> u64 {
+    const LOW: [u64; 6] = [
+        0xAAAA_AAAA_AAAA_AAAA,
+        0xCCCC_CCCC_CCCC_CCCC,
+        0xF0F0_F0F0_F0F0_F0F0,
+        0xFF00_FF00_FF00_FF00,
+        0xFFFF_0000_FFFF_0000,
+        0xFFFF_FFFF_0000_0000,
+    ];
+    match variable {
+        0..6 => LOW[variable],
+        _ if word >> (variable - 6) & 1 == 1 => !0,
+        _ => 0,
+    }
+}
+
+impl Simulation {
+    /// All patterns of the sources that are used, if those are few.
+    pub(crate) fn exhaustive(graph: &Graph) -> Option<Simulation> {
+        let mut simulation = Simulation::exhaustive_sources(graph)?;
+        simulation.run(graph, &graph.order());
+        Some(simulation)
+    }
+
+    /// The same before any gate is run.
+    pub(crate) fn exhaustive_sources(graph: &Graph) -> Option<Simulation> {
+        let used = graph.used_sources();
+        if used.len() > EXHAUSTIVE_SOURCES {
+            return None;
+        }
+        let words = 1 << used.len().saturating_sub(6);
+        let mut simulation = Simulation::empty(graph, words, true);
+        for (variable, &node) in used.iter().enumerate() {
+            for word in 0..words {
+                simulation.values[node as usize * words + word] = exhaustive_word(variable, word);
+            }
+        }
+        Some(simulation)
+    }
+
+    /// Random patterns: sources true with probability 1/2 in half of the words, in the others rarely or mostly.
+    pub(crate) fn sample(graph: &Graph, words: usize, seed: u64) -> Simulation {
+        let mut simulation = Simulation::sources(graph, words, seed);
+        simulation.run(graph, &graph.order());
+        simulation
+    }
+
+    /// The same before any gate is run.
+    pub(crate) fn sources(graph: &Graph, words: usize, seed: u64) -> Simulation {
+        let mut simulation = Simulation::empty(graph, words, false);
+        simulation.stream = Stream::new(seed);
+        for node in 1..=graph.sources() {
+            for word in 0..words {
+                let mut draw = || simulation.stream.word();
+                simulation.values[node * words + word] = match word % 8 {
+                    1 => draw() & draw(),
+                    3 => draw() | draw(),
+                    5 => draw() & draw() & draw() & draw(),
+                    7 => draw() | draw() | draw() | draw(),
+                    _ => draw(),
+                };
+            }
+        }
+        simulation
+    }
+
+    fn empty(graph: &Graph, words: usize, exhaustive: bool) -> Simulation {
+        let values = vec![0; (graph.sources() + 1) * words];
+        Simulation { words, values, exhaustive, next: 0, stream: Stream::new(0) }
+    }
+
+    /// Whether agreement on the patterns is a proof.
+    pub(crate) fn is_exhaustive(&self) -> bool {
+        self.exhaustive
+    }
+
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    pub(crate) fn of(&self, node: u32) -> &[u64] {
+        &self.values[node as usize * self.words..][..self.words]
+    }
+
+    /// Computes some gates, each after its operands; new ones too.
+    pub(crate) fn run(&mut self, graph: &Graph, order: &[u32]) {
+        self.values.resize(graph.limit() * self.words, 0);
+        for &node in order {
+            let vertex = graph.vertex(node);
+            let (a, b) = (vertex.a as usize * self.words, vertex.b as usize * self.words);
+            let target = node as usize * self.words;
+            for word in 0..self.words {
+                self.values[target + word] = vertex.gate.word(self.values[a + word], self.values[b + word]);
+            }
+        }
+    }
+
+    /// A hash of the words of a node.
+    pub(crate) fn key(&self, node: u32) -> u64 {
+        let mix = |key: u64, &word: &u64| (key.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.of(node).iter().fold(0, mix)
+    }
+
+    /// Takes in a pattern that told two functions apart, with 63 neighbours of it, in the place of the oldest
+    /// patterns. [`Simulation::run_learned`] must follow.
+    pub(crate) fn learn(&mut self, graph: &Graph, pattern: &[bool]) {
+        let word = self.next % self.words;
+        self.next += 1;
+        for (source, &bit) in pattern.iter().enumerate() {
+            self.values[(source + 1) * self.words + word] = if bit { !0 } else { 0 };
+        }
+        let used = graph.used_sources();
+        for neighbour in 1..64 {
+            let node = used[self.stream.below(used.len())] as usize;
+            self.values[node * self.words + word] ^= 1 << neighbour;
+        }
+    }
+
+    /// Computes some gates, each after its operands, on the patterns that were learned last.
+    pub(crate) fn run_learned(&mut self, graph: &Graph, order: &[u32]) {
+        let word = (self.next + self.words - 1) % self.words;
+        for &node in order {
+            let vertex = graph.vertex(node);
+            let value = |node: u32| self.values[node as usize * self.words + word];
+            self.values[node as usize * self.words + word] =
+                vertex.gate.word(value(vertex.a), value(vertex.b));
+        }
+    }
+
+    /// The words of the roots.
+    #[cfg(test)]
+    pub(crate) fn roots(&self, graph: &Graph) -> Vec<Vec<u64>> {
+        graph.roots().iter().map(|&root| self.signal(root)).collect()
+    }
+
+    #[cfg(test)]
+    fn signal(&self, signal: Signal) -> Vec<u64> {
+        let flip = if signal.is_negated() { !0 } else { 0 };
+        self.of(signal.node()).iter().map(|word| word ^ flip).collect()
+    }
+
+    /// The words of the roots if `old` were `new`.
+    #[cfg(test)]
+    pub(crate) fn with(mut self, graph: &Graph, old: u32, new: Signal) -> Vec<Vec<u64>> {
+        let words = self.signal(new);
+        self.values[old as usize * self.words..][..words.len()].copy_from_slice(&words);
+        self.run(graph, &graph.dependents(&[old], usize::MAX).expect("no limit"));
+        self.roots(graph)
+    }
+}

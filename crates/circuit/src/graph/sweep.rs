@@ -1,0 +1,137 @@
+//! Merging nodes of equal function: candidates by simulation, proofs by all patterns or by SAT.
+//!
+//! The graph is built anew, gate by gate. A new gate that agrees with an old one on all patterns is proved equal to
+//! it and dropped, or told apart by a pattern that is learned. Start at [`Graph::swept`].
+
+use std::time::Instant;
+
+use super::{Graph, Prover, QuickMap, Signal, Simulation, Verdict};
+
+/// Patterns of a sample, in words.
+const WORDS: usize = 64;
+/// Gates of equal words that a new gate is compared with.
+const CANDIDATES: usize = 3;
+
+/// How much a sweep may spend.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Conflicts of the solver a question.
+    pub(crate) conflicts: u64,
+    /// Patterns learned at most; then gates that agree are left alone.
+    pub(crate) refutations: usize,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Graph {
+    /// The same circuit with nodes of equal function merged.
+    pub(crate) fn swept(&self, effort: Effort) -> Graph {
+        let simulation =
+            Simulation::exhaustive_sources(self).unwrap_or_else(|| Simulation::sources(self, WORDS, 1));
+        let graph = Graph::new(self.sources());
+        let prover = Prover::new(effort.deadline);
+        let mut sweep = Sweep {
+            graph,
+            simulation,
+            prover,
+            effort,
+            representatives: vec![],
+            classes: QuickMap::default(),
+            undecided: 0,
+        };
+        (0..=self.sources() as u32).for_each(|node| sweep.enter(node));
+        let mut signals: Vec<Signal> =
+            (0..self.limit() as u32).map(|node| Signal::new(node, false)).collect();
+        for node in self.order() {
+            let vertex = self.vertex(node);
+            let (a, b) = (signals[vertex.a as usize], signals[vertex.b as usize]);
+            let signal = sweep.graph.gate(vertex.gate, a, b);
+            signals[node as usize] = sweep.merged(signal);
+        }
+        for root in self.roots() {
+            sweep.graph.add_root(signals[root.node() as usize].negated_if(root.is_negated()));
+        }
+        for node in (0..sweep.graph.limit() as u32).rev() {
+            sweep.graph.remove_if_unread(node);
+        }
+        tracing::debug!(undecided = sweep.undecided, "sweep");
+        sweep.graph.compacted()
+    }
+}
+
+struct Sweep {
+    graph: Graph,
+    simulation: Simulation,
+    prover: Prover,
+    effort: Effort,
+    /// The oldest node known to be equal, by node.
+    representatives: Vec<u32>,
+    /// Nodes of equal words, oldest first, none of them proved equal to another.
+    classes: QuickMap<u64, Vec<u32>>,
+    /// Pairs that agree on all patterns, and that the budget did not decide.
+    undecided: usize,
+}
+
+impl Sweep {
+    /// The oldest node that is known to equal this one, in the place of it.
+    fn merged(&mut self, signal: Signal) -> Signal {
+        let node = signal.node();
+        if let Some(&representative) = self.representatives.get(node as usize) {
+            return Signal::new(representative, signal.is_negated());
+        }
+        self.simulation.run(&self.graph, &[node]);
+        while let Some(candidate) = self.candidate(node) {
+            match self.compare(node, candidate) {
+                Verdict::Proved => {
+                    self.representatives.push(candidate);
+                    return Signal::new(candidate, signal.is_negated());
+                }
+                Verdict::Refuted(pattern) => self.learn(&pattern),
+                Verdict::Unknown => {
+                    self.undecided += 1;
+                    break;
+                }
+            }
+        }
+        self.enter(node);
+        signal
+    }
+
+    fn candidate(&self, node: u32) -> Option<u32> {
+        let class = self.classes.get(&self.simulation.key(node))?;
+        let mut equal = class.iter().take(CANDIDATES).copied();
+        equal.find(|&candidate| self.simulation.of(candidate) == self.simulation.of(node))
+    }
+
+    fn compare(&mut self, node: u32, candidate: u32) -> Verdict {
+        if self.simulation.is_exhaustive() {
+            return Verdict::Proved;
+        }
+        if self.effort.refutations == 0
+            || self.effort.deadline.is_some_and(|deadline| Instant::now() > deadline)
+        {
+            return Verdict::Unknown;
+        }
+        let (x, y) = (Signal::new(node, false), Signal::new(candidate, false));
+        self.prover.equal(&self.graph, x, y, self.effort.conflicts)
+    }
+
+    fn learn(&mut self, pattern: &[bool]) {
+        self.effort.refutations -= 1;
+        self.simulation.learn(&self.graph, pattern);
+        let gates: Vec<u32> = (self.graph.sources() as u32 + 1..self.graph.limit() as u32).collect();
+        self.simulation.run_learned(&self.graph, &gates);
+        let mut members: Vec<u32> = std::mem::take(&mut self.classes).into_values().flatten().collect();
+        members.sort_unstable();
+        for node in members {
+            let key = self.simulation.key(node);
+            self.classes.entry(key).or_default().push(node);
+        }
+    }
+
+    fn enter(&mut self, node: u32) {
+        debug_assert_eq!(self.representatives.len(), node as usize);
+        self.representatives.push(node);
+        let key = self.simulation.key(node);
+        self.classes.entry(key).or_default().push(node);
+    }
+}

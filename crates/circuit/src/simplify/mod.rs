@@ -1,0 +1,114 @@
+//! Making a circuit smaller without changing what it does.
+//!
+//! The passes know gates, not rules: constants, copies, negations, equal and dead gates are gone when the netlist is
+//! read into a [graph](crate::graph), nodes of equal function are merged there, small cones are replaced by the smallest
+//! circuits of their function (`rewrite`), gates are expressed by others that are there (`resubstitute`).
+//! They are tried in turn until nothing gains (`script`). What comes out is compared with what went in:
+//! an output that cannot be proved equal keeps its old gates. Start at [`simplify`].
+
+mod automaton;
+mod clock;
+mod cone;
+mod cuts;
+mod fallback;
+mod library;
+mod proposal;
+mod report;
+mod resubstitute;
+mod rewrite;
+mod script;
+mod search;
+mod taste;
+
+use std::time::Duration;
+
+use clock::Clock;
+use library::Library;
+use script::Script;
+
+use crate::equivalence::{Budget, equivalent};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::netlist::Netlist;
+
+pub use automaton::{SimplifiedAutomaton, simplify_automaton};
+pub use report::{Report, Stage};
+
+/// What simplification may spend.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time for the passes. It is a safety line: as long as it is not reached, the same netlist gives the same circuit.
+    pub time: Option<Duration>,
+    /// Conflicts of the SAT solver for one question inside a pass.
+    pub conflicts: u64,
+    /// What the proof of the whole may cost.
+    pub proof: Budget,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let minute = Some(Duration::from_secs(60));
+        Options { time: minute, conflicts: 1_000, proof: Budget { time: minute, ..Budget::default() } }
+    }
+}
+
+/// A smaller circuit, and how it came about.
+#[derive(Clone, Debug)]
+pub struct Simplified {
+    /// The circuit; inputs, outputs and registers are those of the original.
+    pub netlist: Netlist,
+    /// What was done and what is proved.
+    pub report: Report,
+}
+
+/// Makes a netlist smaller. Every output and register of the result is proved equal to the original's, or
+/// has the original's gates.
+///
+/// ```
+/// use farad_circuit::simplify::{Options, simplify};
+/// use farad_circuit::{Gate, Netlist};
+/// let mut netlist = Netlist::new("absorbed");
+/// let (a, b) = (netlist.input("a"), netlist.input("b"));
+/// let either = netlist.gate(Gate::OR, a, b);
+/// let both = netlist.gate(Gate::AND, a, either);
+/// netlist.output("just_a", both);
+/// let simplified = simplify(&netlist, &Options::default())?;
+/// assert!(simplified.netlist.gates.is_empty());
+/// assert!(simplified.report.equivalence.is_proved());
+/// # Ok::<(), farad_circuit::Error>(())
+/// ```
+pub fn simplify(netlist: &Netlist, options: &Options) -> Result<Simplified> {
+    simplify_by(netlist, options, Library::get())
+}
+
+/// [`simplify`] with a given library, which may be wrong.
+fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Result<Simplified> {
+    netlist.check()?;
+    let clock = Clock::new(options.time);
+    let graph = Graph::of(netlist);
+    let stages = vec![measure("original", netlist, &clock), measure("read", &graph.write(netlist), &clock)];
+    let mut script = Script { library, clock: &clock, conflicts: options.conflicts, stages };
+    let candidate = script.run(graph).write(netlist);
+    let (out_of_time, mut stages) = (clock.is_over(), script.stages);
+    let proved = equivalent(netlist, &candidate, &options.proof)?;
+    let unproved = proved.unproved();
+    let (netlist, equivalence) = match unproved.is_empty() {
+        true => (candidate, proved),
+        false => {
+            let mended = fallback::with_original(netlist, &candidate, &unproved);
+            let equivalence = equivalent(netlist, &mended, &options.proof)?;
+            (mended, equivalence)
+        }
+    };
+    stages.push(measure("prove", &netlist, &clock));
+    let unproved = unproved.into_iter().map(|root| fallback::name(&netlist, root)).collect();
+    let report = Report { stages, equivalence, unproved, out_of_time, time: clock.elapsed() };
+    Ok(Simplified { netlist, report })
+}
+
+fn measure(pass: &'static str, netlist: &Netlist, clock: &Clock) -> Stage {
+    let gates = netlist.gates.iter().filter(|node| node.gate.is_active()).count();
+    let levels = netlist.levels();
+    let depth = netlist.roots().map(|wire| levels[wire.index()] as usize).max().unwrap_or(0);
+    Stage { pass, gates, depth, time: clock.elapsed() }
+}

@@ -1,0 +1,298 @@
+//! Expressing a function by few others: given what must be true and what must be false, find gates over divisors.
+//!
+//! A function is asked for by two sets of patterns, `on` and `off`; what lies in neither is free. The answers are
+//! right on the patterns, no more. Start at [`Divisors::express`].
+
+use crate::gate::Gate;
+use crate::graph::Signal;
+
+/// Literals tried as one operand of the outermost gate.
+const OUTER: usize = 12;
+/// Literals paired with each other.
+const PAIRED: usize = 80;
+/// Words that are hashed to find a partner.
+const HASHED: usize = 3;
+
+/// A function over divisors, as inputs and steps of a [`Proposal`](super::proposal::Proposal).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expression {
+    pub(super) inputs: Vec<Signal>,
+    pub(super) steps: Vec<(Gate, u8, u8)>,
+}
+
+impl Expression {
+    fn literal(signal: Signal) -> Expression {
+        Expression { inputs: vec![signal], steps: vec![] }
+    }
+
+    fn pair(gate: Gate, a: Signal, b: Signal) -> Expression {
+        Expression { inputs: vec![a, b], steps: vec![(gate, 0, 1)] }
+    }
+
+    /// `gate(signal, self)`.
+    fn under(mut self, gate: Gate, signal: Signal) -> Expression {
+        let inputs = self.inputs.len() as u8;
+        for (_, a, b) in &mut self.steps {
+            // The new input is put behind the old ones, so steps move up by one.
+            *a += (*a >= inputs) as u8;
+            *b += (*b >= inputs) as u8;
+        }
+        self.inputs.push(signal);
+        let inner = if self.steps.is_empty() { 0 } else { inputs + self.steps.len() as u8 };
+        self.steps.push((gate, inputs, inner));
+        self
+    }
+}
+
+/// Functions that may be used, with their words side by side.
+pub(super) struct Divisors {
+    pub(super) nodes: Vec<u32>,
+    words: usize,
+    values: Vec<u64>,
+}
+
+/// What is asked for.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) on: Vec<u64>,
+    pub(super) off: Vec<u64>,
+}
+
+impl Target {
+    fn is_constant(&self) -> Option<bool> {
+        match () {
+            () if self.on.iter().all(|&word| word == 0) => Some(false),
+            () if self.off.iter().all(|&word| word == 0) => Some(true),
+            () => None,
+        }
+    }
+}
+
+/// A divisor or its negation, with how many patterns of the other side it leaves to do.
+#[derive(Clone, Copy)]
+struct Literal {
+    divisor: usize,
+    negated: bool,
+    left: u32,
+}
+
+impl Divisors {
+    pub(super) fn new(words: usize) -> Divisors {
+        Divisors { nodes: vec![], words, values: vec![] }
+    }
+
+    pub(super) fn push(&mut self, node: u32, words: &[u64]) {
+        self.nodes.push(node);
+        self.values.extend_from_slice(words);
+    }
+
+    fn of(&self, divisor: usize) -> &[u64] {
+        &self.values[divisor * self.words..][..self.words]
+    }
+
+    fn signal(&self, literal: Literal) -> Signal {
+        Signal::new(self.nodes[literal.divisor], literal.negated)
+    }
+
+    fn word(&self, literal: Literal, word: usize) -> u64 {
+        self.of(literal.divisor)[word] ^ if literal.negated { !0 } else { 0 }
+    }
+
+    /// Expressions of at most `gates` gates, fewest gates first; `accept` says which one is taken.
+    pub(super) fn express(
+        &self,
+        target: &Target,
+        gates: usize,
+        accept: &mut dyn FnMut(&Expression) -> bool,
+    ) -> Option<Expression> {
+        let mut taken = None;
+        let mut offer = |expression: Expression| {
+            let is_taken = accept(&expression);
+            if is_taken {
+                taken = Some(expression);
+            }
+            is_taken
+        };
+        if let Some(value) = target.is_constant() {
+            offer(Expression::literal(Signal::FALSE.negated_if(value)));
+            return taken;
+        }
+        if self.single(target, &mut offer) {
+            return taken;
+        }
+        for exact in 1..=gates {
+            if self.exactly(target, exact, &mut offer) {
+                break;
+            }
+        }
+        taken
+    }
+
+    fn single(&self, target: &Target, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
+        for divisor in 0..self.nodes.len() {
+            for negated in [false, true] {
+                let literal = Literal { divisor, negated, left: 0 };
+                let fits = (0..self.words).all(|word| {
+                    let value = self.word(literal, word);
+                    target.on[word] & !value == 0 && target.off[word] & value == 0
+                });
+                if fits && offer(Expression::literal(self.signal(literal))) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Offers expressions with this many gates, at least one.
+    fn exactly(&self, target: &Target, gates: usize, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
+        let covering = self.covering(&target.on, &target.off);
+        let inside = self.covering(&target.off, &target.on);
+        if gates == 1 {
+            return self.and_pairs(target, &covering, offer)
+                || self.or_pairs(target, &inside, offer)
+                || self.xor_pairs(target, offer);
+        }
+        for &literal in covering.iter().take(OUTER) {
+            let rest = self.map(target, literal, |on, off, value| (on, off & value));
+            if self.inner(&rest, gates, Gate::AND, self.signal(literal), offer) {
+                return true;
+            }
+        }
+        for &literal in inside.iter().take(OUTER) {
+            // `inside` lists what is false wherever the target must be: as literals of its negation.
+            let literal = Literal { negated: !literal.negated, ..literal };
+            let rest = self.map(target, literal, |on, off, value| (on & !value, off));
+            if self.inner(&rest, gates, Gate::OR, self.signal(literal), offer) {
+                return true;
+            }
+        }
+        for divisor in 0..self.nodes.len().min(2 * OUTER) {
+            let literal = Literal { divisor, negated: false, left: 0 };
+            let flip = |on: u64, off: u64, value: u64| {
+                ((on & !value) | (off & value), (off & !value) | (on & value))
+            };
+            let rest = self.map(target, literal, flip);
+            if self.inner(&rest, gates, Gate::XOR, self.signal(literal), offer) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn inner(
+        &self,
+        rest: &Target,
+        gates: usize,
+        gate: Gate,
+        signal: Signal,
+        offer: &mut dyn FnMut(Expression) -> bool,
+    ) -> bool {
+        if rest.is_constant().is_some() {
+            return false;
+        }
+        self.exactly(rest, gates - 1, &mut |expression| offer(expression.under(gate, signal)))
+    }
+
+    fn map(&self, target: &Target, literal: Literal, rest: impl Fn(u64, u64, u64) -> (u64, u64)) -> Target {
+        let word = |word: usize| rest(target.on[word], target.off[word], self.word(literal, word));
+        let (on, off) = (0..self.words).map(word).unzip();
+        Target { on, off }
+    }
+
+    /// Literals that are true wherever `all` is and not everywhere in `other`, those that leave least of `other` first.
+    fn covering(&self, all: &[u64], other: &[u64]) -> Vec<Literal> {
+        let total: u32 = other.iter().map(|word| word.count_ones()).sum();
+        let mut literals = vec![];
+        for divisor in 0..self.nodes.len() {
+            for negated in [false, true] {
+                let mut literal = Literal { divisor, negated, left: 0 };
+                if (0..self.words).all(|word| all[word] & !self.word(literal, word) == 0) {
+                    let left =
+                        (0..self.words).map(|word| (other[word] & self.word(literal, word)).count_ones());
+                    literal.left = left.sum();
+                    if literal.left < total {
+                        literals.push(literal);
+                    }
+                }
+            }
+        }
+        literals.sort_by_key(|literal| literal.left);
+        literals.truncate(PAIRED);
+        literals
+    }
+
+    fn and_pairs(
+        &self,
+        target: &Target,
+        covering: &[Literal],
+        offer: &mut dyn FnMut(Expression) -> bool,
+    ) -> bool {
+        self.pairs(&target.off, covering, &mut |a, b| offer(Expression::pair(Gate::AND, a, b)))
+    }
+
+    fn or_pairs(
+        &self,
+        target: &Target,
+        inside: &[Literal],
+        offer: &mut dyn FnMut(Expression) -> bool,
+    ) -> bool {
+        self.pairs(&target.on, inside, &mut |a, b| offer(Expression::pair(Gate::NAND, a, b)))
+    }
+
+    /// Pairs that are nowhere both true in `other`.
+    fn pairs(
+        &self,
+        other: &[u64],
+        literals: &[Literal],
+        offer: &mut dyn FnMut(Signal, Signal) -> bool,
+    ) -> bool {
+        for (n, &a) in literals.iter().enumerate() {
+            for &b in &literals[..n] {
+                let disjoint = |word: usize| other[word] & self.word(a, word) & self.word(b, word) == 0;
+                if (0..self.words).all(disjoint) && offer(self.signal(a), self.signal(b)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Pairs whose exclusive or is the target, found by a hash of their first words.
+    fn xor_pairs(&self, target: &Target, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
+        let hashed = self.words.min(HASHED);
+        let key = |divisor: usize, flip: u64, wanted: bool| {
+            let value = self.of(divisor);
+            (0..hashed).fold(0u64, |key, word| {
+                let care = target.on[word] | target.off[word];
+                let word = ((value[word] ^ flip) & care) ^ if wanted { target.on[word] } else { 0 };
+                (key.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            })
+        };
+        let mut known: Vec<(u64, usize)> = (0..self.nodes.len()).map(|divisor| (key(divisor, 0, false), divisor)).collect();
+        known.sort_unstable();
+        for divisor in 0..self.nodes.len() {
+            for flip in [0, !0] {
+                let wanted = key(divisor, flip, true);
+                let first = known.partition_point(|&(key, _)| key < wanted);
+                for &(_, other) in known[first..].iter().take_while(|(key, _)| *key == wanted) {
+                    if other < divisor && self.is_xor(target, divisor, other, flip) {
+                        let a = Signal::new(self.nodes[divisor], flip != 0);
+                        if offer(Expression::pair(Gate::XOR, a, Signal::new(self.nodes[other], false))) {
+                            return true;
+                        }
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn is_xor(&self, target: &Target, a: usize, b: usize, flip: u64) -> bool {
+        let (a, b) = (self.of(a), self.of(b));
+        (0..self.words).all(|word| {
+            let care = target.on[word] | target.off[word];
+            (a[word] ^ b[word] ^ flip) & care == target.on[word]
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! Which moves are taken: those that gain, and sometimes those that only change the form.
+
+use crate::random::Stream;
+
+/// What a pass does with moves that gain nothing. Taking some of them, at random by a fixed seed, leads to forms
+/// in which something else gains.
+pub(super) struct Taste {
+    zero: bool,
+    stream: Stream,
+}
+
+impl Taste {
+    /// Only moves that gain.
+    pub(super) fn strict() -> Taste {
+        Taste { zero: false, stream: Stream::new(0) }
+    }
+
+    /// Also moves that gain nothing.
+    pub(super) fn loose(seed: u64) -> Taste {
+        Taste { zero: true, stream: Stream::new(seed) }
+    }
+
+    pub(super) fn least_gain(&self) -> isize {
+        if self.zero { 0 } else { 1 }
+    }
+
+    /// Whether a move with this gain is worth making, `one_in` of those without gain.
+    pub(super) fn takes(&mut self, gain: isize, one_in: usize) -> bool {
+        gain > 0 || (gain == 0 && self.zero && self.stream.below(one_in) == 0)
+    }
+}

@@ -1,0 +1,219 @@
+//! How a tile of a grid finds the neighbours of its cells.
+//!
+//! A plane has a rim row above and below, so the row above is the same memory one row earlier; the
+//! left and right neighbours are copies shifted by one bit. In planes of state, bits beyond the width
+//! are zero; in shifted copies they are anything. Start at [`Worker::run`].
+
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::execute::Scratch;
+use super::tape::Tape;
+use crate::automaton::{Automaton, Edge};
+use crate::netlist::Wire;
+
+/// The compiled cell and which planes it reads.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub tape: Tape,
+    pub channels: usize,
+    /// Where each source of the tape is found.
+    sources: Vec<Source>,
+    /// The shifted planes: of which channel, to which side.
+    shifted: Vec<(usize, Side)>,
+}
+
+/// A plane and whether it is read a row up (0), level (1) or a row down (2).
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    plane: Plane,
+    row: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Plane {
+    State(usize),
+    Shifted(usize),
+}
+
+/// Which neighbour a shifted plane shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Rule {
+    pub(super) fn new(automaton: &Automaton) -> Rule {
+        let channels = automaton.channels;
+        let roots: Vec<Wire> = automaton.cell.roots().collect();
+        let tape = Tape::new(&automaton.cell, &roots);
+        let mut shifted = vec![];
+        let mut find = |entry: (usize, Side)| {
+            let known = shifted.iter().position(|&other| other == entry);
+            known.unwrap_or_else(|| {
+                shifted.push(entry);
+                shifted.len() - 1
+            })
+        };
+        let source = |&source: &u32| {
+            let (position, channel) = (source as usize / channels, source as usize % channels);
+            let plane = match position % 3 {
+                0 => Plane::Shifted(find((channel, Side::Left))),
+                1 => Plane::State(channel),
+                _ => Plane::Shifted(find((channel, Side::Right))),
+            };
+            Source { plane, row: position / 3 }
+        };
+        let sources = tape.sources.iter().map(source).collect();
+        Rule { tape, channels, sources, shifted }
+    }
+
+    /// Passes over a word of cells that a step takes.
+    pub(super) fn cost(&self) -> usize {
+        self.tape.gates + self.shifted.len() + self.channels
+    }
+}
+
+/// Words of shifted planes that stay in the first cache, and words of a tile below which its two extra
+/// rows weigh too much.
+const SHIFTED_WORDS: usize = 2048;
+const LEAST_WORDS: usize = 256;
+
+/// The size of a grid and how it is packed.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub width: usize,
+    pub height: usize,
+    pub row_words: usize,
+    pub tile_rows: usize,
+    edge: Edge,
+}
+
+impl Layout {
+    pub(super) fn new(rule: &Rule, edge: Edge, width: usize, height: usize) -> Layout {
+        let row_words = width.div_ceil(64);
+        let shifted = rule.shifted.len().max(1);
+        let tile_rows = (SHIFTED_WORDS / shifted).max(LEAST_WORDS).div_ceil(row_words).clamp(1, height);
+        Layout { width, height, row_words, tile_rows, edge }
+    }
+
+    /// The bits of a row's last word that are cells.
+    pub(super) fn last_word_mask(&self) -> u64 {
+        !0 >> ((64 - self.width % 64) % 64)
+    }
+
+    /// Clears what is no cell in whole rows.
+    pub(super) fn clear_beyond_width(&self, rows: &mut [u64]) {
+        let mask = self.last_word_mask();
+        if mask != !0 {
+            rows.chunks_mut(self.row_words).for_each(|row| row[self.row_words - 1] &= mask);
+        }
+    }
+
+    /// Sets the rim rows to what cells see beyond the edge.
+    pub(super) fn fill_rims(&self, planes: &mut [Vec<u64>]) {
+        let (row, last) = (self.row_words, self.row_words * self.height);
+        for plane in planes {
+            match self.edge {
+                Edge::Zero => {
+                    plane[..row].fill(0);
+                    plane[last + row..].fill(0);
+                }
+                Edge::Wrap => {
+                    plane.copy_within(last..last + row, 0);
+                    plane.copy_within(row..2 * row, last + row);
+                }
+            }
+        }
+    }
+
+    /// The bit that the first cell of a row sees to its left, and the last cell to its right, in place.
+    #[inline(always)]
+    fn beyond(&self, row: &[u64]) -> (u64, u64) {
+        match self.edge {
+            Edge::Zero => (0, 0),
+            Edge::Wrap => {
+                let last = (self.width - 1) % 64;
+                (row[self.row_words - 1] >> last & 1, (row[0] & 1) << last)
+            }
+        }
+    }
+}
+
+/// What one thread works with.
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    scratch: Scratch,
+    /// The shifted planes of a tile, with a row above and below.
+    shifted: Vec<Vec<u64>>,
+    arch: Arch,
+}
+
+impl Worker {
+    pub(super) fn new(rule: &Rule, layout: &Layout) -> Worker {
+        let words = layout.tile_rows * layout.row_words;
+        let shifted = vec![vec![0; words + 2 * layout.row_words]; rule.shifted.len()];
+        Worker { scratch: Scratch::new(&rule.tape), shifted, arch: Arch::new() }
+    }
+
+    /// Computes whole rows: the words `words` of each plane, counted without the rim. `store(channel, first,
+    /// words)` gets the next state piece by piece, `first` counted from the beginning of the rows.
+    pub(super) fn run(
+        &mut self,
+        rule: &Rule,
+        layout: &Layout,
+        state: &[Vec<u64>],
+        words: Range<usize>,
+        store: impl FnMut(usize, usize, &[u64]),
+    ) {
+        let row = layout.row_words;
+        for (out, &(channel, side)) in self.shifted.iter_mut().zip(&rule.shifted) {
+            let from = &state[channel][words.start..words.end + 2 * row];
+            self.arch.dispatch(Shift { layout, side, from, out: &mut out[..from.len()] });
+        }
+        let plane = |&Source { plane, row: above }: &Source| match plane {
+            Plane::State(channel) => &state[channel][words.start + above * row..words.end + above * row],
+            Plane::Shifted(n) => &self.shifted[n][above * row..above * row + words.len()],
+        };
+        let planes: Vec<&[u64]> = rule.sources.iter().map(plane).collect();
+        self.scratch.run(&rule.tape, &planes, words.len(), store);
+    }
+}
+
+struct Shift<'a> {
+    layout: &'a Layout,
+    side: Side,
+    from: &'a [u64],
+    out: &'a mut [u64],
+}
+
+impl WithSimd for Shift<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Shift { layout, side, from, out } = self;
+        let (words, row) = (from.len(), layout.row_words);
+        // One long loop as if there were no rows, then the word of each row that it gets wrong.
+        match side {
+            Side::Left => {
+                for ((out, &word), &before) in out[1..].iter_mut().zip(&from[1..]).zip(&from[..words - 1]) {
+                    *out = word << 1 | before >> 63;
+                }
+                for (out, from) in out.chunks_exact_mut(row).zip(from.chunks_exact(row)) {
+                    out[0] = from[0] << 1 | layout.beyond(from).0;
+                }
+            }
+            Side::Right => {
+                for ((out, &word), &after) in out[..words - 1].iter_mut().zip(from).zip(&from[1..]) {
+                    *out = word >> 1 | after << 63;
+                }
+                for (out, from) in out.chunks_exact_mut(row).zip(from.chunks_exact(row)) {
+                    out[row - 1] = from[row - 1] >> 1 | layout.beyond(from).1;
+                }
+            }
+        }
+    }
+}

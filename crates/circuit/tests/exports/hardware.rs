@@ -1,0 +1,132 @@
+//! Verilog simulated by Icarus, checked by Verilator, and proved equal to BLIF by Yosys.
+
+use farad_circuit::{Automaton, Circuit, Netlist};
+
+use crate::circuits::{self, exported};
+use crate::tool::{Folder, have};
+
+/// Compiles and runs a module and its bench; whether the bench passed.
+fn simulate(files: &[(String, String)]) -> bool {
+    let folder = Folder::new();
+    folder.write(files);
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    folder.must("iverilog", &[&["-Wall", "-o", "bench"], names.as_slice()].concat(), &[]);
+    let output = folder.run("vvp", &["-n", "bench"], &[]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let passed = output.status.success();
+    assert_eq!(passed, text.contains("PASS") && !text.contains("FAIL"), "{}: {text}", output.status);
+    passed
+}
+
+fn circuits() -> Vec<Circuit> {
+    let netlists = circuits::combinational().into_iter().chain(circuits::sequential());
+    let netlists = netlists.chain([circuits::straight_through()]).map(Circuit::from);
+    netlists.chain(circuits::automata().into_iter().map(Circuit::from)).collect()
+}
+
+#[test]
+fn benches_pass() {
+    if have("iverilog") {
+        for circuit in circuits() {
+            assert!(simulate(&exported(circuit.clone(), "verilog")), "{}", circuit.name());
+        }
+    }
+}
+
+#[test]
+fn benches_catch_a_wrong_gate() {
+    if !have("iverilog") {
+        return;
+    }
+    let netlist = Netlist::random(1, 8, 60, 5);
+    let wide = Netlist::random(2, 70, 400, 9);
+    let mut held = Netlist::random_with_registers(4, 3, 6, 80, 4);
+    let right = exported(held.clone(), "verilog");
+    held.registers[0].initial ^= true;
+    held.outputs[0].wire = farad_circuit::Wire(held.wires() as u32 - 1);
+    let mut life = Automaton::life(farad_circuit::Edge::Wrap);
+    let life_right = exported(life.clone(), "verilog");
+    life.cell.gates[3].gate = life.cell.gates[3].gate.negated();
+    let cases = [
+        (exported(circuits::with_a_wrong_gate(&netlist), "verilog"), exported(netlist, "verilog")),
+        (exported(circuits::with_a_wrong_gate(&wide), "verilog"), exported(wide, "verilog")),
+        (exported(held, "verilog"), right),
+        (exported(life, "verilog"), life_right),
+    ];
+    for (wrong, right) in cases {
+        assert!(simulate(&right));
+        assert!(!simulate(&[wrong[0].clone(), right[1].clone()]), "{} passed with a wrong gate", right[0].0);
+    }
+}
+
+#[test]
+fn verilator_has_nothing_to_say() {
+    if have("verilator") {
+        for circuit in circuits() {
+            let folder = Folder::new();
+            let files = exported(circuit.clone(), "verilog");
+            folder.write(&files);
+            let top = files[0].0.trim_end_matches(".v").to_string();
+            folder.must("verilator", &["--lint-only", "--top-module", &top, &files[0].0], &[]);
+        }
+    }
+}
+
+/// Asks Yosys whether a Verilog and a BLIF file say the same for all inputs.
+fn proved_equal(verilog: &(String, String), blif: &(String, String), module: &str) -> bool {
+    let folder = Folder::new();
+    folder.write(&[verilog.clone(), blif.clone()]);
+    let script = format!(
+        "read_verilog {}; prep -top {module}; rename {module} gold; read_blif {}; rename {} gate; \
+         hierarchy; proc; miter -equiv -flatten -make_outputs gold gate miter; \
+         sat -verify -prove trigger 0 -set-init-undef miter",
+        verilog.0,
+        blif.0,
+        blif.0.trim_end_matches(".blif"),
+    );
+    folder.run("yosys", &["-q", "-p", &script], &[]).status.success()
+}
+
+#[test]
+fn yosys_proves_verilog_and_blif_equal() {
+    if !have("yosys") {
+        return;
+    }
+    for netlist in [circuits::every_gate(), Netlist::random(1, 8, 60, 5), circuits::straight_through()] {
+        let (verilog, blif) = (exported(netlist.clone(), "verilog"), exported(netlist.clone(), "blif"));
+        let module = verilog[0].0.trim_end_matches(".v").to_string();
+        assert!(proved_equal(&verilog[0], &blif[0], &module), "{}", netlist.name);
+        if netlist.gates.len() > 1 {
+            let wrong = exported(circuits::with_a_wrong_gate(&netlist), "blif");
+            assert!(
+                !proved_equal(&verilog[0], &wrong[0], &module),
+                "{}: a wrong gate was proved",
+                netlist.name
+            );
+        }
+    }
+    let life = Automaton::life(farad_circuit::Edge::Wrap);
+    let (verilog, blif) = (exported(life.clone(), "verilog"), exported(life, "blif"));
+    assert!(proved_equal(&verilog[0], &blif[0], "life_cell"));
+}
+
+#[test]
+fn yosys_synthesises_registers_and_grids() {
+    if !have("yosys") {
+        return;
+    }
+    for circuit in
+        [Circuit::from(circuits::sequential()[1].clone()), Circuit::from(circuits::automata()[3].clone())]
+    {
+        let folder = Folder::new();
+        let verilog = exported(circuit.clone(), "verilog");
+        let blif = exported(circuit, "blif");
+        folder.write(&[verilog[0].clone(), blif[0].clone()]);
+        let top = verilog[0].0.trim_end_matches(".v");
+        let script = format!(
+            "read_verilog {}; synth -top {top}; check -assert; design -reset; read_blif {}; synth",
+            verilog[0].0, blif[0].0
+        );
+        folder.must("yosys", &["-q", "-p", &script], &[]);
+    }
+}
