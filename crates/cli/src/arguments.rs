@@ -1,9 +1,14 @@
 //! What the command line may say.
 
-use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
+  farad train checkerboard             learn an automaton, prove and simplify its circuit
+  farad eval runs/checkerboard-23      how good the circuit is
+  farad export runs/checkerboard-23 --format verilog --out hardware
   farad devices                        what there is to compute on
   farad bench                          time the best device
   farad bench --device cpu --filter matmul,softmax
@@ -12,6 +17,36 @@ Examples:
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
   FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN";
+
+const TRAIN_EXAMPLES: &str = "\
+Examples:
+  farad train life                                 the default recipe, device and seed
+  farad train checkerboard --device cpu --seed 5
+  farad train checkerboard --seeds 16 --updates 2000      16 seeds at once
+  farad train lizard --recipe reference            exactly as published
+  farad train life --set learning_rate=0.03 --set warm_up=100
+  farad train --resume runs/life-23                go on after Ctrl-C, or to more --updates
+
+A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
+report.md. `farad train --list` shows recipes and keys.";
+
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  farad eval runs/life-23
+  farad eval runs/checkerboard-23 --json           one object a line and seed
+
+exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 512 neighbourhoods).";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  farad export runs/life-23 --format verilog --out hardware
+  farad export runs/life-23/circuits/seed-23.simplified.json --format c --out c
+  farad export runs/life-23 --raw --format json --out raw       the circuit as it was learned";
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  farad simulate runs/life-23 --grid 128x128 --steps 300 --gif
+  farad simulate circuit.json --grid 512x512 --steps 1000 --start centre";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -23,7 +58,7 @@ Examples:
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
 relative, against f64, on a sample of the result.";
 
-/// Trains neural networks on any GPU and on the CPU.
+/// Trains neural networks and logic circuits on any GPU and on the CPU.
 #[derive(Debug, Parser)]
 #[command(name = "farad", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -35,11 +70,152 @@ pub struct Arguments {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Train an automaton of logic gates, then simplify and prove its circuit
+    #[command(after_help = TRAIN_EXAMPLES)]
+    Train(TrainOptions),
+    /// Say how good the circuits of a run are
+    #[command(after_help = EVAL_EXAMPLES)]
+    Eval(EvalOptions),
+    /// Write a circuit for other tools
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportOptions),
+    /// Show what a run or a circuit is made of
+    Inspect(InspectOptions),
+    /// Run the circuit of an automaton on a grid
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(SimulateOptions),
     /// List the devices of this machine
     Devices(DevicesOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchOptions),
+}
+
+/// Which settings a recipe starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Variant {
+    /// The settings that work best so far
+    #[default]
+    Default,
+    /// Exactly the published settings
+    Reference,
+}
+
+/// Options of `farad train`.
+#[derive(Debug, Args)]
+pub struct TrainOptions {
+    /// What to learn: life, checkerboard, checkerboard-async, lizard or coloured-g
+    #[arg(value_name = "RECIPE", required_unless_present_any = ["resume", "list"])]
+    pub name: Option<String>,
+    /// Which settings the recipe starts from
+    #[arg(long, value_enum, default_value_t)]
+    pub recipe: Variant,
+    /// `best`, `cpu`, `gpu` or `gpu:1`
+    #[arg(long, value_name = "DEVICE", default_value = "best")]
+    pub device: String,
+    /// The seed of wiring and data; the recipe's own if none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Train so many seeds at once, counted up from the first
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub seeds: u64,
+    /// Updates in all
+    #[arg(long, value_name = "N")]
+    pub updates: Option<u64>,
+    /// Change a setting; may be given again (`--list` shows the keys)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The folder of the run; it must not exist [default: runs/RECIPE-SEED]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with this run from its checkpoint
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out"])]
+    pub resume: Option<PathBuf>,
+    /// At the end, one JSON object a line and seed on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar and no closing words
+    #[arg(long)]
+    pub quiet: bool,
+    /// Show the recipes and, with one named, its keys
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// Options of `farad eval`.
+#[derive(Debug, Args)]
+pub struct EvalOptions {
+    /// The folder of a run
+    pub run: PathBuf,
+    /// One JSON object a line and seed
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `farad export`.
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// The folder of a run, or a circuit file
+    pub source: PathBuf,
+    /// Which format: verilog, blif, c, rust, json, digitaljs or wgsl
+    #[arg(long, value_name = "FORMAT")]
+    pub format: String,
+    /// The folder for the files; files that exist are not overwritten
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Which seed's circuit, if the run has several [default: the first that is exact]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The circuit of a run as it was learned, not simplified
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// Options of `farad inspect`.
+#[derive(Debug, Args)]
+pub struct InspectOptions {
+    /// The folder of a run, or a circuit file
+    pub source: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where a simulation starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum StartOption {
+    /// Every bit at random
+    #[default]
+    Random,
+    /// All channels of the cell in the middle
+    Centre,
+    /// Nothing
+    Zeros,
+}
+
+/// Options of `farad simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateOptions {
+    /// A circuit file of an automaton, or the folder of a run
+    pub source: PathBuf,
+    /// The grid, e.g. 128x128
+    #[arg(long, value_name = "WxH")]
+    pub grid: String,
+    /// How many steps
+    #[arg(long, value_name = "N")]
+    pub steps: usize,
+    /// Where it starts
+    #[arg(long, value_enum, default_value_t)]
+    pub start: StartOption,
+    /// The seed of a random start, and of which cells fire
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Write the steps as a GIF, beside the circuit or where a file is named
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "simulation.gif")]
+    pub gif: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `farad devices`.

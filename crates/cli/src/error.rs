@@ -6,6 +6,26 @@
 pub enum Error {
     #[error(transparent)]
     Farad(#[from] farad::Error),
+    #[error(transparent)]
+    Logic(#[from] farad_logic::Error),
+    #[error(transparent)]
+    Circuit(#[from] farad_circuit::Error),
+    #[error("train: the folder is there already: {path}\nhelp: name another with --out, or go on with it: farad train --resume {path}")]
+    Exists { path: String },
+    #[error("{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder")]
+    NoSource { op: &'static str, path: String },
+    #[error("{op}: the run has no seed {seed}\nhelp: its seeds are {seeds}")]
+    NoSeed { op: &'static str, seed: u64, seeds: String },
+    #[error("export: there is no format `{name}`{nearest}\nhelp: the formats are {names}")]
+    Format { name: String, nearest: String, names: String },
+    #[error("export: a file is there already: {path}\nhelp: name another folder with --out, or move it away")]
+    FileExists { path: String },
+    #[error("{op}: could not write {path}: {source}")]
+    Write { op: &'static str, path: String, source: std::io::Error },
+    #[error("simulate: the grid is WIDTHxHEIGHT with both at least 1, such as 128x128: `{text}`")]
+    Grid { text: String },
+    #[error("simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run")]
+    NoAutomaton { path: String },
     #[error("output: {0}")]
     Output(#[from] std::io::Error),
     #[error("bench: no case matches: {filter} (0 vs {count} cases)\nhelp: the cases are {names}")]

@@ -1,4 +1,4 @@
-//! The `farad` command: what there is to compute on, and how fast it is.
+//! The `farad` command: train automata, turn them into circuits, and see what there is to compute on.
 //!
 //! Results go to stdout, everything else to stderr. Start at [`arguments`], then one module a
 //! subcommand.
@@ -7,7 +7,13 @@ mod arguments;
 mod bench;
 mod devices;
 mod error;
+mod eval;
+mod export;
+mod inspect;
 mod processor;
+mod simulate;
+mod source;
+mod train;
 
 use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;
@@ -24,6 +30,11 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     subscribe();
     let done = match arguments.command {
+        Command::Train(options) => train::run(&options),
+        Command::Eval(options) => eval::run(&options),
+        Command::Export(options) => export::run(&options),
+        Command::Inspect(options) => inspect::run(&options),
+        Command::Simulate(options) => simulate::run(&options),
         Command::Devices(options) => devices::run(&options),
         Command::Bench(options) => bench::run(&options),
     };

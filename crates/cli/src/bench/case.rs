@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::{matmul, movement, pointwise, reduce, rows, train};
+use super::{automaton, logic, matmul, movement, pointwise, reduce, rows, train};
 
 /// One row: what is timed, where, and how wrong it may be.
 pub struct Case {
@@ -97,6 +97,14 @@ const fn operation(
     Case { name, sizes, tolerance: 1e-5, kind: Kind::Operation(prepare) }
 }
 
+const fn training(
+    name: &'static str,
+    sizes: Sizes,
+    prepare: fn(&Device) -> farad::Result<Workload>,
+) -> Case {
+    Case { name, sizes, tolerance: 1e-4, kind: Kind::Training(prepare) }
+}
+
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[
     operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
@@ -112,7 +120,13 @@ pub const CASES: &[Case] = &[
     operation("sum_dim0_8192_f32", Sizes::Large, |device| reduce::sum(0, 8192, device)),
     operation("sum_dim1_8192_f32", Sizes::Large, |device| reduce::sum(1, 8192, device)),
     operation("permute_nchw_nhwc_f32", Sizes::Large, |device| movement::permute(64, device)),
-    Case { name: "mlp_train_f32", sizes: Sizes::Any, tolerance: 1e-4, kind: Kind::Training(train::mlp) },
+    training("mlp_train_f32", Sizes::Any, train::mlp),
+    training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
+    training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),
+    training("difflogic_ca_16x16_b1", Sizes::Any, |device| automaton::checkerboard(1, 1, device)),
+    training("difflogic_ca_16x16_b2", Sizes::Any, |device| automaton::checkerboard(2, 1, device)),
+    training("difflogic_ca_16x16_b20", Sizes::Large, |device| automaton::checkerboard(20, 1, device)),
+    training("difflogic_ca_16x16_b2_seeds16", Sizes::Large, |device| automaton::checkerboard(2, 16, device)),
     Case { name: "xor_200_epochs", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Operation(train::xor) },
     Case { name: "first_step", sizes: Sizes::Any, tolerance: 1e-4, kind: Kind::Process },
 ];

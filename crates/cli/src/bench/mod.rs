@@ -4,9 +4,11 @@
 //! case that compiles anything while timed, or whose result is wrong, fails. Start at
 //! [`case::CASES`].
 
+mod automaton;
 mod case;
 mod first_step;
 mod hardware;
+mod logic;
 mod matmul;
 mod movement;
 mod network;

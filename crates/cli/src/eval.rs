@@ -1,0 +1,31 @@
+//! `farad eval`: how good the circuits of a run are.
+
+use std::io::Write;
+
+use farad::run::Run;
+use farad_logic::report::{self, Verdict};
+
+use crate::arguments::EvalOptions;
+use crate::error::Result;
+
+/// Evaluates every seed of a run again, on the circuits of its checkpoint.
+pub fn run(options: &EvalOptions) -> Result<()> {
+    let verdicts = report::judge(&Run::open(&options.run)?)?;
+    if options.json { print_json(&verdicts) } else { print_table(&verdicts) }
+}
+
+/// One object a line and seed.
+pub fn print_json(verdicts: &[Verdict]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for verdict in verdicts {
+        writeln!(out, "{}", verdict.json())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A line a seed, for people.
+pub fn print_table(verdicts: &[Verdict]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "{}", report::table(verdicts))?;
+    Ok(out.flush()?)
+}

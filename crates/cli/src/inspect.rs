@@ -1,0 +1,114 @@
+//! `farad inspect`: what a run or a circuit is made of.
+
+use std::io::Write;
+
+use farad::run::Run;
+use farad_circuit::{Circuit, Gate, Statistics};
+use farad_logic::train::{Configuration, Learned};
+use serde_json::{Value, json};
+
+use crate::arguments::InspectOptions;
+use crate::error::Result;
+use crate::source::Source;
+
+/// Shows what lies there.
+pub fn run(options: &InspectOptions) -> Result<()> {
+    let value = match Source::open("inspect", &options.source)? {
+        Source::Run(run) => of_run(&run)?,
+        Source::Circuit(circuit) => of_circuit(&circuit),
+    };
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        writeln!(out, "{value}")?;
+    } else {
+        lines(&mut out, &value, 0)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn of_run(run: &Run) -> Result<Value> {
+    let configuration = Configuration::of(run)?;
+    let mut value = json!({
+        "run": run.path().display().to_string(),
+        "kind": run.kind(),
+        "recipe": configuration.recipe.name,
+        "device": configuration.device,
+        "seeds": configuration.seeds,
+    });
+    if run.checkpoint()?.is_some() {
+        let learned = Learned::of(run)?;
+        value["updates"] = json!(format!("{} of {}", learned.updates, configuration.settings.updates));
+        value["circuits"] = learned
+            .circuits
+            .iter()
+            .map(|circuit| {
+                let statistics = Statistics::of(&circuit.automaton.cell);
+                let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
+                json!({
+                    "seed": circuit.seed, "kept_after": circuit.update, "right": circuit.right,
+                    "learned_gates": circuit.gates.len(), "active_gates": active,
+                    "gates_of_a_cell": statistics.gates, "depth": statistics.depth,
+                })
+            })
+            .collect();
+    } else {
+        value["updates"] = json!(format!("0 of {}", configuration.settings.updates));
+    }
+    Ok(value)
+}
+
+fn of_circuit(circuit: &Circuit) -> Value {
+    let statistics = Statistics::of(circuit.netlist());
+    let counts = Gate::ALL.iter().map(|gate| (gate.name(), statistics.counts[gate.number() as usize]));
+    let counts: serde_json::Map<String, Value> =
+        counts.filter(|(_, count)| *count > 0).map(|(name, count)| (name.into(), json!(count))).collect();
+    let mut value = json!({
+        "circuit": circuit.name(),
+        "inputs": statistics.inputs,
+        "outputs": statistics.outputs,
+        "registers": statistics.registers,
+        "gates": statistics.gates,
+        "active": statistics.active,
+        "active_and_live": statistics.active_live,
+        "depth": statistics.depth,
+        "largest_fan_out": statistics.fan_out,
+        "by_function": counts,
+    });
+    if let Circuit::Automaton(automaton) = circuit {
+        value["automaton"] = json!({
+            "channels": automaton.channels,
+            "visible": automaton.visible,
+            "edge": format!("{:?}", automaton.edge).to_lowercase(),
+            "fire_rate": automaton.fire_rate,
+        });
+    }
+    value
+}
+
+/// An object as indented lines.
+fn lines(out: &mut impl Write, value: &Value, indent: usize) -> std::io::Result<()> {
+    let Value::Object(fields) = value else { return writeln!(out, "{value}") };
+    for (key, value) in fields {
+        match value {
+            Value::Object(_) => {
+                writeln!(out, "{:indent$}{key}", "")?;
+                lines(out, value, indent + 2)?;
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                writeln!(out, "{:indent$}{key}", "")?;
+                for item in items {
+                    let cells: Vec<String> = item
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .map(|(key, value)| format!("{} {value}", key.replace('_', " ")))
+                        .collect();
+                    writeln!(out, "{:1$}{2}", "", indent + 2, cells.join(", "))?;
+                }
+            }
+            Value::String(text) => writeln!(out, "{:indent$}{:<18} {text}", "", key.replace('_', " "))?,
+            _ => writeln!(out, "{:indent$}{:<18} {value}", "", key.replace('_', " "))?,
+        }
+    }
+    Ok(())
+}

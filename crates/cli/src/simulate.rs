@@ -1,0 +1,98 @@
+//! `farad simulate`: run the circuit of an automaton on a grid.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use farad::run::Picture;
+use farad_circuit::{Automaton, Circuit, Grid};
+use farad_logic::report::{frame, simplified};
+use farad_logic::train::Learned;
+use serde_json::json;
+
+use crate::arguments::{SimulateOptions, StartOption};
+use crate::error::{Error, Result};
+use crate::source::{Source, pick};
+
+/// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
+const FRAMES: usize = 300;
+
+/// Simulates.
+pub fn run(options: &SimulateOptions) -> Result<()> {
+    let (width, height) = size(&options.grid)?;
+    let automaton = automaton(options)?;
+    let mut grid = Grid::new(&automaton, width, height)?;
+    grid.set_seed(options.seed);
+    match options.start {
+        StartOption::Random => grid.randomise(options.seed),
+        StartOption::Zeros => {}
+        StartOption::Centre => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
+    }
+    let mut frames: Vec<Picture> = Vec::new();
+    let every = options.steps.div_ceil(FRAMES).max(1);
+    let mut elapsed = Duration::ZERO;
+    for step in 0..=options.steps {
+        if options.gif.is_some() && step.is_multiple_of(every) {
+            frames.push(frame(&grid, automaton.visible.len()));
+        }
+        if step < options.steps {
+            let started = Instant::now();
+            grid.step();
+            elapsed += started.elapsed();
+        }
+    }
+    let gif = options.gif.as_ref().map(|path| write_gif(options, path, &frames)).transpose()?;
+    print(options, &grid, elapsed, gif)
+}
+
+fn automaton(options: &SimulateOptions) -> Result<Automaton> {
+    match Source::open("simulate", &options.source)? {
+        Source::Circuit(Circuit::Automaton(automaton)) => Ok(automaton),
+        Source::Circuit(Circuit::Netlist(_)) => {
+            Err(Error::NoAutomaton { path: options.source.display().to_string() })
+        }
+        Source::Run(run) => {
+            let learned = Learned::of(&run)?;
+            let index = pick("simulate", &learned, None)?;
+            Ok(simplified(&run, &learned.circuits[index])?)
+        }
+    }
+}
+
+fn size(text: &str) -> Result<(usize, usize)> {
+    let bad = || Error::Grid { text: text.into() };
+    let (width, height) = text.split_once(['x', 'X', '×']).ok_or_else(bad)?;
+    let number = |text: &str| text.trim().parse().ok().filter(|&n: &usize| n > 0).ok_or_else(bad);
+    Ok((number(width)?, number(height)?))
+}
+
+fn write_gif(options: &SimulateOptions, path: &PathBuf, frames: &[Picture]) -> Result<PathBuf> {
+    let named = path.components().count() > 1 || path.as_os_str() != "simulation.gif";
+    let folder = if options.source.is_dir() { Some(options.source.as_path()) } else { options.source.parent() };
+    let path = if named { path.clone() } else { folder.unwrap_or(path).join(path) };
+    Picture::write_gif(&path, frames, Duration::from_millis(80))?;
+    Ok(path)
+}
+
+fn print(options: &SimulateOptions, grid: &Grid, elapsed: Duration, gif: Option<PathBuf>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let shown = grid.pictures();
+    let (on, of) = (shown.iter().filter(|&&bit| bit).count(), shown.len());
+    let microseconds = elapsed.as_secs_f64() * 1e6 / options.steps.max(1) as f64;
+    if options.json {
+        let object = json!({
+            "width": grid.width(), "height": grid.height(), "steps": options.steps,
+            "gates": grid.gates(), "microseconds_per_step": microseconds, "on": on, "of": of,
+            "gif": gif.map(|path| path.display().to_string()),
+        });
+        writeln!(out, "{object}")?;
+    } else {
+        let (width, height) = (grid.width(), grid.height());
+        writeln!(out, "{width}×{height}, {} steps, {} gates a cell", options.steps, grid.gates())?;
+        writeln!(out, "{microseconds:.1} µs a step; {on} of {of} visible bits are set at the end")?;
+        if let Some(path) = gif {
+            writeln!(out, "film {}", path.display())?;
+        }
+    }
+    Ok(out.flush()?)
+}

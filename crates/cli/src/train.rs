@@ -1,0 +1,156 @@
+//! `farad train`: learn an automaton, then turn it into a proved circuit.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farad::Device;
+use farad::run::{Run, Stop};
+use farad_logic::report::{self, Verdict};
+use farad_logic::train::{Configuration, Progress, Session};
+use farad_logic::{Error as LogicError, Recipe, Settings};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::arguments::{TrainOptions, Variant};
+use crate::error::{Error, Result};
+use crate::eval;
+
+/// Trains, or goes on training.
+pub fn run(options: &TrainOptions) -> Result<()> {
+    if options.list {
+        return list(options.name.as_deref());
+    }
+    let device = Device::named(&options.device)?;
+    let mut session = match &options.resume {
+        Some(folder) => Session::resume(Run::resume(folder)?, options.updates, &device)?,
+        None => start(options, &device)?,
+    };
+    let folder = session.run().path().to_path_buf();
+    let say = |text: String| {
+        if !options.quiet {
+            eprintln!("{text}");
+        }
+    };
+    let seeds = session.trainer().seeds().len();
+    let many = if seeds > 1 { format!(", {seeds} seeds at once") } else { String::new() };
+    say(format!("training on {}{many}; the run is {}", device.name(), folder.display()));
+    let stop = Stop::new();
+    let asked = stop.clone();
+    // A second Ctrl-C is the system's own: the process ends at once.
+    let _ = ctrlc::set_handler(move || if asked.is_set() { std::process::exit(130) } else { asked.set() });
+    let bar = bar(options.quiet, &session);
+    let summary = session.train(&stop, |progress| show(&bar, progress))?;
+    bar.finish_and_clear();
+    drop(session);
+    if summary.interrupted {
+        let (updates, path) = (summary.updates, folder.display());
+        say(format!("stopped and saved after {updates} updates\ngo on with: farad train --resume {path}"));
+        return Ok(());
+    }
+    let early = if summary.early { ", as every circuit was right" } else { "" };
+    say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
+    let verdicts = report::conclude(&Run::open(&folder)?)?;
+    if options.json {
+        eval::print_json(&verdicts)?;
+    } else {
+        eval::print_table(&verdicts)?;
+    }
+    say(closing(&folder, &verdicts));
+    Ok(())
+}
+
+fn start(options: &TrainOptions, device: &Device) -> Result<Session> {
+    let recipe = Recipe::named(options.name.as_deref().unwrap_or_default())?;
+    let mut settings = settings(&recipe, options.recipe);
+    for assignment in &options.set {
+        settings.set(assignment)?;
+    }
+    if let Some(updates) = options.updates {
+        settings.updates = updates;
+    }
+    let first = options.seed.unwrap_or(recipe.seed);
+    let seeds: Vec<u64> = (0..options.seeds).map(|n| first.wrapping_add(n)).collect();
+    if seeds.iter().any(|&seed| seed > i64::MAX as u64) {
+        let text = format!("seeds lie below 2^63 ({first})");
+        return Err(LogicError::Settings(text).into());
+    }
+    let folder = match &options.out {
+        Some(folder) if folder.exists() => return Err(Error::Exists { path: folder.display().to_string() }),
+        Some(folder) => folder.clone(),
+        None => free_folder(recipe.name, first),
+    };
+    let configuration = Configuration { recipe, settings, seeds, device: device.name().to_string() };
+    Ok(Session::start(&folder, configuration, device)?)
+}
+
+fn settings(recipe: &Recipe, variant: Variant) -> Settings {
+    match variant {
+        Variant::Default => (recipe.settings)(),
+        Variant::Reference => (recipe.reference)(),
+    }
+}
+
+/// The first of `runs/NAME-SEED`, `runs/NAME-SEED-2`, … that is free.
+fn free_folder(name: &str, seed: u64) -> PathBuf {
+    let named = |n: u32| match n {
+        1 => PathBuf::from(format!("runs/{name}-{seed}")),
+        _ => PathBuf::from(format!("runs/{name}-{seed}-{n}")),
+    };
+    (1..).map(named).find(|path| !path.exists()).expect("there are enough numbers")
+}
+
+fn bar(quiet: bool, session: &Session) -> ProgressBar {
+    let hidden = quiet || !std::io::stderr().is_terminal();
+    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+    let bar = ProgressBar::with_draw_target(Some(session.updates_in_all()), target);
+    let style = "{bar:30} {pos}/{len}  {per_sec}  {msg}  left {eta}";
+    bar.set_style(ProgressStyle::with_template(style).expect("a fixed text").progress_chars("=> "));
+    bar.set_position(session.trainer().updates());
+    bar.reset_eta();
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: &Progress) {
+    bar.set_position(progress.update);
+    let hard = progress.hard_loss.map_or("–".to_string(), |loss| format!("{loss:.1}"));
+    let wrong = progress.wrong.map_or("–".to_string(), |wrong| format!("{wrong}"));
+    let exact = format!("{}/{}", progress.exact, progress.seeds);
+    bar.set_message(format!(
+        "soft {:.3}  hard {hard}  wrong bits {wrong}  exact {exact}",
+        progress.soft_loss
+    ));
+}
+
+fn closing(folder: &Path, verdicts: &[Verdict]) -> String {
+    let path = folder.display();
+    let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
+    let next = if exact > 0 {
+        format!("next: farad export {path} --format verilog --out {path}/verilog")
+    } else {
+        format!("no circuit is exact: try more seeds (--seeds 16), or go on: farad train --resume {path} --updates N")
+    };
+    format!(
+        "report   {path}/report.md\npictures {path}/plots\ncircuits {path}/circuits\n{next}"
+    )
+}
+
+fn list(name: Option<&str>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let Some(name) = name else {
+        for recipe in Recipe::all() {
+            writeln!(out, "{:20} {}", recipe.name, recipe.about)?;
+        }
+        writeln!(out, "\nfarad train RECIPE --list shows the keys of one")?;
+        return Ok(());
+    };
+    let recipe = Recipe::named(name)?;
+    let (own, published) = ((recipe.settings)().table(), (recipe.reference)().table());
+    writeln!(out, "{:20} {:>16} {:>16}", "key", "default", "reference")?;
+    for (key, value) in &own {
+        let (value, other) = (value.to_string(), published[key].to_string());
+        let mark = if value == other { "" } else { "  *" };
+        writeln!(out, "{key:20} {value:>16} {other:>16}{mark}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! The command as users run it, in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that is removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("farad-cli-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// `farad` with arguments separated by spaces, run in the folder.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_farad"));
+        command.args(arguments.split_whitespace()).current_dir(&self.0).env_remove("FARAD_DEVICE");
+        command
+    }
+
+    pub fn farad(&self, arguments: &str) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Must succeed; stdout.
+    pub fn succeed(&self, arguments: &str) -> String {
+        let output = self.farad(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "farad {arguments}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Must fail; stderr.
+    pub fn fail(&self, arguments: &str) -> String {
+        let output = self.farad(arguments);
+        assert!(!output.status.success(), "farad {arguments} should fail");
+        assert_ne!(output.status.code(), Some(101), "farad {arguments} panicked");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Everything that a run must give again, bit for bit.
+pub fn results(run: &Path) -> [Vec<u8>; 2] {
+    ["checkpoint.safetensors", "log.csv"].map(|name| std::fs::read(run.join(name)).unwrap())
+}

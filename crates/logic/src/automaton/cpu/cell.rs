@@ -1,0 +1,255 @@
+//! What the cells of a tile compute in a step, and its gradient.
+//!
+//! Rows of a tile: `patch` is what is seen ([`Cell::patch_row`]), `values` are the inputs of the update
+//! circuit and then the outputs of all its layers. Perception takes channels in blocks, as long as
+//! there are enough. What it computes between is small, and is computed again where it is needed again.
+
+use std::ops::Range;
+
+use pulp::Simd;
+
+use super::super::topology::Topology;
+use super::rows::{Block, Gates, Row, layer, layer_back};
+
+/// Channels of a block.
+pub const CHANNELS: usize = 4;
+
+/// The circuits of one seed's cells.
+pub struct Cell<'a> {
+    pub topology: &'a Topology,
+    wires: &'a [u32],
+    coefficients: &'a [[f32; 4]],
+    /// Where the layers of a perception circuit start among its gates, and their end.
+    perception: Vec<usize>,
+    /// Where the layers of the update circuit start among its rows of values, inputs first, and their end.
+    update: Vec<usize>,
+}
+
+/// Rows that the gradient of a tile needs beside its values.
+pub struct Slopes<'a> {
+    /// Two buffers, each for a layer of the update circuit.
+    pub layers: [&'a mut [Row]; 2],
+    /// Blocks for the gates of a perception circuit.
+    pub inner: &'a mut [Row],
+    /// At the patch: the result.
+    pub patch: &'a mut [Row],
+}
+
+/// Sums of widths, from 0.
+fn starts(widths: &[usize]) -> Vec<usize> {
+    let mut sum = 0;
+    let ends = widths.iter().map(|width| {
+        sum += width;
+        sum
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+impl<'a> Cell<'a> {
+    /// The circuits of the seed with these wires and coefficients.
+    pub fn new(topology: &'a Topology, wires: &'a [u32], coefficients: &'a [[f32; 4]]) -> Cell<'a> {
+        let (perception, update) = (starts(&topology.perception[1..]), starts(&topology.update));
+        Cell { topology, wires, coefficients, perception, update }
+    }
+
+    /// Layers of the update circuit.
+    pub fn update_layers(&self) -> usize {
+        self.update.len() - 2
+    }
+
+    #[inline(always)]
+    fn gates(&self, wire: usize, gate: usize, len: usize) -> Gates<'a> {
+        Gates { wires: &self.wires[wire..wire + len], coefficients: &self.coefficients[gate..gate + len] }
+    }
+
+    /// The first of a perception layer's gates among all.
+    #[inline(always)]
+    fn perception_gate(&self, kernel: usize, layer: usize) -> usize {
+        kernel * self.perception[self.perception.len() - 1] + self.perception[layer]
+    }
+
+    #[inline(always)]
+    fn perception_gates(&self, kernel: usize, layer: usize) -> Gates<'a> {
+        let (from, to) = (self.perception[layer], self.perception[layer + 1]);
+        self.gates(from, self.perception_gate(kernel, layer), to - from)
+    }
+
+    /// The first of an update layer's gates among those of its circuit.
+    #[inline(always)]
+    fn update_gate(&self, layer: usize) -> usize {
+        self.update[layer + 1] - self.update[1]
+    }
+
+    #[inline(always)]
+    fn update_gates(&self, layer: usize) -> Gates<'a> {
+        let (from, to) = (self.update_gate(layer), self.update_gate(layer + 1));
+        let perception = self.perception[self.perception.len() - 1];
+        self.gates(perception + from, self.topology.kernels * perception + from, to - from)
+    }
+
+    /// Where the update circuit's inputs have a bit that a kernel perceives of a channel.
+    #[inline(always)]
+    fn perceived(&self, kernel: usize, channel: usize, bit: usize) -> usize {
+        let bits = self.topology.perception[self.topology.perception.len() - 1];
+        self.topology.channels + (channel * bits + bit) * self.topology.kernels + kernel
+    }
+
+    /// Channels that are in blocks; the rest are blocks of one.
+    fn blocked(&self) -> usize {
+        self.topology.channels / CHANNELS * CHANNELS
+    }
+
+    /// The channels, block by block.
+    pub fn blocks(&self) -> impl Iterator<Item = Range<usize>> {
+        let (blocked, channels) = (self.blocked(), self.topology.channels);
+        let whole = (0..blocked).step_by(CHANNELS).map(|first| first..first + CHANNELS);
+        whole.chain((blocked..channels).map(|channel| channel..channel + 1))
+    }
+
+    /// The row of a patch that has what is seen of a channel in direction `n`: a block's directions one
+    /// after the other, its channels side by side.
+    #[inline(always)]
+    pub fn patch_row(&self, channel: usize, n: usize) -> usize {
+        if channel < self.blocked() {
+            (channel / CHANNELS * 9 + n) * CHANNELS + channel % CHANNELS
+        } else {
+            channel * 9 + n
+        }
+    }
+
+    /// The inputs of the update circuit from the patch. `inner` has blocks for a perception circuit's gates.
+    #[inline(always)]
+    pub fn perceive<S: Simd>(&self, s: S, patch: &[Row], values: &mut [Row], inner: &mut [Row]) {
+        let (blocks, rest) = patch.split_at(9 * self.blocked());
+        for (n, seen) in blocks.chunks_exact(9 * CHANNELS).enumerate() {
+            self.perceive_block::<S, CHANNELS>(s, n * CHANNELS, seen, values, inner);
+        }
+        for (n, seen) in rest.chunks_exact(9).take(self.topology.channels - self.blocked()).enumerate() {
+            self.perceive_block::<S, 1>(s, self.blocked() + n, seen, values, inner);
+        }
+    }
+
+    #[inline(always)]
+    fn perceive_block<S: Simd, const K: usize>(
+        &self,
+        s: S,
+        first: usize,
+        seen: &[Row],
+        values: &mut [Row],
+        inner: &mut [Row],
+    ) {
+        let (seen, inner) = (seen.as_chunks::<K>().0, inner.as_chunks_mut::<K>().0);
+        values[first..first + K].copy_from_slice(&seen[4]);
+        let last = self.perception.len() - 2;
+        for kernel in 0..self.topology.kernels {
+            self.perceive_layers(s, kernel, last + 1, seen, inner);
+            for (bit, block) in inner[self.perception[last]..self.perception[last + 1]].iter().enumerate() {
+                for (n, row) in block.iter().enumerate() {
+                    values[self.perceived(kernel, first + n, bit)] = *row;
+                }
+            }
+        }
+    }
+
+    /// So many layers of a perception circuit.
+    #[inline(always)]
+    fn perceive_layers<S: Simd, const K: usize>(
+        &self,
+        s: S,
+        kernel: usize,
+        layers: usize,
+        seen: &[Block<K>],
+        inner: &mut [Block<K>],
+    ) {
+        for n in 0..layers {
+            let (before, after) = inner.split_at_mut(self.perception[n]);
+            let inputs = if n == 0 { seen } else { &before[self.perception[n - 1]..] };
+            layer(s, self.perception_gates(kernel, n), inputs, after);
+        }
+    }
+
+    /// The values of so many layers of the update circuit from its inputs.
+    #[inline(always)]
+    pub fn update<S: Simd>(&self, s: S, layers: usize, values: &mut [Row]) {
+        for n in 0..layers {
+            let (before, after) = values.split_at_mut(self.update[n + 1]);
+            let inputs = before[self.update[n]..].as_chunks::<1>().0;
+            layer(s, self.update_gates(n), inputs, after.as_chunks_mut::<1>().0);
+        }
+    }
+
+    /// The gradient at the patch from that at the outputs, which lies in the first of the slopes'
+    /// buffers for layers. Adds gradients at the coefficients to `sums`.
+    #[inline(always)]
+    pub fn back<S: Simd>(
+        &self,
+        s: S,
+        patch: &[Row],
+        values: &[Row],
+        inner: &mut [Row],
+        slopes: Slopes,
+        sums: &mut [[f32; 4]],
+    ) {
+        let [mut upstream, mut below] = slopes.layers;
+        let first = self.topology.kernels * self.perception[self.perception.len() - 1];
+        for n in (0..self.update_layers()).rev() {
+            let inputs = &values[self.update[n]..self.update[n + 1]];
+            below[..inputs.len()].fill(Row::ZERO);
+            let sums = &mut sums[first + self.update_gate(n)..];
+            let (g, to) = (upstream.as_chunks::<1>().0, below.as_chunks_mut::<1>().0);
+            layer_back(s, self.update_gates(n), inputs.as_chunks::<1>().0, g, to, sums);
+            std::mem::swap(&mut upstream, &mut below);
+        }
+        let blocked = self.blocked();
+        let (seen, to) = (patch.split_at(9 * blocked), slopes.patch.split_at_mut(9 * blocked));
+        let blocks = seen.0.chunks_exact(9 * CHANNELS).zip(to.0.chunks_exact_mut(9 * CHANNELS));
+        for (n, (seen, to)) in blocks.enumerate() {
+            let first = n * CHANNELS;
+            self.perceive_back::<S, CHANNELS>(s, first, seen, inner, upstream, slopes.inner, to, sums);
+        }
+        for (n, (seen, to)) in seen.1.chunks_exact(9).zip(to.1.chunks_exact_mut(9)).enumerate() {
+            self.perceive_back::<S, 1>(s, blocked + n, seen, inner, upstream, slopes.inner, to, sums);
+        }
+    }
+
+    /// The gradient at what is seen of a block's channels, from that at the update circuit's inputs.
+    #[inline(always)]
+    fn perceive_back<S: Simd, const K: usize>(
+        &self,
+        s: S,
+        first: usize,
+        seen: &[Row],
+        inner: &mut [Row],
+        g: &[Row],
+        slopes: &mut [Row],
+        to: &mut [Row],
+        sums: &mut [[f32; 4]],
+    ) {
+        let (seen, inner) = (seen.as_chunks::<K>().0, inner.as_chunks_mut::<K>().0);
+        let (slopes, to) = (slopes.as_chunks_mut::<K>().0, to.as_chunks_mut::<K>().0);
+        to.fill([Row::ZERO; K]);
+        to[4].copy_from_slice(&g[first..first + K]);
+        let last = self.perception.len() - 2;
+        for kernel in 0..self.topology.kernels {
+            self.perceive_layers(s, kernel, last, seen, inner);
+            slopes[..self.perception[last]].fill([Row::ZERO; K]);
+            let outputs = &mut slopes[self.perception[last]..self.perception[last + 1]];
+            for (bit, block) in outputs.iter_mut().enumerate() {
+                for (n, row) in block.iter_mut().enumerate() {
+                    *row = g[self.perceived(kernel, first + n, bit)];
+                }
+            }
+            for n in (0..=last).rev() {
+                let gates = self.perception_gates(kernel, n);
+                let sums = &mut sums[self.perception_gate(kernel, n)..];
+                let (before, upstream) = slopes.split_at_mut(self.perception[n]);
+                if n == 0 {
+                    layer_back(s, gates, seen, upstream, to, sums);
+                } else {
+                    let below = self.perception[n - 1];
+                    layer_back(s, gates, &inner[below..], upstream, &mut before[below..], sums);
+                }
+            }
+        }
+    }
+}

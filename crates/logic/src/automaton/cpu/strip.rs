@@ -1,0 +1,217 @@
+//! One step of a strip's cells, forward or backward: what one thread does between two meetings.
+
+use std::cell::RefCell;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::cell::{CHANNELS, Cell, Slopes};
+use super::grid::{CHUNK, Grid, Strip, Tile, clear_beyond, read_run_by_run};
+use super::rows::{Row, WIDTH, blend, carve};
+
+thread_local! {
+    /// Rows of the tile at hand; a thread works on one at a time.
+    static SCRATCH: RefCell<Vec<Row>> = const { RefCell::new(vec![]) };
+}
+
+/// A strip of one seed at one step.
+pub struct Work<'a> {
+    pub cell: &'a Cell<'a>,
+    pub grid: &'a Grid,
+    pub strip: &'a Strip,
+    /// The seed's states before the step: a plane a channel, and [`CHUNK`] numbers more.
+    pub planes: &'a [f32],
+    /// For every place of a grid whether it fires, if not all do.
+    pub fired: Option<&'a [f32]>,
+}
+
+/// Cells' next states, and their activations if they are kept.
+pub struct Forward<'a> {
+    pub work: Work<'a>,
+    /// Rows of the next states, channel by channel for every tile.
+    pub next: &'a mut [Row],
+    /// A part for every tile, or nothing.
+    pub kept: &'a mut [f32],
+}
+
+/// Gradients of a strip.
+pub struct Backward<'a> {
+    pub work: Work<'a>,
+    /// Gradients at the seed's next states, in planes.
+    pub upstream: &'a [f32],
+    /// The activations that the forward pass kept, or nothing.
+    pub kept: &'a [f32],
+    /// Gradients at the states in the strip's span of every plane.
+    pub spans: &'a mut [f32],
+    /// Gradients at the coefficients are added here.
+    pub sums: &'a mut [[f32; 4]],
+}
+
+impl Forward<'_> {
+    /// Does the work with the machine's best instructions.
+    pub fn run(self) {
+        SCRATCH.with_borrow_mut(|scratch| Arch::new().dispatch(With(self, scratch)));
+    }
+}
+
+impl Backward<'_> {
+    /// Does the work with the machine's best instructions.
+    pub fn run(self) {
+        SCRATCH.with_borrow_mut(|scratch| Arch::new().dispatch(With(self, scratch)));
+    }
+}
+
+/// Work and its scratch, which must be at hand before instructions are chosen: closures that are not
+/// inlined do not have them.
+struct With<'a, T>(T, &'a mut Vec<Row>);
+
+impl Work<'_> {
+    /// The part of the kept activations that is a tile's, of the strip's.
+    fn kept_part(&self, tile: &Tile) -> std::ops::Range<usize> {
+        let first = tile.cells.start - self.strip.tiles[0].cells.start;
+        let activations = self.cell.topology.activations();
+        first * activations..(first + tile.cells.len()) * activations
+    }
+
+    /// What the tile's cells see.
+    #[inline(always)]
+    fn look(&self, tile: &Tile, patch: &mut [Row]) {
+        let flat: &mut [f32] = bytemuck::cast_slice_mut(patch);
+        for block in self.cell.blocks() {
+            for (n, channel) in (0..9).flat_map(|n| block.clone().map(move |channel| (n, channel))) {
+                let to = &mut flat[self.cell.patch_row(channel, n) * WIDTH..];
+                let plane = &self.planes[channel * self.grid.plane..];
+                read_run_by_run(tile, plane, |place| self.grid.neighbour(place, n), to);
+            }
+        }
+        clear_beyond(tile, patch);
+    }
+
+    /// Whether the tile's cells fire.
+    fn fire(&self, tile: &Tile) -> Option<Row> {
+        self.fired.map(|fired| {
+            let mut row = Row::ZERO;
+            for (to, cell) in row.0.iter_mut().zip(tile.cells.clone()) {
+                *to = fired[cell % fired.len()];
+            }
+            row
+        })
+    }
+}
+
+impl WithSimd for With<'_, Forward<'_>> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let With(Forward { work, next, kept }, scratch) = self;
+        let topology = work.cell.topology;
+        let channels = topology.channels;
+        let activations = topology.activations();
+        let gates = CHANNELS * topology.perception_gates();
+        let lens = [9 * channels + 1, activations + channels, gates];
+        let [patch, values, inner] = carve(scratch, lens);
+        for (tile, next) in work.strip.tiles.iter().zip(next.chunks_exact_mut(channels)) {
+            work.look(tile, patch);
+            work.cell.perceive(s, patch, values, inner);
+            work.cell.update(s, work.cell.update_layers(), values);
+            let (used, new) = values.split_at(activations);
+            match work.fire(tile) {
+                None => next.copy_from_slice(&new[..channels]),
+                Some(fire) => {
+                    for (channel, next) in next.iter_mut().enumerate() {
+                        blend(s, &fire, &new[channel], &patch[work.cell.patch_row(channel, 4)], next);
+                    }
+                }
+            }
+            if !kept.is_empty() {
+                let count = tile.cells.len();
+                let part = &mut kept[work.kept_part(tile)];
+                for (to, row) in part.chunks_exact_mut(count).zip(used) {
+                    to.copy_from_slice(&row.0[..count]);
+                }
+            }
+        }
+    }
+}
+
+impl WithSimd for With<'_, Backward<'_>> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let With(Backward { work, upstream, kept, spans, sums }, scratch) = self;
+        let topology = work.cell.topology;
+        let (channels, widest) = (topology.channels, topology.update.iter().max().copied().unwrap_or(0));
+        let (looked, gates) = (9 * channels + 1, CHANNELS * topology.perception_gates());
+        let lens = [looked, topology.activations(), gates, widest + 1, widest, gates, 9 * channels, channels];
+        let [patch, values, inner, above, below, inner_slopes, patch_slopes, own] = carve(scratch, lens);
+        spans.fill(0.0);
+        for tile in &work.strip.tiles {
+            work.look(tile, patch);
+            if kept.is_empty() {
+                work.cell.perceive(s, patch, values, inner);
+                work.cell.update(s, work.cell.update_layers() - 1, values);
+            } else {
+                work.recall(tile, kept, values);
+            }
+            work.receive(tile, upstream, above);
+            let fire = work.fire(tile);
+            if let Some(fire) = &fire {
+                for (g, own) in above.iter_mut().zip(own.iter_mut()) {
+                    let whole = *g;
+                    blend(s, fire, &Row::ZERO, &whole, own);
+                    blend(s, fire, &whole, &Row::ZERO, g);
+                }
+            }
+            let slopes = Slopes { layers: [above, below], inner: inner_slopes, patch: patch_slopes };
+            work.cell.back(s, patch, values, inner, slopes, sums);
+            if fire.is_some() {
+                for (channel, own) in own.iter().enumerate() {
+                    let to = &mut patch_slopes[work.cell.patch_row(channel, 4)];
+                    to.0.iter_mut().zip(own.0).for_each(|(to, own)| *to += own);
+                }
+            }
+            work.spread(tile, patch_slopes, spans);
+        }
+    }
+}
+
+impl Work<'_> {
+    /// A tile's values as the forward pass kept them.
+    #[inline(always)]
+    fn recall(&self, tile: &Tile, kept: &[f32], values: &mut [Row]) {
+        let count = tile.cells.len();
+        for (row, from) in values.iter_mut().zip(kept[self.kept_part(tile)].chunks_exact(count)) {
+            row.0[..count].copy_from_slice(from);
+        }
+        clear_beyond(tile, values);
+    }
+
+    /// The gradients at a tile's next states.
+    #[inline(always)]
+    fn receive(&self, tile: &Tile, upstream: &[f32], to: &mut [Row]) {
+        let flat: &mut [f32] = bytemuck::cast_slice_mut(to);
+        for channel in 0..self.cell.topology.channels {
+            let plane = &upstream[channel * self.grid.plane..];
+            read_run_by_run(tile, plane, |place| place, &mut flat[channel * WIDTH..]);
+        }
+        clear_beyond(tile, to);
+    }
+
+    /// Adds the gradients at what a tile's cells saw to the states that were seen.
+    #[inline(always)]
+    fn spread(&self, tile: &Tile, slopes: &[Row], spans: &mut [f32]) {
+        let span = &self.strip.span;
+        for (channel, spans) in spans.chunks_exact_mut(span.len()).enumerate() {
+            for n in 0..9 {
+                let slopes = &slopes[self.cell.patch_row(channel, n)];
+                for run in &tile.runs {
+                    let place = self.grid.neighbour(run.place, n) - span.start;
+                    let to = &mut spans[place..place + run.len];
+                    let from = &slopes.0[run.lane..run.lane + run.len];
+                    to.iter_mut().zip(from).for_each(|(to, g)| *to += g);
+                }
+            }
+        }
+    }
+}

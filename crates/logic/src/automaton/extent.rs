@@ -1,0 +1,99 @@
+//! The sizes of one roll-out: what CPU and GPU need beside the arrays.
+
+use farad_ir::{OpError, Shape};
+
+use super::op::Policy;
+use super::topology::Topology;
+
+/// Cells are worked on in groups of this many neighbours in memory; a seed's last group may have
+/// cells that do not exist, whose values are never used.
+pub const GROUP: usize = 4;
+
+/// A roll-out with all its sizes.
+#[derive(Clone, Debug)]
+pub struct Extent<'a> {
+    pub topology: &'a Topology,
+    pub policy: Policy,
+    /// Whether there is an array that says which cells fire.
+    pub asynchronous: bool,
+    pub steps: usize,
+    pub seeds: usize,
+    pub batch: usize,
+    pub height: usize,
+    pub width: usize,
+}
+
+impl Extent<'_> {
+    /// Cells of one seed: all of a batch.
+    pub fn cells(&self) -> usize {
+        self.batch * self.height * self.width
+    }
+
+    /// Groups of cells of one seed.
+    pub fn groups(&self) -> usize {
+        self.cells().div_ceil(GROUP)
+    }
+
+    /// Numbers in the states of all seeds.
+    pub fn state_len(&self) -> usize {
+        self.seeds * self.cells() * self.topology.channels
+    }
+
+    /// Steps between states that are kept.
+    pub fn stride(&self) -> usize {
+        match self.policy {
+            Policy::KeepAll | Policy::Recompute => 1,
+            Policy::Every(stride) => stride.max(1),
+        }
+    }
+
+    /// How many states are kept: those before steps `stride`, `2·stride`, … . Slot `n` of the kept
+    /// array holds the states before step `(n + 1)·stride`; those before step 0 are an operand.
+    pub fn kept_states(&self) -> usize {
+        self.steps.saturating_sub(1) / self.stride()
+    }
+
+    /// Numbers of one step's activations, of all seeds: every cell of every group, existing or not.
+    pub fn activation_len(&self) -> usize {
+        self.seeds * self.groups() * GROUP * self.topology.activations()
+    }
+
+    /// Numbers in the kept array: the kept states, then, if all is kept, the activations step by
+    /// step in an order that is the device's own.
+    pub fn kept_len(&self) -> usize {
+        let activations =
+            if self.policy == Policy::KeepAll { self.steps * self.activation_len() } else { 0 };
+        (self.kept_states() * self.state_len() + activations).max(1)
+    }
+
+    /// The shape of the states.
+    pub fn states(&self) -> Shape {
+        Shape::new(&[self.seeds, self.batch, self.height, self.width, self.topology.channels])
+    }
+
+    /// The shape of the coefficients.
+    pub fn coefficients(&self) -> Shape {
+        Shape::new(&[self.seeds, self.topology.gates(), 4])
+    }
+
+    /// Checks the operands' shapes: coefficients, wires, consumers, states and maybe fired.
+    pub fn check(&self, shapes: &[Shape]) -> Result<(), OpError> {
+        let wanted = [
+            self.coefficients(),
+            Shape::new(&[self.seeds, self.topology.wires()]),
+            Shape::new(&[self.seeds, self.topology.consumers()]),
+            self.states(),
+            Shape::new(&[self.seeds, self.steps, self.height, self.width]),
+        ];
+        let names = ["coefficients", "wires", "consumers", "states", "fired"];
+        let count = if self.asynchronous { 5 } else { 4 };
+        for n in 0..count {
+            if shapes[n] != wanted[n] {
+                let what = format!("{} have the wrong shape: {} where {} fit", names[n], shapes[n], wanted[n]);
+                let (a, b) = (shapes[n].numel(), wanted[n].numel());
+                return Err(OpError::Sizes { op: "automaton", what, a, b });
+            }
+        }
+        Ok(())
+    }
+}

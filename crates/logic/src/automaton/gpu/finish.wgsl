@@ -1,0 +1,31 @@
+// The gradient at the first states, from what the last launch of the backward pass sent. Joined after
+// grid.wgsl.
+//
+// Parameters: numbers of all states, cells of a seed, channels, whether cells may not fire; height,
+// width, where the neighbourhoods' gradients start.
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
+@group(0) @binding(1) var<storage, read> gradients: array<f32>;
+@group(0) @binding(2) var<storage, read_write> states: array<f32>;
+
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) id: vec3<u32>,
+    @builtin(num_workgroups) count: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (id.x + id.y * count.x) * 256u + lane;
+    let sizes = parameters[0];
+    if i >= sizes.x { return; }
+    let seed = i / (sizes.y * sizes.z);
+    let cell = i / sizes.z % sizes.y;
+    var g = 0.0;
+    for (var n = 0u; n < 9u; n++) {
+        let other = neighbour(cell, 8u - n, parameters[1].x, parameters[1].y);
+        if other != NOWHERE {
+            g += gradients[parameters[1].z + ((seed * sizes.y + other) * 9u + n) * sizes.z + i % sizes.z];
+        }
+    }
+    if sizes.w == 1u { g += gradients[i]; }
+    states[i] = g;
+}

@@ -1,0 +1,66 @@
+// One step of all cells. Joined after cell.wgsl.
+//
+// Parameters: workgroups, slots, groups, cells; height, width, steps, step; where `source`, `target`,
+// the kept state and the kept activations start (NOWHERE: not kept).
+
+//{ outputs
+@group(0) @binding(5) var<storage, read_write> target_states: array<f32>;
+@group(0) @binding(6) var<storage, read_write> kept: array<f32>;
+//}
+
+//{ keep
+// Activations of one cell follow each other.
+fn keep(base: u32, row: u32, x: Lanes) {
+    kept[base + 0u * ACTIVATIONS + row] = x.x;
+    kept[base + 1u * ACTIVATIONS + row] = x.y;
+    kept[base + 2u * ACTIVATIONS + row] = x.z;
+    kept[base + 3u * ACTIVATIONS + row] = x.w;
+}
+
+fn settle_all(seed: u32, group: u32, channel: u32, x: Lanes) {
+    settle(seed, group, 0u, channel, x.x);
+    settle(seed, group, 1u, channel, x.y);
+    settle(seed, group, 2u, channel, x.z);
+    settle(seed, group, 3u, channel, x.w);
+}
+//}
+
+fn settle(seed: u32, group: u32, k: u32, channel: u32, x: f32) {
+    let cell = group * LANES + k;
+    if cell >= parameters[0].w { return; }
+    let at = (seed * parameters[0].w + cell) * CHANNELS + channel;
+    var next = x;
+    if ASYNCHRONOUS {
+        next = fma(firing[k], x, (1.0 - firing[k]) * source[parameters[2].x + at]);
+    }
+    target_states[parameters[2].y + at] = next;
+    if parameters[2].z != NOWHERE { kept[parameters[2].z + at] = next; }
+}
+
+@compute @workgroup_size(INVOCATIONS)
+fn forward(
+    @builtin(workgroup_id) id: vec3<u32>,
+    @builtin(num_workgroups) count: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let number = id.x + id.y * count.x;
+    let sizes = parameters[0];
+    if number >= sizes.x { return; }
+    let seed = number / sizes.y;
+    start(number);
+    for (var group = number % sizes.y; group < sizes.z; group += sizes.y) {
+        locate(seed, group, lane);
+        meet();
+        load_patch(lane);
+        meet();
+        perceive_all(seed, lane, true);
+        meet();
+        let base = parameters[2].w + (seed * padded(sizes.w) + group * LANES) * ACTIVATIONS;
+        update(seed, lane, LAYERS, base);
+        let outputs = select(EVEN, ODD, (LAYERS & 1u) == 1u);
+        for (var channel = lane; channel < CHANNELS; channel += INVOCATIONS) {
+            settle_all(seed, group, channel, fetch(outputs + channel));
+        }
+        meet();
+    }
+}

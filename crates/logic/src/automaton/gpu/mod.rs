@@ -1,0 +1,283 @@
+//! The two ops as WGSL kernels: one launch a step in each direction.
+//!
+//! A workgroup works on groups of a few cells, one vector component a cell, and an invocation on one gate of
+//! all of them; a step's activations never leave the workgroup but for scratch of its own. Start at
+//! [`forward`] and [`backward`]; `plan` says how the work is cut, `text` makes the WGSL.
+//!
+//! Invariant: nothing depends on the order in which workgroups run. Gradients at neighbours are gathered by
+//! the next launch, and each workgroup adds to sums of its own.
+
+mod plan;
+mod text;
+
+use std::sync::Arc;
+
+use farad::{CustomKernel, CustomLimits};
+
+use super::extent::Extent;
+use super::op::Policy;
+use plan::{Plan, backward_slots, recomputes, spill, sums};
+use text::Text;
+
+/// Words of parameters before the layers of the update circuit.
+const HEAD: usize = 16;
+
+/// Says in parameters that there is no such place.
+const NOWHERE: u32 = u32::MAX;
+
+/// The states that a launch reads or writes: which array, and where in it.
+#[derive(Clone, Copy, Debug)]
+struct States {
+    argument: usize,
+    offset: usize,
+}
+
+/// The roll-out's kernels.
+pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let operands = 4 + extent.asynchronous as usize;
+    let (result, kept, first) = (operands, operands + 1, operands + 2);
+    let stepper = Stepper::new(extent, limits, policy_keeps(extent));
+    let stride = extent.stride();
+    (0..extent.steps)
+        .map(|step| {
+            let alternate = |step: usize| States { argument: first + step % 2, offset: 0 };
+            let source = if step == 0 { States { argument: 3, offset: 0 } } else { alternate(step - 1) };
+            let last = step + 1 == extent.steps;
+            let target = if last { States { argument: result, offset: 0 } } else { alternate(step) };
+            let keeps = (step + 1) % stride == 0 && !last;
+            let slot = keeps.then(|| ((step + 1) / stride - 1) * extent.state_len());
+            let spill = States { argument: first + 2, offset: 0 };
+            stepper.launch(step, source, target, States { argument: kept, offset: 0 }, slot, spill)
+        })
+        .collect()
+}
+
+/// Two arrays of states in turn, and what stands in for workgroup memory.
+pub fn forward_scratch(extent: &Extent) -> Vec<usize> {
+    vec![extent.state_len().max(1), extent.state_len().max(1), spill(extent).max(1)]
+}
+
+/// The backward pass's kernels.
+pub fn backward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+    Back::new(extent, limits).launches()
+}
+
+/// Gradients (and what stands in for workgroup memory), sums of workgroups, their totals, activations,
+/// and for states computed again two arrays in turn and one for all of a segment.
+pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
+    let slots = extent.seeds * backward_slots(extent);
+    let activations = slots * super::extent::GROUP * extent.topology.activations();
+    let mut words = vec![
+        gradient_len(extent) + spill(extent),
+        slots * sums(extent.topology) * 4,
+        extent.seeds * sums(extent.topology) * 4,
+        if recomputes(extent) { activations } else { 1 },
+    ];
+    if let Policy::Every(_) = extent.policy {
+        let segment = extent.stride().min(extent.steps).saturating_sub(1);
+        words.extend([extent.state_len(), extent.state_len(), segment * extent.state_len()]);
+    }
+    words.into_iter().map(|len| len.max(1)).collect()
+}
+
+/// States, and twice the neighbourhoods of all cells.
+fn gradient_len(extent: &Extent) -> usize {
+    19 * extent.state_len()
+}
+
+fn policy_keeps(extent: &Extent) -> bool {
+    extent.policy == Policy::KeepAll
+}
+
+/// Launches of steps forward, of the roll-out or once more in its backward pass.
+struct Stepper<'a> {
+    extent: &'a Extent<'a>,
+    plan: Plan,
+    wgsl: Arc<str>,
+    workgroups: [u32; 3],
+    keeps: bool,
+}
+
+impl<'a> Stepper<'a> {
+    fn new(extent: &'a Extent<'a>, limits: &CustomLimits, keeps: bool) -> Stepper<'a> {
+        let plan = Plan::forward(extent, limits);
+        let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
+        let workgroups = grid(plan.slots * extent.seeds, limits);
+        Stepper { extent, plan, wgsl: text.forward().into(), workgroups, keeps }
+    }
+
+    /// A step from `source` to `target`, and to a slot of the kept array if one is given.
+    fn launch(
+        &self,
+        step: usize,
+        source: States,
+        target: States,
+        kept: States,
+        slot: Option<usize>,
+        spill: States,
+    ) -> CustomKernel {
+        let extent = self.extent;
+        let activations =
+            if self.keeps { extent.kept_states() * extent.state_len() + step * extent.activation_len() } else { 0 };
+        let slot = slot.map_or(NOWHERE, |slot| (kept.offset + slot) as u32);
+        let mut words = header(extent, &self.plan, step);
+        words.extend([source.offset as u32, target.offset as u32, slot, activations as u32]);
+        words.extend([0, spill.offset as u32, 0, 0]);
+        words.extend(layers(extent));
+        let mut arguments = vec![0, 1, source.argument];
+        arguments.extend(extent.asynchronous.then_some(4));
+        arguments.extend([target.argument, kept.argument]);
+        arguments.extend(self.plan.spilled.then_some(spill.argument));
+        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups).parameters(&words).arguments(&arguments)
+    }
+}
+
+/// Launches of the backward pass.
+struct Back<'a> {
+    extent: &'a Extent<'a>,
+    limits: CustomLimits,
+    plan: Plan,
+    wgsl: Arc<str>,
+    /// The number of the kept array among the arguments; the gradient at the end comes next, then
+    /// the two results, then scratch.
+    kept: usize,
+}
+
+impl<'a> Back<'a> {
+    fn new(extent: &'a Extent<'a>, limits: &CustomLimits) -> Back<'a> {
+        let plan = Plan::backward(extent, limits);
+        let keeps = policy_keeps(extent);
+        let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
+        let kept = 4 + extent.asynchronous as usize;
+        Back { extent, limits: *limits, plan, wgsl: text.backward().into(), kept }
+    }
+
+    /// The number of a scratch buffer among the arguments.
+    fn scratch(&self, n: usize) -> usize {
+        self.kept + 4 + n
+    }
+
+    fn launches(&self) -> Vec<CustomKernel> {
+        let extent = self.extent;
+        let stride = if let Policy::Every(_) = extent.policy { extent.stride() } else { 1 };
+        let stepper = (stride > 1).then(|| Stepper::new(extent, &self.limits, false));
+        let mut kernels = vec![self.begin()];
+        for start in (0..extent.steps).step_by(stride).rev() {
+            let end = (start + stride).min(extent.steps);
+            let first = if start == 0 {
+                States { argument: 3, offset: 0 }
+            } else {
+                States { argument: self.kept, offset: (start / stride - 1) * extent.state_len() }
+            };
+            if let Some(stepper) = &stepper {
+                kernels.extend(self.again(stepper, first, start, end));
+            }
+            for step in (start..end).rev() {
+                let slot = (step - start).saturating_sub(1) * extent.state_len();
+                let inside = States { argument: self.scratch(6), offset: slot };
+                kernels.push(self.step(step, if step == start { first } else { inside }));
+            }
+        }
+        kernels.extend([self.finish(), self.fold(), self.collect()]);
+        kernels
+    }
+
+    /// The states between `first`, those before step `start`, and the ones before step `end`.
+    fn again(&self, stepper: &Stepper, first: States, start: usize, end: usize) -> Vec<CustomKernel> {
+        let alternate = |step: usize| States { argument: self.scratch(4 + step % 2), offset: 0 };
+        let segment = States { argument: self.scratch(6), offset: 0 };
+        let spill = States { argument: self.scratch(0), offset: gradient_len(self.extent) };
+        (start..end - 1)
+            .map(|step| {
+                let source = if step == start { first } else { alternate(step - 1) };
+                let slot = (step - start) * self.extent.state_len();
+                stepper.launch(step, source, alternate(step), segment, Some(slot), spill)
+            })
+            .collect()
+    }
+
+    fn begin(&self) -> CustomKernel {
+        let count = self.extent.state_len();
+        CustomKernel::new(include_str!("begin.wgsl"), "begin", grid(count.div_ceil(256), &self.limits))
+            .parameters(&[count as u32])
+            .arguments(&[self.kept + 1, self.scratch(0)])
+    }
+
+    /// One step backward; gradients at neighbourhoods alternate between two places.
+    fn step(&self, step: usize, source: States) -> CustomKernel {
+        let (extent, states) = (self.extent, self.extent.state_len());
+        let places = [states, 10 * states];
+        let keeps = policy_keeps(extent);
+        let activations =
+            if keeps { extent.kept_states() * states + step * extent.activation_len() } else { 0 };
+        let mut words = header(extent, &self.plan, step);
+        let (from, to) = (places[(step + 1) % 2], places[step % 2]);
+        words.extend([source.offset, from, to, activations].map(|word| word as u32));
+        let latest = step + 1 == extent.steps;
+        words.extend([latest as u32, gradient_len(extent) as u32, 0, 0]);
+        words.extend(layers(extent));
+        let mut arguments = vec![0, 1, source.argument];
+        arguments.extend(extent.asynchronous.then_some(4));
+        let activations = if keeps { self.kept } else { self.scratch(3) };
+        arguments.extend([2, self.scratch(0), self.scratch(1), activations]);
+        let workgroups = grid(self.plan.slots * extent.seeds, &self.limits);
+        CustomKernel::new(self.wgsl.clone(), "backward", workgroups).parameters(&words).arguments(&arguments)
+    }
+
+    fn finish(&self) -> CustomKernel {
+        let extent = self.extent;
+        let count = extent.state_len();
+        let words = [
+            [count, extent.cells(), extent.topology.channels, extent.asynchronous as usize],
+            [extent.height, extent.width, count, 0],
+        ];
+        let words: Vec<u32> = words.concat().into_iter().map(|word| word as u32).collect();
+        CustomKernel::new(text::finish(extent.topology), "finish", grid(count.div_ceil(256), &self.limits))
+            .parameters(&words)
+            .arguments(&[self.scratch(0), self.kept + 3])
+    }
+
+    fn fold(&self) -> CustomKernel {
+        let sums = sums(self.extent.topology);
+        let columns = sums.div_ceil(32);
+        let total = columns * self.extent.seeds;
+        CustomKernel::new(include_str!("fold.wgsl"), "fold", grid(total, &self.limits))
+            .parameters(&[total, columns, sums, self.plan.slots].map(|word| word as u32))
+            .arguments(&[self.scratch(1), self.scratch(2)])
+    }
+
+    fn collect(&self) -> CustomKernel {
+        let topology = self.extent.topology;
+        let (gates, perception) = (topology.gates(), topology.perception_gates());
+        let total = gates * self.extent.seeds;
+        let words = [total, gates, perception, topology.kernels, topology.channels, sums(topology)];
+        CustomKernel::new(include_str!("collect.wgsl"), "collect", grid(total.div_ceil(64), &self.limits))
+            .parameters(&words.map(|word| word as u32))
+            .arguments(&[self.scratch(2), self.kept + 2])
+    }
+}
+
+/// So many workgroups, folded to fit an adapter.
+fn grid(count: usize, limits: &CustomLimits) -> [u32; 3] {
+    let x = count.clamp(1, limits.workgroups.max(1) as usize);
+    [x as u32, count.div_ceil(x).max(1) as u32, 1]
+}
+
+fn header(extent: &Extent, plan: &Plan, step: usize) -> Vec<u32> {
+    let words = [
+        [plan.slots * extent.seeds, plan.slots, plan.groups(extent), extent.cells()],
+        [extent.height, extent.width, extent.steps, step],
+    ];
+    words.concat().into_iter().map(|word| word as u32).collect()
+}
+
+/// Inputs, outputs, first gate and first activation of every layer of the update circuit.
+fn layers(extent: &Extent) -> Vec<u32> {
+    let (mut gate, mut row) = (0, 0);
+    let mut words = Vec::new();
+    for pair in extent.topology.update.windows(2) {
+        words.extend([pair[0], pair[1], gate, row].map(|word| word as u32));
+        (gate, row) = (gate + pair[1], row + pair[0]);
+    }
+    words
+}

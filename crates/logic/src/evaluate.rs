@@ -1,0 +1,257 @@
+//! How good a hard circuit is: exact or not, on larger grids, after damage, in the long run.
+//!
+//! Everything here runs the circuit itself, bit-parallel on the CPU, on starts that training never
+//! saw.
+
+use farad_circuit::{Automaton, Grid, Simulator};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::recipe::{Damage, Recipe, Start, Target, Trial, lives};
+
+/// Fresh starts on which a circuit must be right to be called exact.
+pub const STARTS: u64 = 64;
+
+/// What became of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Size {
+    /// Cells from top to bottom.
+    pub height: usize,
+    /// Cells from left to right.
+    pub width: usize,
+    /// Steps made.
+    pub steps: usize,
+    /// Wrong visible bits: at the last step, or for life at any step.
+    pub wrong: usize,
+    /// Whether there were none.
+    pub right: bool,
+}
+
+/// What is known of a circuit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// No wrong visible bit at the last step on all fresh starts (life: on all 512 neighbourhoods).
+    pub exact: bool,
+    /// Wrong visible bits on all of these together.
+    pub wrong: usize,
+    /// Bits looked at.
+    pub of: usize,
+    /// Right at the last training step and at every one of as many steps after it (life: equal to
+    /// the rule at every step of the largest trial).
+    pub stable: bool,
+    /// The first later step at which it is right for good, if it is (within ten times the steps).
+    pub settles_at: Option<usize>,
+    /// Larger grids.
+    pub sizes: Vec<Size>,
+    /// Whether a block of zeros, held and released, was repaired.
+    pub healed: Option<bool>,
+    /// Share of wrong bits at each step of that trial.
+    #[serde(skip)]
+    pub healing: Vec<f64>,
+    /// Mean share of wrong bits when a new block is set to zero at every step.
+    pub error_under_damage: Option<f64>,
+    /// Share of wrong bits at each step of that trial.
+    #[serde(skip)]
+    pub robustness: Vec<f64>,
+}
+
+/// A circuit and what it should do.
+pub struct Examination<'a> {
+    /// What it learned.
+    pub recipe: &'a Recipe,
+    /// Its circuit.
+    pub automaton: &'a Automaton,
+    /// The trial that it was trained on.
+    pub trained: Trial,
+    /// Where fresh starts come from.
+    pub seed: u64,
+}
+
+impl Examination<'_> {
+    /// Examines everything that the recipe asks for.
+    pub fn evaluate(&self) -> Result<Evaluation> {
+        match self.recipe.target {
+            Target::Life => self.evaluate_life(),
+            Target::Picture(_) => self.evaluate_picture(),
+        }
+    }
+
+    fn evaluate_life(&self) -> Result<Evaluation> {
+        let wrong = self.wrong_neighbourhoods()?;
+        let sizes = self.recipe.trials.iter().map(|&trial| self.play_life(trial)).collect::<Result<Vec<_>>>()?;
+        Ok(Evaluation {
+            exact: wrong == 0,
+            wrong,
+            of: 512,
+            stable: sizes.iter().all(|size| size.right),
+            settles_at: None,
+            sizes,
+            healed: None,
+            healing: vec![],
+            error_under_damage: None,
+            robustness: vec![],
+        })
+    }
+
+    /// Of all 512, for a cell of one channel.
+    fn wrong_neighbourhoods(&self) -> Result<usize> {
+        let table = Simulator::new(&self.automaton.cell)?.truth_table();
+        let visible = &table[self.automaton.visible[0]];
+        let right = |number: usize| {
+            let patch = std::array::from_fn(|n| number >> n & 1 == 1);
+            lives(patch) == (visible[number / 64] >> (number % 64) & 1 == 1)
+        };
+        Ok((0..512).filter(|&number| !right(number)).count())
+    }
+
+    /// Plays against the rule itself from a random start; counts every wrong bit of every step.
+    fn play_life(&self, trial: Trial) -> Result<Size> {
+        let Trial { height, width, steps } = trial;
+        let mut grid = self.start(trial, 0)?;
+        let mut board = grid.picture();
+        let mut wrong = 0;
+        for _ in 0..steps {
+            let at = |y: usize, x: usize| board[y % height * width + x % width];
+            let next = |cell: usize| {
+                let (y, x) = (cell / width, cell % width);
+                lives(std::array::from_fn(|n| at(y + height + n / 3 - 1, x + width + n % 3 - 1)))
+            };
+            board = (0..height * width).map(next).collect();
+            grid.step();
+            wrong += grid.picture().iter().zip(&board).filter(|(a, b)| a != b).count();
+        }
+        Ok(Size { height, width, steps, wrong, right: wrong == 0 })
+    }
+
+    fn evaluate_picture(&self) -> Result<Evaluation> {
+        let starts = if self.is_random() { STARTS } else { 1 };
+        let Trial { height, width, steps } = self.trained;
+        let picture = self.picture(self.trained);
+        let (mut wrong, mut stable, mut settles_at) = (0, true, Some(0));
+        for start in 0..starts {
+            let mut grid = self.start(self.trained, start)?;
+            grid.steps(steps);
+            wrong += errors(&grid, &picture);
+            if start < 8 {
+                let (is_stable, settled) = self.later(&mut grid, &picture);
+                stable &= is_stable;
+                settles_at = settles_at.zip(settled).map(|(a, b)| a.max(b));
+            }
+        }
+        let sizes = self.recipe.trials.iter().map(|&trial| self.size(trial)).collect::<Result<Vec<_>>>()?;
+        let healing = self.recipe.damage.map(|damage| self.heal(damage)).transpose()?.unwrap_or_default();
+        let robustness = match self.recipe.robustness {
+            Some((trial, block)) => self.endure(trial, block)?,
+            None => vec![],
+        };
+        let mean = robustness.iter().sum::<f64>() / robustness.len().max(1) as f64;
+        Ok(Evaluation {
+            exact: wrong == 0,
+            wrong,
+            of: starts as usize * height * width * self.recipe.visible,
+            stable,
+            settles_at,
+            sizes,
+            healed: healing.last().map(|&error| error == 0.0),
+            healing,
+            error_under_damage: (!robustness.is_empty()).then_some(mean),
+            robustness,
+        })
+    }
+
+    /// Goes on from the last training step: whether it stays right for as many steps again, and from
+    /// which step on it is right for good.
+    fn later(&self, grid: &mut Grid, picture: &[bool]) -> (bool, Option<usize>) {
+        let steps = self.trained.steps;
+        let mut stable = errors(grid, picture) == 0;
+        let mut settled = stable.then_some(steps);
+        for step in steps + 1..=10 * steps {
+            grid.step();
+            match errors(grid, picture) {
+                0 => settled = settled.or(Some(step)),
+                _ => settled = None,
+            }
+            stable &= step > 2 * steps || settled == Some(steps);
+        }
+        (stable, settled)
+    }
+
+    fn size(&self, trial: Trial) -> Result<Size> {
+        let mut grid = self.start(trial, 0)?;
+        grid.steps(trial.steps);
+        let wrong = errors(&grid, &self.picture(trial));
+        Ok(Size { height: trial.height, width: trial.width, steps: trial.steps, wrong, right: wrong == 0 })
+    }
+
+    /// Errors while a block in the middle is held at zero and after it is released. Damage starts
+    /// when the picture stands.
+    fn heal(&self, damage: Damage) -> Result<Vec<f64>> {
+        let Damage { trial, block, held } = damage;
+        let picture = self.picture(trial);
+        let mut grid = self.start(trial, 1)?;
+        grid.steps(trial.steps);
+        let (x, y) = ((trial.width - block) / 2, (trial.height - block) / 2);
+        let mut curve = Vec::with_capacity(trial.steps);
+        for step in 0..trial.steps {
+            if step < held {
+                grid.damage(x, y, block, block);
+            }
+            grid.step();
+            if step + 1 < held {
+                grid.damage(x, y, block, block);
+            }
+            curve.push(errors(&grid, &picture) as f64 / picture.len() as f64);
+        }
+        Ok(curve)
+    }
+
+    /// Errors while a new block is set to zero at every step.
+    fn endure(&self, trial: Trial, block: usize) -> Result<Vec<f64>> {
+        let picture = self.picture(trial);
+        let mut grid = self.start(trial, 2)?;
+        let mut shuffler = crate::wires::Shuffler::new(self.seed, u64::MAX);
+        let mut curve = Vec::with_capacity(trial.steps);
+        for _ in 0..trial.steps {
+            let x = shuffler.below((trial.width - block + 1) as u32) as usize;
+            let y = shuffler.below((trial.height - block + 1) as u32) as usize;
+            grid.damage(x, y, block, block);
+            grid.step();
+            curve.push(errors(&grid, &picture) as f64 / picture.len() as f64);
+        }
+        Ok(curve)
+    }
+
+    fn is_random(&self) -> bool {
+        self.recipe.start == Start::RandomBits || self.automaton.fire_rate < 1.0
+    }
+
+    /// A grid at its start.
+    pub fn start(&self, trial: Trial, number: u64) -> Result<Grid> {
+        let mut grid = Grid::new(self.automaton, trial.width, trial.height)?;
+        // Far from the numbers that training draws, whatever the seed.
+        let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1);
+        grid.set_seed(seed);
+        match self.recipe.start {
+            Start::RandomBits | Start::Boards => grid.randomise(seed),
+            Start::Zeros => {}
+            Start::CentreOnes => {
+                for channel in 0..self.automaton.channels {
+                    grid.set(channel, trial.width / 2, trial.height / 2, true);
+                }
+            }
+        }
+        Ok(grid)
+    }
+
+    /// The target as the grid shows it, `[visible, height, width]`.
+    fn picture(&self, trial: Trial) -> Vec<bool> {
+        let cells = self.recipe.picture(trial.height, trial.width).expect("a picture recipe");
+        let visible = self.recipe.visible;
+        (0..visible).flat_map(|channel| cells[channel..].iter().step_by(visible).copied()).collect()
+    }
+}
+
+/// Wrong visible bits.
+fn errors(grid: &Grid, picture: &[bool]) -> usize {
+    grid.pictures().iter().zip(picture).filter(|(a, b)| a != b).count()
+}

@@ -1,0 +1,153 @@
+//! The three ops of a layer: its outputs, and the gradients at its coefficients and at its inputs.
+//!
+//! Everything is feature-major: rows are features and columns samples, because each gate reads two
+//! whole rows, wherever they lie. The two gradients are ops of their own, so that a first layer,
+//! whose inputs nobody differentiates, computes only one.
+
+use std::sync::Arc;
+
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
+use farad_ir::{Graph, NodeId, Op};
+
+use super::extent::Extent;
+use super::wiring::LayerWiring;
+use super::{cpu, gpu, reference};
+
+/// The outputs of gates `c0 + ca·a + cb·b + cab·a·b` whose operands the wiring picks.
+/// `[outputs, 4], [inputs, batch] -> [outputs, batch]`
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_logic::{LayerWiring, Wires, gates};
+/// let device = Device::cpu();
+/// let wiring = LayerWiring::new(&Wires { inputs: 2, a: vec![0], b: vec![1] }, &device);
+/// let exclusive_or = Tensor::from_vec(vec![0.0, 1.0, 1.0, -2.0], [1, 4], &device);
+/// let x = Tensor::from_vec(vec![0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0], [2, 4], &device);
+/// assert_eq!(gates(&exclusive_or, &wiring, &x).to_vec::<f32>()?, [0.0, 1.0, 1.0, 0.0]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+#[track_caller]
+pub fn gates(coefficients: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor {
+    Tensor::custom(Gates, &[coefficients, wiring.wires(), wiring.readers(), x]).swap_remove(0)
+}
+
+/// Coefficients, wires, readers, x -> y.
+#[derive(Clone, Copy, Debug)]
+struct Gates;
+
+/// Wires, x, g -> gradients at the coefficients.
+#[derive(Clone, Copy, Debug)]
+struct WeightGradients;
+
+/// Coefficients, readers, x, g -> gradients at x.
+#[derive(Clone, Copy, Debug)]
+struct InputGradients;
+
+impl CustomOp for Gates {
+    fn name(&self) -> &str {
+        "gates"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
+        Ok(vec![(Extent::check(operands)?.y(), DType::F32)])
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
+        let extent = Extent::of(shapes[3], shapes[1]);
+        vec![reference::forward(&extent, &operands[0], &operands[1], &operands[3])]
+    }
+
+    fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
+        let extent = Extent::of(shapes[3], shapes[1]);
+        let y = bytemuck::cast_slice_mut(&mut results[0]);
+        cpu::forward(&extent, floats(operands[0]), operands[1], floats(operands[3]), y);
+    }
+
+    fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
+        gpu::forward(&Extent::of(shapes[3], shapes[1]), limits)
+    }
+
+    fn gradient(
+        &self,
+        graph: &mut Graph,
+        operands: &[NodeId],
+        _: &[NodeId],
+        upstream: &[NodeId],
+    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        let &[coefficients, wires, readers, x] = operands else { unreachable!("checked by infer") };
+        let g = upstream[0];
+        let extent = Extent::of(graph.shape(x), graph.shape(wires));
+        let mut push = |op: Arc<dyn CustomOp>, operands: &[NodeId], shape: Shape| {
+            let node = graph.push(Op::Custom(op), operands);
+            graph.push(Op::Pick(0, shape, DType::F32), &[node])
+        };
+        let weights = push(Arc::new(WeightGradients), &[wires, x, g], extent.coefficients());
+        let inputs = push(Arc::new(InputGradients), &[coefficients, readers, x, g], extent.x());
+        Ok(vec![Some(weights), None, None, Some(inputs)])
+    }
+}
+
+impl CustomOp for WeightGradients {
+    fn name(&self) -> &str {
+        "gates_weight_gradients"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
+        Ok(vec![(Extent::of(operands[1].0, operands[0].0).coefficients(), DType::F32)])
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
+        let extent = Extent::of(shapes[1], shapes[0]);
+        vec![reference::weights(&extent, &operands[0], &operands[1], &operands[2])]
+    }
+
+    fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
+        let extent = Extent::of(shapes[1], shapes[0]);
+        let sums = bytemuck::cast_slice_mut(&mut results[0]);
+        cpu::weights(&extent, operands[0], floats(operands[1]), floats(operands[2]), sums);
+    }
+
+    fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
+        gpu::weights(&Extent::of(shapes[1], shapes[0]), limits)
+    }
+
+    fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {
+        gpu::weights_scratch(&Extent::of(shapes[1], shapes[0]))
+    }
+}
+
+impl CustomOp for InputGradients {
+    fn name(&self) -> &str {
+        "gates_input_gradients"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
+        Ok(vec![(operands[2].0, DType::F32)])
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
+        let [coefficients, readers, x, g] = operands else { unreachable!("four operands") };
+        vec![reference::inputs(&self.extent(shapes), coefficients, readers, x, g)]
+    }
+
+    fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
+        let &[coefficients, readers, x, g] = operands else { unreachable!("four operands") };
+        let result = bytemuck::cast_slice_mut(&mut results[0]);
+        cpu::inputs(&self.extent(shapes), floats(coefficients), readers, floats(x), floats(g), result);
+    }
+
+    fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
+        gpu::inputs(&self.extent(shapes), limits)
+    }
+}
+
+impl InputGradients {
+    fn extent(&self, shapes: &[Shape]) -> Extent {
+        let (x, g) = (shapes[2].to_vec(), shapes[3].to_vec());
+        Extent { inputs: x[0], outputs: g[0], batch: x[1] }
+    }
+}
+
+fn floats(words: &[u32]) -> &[f32] {
+    bytemuck::cast_slice(words)
+}

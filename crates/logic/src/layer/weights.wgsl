@@ -1,0 +1,57 @@
+// Gradients at the coefficients of all gates, summed over some of the samples: part `group.y` takes
+// every column whose block is that part's, counting in turn.
+// parameters: gates, columns, columns that neighbouring invocations take as a power of two.
+
+// The samples that one invocation computes at once, and their sum.
+alias Value = f32;
+fn total(value: Value) -> f32 {
+    return value;
+}
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<storage, read> wires: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<Value>;
+@group(0) @binding(3) var<storage, read> g: array<Value>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4<f32>>;
+
+var<workgroup> sums: array<vec4<f32>, 256>;
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let gates = parameters[0].x;
+    let columns = parameters[0].y;
+    let shift = parameters[0].z;
+    let gate = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
+    let lane = local & ((1u << shift) - 1u);
+    var constant = Value();
+    var by_a = Value();
+    var by_b = Value();
+    var by_both = Value();
+    if gate < gates {
+        let a = wires[gate] * columns;
+        let b = wires[gates + gate] * columns;
+        for (var column = (group.y << shift) + lane; column < columns; column += groups.y << shift) {
+            let upstream = g[gate * columns + column];
+            let first = upstream * x[a + column];
+            let second = x[b + column];
+            constant += upstream;
+            by_a += first;
+            by_b += upstream * second;
+            by_both += first * second;
+        }
+    }
+    sums[local] = vec4(total(constant), total(by_a), total(by_b), total(by_both));
+    for (var half = (1u << shift) >> 1u; half > 0u; half >>= 1u) {
+        workgroupBarrier();
+        if lane < half {
+            sums[local] += sums[local + half];
+        }
+    }
+    if gate < gates && lane == 0u {
+        parts[group.y * gates + gate] = sums[local];
+    }
+}

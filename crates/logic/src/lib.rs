@@ -1,0 +1,31 @@
+//! Soft logic: gates that learn which of the sixteen functions to be, layers of them, and cellular
+//! automata whose cells are made of them.
+//!
+//! A soft gate is a mixture of the sixteen functions of two bits. Each of them is
+//! `c0 + ca·a + cb·b + cab·a·b`, so sixteen logits become four coefficients once per update
+//! ([`GateTable`]), and everything after that is in terms of coefficients. Hard gates are soft
+//! gates with whole coefficients, so hard and soft roll-outs are the same op.
+//!
+//! Start at [`Topology`] for automata, at [`GateLayer`] for networks and at [`Wires`] for how gates are
+//! connected.
+
+pub mod automaton;
+mod error;
+pub mod evaluate;
+mod gates;
+mod harden;
+pub mod layer;
+pub mod recipe;
+pub mod report;
+mod settings;
+pub mod train;
+mod wires;
+
+pub use automaton::{Policy, RollOut, Topology, Wiring};
+pub use error::{Error, Result};
+pub use gates::{GateTable, hard_gates, initial_logits};
+pub use harden::harden;
+pub use layer::{GateLayer, GateNetwork, LayerWiring, gates};
+pub use recipe::Recipe;
+pub use settings::{Forward, Keep, Loss, Settings};
+pub use wires::{Consumers, Wires};

@@ -1,0 +1,54 @@
+//! A checkerboard out of noise.
+
+use farad_circuit::Edge;
+
+use super::{Damage, Recipe, Start, Target, Trial, published};
+use crate::automaton::Topology;
+use crate::settings::Settings;
+
+pub fn recipe() -> Recipe {
+    Recipe {
+        name: "checkerboard",
+        about: "a checkerboard of 2×2 squares out of random bits, in 20 steps",
+        topology,
+        settings,
+        reference,
+        seed: 3,
+        visible: 1,
+        start: Start::RandomBits,
+        target: Target::Picture(square),
+        trials: &[
+            Trial { height: 32, width: 32, steps: 40 },
+            Trial { height: 64, width: 64, steps: 80 },
+        ],
+        damage: Some(Damage { trial: Trial { height: 64, width: 64, steps: 160 }, block: 20, held: 80 }),
+        robustness: Some((Trial { height: 64, width: 64, steps: 1000 }, 10)),
+    }
+}
+
+/// Squares of two by two, black at the upper left.
+pub fn square(_: usize, y: usize, x: usize, _: usize, _: usize) -> bool {
+    (y / 2 + x / 2) % 2 == 1
+}
+
+fn topology() -> Topology {
+    let mut update = vec![264];
+    update.extend([256; 10]);
+    update.extend([128, 64, 32, 16, 8, 8]);
+    Topology { channels: 8, kernels: 16, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
+}
+
+fn reference() -> Settings {
+    Settings { updates: 500, batch: 2, steps: 20, ..published() }
+}
+
+fn settings() -> Settings {
+    Settings {
+        updates: 2000,
+        initial_logit: 5.0,
+        weight_decay: 0.0,
+        keep_best: true,
+        stop_after_exact: 2,
+        ..reference()
+    }
+}

@@ -1,0 +1,214 @@
+//! The recipes: what each automaton is made of, what it learns and how it is judged. One file each.
+//!
+//! A [`Recipe`] is data; `train` and `evaluate` know how to use it. To add one, write a file with a
+//! `recipe()` and give it a row in [`Recipe::all`].
+
+mod checkerboard;
+mod checkerboard_async;
+mod coloured_g;
+mod life;
+mod lizard;
+
+use crate::automaton::Topology;
+use crate::error::{Error, Result};
+use crate::settings::{Forward, Keep, Loss, Settings};
+
+pub use life::{lives, next_boards};
+
+/// Where a roll-out starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Every bit of every cell is drawn anew.
+    RandomBits,
+    /// All channels of the cell in the middle are one, all else is zero.
+    CentreOnes,
+    /// Nothing.
+    Zeros,
+    /// One of the 512 boards of 3×3 cells, drawn anew.
+    Boards,
+}
+
+/// What should be seen at the end.
+#[derive(Clone, Copy)]
+pub enum Target {
+    /// A picture: the value of a visible channel at (y, x) on a grid of (height, width).
+    Picture(fn(channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool),
+    /// What the rules of life make of the start.
+    Life,
+}
+
+/// A grid on which the circuit must work too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Cells from top to bottom.
+    pub height: usize,
+    /// Cells from left to right.
+    pub width: usize,
+    /// Steps until it is looked at (a picture), or during which every step is compared (life).
+    pub steps: usize,
+}
+
+/// Damage from which the automaton should recover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The grid and the steps in all.
+    pub trial: Trial,
+    /// The side of the block of zeros.
+    pub block: usize,
+    /// Held at zero for so many steps, then released.
+    pub held: usize,
+}
+
+/// An automaton to be learned.
+#[derive(Clone, Copy)]
+pub struct Recipe {
+    /// Its name in commands.
+    pub name: &'static str,
+    /// One line on what it learns.
+    pub about: &'static str,
+    /// What a cell is made of.
+    pub topology: fn() -> Topology,
+    /// The settings that work best so far.
+    pub settings: fn() -> Settings,
+    /// The settings of the published notebook.
+    pub reference: fn() -> Settings,
+    /// The seed that a run has if none is given.
+    pub seed: u64,
+    /// The first so many channels are looked at.
+    pub visible: usize,
+    /// Where roll-outs start.
+    pub start: Start,
+    /// What should be seen at the end.
+    pub target: Target,
+    /// Larger grids that the circuit must work on.
+    pub trials: &'static [Trial],
+    /// Damage that it should recover from.
+    pub damage: Option<Damage>,
+    /// A long run with a new block of zeros at every step: grid, steps, and the block's side.
+    pub robustness: Option<(Trial, usize)>,
+}
+
+impl Recipe {
+    /// All recipes.
+    pub fn all() -> [Recipe; 5] {
+        [
+            life::recipe(),
+            checkerboard::recipe(),
+            checkerboard_async::recipe(),
+            lizard::recipe(),
+            coloured_g::recipe(),
+        ]
+    }
+
+    /// The recipe of this name.
+    pub fn named(name: &str) -> Result<Recipe> {
+        let all = Recipe::all();
+        all.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
+            let names: Vec<String> = all.iter().map(|recipe| recipe.name.to_string()).collect();
+            let nearest = farad::run::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
+            Error::UnknownRecipe { name: name.into(), nearest, names }
+        })
+    }
+
+    /// The target picture, `[height, width, visible]`; `None` for life, whose target depends on the
+    /// start.
+    pub fn picture(&self, height: usize, width: usize) -> Option<Vec<bool>> {
+        let Target::Picture(pixel) = self.target else { return None };
+        let mut picture = Vec::with_capacity(height * width * self.visible);
+        for y in 0..height {
+            for x in 0..width {
+                picture.extend((0..self.visible).map(|channel| pixel(channel, y, x, height, width)));
+            }
+        }
+        Some(picture)
+    }
+}
+
+/// What all published recipes share.
+fn published() -> Settings {
+    Settings {
+        updates: 500,
+        batch: 1,
+        steps: 1,
+        height: 16,
+        width: 16,
+        fire_rate: 1.0,
+        learning_rate: 0.05,
+        warm_up: 0,
+        beta1: 0.9,
+        beta2: 0.99,
+        weight_decay: 0.01,
+        clip: 100.0,
+        initial_logit: 10.0,
+        sharpness: 1.0,
+        forward: Forward::Soft,
+        freeze_from: 1.0,
+        freeze_until: 1.0,
+        loss: Loss::Squared,
+        focus: 2.0,
+        noise: 0.0,
+        curriculum: 0,
+        keep: Keep::Recompute,
+        keep_every: 4,
+        evaluate_every: 50,
+        keep_best: false,
+        stop_after_exact: 0,
+        log_every: 10,
+        checkpoint_every: 100,
+    }
+}
+
+/// A drawing as rows of characters: whether (y, x) of a picture with the drawing in its middle shows
+/// this character.
+fn drawn(drawing: &[&str], mark: u8, y: usize, x: usize, height: usize, width: usize) -> bool {
+    let (rows, columns) = (drawing.len(), drawing[0].len());
+    let (top, left) = (height.saturating_sub(rows) / 2, width.saturating_sub(columns) / 2);
+    let (Some(y), Some(x)) = (y.checked_sub(top), x.checked_sub(left)) else { return false };
+    drawing.get(y).and_then(|row| row.as_bytes().get(x)) == Some(&mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipes_fit_their_topologies() {
+        for recipe in Recipe::all() {
+            let topology = (recipe.topology)();
+            topology.check().unwrap();
+            for settings in [(recipe.settings)(), (recipe.reference)()] {
+                assert_eq!(Settings::from_table(settings.table()).unwrap(), settings, "{}", recipe.name);
+            }
+            assert!(recipe.visible <= topology.channels);
+            assert_eq!(topology.wire(1).len(), topology.perception.len() + topology.update.len() - 2);
+            if let Some(picture) = recipe.picture(16, 16) {
+                assert!(picture.contains(&true) && picture.contains(&false), "{}", recipe.name);
+            }
+        }
+    }
+
+    #[test]
+    fn gate_counts_are_the_published_ones() {
+        let expected = [(240, 2303), (224, 2816), (224, 3840), (60, 4480), (56, 4544)];
+        for (recipe, (perception, update)) in Recipe::all().into_iter().zip(expected) {
+            let topology = (recipe.topology)();
+            assert_eq!(topology.kernels * topology.perception_gates(), perception, "{}", recipe.name);
+            assert_eq!(topology.update_gates(), update, "{}", recipe.name);
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_nearest() {
+        let text = Recipe::named("checkerbord").err().unwrap().to_string();
+        assert!(text.starts_with("recipe: there is no `checkerbord`; did you mean `checkerboard`?"), "{text}");
+        let mut settings = published();
+        let text = settings.set("learningrate=1").unwrap_err().to_string();
+        assert!(text.contains("did you mean `learning_rate`?"), "{text}");
+        let text = settings.set("batch=many").unwrap_err().to_string();
+        assert_eq!(text, "settings: batch takes a whole number, not `many`");
+        assert!(settings.set("fire_rate=0").unwrap_err().to_string().contains("fire_rate"));
+        settings.set("loss=focal").unwrap();
+        assert_eq!(settings.loss, Loss::Focal);
+        assert!(settings.set("loss=hinge").unwrap_err().to_string().contains("hinge"));
+    }
+}

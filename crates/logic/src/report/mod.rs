@@ -1,0 +1,186 @@
+//! The end of a run: circuits judged, simplified and proved, then written down with pictures.
+//!
+//! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md` into the run's
+//! folder. Both start from the run's checkpoint, so they may be called again at any time.
+
+mod page;
+mod pictures;
+
+pub use pictures::frame;
+
+use std::path::{Path, PathBuf};
+
+use farad::run::{Run, Value, json};
+use farad_circuit::simplify::{Options, Stage, simplify_automaton};
+use farad_circuit::{Automaton, Circuit, Statistics};
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluation, Examination};
+use crate::recipe::Trial;
+use crate::train::{Learned, LearnedCircuit};
+
+/// What is known of one seed's circuit.
+pub struct Verdict {
+    /// The seed.
+    pub seed: u64,
+    /// After which update the circuit was kept.
+    pub update: u64,
+    /// How good it is.
+    pub evaluation: Evaluation,
+    /// Learned gates that are neither constant nor copies.
+    pub active_gates: usize,
+    /// Gates of the simplified cell.
+    pub simplified_gates: usize,
+    /// Channels of the simplified cell.
+    pub simplified_channels: usize,
+    /// Active gates in a row, at most, before and after.
+    pub depths: (usize, usize),
+    /// Whether the simplified circuit is proved equal to the learned one.
+    pub proved: bool,
+    /// The simplified circuit.
+    pub simplified: Automaton,
+    /// What simplification did, pass by pass.
+    pub stages: Vec<Stage>,
+    /// Outputs that keep their learned gates because nothing smaller could be proved.
+    pub unproved: Vec<String>,
+}
+
+impl Verdict {
+    /// As one JSON object.
+    pub fn json(&self) -> Value {
+        let evaluation = &self.evaluation;
+        json!({
+            "seed": self.seed,
+            "exact": evaluation.exact,
+            "stable": evaluation.stable,
+            "active_gates": self.active_gates,
+            "simplified_gates": self.simplified_gates,
+            "simplified_channels": self.simplified_channels,
+            "proved": self.proved,
+            "depth": self.depths.0,
+            "simplified_depth": self.depths.1,
+            "update": self.update,
+            "wrong": evaluation.wrong,
+            "of": evaluation.of,
+            "settles_at": evaluation.settles_at,
+            "sizes": evaluation.sizes,
+            "healed": evaluation.healed,
+            "error_under_damage": evaluation.error_under_damage,
+        })
+    }
+}
+
+/// Judges the kept circuits of a run, all seeds.
+pub fn judge(run: &Run) -> Result<Vec<Verdict>> {
+    let learned = Learned::of(run)?;
+    learned.circuits.par_iter().map(|circuit| judge_one(&learned, circuit)).collect()
+}
+
+fn judge_one(learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
+    let configuration = &learned.configuration;
+    let examination = Examination {
+        recipe: &configuration.recipe,
+        automaton: &circuit.automaton,
+        trained: trained(learned),
+        seed: circuit.seed,
+    };
+    let evaluation = examination.evaluate()?;
+    let simplified = simplify_automaton(&circuit.automaton, &Options::default())?;
+    let before = Statistics::of(&circuit.automaton.cell);
+    let after = Statistics::of(&simplified.automaton.cell);
+    Ok(Verdict {
+        seed: circuit.seed,
+        update: circuit.update,
+        evaluation,
+        active_gates: circuit.gates.iter().filter(|gate| gate.is_active()).count(),
+        simplified_gates: after.active,
+        simplified_channels: simplified.automaton.channels,
+        depths: (before.depth, after.depth),
+        proved: simplified.equivalence.is_proved(),
+        simplified: simplified.automaton,
+        stages: simplified.report.stages,
+        unproved: simplified.report.unproved,
+    })
+}
+
+/// The grid and steps of training.
+fn trained(learned: &Learned) -> Trial {
+    let settings = &learned.configuration.settings;
+    Trial { height: settings.height, width: settings.width, steps: settings.steps }
+}
+
+/// Judges, and writes circuits, plots and the report into the run's folder.
+pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
+    let verdicts = judge(run)?;
+    let learned = Learned::of(run)?;
+    let folder = run.path().join("circuits");
+    std::fs::create_dir_all(&folder).map_err(|source| Error::File { op: "report", path: folder.clone(), source })?;
+    for (circuit, verdict) in learned.circuits.iter().zip(&verdicts) {
+        Circuit::Automaton(circuit.automaton.clone()).write(raw_path(run.path(), circuit.seed))?;
+        Circuit::Automaton(verdict.simplified.clone()).write(simplified_path(run.path(), circuit.seed))?;
+        let path = folder.join(format!("seed-{}.gates.csv", circuit.seed));
+        let text = Statistics::of(&circuit.automaton.cell).csv();
+        std::fs::write(&path, text).map_err(|source| Error::File { op: "report", path, source })?;
+    }
+    pictures::write(run, &learned, &verdicts)?;
+    run.write_report(&page::text(run, &learned, &verdicts)?)?;
+    Ok(verdicts)
+}
+
+/// The simplified circuit of a seed: from its file if that is of this very circuit, else made anew.
+pub fn simplified(run: &Run, circuit: &LearnedCircuit) -> Result<Automaton> {
+    let raw = Circuit::Automaton(circuit.automaton.clone()).to_json();
+    let stored = std::fs::read_to_string(raw_path(run.path(), circuit.seed));
+    if stored.is_ok_and(|text| text == raw)
+        && let Ok(Circuit::Automaton(automaton)) = Circuit::read(simplified_path(run.path(), circuit.seed))
+    {
+        return Ok(automaton);
+    }
+    Ok(simplify_automaton(&circuit.automaton, &Options::default())?.automaton)
+}
+
+fn raw_path(folder: &Path, seed: u64) -> PathBuf {
+    folder.join("circuits").join(format!("seed-{seed}.json"))
+}
+
+fn simplified_path(folder: &Path, seed: u64) -> PathBuf {
+    folder.join("circuits").join(format!("seed-{seed}.simplified.json"))
+}
+
+/// The verdicts as a table of text, a line a seed.
+pub fn table(verdicts: &[Verdict]) -> String {
+    let mut text = format!(
+        "{:>8} {:>6} {:>12} {:>7} {:>7} {:>11} {:>7}  {}\n",
+        "seed", "exact", "wrong bits", "stable", "active", "simplified", "proved", "larger grids"
+    );
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    for verdict in verdicts {
+        let evaluation = &verdict.evaluation;
+        let sizes: Vec<String> = evaluation
+            .sizes
+            .iter()
+            .map(|size| {
+                let wrong = if size.right { "right".to_string() } else { format!("{} wrong", size.wrong) };
+                format!("{}x{} {wrong}", size.width, size.height)
+            })
+            .chain(evaluation.healed.map(|healed| format!("heals: {}", yes(healed))))
+            .collect();
+        text += &format!(
+            "{:>8} {:>6} {:>12} {:>7} {:>7} {:>11} {:>7}  {}\n",
+            verdict.seed,
+            yes(evaluation.exact),
+            format!("{}/{}", evaluation.wrong, evaluation.of),
+            yes(evaluation.stable),
+            verdict.active_gates,
+            verdict.simplified_gates,
+            yes(verdict.proved),
+            sizes.join(", ")
+        );
+    }
+    let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
+    if verdicts.len() > 1 {
+        text += &format!("{exact} of {} exact\n", verdicts.len());
+    }
+    text
+}

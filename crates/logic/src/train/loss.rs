@@ -1,0 +1,31 @@
+//! How far the end of a roll-out is from its target, one number a seed.
+
+use farad::Tensor;
+
+use crate::settings::{Loss, Settings};
+
+/// The sum over everything but the first axis. `[seeds, ...] -> [seeds]`
+pub fn per_seed(x: &Tensor) -> Tensor {
+    let axes: Vec<isize> = (1..x.rank() as isize).collect();
+    x.sum_axes(&axes, false)
+}
+
+/// The loss of what is seen, one number a seed.
+/// `[seeds, batch, height, width, visible] -> [seeds]`
+pub fn sum(settings: &Settings, seen: &Tensor, target: &Tensor) -> Tensor {
+    let difference = seen - target;
+    let each = match settings.loss {
+        Loss::Squared => difference.square(),
+        Loss::CrossEntropy => surprise(&difference),
+        Loss::Focal => {
+            let distance = difference.abs().maximum(1e-6);
+            surprise(&difference) * (distance.log() * settings.focus as f64).exp()
+        }
+    };
+    per_seed(&each)
+}
+
+/// `-log` of the probability that the bit is right; states between 0 and 1 are probabilities.
+fn surprise(difference: &Tensor) -> Tensor {
+    -((1.0 - difference.abs()).maximum(1e-4).log())
+}

@@ -1,0 +1,218 @@
+//! Training: automata of one recipe and several seeds, all at once on one device.
+//!
+//! [`Trainer`] is the state and one update; `starts` draws where roll-outs start, `loss` compares
+//! their ends; `session` runs a trainer into a run folder, with checkpoints.
+//!
+//! Every random number comes from a seed and the number of the update, so a seed trains alike alone
+//! or among others, and a run goes on after a checkpoint as if nothing had happened.
+
+mod loss;
+mod session;
+mod starts;
+
+pub use session::{Configuration, KIND, Learned, LearnedCircuit, Progress, Session, Summary};
+pub use starts::Stream;
+
+use farad::optim::{AdamW, Clip, Optimiser};
+use farad::nn::Parameter;
+use farad::{DType, Device, Tensor};
+use farad_circuit::Gate;
+
+use crate::automaton::{RollOut, Topology, Wiring};
+use crate::error::Result;
+use crate::gates::{GateTable, hard_gates, initial_logits};
+use crate::recipe::Recipe;
+use crate::settings::{Forward, Settings};
+use crate::wires::Wires;
+use starts::Starts;
+
+/// The variance of gradient noise falls with the number of updates to this power.
+const NOISE_DECAY: f32 = 0.55;
+
+/// Automata in training: one recipe, one or more seeds.
+pub struct Trainer {
+    recipe: Recipe,
+    settings: Settings,
+    seeds: Vec<u64>,
+    device: Device,
+    topology: Topology,
+    wiring: Wiring,
+    table: GateTable,
+    starts: Starts,
+    /// When each gate's turn to become hard comes, from 0 to 1, `[seeds, gates, 1]`.
+    turns: Tensor,
+    logits: Parameter,
+    optimiser: AdamW,
+    updates: u64,
+}
+
+impl Trainer {
+    /// Ready for the first update.
+    pub fn new(recipe: Recipe, settings: Settings, seeds: &[u64], device: &Device) -> Trainer {
+        let topology = (recipe.topology)();
+        let layers: Vec<Vec<Wires>> = seeds.iter().map(|&seed| topology.wire(seed)).collect();
+        let wiring = Wiring::new(&topology, &layers, device);
+        let sizes = [seeds.len(), topology.gates()];
+        let logits = Parameter::new(initial_logits(&sizes, settings.initial_logit, device));
+        let optimiser = AdamW::new(vec![logits.clone()])
+            .learning_rate(settings.learning_rate)
+            .betas(settings.beta1, settings.beta2)
+            .weight_decay(settings.weight_decay)
+            .clip(Clip::Value(settings.clip));
+        let starts = Starts::new(&recipe, (settings.height, settings.width), seeds, topology.channels, device);
+        let turns = starts.turns(topology.gates());
+        let table = GateTable::on(device);
+        let (seeds, device) = (seeds.to_vec(), device.clone());
+        Trainer {
+            recipe,
+            settings,
+            seeds,
+            device,
+            topology,
+            wiring,
+            table,
+            starts,
+            turns,
+            logits,
+            optimiser,
+            updates: 0,
+        }
+    }
+
+    /// Updates made so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// The seeds, in the order of all results.
+    pub fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    /// The device that everything runs on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The optimiser, for checkpoints.
+    pub fn optimiser(&self) -> &AdamW {
+        &self.optimiser
+    }
+
+    /// The logits, `[seeds, gates, 16]`.
+    pub fn logits(&self) -> Tensor {
+        self.logits.value()
+    }
+
+    /// The logits as the parameter that they are.
+    pub fn parameter(&self) -> Parameter {
+        self.logits.clone()
+    }
+
+    /// Goes on from stored logits, optimiser state and number of updates.
+    pub fn restore(&mut self, logits: Tensor, state: &[(String, Tensor)], updates: u64) -> Result<()> {
+        self.logits.set(logits);
+        self.optimiser.restore(state)?;
+        self.updates = updates;
+        Ok(())
+    }
+
+    /// The losses of the next update, one a seed, as it would see them. `[seeds]`
+    pub fn loss(&self) -> Tensor {
+        let logits = self.logits.value();
+        let sharpened = match self.settings.sharpness {
+            1.0 => logits.clone(),
+            _ => &logits * &Tensor::number(self.sharpness_now(), &self.device),
+        };
+        let soft = self.table.soft(&sharpened);
+        let coefficients = match (self.settings.forward, self.frozen_now()) {
+            (Forward::Hard, _) => (self.table.hard(&logits) - &soft).stop_gradient() + &soft,
+            (Forward::Soft, None) => soft,
+            (Forward::Soft, Some(share)) => {
+                let frozen = self.turns.less(&Tensor::number(share, &self.device)).cast(DType::F32);
+                ((self.table.hard(&logits) - &soft) * frozen).stop_gradient() + &soft
+            }
+        };
+        let (seen, target) =
+            self.roll_out(&coefficients, Stream::Train, self.updates, self.settings.batch, self.steps_now());
+        loss::sum(&self.settings, &seen, &target)
+    }
+
+    /// One update. The losses before it, one a seed, are not waited for. `[seeds]`
+    pub fn update(&mut self) -> Result<Tensor> {
+        let losses = self.loss();
+        let total = losses.sum();
+        let (settings, number) = (&self.settings, self.updates);
+        let ramp = (number + 1) as f32 / settings.warm_up.max(1) as f32;
+        self.optimiser.set_learning_rate(settings.learning_rate * ramp.min(1.0));
+        if settings.noise > 0.0 {
+            let size = settings.noise / (1.0 + number as f32).powf(NOISE_DECAY / 2.0);
+            let g = total.gradients(&[self.logits.clone()])?.swap_remove(0);
+            let noise = self.starts.normal(Stream::Noise, number, &[self.topology.gates(), 16]);
+            self.optimiser.apply(&[g + noise * &Tensor::number(size, &self.device)])?;
+        } else {
+            self.optimiser.step(&total)?;
+        }
+        self.updates += 1;
+        Ok(losses)
+    }
+
+    /// Steps of this update's roll-out: fewer at the start of a curriculum, in eight stages.
+    fn steps_now(&self) -> usize {
+        let (all, over) = (self.settings.steps, self.settings.curriculum);
+        if self.updates >= over {
+            return all;
+        }
+        let stage = 1 + self.updates * 8 / over;
+        (all * stage as usize).div_ceil(9).max(1)
+    }
+
+    /// The share of gates that are hard by now; `None` before the first is.
+    fn frozen_now(&self) -> Option<f32> {
+        let Settings { freeze_from: from, freeze_until: until, updates, .. } = self.settings;
+        let done = self.updates as f32 / updates.max(1) as f32;
+        (from < 1.0 && done >= from).then(|| ((done - from) / (until - from).max(1e-6)).min(1.0))
+    }
+
+    /// Grows from 1 over the run.
+    fn sharpness_now(&self) -> f32 {
+        let done = self.updates as f32 / self.settings.updates.max(1) as f32;
+        1.0 + (self.settings.sharpness - 1.0) * done.min(1.0)
+    }
+
+    /// What is seen after a roll-out, and what should be.
+    fn roll_out(
+        &self,
+        coefficients: &Tensor,
+        stream: Stream,
+        number: u64,
+        batch: usize,
+        steps: usize,
+    ) -> (Tensor, Tensor) {
+        let settings = &self.settings;
+        let (height, width) = (settings.height, settings.width);
+        let (first, target) = self.starts.draw(stream, number, batch);
+        let fired = (settings.fire_rate < 1.0)
+            .then(|| self.starts.fired(stream, number, settings.fire_rate, &[steps, height, width]));
+        let op = RollOut::new(self.topology.clone(), steps).policy(settings.policy());
+        let last = op.run(coefficients, &self.wiring, &first, fired.as_ref());
+        (last.narrow(-1, 0, self.recipe.visible), target)
+    }
+
+    /// Losses and wrong visible bits of the hard circuits on these many fresh starts, one of each a
+    /// seed.
+    pub fn hard_losses(&self, number: u64, batch: usize) -> Result<(Vec<f32>, Vec<f32>)> {
+        let hard = self.table.hard(&self.logits.value());
+        let (seen, target) = self.roll_out(&hard, Stream::Validate, number, batch, self.settings.steps);
+        let losses = loss::sum(&self.settings, &seen, &target);
+        let wrong = loss::per_seed(&(&seen - &target).abs());
+        Tensor::compute_all(&[&losses, &wrong])?;
+        Ok((losses.to_vec::<f32>()?, wrong.to_vec::<f32>()?))
+    }
+
+    /// The likeliest gates of every seed.
+    pub fn hard_gates(&self) -> Result<Vec<Vec<Gate>>> {
+        let all = hard_gates(&self.logits.value().to_vec::<f32>()?);
+        Ok(all.chunks_exact(self.topology.gates()).map(<[Gate]>::to_vec).collect())
+    }
+}

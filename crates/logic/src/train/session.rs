@@ -1,0 +1,377 @@
+//! A training run in its folder: updates, log, evaluations, checkpoints, and going on after any of
+//! them.
+//!
+//! Invariant: what is written depends only on the configuration and the device, never on when the
+//! process was stopped and resumed.
+
+use std::time::Instant;
+
+use farad::optim::Optimiser;
+use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, Table, json};
+use farad::{Device, Tensor};
+use farad_circuit::{Automaton, Gate};
+use serde::{Deserialize, Serialize};
+
+use super::Trainer;
+use crate::error::{Error, Result};
+use crate::harden::harden;
+use crate::recipe::{Recipe, Start};
+use crate::settings::Settings;
+
+/// What a run folder of this crate is, in `config.toml` and checkpoints.
+pub const KIND: &str = "automaton";
+
+/// Starts of an evaluation during training, where starts are random.
+const VALIDATION_STARTS: usize = 16;
+
+/// The best hard circuit of a seed so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Best {
+    /// Wrong bits when it was evaluated; infinite before the first evaluation.
+    wrong: Option<f32>,
+    /// After which update.
+    update: u64,
+    /// Evaluations in a row that were right.
+    right_in_a_row: u64,
+}
+
+/// How training stands, for whoever watches.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Updates made, of how many.
+    pub update: u64,
+    /// Updates at the end.
+    pub updates: u64,
+    /// The mean soft loss of the seeds.
+    pub soft_loss: f32,
+    /// The mean hard loss at the last evaluation.
+    pub hard_loss: Option<f32>,
+    /// Seeds whose kept circuit was right when evaluated, of how many.
+    pub exact: usize,
+    /// Seeds in all.
+    pub seeds: usize,
+    /// Wrong bits of the best seed at the last evaluation.
+    pub wrong: Option<f32>,
+}
+
+/// How training ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Updates made.
+    pub updates: u64,
+    /// Whether it was asked to stop before its end.
+    pub interrupted: bool,
+    /// Whether every seed was right before the last update.
+    pub early: bool,
+}
+
+/// A run under way.
+pub struct Session {
+    run: Run,
+    recipe: Recipe,
+    settings: Settings,
+    trainer: Trainer,
+    log: Log,
+    events: Events,
+    best: Vec<Best>,
+    gates: Vec<Vec<Gate>>,
+    hard_loss: Option<f32>,
+    last_wrong: Option<f32>,
+}
+
+/// What a run folder says about itself.
+pub struct Configuration {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// Its settings.
+    pub settings: Settings,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The name of the device that it was started on.
+    pub device: String,
+}
+
+impl Configuration {
+    /// As the folder stores it.
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.insert("recipe".into(), self.recipe.name.into());
+        table.insert("device".into(), self.device.clone().into());
+        table.insert("seeds".into(), self.seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
+        table.insert("settings".into(), self.settings.table().into());
+        table
+    }
+
+    /// Of a run folder.
+    pub fn of(run: &Run) -> Result<Configuration> {
+        let table = run.config();
+        let missing = |key: &str| Error::Settings(format!("config.toml has no usable `{key}`"));
+        let text = |key: &str| table.get(key).and_then(|v| v.as_str()).ok_or_else(|| missing(key));
+        let seeds = table.get("seeds").and_then(|v| v.as_array()).ok_or_else(|| missing("seeds"))?;
+        let seeds = seeds.iter().map(|v| v.as_integer().map(|n| n as u64)).collect::<Option<Vec<u64>>>();
+        let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
+        Ok(Configuration {
+            recipe: Recipe::named(text("recipe")?)?,
+            settings: Settings::from_table(settings.clone())?,
+            seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
+            device: text("device")?.into(),
+        })
+    }
+}
+
+impl Session {
+    /// Starts a run in a new folder.
+    pub fn start(folder: &std::path::Path, configuration: Configuration, device: &Device) -> Result<Session> {
+        let run = Run::create(folder, KIND, configuration.table())?;
+        let Configuration { recipe, settings, seeds, .. } = configuration;
+        let log = run.create_log(&columns(&seeds).iter().map(String::as_str).collect::<Vec<_>>())?;
+        let mut events = run.events()?;
+        events.write("start", 0, json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds }))?;
+        let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
+        let gates = trainer.hard_gates()?;
+        let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
+        Ok(Session {
+            run,
+            recipe,
+            settings,
+            trainer,
+            log,
+            events,
+            best,
+            gates,
+            hard_loss: None,
+            last_wrong: None,
+        })
+    }
+
+    /// Goes on with a run from its checkpoint, to another number of updates if one is given.
+    pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Session> {
+        let mut run = run;
+        let mut configuration = Configuration::of(&run)?;
+        if let Some(updates) = updates {
+            configuration.settings.updates = updates;
+            run.set_config(configuration.table())?;
+        }
+        let Configuration { recipe, settings, seeds, .. } = configuration;
+        let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
+        let mut session_gates = trainer.hard_gates()?;
+        let mut best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
+        let checkpoint = run.checkpoint()?;
+        let (mut hard_loss, mut last_wrong) = (None, None);
+        if let Some(checkpoint) = &checkpoint {
+            let stored: Stored = checkpoint.value()?;
+            if stored.best.len() != seeds.len() {
+                let what = format!("seeds ({} vs {})", stored.best.len(), seeds.len());
+                return Err(Error::Mismatch { what });
+            }
+            let shape = trainer.logits().shape();
+            let logits = checkpoint.tensor("logits", shape, device)?;
+            trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
+            session_gates = stored_gates(checkpoint, seeds.len(), trainer.topology.gates())?;
+            (best, hard_loss, last_wrong) = (stored.best, stored.hard_loss, stored.last_wrong);
+        }
+        let names = columns(&seeds);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let log = run.resume_log(&names, checkpoint.as_ref().map(Checkpoint::step))?;
+        let mut events = run.events()?;
+        events.write("resume", trainer.updates(), json!({ "device": device.name() }))?;
+        let gates = session_gates;
+        Ok(Session { run, recipe, settings, trainer, log, events, best, gates, hard_loss, last_wrong })
+    }
+
+    /// The run's folder.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Updates at the end.
+    pub fn updates_in_all(&self) -> u64 {
+        self.settings.updates
+    }
+
+    /// The trainer.
+    pub fn trainer(&self) -> &Trainer {
+        &self.trainer
+    }
+
+    /// Trains to the end, or until asked to stop; `watch` is told how it stands.
+    pub fn train(&mut self, stop: &Stop, mut watch: impl FnMut(&Progress)) -> Result<Summary> {
+        let started = Instant::now();
+        let mut interrupted = false;
+        while self.trainer.updates() < self.settings.updates && !self.is_done() {
+            if stop.is_set() {
+                interrupted = true;
+                break;
+            }
+            self.advance(&mut watch)?;
+        }
+        let updates = self.trainer.updates();
+        self.checkpoint()?;
+        let early = !interrupted && updates < self.settings.updates;
+        let seconds = started.elapsed().as_secs_f64();
+        let event = if interrupted { "interrupted" } else { "end" };
+        self.events.write(event, updates, json!({ "training_seconds": seconds, "exact": self.exact() }))?;
+        Ok(Summary { updates, interrupted, early })
+    }
+
+    /// One update and whatever is due after it.
+    fn advance(&mut self, watch: &mut impl FnMut(&Progress)) -> Result<()> {
+        let losses = self.trainer.update()?;
+        let update = self.trainer.updates();
+        let last = update == self.settings.updates;
+        let evaluates = update.is_multiple_of(self.settings.evaluate_every) || last;
+        if evaluates || update.is_multiple_of(self.settings.log_every) || update == 1 {
+            let soft = losses.to_vec::<f32>()?;
+            let hard = if evaluates { Some(self.evaluate()?) } else { None };
+            self.log_row(update, &soft, hard.as_ref())?;
+            watch(&self.progress(&soft));
+        }
+        if update.is_multiple_of(self.settings.checkpoint_every) {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates the hard circuits of all seeds and keeps what is best.
+    fn evaluate(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
+        let update = self.trainer.updates();
+        let random = self.recipe.start == Start::RandomBits || self.settings.fire_rate < 1.0;
+        let batch = match self.recipe.start {
+            Start::Boards => 512,
+            _ if random => VALIDATION_STARTS,
+            _ => 1,
+        };
+        let (losses, wrong) = self.trainer.hard_losses(update, batch)?;
+        let now = self.trainer.hard_gates()?;
+        for (seed, gates) in now.into_iter().enumerate() {
+            let best = &mut self.best[seed];
+            let done = self.settings.stop_after_exact > 0 && best.right_in_a_row >= self.settings.stop_after_exact;
+            if done {
+                continue;
+            }
+            let better = best.wrong.is_none_or(|old| wrong[seed] <= old);
+            if better || !self.settings.keep_best {
+                (best.wrong, best.update) = (Some(wrong[seed]), update);
+                self.gates[seed] = gates;
+            }
+            best.right_in_a_row = if wrong[seed] == 0.0 { best.right_in_a_row + 1 } else { 0 };
+        }
+        self.hard_loss = Some(losses.iter().sum::<f32>() / losses.len() as f32);
+        self.last_wrong = wrong.iter().copied().reduce(f32::min);
+        Ok((losses, wrong))
+    }
+
+    fn log_row(&mut self, update: u64, soft: &[f32], hard: Option<&(Vec<f32>, Vec<f32>)>) -> Result<()> {
+        let cells = |seed: usize| {
+            let hard = hard.map(|(losses, wrong)| (losses[seed], wrong[seed]));
+            [Cell::from(soft[seed]), Cell::from(hard.map(|h| h.0)), Cell::from(hard.map(|h| h.1))]
+        };
+        let row: Vec<Cell> = (0..soft.len()).flat_map(cells).collect();
+        Ok(self.log.row(update, &row)?)
+    }
+
+    fn progress(&self, soft: &[f32]) -> Progress {
+        Progress {
+            update: self.trainer.updates(),
+            updates: self.settings.updates,
+            soft_loss: soft.iter().sum::<f32>() / soft.len() as f32,
+            hard_loss: self.hard_loss,
+            exact: self.exact(),
+            seeds: self.best.len(),
+            wrong: self.last_wrong,
+        }
+    }
+
+    fn exact(&self) -> usize {
+        self.best.iter().filter(|best| best.wrong == Some(0.0)).count()
+    }
+
+    fn is_done(&self) -> bool {
+        let enough = self.settings.stop_after_exact;
+        enough > 0 && self.best.iter().all(|best| best.right_in_a_row >= enough)
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        let mut checkpoint = Checkpoint::new(KIND, self.trainer.updates());
+        checkpoint.put("logits", &self.trainer.logits());
+        checkpoint.put_all("optimiser", self.trainer.optimiser().state()?);
+        let numbers: Vec<u32> = self.gates.iter().flatten().map(|gate| gate.number() as u32).collect();
+        let shape = [self.gates.len(), self.trainer.topology.gates()];
+        checkpoint.put("gates", &Tensor::from_vec(numbers, shape, &Device::cpu()));
+        let stored =
+            Stored { best: self.best.clone(), hard_loss: self.hard_loss, last_wrong: self.last_wrong };
+        checkpoint.set_value(&stored);
+        Ok(self.run.save(&checkpoint, &mut self.log)?)
+    }
+}
+
+/// What a checkpoint holds beside tensors.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    best: Vec<Best>,
+    hard_loss: Option<f32>,
+    last_wrong: Option<f32>,
+}
+
+/// The columns of the log: three a seed.
+fn columns(seeds: &[u64]) -> Vec<String> {
+    let names = ["soft_loss", "hard_loss", "wrong"];
+    match seeds {
+        [_] => names.map(str::to_string).to_vec(),
+        _ => seeds.iter().flat_map(|seed| names.map(|name| format!("{name}_{seed}"))).collect(),
+    }
+}
+
+fn stored_gates(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<Vec<Vec<Gate>>> {
+    let numbers = checkpoint.tensor("gates", [seeds, gates], &Device::cpu())?.to_vec::<u32>()?;
+    let gate = |number: &u32| {
+        let gate = u8::try_from(*number).ok().and_then(Gate::new);
+        gate.ok_or_else(|| Error::Mismatch { what: format!("a gate's number ({number} vs below 16)") })
+    };
+    numbers.chunks_exact(gates).map(|row| row.iter().map(gate).collect()).collect()
+}
+
+/// What a run has learned: the kept circuit of every seed.
+pub struct Learned {
+    /// What was trained.
+    pub configuration: Configuration,
+    /// Updates made.
+    pub updates: u64,
+    /// One circuit a seed.
+    pub circuits: Vec<LearnedCircuit>,
+}
+
+/// The kept circuit of one seed.
+pub struct LearnedCircuit {
+    /// The seed.
+    pub seed: u64,
+    /// After which update it was kept.
+    pub update: u64,
+    /// Whether it was right when it was evaluated in training.
+    pub right: bool,
+    /// The learned gates, each once, in the order of the coefficients.
+    pub gates: Vec<Gate>,
+    /// The circuit.
+    pub automaton: Automaton,
+}
+
+impl Learned {
+    /// Reads a run's checkpoint. Needs no device.
+    pub fn of(run: &Run) -> Result<Learned> {
+        let configuration = Configuration::of(run)?;
+        let what = "there is none yet, so nothing was learned".to_string();
+        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
+        let stored: Stored = checkpoint.value()?;
+        let topology = (configuration.recipe.topology)();
+        let all = stored_gates(&checkpoint, configuration.seeds.len(), topology.gates())?;
+        let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);
+        let name = recipe.name.replace('-', "_");
+        let circuits = configuration.seeds.iter().zip(all).zip(stored.best).map(|((&seed, gates), best)| {
+            let layers = topology.wire(seed);
+            let automaton = harden(&name, &topology, &layers, &gates, recipe.visible, rate);
+            LearnedCircuit { seed, update: best.update, right: best.wrong == Some(0.0), gates, automaton }
+        });
+        let circuits = circuits.collect();
+        Ok(Learned { updates: checkpoint.step(), circuits, configuration })
+    }
+}

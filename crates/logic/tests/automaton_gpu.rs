@@ -1,0 +1,166 @@
+//! Roll-outs and their backward pass on GPUs against their meaning in double precision.
+
+use farad::{Device, DeviceOptions, Tensor};
+use farad_circuit::Edge;
+use farad_ir::philox;
+use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring};
+
+/// The first GPU with all it has and with WebGPU's default limits; none is said and skipped.
+fn devices() -> Vec<Device> {
+    use std::io::Write;
+    let open = |core| Device::gpu_with(0, DeviceOptions { core, ..DeviceOptions::default() });
+    match (open(false), open(true)) {
+        (Ok(full), Ok(core)) => vec![full, core],
+        (Err(error), _) | (_, Err(error)) => {
+            let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {error}");
+            vec![]
+        }
+    }
+}
+
+/// Numbers in [0, 1) from a stream.
+fn uniforms(stream: u32, count: usize) -> Vec<f32> {
+    (0..count as u32).map(|i| (philox::bits([7, 0], [stream, 1], i) >> 8) as f32 / (1 << 24) as f32).collect()
+}
+
+/// One roll-out: what it is made of and how large it is.
+struct Case {
+    name: &'static str,
+    topology: Topology,
+    steps: usize,
+    seeds: usize,
+    batch: usize,
+    height: usize,
+    width: usize,
+    asynchronous: bool,
+}
+
+/// What a case gives: last states, gradients at coefficients and at first states.
+type Numbers = [Vec<f32>; 3];
+
+impl Case {
+    fn wiring(&self, device: &Device) -> Wiring {
+        let random = |seed: usize| {
+            let circuits = [&self.topology.perception, &self.topology.update];
+            let pairs = circuits.into_iter().flat_map(|widths| widths.windows(2));
+            let wires = pairs.enumerate().map(|(n, pair)| Wires::random(pair[0], pair[1], seed as u64, n as u64));
+            wires.collect::<Vec<Wires>>()
+        };
+        Wiring::new(&self.topology, &(0..self.seeds).map(random).collect::<Vec<_>>(), device)
+    }
+
+    /// Last states and gradients, not yet computed.
+    fn record(&self, policy: Policy, device: &Device) -> Vec<Tensor> {
+        let gates = self.topology.gates();
+        let logits = uniforms(0, self.seeds * gates * 16).into_iter().map(|x| 8.0 * x).collect();
+        let logits = Tensor::from_vec::<f32>(logits, [self.seeds, gates, 16], &Device::cpu());
+        let coefficients = GateTable::on(&Device::cpu()).soft(&logits).to_vec::<f32>().unwrap();
+        let coefficients = Tensor::from_vec(coefficients, [self.seeds, gates, 4], device);
+        let shape = [self.seeds, self.batch, self.height, self.width, self.topology.channels];
+        let count = shape.iter().product();
+        let states = Tensor::from_vec(uniforms(1, count), shape, device);
+        let fires = [self.seeds, self.steps, self.height, self.width];
+        let fired = uniforms(2, fires.iter().product()).into_iter().map(|x| (x < 0.6) as u32 as f32).collect();
+        let fired = Tensor::from_vec::<f32>(fired, fires, device);
+        let run = RollOut::new(self.topology.clone(), self.steps).policy(policy);
+        let last = run.run(&coefficients, &self.wiring(device), &states, self.asynchronous.then_some(&fired));
+        let weights = uniforms(3, count).into_iter().map(|x| x - 0.5).collect();
+        let loss = (&last * &Tensor::from_vec::<f32>(weights, shape, device)).sum();
+        let gradients = loss.gradients_at(&[&coefficients, &states]).unwrap();
+        std::iter::once(last).chain(gradients).collect()
+    }
+
+    fn run(&self, policy: Policy, device: &Device) -> Numbers {
+        let tensors = self.record(policy, device);
+        let numbers: Vec<Vec<f32>> = tensors.iter().map(|t| t.to_vec::<f32>().unwrap()).collect();
+        numbers.try_into().unwrap()
+    }
+
+    /// Runs it with all policies; they agree bit for bit with each other, and with the meaning.
+    fn check(&self) {
+        let meaning = farad::check::reference(&self.record(Policy::Recompute, &Device::cpu())).unwrap();
+        for (device, core) in devices().into_iter().zip([false, true]) {
+            let first = self.run(Policy::Recompute, &device);
+            for (what, (found, meant)) in
+                ["states", "coefficients", "start"].iter().zip(first.iter().zip(&meaning))
+            {
+                let error = distance(found, &meant.to_f64());
+                assert!(error < 2e-6, "{} {what}, core {core}: {error:e}", self.name);
+            }
+            for policy in [Policy::KeepAll, Policy::Every(1), Policy::Every(2), Policy::Every(self.steps)] {
+                let other = self.run(policy, &device);
+                for n in 0..3 {
+                    let same = first[n].iter().zip(&other[n]).all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(same, "{} result {n}, {policy:?}, core {core}", self.name);
+                }
+            }
+        }
+    }
+}
+
+/// The largest difference by the largest number that is meant.
+fn distance(found: &[f32], meant: &[f64]) -> f64 {
+    assert_eq!(found.len(), meant.len());
+    let size = meant.iter().fold(0f64, |most, x| most.max(x.abs()));
+    let worst = found.iter().zip(meant).fold(0f64, |most, (&x, &y)| most.max((x as f64 - y).abs()));
+    assert!(found.iter().all(|x| x.is_finite()) && size > 0.0);
+    worst / size
+}
+
+fn topology(channels: usize, kernels: usize, perception: &[usize], hidden: &[usize], edge: Edge) -> Topology {
+    let inputs = channels * (1 + kernels * perception[perception.len() - 1]);
+    let update = [&[inputs], hidden, &[channels]].concat();
+    Topology { channels, kernels, perception: perception.to_vec(), update, edge }
+}
+
+#[test]
+fn small_automata_agree() {
+    let small = topology(2, 3, &[9, 8, 4, 2], &[12, 7], Edge::Wrap);
+    let case = |name, topology: &Topology, steps, seeds, batch, height, width, asynchronous| Case {
+        name,
+        topology: topology.clone(),
+        steps,
+        seeds,
+        batch,
+        height,
+        width,
+        asynchronous,
+    };
+    case("synchronous", &small, 3, 1, 1, 4, 4, false).check();
+    case("asynchronous seeds", &small, 4, 3, 3, 3, 5, true).check();
+    let open = Topology { edge: Edge::Zero, ..small.clone() };
+    case("zero edge", &open, 5, 2, 3, 5, 3, false).check();
+    case("zero edge, asynchronous", &open, 3, 1, 1, 1, 7, true).check();
+    case("one cell that is its own neighbour", &small, 2, 1, 1, 1, 1, true).check();
+    case("two rows", &small, 2, 1, 1, 2, 3, false).check();
+}
+
+#[test]
+fn shapes_of_circuits_agree() {
+    let case = |name, topology: &Topology, asynchronous| Case {
+        name,
+        topology: topology.clone(),
+        steps: 3,
+        seeds: 2,
+        batch: 1,
+        height: 3,
+        width: 3,
+        asynchronous,
+    };
+    case("one layer each", &topology(3, 2, &[9, 2], &[], Edge::Wrap), false).check();
+    case("two layers", &topology(1, 4, &[9, 1], &[5], Edge::Zero), true).check();
+    case("a fan-out of sixteen", &topology(1, 3, &[9, 8, 4, 1], &[32, 8], Edge::Wrap), false).check();
+    case("more pairs than invocations", &topology(24, 12, &[9, 3, 1], &[170, 90], Edge::Wrap), true).check();
+    case("wider than a workgroup", &topology(2, 2, &[9, 4, 2], &[300, 530, 64], Edge::Zero), false).check();
+    case("too wide for workgroup memory", &topology(2, 2, &[9, 4, 2], &[40, 3000, 20], Edge::Zero), true).check();
+}
+
+#[test]
+fn the_reference_recipes_agree() {
+    let checkerboard =
+        topology(8, 16, &[9, 8, 4, 2], &[256, 256, 256, 256, 128, 64, 32, 16, 8], Edge::Zero);
+    let lizard = topology(128, 4, &[9, 8, 4, 2, 1], &[512, 512, 512, 256], Edge::Wrap);
+    for (name, topology, asynchronous) in [("checkerboard", checkerboard, false), ("lizard", lizard, true)] {
+        Case { name, topology, steps: 3, seeds: 1, batch: 1, height: 3, width: 5, asynchronous }.check();
+    }
+}

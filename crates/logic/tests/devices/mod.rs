@@ -1,0 +1,21 @@
+//! The devices that tests run on.
+
+use farad::{Device, DeviceOptions};
+
+/// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
+fn skip(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
+}
+
+/// The first GPU, if there is one: with all its features, and as the least that WebGPU promises.
+pub fn gpus() -> Vec<Device> {
+    let mut found = vec![];
+    for core in [false, true] {
+        match Device::gpu_with(0, DeviceOptions { core, ..Default::default() }) {
+            Ok(device) => found.push(device),
+            Err(error) => skip(&error.to_string()),
+        }
+    }
+    found
+}
