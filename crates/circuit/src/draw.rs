@@ -62,7 +62,8 @@ fn panel(svg: &mut String, title: &str, netlist: &Netlist, top: f64) {
             Some(gate) => netlist.gates[gate].gate.name(),
             None => "input",
         };
-        let colour = wire.checked_sub(netlist.sources()).map_or("#333", |gate| colour(netlist.gates[gate].gate));
+        let colour =
+            wire.checked_sub(netlist.sources()).map_or("#333", |gate| colour(netlist.gates[gate].gate));
         let _ = writeln!(
             svg,
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{colour}\"><title>{name}</title></circle>"

@@ -10,9 +10,13 @@ pub enum Error {
     Logic(#[from] farad_logic::Error),
     #[error(transparent)]
     Circuit(#[from] farad_circuit::Error),
-    #[error("train: the folder is there already: {path}\nhelp: name another with --out, or go on with it: farad train --resume {path}")]
+    #[error(
+        "train: the folder is there already: {path}\nhelp: name another with --out, or go on with it: farad train --resume {path}"
+    )]
     Exists { path: String },
-    #[error("{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder")]
+    #[error(
+        "{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
+    )]
     NoSource { op: &'static str, path: String },
     #[error("{op}: the run has no seed {seed}\nhelp: its seeds are {seeds}")]
     NoSeed { op: &'static str, seed: u64, seeds: String },
@@ -24,7 +28,9 @@ pub enum Error {
     Write { op: &'static str, path: String, source: std::io::Error },
     #[error("simulate: the grid is WIDTHxHEIGHT with both at least 1, such as 128x128: `{text}`")]
     Grid { text: String },
-    #[error("simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run")]
+    #[error(
+        "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
+    )]
     NoAutomaton { path: String },
     #[error("output: {0}")]
     Output(#[from] std::io::Error),

@@ -15,7 +15,11 @@ pub fn run(options: &ExportOptions) -> Result<()> {
     let format = format(&options.format)?;
     let circuit = circuit(options)?;
     let files = export(&circuit, format)?;
-    let fail = |path: &std::path::Path, source| Error::Write { op: "export", path: path.display().to_string(), source };
+    let fail = |path: &std::path::Path, source| Error::Write {
+        op: "export",
+        path: path.display().to_string(),
+        source,
+    };
     for (name, _) in &files {
         let path = options.out.join(name);
         if path.exists() {

@@ -68,7 +68,8 @@ fn size(text: &str) -> Result<(usize, usize)> {
 
 fn write_gif(options: &SimulateOptions, path: &PathBuf, frames: &[Picture]) -> Result<PathBuf> {
     let named = path.components().count() > 1 || path.as_os_str() != "simulation.gif";
-    let folder = if options.source.is_dir() { Some(options.source.as_path()) } else { options.source.parent() };
+    let folder =
+        if options.source.is_dir() { Some(options.source.as_path()) } else { options.source.parent() };
     let path = if named { path.clone() } else { folder.unwrap_or(path).join(path) };
     Picture::write_gif(&path, frames, Duration::from_millis(80))?;
     Ok(path)

@@ -128,11 +128,11 @@ fn closing(folder: &Path, verdicts: &[Verdict]) -> String {
     let next = if exact > 0 {
         format!("next: farad export {path} --format verilog --out {path}/verilog")
     } else {
-        format!("no circuit is exact: try more seeds (--seeds 16), or go on: farad train --resume {path} --updates N")
+        format!(
+            "no circuit is exact: try more seeds (--seeds 16), or go on: farad train --resume {path} --updates N"
+        )
     };
-    format!(
-        "report   {path}/report.md\npictures {path}/plots\ncircuits {path}/circuits\n{next}"
-    )
+    format!("report   {path}/report.md\npictures {path}/plots\ncircuits {path}/circuits\n{next}")
 }
 
 fn list(name: Option<&str>) -> Result<()> {

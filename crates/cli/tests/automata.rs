@@ -8,7 +8,8 @@ use folder::{Folder, results};
 use serde_json::Value;
 
 /// Enough updates for a circuit that is not trivial; nothing is learned yet.
-const SHORT: &str = "train life --device cpu --updates 60 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
+const SHORT: &str =
+    "train life --device cpu --updates 60 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
 
 fn trained(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -48,7 +49,8 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
     let inspected: Value =
         serde_json::from_str(&folder.succeed("inspect run/circuits/seed-5.json --json")).unwrap();
     assert_eq!(inspected["inputs"], 9);
-    let simulated = folder.succeed("simulate run/circuits/seed-5.json --grid 70x30 --steps 5 --gif film.gif --json");
+    let simulated =
+        folder.succeed("simulate run/circuits/seed-5.json --grid 70x30 --steps 5 --gif film.gif --json");
     assert_eq!(serde_json::from_str::<Value>(&simulated).unwrap()["steps"], 5);
     assert!(folder.path("film.gif").is_file());
 }
@@ -131,7 +133,8 @@ fn damaged_checkpoints_and_circuits_are_refused() {
 #[test]
 fn a_run_that_is_killed_ten_times_ends_like_one_that_is_not() {
     let folder = Folder::new("killed");
-    let start = "train life --device cpu --updates 400 --set checkpoint_every=7 --set evaluate_every=25 --quiet";
+    let start =
+        "train life --device cpu --updates 400 --set checkpoint_every=7 --set evaluate_every=25 --quiet";
     folder.succeed(&format!("{start} --out whole"));
     let mut kills = 0;
     // Uneven pauses, so that kills hit start-up, updates, evaluations and checkpoints.

@@ -78,7 +78,8 @@ impl Examination<'_> {
 
     fn evaluate_life(&self) -> Result<Evaluation> {
         let wrong = self.wrong_neighbourhoods()?;
-        let sizes = self.recipe.trials.iter().map(|&trial| self.play_life(trial)).collect::<Result<Vec<_>>>()?;
+        let sizes =
+            self.recipe.trials.iter().map(|&trial| self.play_life(trial)).collect::<Result<Vec<_>>>()?;
         Ok(Evaluation {
             exact: wrong == 0,
             wrong,

@@ -61,7 +61,8 @@ fn circuit(cell: &mut Netlist, layers: &[Wires], gates: &[Gate], inputs: Vec<Wir
     for layer in layers {
         let (own, others) = rest.split_at(layer.outputs());
         let reads = layer.a.iter().zip(&layer.b).zip(own);
-        values = reads.map(|((&a, &b), &gate)| cell.gate(gate, values[a as usize], values[b as usize])).collect();
+        values =
+            reads.map(|((&a, &b), &gate)| cell.gate(gate, values[a as usize], values[b as usize])).collect();
         rest = others;
     }
     values

@@ -114,8 +114,9 @@ impl Settings {
 
     /// From a table of keys, all of which must be there.
     pub fn from_table(table: toml::Table) -> Result<Settings> {
-        let settings: Settings =
-            table.try_into().map_err(|error: toml::de::Error| Error::Settings(error.message().to_string()))?;
+        let settings: Settings = table
+            .try_into()
+            .map_err(|error: toml::de::Error| Error::Settings(error.message().to_string()))?;
         settings.check()?;
         Ok(settings)
     }
@@ -134,9 +135,7 @@ impl Settings {
         };
         let bad = |wanted: &str| Error::Settings(format!("{key} takes {wanted}, not `{text}`"));
         let value = match old {
-            toml::Value::Integer(_) => {
-                toml::Value::Integer(text.parse().map_err(|_| bad("a whole number"))?)
-            }
+            toml::Value::Integer(_) => toml::Value::Integer(text.parse().map_err(|_| bad("a whole number"))?),
             toml::Value::Float(_) => toml::Value::Float(text.parse().map_err(|_| bad("a number"))?),
             toml::Value::Boolean(_) => toml::Value::Boolean(text.parse().map_err(|_| bad("true or false"))?),
             _ => toml::Value::String(text.into()),
@@ -181,7 +180,9 @@ impl Settings {
             ("focus", self.focus),
             ("noise", self.noise),
         ];
-        if let Some((key, value)) = finite.into_iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
+        if let Some((key, value)) =
+            finite.into_iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0))
+        {
             return Err(Error::Settings(format!("{key} must be a number from 0 on ({value} vs 0)")));
         }
         let shares = [("freeze_from", self.freeze_from), ("freeze_until", self.freeze_until)];

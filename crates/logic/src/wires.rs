@@ -186,7 +186,8 @@ mod tests {
         let wires = Wires::random(10, 33, 3, 0);
         let consumers = wires.consumers();
         for input in 0..10u32 {
-            let range = consumers.starts[input as usize] as usize..consumers.starts[input as usize + 1] as usize;
+            let range =
+                consumers.starts[input as usize] as usize..consumers.starts[input as usize + 1] as usize;
             let entries = &consumers.entries[range];
             assert!(entries.windows(2).all(|pair| pair[0] < pair[1]));
             for entry in entries {

@@ -55,8 +55,13 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
         false => "const uint64_t *registers, const uint64_t *inputs",
     };
     if program.kept > 0 {
+        // A compiler that put all pieces into one function again would take minutes.
+        text.push_str(
+            "#ifdef __GNUC__\n#define FARAD_APART static __attribute__((noinline))\n#else\n\
+             #define FARAD_APART static\n#endif\n\n",
+        );
         for (n, piece) in program.pieces.iter().enumerate() {
-            writeln!(text, "static void {name}_piece_{n}({parameters}, uint64_t *s)\n{{\n    (void)inputs;")
+            writeln!(text, "FARAD_APART void {name}_piece_{n}({parameters}, uint64_t *s)\n{{\n    (void)inputs;")
                 .expect("a string");
             program.push(text, &C, piece, &operand);
             text.push_str("}\n\n");

@@ -10,7 +10,7 @@ use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
 /// Gates of a piece. Compilers take more than twice the time for a function of twice the length.
-const PIECE: usize = 250;
+const PIECE: usize = 1000;
 /// Gates up to which one function holds all.
 const WHOLE: usize = 1000;
 

@@ -97,11 +97,7 @@ const fn operation(
     Case { name, sizes, tolerance: 1e-5, kind: Kind::Operation(prepare) }
 }
 
-const fn training(
-    name: &'static str,
-    sizes: Sizes,
-    prepare: fn(&Device) -> farad::Result<Workload>,
-) -> Case {
+const fn training(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
     Case { name, sizes, tolerance: 1e-4, kind: Kind::Training(prepare) }
 }
 

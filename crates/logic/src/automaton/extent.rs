@@ -61,8 +61,7 @@ impl Extent<'_> {
     /// Numbers in the kept array: the kept states, then, if all is kept, the activations step by
     /// step in an order that is the device's own.
     pub fn kept_len(&self) -> usize {
-        let activations =
-            if self.policy == Policy::KeepAll { self.steps * self.activation_len() } else { 0 };
+        let activations = if self.policy == Policy::KeepAll { self.steps * self.activation_len() } else { 0 };
         (self.kept_states() * self.state_len() + activations).max(1)
     }
 
@@ -89,7 +88,8 @@ impl Extent<'_> {
         let count = if self.asynchronous { 5 } else { 4 };
         for n in 0..count {
             if shapes[n] != wanted[n] {
-                let what = format!("{} have the wrong shape: {} where {} fit", names[n], shapes[n], wanted[n]);
+                let what =
+                    format!("{} have the wrong shape: {} where {} fit", names[n], shapes[n], wanted[n]);
                 let (a, b) = (shapes[n].numel(), wanted[n].numel());
                 return Err(OpError::Sizes { op: "automaton", what, a, b });
             }

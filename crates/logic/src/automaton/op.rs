@@ -268,7 +268,8 @@ impl CustomOp for Backward {
         let extent = self.0.extent(shapes);
         let floats: Vec<&[f32]> = operands.iter().map(|words| bytemuck::cast_slice(words)).collect();
         let [coefficients, states] = results else { unreachable!("two results") };
-        let (coefficients, states) = (bytemuck::cast_slice_mut(coefficients), bytemuck::cast_slice_mut(states));
+        let (coefficients, states) =
+            (bytemuck::cast_slice_mut(coefficients), bytemuck::cast_slice_mut(states));
         cpu::backward(&extent, operands[1], &Operands::of(&self.0, &floats), coefficients, states);
     }
 

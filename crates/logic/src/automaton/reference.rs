@@ -36,7 +36,13 @@ impl<'a> One<'a> {
     }
 
     /// The values of all layers of a circuit whose first gate and first wire are given.
-    fn circuit(&self, widths: &[usize], mut first: usize, mut wire: usize, inputs: Vec<f64>) -> Vec<Vec<f64>> {
+    fn circuit(
+        &self,
+        widths: &[usize],
+        mut first: usize,
+        mut wire: usize,
+        inputs: Vec<f64>,
+    ) -> Vec<Vec<f64>> {
         let mut layers = vec![inputs];
         for &width in &widths[1..] {
             let before = layers.last().expect("the inputs");
@@ -111,8 +117,7 @@ impl<'a> One<'a> {
         let topology = self.extent.topology;
         let (channels, kernels, bits) = (topology.channels, topology.kernels, topology.bits());
         let first = kernels * topology.perception_gates();
-        let g =
-            self.circuit_back(&trace.update, first, topology.perception_gates(), upstream, coefficients);
+        let g = self.circuit_back(&trace.update, first, topology.perception_gates(), upstream, coefficients);
         let mut patch = vec![0.0; 9 * channels];
         patch[4 * channels..5 * channels].copy_from_slice(&g[..channels]);
         for kernel in 0..kernels {

@@ -17,10 +17,7 @@ pub fn recipe() -> Recipe {
         visible: 1,
         start: Start::RandomBits,
         target: Target::Picture(square),
-        trials: &[
-            Trial { height: 32, width: 32, steps: 40 },
-            Trial { height: 64, width: 64, steps: 80 },
-        ],
+        trials: &[Trial { height: 32, width: 32, steps: 40 }, Trial { height: 64, width: 64, steps: 80 }],
         damage: Some(Damage { trial: Trial { height: 64, width: 64, steps: 160 }, block: 20, held: 80 }),
         robustness: Some((Trial { height: 64, width: 64, steps: 1000 }, 10)),
     }

@@ -200,7 +200,10 @@ mod tests {
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
         let text = Recipe::named("checkerbord").err().unwrap().to_string();
-        assert!(text.starts_with("recipe: there is no `checkerbord`; did you mean `checkerboard`?"), "{text}");
+        assert!(
+            text.starts_with("recipe: there is no `checkerbord`; did you mean `checkerboard`?"),
+            "{text}"
+        );
         let mut settings = published();
         let text = settings.set("learningrate=1").unwrap_err().to_string();
         assert!(text.contains("did you mean `learning_rate`?"), "{text}");

@@ -115,7 +115,11 @@ pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
     let verdicts = judge(run)?;
     let learned = Learned::of(run)?;
     let folder = run.path().join("circuits");
-    std::fs::create_dir_all(&folder).map_err(|source| Error::File { op: "report", path: folder.clone(), source })?;
+    std::fs::create_dir_all(&folder).map_err(|source| Error::File {
+        op: "report",
+        path: folder.clone(),
+        source,
+    })?;
     for (circuit, verdict) in learned.circuits.iter().zip(&verdicts) {
         Circuit::Automaton(circuit.automaton.clone()).write(raw_path(run.path(), circuit.seed))?;
         Circuit::Automaton(verdict.simplified.clone()).write(simplified_path(run.path(), circuit.seed))?;

@@ -71,11 +71,20 @@ fn further(text: &mut String, verdicts: &[Verdict]) {
             );
         }
         if let Some(healed) = evaluation.healed {
-            let _ = writeln!(text, "- seed {}: a block held at zero and released is repaired: {}", verdict.seed, yes(healed));
+            let _ = writeln!(
+                text,
+                "- seed {}: a block held at zero and released is repaired: {}",
+                verdict.seed,
+                yes(healed)
+            );
         }
         if let Some(error) = evaluation.error_under_damage {
             let percent = 100.0 * error;
-            let _ = writeln!(text, "- seed {}: a new block of zeros at every step: {percent:.1} % of bits wrong", verdict.seed);
+            let _ = writeln!(
+                text,
+                "- seed {}: a new block of zeros at every step: {percent:.1} % of bits wrong",
+                verdict.seed
+            );
         }
     }
 }
@@ -90,13 +99,21 @@ fn simplification(text: &mut String, learned: &Learned, shown: usize, verdict: &
         verdict.seed, before.gates, before.active_live, after.active, verdict.simplified_channels
     );
     *text += "| pass | active gates | depth | seconds |\n|---|---|---|---|\n";
-    for stage in &verdict.stages {
+    let mut gates = usize::MAX;
+    let last = verdict.stages.len() - 1;
+    for (n, stage) in verdict.stages.iter().enumerate() {
+        // Passes are tried in turn many times; those that gained nothing are left out.
+        if stage.gates == gates && n != last {
+            continue;
+        }
+        gates = stage.gates;
         let seconds = stage.time.as_secs_f64();
         let _ = writeln!(text, "| {} | {} | {} | {seconds:.2} |", stage.pass, stage.gates, stage.depth);
     }
     if !verdict.unproved.is_empty() {
         let names = verdict.unproved.join(", ");
-        let _ = writeln!(text, "\nThese keep their learned gates, as nothing smaller could be proved: {names}.");
+        let _ =
+            writeln!(text, "\nThese keep their learned gates, as nothing smaller could be proved: {names}.");
     }
 }
 

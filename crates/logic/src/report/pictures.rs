@@ -23,8 +23,10 @@ pub fn frame(grid: &Grid, visible: usize) -> Picture {
     } else {
         let all = grid.pictures();
         let light = |cell: usize, channel: usize| f32::from(all[channel * width * height + cell]);
-        let values: Vec<f32> =
-            (0..width * height).flat_map(|cell| (0..3).map(move |channel| (cell, channel))).map(|(a, b)| light(a, b)).collect();
+        let values: Vec<f32> = (0..width * height)
+            .flat_map(|cell| (0..3).map(move |channel| (cell, channel)))
+            .map(|(a, b)| light(a, b))
+            .collect();
         Picture::from_channels(width, height, &values)
     };
     picture.scaled(times)
@@ -53,29 +55,40 @@ fn losses(run: &Run, learned: &Learned) -> Result<()> {
         };
         // A logarithmic axis has no zero: what is smaller than this is drawn as this.
         let drawn = |(x, y): (f64, f64)| (x, y.max(1e-3));
-        chart = chart.line(&format!("soft{label}"), log.series(&format!("soft_loss{suffix}")).into_iter().map(drawn));
-        chart = chart.line(&format!("hard{label}"), log.series(&format!("hard_loss{suffix}")).into_iter().map(drawn));
+        chart = chart
+            .line(&format!("soft{label}"), log.series(&format!("soft_loss{suffix}")).into_iter().map(drawn));
+        chart = chart
+            .line(&format!("hard{label}"), log.series(&format!("hard_loss{suffix}")).into_iter().map(drawn));
     }
     run.write_plot("loss", &chart.svg())?;
     Ok(())
 }
 
+/// The functions that were learned. Gates that pass `a` on are most and say nothing: they are only
+/// counted in the title.
 fn gates(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
     let count = |of: &mut dyn Iterator<Item = Gate>| {
-        let mut counts = [0f64; 16];
-        of.for_each(|gate| counts[gate.number() as usize] += 1.0);
+        let mut counts = [0usize; 16];
+        of.for_each(|gate| counts[gate.number() as usize] += 1);
         counts
     };
-    let names: Vec<&str> = Gate::ALL.iter().map(|gate| gate.name()).collect();
-    let learned = count(&mut learned.circuits[shown].gates.iter().copied());
+    let circuit = &learned.circuits[shown];
+    let all = count(&mut circuit.gates.iter().copied());
     let left = count(&mut verdict.simplified.cell.gates.iter().map(|node| node.gate));
-    let chart = Bars::new("gates by function", "gates", &names).series("learned", learned).series("simplified", left);
+    let drawn: Vec<Gate> = Gate::ALL.into_iter().filter(|&gate| gate != Gate::A).collect();
+    let names: Vec<&str> = drawn.iter().map(|gate| gate.name()).collect();
+    let bars = |counts: [usize; 16]| drawn.iter().map(move |gate| counts[gate.number() as usize] as f64);
+    let passing = all[Gate::A.number() as usize];
+    let title = format!("gates by function ({passing} more of {} pass a on)", circuit.gates.len());
+    let chart =
+        Bars::new(&title, "gates", &names).series("learned", bars(all)).series("simplified", bars(left));
     run.write_plot("gates", &chart.svg())?;
     Ok(())
 }
 
 fn damage(run: &Run, verdict: &Verdict) -> Result<()> {
-    let curve = |values: &[f64]| values.iter().enumerate().map(|(n, &y)| (n as f64, 100.0 * y)).collect::<Vec<_>>();
+    let curve =
+        |values: &[f64]| values.iter().enumerate().map(|(n, &y)| (n as f64, 100.0 * y)).collect::<Vec<_>>();
     let evaluation = &verdict.evaluation;
     if !evaluation.healing.is_empty() {
         let chart = Chart::new("a block held at zero, then released", "step", "wrong bits in percent");

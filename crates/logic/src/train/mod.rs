@@ -13,8 +13,8 @@ mod starts;
 pub use session::{Configuration, KIND, Learned, LearnedCircuit, Progress, Session, Summary};
 pub use starts::Stream;
 
-use farad::optim::{AdamW, Clip, Optimiser};
 use farad::nn::Parameter;
+use farad::optim::{AdamW, Clip, Optimiser};
 use farad::{DType, Device, Tensor};
 use farad_circuit::Gate;
 
@@ -59,7 +59,8 @@ impl Trainer {
             .betas(settings.beta1, settings.beta2)
             .weight_decay(settings.weight_decay)
             .clip(Clip::Value(settings.clip));
-        let starts = Starts::new(&recipe, (settings.height, settings.width), seeds, topology.channels, device);
+        let starts =
+            Starts::new(&recipe, (settings.height, settings.width), seeds, topology.channels, device);
         let turns = starts.turns(topology.gates());
         let table = GateTable::on(device);
         let (seeds, device) = (seeds.to_vec(), device.clone());
@@ -200,11 +201,12 @@ impl Trainer {
     }
 
     /// Losses and wrong visible bits of the hard circuits on these many fresh starts, one of each a
-    /// seed.
+    /// seed. Losses are scaled to the batch of an update.
     pub fn hard_losses(&self, number: u64, batch: usize) -> Result<(Vec<f32>, Vec<f32>)> {
         let hard = self.table.hard(&self.logits.value());
         let (seen, target) = self.roll_out(&hard, Stream::Validate, number, batch, self.settings.steps);
-        let losses = loss::sum(&self.settings, &seen, &target);
+        let scale = self.settings.batch as f64 / batch as f64;
+        let losses = loss::sum(&self.settings, &seen, &target) * scale;
         let wrong = loss::per_seed(&(&seen - &target).abs());
         Tensor::compute_all(&[&losses, &wrong])?;
         Ok((losses.to_vec::<f32>()?, wrong.to_vec::<f32>()?))

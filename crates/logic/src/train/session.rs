@@ -22,7 +22,13 @@ use crate::settings::Settings;
 pub const KIND: &str = "automaton";
 
 /// Starts of an evaluation during training, where starts are random.
-const VALIDATION_STARTS: usize = 16;
+const STARTS: usize = 16;
+
+/// Further starts for circuits that were right on these.
+const MORE_STARTS: usize = 64;
+
+/// Where further starts are drawn, far from those of any update.
+const MORE: u64 = 1 << 40;
 
 /// The best hard circuit of a seed so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,7 +132,11 @@ impl Session {
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let log = run.create_log(&columns(&seeds).iter().map(String::as_str).collect::<Vec<_>>())?;
         let mut events = run.events()?;
-        events.write("start", 0, json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds }))?;
+        events.write(
+            "start",
+            0,
+            json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds }),
+        )?;
         let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
         let gates = trainer.hard_gates()?;
         let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
@@ -238,14 +248,19 @@ impl Session {
         let random = self.recipe.start == Start::RandomBits || self.settings.fire_rate < 1.0;
         let batch = match self.recipe.start {
             Start::Boards => 512,
-            _ if random => VALIDATION_STARTS,
+            _ if random => STARTS,
             _ => 1,
         };
-        let (losses, wrong) = self.trainer.hard_losses(update, batch)?;
+        let (losses, mut wrong) = self.trainer.hard_losses(update, batch)?;
+        if random && wrong.contains(&0.0) {
+            let (_, more) = self.trainer.hard_losses(update + MORE, MORE_STARTS)?;
+            wrong.iter_mut().zip(more).for_each(|(wrong, more)| *wrong += more);
+        }
         let now = self.trainer.hard_gates()?;
         for (seed, gates) in now.into_iter().enumerate() {
             let best = &mut self.best[seed];
-            let done = self.settings.stop_after_exact > 0 && best.right_in_a_row >= self.settings.stop_after_exact;
+            let done =
+                self.settings.stop_after_exact > 0 && best.right_in_a_row >= self.settings.stop_after_exact;
             if done {
                 continue;
             }

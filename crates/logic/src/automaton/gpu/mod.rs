@@ -117,8 +117,11 @@ impl<'a> Stepper<'a> {
         spill: States,
     ) -> CustomKernel {
         let extent = self.extent;
-        let activations =
-            if self.keeps { extent.kept_states() * extent.state_len() + step * extent.activation_len() } else { 0 };
+        let activations = if self.keeps {
+            extent.kept_states() * extent.state_len() + step * extent.activation_len()
+        } else {
+            0
+        };
         let slot = slot.map_or(NOWHERE, |slot| (kept.offset + slot) as u32);
         let mut words = header(extent, &self.plan, step);
         words.extend([source.offset as u32, target.offset as u32, slot, activations as u32]);
@@ -128,7 +131,9 @@ impl<'a> Stepper<'a> {
         arguments.extend(extent.asynchronous.then_some(4));
         arguments.extend([target.argument, kept.argument]);
         arguments.extend(self.plan.spilled.then_some(spill.argument));
-        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups).parameters(&words).arguments(&arguments)
+        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups)
+            .parameters(&words)
+            .arguments(&arguments)
     }
 }
 

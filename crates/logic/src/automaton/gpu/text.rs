@@ -56,7 +56,8 @@ impl Text<'_> {
     pub fn forward(&self) -> String {
         let text = self.cell(format!("{GRID}\n{CELL}\n{FORWARD}"), "arena");
         let first = 4 + self.asynchronous as usize;
-        let mut outputs = storage(first, true, "target_states", "f32") + &storage(first + 1, true, "kept", "f32");
+        let mut outputs =
+            storage(first, true, "target_states", "f32") + &storage(first + 1, true, "kept", "f32");
         if self.plan.spilled {
             outputs += &storage(first + 2, true, "arena", "f32");
         }
@@ -78,8 +79,10 @@ impl Text<'_> {
             + &size("DELTA", memory.delta)
             + &size("EXCHANGE", memory.odd)
             + &size("SPAN", span(self.topology, self.plan.invocations));
-        let slopes =
-            format!("// Gradients at what `seen` holds.\nvar<private> slopes: array<Lanes, {}>;\n", self.seen());
+        let slopes = format!(
+            "// Gradients at what `seen` holds.\nvar<private> slopes: array<Lanes, {}>;\n",
+            self.seen()
+        );
         text.region("phases", &phases)
             .region("arrays", &arrays)
             .region("slopes", &slopes)
