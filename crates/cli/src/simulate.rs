@@ -4,9 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use farad::{Device, Tensor};
 use farad::run::Picture;
 use farad_circuit::{Automaton, Circuit, Grid};
 use farad_logic::report::{frame, simplified};
+use farad_logic::simulate::{AutomatonSimulation, pack, unpack};
 use farad_logic::train::Learned;
 use serde_json::json;
 
@@ -16,6 +18,9 @@ use crate::source::{Source, pick};
 
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
 const FRAMES: usize = 300;
+
+/// Steps that a device makes before it is waited for.
+const LAUNCHES: usize = 1000;
 
 /// Simulates.
 pub fn run(options: &SimulateOptions) -> Result<()> {
@@ -28,18 +33,32 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         StartOption::Zeros => {}
         StartOption::Centre => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
     }
+    let device = Device::named(&options.device)?;
+    if device.is_gpu() && automaton.fire_rate < 1.0 {
+        return Err(Error::FiresAtRandom { rate: automaton.fire_rate });
+    }
+    let on_device = AutomatonSimulation::new(&automaton, &device)?;
     let mut frames: Vec<Picture> = Vec::new();
-    let every = options.steps.div_ceil(FRAMES).max(1);
-    let mut elapsed = Duration::ZERO;
-    for step in 0..=options.steps {
-        if options.gif.is_some() && step.is_multiple_of(every) {
+    let every = if options.gif.is_some() { options.steps.div_ceil(FRAMES).max(1) } else { LAUNCHES };
+    let (mut elapsed, mut step) = (Duration::ZERO, 0);
+    loop {
+        if options.gif.is_some() {
             frames.push(frame(&grid, automaton.visible.len()));
         }
-        if step < options.steps {
-            let started = Instant::now();
-            grid.step();
-            elapsed += started.elapsed();
+        let steps = every.min(options.steps - step);
+        if steps == 0 {
+            break;
         }
+        let started = Instant::now();
+        if device.is_gpu() {
+            let shape = [1, automaton.channels, height, width.div_ceil(32)];
+            let states = Tensor::from_vec::<u32>(pack(&grid.cells(), width), shape, &device);
+            let played = on_device.run(&states, width, steps, None).to_vec::<u32>()?;
+            grid.set_cells(&unpack(&played, width));
+        } else {
+            grid.steps(steps);
+        }
+        (elapsed, step) = (elapsed + started.elapsed(), step + steps);
     }
     let gif = options.gif.as_ref().map(|path| write_gif(options, path, &frames)).transpose()?;
     print(options, &grid, elapsed, gif)

@@ -18,6 +18,7 @@ pub mod layer;
 pub mod recipe;
 pub mod report;
 mod settings;
+pub mod simulate;
 pub mod train;
 mod wires;
 

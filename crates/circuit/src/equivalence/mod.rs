@@ -10,7 +10,7 @@ mod patterns;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::graph::{self, Effort, Graph, Prover, Signal};
+use crate::graph::{self, Effort, Graph, Prover, Signal, Simulation};
 use crate::netlist::Netlist;
 
 pub use automata::equivalent_automata;
@@ -223,7 +223,7 @@ impl Comparison<'_> {
         }
         let refutations = (20_000_000 / graph.limit()).clamp(50, 5_000);
         let effort = Effort { conflicts: 1_000.min(conflicts), refutations, deadline: self.deadline };
-        let graph = graph.swept(effort);
+        let (graph, _) = graph.swept(Simulation::sources(&graph), effort);
         let mut prover = Prover::new(self.deadline);
         for (n, &root) in open.iter().enumerate() {
             let (left, right) = (graph.roots()[2 * n], graph.roots()[2 * n + 1]);

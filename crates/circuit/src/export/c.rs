@@ -54,16 +54,20 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
         true => "const uint64_t *inputs",
         false => "const uint64_t *registers, const uint64_t *inputs",
     };
+    let unused = match netlist.registers.is_empty() {
+        true => "    (void)inputs;",
+        false => "    (void)registers;\n    (void)inputs;",
+    };
     if program.kept > 0 {
         // A compiler that put all pieces into one function again would take minutes.
         text.push_str(
             "#ifdef __GNUC__\n#define FARAD_APART static __attribute__((noinline))\n#else\n\
              #define FARAD_APART static\n#endif\n\n",
         );
-        for (n, piece) in program.pieces.iter().enumerate() {
-            writeln!(text, "FARAD_APART void {name}_piece_{n}({parameters}, uint64_t *s)\n{{\n    (void)inputs;")
+        for n in 0..program.pieces.len() {
+            writeln!(text, "FARAD_APART void {name}_piece_{n}({parameters}, uint64_t *s)\n{{\n{unused}")
                 .expect("a string");
-            program.push(text, &C, piece, &operand);
+            program.push(text, &C, n, &operand);
             text.push_str("}\n\n");
         }
     }
@@ -103,7 +107,7 @@ fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &imp
             writeln!(text, "    {name}_piece_{n}({arguments}, s);").expect("a string");
         }
     } else {
-        program.pieces.iter().for_each(|piece| program.push(text, &C, piece, operand));
+        (0..program.pieces.len()).for_each(|n| program.push(text, &C, n, operand));
     }
     // All next values are taken before the first register changes.
     for (n, register) in netlist.registers.iter().enumerate() {

@@ -60,10 +60,10 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
     };
     if program.kept > 0 {
         writeln!(text, "const KEPT: usize = {};", program.kept).expect("a string");
-        for (n, piece) in program.pieces.iter().enumerate() {
+        for n in 0..program.pieces.len() {
             writeln!(text, "\n#[inline(never)]\nfn {name}_piece_{n}({parameters}, s: &mut [u64; KEPT]) {{")
                 .expect("a string");
-            program.push(text, &RUST, piece, &operand);
+            program.push(text, &RUST, n, &operand);
             text.push_str("}\n");
         }
     }
@@ -98,7 +98,7 @@ fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &imp
             writeln!(text, "    {name}_piece_{n}({arguments}, &mut s);").expect("a string");
         }
     } else {
-        program.pieces.iter().for_each(|piece| program.push(text, &RUST, piece, operand));
+        (0..program.pieces.len()).for_each(|n| program.push(text, &RUST, n, operand));
     }
     // All next values are taken before the first register changes.
     for (n, register) in netlist.registers.iter().enumerate() {

@@ -9,27 +9,22 @@ use std::fmt::Write;
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
-/// Gates of a piece. Compilers take more than twice the time for a function of twice the length.
-const PIECE: usize = 1000;
+/// Gates of a piece, if there are several. Compilers take more than twice the time for twice the length.
+const PIECE: usize = 100;
 /// Gates up to which one function holds all.
 const WHOLE: usize = 1000;
 
 /// Live gates in pieces.
 pub(super) struct Program<'a> {
     pub netlist: &'a Netlist,
-    pub pieces: Vec<Piece>,
+    /// The gates of each piece, by number.
+    pub pieces: Vec<Vec<u32>>,
     /// The length of the array between pieces; 0 if there is only one piece.
     pub kept: usize,
-    /// For each wire its place in the array when all pieces have run.
+    /// For each wire its place in the array, if it has one.
     places: Vec<u32>,
-}
-
-/// A function's worth of gates.
-pub(super) struct Piece {
-    /// The gates, by number.
-    pub gates: Vec<u32>,
-    /// The first wire that is made here; what comes before is in the array.
-    first: Wire,
+    /// For each wire the piece that makes it.
+    homes: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -37,19 +32,18 @@ const NONE: u32 = u32::MAX;
 impl<'a> Program<'a> {
     /// Cuts a netlist into pieces.
     pub(super) fn new(netlist: &'a Netlist) -> Program<'a> {
-        let live = netlist.live_wires();
-        let gates: Vec<u32> =
-            (0..netlist.gates.len() as u32).filter(|&n| live[netlist.sources() + n as usize]).collect();
+        let gates = order(netlist);
         let pieces: Vec<&[u32]> = gates.chunks(if gates.len() <= WHOLE { WHOLE } else { PIECE }).collect();
-        let mut program = Program { netlist, pieces: vec![], kept: 0, places: vec![NONE; netlist.wires()] };
+        let (places, homes) = (vec![NONE; netlist.wires()], vec![NONE; netlist.wires()]);
+        let mut program = Program { netlist, pieces: vec![], kept: 0, places, homes };
         let last = last_readers(netlist, &pieces);
         let mut free: Vec<u32> = vec![];
         for (n, gates) in pieces.iter().enumerate() {
+            gates.iter().for_each(|&gate| program.homes[netlist.sources() + gate as usize] = n as u32);
             if pieces.len() > 1 {
                 program.give_places(n as u32, gates, &last, &mut free);
             }
-            let first = netlist.wire_of(gates[0] as usize);
-            program.pieces.push(Piece { gates: gates.to_vec(), first });
+            program.pieces.push(gates.to_vec());
         }
         program
     }
@@ -65,27 +59,24 @@ impl<'a> Program<'a> {
                 });
             }
         }
-        let first = netlist.wire_of(gates[0] as usize);
         let mut read: Vec<Wire> = gates.iter().flat_map(|&n| netlist.gates[n as usize].operands()).collect();
-        read.retain(|wire| {
-            (netlist.sources()..first.index()).contains(&wire.index()) && last[wire.index()] == piece
-        });
+        read.retain(|wire| self.places[wire.index()] != NONE && last[wire.index()] == piece);
         read.sort_unstable();
         read.dedup();
         free.extend(read.iter().map(|wire| self.places[wire.index()]));
     }
 
-    /// Writes a piece, one gate a line; `operand` writes inputs and registers.
+    /// Writes piece `number`, one gate a line; `operand` writes inputs and registers.
     pub(super) fn push(
         &self,
         text: &mut String,
         language: &Language,
-        piece: &Piece,
+        number: usize,
         operand: &impl Fn(&mut String, Wire),
     ) {
         let (sources, declare) = (self.netlist.sources(), language.declare);
         let mut declared = vec![false; if language.declare_sources { sources } else { 0 }];
-        for &n in &piece.gates {
+        for &n in &self.pieces[number] {
             let (node, wire) = (&self.netlist.gates[n as usize], self.netlist.wire_of(n as usize));
             for source in node.operands() {
                 if declared.get(source.index()) != Some(&false) {
@@ -99,7 +90,7 @@ impl<'a> Program<'a> {
             write!(text, "    {declare} w{} = ", wire.0).expect("a string");
             language.push(text, node, &|text: &mut String, wire: Wire| match wire.index() {
                 n if n < sources && !language.declare_sources => operand(text, wire),
-                n if n >= sources && wire < piece.first => {
+                n if n >= sources && self.homes[n] != number as u32 => {
                     write!(text, "s[{}]", self.places[n]).expect("a string")
                 }
                 n => write!(text, "w{n}").expect("a string"),
@@ -119,6 +110,33 @@ impl<'a> Program<'a> {
             n => write!(text, "w{n}").expect("a string"),
         }
     }
+}
+
+/// The gates that roots need, each soon after what it reads, so that pieces have little to hand on.
+fn order(netlist: &Netlist) -> Vec<u32> {
+    let sources = netlist.sources();
+    let mut done = vec![false; netlist.wires()];
+    done[..sources].fill(true);
+    let (mut order, mut open) = (vec![], vec![]);
+    for root in netlist.roots() {
+        open.push(root);
+        while let Some(&wire) = open.last() {
+            let needed = |wire: &Wire| !done[wire.index()];
+            let next = needed(&wire).then(|| netlist.gates[wire.index() - sources].operands().find(needed));
+            match next {
+                Some(Some(operand)) => open.push(operand),
+                Some(None) => {
+                    done[wire.index()] = true;
+                    order.push((wire.index() - sources) as u32);
+                    open.pop();
+                }
+                None => {
+                    open.pop();
+                }
+            }
+        }
+    }
+    order
 }
 
 /// For each wire the last piece that reads it; the number of pieces for what is shown at the end.

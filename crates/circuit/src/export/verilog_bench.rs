@@ -17,7 +17,7 @@ const ALL_INPUTS: usize = 12;
 /// Random vectors at most and at least.
 const VECTORS: (usize, usize) = (100_000, 64);
 /// Gates times vectors that a bench may take; an event-driven simulator does some millions a second.
-const EVENTS: usize = 30_000_000;
+const EVENTS: usize = 10_000_000;
 /// Bits of expected values that a bench may hold.
 const EXPECTED: usize = 4_000_000;
 /// Bits of a row of expected values in the text.

@@ -180,9 +180,9 @@ fn neighbour(x: i32, y: i32, channel: u32) -> u32 {
 fn push_pieces(text: &mut String, program: &Program<'_>, operand: &impl Fn(&mut String, Wire)) {
     if program.kept > 0 {
         writeln!(text, "var<private> s: array<u32, {}>;", program.kept).expect("a string");
-        for (n, piece) in program.pieces.iter().enumerate() {
+        for n in 0..program.pieces.len() {
             writeln!(text, "\nfn piece_{n}() {{").expect("a string");
-            program.push(text, &WGSL, piece, operand);
+            program.push(text, &WGSL, n, operand);
             text.push_str("}\n");
         }
     }
@@ -192,6 +192,6 @@ fn push_calls(text: &mut String, program: &Program<'_>, operand: &impl Fn(&mut S
     if program.kept > 0 {
         (0..program.pieces.len()).for_each(|n| writeln!(text, "    piece_{n}();").expect("a string"));
     } else {
-        program.pieces.iter().for_each(|piece| program.push(text, &WGSL, piece, operand));
+        (0..program.pieces.len()).for_each(|n| program.push(text, &WGSL, n, operand));
     }
 }

@@ -105,10 +105,10 @@ mod tests {
                     .filter(|&node| graph.is_alive(node) && node != old && !later.contains(&node))
                     .collect();
                 let new = Signal::new(before[stream.below(before.len())], stream.below(2) == 1);
-                let expected = Simulation::sample(&graph, 4, 9).with(&graph, old, new);
+                let expected = Simulation::sample(&graph, 4, 9).run_all(&graph).with(&graph, old, new);
                 graph.replace(old, new);
                 graph.check();
-                assert_eq!(expected, Simulation::sample(&graph, 4, 9).roots(&graph), "seed {seed}");
+                assert_eq!(expected, Simulation::sample(&graph, 4, 9).run_all(&graph).roots(&graph), "seed {seed}");
             }
         }
     }

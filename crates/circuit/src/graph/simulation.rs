@@ -1,7 +1,7 @@
 //! What every node is on many patterns of the sources, 64 patterns a word.
 //!
 //! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of an exhaustive
-//! one has all sources false. Start at [`Simulation::exhaustive`] and [`Simulation::sample`].
+//! one has all sources false. Start at [`Simulation::sources`].
 
 use super::Graph;
 #[cfg(test)]
@@ -10,6 +10,8 @@ use crate::random::Stream;
 
 /// Most sources for which all patterns are simulated: 2^14 are 256 words.
 const EXHAUSTIVE_SOURCES: usize = 14;
+/// Words of a sample.
+const SAMPLE_WORDS: usize = 64;
 
 /// Words of a node on all or some patterns.
 pub(crate) struct Simulation {
@@ -39,15 +41,18 @@ pub(crate) fn exhaustive_word(variable: usize, word: usize) -> u64 {
 }
 
 impl Simulation {
-    /// All patterns of the sources that are used, if those are few.
-    pub(crate) fn exhaustive(graph: &Graph) -> Option<Simulation> {
-        let mut simulation = Simulation::exhaustive_sources(graph)?;
-        simulation.run(graph, &graph.order());
-        Some(simulation)
+    /// All patterns of the sources that are used, if those are few, else a sample; no gate is run yet.
+    pub(crate) fn sources(graph: &Graph) -> Simulation {
+        Simulation::exhaustive(graph).unwrap_or_else(|| Simulation::sample(graph, SAMPLE_WORDS, 1))
     }
 
-    /// The same before any gate is run.
-    pub(crate) fn exhaustive_sources(graph: &Graph) -> Option<Simulation> {
+    /// Whether [`Simulation::sources`] takes all patterns.
+    pub(crate) fn can_be_exhaustive(graph: &Graph) -> bool {
+        graph.used_sources().len() <= EXHAUSTIVE_SOURCES
+    }
+
+    /// All patterns of the sources that are used, if those are few.
+    fn exhaustive(graph: &Graph) -> Option<Simulation> {
         let used = graph.used_sources();
         if used.len() > EXHAUSTIVE_SOURCES {
             return None;
@@ -64,13 +69,6 @@ impl Simulation {
 
     /// Random patterns: sources true with probability 1/2 in half of the words, in the others rarely or mostly.
     pub(crate) fn sample(graph: &Graph, words: usize, seed: u64) -> Simulation {
-        let mut simulation = Simulation::sources(graph, words, seed);
-        simulation.run(graph, &graph.order());
-        simulation
-    }
-
-    /// The same before any gate is run.
-    pub(crate) fn sources(graph: &Graph, words: usize, seed: u64) -> Simulation {
         let mut simulation = Simulation::empty(graph, words, false);
         simulation.stream = Stream::new(seed);
         for node in 1..=graph.sources() {
@@ -86,6 +84,12 @@ impl Simulation {
             }
         }
         simulation
+    }
+
+    /// The patterns of the sources alone, for another graph over the same sources.
+    pub(crate) fn rebased(mut self, graph: &Graph) -> Simulation {
+        self.values.truncate((graph.sources() + 1) * self.words);
+        self
     }
 
     fn empty(graph: &Graph, words: usize, exhaustive: bool) -> Simulation {
@@ -104,6 +108,12 @@ impl Simulation {
 
     pub(crate) fn of(&self, node: u32) -> &[u64] {
         &self.values[node as usize * self.words..][..self.words]
+    }
+
+    /// Computes all gates.
+    pub(crate) fn run_all(mut self, graph: &Graph) -> Simulation {
+        self.run(graph, &graph.order());
+        self
     }
 
     /// Computes some gates, each after its operands; new ones too.

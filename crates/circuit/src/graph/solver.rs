@@ -31,11 +31,12 @@ struct Limits {
     deadline: Option<Instant>,
     /// Times that the solver asked whether to stop: the clock is slow beside a decision.
     asked: Cell<u32>,
+    late: Cell<bool>,
 }
 
 impl Limits {
     fn new(conflicts_left: u64, deadline: Option<Instant>) -> Limits {
-        Limits { conflicts_left, deadline, asked: Cell::new(0) }
+        Limits { conflicts_left, deadline, asked: Cell::new(0), late: Cell::new(false) }
     }
 }
 
@@ -46,8 +47,10 @@ impl Callbacks for Limits {
 
     fn stop(&self) -> bool {
         self.asked.set(self.asked.get().wrapping_add(1));
-        let looks = self.asked.get() % 256 == 1;
-        self.conflicts_left == 0 || (looks && self.deadline.is_some_and(|deadline| Instant::now() > deadline))
+        if self.asked.get() % 256 == 1 && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            self.late.set(true);
+        }
+        self.conflicts_left == 0 || self.late.get()
     }
 }
 
@@ -67,11 +70,11 @@ impl Prover {
         Prover { solver, literals: QuickMap::default(), clause: vec![], deadline, scope: None }
     }
 
-    /// Looks only into the `gates` gates that are nearest before a node. What holds whatever the others are holds;
+    /// Looks only into the `gates` gates that are nearest before some nodes. What holds whatever the others are holds;
     /// but then nothing is [refuted](Verdict::Refuted), only unknown.
-    pub(crate) fn within(mut self, graph: &Graph, node: u32, gates: usize) -> Prover {
+    pub(crate) fn within(mut self, graph: &Graph, nodes: &[u32], gates: usize) -> Prover {
         let mut scope: QuickMap<u32, ()> = QuickMap::default();
-        let mut near = VecDeque::from([node]);
+        let mut near = VecDeque::from(nodes.to_vec());
         while let Some(node) = near.pop_front() {
             if graph.is_gate(node) && scope.insert(node, ()).is_none() {
                 if scope.len() > gates {

@@ -7,10 +7,13 @@ use std::time::Instant;
 
 use super::{Graph, Prover, QuickMap, Signal, Simulation, Verdict};
 
-/// Patterns of a sample, in words.
-const WORDS: usize = 64;
 /// Gates of equal words that a new gate is compared with.
 const CANDIDATES: usize = 3;
+
+/// Gates beyond which a proof first looks only at those that are near.
+const LARGE: usize = 3_000;
+/// How many near gates that are.
+const SCOPE: usize = 200;
 
 /// How much a sweep may spend.
 #[derive(Clone, Copy)]
@@ -23,10 +26,9 @@ pub(crate) struct Effort {
 }
 
 impl Graph {
-    /// The same circuit with nodes of equal function merged.
-    pub(crate) fn swept(&self, effort: Effort) -> Graph {
-        let simulation =
-            Simulation::exhaustive_sources(self).unwrap_or_else(|| Simulation::sources(self, WORDS, 1));
+    /// The same circuit with nodes of equal function merged. The patterns come back with what was learned.
+    pub(crate) fn swept(&self, simulation: Simulation, effort: Effort) -> (Graph, Simulation) {
+        let simulation = simulation.rebased(self);
         let graph = Graph::new(self.sources());
         let prover = Prover::new(effort.deadline);
         let mut sweep = Sweep {
@@ -54,7 +56,9 @@ impl Graph {
             sweep.graph.remove_if_unread(node);
         }
         tracing::debug!(undecided = sweep.undecided, "sweep");
-        sweep.graph.compacted()
+        let graph = sweep.graph.compacted();
+        let simulation = sweep.simulation.rebased(&graph);
+        (graph, simulation)
     }
 }
 
@@ -106,13 +110,20 @@ impl Sweep {
         if self.simulation.is_exhaustive() {
             return Verdict::Proved;
         }
-        if self.effort.refutations == 0
-            || self.effort.deadline.is_some_and(|deadline| Instant::now() > deadline)
-        {
+        if self.effort.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Verdict::Unknown;
         }
         let (x, y) = (Signal::new(node, false), Signal::new(candidate, false));
-        self.prover.equal(&self.graph, x, y, self.effort.conflicts)
+        if self.graph.gates() > LARGE {
+            let mut near = Prover::new(self.effort.deadline).within(&self.graph, &[node, candidate], SCOPE);
+            if near.equal(&self.graph, x, y, self.effort.conflicts) == Verdict::Proved {
+                return Verdict::Proved;
+            }
+        }
+        match self.effort.refutations {
+            0 => Verdict::Unknown,
+            _ => self.prover.equal(&self.graph, x, y, self.effort.conflicts),
+        }
     }
 
     fn learn(&mut self, pattern: &[bool]) {

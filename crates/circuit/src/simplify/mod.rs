@@ -87,7 +87,7 @@ fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Resul
     let clock = Clock::new(options.time);
     let graph = Graph::of(netlist);
     let stages = vec![measure("original", netlist, &clock), measure("read", &graph.write(netlist), &clock)];
-    let mut script = Script { library, clock: &clock, conflicts: options.conflicts, stages };
+    let mut script = Script { library, clock: &clock, conflicts: options.conflicts, stages, patterns: None, futile: Default::default() };
     let candidate = script.run(graph).write(netlist);
     let (out_of_time, mut stages) = (clock.is_over(), script.stages);
     let proved = equivalent(netlist, &candidate, &options.proof)?;

@@ -28,15 +28,19 @@ pub(super) struct Depth {
     pub(super) conflicts: u64,
 }
 
-/// Resubstitutes every gate once where that saves gates.
+/// Searches that found nothing, by a hash of all that they looked at.
+pub(super) type Futile = QuickMap<u64, ()>;
+
+/// Resubstitutes every gate once where that saves gates. Searches that were futile before are not made again.
 pub(super) fn resubstitute(
     graph: &mut Graph,
     simulation: &mut Simulation,
     depth: Depth,
     taste: &mut Taste,
+    futile: &mut Futile,
     clock: &Clock,
 ) {
-    let mut pass = Pass { graph, simulation, depth, taste, clock };
+    let mut pass = Pass { graph, simulation, depth, taste, futile, clock };
     for node in pass.graph.order().into_iter().rev() {
         for _ in 0..depth.attempts {
             if clock.is_over() {
@@ -60,6 +64,7 @@ struct Pass<'a> {
     simulation: &'a mut Simulation,
     depth: Depth,
     taste: &'a mut Taste,
+    futile: &'a mut Futile,
     clock: &'a Clock,
 }
 
@@ -131,11 +136,20 @@ impl Pass<'_> {
         let divisors = self.divisors(node, dependents);
         let freed = self.graph.release(node);
         let gates = self.depth.gates.min(freed - self.taste.least_gain() as usize);
-        let (graph, taste) = (&mut *self.graph, &mut *self.taste);
-        let found = divisors.express(&target, gates, &mut |expression| {
-            let proposal = Proposal { inputs: &expression.inputs, steps: &expression.steps, negated: false };
-            proposal.added(graph, node).is_some_and(|added| taste.takes(freed as isize - added as isize, 6))
-        });
+        let search = divisors.fingerprint(&target, self.taste.least_gain() as usize, gates);
+        let mut found = None;
+        if !self.futile.contains_key(&search) {
+            let (graph, taste, mut promising) = (&mut *self.graph, &mut *self.taste, false);
+            found = divisors.express(&target, gates, &mut |expression| {
+                let proposal = Proposal { inputs: &expression.inputs, steps: &expression.steps, negated: false };
+                let gain = proposal.added(graph, node).map_or(-1, |added| freed as isize - added as isize);
+                promising |= gain >= taste.least_gain();
+                taste.takes(gain, 6)
+            });
+            if !promising {
+                self.futile.insert(search, ());
+            }
+        }
         self.graph.retain(node);
         found
     }
@@ -177,12 +191,12 @@ impl Pass<'_> {
         let limit = self.graph.limit();
         let prover = Prover::new(self.clock.deadline());
         let Some(dependents) = dependents else {
-            let mut prover = prover.within(self.graph, node, self.depth.scope);
+            let mut prover = prover.within(self.graph, &[node, signal.node()], self.depth.scope);
             return prover.equal(self.graph, Signal::new(node, false), signal, self.depth.conflicts);
         };
         self.graph.hold(signal.node());
         let difference = self.difference(node, signal, dependents);
-        let mut prover = prover.within(self.graph, difference.node(), self.depth.scope);
+        let mut prover = prover.within(self.graph, &[difference.node()], self.depth.scope);
         let verdict = prover.never(self.graph, difference, self.depth.conflicts);
         (limit..self.graph.limit()).rev().for_each(|node| self.graph.remove_if_unread(node as u32));
         self.graph.let_go(signal.node());

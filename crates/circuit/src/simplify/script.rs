@@ -1,15 +1,19 @@
 //! The passes in turn, until nothing gains.
 
+use rayon::prelude::*;
+
 use super::clock::Clock;
 use super::library::Library;
 use super::report::Stage;
-use super::resubstitute::{Depth, resubstitute};
+use super::resubstitute::{Depth, Futile, resubstitute};
 use super::rewrite::rewrite;
 use super::taste::Taste;
 use crate::graph::{Effort, Graph, Simulation};
 
-/// Words of a sample that tells functions apart.
-const WORDS: usize = 64;
+/// Most rounds without success.
+const MOST_PATIENCE: usize = 40;
+/// Ways of shaking that are tried for a small circuit.
+const WAYS: u64 = 4;
 
 /// Runs passes on a graph and notes what each came to.
 pub(super) struct Script<'a> {
@@ -17,6 +21,9 @@ pub(super) struct Script<'a> {
     pub(super) clock: &'a Clock,
     pub(super) conflicts: u64,
     pub(super) stages: Vec<Stage>,
+    /// Patterns with what earlier passes learned.
+    pub(super) patterns: Option<Simulation>,
+    pub(super) futile: Futile,
 }
 
 impl Script<'_> {
@@ -26,25 +33,37 @@ impl Script<'_> {
         loop {
             let before = graph.gates();
             graph = self.round(graph, Taste::strict(), Taste::strict());
-            if graph.gates() == before || self.clock.is_over() {
+            // A large circuit is not worth another round for a few gates.
+            if before - graph.gates() <= before / 500 || self.clock.is_over() {
                 break;
             }
         }
         self.shake(graph)
     }
 
-    /// Rounds with moves that gain nothing, as many without success as the size allows.
-    fn shake(&mut self, mut graph: Graph) -> Graph {
-        let mut seed = 0;
-        let mut failures = 0;
+    /// Rounds with moves that gain nothing, in several ways at once if the circuit is small; the best of them.
+    fn shake(&mut self, graph: Graph) -> Graph {
+        let ways = if patience(&graph) == MOST_PATIENCE { WAYS } else { 1 };
+        let shaken = (0..ways).into_par_iter().map(|way| {
+            let mut script = Script { stages: vec![], patterns: None, futile: Futile::default(), ..*self };
+            let graph = script.shake_one_way(graph.clone(), way);
+            (graph, script.stages)
+        });
+        let best = shaken.collect::<Vec<_>>().into_iter().min_by_key(|(graph, _)| (graph.cost(), graph.depth()));
+        let (graph, stages) = best.expect("there is at least one way");
+        self.stages.extend(stages);
+        graph
+    }
+
+    /// As many rounds without success as the size allows.
+    fn shake_one_way(&mut self, mut graph: Graph, way: u64) -> Graph {
+        let (mut round, mut failures) = (0, 0);
         while failures < patience(&graph) && graph.gates() > 0 && !self.clock.is_over() {
             let before = graph.gates();
-            seed += 1;
-            graph = self.round(
-                graph,
-                Taste::loose(seed),
-                if seed % 2 == 0 { Taste::loose(seed) } else { Taste::strict() },
-            );
+            round += 1;
+            let seed = way << 32 | round;
+            let expressing = if round % 2 == 0 { Taste::loose(seed) } else { Taste::strict() };
+            graph = self.round(graph, Taste::loose(seed), expressing);
             failures = if graph.gates() < before { 0 } else { failures + 1 };
         }
         graph
@@ -54,19 +73,28 @@ impl Script<'_> {
         rewrite(&mut graph, self.library, &mut rewriting, self.clock);
         self.note("rewrite", &graph);
         graph = graph.compacted();
-        let mut simulation = simulate(&graph);
+        let mut simulation = self.patterns(&graph).run_all(&graph);
         let depth = self.depth(&graph, &simulation);
-        resubstitute(&mut graph, &mut simulation, depth, &mut expressing, self.clock);
+        resubstitute(&mut graph, &mut simulation, depth, &mut expressing, &mut self.futile, self.clock);
         self.note("resubstitute", &graph);
+        self.patterns = Some(simulation);
         self.sweep(graph)
     }
 
     fn sweep(&mut self, graph: Graph) -> Graph {
         let refutations = (20_000_000 / graph.limit()).clamp(50, 5_000);
         let effort = Effort { conflicts: self.conflicts, refutations, deadline: self.clock.deadline() };
-        let graph = graph.swept(effort);
+        let (graph, patterns) = graph.swept(self.patterns(&graph), effort);
+        self.patterns = Some(patterns);
         self.note("sweep", &graph);
         graph
+    }
+
+    fn patterns(&mut self, graph: &Graph) -> Simulation {
+        match self.patterns.take() {
+            Some(sample) if !sample.is_exhaustive() && !Simulation::can_be_exhaustive(graph) => sample.rebased(graph),
+            _ => Simulation::sources(graph),
+        }
     }
 
     fn depth(&self, graph: &Graph, simulation: &Simulation) -> Depth {
@@ -89,15 +117,8 @@ impl Script<'_> {
     }
 }
 
-fn simulate(graph: &Graph) -> Simulation {
-    Simulation::exhaustive(graph).unwrap_or_else(|| Simulation::sample(graph, WORDS, 7))
-}
-
 /// Rounds without success before giving up: many for a circuit that is quick to work on.
 fn patience(graph: &Graph) -> usize {
-    let words = match graph.used_sources().len() {
-        sources @ 0..=14 => 1 << sources.saturating_sub(6),
-        _ => WORDS,
-    };
-    (150_000 / (graph.gates() * words).max(1)).clamp(1, 60)
+    let words = Simulation::sources(graph).words();
+    (150_000 / (graph.gates() * words).max(1)).min(MOST_PATIENCE)
 }

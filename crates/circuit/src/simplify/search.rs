@@ -98,6 +98,13 @@ impl Divisors {
         self.of(literal.divisor)[word] ^ if literal.negated { !0 } else { 0 }
     }
 
+    /// A hash of everything that decides a search.
+    pub(super) fn fingerprint(&self, target: &Target, least_gain: usize, gates: usize) -> u64 {
+        let numbers = [least_gain as u64, gates as u64, self.nodes.len() as u64];
+        let words = target.on.iter().chain(&target.off).chain(&self.values).chain(&numbers);
+        words.fold(0u64, |key, word| (key.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
     /// Expressions of at most `gates` gates, fewest gates first; `accept` says which one is taken.
     pub(super) fn express(
         &self,
@@ -203,6 +210,7 @@ impl Divisors {
     /// Literals that are true wherever `all` is and not everywhere in `other`, those that leave least of `other` first.
     fn covering(&self, all: &[u64], other: &[u64]) -> Vec<Literal> {
         let total: u32 = other.iter().map(|word| word.count_ones()).sum();
+        let (all_words, other_words) = (densest(all), densest(other));
         let mut literals = vec![];
         for divisor in 0..self.nodes.len() {
             for negated in [false, true] {
@@ -247,10 +255,11 @@ impl Divisors {
         literals: &[Literal],
         offer: &mut dyn FnMut(Signal, Signal) -> bool,
     ) -> bool {
+        let words = densest(other);
         for (n, &a) in literals.iter().enumerate() {
             for &b in &literals[..n] {
                 let disjoint = |word: usize| other[word] & self.word(a, word) & self.word(b, word) == 0;
-                if (0..self.words).all(disjoint) && offer(self.signal(a), self.signal(b)) {
+                if words.iter().all(|&word| disjoint(word)) && offer(self.signal(a), self.signal(b)) {
                     return true;
                 }
             }
@@ -258,25 +267,31 @@ impl Divisors {
         false
     }
 
-    /// Pairs whose exclusive or is the target, found by a hash of their first words.
+    /// Pairs whose exclusive or is the target, found by a hash of the words where most is asked.
     fn xor_pairs(&self, target: &Target, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
-        let hashed = self.words.min(HASHED);
+        let care: Vec<u64> = target.on.iter().zip(&target.off).map(|(on, off)| on | off).collect();
+        let words = densest(&care);
+        let hashed = &words[..words.len().min(HASHED)];
         let key = |divisor: usize, flip: u64, wanted: bool| {
             let value = self.of(divisor);
-            (0..hashed).fold(0u64, |key, word| {
-                let care = target.on[word] | target.off[word];
-                let word = ((value[word] ^ flip) & care) ^ if wanted { target.on[word] } else { 0 };
+            hashed.iter().fold(0u64, |key, &word| {
+                let word = ((value[word] ^ flip) & care[word]) ^ if wanted { target.on[word] } else { 0 };
                 (key.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
             })
         };
-        let mut known: Vec<(u64, usize)> = (0..self.nodes.len()).map(|divisor| (key(divisor, 0, false), divisor)).collect();
+        let is_xor = |a: usize, b: usize, flip: u64| {
+            let (a, b) = (self.of(a), self.of(b));
+            words.iter().all(|&word| (a[word] ^ b[word] ^ flip) & care[word] == target.on[word])
+        };
+        let mut known: Vec<(u64, usize)> =
+            (0..self.nodes.len()).map(|divisor| (key(divisor, 0, false), divisor)).collect();
         known.sort_unstable();
         for divisor in 0..self.nodes.len() {
             for flip in [0, !0] {
                 let wanted = key(divisor, flip, true);
                 let first = known.partition_point(|&(key, _)| key < wanted);
                 for &(_, other) in known[first..].iter().take_while(|(key, _)| *key == wanted) {
-                    if other < divisor && self.is_xor(target, divisor, other, flip) {
+                    if other < divisor && is_xor(divisor, other, flip) {
                         let a = Signal::new(self.nodes[divisor], flip != 0);
                         if offer(Expression::pair(Gate::XOR, a, Signal::new(self.nodes[other], false))) {
                             return true;
@@ -287,12 +302,11 @@ impl Divisors {
         }
         false
     }
+}
 
-    fn is_xor(&self, target: &Target, a: usize, b: usize, flip: u64) -> bool {
-        let (a, b) = (self.of(a), self.of(b));
-        (0..self.words).all(|word| {
-            let care = target.on[word] | target.off[word];
-            (a[word] ^ b[word] ^ flip) & care == target.on[word]
-        })
-    }
+/// The words that are not zero, those with most bits first: there a wrong guess fails soonest.
+fn densest(words: &[u64]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..words.len()).filter(|&word| words[word] != 0).collect();
+    places.sort_by_key(|&word| std::cmp::Reverse(words[word].count_ones()));
+    places
 }

@@ -78,7 +78,7 @@ fn proved_equal(verilog: &(String, String), blif: &(String, String), module: &st
     folder.write(&[verilog.clone(), blif.clone()]);
     let script = format!(
         "read_verilog {}; prep -top {module}; rename {module} gold; read_blif {}; rename {} gate; \
-         hierarchy; proc; miter -equiv -flatten -make_outputs gold gate miter; \
+         miter -equiv -flatten -make_outputs gold gate miter; \
          sat -verify -prove trigger 0 -set-init-undef miter",
         verilog.0,
         blif.0,

@@ -1,6 +1,7 @@
 //! Runs the kind of shader that exports make, one invocation at a time, on naga's form of it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use naga::{
     BinaryOperator, Block, Expression, Function, Handle, Literal, Module, ScalarKind, Statement,
@@ -26,7 +27,7 @@ enum Pointer {
 
 /// A shader and its memory.
 pub struct Machine {
-    module: Module,
+    module: Rc<Module>,
     memory: HashMap<Handle<naga::GlobalVariable>, Vec<u32>>,
 }
 
@@ -56,7 +57,7 @@ impl Machine {
             .iter()
             .map(|(handle, variable)| (handle, vec![0; words(variable)]))
             .collect();
-        Machine { memory, module }
+        Machine { memory, module: Rc::new(module) }
     }
 
     fn global(&self, name: &str) -> Handle<naga::GlobalVariable> {

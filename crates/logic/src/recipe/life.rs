@@ -13,7 +13,7 @@ pub fn recipe() -> Recipe {
         topology,
         settings,
         reference,
-        seed: 4,
+        seed: 5,
         visible: 1,
         start: Start::Boards,
         target: Target::Life,

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::cell::{CHANNELS, Cell, Slopes};
-use super::grid::{CHUNK, Grid, Strip, Tile, clear_beyond, read_run_by_run};
+use super::grid::{Grid, Strip, Tile, clear_beyond, read_run_by_run};
 use super::rows::{Row, WIDTH, blend, carve};
 
 thread_local! {
@@ -18,7 +18,7 @@ pub struct Work<'a> {
     pub cell: &'a Cell<'a>,
     pub grid: &'a Grid,
     pub strip: &'a Strip,
-    /// The seed's states before the step: a plane a channel, and [`CHUNK`] numbers more.
+    /// The seed's states before the step: a plane a channel, and as many numbers more as copies run over.
     pub planes: &'a [f32],
     /// For every place of a grid whether it fires, if not all do.
     pub fired: Option<&'a [f32]>,

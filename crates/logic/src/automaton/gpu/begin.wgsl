@@ -1,8 +1,53 @@
-// Lays the gradient at the end where the backward pass takes it up.
+// Gets the backward pass ready: lays the gradient at the end where it is taken up, and writes down for
+// every value that enters a layer of the update circuit who reads it.
+//
+// A reader's word is one more than the place of its gradient: of gate i by operand a i, by operand b the
+// layer's outputs further on. A row of `readers` is two words: the first two readers in 16 bits each, 0
+// where there is none; then 0, or two more readers, or with the highest bit set where the words of
+// all further readers lie, one after the other, the last with its highest bit set. In layers of which 15 bits
+// do not count the places, all readers lie there.
+//
+// Parameters: numbers of all states, rows of all seeds, rows of a seed, words of consumers of a seed;
+// layers; then inputs, outputs, first gate and first row of each.
 
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//{ parameters
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 5>;
+//}
 @group(0) @binding(1) var<storage, read> upstream: array<f32>;
-@group(0) @binding(2) var<storage, read_write> gradients: array<f32>;
+@group(0) @binding(2) var<storage, read> consumers: array<u32>;
+@group(0) @binding(3) var<storage, read_write> gradients: array<f32>;
+@group(0) @binding(4) var<storage, read_write> readers: array<u32>;
+
+fn place(entry: u32, outputs: u32) -> u32 {
+    return (entry >> 1u) + (entry & 1u) * outputs + 1u;
+}
+
+fn list(i: u32) {
+    let sizes = parameters[0];
+    let row = i % sizes.z;
+    var n = parameters[1].x - 1u;
+    while parameters[2u + n].w > row { n -= 1u; }
+    let here = parameters[2u + n];
+    let lists = i / sizes.z * sizes.w + here.w + n + 2u * here.z;
+    let entries = lists + here.x + 1u;
+    let start = consumers[lists + row - here.w];
+    let count = consumers[lists + row - here.w + 1u] - start;
+    let small = here.y < 0x4000u;
+    var words = array<u32, 4>(0u, 0u, 0u, 0u);
+    for (var k = 0u; k < min(count, 4u); k++) { words[k] = place(consumers[entries + start + k], here.y); }
+    var row_words = vec2<u32>(words[0] | words[1] << 16u, words[2] | words[3] << 16u);
+    if count > 4u || !small {
+        // Words beyond the rows lie as the consumers do.
+        let tail = 2u * sizes.y + entries + start;
+        let inside = select(0u, 2u, small);
+        row_words = vec2<u32>(select(0u, row_words.x, small), select(0u, 0x80000000u | (tail + inside), count > inside));
+        for (var k = inside; k < count; k++) {
+            readers[tail + k] = place(consumers[entries + start + k], here.y) | select(0u, 0x80000000u, k + 1u == count);
+        }
+    }
+    readers[2u * i] = row_words.x;
+    readers[2u * i + 1u] = row_words.y;
+}
 
 @compute @workgroup_size(256)
 fn begin(
@@ -12,4 +57,5 @@ fn begin(
 ) {
     let i = (id.x + id.y * count.x) * 256u + lane;
     if i < parameters[0].x { gradients[i] = upstream[i]; }
+    if i < parameters[0].y { list(i); }
 }

@@ -2,8 +2,13 @@
 // which declare `keep`.
 //
 // A workgroup works on groups of LANES cells, one vector component a cell; an invocation evaluates one
-// gate for all of them. `work` holds the values of the layer at hand and of the one after, alternately
-// at EVEN and ODD. Everything is rounded by explicit fma, so that values computed again are the same.
+// gate for all of them. Of `work`, EVEN on holds the values of the update circuit's inputs and of every
+// other layer, ODD on those of the layers between; before that, PATCH on holds the neighbourhood and VALUES
+// on what the perception circuits' layers make of it. Every product and sum is rounded by an explicit
+// fma, so that values computed again are the same.
+//
+// Perception takes BLOCK channels at a time, with all kernels: SPAN pairs of kernel and channel. Unit t of
+// a layer is gate t / SPAN of pair t % SPAN.
 
 //{ sizes
 const INVOCATIONS = 64u;
@@ -15,21 +20,19 @@ const UPDATE = 20u;
 const INPUTS = 14u;
 const LAYERS = 3u;
 const ACTIVATIONS = 32u;
+const BLOCK = 2u;
 const ASYNCHRONOUS = true;
 const EVEN = 0u;
-const ODD = 14u;
+const PATCH = 14u;
+const ODD = 32u;
+const VALUES = 32u;
 //}
-const PAIRS = CHANNELS * KERNELS;
+const SPAN = KERNELS * BLOCK;
+const PAIRS = KERNELS * CHANNELS;
 const GATES = KERNELS * PERCEPTION + UPDATE;
 const WIRES = PERCEPTION + UPDATE;
-// The neighbourhood lies where values of odd layers come later.
-const PATCH = ODD;
-// Parameters before the layers.
-const HEAD = 4u;
 
-//{ parameters
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 7>;
-//}
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 4>;
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> wires: array<u32>;
 @group(0) @binding(3) var<storage, read> source: array<f32>;
@@ -40,7 +43,7 @@ fn fires(at: u32) -> f32 { return fired[at]; }
 //}
 
 //{ memory
-var<workgroup> work: array<Lanes, 62>;
+var<workgroup> work: array<Lanes, 98>;
 
 fn fetch(at: u32) -> Lanes { return work[at]; }
 fn put(at: u32, x: Lanes) { work[at] = x; }
@@ -51,11 +54,6 @@ fn start(number: u32) {}
 // Neighbours of the group's cells, [9, LANES], and whether the cells fire.
 var<workgroup> places: array<u32, 9u * LANES>;
 var<workgroup> firing: array<f32, LANES>;
-
-// Values of one perception circuit: its inputs, then all layers but the last.
-//{ seen
-var<private> seen: array<Lanes, 12>;
-//}
 
 //{ lanes
 const LANES = 4u;
@@ -71,11 +69,6 @@ fn patch_value(n: u32, channel: u32) -> Lanes {
 // Cells of a seed as kept activations count them.
 fn padded(cells: u32) -> u32 {
     return (cells + 3u) / 4u * 4u;
-}
-
-// Inputs, outputs, first gate and first row of activations of a layer of the update circuit.
-fn layer(n: u32) -> vec4<u32> {
-    return parameters[HEAD + n];
 }
 
 fn evaluate(c: vec4<f32>, a: Lanes, b: Lanes) -> Lanes {
@@ -104,93 +97,92 @@ fn state(item: u32, channel: u32) -> f32 {
     return select(0.0, x, exists);
 }
 
-fn load_patch(lane: u32) {
-    for (var item = lane; item < 9u * CHANNELS; item += INVOCATIONS) {
-        put(PATCH + item, patch_value(item / CHANNELS, item % CHANNELS));
+// The neighbourhood's channels from `first` on, [9, BLOCK].
+fn load_patch(lane: u32, first: u32) {
+    for (var item = lane; item < 9u * BLOCK; item += INVOCATIONS) {
+        put(PATCH + item, patch_value(item / BLOCK, min(first + item % BLOCK, CHANNELS - 1u)));
     }
 }
 
-// Where a perceived bit goes among the inputs of the update circuit.
-fn input_of(pair: u32, bit: u32) -> u32 {
-    return CHANNELS + ((pair % CHANNELS) * BITS + bit) * KERNELS + pair / CHANNELS;
+// The number of a unit's gate among all gates; units beyond the layer stand in for the last gate.
+fn unit_gate(seed: u32, t: u32, first: u32, gates: u32) -> u32 {
+    return seed * GATES + t % SPAN / BLOCK * PERCEPTION + first + min(t / SPAN, gates - 1u);
 }
 
-fn perceived(seed: u32, number: u32) -> vec2<u32> {
-    let wire = wires[seed * WIRES + number];
-    return vec2<u32>(wire & 0xffffu, wire >> 16u);
+fn unit_wire(seed: u32, t: u32, first: u32, gates: u32) -> u32 {
+    return wires[seed * WIRES + first + min(t / SPAN, gates - 1u)];
+}
+
+// Where a value of an earlier layer lies for a unit: the neighbourhood has no kernels.
+fn seen_at(t: u32, number: u32) -> u32 {
+    return PATCH + number * BLOCK + t % SPAN % BLOCK;
+}
+
+fn value_at(values: u32, t: u32, number: u32) -> u32 {
+    return values + number * SPAN + t % SPAN;
+}
+
+// Where a unit of the last layer goes among the inputs of the update circuit.
+fn input_at(t: u32, first: u32) -> u32 {
+    let pair = t % SPAN;
+    return EVEN + CHANNELS + ((first + pair % BLOCK) * BITS + t / SPAN) * KERNELS + pair / BLOCK;
+}
+
+// Whether a unit's channel exists.
+fn in_block(t: u32, first: u32) -> bool {
+    return CHANNELS % BLOCK == 0u || first + t % SPAN % BLOCK < CHANNELS;
 }
 
 //{ perceive
-// One kernel on one channel: its values, and if asked its bits among the update circuit's inputs.
-fn perceive(seed: u32, pair: u32, store: bool) {
-    let first = seed * GATES + pair / CHANNELS * PERCEPTION;
-    for (var n = 0u; n < 9u; n++) {
-        seen[n] = fetch(PATCH + n * CHANNELS + pair % CHANNELS);
+// What an invocation's units need from memory.
+struct Units {
+    w0_0: u32, c0_0: vec4<f32>,
+    w1_0: u32, c1_0: vec4<f32>,
+}
+
+fn units(seed: u32, lane: u32) -> Units {
+    var u: Units;
+    u.w0_0 = unit_wire(seed, lane + 0u, 0u, 3u);
+    u.c0_0 = coefficients[unit_gate(seed, lane + 0u, 0u, 3u)];
+    u.w1_0 = unit_wire(seed, lane + 0u, 3u, 2u);
+    u.c1_0 = coefficients[unit_gate(seed, lane + 0u, 3u, 2u)];
+    return u;
+}
+
+// All layers but the last of the perception circuits, on channels whose neighbourhood is loaded.
+fn perceive_hidden(u: Units, lane: u32) {
+    if lane + 0u < 18u {
+        let t = lane + 0u;
+        put(VALUES + 0u + t, evaluate(u.c0_0, fetch(seen_at(t, u.w0_0 & 0xffffu)), fetch(seen_at(t, u.w0_0 >> 16u))));
     }
-    let w0 = perceived(seed, 0u);
-    seen[9] = evaluate(coefficients[first + 0u], seen[0u + w0.x], seen[0u + w0.y]);
-    let w1 = perceived(seed, 1u);
-    seen[10] = evaluate(coefficients[first + 1u], seen[0u + w1.x], seen[0u + w1.y]);
-    let w2 = perceived(seed, 2u);
-    seen[11] = evaluate(coefficients[first + 2u], seen[0u + w2.x], seen[0u + w2.y]);
-    if store {
-        let w3 = perceived(seed, 3u);
-        put(EVEN + input_of(pair, 0u), evaluate(coefficients[first + 3u], seen[9u + w3.x], seen[9u + w3.y]));
-        let w4 = perceived(seed, 4u);
-        put(EVEN + input_of(pair, 1u), evaluate(coefficients[first + 4u], seen[9u + w4.x], seen[9u + w4.y]));
+    meet();
+}
+
+// The last layer, into the update circuit's inputs.
+fn perceive_last(u: Units, lane: u32, first: u32) {
+    if lane + 0u < 12u && in_block(lane + 0u, first) {
+        let t = lane + 0u;
+        put(input_at(t, first), evaluate(u.c1_0, fetch(value_at(VALUES + 0u, t, u.w1_0 & 0xffffu)), fetch(value_at(VALUES + 0u, t, u.w1_0 >> 16u))));
     }
 }
 //}
 
-// The update circuit's inputs from the neighbourhood.
-fn perceive_all(seed: u32, lane: u32, store: bool) {
-    for (var pair = lane; pair < PAIRS; pair += INVOCATIONS) {
-        perceive(seed, pair, store);
-    }
-    if store {
-        for (var channel = lane; channel < CHANNELS; channel += INVOCATIONS) {
-            put(EVEN + channel, fetch(PATCH + 4u * CHANNELS + channel));
+// The update circuit's inputs, block by block; the first block's neighbourhood is loaded.
+fn perceive(u: Units, lane: u32) {
+    for (var first = 0u; first < CHANNELS; first += BLOCK) {
+        if first > 0u {
+            meet();
+            load_patch(lane, first);
+            meet();
+        }
+        perceive_hidden(u, lane);
+        perceive_last(u, lane, first);
+        for (var i = lane; i < min(BLOCK, CHANNELS - first); i += INVOCATIONS) {
+            put(EVEN + first + i, fetch(PATCH + 4u * BLOCK + i));
         }
     }
+    meet();
 }
 
-fn gate_at(seed: u32, gate: u32) -> vec4<f32> {
-    return coefficients[seed * GATES + KERNELS * PERCEPTION + gate];
-}
-
-fn wire_at(seed: u32, gate: u32) -> u32 {
-    return wires[seed * WIRES + PERCEPTION + gate];
-}
-
-// So many layers of the update circuit, from the inputs at EVEN. The next layer's wire and gate are
-// asked for before the layer at hand is done, so that nobody waits for them.
-fn update(seed: u32, lane: u32, layers: u32, base: u32) {
-    for (var row = lane; row < INPUTS; row += INVOCATIONS) {
-        keep(base, row, fetch(EVEN + row));
-    }
-    var next = layer(0u);
-    var wire = wire_at(seed, next.z + min(lane, next.y - 1u));
-    var gate = gate_at(seed, next.z + min(lane, next.y - 1u));
-    for (var n = 0u; n < layers; n++) {
-        let here = next;
-        next = layer(min(n + 1u, LAYERS - 1u));
-        let next_wire = wire_at(seed, next.z + min(lane, next.y - 1u));
-        let next_gate = gate_at(seed, next.z + min(lane, next.y - 1u));
-        let inputs = select(EVEN, ODD, (n & 1u) == 1u);
-        let outputs = select(ODD, EVEN, (n & 1u) == 1u);
-        if lane < here.y {
-            let x = evaluate(gate, fetch(inputs + (wire & 0xffffu)), fetch(inputs + (wire >> 16u)));
-            put(outputs + lane, x);
-            if n + 1u < LAYERS { keep(base, next.w + lane, x); }
-        }
-        for (var i = lane + INVOCATIONS; i < here.y; i += INVOCATIONS) {
-            let w = wire_at(seed, here.z + i);
-            let x = evaluate(gate_at(seed, here.z + i), fetch(inputs + (w & 0xffffu)), fetch(inputs + (w >> 16u)));
-            put(outputs + i, x);
-            if n + 1u < LAYERS { keep(base, next.w + i, x); }
-        }
-        meet();
-        wire = next_wire;
-        gate = next_gate;
-    }
-}
+//{ ahead
+//}

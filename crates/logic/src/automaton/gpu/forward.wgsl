@@ -25,6 +25,9 @@ fn settle_all(seed: u32, group: u32, channel: u32, x: Lanes) {
 }
 //}
 
+//{ update
+//}
+
 fn settle(seed: u32, group: u32, k: u32, channel: u32, x: f32) {
     let cell = group * LANES + k;
     if cell >= parameters[0].w { return; }
@@ -49,14 +52,15 @@ fn forward(
     let seed = number / sizes.y;
     start(number);
     for (var group = number % sizes.y; group < sizes.z; group += sizes.y) {
+        let u = units(seed, lane);
+        let ahead = look_ahead(seed, lane);
         locate(seed, group, lane);
         meet();
-        load_patch(lane);
+        load_patch(lane, 0u);
         meet();
-        perceive_all(seed, lane, true);
-        meet();
+        perceive(u, lane);
         let base = parameters[2].w + (seed * padded(sizes.w) + group * LANES) * ACTIVATIONS;
-        update(seed, lane, LAYERS, base);
+        update(seed, lane, base, ahead);
         let outputs = select(EVEN, ODD, (LAYERS & 1u) == 1u);
         for (var channel = lane; channel < CHANNELS; channel += INVOCATIONS) {
             settle_all(seed, group, channel, fetch(outputs + channel));

@@ -7,6 +7,8 @@
 //! Invariant: nothing depends on the order in which workgroups run. Gradients at neighbours are gathered by
 //! the next launch, and each workgroup adds to sums of its own.
 
+mod circuit;
+mod perception;
 mod plan;
 mod text;
 
@@ -16,11 +18,8 @@ use farad::{CustomKernel, CustomLimits};
 
 use super::extent::Extent;
 use super::op::Policy;
-use plan::{Plan, backward_slots, recomputes, spill, sums};
+use plan::{Direction, Plan, backward_slots, recomputes, registers, spill, sums};
 use text::Text;
-
-/// Words of parameters before the layers of the update circuit.
-const HEAD: usize = 16;
 
 /// Says in parameters that there is no such place.
 const NOWHERE: u32 = u32::MAX;
@@ -63,7 +62,7 @@ pub fn backward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
 }
 
 /// Gradients (and what stands in for workgroup memory), sums of workgroups, their totals, activations,
-/// and for states computed again two arrays in turn and one for all of a segment.
+/// who reads each of them, and for states computed again two arrays in turn and one for all of a segment.
 pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
     let slots = extent.seeds * backward_slots(extent);
     let activations = slots * super::extent::GROUP * extent.topology.activations();
@@ -71,7 +70,8 @@ pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
         gradient_len(extent) + spill(extent),
         slots * sums(extent.topology) * 4,
         extent.seeds * sums(extent.topology) * 4,
-        if recomputes(extent) { activations } else { 1 },
+        if recomputes(extent) && !registers(extent.topology) { activations } else { 1 },
+        (extent.seeds * (2 * extent.topology.activations() + extent.topology.consumers())).next_multiple_of(2),
     ];
     if let Policy::Every(_) = extent.policy {
         let segment = extent.stride().min(extent.steps).saturating_sub(1);
@@ -100,7 +100,7 @@ struct Stepper<'a> {
 
 impl<'a> Stepper<'a> {
     fn new(extent: &'a Extent<'a>, limits: &CustomLimits, keeps: bool) -> Stepper<'a> {
-        let plan = Plan::forward(extent, limits);
+        let plan = Plan::new(extent, limits, Direction::Forward);
         let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
         let workgroups = grid(plan.slots * extent.seeds, limits);
         Stepper { extent, plan, wgsl: text.forward().into(), workgroups, keeps }
@@ -117,23 +117,17 @@ impl<'a> Stepper<'a> {
         spill: States,
     ) -> CustomKernel {
         let extent = self.extent;
-        let activations = if self.keeps {
-            extent.kept_states() * extent.state_len() + step * extent.activation_len()
-        } else {
-            0
-        };
+        let activations =
+            if self.keeps { extent.kept_states() * extent.state_len() + step * extent.activation_len() } else { 0 };
         let slot = slot.map_or(NOWHERE, |slot| (kept.offset + slot) as u32);
         let mut words = header(extent, &self.plan, step);
         words.extend([source.offset as u32, target.offset as u32, slot, activations as u32]);
         words.extend([0, spill.offset as u32, 0, 0]);
-        words.extend(layers(extent));
         let mut arguments = vec![0, 1, source.argument];
         arguments.extend(extent.asynchronous.then_some(4));
         arguments.extend([target.argument, kept.argument]);
         arguments.extend(self.plan.spilled.then_some(spill.argument));
-        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups)
-            .parameters(&words)
-            .arguments(&arguments)
+        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups).parameters(&words).arguments(&arguments)
     }
 }
 
@@ -150,7 +144,7 @@ struct Back<'a> {
 
 impl<'a> Back<'a> {
     fn new(extent: &'a Extent<'a>, limits: &CustomLimits) -> Back<'a> {
-        let plan = Plan::backward(extent, limits);
+        let plan = Plan::new(extent, limits, Direction::Backward);
         let keeps = policy_keeps(extent);
         let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
         let kept = 4 + extent.asynchronous as usize;
@@ -179,7 +173,7 @@ impl<'a> Back<'a> {
             }
             for step in (start..end).rev() {
                 let slot = (step - start).saturating_sub(1) * extent.state_len();
-                let inside = States { argument: self.scratch(6), offset: slot };
+                let inside = States { argument: self.scratch(7), offset: slot };
                 kernels.push(self.step(step, if step == start { first } else { inside }));
             }
         }
@@ -189,8 +183,8 @@ impl<'a> Back<'a> {
 
     /// The states between `first`, those before step `start`, and the ones before step `end`.
     fn again(&self, stepper: &Stepper, first: States, start: usize, end: usize) -> Vec<CustomKernel> {
-        let alternate = |step: usize| States { argument: self.scratch(4 + step % 2), offset: 0 };
-        let segment = States { argument: self.scratch(6), offset: 0 };
+        let alternate = |step: usize| States { argument: self.scratch(5 + step % 2), offset: 0 };
+        let segment = States { argument: self.scratch(7), offset: 0 };
         let spill = States { argument: self.scratch(0), offset: gradient_len(self.extent) };
         (start..end - 1)
             .map(|step| {
@@ -202,10 +196,16 @@ impl<'a> Back<'a> {
     }
 
     fn begin(&self) -> CustomKernel {
-        let count = self.extent.state_len();
-        CustomKernel::new(include_str!("begin.wgsl"), "begin", grid(count.div_ceil(256), &self.limits))
-            .parameters(&[count as u32])
-            .arguments(&[self.kept + 1, self.scratch(0)])
+        let (extent, topology) = (self.extent, self.extent.topology);
+        let (states, rows) = (extent.state_len(), extent.seeds * topology.activations());
+        let words = [states, rows, topology.activations(), topology.consumers()];
+        let mut words: Vec<u32> = words.map(|word| word as u32).to_vec();
+        words.extend([topology.update.len() as u32 - 1, 0, 0, 0]);
+        words.extend(layers(extent));
+        let workgroups = grid(states.max(rows).div_ceil(256), &self.limits);
+        CustomKernel::new(text::begin(topology), "begin", workgroups)
+            .parameters(&words)
+            .arguments(&[self.kept + 1, 2, self.scratch(0), self.scratch(4)])
     }
 
     /// One step backward; gradients at neighbourhoods alternate between two places.
@@ -220,11 +220,10 @@ impl<'a> Back<'a> {
         words.extend([source.offset, from, to, activations].map(|word| word as u32));
         let latest = step + 1 == extent.steps;
         words.extend([latest as u32, gradient_len(extent) as u32, 0, 0]);
-        words.extend(layers(extent));
         let mut arguments = vec![0, 1, source.argument];
         arguments.extend(extent.asynchronous.then_some(4));
         let activations = if keeps { self.kept } else { self.scratch(3) };
-        arguments.extend([2, self.scratch(0), self.scratch(1), activations]);
+        arguments.extend([self.scratch(4), self.scratch(0), self.scratch(1), activations]);
         let workgroups = grid(self.plan.slots * extent.seeds, &self.limits);
         CustomKernel::new(self.wgsl.clone(), "backward", workgroups).parameters(&words).arguments(&arguments)
     }

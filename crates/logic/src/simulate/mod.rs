@@ -1,0 +1,38 @@
+//! Hard circuits on a device: 32 samples of a netlist or 32 cells of an automaton's row in a word.
+//!
+//! A netlist becomes a [`tape`] of instructions on numbered slots. On a GPU a short tape is written out
+//! as WGSL ([`text`]); a longer one is data that a kernel goes through. The CPU goes through it too,
+//! several words at a time; `plain` says in single bits what all of them must give. Start at
+//! [`NetlistSimulation`] and [`AutomatonSimulation`].
+
+mod automaton;
+mod netlist;
+mod plain;
+mod tape;
+mod text;
+
+pub use automaton::AutomatonSimulation;
+pub use netlist::NetlistSimulation;
+
+/// Samples or cells in a word.
+pub const BITS: usize = 32;
+
+/// Rows of bits as words: `[rows, width] -> [rows, ceil(width / 32)]`. Bit `n` of a row is bit `n % 32`
+/// of word `n / 32`; bits beyond the width are zero.
+///
+/// ```
+/// use farad_logic::simulate::{pack, unpack};
+/// let bits = [true, false, true, false, false, true];
+/// assert_eq!(pack(&bits, 3), [0b101, 0b100]);
+/// assert_eq!(unpack(&pack(&bits, 3), 3), bits);
+/// ```
+pub fn pack(bits: &[bool], width: usize) -> Vec<u32> {
+    let word = |bits: &[bool]| bits.iter().rev().fold(0, |word, &bit| word << 1 | bit as u32);
+    bits.chunks(width.max(1)).flat_map(|row| row.chunks(BITS).map(word)).collect()
+}
+
+/// What [`pack`] was given. `[rows, ceil(width / 32)] -> [rows, width]`
+pub fn unpack(words: &[u32], width: usize) -> Vec<bool> {
+    let row = |row: &[u32]| (0..width).map(|n| row[n / BITS] >> (n % BITS) & 1 == 1).collect::<Vec<bool>>();
+    words.chunks(width.div_ceil(BITS).max(1)).flat_map(row).collect()
+}

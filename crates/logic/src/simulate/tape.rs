@@ -1,0 +1,226 @@
+//! A netlist as instructions on numbered slots.
+//!
+//! Invariant: a slot is written before it is read, and an instruction reads its operands before it
+//! writes. Slots are used again as soon as nobody needs their value, so that few are enough.
+
+use farad_circuit::{Gate, Netlist, Wire};
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Instruction {
+    /// The value of a source: an input, or the present value of a register.
+    Load { source: u32, target: u32 },
+    /// A gate.
+    Gate { gate: Gate, a: u32, b: u32, target: u32 },
+    /// Shows a value at a sink: an output, or the next value of a register.
+    Store { value: u32, sink: u32 },
+}
+
+/// All instructions of one step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tape {
+    pub code: Vec<Instruction>,
+    /// At least 1.
+    pub slots: usize,
+}
+
+impl Tape {
+    /// What a netlist's outputs and registers need. Sinks are outputs, then registers.
+    pub fn new(netlist: &Netlist) -> Tape {
+        let mut build = Build::new(netlist);
+        let sources = netlist.sources();
+        for source in 0..sources {
+            if !build.sinks[source].is_empty() {
+                build.slot(Wire(source as u32));
+                build.show(source);
+            }
+        }
+        for (n, node) in netlist.gates.iter().enumerate() {
+            let wire = sources + n;
+            if !build.needed[wire] {
+                continue;
+            }
+            let read: Vec<Wire> = node.operands().collect();
+            let slots: Vec<u32> = read.iter().map(|&operand| build.slot(operand)).collect();
+            read.iter().for_each(|operand| build.used(operand.index()));
+            let target = build.allocate(wire);
+            // An operand that the gate does not look at is any slot that exists.
+            let any = slots.first().copied().unwrap_or(0);
+            let mut slots = slots.into_iter();
+            let a = if node.gate.reads_a() { slots.next().unwrap_or(any) } else { any };
+            let b = if node.gate.reads_b() { slots.next().unwrap_or(any) } else { any };
+            build.tape.code.push(Instruction::Gate { gate: node.gate, a, b, target });
+            build.show(wire);
+        }
+        build.tape
+    }
+
+    /// Gates on the tape.
+    pub fn gates(&self) -> usize {
+        self.code.iter().filter(|instruction| matches!(instruction, Instruction::Gate { .. })).count()
+    }
+
+    /// Four words an instruction: what it does, two operands and where the result goes. What a gate
+    /// does is the coefficients `c0`, `ca`, `cb`, `cab` of its polynomial over bits, in bits 0 to 3.
+    pub fn words(&self) -> Vec<u32> {
+        let word = |instruction: &Instruction| match *instruction {
+            Instruction::Load { source, target } => [LOAD, source, 0, target],
+            Instruction::Gate { gate, a, b, target } => [polynomial(gate), a, b, target],
+            Instruction::Store { value, sink } => [STORE, value, 0, sink],
+        };
+        self.code.iter().flat_map(word).collect()
+    }
+
+    /// Runs it for several words at once. `load` gives the words of a source, `store` takes those of
+    /// a sink.
+    pub fn run<const N: usize>(
+        &self,
+        slots: &mut [[u32; N]],
+        load: impl Fn(u32) -> [u32; N],
+        mut store: impl FnMut(u32, [u32; N]),
+    ) {
+        for instruction in &self.code {
+            match *instruction {
+                Instruction::Load { source, target } => slots[target as usize] = load(source),
+                Instruction::Gate { gate, a, b, target } => {
+                    let (a, b) = (slots[a as usize], slots[b as usize]);
+                    let masks = [0, 1, 2, 3].map(|bit| (polynomial(gate) >> bit & 1).wrapping_neg());
+                    let [one, by_a, by_b, by_both] = masks;
+                    slots[target as usize] = std::array::from_fn(|n| {
+                        one ^ (by_a & a[n]) ^ (by_b & b[n]) ^ (by_both & a[n] & b[n])
+                    });
+                }
+                Instruction::Store { value, sink } => store(sink, slots[value as usize]),
+            }
+        }
+    }
+}
+
+/// What [`Tape::words`] writes for a load.
+const LOAD: u32 = 16;
+/// What [`Tape::words`] writes for a store.
+const STORE: u32 = 17;
+
+/// The coefficients over bits are those over numbers modulo 2.
+fn polynomial(gate: Gate) -> u32 {
+    gate.coefficients().iter().rev().fold(0, |bits, c| bits << 1 | u32::from(c % 2 != 0))
+}
+
+/// A tape in the making.
+struct Build {
+    tape: Tape,
+    /// Whether a wire leads to a sink.
+    needed: Vec<bool>,
+    /// How many gates have yet to read a wire.
+    readers: Vec<u32>,
+    /// Where a wire is shown.
+    sinks: Vec<Vec<u32>>,
+    /// The slot that holds a wire.
+    places: Vec<Option<u32>>,
+    free: Vec<u32>,
+}
+
+impl Build {
+    fn new(netlist: &Netlist) -> Build {
+        let wires = netlist.wires();
+        let (mut needed, mut readers) = (vec![false; wires], vec![0; wires]);
+        let mut sinks = vec![Vec::new(); wires];
+        for (sink, wire) in netlist.roots().enumerate() {
+            needed[wire.index()] = true;
+            sinks[wire.index()].push(sink as u32);
+        }
+        for (n, node) in netlist.gates.iter().enumerate().rev() {
+            if needed[netlist.sources() + n] {
+                for operand in node.operands() {
+                    needed[operand.index()] = true;
+                    readers[operand.index()] += 1;
+                }
+            }
+        }
+        let tape = Tape { code: Vec::new(), slots: 1 };
+        Build { tape, needed, readers, sinks, places: vec![None; wires], free: vec![0] }
+    }
+
+    /// The slot of a wire; one that has none yet is a source, and is loaded.
+    fn slot(&mut self, wire: Wire) -> u32 {
+        if let Some(slot) = self.places[wire.index()] {
+            return slot;
+        }
+        let target = self.allocate(wire.index());
+        self.tape.code.push(Instruction::Load { source: wire.0, target });
+        target
+    }
+
+    fn allocate(&mut self, wire: usize) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.tape.slots += 1;
+            self.tape.slots as u32 - 1
+        });
+        self.places[wire] = Some(slot);
+        slot
+    }
+
+    /// One gate less has to read a wire.
+    fn used(&mut self, wire: usize) {
+        self.readers[wire] -= 1;
+        self.release(wire);
+    }
+
+    fn release(&mut self, wire: usize) {
+        if self.readers[wire] == 0
+            && let Some(slot) = self.places[wire].take()
+        {
+            self.free.push(slot);
+        }
+    }
+
+    /// Shows a wire that has just got its value at its sinks.
+    fn show(&mut self, wire: usize) {
+        let value = self.places[wire].expect("it has just got a slot");
+        let stores = self.sinks[wire].iter().map(|&sink| Instruction::Store { value, sink });
+        self.tape.code.extend(stores);
+        self.release(wire);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_are_the_gates() {
+        for gate in Gate::ALL {
+            for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+                let c = [0, 1, 2, 3].map(|bit| polynomial(gate) >> bit & 1 == 1);
+                assert_eq!(c[0] ^ (c[1] & a) ^ (c[2] & b) ^ (c[3] & a & b), gate.output(a, b), "{gate:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn slots_are_used_again_and_dead_gates_left_out() {
+        let mut chain = Netlist::new("chain");
+        let (mut wire, other) = (chain.input("a"), chain.input("b"));
+        for _ in 0..100 {
+            chain.gate(Gate::OR, wire, other);
+            wire = chain.gate(Gate::XOR, wire, other);
+        }
+        chain.output("y", wire);
+        let tape = Tape::new(&chain);
+        assert_eq!((tape.gates(), tape.slots), (100, 2));
+    }
+
+    #[test]
+    fn constants_and_copies_of_inputs_are_shown() {
+        let mut netlist = Netlist::new("odd");
+        let a = netlist.input("a");
+        let one = netlist.gate(Gate::TRUE, Wire::NONE, Wire::NONE);
+        netlist.output("a", a);
+        netlist.output("one", one);
+        netlist.output("again", a);
+        let tape = Tape::new(&netlist);
+        let mut shown = [0; 3];
+        tape.run(&mut vec![[7]; tape.slots], |_| [5], |sink, [word]| shown[sink as usize] = word);
+        assert_eq!(shown, [5, !0, 5]);
+    }
+}

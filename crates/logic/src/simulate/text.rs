@@ -1,0 +1,79 @@
+//! Tapes as WGSL: a region of a kernel's text that goes through a tape as data is replaced by the
+//! tape written out.
+
+use std::fmt::Write;
+
+use super::tape::{Instruction, Tape};
+
+/// Gates up to which a tape is written out: beyond, compiling takes longer than it saves.
+const LONGEST: usize = 1500;
+/// Bytes of slots that a kernel may have.
+const SLOT_BYTES: usize = 64 << 20;
+
+/// Whether a tape is written out.
+pub fn written_out(tape: &Tape) -> bool {
+    tape.gates() <= LONGEST
+}
+
+/// Invocations for so many words: each needs slots of its own if the tape is data.
+pub fn invocations(tape: &Tape, words: usize) -> usize {
+    let most = if written_out(tape) { usize::MAX } else { SLOT_BYTES / (4 * tape.slots) };
+    words.min(most.max(64)).max(1)
+}
+
+/// The kernel's text with the tape written out in place of its regions.
+pub fn write_out(text: &str, tape: &Tape) -> String {
+    replace(&replace(text, "data", ""), "circuit", &lines(tape))
+}
+
+/// Replaces what stands between the lines `// region NAME` and `// end NAME`.
+fn replace(text: &str, name: &str, with: &str) -> String {
+    let (first, last) = (format!("// region {name}\n"), format!("// end {name}\n"));
+    let (before, rest) = text.split_once(&first).expect("the text has the region");
+    let (_, after) = rest.split_once(&last).expect("the region ends");
+    format!("{before}{with}{after}")
+}
+
+fn lines(tape: &Tape) -> String {
+    let mut text = String::with_capacity(40 * tape.code.len());
+    let mut names = vec![String::from("0u"); tape.slots];
+    for (n, instruction) in tape.code.iter().enumerate() {
+        match *instruction {
+            Instruction::Load { source, target } => {
+                writeln!(text, "    let v{n} = source({source}u);").expect("strings take everything");
+                names[target as usize] = format!("v{n}");
+            }
+            Instruction::Gate { gate, a, b, target } => {
+                let value = expression(gate.number(), &names[a as usize], &names[b as usize]);
+                writeln!(text, "    let v{n} = {value};").expect("strings take everything");
+                names[target as usize] = format!("v{n}");
+            }
+            Instruction::Store { value, sink } => {
+                writeln!(text, "    sink({sink}u, {});", names[value as usize])
+                    .expect("strings take everything");
+            }
+        }
+    }
+    text
+}
+
+fn expression(number: u8, a: &str, b: &str) -> String {
+    match number {
+        0 => "0u".into(),
+        1 => format!("{a} & {b}"),
+        2 => format!("{a} & ~{b}"),
+        3 => a.into(),
+        4 => format!("~{a} & {b}"),
+        5 => b.into(),
+        6 => format!("{a} ^ {b}"),
+        7 => format!("{a} | {b}"),
+        8 => format!("~({a} | {b})"),
+        9 => format!("~({a} ^ {b})"),
+        10 => format!("~{b}"),
+        11 => format!("{a} | ~{b}"),
+        12 => format!("~{a}"),
+        13 => format!("~{a} | {b}"),
+        14 => format!("~({a} & {b})"),
+        _ => "0xffffffffu".into(),
+    }
+}

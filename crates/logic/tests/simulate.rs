@@ -1,0 +1,172 @@
+//! Circuits on devices: equal to the plain simulation and to the circuit crate's own simulator.
+
+use farad::prelude::*;
+use farad::{DeviceOptions, check};
+use farad_circuit::{Automaton, Edge, Gate, Netlist, Simulator, Wire};
+use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, pack, unpack};
+
+/// The CPU, and the GPU with all it can and with core WGSL and default limits only.
+fn devices() -> Vec<Device> {
+    let mut all = vec![Device::cpu()];
+    if farad::adapters().is_empty() {
+        eprintln!("simulate: GPU skipped: no adapter");
+        return all;
+    }
+    for core in [false, true] {
+        let options = DeviceOptions { core, ..DeviceOptions::default() };
+        all.push(Device::gpu_with(0, options).expect("the adapter opens"));
+    }
+    all
+}
+
+/// Random numbers, the same everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) as usize) % bound
+    }
+
+    fn words(&mut self, count: usize) -> Vec<u32> {
+        (0..count).map(|_| (self.below(1 << 16) << 16 | self.below(1 << 16)) as u32).collect()
+    }
+
+    fn bits(&mut self, count: usize) -> Vec<bool> {
+        (0..count).map(|_| self.below(2) == 1).collect()
+    }
+
+    /// All sixteen gates, mostly on wires not long before, so that most gates matter; wires that a gate
+    /// does not read lead nowhere.
+    fn netlist(&mut self, inputs: usize, registers: usize, gates: usize, outputs: usize) -> Netlist {
+        let mut netlist = Netlist::new("random");
+        for n in 0..inputs {
+            netlist.input(format!("x{n}"));
+        }
+        for n in 0..registers {
+            netlist.register(format!("r{n}"), n % 2 == 1);
+        }
+        for _ in 0..gates {
+            let (gate, wires) = (Gate::ALL[self.below(16)], netlist.wires());
+            let mut wire = |reads: bool| match reads {
+                true if self.below(8) > 0 => Wire((wires - 1 - self.below(wires.min(40))) as u32),
+                true => Wire(self.below(wires) as u32),
+                false => Wire::NONE,
+            };
+            let (a, b) = (wire(gate.reads_a()), wire(gate.reads_b()));
+            netlist.gate(gate, a, b);
+        }
+        let wires = netlist.wires();
+        let mut late = || Wire((wires - 1 - self.below(wires.min(40))) as u32);
+        let shown: Vec<Wire> = (0..outputs + registers).map(|_| late()).collect();
+        shown[..outputs].iter().enumerate().for_each(|(n, &wire)| netlist.output(format!("y{n}"), wire));
+        shown[outputs..].iter().enumerate().for_each(|(n, &wire)| netlist.set_next(n, wire));
+        netlist
+    }
+}
+
+fn whole(words: &[u32]) -> Vec<i64> {
+    words.iter().map(|&word| word as i64).collect()
+}
+
+#[test]
+fn netlists_are_what_they_mean() {
+    let mut draw = Draw(1);
+    for (inputs, registers, gates, outputs, steps, words) in [
+        (3, 0, 5, 2, 1, 1),
+        (20, 0, 300, 10, 1, 70),
+        (8, 6, 200, 5, 7, 3),
+        (30, 9, 4000, 12, 3, 5),
+        (1, 1, 0, 1, 4, 2),
+    ] {
+        let netlist = draw.netlist(inputs, registers, gates, outputs);
+        let numbers = draw.words(steps * inputs * words);
+        for device in devices() {
+            let x = Tensor::from_vec(numbers.clone(), [steps, inputs, words], &device);
+            let y = NetlistSimulation::new(&netlist, &device).unwrap().run(&x);
+            let wanted = check::reference(std::slice::from_ref(&y)).unwrap().remove(0).to_f64();
+            let found = whole(&y.to_vec::<u32>().unwrap());
+            let wanted: Vec<i64> = wanted.into_iter().map(|word| word as i64).collect();
+            assert_eq!(found, wanted, "{gates} gates, {registers} registers on {device}");
+        }
+    }
+}
+
+#[test]
+fn netlists_agree_with_the_simulator_of_circuits() {
+    let mut draw = Draw(2);
+    for gates in [500, 5000] {
+        let netlist = draw.netlist(25, 0, gates, 20);
+        let planes: Vec<Vec<u64>> = (0..25)
+            .map(|_| draw.words(6).chunks(2).map(|pair| pair[0] as u64 | (pair[1] as u64) << 32).collect())
+            .collect();
+        let halves = |planes: &[Vec<u64>]| -> Vec<u32> {
+            planes.concat().into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]).collect()
+        };
+        let slices: Vec<&[u64]> = planes.iter().map(Vec::as_slice).collect();
+        let wanted = halves(&Simulator::new(&netlist).unwrap().run(&slices));
+        for device in devices() {
+            let x = Tensor::from_vec(halves(&planes), [1, 25, 6], &device);
+            let y = NetlistSimulation::new(&netlist, &device).unwrap().run(&x);
+            assert_eq!(y.to_vec::<u32>().unwrap(), wanted, "{gates} gates on {device}");
+        }
+    }
+}
+
+/// Runs on all devices against the plain simulation.
+fn agrees(automaton: &Automaton, [grids, height, width]: [usize; 3], steps: usize, seed: u64) {
+    let (mut draw, words) = (Draw(seed), width.div_ceil(32));
+    let bits = draw.bits(grids * automaton.channels * height * width);
+    let masks = (automaton.fire_rate < 1.0).then(|| pack(&draw.bits(steps * height * width), width));
+    for device in devices() {
+        let shape = [grids, automaton.channels, height, words];
+        let states = Tensor::from_vec(pack(&bits, width), shape, &device);
+        let fired = masks.clone().map(|masks| Tensor::from_vec(masks, [steps, height, words], &device));
+        let simulation = AutomatonSimulation::new(automaton, &device).unwrap();
+        let after = simulation.run(&states, width, steps, fired.as_ref());
+        let wanted = check::reference(std::slice::from_ref(&after)).unwrap().remove(0).to_f64();
+        let wanted: Vec<i64> = wanted.into_iter().map(|word| word as i64).collect();
+        let sizes = (grids, height, width, automaton.edge);
+        assert_eq!(whole(&after.to_vec::<u32>().unwrap()), wanted, "{sizes:?} on {device}");
+    }
+}
+
+fn random_automaton(channels: usize, gates: usize, edge: Edge, fire_rate: f32) -> Automaton {
+    let cell = Draw(9).netlist(9 * channels, 0, gates, channels);
+    Automaton { cell, channels, visible: vec![0], edge, fire_rate }
+}
+
+#[test]
+fn automata_are_what_they_mean() {
+    for edge in [Edge::Zero, Edge::Wrap] {
+        for (n, width) in [1, 2, 31, 32, 33, 64, 75].into_iter().enumerate() {
+            agrees(&random_automaton(2, 60, edge, 1.0), [2, 1 + n, width], 1 + n % 3, n as u64);
+        }
+        agrees(&random_automaton(3, 4000, edge, 1.0), [1, 9, 40], 2, 5);
+        agrees(&random_automaton(2, 100, edge, 0.6), [2, 8, 50], 3, 6);
+    }
+}
+
+#[test]
+fn life_goes_on() {
+    for device in devices() {
+        let life = Automaton::life(Edge::Wrap);
+        let simulation = AutomatonSimulation::new(&life, &device).unwrap();
+        let mut glider = vec![false; 40 * 40];
+        [(1, 0), (2, 1), (0, 2), (1, 2), (2, 2)].iter().for_each(|(x, y)| glider[y * 40 + x] = true);
+        let states = Tensor::from_vec(pack(&glider, 40), [1, 1, 40, 2], &device);
+        let after = simulation.run(&states, 40, 4 * 40, None);
+        assert_eq!(unpack(&after.to_vec::<u32>().unwrap(), 40), glider, "once around on {device}");
+        let after = simulation.run(&states, 40, 4, None);
+        let moved: Vec<bool> = (0..1600).map(|n| glider[(n / 40 + 39) % 40 * 40 + (n + 39) % 40]).collect();
+        assert_eq!(unpack(&after.to_vec::<u32>().unwrap(), 40), moved, "one cell on {device}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "simulate: words of a row do not fit 65 cells: states [1, 1, 4, 2] (2 vs 3)")]
+fn rows_of_the_wrong_length_are_refused() {
+    let device = Device::cpu();
+    let states = Tensor::from_vec(vec![0u32; 8], [1, 1, 4, 2], &device);
+    AutomatonSimulation::new(&Automaton::life(Edge::Zero), &device).unwrap().run(&states, 65, 1, None);
+}
