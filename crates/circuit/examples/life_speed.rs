@@ -14,14 +14,14 @@ const ROUNDS: usize = 200;
 
 fn main() -> Result<(), Error> {
     let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
-    let random = |gates: usize| {
-        let cell = Netlist::random(1, 9, gates, 1);
-        Automaton { cell, channels: 1, visible: vec![0], edge: Edge::Wrap, fire_rate: 1.0 }
+    let random = |channels: usize, gates: usize| {
+        let cell = Netlist::random(1, 9 * channels, gates, channels);
+        Automaton { cell, channels, visible: vec![0], edge: Edge::Wrap, fire_rate: 1.0 }
     };
     let rules = [
         ("life", Automaton::life(Edge::Wrap)),
-        ("100 random gates", random(100)),
-        ("1000 random gates", random(1000)),
+        ("random, 8 channels", random(8, 100)),
+        ("random, 8 channels", random(8, 1000)),
     ];
     for (name, automaton) in rules {
         let mut grid = Grid::new(&automaton, SIZE, SIZE)?;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use farad::{Device, Tensor};
 use farad::run::Picture;
+use farad::{Device, Tensor};
 use farad_circuit::{Automaton, Circuit, Grid};
 use farad_logic::report::{frame, simplified};
 use farad_logic::simulate::{AutomatonSimulation, pack, unpack};

@@ -118,7 +118,7 @@ fn damaged_checkpoints_and_circuits_are_refused() {
 
     let circuit = r#"{"format":"farad-circuit","version":1,"kind":"netlist","name":"loop","wires":WIRES,
         "inputs":["a"],"registers":[],"gates":GATES,"outputs":[{"name":"y","wire":1}]}"#;
-    let bad = [(r#"[["and",0,2],["or",1,0]]"#, "3", "cycle"), (r#"[["and",0,7]]"#, "2", "7")];
+    let bad = [(r#"[["and",0,2],["or",1,0]]"#, "3", "circle"), (r#"[["and",0,7]]"#, "2", "7")];
     for (gates, wires, word) in bad {
         let text = circuit.replace("GATES", gates).replace("WIRES", wires);
         std::fs::write(folder.path("bad.json"), text).unwrap();

@@ -8,7 +8,7 @@ use crate::random::Stream;
 /// Words that go through a cone at a time.
 const BLOCK: usize = 16;
 /// Words times gates that all patterns of one cone may cost.
-const MOST_WORK: usize = 1 << 32;
+const MOST_WORK: usize = 1 << 30;
 
 /// The answer of [`all_patterns`].
 pub(super) enum All {

@@ -10,7 +10,7 @@ use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
 /// Gates of a piece, if there are several. Compilers take more than twice the time for twice the length.
-const PIECE: usize = 100;
+const PIECE: usize = 60;
 /// Gates up to which one function holds all.
 const WHOLE: usize = 1000;
 

@@ -108,7 +108,11 @@ mod tests {
                 let expected = Simulation::sample(&graph, 4, 9).run_all(&graph).with(&graph, old, new);
                 graph.replace(old, new);
                 graph.check();
-                assert_eq!(expected, Simulation::sample(&graph, 4, 9).run_all(&graph).roots(&graph), "seed {seed}");
+                assert_eq!(
+                    expected,
+                    Simulation::sample(&graph, 4, 9).run_all(&graph).roots(&graph),
+                    "seed {seed}"
+                );
             }
         }
     }

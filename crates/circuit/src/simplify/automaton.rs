@@ -2,9 +2,13 @@
 //!
 //! Which channels matter is a fixed point over time: the visible ones, what their next values read, what the next values of
 //! those read, and so on. Everything else goes. The bits of the kept channels are the same at every
-//! step from every start. Start at [`simplify_automaton`].
+//! step from every start, or from the starts that the options promise. Start at [`simplify_automaton`].
 
-use super::{Options, Report, cone, simplify};
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::start::{Merged, equal_channels, substituted};
+use super::{Options, Report, Stage, cone, measure, simplify};
 use crate::automaton::Automaton;
 use crate::equivalence::{Equivalence, equivalent_automata};
 use crate::error::Result;
@@ -17,41 +21,58 @@ pub struct SimplifiedAutomaton {
     pub automaton: Automaton,
     /// Channel `n` of the result is channel `kept[n]` of the original.
     pub kept: Vec<usize>,
-    /// What was done to the cell, the last time that it was simplified.
+    /// Channels that others stand for; right from the start that the options name.
+    pub merged: Vec<Merged>,
+    /// What was done to the cell; its proof is that of the last round.
     pub report: Report,
-    /// The result compared with the original, kept channel by kept channel.
+    /// The result compared with the original, merged channels taken as merged, kept channel by kept channel.
     pub equivalence: Equivalence,
 }
 
 /// Makes an automaton smaller: channels that cannot influence a visible one are dropped, the cell is
-/// simplified, and both again while channels drop.
+/// simplified, and both again while channels drop. If the options say how it [starts](super::Start), channels that carry the
+/// same bit from there on are merged first.
 pub fn simplify_automaton(automaton: &Automaton, options: &Options) -> Result<SimplifiedAutomaton> {
     automaton.check()?;
-    let mut kept = automaton.cone_of_influence();
-    let structural = automaton.restricted(&kept);
-    let simplified = simplify(&structural.cell, options)?;
-    let before = simplified.report.gates_before();
-    let (mut smaller, mut report) =
-        (Automaton { cell: simplified.netlist, ..structural.clone() }, simplified.report);
-    loop {
+    let clock = Clock::new(None);
+    let leaders = equal_channels(automaton, options.start, options)?;
+    let merges = |(channel, &with): (usize, &Option<usize>)| {
+        (with != Some(channel)).then_some(Merged { channel, with })
+    };
+    let merged: Vec<Merged> = leaders.iter().enumerate().filter_map(merges).collect();
+    let original = if merged.is_empty() { automaton.clone() } else { substituted(automaton, &leaders) };
+    let first = original.cone_of_influence();
+    let structural = original.restricted(&first);
+    let (mut kept, mut smaller) = (first.clone(), structural.clone());
+    let mut stages = vec![measure("original", &automaton.cell, &clock)];
+    let mut report = loop {
+        let before = clock.elapsed();
+        let simplified = simplify(&smaller.cell, options)?;
+        stages.extend(simplified.report.stages.into_iter().map(|stage| in_round(stage, before)));
+        smaller.cell = simplified.netlist;
         let influential = smaller.cone_of_influence();
         if influential.len() == smaller.channels {
-            break;
+            break Report { stages, ..simplified.report };
         }
         kept = influential.iter().map(|&channel| kept[channel]).collect();
         smaller = smaller.restricted(&influential);
-        let simplified = simplify(&smaller.cell, options)?;
-        (smaller.cell, report) = (simplified.netlist, simplified.report);
-    }
-    let mut equivalence = equivalent_automata(automaton, &smaller, &kept, &options.proof)?;
+    };
+    let mut equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof)?;
     if !equivalence.is_proved() {
         // Each round was proved, but all of them together were not within the budget.
-        kept = automaton.cone_of_influence();
-        smaller = structural;
-        equivalence = equivalent_automata(automaton, &smaller, &kept, &options.proof)?;
+        (kept, smaller) = (first, structural);
+        equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof)?;
+        report.stages.push(measure("cone of influence", &smaller.cell, &clock));
+        report.unproved = smaller.cell.outputs.iter().map(|output| output.name.clone()).collect();
     }
-    tracing::debug!(before, after = report.gates_after(), channels = kept.len(), "simplify automaton");
-    Ok(SimplifiedAutomaton { automaton: smaller, kept, report, equivalence })
+    report.time = clock.elapsed();
+    Ok(SimplifiedAutomaton { automaton: smaller, kept, merged, report, equivalence })
+}
+
+/// A stage of a round that began this long after the start.
+fn in_round(stage: Stage, before: Duration) -> Stage {
+    let pass = if stage.pass == "original" { "cone of influence" } else { stage.pass };
+    Stage { pass, time: before + stage.time, ..stage }
 }
 
 impl Automaton {

@@ -28,6 +28,7 @@ struct Entry {
 }
 
 /// Circuits by function.
+#[derive(Clone)]
 pub(super) struct Library {
     classes: Vec<Vec<Chain>>,
     entries: Vec<Entry>,
@@ -63,6 +64,17 @@ impl Library {
             inputs: std::array::from_fn(input),
             negated: entry.negated,
         }
+    }
+
+    /// The library with a wrong last gate in every circuit of three gates, to see that this is found out.
+    #[cfg(test)]
+    pub(super) fn with_errors() -> Library {
+        let mut library = Library::get().clone();
+        for chain in library.classes.iter_mut().flatten().filter(|chain| chain.steps.len() == 3) {
+            let last = chain.steps.last_mut().expect("three steps");
+            last.0 = Gate::new(last.0.number() ^ 1).expect("one of sixteen");
+        }
+        library
     }
 
     fn parse(text: &str) -> Library {

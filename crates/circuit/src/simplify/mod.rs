@@ -18,6 +18,7 @@ mod resubstitute;
 mod rewrite;
 mod script;
 mod search;
+mod start;
 mod taste;
 
 use std::time::Duration;
@@ -33,6 +34,7 @@ use crate::netlist::Netlist;
 
 pub use automaton::{SimplifiedAutomaton, simplify_automaton};
 pub use report::{Report, Stage};
+pub use start::{Merged, Start};
 
 /// What simplification may spend.
 #[derive(Clone, Debug)]
@@ -43,12 +45,19 @@ pub struct Options {
     pub conflicts: u64,
     /// What the proof of the whole may cost.
     pub proof: Budget,
+    /// What is known of the states that an automaton starts from; netlists have no use for it.
+    pub start: Start,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let minute = Some(Duration::from_secs(60));
-        Options { time: minute, conflicts: 1_000, proof: Budget { time: minute, ..Budget::default() } }
+        Options {
+            time: minute,
+            conflicts: 1_000,
+            proof: Budget { time: minute, ..Budget::default() },
+            start: Start::Any,
+        }
     }
 }
 
@@ -87,7 +96,14 @@ fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Resul
     let clock = Clock::new(options.time);
     let graph = Graph::of(netlist);
     let stages = vec![measure("original", netlist, &clock), measure("read", &graph.write(netlist), &clock)];
-    let mut script = Script { library, clock: &clock, conflicts: options.conflicts, stages, patterns: None, futile: Default::default() };
+    let mut script = Script {
+        library,
+        clock: &clock,
+        conflicts: options.conflicts,
+        stages,
+        patterns: None,
+        futile: Default::default(),
+    };
     let candidate = script.run(graph).write(netlist);
     let (out_of_time, mut stages) = (clock.is_over(), script.stages);
     let proved = equivalent(netlist, &candidate, &options.proof)?;
@@ -111,4 +127,44 @@ fn measure(pass: &'static str, netlist: &Netlist, clock: &Clock) -> Stage {
     let levels = netlist.levels();
     let depth = netlist.roots().map(|wire| levels[wire.index()] as usize).max().unwrap_or(0);
     Stage { pass, gates, depth, time: clock.elapsed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::equivalence::Verdict;
+
+    #[test]
+    fn wrong_rewrites_are_refused() {
+        let library = Library::with_errors();
+        let mut refused = 0;
+        for seed in 0..20 {
+            let netlist = Netlist::random_with_registers(seed, 12, 2, 80, 6);
+            let Simplified { netlist: simplified, report } =
+                simplify_by(&netlist, &Options::default(), &library).unwrap();
+            refused += report.unproved.len();
+            assert!(report.equivalence.is_proved());
+            assert!(
+                equivalent(&netlist, &simplified, &Budget::default()).unwrap().is_proved(),
+                "seed {seed}"
+            );
+        }
+        assert!(refused > 20, "only {refused} outputs were refused");
+    }
+
+    #[test]
+    fn an_output_that_is_refused_has_the_gates_it_had() {
+        let netlist = Netlist::random(3, 8, 60, 5);
+        let mut candidate = simplify(&netlist, &Options::default()).unwrap().netlist;
+        let wrong =
+            candidate.gate(crate::gate::Gate::NOT_A, candidate.outputs[2].wire, crate::netlist::Wire::NONE);
+        candidate.outputs[2].wire = wrong;
+        let compared = equivalent(&netlist, &candidate, &Budget::default()).unwrap();
+        assert_eq!(compared.unproved(), [2]);
+        assert!(matches!(compared.verdicts[2], Verdict::Different(_)));
+        let mended = fallback::with_original(&netlist, &candidate, &[2]);
+        let verdicts = equivalent(&netlist, &mended, &Budget::default()).unwrap().verdicts;
+        assert_eq!(verdicts[2], Verdict::Proved(crate::equivalence::Proof::Structural));
+        assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Proved(_))));
+    }
 }

@@ -141,7 +141,8 @@ impl Pass<'_> {
         if !self.futile.contains_key(&search) {
             let (graph, taste, mut promising) = (&mut *self.graph, &mut *self.taste, false);
             found = divisors.express(&target, gates, &mut |expression| {
-                let proposal = Proposal { inputs: &expression.inputs, steps: &expression.steps, negated: false };
+                let proposal =
+                    Proposal { inputs: &expression.inputs, steps: &expression.steps, negated: false };
                 let gain = proposal.added(graph, node).map_or(-1, |added| freed as isize - added as isize);
                 promising |= gain >= taste.least_gain();
                 taste.takes(gain, 6)

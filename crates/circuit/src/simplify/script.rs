@@ -49,7 +49,8 @@ impl Script<'_> {
             let graph = script.shake_one_way(graph.clone(), way);
             (graph, script.stages)
         });
-        let best = shaken.collect::<Vec<_>>().into_iter().min_by_key(|(graph, _)| (graph.cost(), graph.depth()));
+        let best =
+            shaken.collect::<Vec<_>>().into_iter().min_by_key(|(graph, _)| (graph.cost(), graph.depth()));
         let (graph, stages) = best.expect("there is at least one way");
         self.stages.extend(stages);
         graph
@@ -63,8 +64,14 @@ impl Script<'_> {
             round += 1;
             let seed = way << 32 | round;
             let expressing = if round % 2 == 0 { Taste::loose(seed) } else { Taste::strict() };
+            let stages = self.stages.len();
             graph = self.round(graph, Taste::loose(seed), expressing);
-            failures = if graph.gates() < before { 0 } else { failures + 1 };
+            failures += 1;
+            if graph.gates() < before {
+                failures = 0;
+            } else {
+                self.stages.truncate(stages);
+            }
         }
         graph
     }
@@ -92,7 +99,9 @@ impl Script<'_> {
 
     fn patterns(&mut self, graph: &Graph) -> Simulation {
         match self.patterns.take() {
-            Some(sample) if !sample.is_exhaustive() && !Simulation::can_be_exhaustive(graph) => sample.rebased(graph),
+            Some(sample) if !sample.is_exhaustive() && !Simulation::can_be_exhaustive(graph) => {
+                sample.rebased(graph)
+            }
             _ => Simulation::sources(graph),
         }
     }

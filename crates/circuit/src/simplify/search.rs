@@ -215,10 +215,9 @@ impl Divisors {
         for divisor in 0..self.nodes.len() {
             for negated in [false, true] {
                 let mut literal = Literal { divisor, negated, left: 0 };
-                if (0..self.words).all(|word| all[word] & !self.word(literal, word) == 0) {
-                    let left =
-                        (0..self.words).map(|word| (other[word] & self.word(literal, word)).count_ones());
-                    literal.left = left.sum();
+                if all_words.iter().all(|&word| all[word] & !self.word(literal, word) == 0) {
+                    let left = |&word: &usize| (other[word] & self.word(literal, word)).count_ones();
+                    literal.left = other_words.iter().map(left).sum();
                     if literal.left < total {
                         literals.push(literal);
                     }
@@ -256,8 +255,10 @@ impl Divisors {
         offer: &mut dyn FnMut(Signal, Signal) -> bool,
     ) -> bool {
         let words = densest(other);
+        let total: u32 = other.iter().map(|word| word.count_ones()).sum();
         for (n, &a) in literals.iter().enumerate() {
-            for &b in &literals[..n] {
+            // Beyond these, both together are true more often than there are patterns.
+            for &b in literals[..n].iter().take_while(|b| a.left + b.left <= total) {
                 let disjoint = |word: usize| other[word] & self.word(a, word) & self.word(b, word) == 0;
                 if words.iter().all(|&word| disjoint(word)) && offer(self.signal(a), self.signal(b)) {
                     return true;
@@ -307,6 +308,8 @@ impl Divisors {
 /// The words that are not zero, those with most bits first: there a wrong guess fails soonest.
 fn densest(words: &[u64]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..words.len()).filter(|&word| words[word] != 0).collect();
-    places.sort_by_key(|&word| std::cmp::Reverse(words[word].count_ones()));
+    if places.len() > 16 {
+        places.sort_by_key(|&word| std::cmp::Reverse(words[word].count_ones()));
+    }
     places
 }

@@ -1,56 +1,73 @@
-//! Runs a tape over planes, block by block: a block is what a register of the tape's machine holds,
-//! four or eight vectors, so that its three registers are registers of the processor.
+//! Runs a tape over a tile: each instruction is one loop over the tile's words.
 //!
-//! The code is compiled for each instruction set that the processor may have; which one runs is found
-//! out at run time. Start at [`Scratch::run`].
+//! The loops are plain and compiled for each instruction set that the processor may have; which one
+//! runs is found out at run time. Start at [`Scratch::run`].
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::tape::{Code, Tape};
+use super::aligned::Aligned;
+use super::fold::Function;
+use super::tape::{Instruction, Place, Tape, Then};
 
-/// Words of the longest block of any instruction set.
-const LONGEST: usize = 64;
+/// Bytes of slots that shall stay in the first cache.
+const CACHE: usize = 16 << 10;
+/// Words of a tile: enough to make up for the jump to an instruction, and no more than pay.
+const SHORTEST: usize = 128;
+const LONGEST: usize = 1024;
+
+/// Words of a tile for a tape.
+pub(super) fn tile_words(tape: &Tape) -> usize {
+    (CACHE / 8 / tape.slots.max(1)).clamp(SHORTEST, LONGEST) / 32 * 32
+}
 
 /// The slots of one worker.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scratch {
-    memory: Vec<u64>,
-    /// Where the first whole cache line begins.
-    start: usize,
+    slots: Aligned,
+    words: usize,
     arch: Arch,
 }
 
-impl Clone for Scratch {
-    fn clone(&self) -> Scratch {
-        // The copy lies elsewhere in memory, and its cache lines begin elsewhere in it.
-        Scratch::with_memory(self.memory.clone())
-    }
-}
-
 impl Scratch {
-    /// Room for a tape.
-    pub(super) fn new(tape: &Tape) -> Scratch {
-        Scratch::with_memory(vec![0; tape.slots * LONGEST + 8])
+    /// Room for a tape over tiles of up to `words` words.
+    pub(super) fn new(tape: &Tape, words: usize) -> Scratch {
+        let words = words.next_multiple_of(8);
+        Scratch { slots: Aligned::zeros(tape.slots * words), words, arch: Arch::new() }
     }
 
-    fn with_memory(memory: Vec<u64>) -> Scratch {
-        let start = memory.as_ptr().align_offset(64).min(8);
-        Scratch { memory, start, arch: Arch::new() }
-    }
-
-    /// Runs the tape over `length` words: `planes` are the tape's sources, each of at least that many.
-    /// `store(root, first, words)` is called with all words of all roots, piece by piece: a piece
-    /// begins at word `first`.
+    /// Runs the tape over a tile of `length` words: `planes` are the tape's sources, each of that many.
+    /// `store` is called with each root and what becomes of it.
     pub(super) fn run(
         &mut self,
         tape: &Tape,
         planes: &[&[u64]],
         length: usize,
-        store: impl FnMut(usize, usize, &[u64]),
+        mut store: impl FnMut(usize, Shown<'_>),
     ) {
-        debug_assert_eq!(planes.len(), tape.sources.len());
-        let slots = &mut self.memory[self.start..];
-        self.arch.dispatch(Run { tape, planes, slots, length, store });
+        debug_assert!(length <= self.words && planes.len() == tape.sources.len());
+        tape.constants.iter().for_each(|&(root, value)| store(root, Shown::Constant(value)));
+        let slots = &mut self.slots[..];
+        self.arch.dispatch(Run { tape, planes, slots, words: self.words, length, store });
+    }
+}
+
+/// What a root shows.
+pub(super) enum Shown<'a> {
+    /// These words, negated if so marked.
+    Words(&'a [u64], bool),
+    /// Always this.
+    Constant(bool),
+}
+
+impl Shown<'_> {
+    /// Writes it out.
+    #[inline(always)]
+    pub(super) fn write(&self, to: &mut [u64]) {
+        match *self {
+            Shown::Words(words, false) => to.copy_from_slice(words),
+            Shown::Words(words, true) => to.iter_mut().zip(words).for_each(|(to, word)| *to = !word),
+            Shown::Constant(value) => to.fill(if value { !0 } else { 0 }),
+        }
     }
 }
 
@@ -58,138 +75,105 @@ struct Run<'a, F> {
     tape: &'a Tape,
     planes: &'a [&'a [u64]],
     slots: &'a mut [u64],
+    words: usize,
     length: usize,
     store: F,
 }
 
-impl<F: FnMut(usize, usize, &[u64])> WithSimd for Run<'_, F> {
+impl<F: FnMut(usize, Shown<'_>)> WithSimd for Run<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        if S::REGISTER_COUNT >= 32 { self.run::<S, 8>(simd) } else { self.run::<S, 4>(simd) }
-    }
-}
-
-impl<F: FnMut(usize, usize, &[u64])> Run<'_, F> {
-    #[inline(always)]
-    fn run<S: Simd, const N: usize>(self, simd: S) {
-        let Run { tape, planes, slots, length, mut store } = self;
-        let words = N * S::U64_LANES;
-        let slots = S::as_mut_simd_u64s(slots).0.as_chunks_mut().0;
-        for &(root, value) in &tape.constants {
-            let constant = [if value { !0 } else { 0 }; LONGEST];
-            for first in (0..length).step_by(LONGEST) {
-                store(root, first, &constant[..LONGEST.min(length - first)]);
+    fn with_simd<S: Simd>(self, _: S) {
+        let Run { tape, planes, slots, words, length, mut store } = self;
+        for instruction in &tape.instructions {
+            match *instruction {
+                Instruction::Gate { function, operands: [a, b], out } => {
+                    let (out, others) = apart(slots, words, length, out);
+                    let (a, b) = (operand(planes, &others, a), operand(planes, &others, b));
+                    gate(function, a, b, out);
+                }
+                Instruction::Pair { function, then, operands: [a, b, c], out } => {
+                    let (out, others) = apart(slots, words, length, out);
+                    let (a, b) = (operand(planes, &others, a), operand(planes, &others, b));
+                    pair(function, then, a, b, operand(planes, &others, c), out);
+                }
+                Instruction::Show { root, from: Place::Slot(slot), negated } => {
+                    store(root as usize, Shown::Words(&slots[slot as usize * words..][..length], negated));
+                }
+                Instruction::Show { root, from: Place::Plane(plane), negated } => {
+                    store(root as usize, Shown::Words(&planes[plane as usize][..length], negated));
+                }
             }
         }
-        let whole = length - length % words;
-        for first in (0..whole).step_by(words) {
-            run_block::<S, N>(simd, tape, planes, first, slots, |root, block| store(root, first, block));
-        }
-        if whole < length {
-            let rest = length - whole;
-            let padded = |plane: &&[u64]| {
-                let mut block = [0; LONGEST];
-                block[..rest].copy_from_slice(&plane[whole..length]);
-                block
-            };
-            let padded: Vec<[u64; LONGEST]> = planes.iter().map(padded).collect();
-            let planes: Vec<&[u64]> = padded.iter().map(|block| &block[..]).collect();
-            run_block::<S, N>(simd, tape, &planes, 0, slots, |root, block| {
-                store(root, whole, &block[..rest])
-            });
-        }
     }
 }
 
-type Block<S, const N: usize> = [<S as Simd>::u64s; N];
+/// The slots before and after the one that is written.
+struct Others<'a> {
+    before: &'a [u64],
+    after: &'a [u64],
+    out: usize,
+    words: usize,
+    length: usize,
+}
 
 #[inline(always)]
-fn run_block<S: Simd, const N: usize>(
-    simd: S,
-    tape: &Tape,
-    planes: &[&[u64]],
-    first: usize,
-    slots: &mut [Block<S, N>],
-    mut store: impl FnMut(usize, &[u64]),
-) {
-    let words = N * S::U64_LANES;
-    let zero: Block<S, N> = [simd.splat_u64s(0); N];
-    let (mut r0, mut r1, mut r2) = (zero, zero, zero);
-    for &Code { opcode, index } in &tape.code {
-        let index = index as usize;
-        macro_rules! each {
-            ($to:ident, $operand:expr, $a:ident, $x:ident, $value:expr) => {{
-                let operand: &Block<S, N> = $operand;
-                for n in 0..N {
-                    let ($a, $x) = ($to[n], operand[n]);
-                    $to[n] = $value;
-                }
-            }};
-        }
-        // A function or closure for each would not have the instruction set, and numbers spelled out make
-        // one jump of it all.
-        macro_rules! machine {
-            ($(compute [$load:literal $and:literal $and_not:literal $not_and:literal $or:literal $xor:literal]
-                $to:ident <- $operand:expr;)*
-             $(keep [$keep:literal $show:literal $show_not:literal] $from:ident;)*) => {
-                match opcode {
-                    $(
-                        $load => $to = *$operand,
-                        $and => each!($to, $operand, a, x, simd.and_u64s(a, x)),
-                        $and_not => each!($to, $operand, a, x, simd.and_u64s(a, simd.not_u64s(x))),
-                        $not_and => each!($to, $operand, a, x, simd.and_u64s(simd.not_u64s(a), x)),
-                        $or => each!($to, $operand, a, x, simd.or_u64s(a, x)),
-                        $xor => each!($to, $operand, a, x, simd.xor_u64s(a, x)),
-                    )*
-                    $(
-                        $keep => slots[index] = $from,
-                        $show => {
-                            // A copy, so that the register itself never needs an address.
-                            let shown = $from;
-                            store(index, flat::<S, N>(&shown));
-                        }
-                        $show_not => {
-                            let mut shown = $from;
-                            each!(shown, &zero, a, _x, simd.not_u64s(a));
-                            store(index, flat::<S, N>(&shown));
-                        }
-                    )*
-                    _ => unreachable!("simulate: no such instruction"),
-                }
-            };
-        }
-        macro_rules! plane {
-            () => {
-                S::as_simd_u64s(&planes[index][first..first + words])
-                    .0
-                    .first_chunk::<N>()
-                    .expect("a whole block")
-            };
-        }
-        machine! {
-            compute [0 1 2 3 4 5] r0 <- &r1;
-            compute [6 7 8 9 10 11] r0 <- &r2;
-            compute [12 13 14 15 16 17] r0 <- &slots[index];
-            compute [18 19 20 21 22 23] r0 <- plane!();
-            compute [24 25 26 27 28 29] r1 <- &r0;
-            compute [30 31 32 33 34 35] r1 <- &r2;
-            compute [36 37 38 39 40 41] r1 <- &slots[index];
-            compute [42 43 44 45 46 47] r1 <- plane!();
-            compute [48 49 50 51 52 53] r2 <- &r0;
-            compute [54 55 56 57 58 59] r2 <- &r1;
-            compute [60 61 62 63 64 65] r2 <- &slots[index];
-            compute [66 67 68 69 70 71] r2 <- plane!();
-            keep [72 73 74] r0;
-            keep [75 76 77] r1;
-            keep [78 79 80] r2;
-        }
+fn apart(slots: &mut [u64], words: usize, length: usize, out: u32) -> (&mut [u64], Others<'_>) {
+    let out = out as usize;
+    let (before, rest) = slots.split_at_mut(out * words);
+    let (written, after) = rest.split_at_mut(words);
+    (&mut written[..length], Others { before, after, out, words, length })
+}
+
+#[inline(always)]
+fn operand<'a>(planes: &[&'a [u64]], others: &Others<'a>, place: Place) -> &'a [u64] {
+    let &Others { before, after, out, words, length } = others;
+    match place {
+        Place::Plane(plane) => &planes[plane as usize][..length],
+        Place::Slot(slot) if (slot as usize) < out => &before[slot as usize * words..][..length],
+        Place::Slot(slot) => &after[(slot as usize - out - 1) * words..][..length],
     }
 }
 
-/// The words of a block.
 #[inline(always)]
-fn flat<S: Simd, const N: usize>(block: &Block<S, N>) -> &[u64] {
-    bytemuck::cast_slice(block)
+fn gate(function: Function, a: &[u64], b: &[u64], out: &mut [u64]) {
+    #[inline(always)]
+    fn each(a: &[u64], b: &[u64], out: &mut [u64], f: impl Fn(u64, u64) -> u64) {
+        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+            *out = f(a, b);
+        }
+    }
+    match function {
+        Function::And => each(a, b, out, |a, b| a & b),
+        Function::AndNot => each(a, b, out, |a, b| a & !b),
+        Function::Or => each(a, b, out, |a, b| a | b),
+        Function::Xor => each(a, b, out, |a, b| a ^ b),
+    }
+}
+
+#[inline(always)]
+fn pair(function: Function, then: Then, a: &[u64], b: &[u64], c: &[u64], out: &mut [u64]) {
+    #[inline(always)]
+    fn each(a: &[u64], b: &[u64], c: &[u64], out: &mut [u64], f: impl Fn(u64, u64, u64) -> u64) {
+        for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+            *out = f(a, b, c);
+        }
+    }
+    #[inline(always)]
+    fn second(then: Then, a: &[u64], b: &[u64], c: &[u64], out: &mut [u64], f: impl Fn(u64, u64) -> u64) {
+        match then {
+            Then::And => each(a, b, c, out, |a, b, c| f(a, b) & c),
+            Then::AndNot => each(a, b, c, out, |a, b, c| f(a, b) & !c),
+            Then::NotAnd => each(a, b, c, out, |a, b, c| !f(a, b) & c),
+            Then::Or => each(a, b, c, out, |a, b, c| f(a, b) | c),
+            Then::Xor => each(a, b, c, out, |a, b, c| f(a, b) ^ c),
+        }
+    }
+    match function {
+        Function::And => second(then, a, b, c, out, |a, b| a & b),
+        Function::AndNot => second(then, a, b, c, out, |a, b| a & !b),
+        Function::Or => second(then, a, b, c, out, |a, b| a | b),
+        Function::Xor => second(then, a, b, c, out, |a, b| a ^ b),
+    }
 }

@@ -6,6 +6,8 @@
 
 use rayon::prelude::*;
 
+use super::aligned::Aligned;
+use super::execute::Shown;
 use super::fire::fire_mask;
 use super::neighbourhood::{Layout, Rule, Worker};
 use super::samples::WORTH_THREADS;
@@ -39,8 +41,8 @@ pub struct Grid {
     visible: Vec<usize>,
     fire_rate: f32,
     /// Planes with rims; `next` is overwritten at each step.
-    state: Vec<Vec<u64>>,
-    next: Vec<Vec<u64>>,
+    state: Vec<Aligned>,
+    next: Vec<Aligned>,
     worker: Worker,
     seed: u64,
     step: u64,
@@ -58,7 +60,7 @@ impl Grid {
         }
         let rule = Rule::new(automaton);
         let layout = Layout::new(&rule, automaton.edge, width, height);
-        let planes = vec![vec![0; (height + 2) * layout.row_words]; channels];
+        let planes = vec![Aligned::zeros((height + 2) * layout.row_words); channels];
         Ok(Grid {
             visible: automaton.visible.clone(),
             fire_rate: automaton.fire_rate,
@@ -281,19 +283,22 @@ impl Grid {
         layout.fill_rims(state);
         let (tile, words) = (layout.tile_rows * layout.row_words, layout.row_words * layout.height);
         let rim = layout.row_words;
-        // Writes one piece of a channel's next rows.
-        let write = |word: usize, channel: usize, made: &[u64], to: &mut [u64]| {
-            let Some(fire) = fire else { return to.copy_from_slice(made) };
-            let old = &state[channel][word + rim..][..made.len()];
-            for (((to, &made), &old), &fire) in to.iter_mut().zip(made).zip(old).zip(&fire[word..]) {
-                *to = made & fire | old & !fire;
+        // Writes a tile of a channel's next rows.
+        let write = |start: usize, channel: usize, shown: Shown<'_>, to: &mut [u64]| {
+            shown.write(to);
+            if let Some(fire) = fire {
+                let old = &state[channel][start + rim..][..to.len()];
+                for ((to, &old), &fire) in to.iter_mut().zip(old).zip(&fire[start..]) {
+                    *to = *to & fire | old & !fire;
+                }
             }
+            layout.clear_beyond_width(to);
         };
         if words * rule.cost() < WORTH_THREADS || words <= tile {
             for start in (0..words).step_by(tile) {
-                worker.run(rule, layout, state, start..words.min(start + tile), |channel, first, made| {
-                    let to = &mut next[channel][start + first + rim..][..made.len()];
-                    write(start + first, channel, made, to);
+                let end = words.min(start + tile);
+                worker.run(rule, layout, state, start..end, |channel, shown| {
+                    write(start, channel, shown, &mut next[channel][start + rim..end + rim]);
                 });
             }
         } else {
@@ -304,13 +309,12 @@ impl Grid {
             }
             let run = |worker: &mut Worker, (n, mut part): (usize, Vec<&mut [u64]>)| {
                 let start = n * tile;
-                worker.run(rule, layout, state, start..words.min(start + tile), |channel, first, made| {
-                    write(start + first, channel, made, &mut part[channel][first..][..made.len()]);
+                worker.run(rule, layout, state, start..words.min(start + tile), |channel, shown| {
+                    write(start, channel, shown, part[channel]);
                 });
             };
             tiles.into_par_iter().enumerate().for_each_init(|| Worker::new(rule, layout), run);
         }
-        next.iter_mut().for_each(|plane| layout.clear_beyond_width(plane));
         std::mem::swap(state, next);
         self.step += 1;
     }

@@ -1,15 +1,16 @@
 //! Circuits run on the CPU, many samples or cells at a time: one bit of a word each.
 //!
-//! A netlist is folded ([`fold`]) and compiled to a [`tape`] for a machine with three wide
-//! registers, *planes* (inputs, as words) and *slots* (values on the way); [`execute`] runs it. Results never depend on the tile size or the number of threads. Start at
+//! A netlist is folded ([`fold`]) and compiled to a [`tape`] over *planes* (inputs, as words) and *slots*
+//! (values on the way); [`execute`] runs it over tiles that stay in cache, one vector loop an instruction.
+//! Results never depend on the tile size or the number of threads. Start at
 //! [`Simulator`] for samples and at [`Grid`] for automata.
 
+mod aligned;
 mod execute;
 mod fire;
 mod fold;
 mod grid;
 mod neighbourhood;
-mod registers;
 mod samples;
 mod tape;
 #[cfg(test)]

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::execute::Scratch;
+use super::aligned::Aligned;
+use super::execute::{Scratch, Shown, tile_words};
 use super::tape::Tape;
 use crate::automaton::{Automaton, Edge};
 use crate::netlist::Wire;
@@ -76,11 +77,6 @@ impl Rule {
     }
 }
 
-/// Words of shifted planes that stay in the first cache, and words of a tile below which its two extra
-/// rows weigh too much.
-const SHIFTED_WORDS: usize = 2048;
-const LEAST_WORDS: usize = 256;
-
 /// The size of a grid and how it is packed.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -94,8 +90,7 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn new(rule: &Rule, edge: Edge, width: usize, height: usize) -> Layout {
         let row_words = width.div_ceil(64);
-        let shifted = rule.shifted.len().max(1);
-        let tile_rows = (SHIFTED_WORDS / shifted).max(LEAST_WORDS).div_ceil(row_words).clamp(1, height);
+        let tile_rows = tile_words(&rule.tape).div_ceil(row_words).clamp(1, height);
         Layout { width, height, row_words, tile_rows, edge }
     }
 
@@ -113,7 +108,7 @@ impl Layout {
     }
 
     /// Sets the rim rows to what cells see beyond the edge.
-    pub(super) fn fill_rims(&self, planes: &mut [Vec<u64>]) {
+    pub(super) fn fill_rims(&self, planes: &mut [Aligned]) {
         let (row, last) = (self.row_words, self.row_words * self.height);
         for plane in planes {
             match self.edge {
@@ -147,26 +142,26 @@ impl Layout {
 pub(super) struct Worker {
     scratch: Scratch,
     /// The shifted planes of a tile, with a row above and below.
-    shifted: Vec<Vec<u64>>,
+    shifted: Vec<Aligned>,
     arch: Arch,
 }
 
 impl Worker {
     pub(super) fn new(rule: &Rule, layout: &Layout) -> Worker {
         let words = layout.tile_rows * layout.row_words;
-        let shifted = vec![vec![0; words + 2 * layout.row_words]; rule.shifted.len()];
-        Worker { scratch: Scratch::new(&rule.tape), shifted, arch: Arch::new() }
+        let shifted = vec![Aligned::zeros(words + 2 * layout.row_words); rule.shifted.len()];
+        Worker { scratch: Scratch::new(&rule.tape, words), shifted, arch: Arch::new() }
     }
 
-    /// Computes whole rows: the words `words` of each plane, counted without the rim. `store(channel, first,
-    /// words)` gets the next state piece by piece, `first` counted from the beginning of the rows.
+    /// Computes whole rows: the words `words` of each plane, counted without the rim. `store` gets the
+    /// next state of each channel.
     pub(super) fn run(
         &mut self,
         rule: &Rule,
         layout: &Layout,
-        state: &[Vec<u64>],
+        state: &[Aligned],
         words: Range<usize>,
-        store: impl FnMut(usize, usize, &[u64]),
+        store: impl FnMut(usize, Shown<'_>),
     ) {
         let row = layout.row_words;
         for (out, &(channel, side)) in self.shifted.iter_mut().zip(&rule.shifted) {

@@ -2,16 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::execute::Scratch;
+use super::execute::{Scratch, tile_words};
 use super::tape::Tape;
 use crate::error::Result;
 use crate::netlist::{Netlist, Wire};
 
 /// Gates times words from which threads are worth their while.
 pub(super) const WORTH_THREADS: usize = 1 << 19;
-
-/// Words of a tile, the piece of work of a thread.
-const TILE: usize = 512;
 
 /// A netlist made ready to run. A *plane* is one signal for many samples: a slice of words, sample `s` in
 /// bit `s % 64` of word `s / 64`.
@@ -121,16 +118,15 @@ impl Simulator {
     }
 
     fn sweep(&self, sources: &[&[u64]], roots: &mut [Vec<u64>], words: usize) {
+        let tile = tile_words(&self.tape);
         let run = |scratch: &mut Scratch, (n, mut out): (usize, Vec<&mut [u64]>)| {
-            let start = n * TILE;
-            let length = TILE.min(words - start);
+            let start = n * tile;
+            let length = tile.min(words - start);
             let planes: Vec<&[u64]> = sources.iter().map(|plane| &plane[start..start + length]).collect();
-            scratch.run(&self.tape, &planes, length, |root, first, words| {
-                out[root][first..first + words.len()].copy_from_slice(words);
-            });
+            scratch.run(&self.tape, &planes, length, |root, shown| shown.write(out[root]));
         };
-        let tiles = split(roots, TILE, words);
-        let scratch = || Scratch::new(&self.tape);
+        let tiles = split(roots, tile, words);
+        let scratch = || Scratch::new(&self.tape, tile);
         if words * self.tape.gates < WORTH_THREADS || tiles.len() < 2 {
             let mut scratch = scratch();
             tiles.into_iter().enumerate().for_each(|tile| run(&mut scratch, tile));

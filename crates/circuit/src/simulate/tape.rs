@@ -1,88 +1,52 @@
-//! A netlist as code for a machine with three registers: a value that is read soon does not go through
-//! memory, and slots are used again as soon as their value is dead.
+//! A netlist as straight-line code over planes and slots: one instruction a gate, or one for two gates of
+//! which the second is the only reader of the first.
 //!
-//! Gates are put in an order in which most read the gate just before them, then values get registers,
-//! and slots when registers run out. Start at [`Tape::new`].
+//! Slots are used again as soon as their value is dead, but an instruction never writes a slot that it
+//! reads. Start at [`Tape::new`].
 
 use super::fold::{Folded, Function, Value};
-use super::registers::Allocator;
 use crate::netlist::{Netlist, Wire};
-
-/// Registers of the machine.
-pub(super) const REGISTERS: usize = 3;
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In a register.
-    Register(u8),
-    /// In memory, on the way.
-    Slot(u32),
-    /// An input or register of the circuit, by its number in [`Tape::sources`].
+    /// An input or register, by its number in [`Tape::sources`].
     Plane(u32),
+    /// A value on the way.
+    Slot(u32),
 }
 
-/// What a register becomes, given an operand `x`.
+/// What is done with the first gate's value `t` and a third operand `c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    /// `x`.
-    Load,
-    /// `register & x`.
+pub(super) enum Then {
+    /// `t & c`.
     And,
-    /// `register & !x`.
+    /// `t & !c`.
     AndNot,
-    /// `!register & x`.
+    /// `!t & c`.
     NotAnd,
-    /// `register | x`.
+    /// `t | c`.
     Or,
-    /// `register ^ x`.
+    /// `t ^ c`.
     Xor,
 }
 
 /// What to do next.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instruction {
-    /// Changes a register; the operand is not the same register.
-    Compute { operation: Operation, to: u8, operand: Place },
-    /// Copies a register to a slot.
-    Keep { from: u8, slot: u32 },
-    /// A root is ready: it is what the register holds, negated if so marked.
-    Show { from: u8, root: u32, negated: bool },
-}
-
-/// An instruction as a number and what it is about: a slot, a plane or a root.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Code {
-    pub opcode: u8,
-    pub index: u32,
-}
-
-impl Instruction {
-    /// Computing comes first, by register, then by operand (the other registers, slot, plane), then by
-    /// operation; then keep, show and show negated for each register.
-    fn code(self) -> Code {
-        match self {
-            Instruction::Compute { operation, to, operand } => {
-                let (operand, index) = match operand {
-                    Place::Register(from) => (if from < to { from } else { from - 1 }, 0),
-                    Place::Slot(slot) => (2, slot),
-                    Place::Plane(plane) => (3, plane),
-                };
-                Code { opcode: (to * 4 + operand) * 6 + operation as u8, index }
-            }
-            Instruction::Keep { from, slot } => Code { opcode: 72 + 3 * from, index: slot },
-            Instruction::Show { from, root, negated } => {
-                Code { opcode: 73 + 3 * from + negated as u8, index: root }
-            }
-        }
-    }
+    /// A gate.
+    Gate { function: Function, operands: [Place; 2], out: u32 },
+    /// Two gates, one after the other.
+    Pair { function: Function, then: Then, operands: [Place; 3], out: u32 },
+    /// A root is ready: it is the value at `from`, negated if so marked.
+    Show { root: u32, from: Place, negated: bool },
 }
 
 /// A compiled netlist.
 #[derive(Clone, Debug)]
 pub(super) struct Tape {
-    pub code: Vec<Code>,
-    /// The inputs and registers of the circuit that are read, by wire.
+    pub instructions: Vec<Instruction>,
+    /// The inputs and registers that are read, by wire.
     pub sources: Vec<u32>,
     /// The roots that are always the same.
     pub constants: Vec<(usize, bool)>,
@@ -97,36 +61,147 @@ impl Tape {
     pub(super) fn new(netlist: &Netlist, roots: &[Wire]) -> Tape {
         let folded = Folded::new(netlist, roots);
         let order = order(&folded);
-        let mut allocator = Allocator::new(&folded, &order);
-        let mut shown = vec![vec![]; folded.sources + folded.gates.len()];
-        let mut constants = vec![];
-        for (root, value) in folded.roots.iter().enumerate() {
-            match *value {
-                Value::Constant(value) => constants.push((root, value)),
-                Value::Of { definition, negated } => shown[definition as usize].push((root as u32, negated)),
-            }
-        }
-        for source in (0..folded.sources).filter(|&source| !shown[source].is_empty()) {
-            allocator.show_source(source as u32, &shown[source]);
-        }
-        for &definition in &order {
-            let (function, a, b) = folded.gates[definition as usize - folded.sources];
-            allocator.gate(definition, operations(function), a, b);
-            allocator.show(definition, &shown[definition as usize]);
-        }
-        let (instructions, sources, slots) = allocator.finish();
-        let code = instructions.into_iter().map(Instruction::code).collect();
-        Tape { code, sources, constants, slots, gates: order.len() }
+        let steps = pair(&folded, &order);
+        let mut tape = Emitter::new(&folded, &steps).emit(&steps);
+        tape.gates = order.len();
+        tape
     }
 }
 
-/// The operation with `a` in the register, and the one with `b` there.
-fn operations(function: Function) -> (Operation, Operation) {
-    match function {
-        Function::And => (Operation::And, Operation::And),
-        Function::AndNot => (Operation::AndNot, Operation::NotAnd),
-        Function::Or => (Operation::Or, Operation::Or),
-        Function::Xor => (Operation::Xor, Operation::Xor),
+/// One instruction over definitions.
+#[derive(Clone, Copy)]
+struct Step {
+    function: Function,
+    a: u32,
+    b: u32,
+    /// The second gate, if there is one, and its other operand.
+    then: Option<(Then, u32)>,
+    definition: u32,
+}
+
+impl Step {
+    fn operands(&self) -> impl Iterator<Item = u32> + use<> {
+        [self.a, self.b].into_iter().chain(self.then.map(|(_, c)| c))
+    }
+}
+
+/// Joins gates with the gate just before them, where nobody else reads that one.
+fn pair(folded: &Folded, order: &[u32]) -> Vec<Step> {
+    let mut readers = vec![0u32; folded.sources + folded.gates.len()];
+    for root in &folded.roots {
+        if let Value::Of { definition, .. } = *root {
+            readers[definition as usize] += 2;
+        }
+    }
+    for &definition in order {
+        let (_, a, b) = folded.gates[definition as usize - folded.sources];
+        readers[a as usize] += 1;
+        readers[b as usize] += 1;
+    }
+    let mut steps: Vec<Step> = Vec::with_capacity(order.len());
+    for &definition in order {
+        let (function, a, b) = folded.gates[definition as usize - folded.sources];
+        let joins = |before: &&mut Step| {
+            let read = before.definition == a || before.definition == b;
+            before.then.is_none() && read && readers[before.definition as usize] == 1
+        };
+        if let Some(before) = steps.last_mut().filter(joins) {
+            let (first, other) = (before.definition == a, if before.definition == a { b } else { a });
+            let then = match function {
+                Function::And => Then::And,
+                Function::AndNot if first => Then::AndNot,
+                Function::AndNot => Then::NotAnd,
+                Function::Or => Then::Or,
+                Function::Xor => Then::Xor,
+            };
+            (before.then, before.definition) = (Some((then, other)), definition);
+        } else {
+            steps.push(Step { function, a, b, then: None, definition });
+        }
+    }
+    steps
+}
+
+const NEVER: u32 = u32::MAX;
+
+/// Gives values their places.
+struct Emitter<'a> {
+    folded: &'a Folded,
+    tape: Tape,
+    places: Vec<Place>,
+    /// For each definition the last step that reads it.
+    last: Vec<u32>,
+    /// The roots that a definition is shown at.
+    roots: Vec<Vec<(u32, bool)>>,
+    free: Vec<u32>,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(folded: &'a Folded, steps: &[Step]) -> Emitter<'a> {
+        let definitions = folded.sources + folded.gates.len();
+        let mut last = vec![NEVER; definitions];
+        for (n, step) in steps.iter().enumerate() {
+            step.operands().for_each(|read| last[read as usize] = n as u32);
+        }
+        let tape = Tape { instructions: vec![], sources: vec![], constants: vec![], slots: 0, gates: 0 };
+        let roots = vec![vec![]; definitions];
+        Emitter { folded, tape, places: vec![Place::Slot(NEVER); definitions], last, roots, free: vec![] }
+    }
+
+    fn emit(mut self, steps: &[Step]) -> Tape {
+        for (root, value) in self.folded.roots.iter().enumerate() {
+            match *value {
+                Value::Constant(value) => self.tape.constants.push((root, value)),
+                Value::Of { definition, negated } => {
+                    self.roots[definition as usize].push((root as u32, negated))
+                }
+            }
+        }
+        for source in 0..self.folded.sources {
+            if self.last[source] != NEVER || !self.roots[source].is_empty() {
+                self.places[source] = Place::Plane(self.tape.sources.len() as u32);
+                self.tape.sources.push(source as u32);
+            }
+            self.show(source);
+        }
+        for (n, step) in steps.iter().enumerate() {
+            self.step(n as u32, step);
+        }
+        self.tape
+    }
+
+    fn step(&mut self, number: u32, step: &Step) {
+        let out = self.free.pop().unwrap_or_else(|| {
+            self.tape.slots += 1;
+            self.tape.slots as u32 - 1
+        });
+        let at = |definition: u32| self.places[definition as usize];
+        let (function, a, b) = (step.function, at(step.a), at(step.b));
+        self.tape.instructions.push(match step.then {
+            None => Instruction::Gate { function, operands: [a, b], out },
+            Some((then, c)) => Instruction::Pair { function, then, operands: [a, b, at(c)], out },
+        });
+        for dead in step.operands() {
+            if let (Place::Slot(slot), true) =
+                (self.places[dead as usize], self.last[dead as usize] == number)
+            {
+                self.free.push(slot);
+                // A pair may read a value twice.
+                self.last[dead as usize] = NEVER;
+            }
+        }
+        self.places[step.definition as usize] = Place::Slot(out);
+        self.show(step.definition as usize);
+        if self.last[step.definition as usize] == NEVER {
+            self.free.push(out);
+        }
+    }
+
+    fn show(&mut self, definition: usize) {
+        let from = self.places[definition];
+        let shown =
+            self.roots[definition].iter().map(|&(root, negated)| Instruction::Show { root, from, negated });
+        self.tape.instructions.extend(shown);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Exports, checked by tools that are not ours: compilers, simulators and provers of other people.
 //!
 //! A tool that is not installed is named on standard error and its test passes without it, unless the
-//! environment variable `FARAD_REQUIRE_TOOLS` is 1: then it fails.
+//! environment variable `FARAD_REQUIRE_TOOLS` is 1: then it fails (gcc, rustc, iverilog and yosys;
+//! verilator is used where there is one).
 
 mod circuits;
 mod digitaljs;

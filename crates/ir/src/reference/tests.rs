@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Values, evaluate, evaluate_outputs};
 use crate::{
-    Binary, Contraction, CustomKernel, CustomLimits, CustomOp, DType, Graph, IndexMap, NodeId, Op, OpError, Reduce, Scalar,
-    Scan, Shape, Span, Unary, Words, philox,
+    Binary, Contraction, CustomKernel, CustomLimits, CustomOp, DType, Graph, IndexMap, NodeId, Op, OpError,
+    Reduce, Scalar, Scan, Shape, Span, Unary, Words, philox,
 };
 
 fn float(x: &[f64]) -> Values {

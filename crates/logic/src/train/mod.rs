@@ -130,7 +130,7 @@ impl Trainer {
             (Forward::Hard, _) => (self.table.hard(&logits) - &soft).stop_gradient() + &soft,
             (Forward::Soft, None) => soft,
             (Forward::Soft, Some(share)) => {
-                let frozen = self.turns.less(&Tensor::number(share, &self.device)).cast(DType::F32);
+                let frozen = self.turns.less(Tensor::number(share, &self.device)).cast(DType::F32);
                 ((self.table.hard(&logits) - &soft) * frozen).stop_gradient() + &soft
             }
         };
@@ -148,7 +148,7 @@ impl Trainer {
         self.optimiser.set_learning_rate(settings.learning_rate * ramp.min(1.0));
         if settings.noise > 0.0 {
             let size = settings.noise / (1.0 + number as f32).powf(NOISE_DECAY / 2.0);
-            let g = total.gradients(&[self.logits.clone()])?.swap_remove(0);
+            let g = total.gradients(std::slice::from_ref(&self.logits))?.swap_remove(0);
             let noise = self.starts.normal(Stream::Noise, number, &[self.topology.gates(), 16]);
             self.optimiser.apply(&[g + noise * &Tensor::number(size, &self.device)])?;
         } else {

@@ -40,9 +40,11 @@ fn list(i: u32) {
         // Words beyond the rows lie as the consumers do.
         let tail = 2u * sizes.y + entries + start;
         let inside = select(0u, 2u, small);
-        row_words = vec2<u32>(select(0u, row_words.x, small), select(0u, 0x80000000u | (tail + inside), count > inside));
+        row_words.x = select(0u, row_words.x, small);
+        row_words.y = select(0u, 0x80000000u | (tail + inside), count > inside);
         for (var k = inside; k < count; k++) {
-            readers[tail + k] = place(consumers[entries + start + k], here.y) | select(0u, 0x80000000u, k + 1u == count);
+            let last = select(0u, 0x80000000u, k + 1u == count);
+            readers[tail + k] = place(consumers[entries + start + k], here.y) | last;
         }
     }
     readers[2u * i] = row_words.x;

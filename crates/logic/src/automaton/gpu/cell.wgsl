@@ -43,7 +43,7 @@ fn fires(at: u32) -> f32 { return fired[at]; }
 //}
 
 //{ memory
-var<workgroup> work: array<Lanes, 98>;
+var<workgroup> work: array<Lanes, 50>;
 
 fn fetch(at: u32) -> Lanes { return work[at]; }
 fn put(at: u32, x: Lanes) { work[at] = x; }
@@ -62,7 +62,12 @@ alias Lanes = vec4<f32>;
 fn total(x: Lanes) -> f32 { return (x.x + x.y) + (x.z + x.w); }
 fn along(x: Lanes, y: Lanes) -> f32 { return fma(x.x, y.x, fma(x.y, y.y, fma(x.z, y.z, x.w * y.w))); }
 fn patch_value(n: u32, channel: u32) -> Lanes {
-    return Lanes(state(n * LANES + 0u, channel), state(n * LANES + 1u, channel), state(n * LANES + 2u, channel), state(n * LANES + 3u, channel));
+    return Lanes(
+        state(n * LANES + 0u, channel),
+        state(n * LANES + 1u, channel),
+        state(n * LANES + 2u, channel),
+        state(n * LANES + 3u, channel),
+    );
 }
 //}
 
@@ -74,6 +79,10 @@ fn padded(cells: u32) -> u32 {
 fn evaluate(c: vec4<f32>, a: Lanes, b: Lanes) -> Lanes {
     return fma(a, fma(b, Lanes(c.w), Lanes(c.y)), fma(b, Lanes(c.z), Lanes(c.x)));
 }
+
+// The operands that a wire names, of values from `inputs` on.
+fn operand(inputs: u32, wire: u32) -> Lanes { return fetch(inputs + (wire & 0xffffu)); }
+fn other(inputs: u32, wire: u32) -> Lanes { return fetch(inputs + (wire >> 16u)); }
 
 // Notes the neighbours of a group's cells. Cells that do not exist stand in for the last one.
 fn locate(seed: u32, group: u32, lane: u32) {
@@ -149,20 +158,24 @@ fn units(seed: u32, lane: u32) -> Units {
     return u;
 }
 
-// All layers but the last of the perception circuits, on channels whose neighbourhood is loaded.
+// All layers of the perception circuits but the last, on channels whose neighbourhood is loaded.
 fn perceive_hidden(u: Units, lane: u32) {
-    if lane + 0u < 18u {
+    if lane < 18u {
         let t = lane + 0u;
-        put(VALUES + 0u + t, evaluate(u.c0_0, fetch(seen_at(t, u.w0_0 & 0xffffu)), fetch(seen_at(t, u.w0_0 >> 16u))));
+        let a = fetch(seen_at(t, u.w0_0 & 0xffffu));
+        let b = fetch(seen_at(t, u.w0_0 >> 16u));
+        put(VALUES + 0u + t, evaluate(u.c0_0, a, b));
     }
     meet();
 }
 
 // The last layer, into the update circuit's inputs.
 fn perceive_last(u: Units, lane: u32, first: u32) {
-    if lane + 0u < 12u && in_block(lane + 0u, first) {
+    if lane < 12u {
         let t = lane + 0u;
-        put(input_at(t, first), evaluate(u.c1_0, fetch(value_at(VALUES + 0u, t, u.w1_0 & 0xffffu)), fetch(value_at(VALUES + 0u, t, u.w1_0 >> 16u))));
+        let a = fetch(value_at(VALUES + 0u, t, u.w1_0 & 0xffffu));
+        let b = fetch(value_at(VALUES + 0u, t, u.w1_0 >> 16u));
+        put(input_at(t, first), evaluate(u.c1_0, a, b));
     }
 }
 //}
@@ -185,4 +198,29 @@ fn perceive(u: Units, lane: u32) {
 }
 
 //{ ahead
+// An invocation's wires and gates of the first two layers of the update circuit.
+struct Ahead {
+    w0_0: u32,
+    c0_0: vec4<f32>,
+    w1_0: u32,
+    c1_0: vec4<f32>,
+}
+
+fn look_ahead(seed: u32, lane: u32) -> Ahead {
+    let wired = seed * WIRES + PERCEPTION + lane;
+    let gates = seed * GATES + KERNELS * PERCEPTION + lane;
+    var w0_0: u32;
+    var c0_0: vec4<f32>;
+    if lane < 12u {
+        w0_0 = wires[wired + 0u];
+        c0_0 = coefficients[gates + 0u];
+    }
+    var w1_0: u32;
+    var c1_0: vec4<f32>;
+    if lane < 6u {
+        w1_0 = wires[wired + 12u];
+        c1_0 = coefficients[gates + 12u];
+    }
+    return Ahead(w0_0, c0_0, w1_0, c1_0);
+}
 //}

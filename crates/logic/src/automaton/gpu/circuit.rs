@@ -2,8 +2,9 @@
 //! the text, so that an invocation does little else than gates, and what it needs from memory is asked for
 //! layers ahead.
 //!
-//! Invariant: names end in the layer they belong to and the round of the invocation's gate in it: `w`, `c` are
-//! wires and gates of the way forward, `v`, `d` those of the way back, `x` values, `b` readers, `o` sums so far.
+//! Invariant: names end in the layer they belong to and the round of the invocation's gate in it: `w`, `c`
+//! are wires and gates of the way forward, `v`, `d` those of the way back, `x` values, `b` readers, `o` sums
+//! so far.
 
 use std::fmt::Write;
 
@@ -23,6 +24,8 @@ pub struct Circuit<'a> {
     registers: bool,
     /// Values come from the forward pass.
     kept: bool,
+    /// Sums stay with the invocation from group to group.
+    accumulates: bool,
 }
 
 /// One layer's share of an invocation in one round.
@@ -46,6 +49,7 @@ impl<'a> Circuit<'a> {
             rows: topology.activations(),
             registers: plan.registers,
             kept,
+            accumulates: plan.accumulates,
         }
     }
 
@@ -77,13 +81,20 @@ impl<'a> Circuit<'a> {
         let inside = at + part.offset + self.invocations <= end;
         match part.lanes.filter(|_| !inside) {
             None => {
-                let line = |(letter, _, from): &(char, &str, String)| format!("    let {letter}{} = {from};\n", part.name);
+                let line = |(letter, _, from): &(char, &str, String)| {
+                    format!("    let {letter}{} = {from};\n", part.name)
+                };
                 loads.iter().map(line).collect()
             }
             Some(lanes) => {
-                let declare = |(letter, kind, _): &(char, &str, String)| format!("    var {letter}{}: {kind};\n", part.name);
-                let assign = |(letter, _, from): &(char, &str, String)| format!("        {letter}{} = {from};\n", part.name);
-                let (all, set): (String, String) = (loads.iter().map(declare).collect(), loads.iter().map(assign).collect());
+                let declare = |(letter, kind, _): &(char, &str, String)| {
+                    format!("    var {letter}{}: {kind};\n", part.name)
+                };
+                let assign = |(letter, _, from): &(char, &str, String)| {
+                    format!("        {letter}{} = {from};\n", part.name)
+                };
+                let (all, set): (String, String) =
+                    (loads.iter().map(declare).collect(), loads.iter().map(assign).collect());
                 format!("{all}    if lane < {lanes}u {{\n{set}    }}\n")
             }
         }
@@ -105,7 +116,7 @@ impl<'a> Circuit<'a> {
 
     /// Where values of a layer's inputs lie.
     fn buffer(n: usize) -> &'static str {
-        if n % 2 == 0 { "EVEN" } else { "ODD" }
+        if n.is_multiple_of(2) { "EVEN" } else { "ODD" }
     }
 
     /// `if lane < … {`, if a part does not have all lanes, around lines.
@@ -155,10 +166,10 @@ impl<'a> Circuit<'a> {
             let (inputs, outputs) = (Circuit::buffer(n), Circuit::buffer(n + 1));
             for (gate, row) in self.gate_parts(n).iter().zip(self.parts(n + 1, self.widths[n + 1])) {
                 let (name, x) = (&gate.name, format!("x{}", row.name));
-                let value = format!(
-                    "evaluate(c{name}, fetch({inputs} + (w{name} & 0xffffu)), fetch({inputs} + (w{name} >> 16u)))"
-                );
-                let put = format!("        put({outputs} + lane + {}u, {x});\n{}", row.offset, after(n + 1, &row));
+                let value =
+                    format!("evaluate(c{name}, operand({inputs}, w{name}), other({inputs}, w{name}))");
+                let put =
+                    format!("        put({outputs} + lane + {}u, {x});\n{}", row.offset, after(n + 1, &row));
                 if stays {
                     let _ = writeln!(text, "    var {x}: Lanes;");
                     text += &Circuit::guarded(gate, &format!("        {x} = {value};\n{put}"));
@@ -210,11 +221,13 @@ impl<'a> Circuit<'a> {
     /// The region of a step backward: forward again unless values were kept, then back.
     pub fn step_back(&self) -> String {
         let keeps = !self.kept && !self.registers;
-        let mut text = String::from(
-            "// The update circuit back from the gradient at its outputs to the one at its inputs, which comes to\n\
-             // lie at EVEN. One barrier a layer: an invocation gathers what a gate's readers left, and leaves\n\
-             // what the gate's operands gather.\n\
-             fn update_back(seed: u32, lane: u32, base: u32, sums: u32, fresh: bool, ahead: Ahead) {\n",
+        let mut text = self.totals();
+        text += concat!(
+            "// The update circuit back from the gradient at its outputs to the one at its inputs, which comes\n",
+            "// to lie at EVEN. One barrier a layer: an invocation gathers what a gate's readers left, and\n",
+            "// leaves what the gate's operands gather.\n",
+            "fn update_back(\n    seed: u32,\n    lane: u32,\n    base: u32,\n    sums: u32,\n    fresh: bool,\n",
+            "    ahead: Ahead,\n    totals: ptr<function, Totals>,\n) {\n",
         );
         text += self.bases();
         if self.kept {
@@ -247,12 +260,7 @@ impl<'a> Circuit<'a> {
         if near {
             return self.load_gates(n, ['v', 'd']);
         }
-        let mut text = String::new();
-        for part in self.gate_parts(n) {
-            let at = self.starts[n].0;
-            let from = format!("partials[sums + lane + {}u]", at + part.offset);
-            text += &self.load(&part, at, self.gates, &[('o', "vec4<f32>", from)]);
-        }
+        let mut text = if self.accumulates { String::new() } else { self.load_sums(n) };
         if n + 1 < self.layers() {
             text += &self.load_readers(n + 1);
         }
@@ -264,6 +272,43 @@ impl<'a> Circuit<'a> {
             }
         }
         text
+    }
+
+    fn load_sums(&self, n: usize) -> String {
+        let at = self.starts[n].0;
+        let load = |part: &Part| {
+            let from = format!("partials[sums + lane + {}u]", at + part.offset);
+            self.load(part, at, self.gates, &[('o', "vec4<f32>", from)])
+        };
+        self.gate_parts(n).iter().map(load).collect()
+    }
+
+    /// The type of an invocation's sums, how they are taken up, and how they are written down.
+    fn totals(&self) -> String {
+        let all: Vec<(usize, Part)> = (0..self.layers())
+            .filter(|_| self.accumulates)
+            .flat_map(|n| self.gate_parts(n).into_iter().map(move |part| (self.starts[n].0, part)))
+            .collect();
+        let mut fields: String =
+            all.iter().map(|(_, part)| format!("    o{}: vec4<f32>,\n", part.name)).collect();
+        if all.is_empty() {
+            fields = "    none: u32,\n".into();
+        }
+        let loads: String =
+            (0..self.layers()).filter(|_| self.accumulates).map(|n| self.load_sums(n)).collect();
+        let names: Vec<String> = all.iter().map(|(_, part)| format!("o{}", part.name)).collect();
+        let given = if all.is_empty() { "0u".into() } else { names.join(", ") };
+        let mut text = format!(
+            "// An invocation's sums, if they stay with it from group to group.\nstruct Totals {{\n{fields}}}\n\n\
+             fn totals_so_far(lane: u32, sums: u32, fresh: bool) -> Totals {{\n    \
+             if fresh {{ return Totals(); }}\n{loads}    return Totals({given});\n}}\n\n\
+             fn write_totals(lane: u32, sums: u32, totals: ptr<function, Totals>) {{\n"
+        );
+        for (start, part) in &all {
+            let place = format!("partials[sums + lane + {}u]", start + part.offset);
+            text += &Circuit::guarded(part, &format!("        {place} = (*totals).o{};\n", part.name));
+        }
+        text + "}\n\n"
     }
 
     /// Who reads the inputs of a layer.
@@ -278,7 +323,8 @@ impl<'a> Circuit<'a> {
 
     fn back(&self) -> String {
         let last = self.layers() as isize - 1;
-        let mut text = self.load_for(last, true) + &self.load_for(last, false) + &self.load_for(last - 1, false);
+        let mut text =
+            self.load_for(last, true) + &self.load_for(last, false) + &self.load_for(last - 1, false);
         if self.kept {
             text += "    meet();\n";
         }
@@ -305,7 +351,7 @@ impl<'a> Circuit<'a> {
     }
 
     fn gates_back(&self, n: usize) -> String {
-        let deltas = |n: usize| if n % 2 == 0 { "DELTAS" } else { "DELTAS + DELTA" };
+        let deltas = |n: usize| if n.is_multiple_of(2) { "DELTAS" } else { "DELTAS + DELTA" };
         let (inputs, outputs) = (Circuit::buffer(n), self.widths[n + 1]);
         let mut text = String::new();
         for (part, row) in self.gate_parts(n).iter().zip(self.parts(n + 1, outputs)) {
@@ -315,16 +361,21 @@ impl<'a> Circuit<'a> {
                 format!("gather({}, b{})", deltas(n + 1), row.name)
             };
             let (name, offset) = (&part.name, part.offset);
+            let place = self.starts[n].0 + offset;
+            let note = if self.accumulates {
+                format!("(*totals).o{name} += gate_sums(g, a, b)")
+            } else {
+                format!("note(sums + lane + {place}u, o{name}, fresh, g, a, b)")
+            };
             let lines = format!(
                 "        let g = {g};\n        \
-                 let a = fetch({inputs} + (v{name} & 0xffffu));\n        \
-                 let b = fetch({inputs} + (v{name} >> 16u));\n        \
+                 let a = operand({inputs}, v{name});\n        \
+                 let b = other({inputs}, v{name});\n        \
                  put({0} + 1u + lane + {offset}u, g * fma(b, Lanes(d{name}.w), Lanes(d{name}.y)));\n        \
                  put({0} + 1u + lane + {1}u, g * fma(a, Lanes(d{name}.w), Lanes(d{name}.z)));\n        \
-                 note(sums + lane + {2}u, o{name}, fresh, g, a, b);\n",
+                 {note};\n",
                 deltas(n),
-                outputs + offset,
-                self.starts[n].0 + offset
+                outputs + offset
             );
             text += &Circuit::guarded(part, &lines);
         }

@@ -9,7 +9,6 @@
 //}
 
 //{ keep
-// Activations of one cell follow each other.
 fn keep(base: u32, row: u32, x: Lanes) {
     kept[base + 0u * ACTIVATIONS + row] = x.x;
     kept[base + 1u * ACTIVATIONS + row] = x.y;
@@ -26,6 +25,42 @@ fn settle_all(seed: u32, group: u32, channel: u32, x: Lanes) {
 //}
 
 //{ update
+// The update circuit, from its inputs at EVEN.
+fn update(seed: u32, lane: u32, base: u32, ahead: Ahead) {
+    let wired = seed * WIRES + PERCEPTION + lane;
+    let gates = seed * GATES + KERNELS * PERCEPTION + lane;
+    if lane < 14u {
+        let x0_0 = fetch(EVEN + lane + 0u);
+        keep(base, lane + 0u, x0_0);
+    }
+    let w0_0 = ahead.w0_0;
+    let c0_0 = ahead.c0_0;
+    let w1_0 = ahead.w1_0;
+    let c1_0 = ahead.c1_0;
+    var w2_0: u32;
+    var c2_0: vec4<f32>;
+    if lane < 2u {
+        w2_0 = wires[wired + 18u];
+        c2_0 = coefficients[gates + 18u];
+    }
+    if lane < 12u {
+        let x1_0 = evaluate(c0_0, operand(EVEN, w0_0), other(EVEN, w0_0));
+        put(ODD + lane + 0u, x1_0);
+        keep(base, lane + 14u, x1_0);
+    }
+    meet();
+    if lane < 6u {
+        let x2_0 = evaluate(c1_0, operand(ODD, w1_0), other(ODD, w1_0));
+        put(EVEN + lane + 0u, x2_0);
+        keep(base, lane + 26u, x2_0);
+    }
+    meet();
+    if lane < 2u {
+        let x3_0 = evaluate(c2_0, operand(EVEN, w2_0), other(EVEN, w2_0));
+        put(ODD + lane + 0u, x3_0);
+    }
+    meet();
+}
 //}
 
 fn settle(seed: u32, group: u32, k: u32, channel: u32, x: f32) {

@@ -18,7 +18,7 @@ use farad::{CustomKernel, CustomLimits};
 
 use super::extent::Extent;
 use super::op::Policy;
-use plan::{Direction, Plan, backward_slots, recomputes, registers, spill, sums};
+use plan::{Direction, Plan, backward_slots, keeps, registers, spill, sums};
 use text::Text;
 
 /// Says in parameters that there is no such place.
@@ -35,7 +35,7 @@ struct States {
 pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let operands = 4 + extent.asynchronous as usize;
     let (result, kept, first) = (operands, operands + 1, operands + 2);
-    let stepper = Stepper::new(extent, limits, policy_keeps(extent));
+    let stepper = Stepper::new(extent, limits, keeps(extent));
     let stride = extent.stride();
     (0..extent.steps)
         .map(|step| {
@@ -70,8 +70,9 @@ pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
         gradient_len(extent) + spill(extent),
         slots * sums(extent.topology) * 4,
         extent.seeds * sums(extent.topology) * 4,
-        if recomputes(extent) && !registers(extent.topology) { activations } else { 1 },
-        (extent.seeds * (2 * extent.topology.activations() + extent.topology.consumers())).next_multiple_of(2),
+        if keeps(extent) || registers(extent.topology) { 1 } else { activations },
+        (extent.seeds * (2 * extent.topology.activations() + extent.topology.consumers()))
+            .next_multiple_of(2),
     ];
     if let Policy::Every(_) = extent.policy {
         let segment = extent.stride().min(extent.steps).saturating_sub(1);
@@ -83,10 +84,6 @@ pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
 /// States, and twice the neighbourhoods of all cells.
 fn gradient_len(extent: &Extent) -> usize {
     19 * extent.state_len()
-}
-
-fn policy_keeps(extent: &Extent) -> bool {
-    extent.policy == Policy::KeepAll
 }
 
 /// Launches of steps forward, of the roll-out or once more in its backward pass.
@@ -117,8 +114,11 @@ impl<'a> Stepper<'a> {
         spill: States,
     ) -> CustomKernel {
         let extent = self.extent;
-        let activations =
-            if self.keeps { extent.kept_states() * extent.state_len() + step * extent.activation_len() } else { 0 };
+        let activations = if self.keeps {
+            extent.kept_states() * extent.state_len() + step * extent.activation_len()
+        } else {
+            0
+        };
         let slot = slot.map_or(NOWHERE, |slot| (kept.offset + slot) as u32);
         let mut words = header(extent, &self.plan, step);
         words.extend([source.offset as u32, target.offset as u32, slot, activations as u32]);
@@ -127,7 +127,9 @@ impl<'a> Stepper<'a> {
         arguments.extend(extent.asynchronous.then_some(4));
         arguments.extend([target.argument, kept.argument]);
         arguments.extend(self.plan.spilled.then_some(spill.argument));
-        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups).parameters(&words).arguments(&arguments)
+        CustomKernel::new(self.wgsl.clone(), "forward", self.workgroups)
+            .parameters(&words)
+            .arguments(&arguments)
     }
 }
 
@@ -145,7 +147,7 @@ struct Back<'a> {
 impl<'a> Back<'a> {
     fn new(extent: &'a Extent<'a>, limits: &CustomLimits) -> Back<'a> {
         let plan = Plan::new(extent, limits, Direction::Backward);
-        let keeps = policy_keeps(extent);
+        let keeps = keeps(extent);
         let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
         let kept = 4 + extent.asynchronous as usize;
         Back { extent, limits: *limits, plan, wgsl: text.backward().into(), kept }
@@ -203,16 +205,19 @@ impl<'a> Back<'a> {
         words.extend([topology.update.len() as u32 - 1, 0, 0, 0]);
         words.extend(layers(extent));
         let workgroups = grid(states.max(rows).div_ceil(256), &self.limits);
-        CustomKernel::new(text::begin(topology), "begin", workgroups)
-            .parameters(&words)
-            .arguments(&[self.kept + 1, 2, self.scratch(0), self.scratch(4)])
+        CustomKernel::new(text::begin(topology), "begin", workgroups).parameters(&words).arguments(&[
+            self.kept + 1,
+            2,
+            self.scratch(0),
+            self.scratch(4),
+        ])
     }
 
     /// One step backward; gradients at neighbourhoods alternate between two places.
     fn step(&self, step: usize, source: States) -> CustomKernel {
         let (extent, states) = (self.extent, self.extent.state_len());
         let places = [states, 10 * states];
-        let keeps = policy_keeps(extent);
+        let keeps = keeps(extent);
         let activations =
             if keeps { extent.kept_states() * states + step * extent.activation_len() } else { 0 };
         let mut words = header(extent, &self.plan, step);

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::super::topology::Topology;
-use super::plan::{Plan, Rows};
+use super::plan::Plan;
 
 /// One layer of the perception circuits.
 struct Layer {
@@ -17,8 +17,17 @@ struct Layer {
     gates: usize,
     /// First row of the values it reads; `None`: the neighbourhood.
     inputs: Option<usize>,
-    /// Rows of its values and of the gradients at them; `None`: inputs of the update circuit.
-    outputs: Option<(usize, usize)>,
+    /// First row of its values; `None`: inputs of the update circuit.
+    outputs: Option<usize>,
+}
+
+/// One of an invocation's units in a layer.
+struct Unit {
+    name: String,
+    /// Its number, as an expression.
+    number: String,
+    /// Invocations that have it; `None`: all of them.
+    left: Option<usize>,
 }
 
 /// The perception circuits of a topology as a plan cuts them.
@@ -26,30 +35,24 @@ pub struct Perception {
     layers: Vec<Layer>,
     span: usize,
     invocations: usize,
+    /// Every block is full.
+    even: bool,
 }
 
 impl Perception {
     pub fn new(topology: &Topology, plan: &Plan) -> Perception {
-        let rows = Rows::new(&topology.perception);
         let widths = &topology.perception[1..];
+        let row = |number: usize| widths[..number].iter().sum::<usize>();
         let layer = |(number, &gates): (usize, &usize)| Layer {
             number,
-            first: widths[..number].iter().sum(),
+            first: row(number),
             gates,
-            inputs: number.checked_sub(1).map(|before| rows.values[before]),
-            outputs: rows.values.get(number).map(|&values| (values, rows.gradients[number])),
+            inputs: number.checked_sub(1).map(row),
+            outputs: Some(row(number)).filter(|_| number + 1 < widths.len()),
         };
         let layers = widths.iter().enumerate().map(layer).collect();
-        Perception { layers, span: topology.kernels * plan.block, invocations: plan.invocations }
-    }
-
-    /// Where the gradient at the neighbourhood is interrupted by that of the first layer, and for how long.
-    pub fn gap(&self) -> (usize, usize) {
-        let first = &self.layers[0];
-        match first.outputs {
-            Some((_, gradients)) => (gradients * self.span, first.gates * self.span),
-            None => (9 * self.span, 0),
-        }
+        let even = topology.channels.is_multiple_of(plan.block);
+        Perception { layers, span: topology.kernels * plan.block, invocations: plan.invocations, even }
     }
 
     fn hidden(&self) -> &[Layer] {
@@ -60,156 +63,185 @@ impl Perception {
         &self.layers[self.layers.len() - 1]
     }
 
-    /// Every unit that an invocation may have in a layer, as an expression.
-    fn units(&self, layer: &Layer) -> impl Iterator<Item = (String, String)> {
-        let rounds = (layer.gates * self.span).div_ceil(self.invocations);
-        let (number, step) = (layer.number, self.invocations);
-        (0..rounds).map(move |round| (format!("{number}_{round}"), format!("lane + {}u", round * step)))
+    /// Every unit that an invocation may have in a layer.
+    fn units(&self, layer: &Layer) -> impl Iterator<Item = Unit> {
+        let (number, step, count) = (layer.number, self.invocations, layer.gates * self.span);
+        let unit = move |round: usize| Unit {
+            name: format!("{number}_{round}"),
+            number: format!("lane + {}u", round * step),
+            left: Some(count - round * step).filter(|&left| left < step),
+        };
+        (0..count.div_ceil(step)).map(unit)
     }
 
-    fn all_units(&self) -> impl Iterator<Item = (&Layer, String, String)> {
-        self.layers.iter().flat_map(|layer| self.units(layer).map(move |(name, unit)| (layer, name, unit)))
-    }
-
-    /// Both operands of a unit's gate, or of one whose wire has another name.
-    fn operands(&self, layer: &Layer, wire: &str) -> [String; 2] {
-        [format!("{wire} & 0xffffu"), format!("{wire} >> 16u")].map(|number| match layer.inputs {
-            None => format!("seen_at(t, {number})"),
-            Some(row) => format!("value_at(VALUES + {}u, t, {number})", row * self.span),
-        })
+    fn all_units(&self) -> impl Iterator<Item = (&Layer, Unit)> {
+        self.layers.iter().flat_map(|layer| self.units(layer).map(move |unit| (layer, unit)))
     }
 
     /// The region of the forward half.
     pub fn forward(&self) -> String {
         let mut text = String::from("// What an invocation's units need from memory.\nstruct Units {\n");
-        for (_, name, _) in self.all_units() {
+        for (_, Unit { name, .. }) in self.all_units() {
             let _ = writeln!(text, "    w{name}: u32, c{name}: vec4<f32>,");
         }
         text += "}\n\nfn units(seed: u32, lane: u32) -> Units {\n    var u: Units;\n";
-        for (layer, name, unit) in self.all_units() {
-            let gates = format!("seed, {unit}, {}u, {}u", layer.first, layer.gates);
+        for (layer, Unit { name, number, .. }) in self.all_units() {
+            let gates = format!("seed, {number}, {}u, {}u", layer.first, layer.gates);
             let _ = writeln!(text, "    u.w{name} = unit_wire({gates});");
             let _ = writeln!(text, "    u.c{name} = coefficients[unit_gate({gates})];");
         }
         text += "    return u;\n}\n\n\
-                 // All layers but the last of the perception circuits, on channels whose neighbourhood is loaded.\n\
+                 // All layers of the perception circuits but the last, on channels whose neighbourhood is loaded.\n\
                  fn perceive_hidden(u: Units, lane: u32) {\n";
         for layer in self.hidden() {
-            for (name, unit) in self.units(layer) {
-                text += &self.guard(layer, &unit, false);
-                let row = layer.outputs.map_or(0, |outputs| outputs.0);
-                let _ = writeln!(
-                    text,
-                    "        put(VALUES + {}u + t, {});\n    }}",
-                    row * self.span,
-                    self.value(layer, &name)
-                );
+            let values = self.span * layer.outputs.unwrap_or(0);
+            for unit in self.units(layer) {
+                text += &self.guard(&unit, true);
+                text += &self.operand_lines(layer, &unit.name);
+                let value = format!("evaluate(u.c{}, a, b)", unit.name);
+                let _ = writeln!(text, "        put(VALUES + {values}u + t, {value});\n    }}");
             }
             text += "    meet();\n";
         }
         text += "}\n\n\
                  // The last layer, into the update circuit's inputs.\n\
                  fn perceive_last(u: Units, lane: u32, first: u32) {\n";
-        for (name, unit) in self.units(self.last()) {
-            text += &self.guard(self.last(), &unit, true);
-            let _ = writeln!(text, "        put(input_at(t, first), {});\n    }}", self.value(self.last(), &name));
+        for unit in self.units(self.last()) {
+            text += &self.guard(&unit, self.even);
+            text += &self.operand_lines(self.last(), &unit.name);
+            let _ =
+                writeln!(text, "        put(input_at(t, first), evaluate(u.c{}, a, b));\n    }}", unit.name);
         }
         text + "}\n"
     }
 
-    /// The head of a block for a unit if it exists.
-    fn guard(&self, layer: &Layer, unit: &str, in_block: bool) -> String {
-        let checked = if in_block { format!(" && in_block({unit}, first)") } else { String::new() };
-        format!("    if {unit} < {}u{checked} {{\n        let t = {unit};\n", layer.gates * self.span)
+    /// The head of a block for a unit if it exists, and its channel does or need not.
+    fn guard(&self, unit: &Unit, any: bool) -> String {
+        let number = &unit.number;
+        let exists = unit.left.map(|left| format!("lane < {left}u"));
+        let inside = (!any).then(|| format!("in_block({number}, first)"));
+        let checks: Vec<String> = exists.into_iter().chain(inside).collect();
+        let head = if checks.is_empty() { String::new() } else { format!("if {} ", checks.join(" && ")) };
+        format!("    {head}{{\n        let t = {number};\n")
     }
 
-    fn value(&self, layer: &Layer, name: &str) -> String {
-        let [a, b] = self.operands(layer, &format!("u.w{name}"));
-        format!("evaluate(u.c{name}, fetch({a}), fetch({b}))")
+    /// Lines that fetch the operands of a unit's gate.
+    fn operand_lines(&self, layer: &Layer, name: &str) -> String {
+        let place = |number: &str| match layer.inputs {
+            None => format!("seen_at(t, u.w{name} {number})"),
+            Some(row) => format!("value_at(VALUES + {}u, t, u.w{name} {number})", row * self.span),
+        };
+        let (a, b) = (place("& 0xffffu"), place(">> 16u"));
+        format!("        let a = fetch({a});\n        let b = fetch({b});\n")
     }
 
     /// The region of the backward half.
     pub fn backward(&self) -> String {
         let mut text = String::from("// Sums of an invocation's units so far.\nstruct Noted {\n");
-        for (_, name, _) in self.all_units() {
+        for (_, Unit { name, .. }) in self.all_units() {
             let _ = writeln!(text, "    n{name}: vec4<f32>,");
         }
         text += "}\n\nfn noted_so_far(lane: u32, sums: u32, first: u32, fresh: bool) -> Noted {\n    \
                  var noted: Noted;\n    if fresh { return noted; }\n";
-        for (layer, name, unit) in self.all_units() {
-            let _ = writeln!(text, "    noted.n{name} = partials[{}];", sums_of(layer, &unit));
+        for (layer, Unit { name, number, .. }) in self.all_units() {
+            let _ = writeln!(text, "    noted.n{name} = partials[{}];", sums_of(layer, &number));
         }
         text += "    return noted;\n}\n\n\
                  fn write_down(lane: u32, sums: u32, first: u32, noted: ptr<function, Noted>) {\n";
-        for (layer, name, unit) in self.all_units() {
-            text += &self.guard(layer, &unit, true);
-            let _ = writeln!(text, "        partials[{}] = (*noted).n{name};\n    }}", sums_of(layer, "t"));
-        }
-        text += "}\n\n\
-                 // The sums of the last layer's gates.\n\
-                 fn last_back(u: Units, lane: u32, first: u32, noted: ptr<function, Noted>) {\n";
-        for (name, unit) in self.units(self.last()) {
-            text += &self.guard(self.last(), &unit, true);
-            text += "        let g = fetch(input_at(t, first));\n";
-            text += &self.noting(self.last(), &name);
+        for (layer, unit) in self.all_units() {
+            text += &self.guard(&unit, self.even);
+            let sums = sums_of(layer, "t");
+            let _ = writeln!(text, "        partials[{sums}] = (*noted).n{};\n    }}", unit.name);
         }
         text += "}\n\n";
-        for layer in self.layers.iter().rev() {
-            text += &self.gradient(layer);
+        for layer in self.hidden() {
+            text += &self.gradient(layer.number + 1);
         }
-        text + &self.block_back()
+        text + &self.block_back() + &self.patch_gradient()
     }
 
-    fn noting(&self, layer: &Layer, name: &str) -> String {
-        let [a, b] = self.operands(layer, &format!("u.w{name}"));
-        format!("        (*noted).n{name} += gate_sums(g, fetch({a}), fetch({b}));\n    }}\n")
+    /// First row of the gradients at a layer's operands: after values that are still needed.
+    fn deltas(&self, number: usize) -> usize {
+        self.span * self.layers[..number].iter().map(|layer| layer.gates).sum::<usize>()
     }
 
-    /// The function for gradients at what a layer reads.
-    fn gradient(&self, layer: &Layer) -> String {
-        let number = layer.number;
+    /// The function for the gradient at a value that a layer reads: what all gates left that read it.
+    fn gradient(&self, number: usize) -> String {
+        let layer = &self.layers[number];
         let mut text = format!(
-            "// The gradient at value t / SPAN of layer {number}.\n\
-             fn gradient_{number}(seed: u32, t: u32, first: u32) -> Lanes {{\n    \
-             let gate = unit_gate(seed, t % SPAN, {}u, {}u);\n    var g = Lanes(0.0);\n",
-            layer.first, layer.gates
+            "// The gradient at a value that layer {number} reads.\n\
+             fn gradient_{number}(seed: u32, t: u32) -> Lanes {{\n    \
+             let j = t / SPAN;\n    let deltas = VALUES + {}u + t % SPAN;\n    var g = Lanes(0.0);\n",
+            self.deltas(number)
         );
         for i in 0..layer.gates {
             let _ = writeln!(text, "    let w{i} = wires[seed * WIRES + {}u];", layer.first + i);
         }
         for i in 0..layer.gates {
-            let upstream = match layer.outputs {
-                None => format!("input_at(t % SPAN + {i}u * SPAN, first)"),
-                Some((_, row)) => format!("value_at(VALUES + {}u, t, {i}u)", row * self.span),
-            };
-            let [a, b] = self.operands(layer, &format!("w{i}"));
-            let _ = writeln!(text, "    g = read_by(g, t / SPAN, w{i}, gate + {i}u, {upstream}, {a}, {b});");
+            let (a, b) = (i * self.span, (layer.gates + i) * self.span);
+            let _ = writeln!(text, "    if (w{i} & 0xffffu) == j {{ g += fetch(deltas + {a}u); }}");
+            let _ = writeln!(text, "    if (w{i} >> 16u) == j {{ g += fetch(deltas + {b}u); }}");
         }
         text + "    return g;\n}\n\n"
     }
 
+    /// Gradients at the operands of all layers, from the last to the first.
     fn block_back(&self) -> String {
         let mut text = String::from(
-            "// Gradients at all layers of the perception circuits, down to the neighbourhood's.\n\
-             fn block_back(seed: u32, u: Units, lane: u32, first: u32, noted: ptr<function, Noted>) {\n    \
-             last_back(u, lane, first, noted);\n",
+            "// Gradients at the operands of all layers of the perception circuits, the last layer first, and\n\
+             // their gates' sums.\n\
+             fn block_back(seed: u32, u: Units, lane: u32, first: u32, noted: ptr<function, Noted>) {\n",
         );
-        for layer in self.hidden().iter().rev() {
-            let row = layer.outputs.map_or(0, |outputs| outputs.1);
-            for (name, unit) in self.units(layer) {
-                text += &self.guard(layer, &unit, true);
-                let _ = write!(
-                    text,
-                    "        let g = gradient_{}(seed, t, first);\n        put(VALUES + {}u + t, g);\n{}",
-                    layer.number + 1,
-                    row * self.span,
-                    self.noting(layer, &name)
-                );
+        for layer in self.layers.iter().rev() {
+            for unit in self.units(layer) {
+                let _ = writeln!(text, "    var g{}: Lanes;", unit.name);
+                text += &self.guard(&unit, self.even);
+                let g = match layer.outputs {
+                    None => "fetch(input_at(t, first))".into(),
+                    Some(_) => format!("gradient_{}(seed, t)", layer.number + 1),
+                };
+                let _ = writeln!(text, "        g{} = {g};\n    }}", unit.name);
+            }
+            if layer.outputs.is_some() {
+                text += "    meet();\n";
+            }
+            for unit in self.units(layer) {
+                text += &self.guard(&unit, self.even);
+                text += &self.unit_back(layer, &unit.name);
             }
             text += "    meet();\n";
         }
-        text + "    for (var t = lane; t < 9u * SPAN; t += INVOCATIONS) {\n        \
-                if in_block(t, first) { put(slope_at(t), gradient_0(seed, t, first)); }\n    }\n    meet();\n}\n"
+        text + "}\n\n"
+    }
+
+    fn unit_back(&self, layer: &Layer, name: &str) -> String {
+        let deltas = self.deltas(layer.number);
+        let operands = self.operand_lines(layer, name);
+        format!(
+            "{operands}        let c = u.c{name};\n        \
+             put(VALUES + {deltas}u + t, g{name} * fma(b, Lanes(c.w), Lanes(c.y)));\n        \
+             put(VALUES + {}u + t, g{name} * fma(a, Lanes(c.w), Lanes(c.z)));\n        \
+             (*noted).n{name} += gate_sums(g{name}, a, b);\n    }}\n",
+            deltas + layer.gates * self.span
+        )
+    }
+
+    /// The function for the gradient at the neighbourhood from the sums over kernels.
+    fn patch_gradient(&self) -> String {
+        let layer = &self.layers[0];
+        let mut text = String::from(
+            "// What the first layer's gates say about neighbour n, in sums over kernels from `sums` on.\n\
+             fn patch_gradient(seed: u32, n: u32, sums: u32) -> Lanes {\n    var g = Lanes(0.0);\n",
+        );
+        for i in 0..layer.gates {
+            let _ = writeln!(text, "    let w{i} = wires[seed * WIRES + {i}u];");
+        }
+        for i in 0..layer.gates {
+            let b = layer.gates + i;
+            let _ = writeln!(text, "    if (w{i} & 0xffffu) == n {{ g += fetch(sums + {i}u * BLOCK); }}");
+            let _ = writeln!(text, "    if (w{i} >> 16u) == n {{ g += fetch(sums + {b}u * BLOCK); }}");
+        }
+        text + "    return g;\n}\n"
     }
 }
 

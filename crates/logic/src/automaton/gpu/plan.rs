@@ -12,8 +12,11 @@ use super::super::topology::Topology;
 /// more memory and longer to add up; fewer leave processors idle.
 const SLOTS: usize = 128;
 
-/// Groups that count as few.
+/// Groups of two cells that count as few.
 const FEW: usize = 256;
+
+/// Cells that are so few that two a vector give no more workgroups than there are processors.
+const VERY_FEW: usize = 256;
 
 /// Bytes of sums or of activations of all workgroups in the backward pass, at most: WebGPU binds no
 /// more than 128 MiB by default.
@@ -39,6 +42,8 @@ pub struct Memory {
     pub patch: usize,
     /// Values of odd layers, and at other times all of the perception circuits' values.
     pub odd: usize,
+    /// Gradients at the first perception layer's operands, added up over kernels.
+    pub summed: usize,
     /// Gradients at operands, for even and for odd layers.
     pub deltas: usize,
     /// Length of each of the two.
@@ -60,6 +65,8 @@ pub struct Plan {
     pub spilled: bool,
     /// A step's activations stay with the invocations that made them.
     pub registers: bool,
+    /// Sums stay with the invocations that made them as long as a workgroup has groups to work on.
+    pub accumulates: bool,
     /// Workgroups a seed.
     pub slots: usize,
     pub memory: Memory,
@@ -76,7 +83,7 @@ impl Plan {
     pub fn new(extent: &Extent, limits: &CustomLimits, direction: Direction) -> Plan {
         let topology = extent.topology;
         let invocations = invocations(topology, limits);
-        let fitting = fitting(topology, limits, direction, invocations);
+        let fitting = fitting(extent, limits, direction, invocations);
         let spilled = fitting.is_none();
         let (lanes, block) = fitting.unwrap_or((1, spill_block(topology)));
         let groups = extent.cells().div_ceil(lanes);
@@ -84,8 +91,18 @@ impl Plan {
             Direction::Forward if !spilled => groups,
             _ => backward_slots(extent).min(groups),
         };
-        let registers = recomputes(extent) && registers(topology);
-        Plan { lanes, invocations, block, spilled, registers, slots, memory: memory(topology, block, direction) }
+        let held = registers(topology);
+        let (registers, accumulates) = (!keeps(extent) && held, slots < groups && held);
+        Plan {
+            lanes,
+            invocations,
+            block,
+            spilled,
+            registers,
+            accumulates,
+            slots,
+            memory: memory(topology, block, direction),
+        }
     }
 
     /// Groups of cells of one seed.
@@ -94,9 +111,10 @@ impl Plan {
     }
 }
 
-/// One invocation a gate of the widest layer, if the adapter has as many.
+/// One invocation a gate of the widest layer, if the adapter has as many. Inputs may be a few more: a
+/// workgroup that is larger for them alone is slower.
 fn invocations(topology: &Topology, limits: &CustomLimits) -> usize {
-    let widest = topology.update.iter().max().copied().unwrap_or(1);
+    let widest = topology.update[1..].iter().max().copied().unwrap_or(1);
     let pairs = (topology.channels * topology.kernels).min(256);
     (widest.max(pairs).next_multiple_of(32)).clamp(64, limits.invocations.max(64) as usize)
 }
@@ -104,23 +122,29 @@ fn invocations(topology: &Topology, limits: &CustomLimits) -> usize {
 /// The most cells a vector and channels at a time for which everything fits: no fewer than a workgroup's
 /// worth of pairs as long as that is possible.
 fn fitting(
-    topology: &Topology,
+    extent: &Extent,
     limits: &CustomLimits,
     direction: Direction,
     invocations: usize,
 ) -> Option<(usize, usize)> {
+    let topology = extent.topology;
     let kernels = topology.kernels;
     let widest = topology.perception.iter().max().copied().unwrap_or(1);
     let most = (UNITS * invocations / (widest * kernels)).clamp(1, topology.channels);
     let least = LEAST_PAIRS.div_ceil(kernels).min(most);
     let halves = |n: u32| topology.channels.div_ceil(1usize << n);
     let blocks = || (0..usize::BITS).map(halves).filter(move |&block| block <= most);
+    let widest_group = if extent.seeds * extent.cells() <= VERY_FEW { 2 } else { GROUP };
     let choices = |least: usize| {
-        let lanes = [GROUP, 2, 1].into_iter();
-        lanes.flat_map(move |lanes| blocks().filter(move |&block| block >= least).map(move |block| (lanes, block)))
+        let lanes = [GROUP, 2, 1].into_iter().filter(move |&lanes| lanes <= widest_group);
+        lanes.flat_map(move |lanes| {
+            blocks().filter(move |&block| block >= least).map(move |block| (lanes, block))
+        })
     };
+    let len = |block: usize| memory(topology, block, direction).len;
+    let enough = if direction == Direction::Forward && many(extent) { len(1) * 4 / 3 } else { usize::MAX };
     choices(least).chain(choices(1)).find(|&(lanes, block)| {
-        bytes(topology, memory(topology, block, direction).len, lanes) <= limits.workgroup_memory as usize
+        len(block) <= enough && bytes(topology, len(block), lanes) <= limits.workgroup_memory as usize
     })
 }
 
@@ -138,64 +162,27 @@ fn memory(topology: &Topology, block: usize, direction: Direction) -> Memory {
     let widest = |start: usize| topology.update.iter().skip(start).step_by(2).max().copied().unwrap_or(0);
     let (even, odd) = (widest(0), widest(1));
     let (patch, span) = (9 * block, block * topology.kernels);
-    let rows = Rows::new(&topology.perception);
+    let rows = span * rows(&topology.perception, direction);
     let delta = 1 + 2 * topology.update[1..].iter().max().copied().unwrap_or(0);
+    let summed = 2 * topology.perception[1] * block;
     let shared = match direction {
-        Direction::Forward => odd.max(rows.hidden * span),
-        Direction::Backward => (odd + 2 * delta).max(rows.len * span),
+        Direction::Forward => odd.max(rows),
+        Direction::Backward => (odd + 2 * delta).max(rows + summed),
     };
     let start = even + patch;
-    Memory { patch: even, odd: start, deltas: start + odd, delta, len: start + shared }
+    Memory { patch: even, odd: start, summed: start + rows, deltas: start + odd, delta, len: start + shared }
 }
 
-/// Where values of a perception circuit and gradients at them lie, counted in rows of one value for all
-/// pairs. Gradients take the place of values that are no longer needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
-    /// First row of the values of layers 1, 2, … but the last.
-    pub values: Vec<usize>,
-    /// First row of the gradients at them.
-    pub gradients: Vec<usize>,
-    /// Rows of values.
-    pub hidden: usize,
-    /// All rows.
-    pub len: usize,
-}
-
-impl Rows {
-    /// Of a circuit with these widths, inputs first.
-    pub fn new(widths: &[usize]) -> Rows {
-        let layers = &widths[1..widths.len() - 1];
-        let values: Vec<usize> = (0..layers.len()).map(|n| layers[..n].iter().sum()).collect();
-        let hidden = layers.iter().sum();
-        let [a, b] = [false, true].map(|high| Rows::placed(layers, &values, hidden, high));
-        let (gradients, len) = if a.1 <= b.1 { a } else { b };
-        // The gradient at the inputs lies around that of the first layer.
-        let len = len.max(widths[0] + layers.first().copied().unwrap_or(0));
-        Rows { values, gradients, hidden, len }
-    }
-
-    /// Gradients alternately right after the values still needed and at the very end, from the last layer
-    /// on; and how many rows that takes.
-    fn placed(layers: &[usize], values: &[usize], hidden: usize, mut high: bool) -> (Vec<usize>, usize) {
-        let start = high;
-        let mut len = hidden;
-        let mut above = (hidden, 0);
-        for n in (0..layers.len()).rev() {
-            let end = values[n] + layers[n];
-            let low_end = if high { above.0 + above.1 } else { end };
-            let other = if high { 0 } else { above.1 };
-            len = len.max(low_end + layers[n] + other);
-            above = (end, layers[n]);
-            high = !high;
-        }
-        let mut gradients = vec![0; layers.len()];
-        high = start;
-        for n in (0..layers.len()).rev() {
-            gradients[n] = if high { len - layers[n] } else { values[n] + layers[n] };
-            high = !high;
-        }
-        (gradients, len)
+/// Rows of one value for all pairs that a perception circuit takes: values of all layers but the last, and
+/// on the way back gradients at both operands of a layer after the values that are still needed.
+fn rows(widths: &[usize], direction: Direction) -> usize {
+    let layers = &widths[1..];
+    let values = |n: usize| layers[..n].iter().sum::<usize>();
+    let deltas = |n: usize| values(n) + 2 * layers[n];
+    let hidden = values(layers.len() - 1);
+    match direction {
+        Direction::Forward => hidden,
+        Direction::Backward => (0..layers.len()).map(deltas).chain([hidden]).max().unwrap_or(0),
     }
 }
 
@@ -204,12 +191,18 @@ pub fn sums(topology: &Topology) -> usize {
     topology.channels * topology.kernels * topology.perception_gates() + topology.update_gates()
 }
 
+/// Whether there are many more groups than processors, so that it matters how many share one and its
+/// caches more than how long one of them takes.
+fn many(extent: &Extent) -> bool {
+    extent.seeds * extent.cells().div_ceil(2) > FEW
+}
+
 /// Workgroups of one seed in the backward pass, at most. Few groups have a workgroup each; many are spread
 /// evenly over so many workgroups that they stay with their processor and its caches.
 pub fn backward_slots(extent: &Extent) -> usize {
     let slot_words = (4 * sums(extent.topology)).max(GROUP * extent.topology.activations());
     let (seeds, groups) = (extent.seeds.max(1), extent.cells().div_ceil(2).max(1));
-    let most = if groups * seeds <= FEW { groups } else { (SLOTS / seeds).max(1) };
+    let most = if many(extent) { (SLOTS / seeds).max(1) } else { groups };
     let most = most.min(SLOT_BYTES / 4 / (seeds * slot_words)).max(1);
     groups.div_ceil(groups.div_ceil(most))
 }
@@ -231,34 +224,7 @@ pub fn registers(topology: &Topology) -> bool {
     GROUP * rows.sum::<usize>() <= REGISTERS
 }
 
-/// Whether a step's activations are computed again before its backward pass.
-pub fn recomputes(extent: &Extent) -> bool {
-    extent.policy != Policy::KeepAll
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Nothing that is still needed is overwritten: when the gradient at layer `n` is made, the values of
-    /// layers up to `n` and the gradient at layer `n + 1` are.
-    #[test]
-    fn gradients_of_perception_lie_where_nothing_is_needed() {
-        let circuits: [&[usize]; 6] =
-            [&[9, 2], &[9, 8, 2], &[9, 8, 4, 2], &[9, 8, 4, 2, 1], &[9, 3, 7, 2, 9, 1], &[9, 20, 1, 30, 4]];
-        for widths in circuits {
-            let rows = Rows::new(widths);
-            let layers = &widths[1..widths.len() - 1];
-            for n in 0..layers.len() {
-                let (from, to) = (rows.gradients[n], rows.gradients[n] + layers[n]);
-                assert!(from >= rows.values[n] + layers[n] && to <= rows.len, "{widths:?} {n} {rows:?}");
-                if n + 1 < layers.len() {
-                    let (other, end) = (rows.gradients[n + 1], rows.gradients[n + 1] + layers[n + 1]);
-                    assert!(to <= other || from >= end, "{widths:?} {n} {rows:?}");
-                }
-            }
-        }
-        assert_eq!(Rows::new(&[9, 8, 4, 2]).len, 20);
-        assert_eq!(Rows::new(&[9, 8, 4, 2, 1]).len, 20);
-    }
+/// Whether the forward pass writes down activations, so that no step computes its own again.
+pub fn keeps(extent: &Extent) -> bool {
+    extent.policy == Policy::KeepAll
 }

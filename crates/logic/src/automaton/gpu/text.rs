@@ -62,7 +62,8 @@ impl Text<'_> {
     pub fn forward(&self) -> String {
         let text = self.cell(format!("{GRID}\n{CELL}\n{FORWARD}"), "arena");
         let first = 4 + self.asynchronous as usize;
-        let mut outputs = storage(first, true, "target_states", "f32") + &storage(first + 1, true, "kept", "f32");
+        let mut outputs =
+            storage(first, true, "target_states", "f32") + &storage(first + 1, true, "kept", "f32");
         if self.plan.spilled {
             outputs += &storage(first + 2, true, "arena", "f32");
         }
@@ -82,12 +83,11 @@ impl Text<'_> {
             + &storage(first + 3, !self.keeps, "activations", kind);
         let memory = self.plan.memory;
         let perception = Perception::new(self.topology, &self.plan);
-        let (split, gap) = perception.gap();
         let phases = constant("RECOMPUTE", !self.keeps)
             + &size("DELTAS", memory.deltas)
             + &size("DELTA", memory.delta)
-            + &size("SPLIT", split)
-            + &size("GAP", gap);
+            + &size("SUMMED", memory.summed)
+            + &size("SIDES", 2 * self.topology.perception[1]);
         text.region("phases", &phases)
             .region("arrays", &arrays)
             .region("keep", &(self.activations() + &self.exchange_lanes()))
@@ -177,7 +177,10 @@ impl Text<'_> {
     fn joined(&self, expression: impl Fn(usize, &str) -> String) -> String {
         let parts: Vec<String> =
             self.components().iter().enumerate().map(|(k, x)| expression(k, x)).collect();
-        format!("Lanes({})", parts.join(", "))
+        match &parts[..] {
+            [one] => format!("Lanes({one})"),
+            _ => format!("Lanes(\n        {},\n    )", parts.join(",\n        ")),
+        }
     }
 
     /// One statement a lane.
@@ -251,4 +254,44 @@ fn constant(name: &str, value: bool) -> String {
 fn storage(binding: usize, write: bool, name: &str, kind: &str) -> String {
     let access = if write { "read_write" } else { "read" };
     format!("@group(0) @binding({binding}) var<storage, {access}> {name}: array<{kind}>;\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use farad::CustomLimits;
+
+    use super::super::super::extent::Extent;
+    use super::super::super::op::Policy;
+    use super::super::plan::Direction;
+    use super::*;
+
+    const LIMITS: CustomLimits =
+        CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65535, subgroups: false };
+
+    /// What the files show.
+    fn sample() -> Topology {
+        let (perception, update) = (vec![9, 3, 2], vec![14, 12, 6, 2]);
+        Topology { channels: 2, kernels: 3, perception, update, edge: Edge::Wrap }
+    }
+
+    fn text(topology: &Topology, direction: Direction, policy: Policy) -> String {
+        let (steps, seeds, batch, height, width) = (2, 1, 1, 20, 20);
+        let extent = Extent { topology, policy, asynchronous: true, steps, seeds, batch, height, width };
+        let plan = Plan::new(&extent, &LIMITS, direction);
+        let text = Text { topology, plan, asynchronous: true, keeps: policy == Policy::KeepAll };
+        match direction {
+            Direction::Forward => text.forward(),
+            Direction::Backward => text.backward(),
+        }
+    }
+
+    #[test]
+    fn files_are_what_their_sample_renders_to() {
+        let forward = text(&sample(), Direction::Forward, Policy::KeepAll);
+        assert_eq!(forward, format!("{GRID}\n{CELL}\n{FORWARD}"));
+        let backward = text(&sample(), Direction::Backward, Policy::Recompute);
+        assert!(backward.ends_with(BACKWARD), "{backward}");
+        assert_eq!(begin(&sample()), BEGIN);
+        assert_eq!(finish(&sample()), format!("{GRID}\n{FINISH}"));
+    }
 }
