@@ -1,7 +1,7 @@
 //! Making a circuit smaller without changing what it does.
 //!
 //! The passes know gates, not rules: constants, copies, negations, equal and dead gates are gone when the netlist is
-//! read into a [graph](crate::graph), nodes of equal function are merged there, small cones are replaced by the smallest
+//! read into a graph, nodes of equal function are merged there, small cones are replaced by the smallest
 //! circuits of their function (`rewrite`), gates are expressed by others that are there (`resubstitute`).
 //! They are tried in turn until nothing gains (`script`). What comes out is compared with what went in:
 //! an output that cannot be proved equal keeps its old gates. Start at [`simplify`].

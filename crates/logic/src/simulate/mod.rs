@@ -1,7 +1,7 @@
 //! Hard circuits on a device: 32 samples of a netlist or 32 cells of an automaton's row in a word.
 //!
-//! A netlist becomes a [`tape`] of instructions on numbered slots. On a GPU a short tape is written out
-//! as WGSL ([`text`]); a longer one is data that a kernel goes through. The CPU goes through it too,
+//! A netlist becomes a tape of instructions on numbered slots. On a GPU a short tape is written out
+//! as WGSL (`text`); a longer one is data that a kernel goes through. The CPU goes through it too,
 //! several words at a time; `plain` says in single bits what all of them must give. Start at
 //! [`NetlistSimulation`] and [`AutomatonSimulation`].
 

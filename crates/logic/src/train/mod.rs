@@ -3,8 +3,9 @@
 //! [`Trainer`] is the state and one update; `starts` draws where roll-outs start, `loss` compares
 //! their ends; `session` runs a trainer into a run folder, with checkpoints.
 //!
-//! Every random number comes from a seed and the number of the update, so a seed trains alike alone
-//! or among others, and a run goes on after a checkpoint as if nothing had happened.
+//! Every random number comes from a seed and the number of the update, so a seed sees the same data
+//! alone or among others (and on the CPU learns the same bits; a GPU sums in another order when it has
+//! more to do), and a run goes on after a checkpoint as if nothing had happened.
 
 mod loss;
 mod session;
