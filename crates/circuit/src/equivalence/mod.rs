@@ -95,7 +95,8 @@ impl Equivalence {
     }
 }
 
-/// Compares two netlists with the same inputs, registers and outputs, output by output and register by register.
+/// Compares two netlists with the same inputs, registers and outputs, output by output and register by
+/// register.
 ///
 /// ```
 /// use farad_circuit::equivalence::{Budget, equivalent};

@@ -5,8 +5,8 @@ use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
 impl Graph {
-    /// Reads a netlist: its inputs and registers are the sources, its [roots](Netlist::roots) the roots. Constants, copies, negations, equal and dead gates are gone by the way they
-    /// are read.
+    /// Reads a netlist: its inputs and registers are the sources, its [roots](Netlist::roots) the roots.
+    /// Constants, copies, negations, equal and dead gates are gone by the way they are read.
     pub(crate) fn of(netlist: &Netlist) -> Graph {
         let mut graph = Graph::new(netlist.sources());
         let signals = graph.absorb(netlist);

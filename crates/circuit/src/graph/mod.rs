@@ -1,10 +1,11 @@
 //! A circuit while it is worked on: gates that can be replaced, hashed so that equal ones are one.
 //!
-//! Nodes are in *normal form*: a node is false when all sources are false, and a gate is false when
-//! both operands are. So a function and its negation are the same node, negations live only at the
-//! roots ([`Signal`]), and of the sixteen gates five remain: and, the two and-nots, or, xor. Node 0 is the
-//! constant, then come the sources, then the gates. The invariant: no two living gates have the same function and
-//! operands, and following operands never comes back. Start at [`Graph::gate`] and [`Graph::replace`].
+//! Nodes are in *normal form*: a node is false when all sources are false, and a gate is false when both
+//! operands are. So a function and its negation are the same node, negations live only at the roots
+//! ([`Signal`]), and of the sixteen gates five remain: and, the two and-nots, or, xor. Node 0 is the
+//! constant, then come the sources, then the gates. The invariant: no two living gates have the same
+//! function and operands, and following operands never comes back. Start at [`Graph::gate`] and
+//! [`Graph::replace`].
 
 mod convert;
 mod normal;

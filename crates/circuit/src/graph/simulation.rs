@@ -1,7 +1,7 @@
 //! What every node is on many patterns of the sources, 64 patterns a word.
 //!
-//! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of an exhaustive
-//! one has all sources false. Start at [`Simulation::sources`].
+//! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of
+//! an exhaustive one has all sources false. Start at [`Simulation::sources`].
 
 use super::Graph;
 #[cfg(test)]
@@ -67,7 +67,8 @@ impl Simulation {
         Some(simulation)
     }
 
-    /// Random patterns: sources true with probability 1/2 in half of the words, in the others rarely or mostly.
+    /// Random patterns: sources true with probability 1/2 in half of the words, in the others rarely or
+    /// mostly.
     pub(crate) fn sample(graph: &Graph, words: usize, seed: u64) -> Simulation {
         let mut simulation = Simulation::empty(graph, words, false);
         simulation.stream = Stream::new(seed);

@@ -70,8 +70,8 @@ impl Prover {
         Prover { solver, literals: QuickMap::default(), clause: vec![], deadline, scope: None }
     }
 
-    /// Looks only into the `gates` gates that are nearest before some nodes. What holds whatever the others are holds;
-    /// but then nothing is [refuted](Verdict::Refuted), only unknown.
+    /// Looks only into the `gates` gates that are nearest before some nodes. What holds whatever the
+    /// others are holds; but then nothing is [refuted](Verdict::Refuted), only unknown.
     pub(crate) fn within(mut self, graph: &Graph, nodes: &[u32], gates: usize) -> Prover {
         let mut scope: QuickMap<u32, ()> = QuickMap::default();
         let mut near = VecDeque::from(nodes.to_vec());

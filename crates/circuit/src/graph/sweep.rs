@@ -1,14 +1,14 @@
 //! Merging nodes of equal function: candidates by simulation, proofs by all patterns or by SAT.
 //!
-//! The graph is built anew, gate by gate. A new gate that agrees with an old one on all patterns is proved equal to
-//! it and dropped, or told apart by a pattern that is learned. Start at [`Graph::swept`].
+//! The graph is built anew, gate by gate. A new gate that agrees with an old one on all patterns is
+//! proved equal to it and dropped, or told apart by a pattern that is learned. Start at [`Graph::swept`].
 
 use std::time::Instant;
 
 use super::{Graph, Prover, QuickMap, Signal, Simulation, Verdict};
 
 /// Gates of equal words that a new gate is compared with.
-const CANDIDATES: usize = 3;
+const CANDIDATES: usize = 6;
 
 /// Gates beyond which a proof first looks only at those that are near.
 const LARGE: usize = 3_000;
@@ -83,27 +83,31 @@ impl Sweep {
             return Signal::new(representative, signal.is_negated());
         }
         self.simulation.run(&self.graph, &[node]);
-        while let Some(candidate) = self.candidate(node) {
+        let mut undecided: Vec<u32> = vec![];
+        while let Some(candidate) = self.candidate(node, &undecided) {
             match self.compare(node, candidate) {
                 Verdict::Proved => {
                     self.representatives.push(candidate);
                     return Signal::new(candidate, signal.is_negated());
                 }
                 Verdict::Refuted(pattern) => self.learn(&pattern),
-                Verdict::Unknown => {
-                    self.undecided += 1;
-                    break;
-                }
+                Verdict::Unknown => undecided.push(candidate),
             }
         }
+        self.undecided += undecided.len();
         self.enter(node);
         signal
     }
 
-    fn candidate(&self, node: u32) -> Option<u32> {
+    /// A node with the same words, from both ends of the class in turn: the true partner is often old or new.
+    fn candidate(&self, node: u32, undecided: &[u32]) -> Option<u32> {
         let class = self.classes.get(&self.simulation.key(node))?;
-        let mut equal = class.iter().take(CANDIDATES).copied();
-        equal.find(|&candidate| self.simulation.of(candidate) == self.simulation.of(node))
+        let (old, new) = class.split_at(class.len().div_ceil(2));
+        let ends = old.iter().zip(new.iter().rev().map(Some).chain(std::iter::once(None)));
+        let mut equal = ends.flat_map(|(old, new)| std::iter::once(old).chain(new)).take(CANDIDATES).copied();
+        equal.find(|candidate| {
+            !undecided.contains(candidate) && self.simulation.of(*candidate) == self.simulation.of(node)
+        })
     }
 
     fn compare(&mut self, node: u32, candidate: u32) -> Verdict {

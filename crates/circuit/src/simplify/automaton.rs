@@ -1,8 +1,9 @@
 //! Simplifying an automaton: the cell's netlist, and the channels that nothing visible depends on.
 //!
-//! Which channels matter is a fixed point over time: the visible ones, what their next values read, what the next values of
-//! those read, and so on. Everything else goes. The bits of the kept channels are the same at every
-//! step from every start, or from the starts that the options promise. Start at [`simplify_automaton`].
+//! Which channels matter is a fixed point over time: the visible ones, what their next values read, what
+//! the next values of those read, and so on. Everything else goes. The bits of the kept channels are the
+//! same at every step from every start, or from the starts that the options promise. Start at
+//! [`simplify_automaton`].
 
 use std::time::Duration;
 
@@ -30,8 +31,8 @@ pub struct SimplifiedAutomaton {
 }
 
 /// Makes an automaton smaller: channels that cannot influence a visible one are dropped, the cell is
-/// simplified, and both again while channels drop. If the options say how it [starts](super::Start), channels that carry the
-/// same bit from there on are merged first.
+/// simplified, and both again while channels drop. If the options say how it [starts](super::Start),
+/// channels that carry the same bit from there on are merged first.
 pub fn simplify_automaton(automaton: &Automaton, options: &Options) -> Result<SimplifiedAutomaton> {
     automaton.check()?;
     let clock = Clock::new(None);

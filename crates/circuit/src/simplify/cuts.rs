@@ -5,8 +5,9 @@ use crate::graph::Graph;
 /// Nodes, in ascending order, that every way from the sources to a node goes through.
 pub(super) type Cut = Vec<u32>;
 
-/// Cuts of a gate with at most `leaves` leaves, nearest first, at most `most` of them. Each comes from another by
-/// putting a leaf's operands in its place; on the way a cut may have one leaf too many, because paths may meet again.
+/// Cuts of a gate with at most `leaves` leaves, nearest first, at most `most` of them. Each comes from
+/// another by putting a leaf's operands in its place; on the way a cut may have one leaf too many,
+/// because paths may meet again.
 pub(super) fn cuts(graph: &Graph, node: u32, leaves: usize, most: usize) -> Vec<Cut> {
     let vertex = graph.vertex(node);
     let mut found: Vec<Cut> = vec![vec![vertex.a, vertex.b]];

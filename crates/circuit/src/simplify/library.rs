@@ -1,10 +1,10 @@
 //! The smallest circuits of every function of four bits, up to eight different ones for each.
 //!
-//! `library.txt` has a line for each class of functions that differ only by order and negation of inputs and by
-//! negation of the output: a function as its truth table (bit `i` is the output where input `k` is bit
-//! `k` of `i`), then circuits of it with the fewest gates there can be. A circuit is written gate by gate: the gate's
-//! number, then its operands, `a` to `d` the inputs and `e` onwards the gates before it. The example
-//! `four_input_library` writes the file. Start at [`Library::get`].
+//! `library.txt` has a line for each class of functions that differ only by order and negation of inputs
+//! and by negation of the output: a function as its truth table (bit `i` is the output where input `k` is
+//! bit `k` of `i`), then circuits of it with the fewest gates there can be. A circuit is written gate by
+//! gate: the gate's number, then its operands, `a` to `d` the inputs and `e` onwards the gates before it.
+//! The example `four_input_library` writes the file. Start at [`Library::get`].
 
 use std::sync::OnceLock;
 

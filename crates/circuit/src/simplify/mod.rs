@@ -1,10 +1,10 @@
 //! Making a circuit smaller without changing what it does.
 //!
-//! The passes know gates, not rules: constants, copies, negations, equal and dead gates are gone when the netlist is
-//! read into a graph, nodes of equal function are merged there, small cones are replaced by the smallest
-//! circuits of their function (`rewrite`), gates are expressed by others that are there (`resubstitute`).
-//! They are tried in turn until nothing gains (`script`). What comes out is compared with what went in:
-//! an output that cannot be proved equal keeps its old gates. Start at [`simplify`].
+//! The passes know gates, not rules: constants, copies, negations, equal and dead gates are gone when the
+//! netlist is read into a graph, nodes of equal function are merged there, small cones are replaced by
+//! the smallest circuits of their function (`rewrite`), gates are expressed by others that are there
+//! (`resubstitute`). They are tried in turn until nothing gains (`script`). What comes out is compared
+//! with what went in: an output that cannot be proved equal keeps its old gates. Start at [`simplify`].
 
 mod automaton;
 mod clock;
@@ -39,7 +39,8 @@ pub use start::{Merged, Start};
 /// What simplification may spend.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Time for the passes. It is a safety line: as long as it is not reached, the same netlist gives the same circuit.
+    /// Time for the passes. It is a safety line: as long as it is not reached, the same netlist gives the
+    /// same circuit.
     pub time: Option<Duration>,
     /// Conflicts of the SAT solver for one question inside a pass.
     pub conflicts: u64,
@@ -71,7 +72,7 @@ pub struct Simplified {
 }
 
 /// Makes a netlist smaller. Every output and register of the result is proved equal to the original's, or
-/// has the original's gates.
+/// has the original's gates, constants and copies aside.
 ///
 /// ```
 /// use farad_circuit::simplify::{Options, simplify};
@@ -95,7 +96,8 @@ fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Resul
     netlist.check()?;
     let clock = Clock::new(options.time);
     let graph = Graph::of(netlist);
-    let stages = vec![measure("original", netlist, &clock), measure("read", &graph.write(netlist), &clock)];
+    let read = graph.write(netlist);
+    let stages = vec![measure("original", netlist, &clock), measure("read", &read, &clock)];
     let mut script = Script {
         library,
         clock: &clock,
@@ -104,22 +106,21 @@ fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Resul
         patterns: None,
         futile: Default::default(),
     };
-    let candidate = script.run(graph).write(netlist);
+    let mut result = script.run(graph).write(netlist);
     let (out_of_time, mut stages) = (clock.is_over(), script.stages);
-    let proved = equivalent(netlist, &candidate, &options.proof)?;
-    let unproved = proved.unproved();
-    let (netlist, equivalence) = match unproved.is_empty() {
-        true => (candidate, proved),
-        false => {
-            let mended = fallback::with_original(netlist, &candidate, &unproved);
-            let equivalence = equivalent(netlist, &mended, &options.proof)?;
-            (mended, equivalence)
+    let mut equivalence = equivalent(netlist, &result, &options.proof)?;
+    let unproved = equivalence.unproved();
+    if !unproved.is_empty() {
+        result = fallback::with_original(&read, &result, &unproved);
+        if measure("", &result, &clock).gates > stages[1].gates {
+            result = read;
         }
-    };
-    stages.push(measure("prove", &netlist, &clock));
-    let unproved = unproved.into_iter().map(|root| fallback::name(&netlist, root)).collect();
+        equivalence = equivalent(netlist, &result, &options.proof)?;
+    }
+    stages.push(measure("prove", &result, &clock));
+    let unproved = unproved.into_iter().map(|root| fallback::name(&result, root)).collect();
     let report = Report { stages, equivalence, unproved, out_of_time, time: clock.elapsed() };
-    Ok(Simplified { netlist, report })
+    Ok(Simplified { netlist: result, report })
 }
 
 fn measure(pass: &'static str, netlist: &Netlist, clock: &Clock) -> Stage {

@@ -28,7 +28,8 @@ impl Proposal<'_> {
         if self.steps.is_empty() { 0 } else { self.inputs.len() + self.steps.len() - 1 }
     }
 
-    /// Gates that this would add while `node` is [released](Graph::release); `None` if it leads to the node itself.
+    /// Gates that this would add while `node` is [released](Graph::release); `None` if it leads to the
+    /// node itself.
     pub(super) fn added(&self, graph: &mut Graph, node: u32) -> Option<usize> {
         let mut values = [Value::New(0); 2 * MOST_STEPS];
         let inputs = self.inputs.len();

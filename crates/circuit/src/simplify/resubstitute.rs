@@ -1,8 +1,8 @@
 //! Resubstitution: a gate is expressed by others that are there already, where nobody outside can tell.
 //!
-//! For each gate the patterns are found on which its value reaches a root; only there must the new form agree.
-//! Agreement on all patterns is a proof; agreement on a sample is proved by SAT, and a refutation is
-//! learned. Start at [`resubstitute`].
+//! For each gate the patterns are found on which its value reaches a root; only there must the new form
+//! agree. Agreement on all patterns is a proof; agreement on a sample is proved by SAT, and a refutation
+//! is learned. Start at [`resubstitute`].
 
 use super::clock::Clock;
 use super::proposal::Proposal;

@@ -41,7 +41,8 @@ impl Script<'_> {
         self.shake(graph)
     }
 
-    /// Rounds with moves that gain nothing, in several ways at once if the circuit is small; the best of them.
+    /// Rounds with moves that gain nothing, in several ways at once if the circuit is small; the best of
+    /// them.
     fn shake(&mut self, graph: Graph) -> Graph {
         let ways = if patience(&graph) == MOST_PATIENCE { WAYS } else { 1 };
         let shaken = (0..ways).into_par_iter().map(|way| {
@@ -85,7 +86,8 @@ impl Script<'_> {
         resubstitute(&mut graph, &mut simulation, depth, &mut expressing, &mut self.futile, self.clock);
         self.note("resubstitute", &graph);
         self.patterns = Some(simulation);
-        self.sweep(graph)
+        // What the passes leave equal in a large circuit is not worth looking for again.
+        if is_large(&graph) { graph.compacted() } else { self.sweep(graph) }
     }
 
     fn sweep(&mut self, graph: Graph) -> Graph {
@@ -108,7 +110,7 @@ impl Script<'_> {
 
     fn depth(&self, graph: &Graph, simulation: &Simulation) -> Depth {
         let small = graph.gates() * simulation.words() <= 2_000;
-        let large = graph.gates() > 4_000;
+        let large = is_large(graph);
         Depth {
             gates: if small { 3 } else { 2 },
             divisors: if large { 40 } else { 150 },
@@ -124,6 +126,11 @@ impl Script<'_> {
         tracing::debug!(pass, gates = stage.gates, depth = stage.depth, "simplify");
         self.stages.push(stage);
     }
+}
+
+/// Whether passes must look at what is near only.
+fn is_large(graph: &Graph) -> bool {
+    graph.gates() > 4_000
 }
 
 /// Rounds without success before giving up: many for a circuit that is quick to work on.

@@ -1,7 +1,8 @@
-//! Expressing a function by few others: given what must be true and what must be false, find gates over divisors.
+//! Expressing a function by few others: given what must be true and what must be false, find gates over
+//! divisors.
 //!
-//! A function is asked for by two sets of patterns, `on` and `off`; what lies in neither is free. The answers are
-//! right on the patterns, no more. Start at [`Divisors::express`].
+//! A function is asked for by two sets of patterns, `on` and `off`; what lies in neither is free. The
+//! answers are right on the patterns, no more. Start at [`Divisors::express`].
 
 use crate::gate::Gate;
 use crate::graph::Signal;
@@ -207,7 +208,8 @@ impl Divisors {
         Target { on, off }
     }
 
-    /// Literals that are true wherever `all` is and not everywhere in `other`, those that leave least of `other` first.
+    /// Literals that are true wherever `all` is and not everywhere in `other`, those that leave least of
+    /// `other` first.
     fn covering(&self, all: &[u64], other: &[u64]) -> Vec<Literal> {
         let total: u32 = other.iter().map(|word| word.count_ones()).sum();
         let (all_words, other_words) = (densest(all), densest(other));

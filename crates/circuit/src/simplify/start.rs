@@ -1,8 +1,8 @@
 //! Channels that always carry the same bit, given how an automaton starts.
 //!
-//! Proved by induction over time: suppose that the channels of each class agree in every cell, and show that their next values
-//! agree then; where they do not, the class is split, until all hold. Cells beyond a rim of zeros and cells that
-//! do not fire keep to it as well. Start at [`equal_channels`].
+//! Proved by induction over time: suppose that the channels of each class agree in every cell, and show
+//! that their next values agree then; where they do not, the class is split, until all hold. Cells beyond
+//! a rim of zeros and cells that do not fire keep to it as well. Start at [`equal_channels`].
 
 use super::{Options, cone};
 use crate::automaton::Automaton;
@@ -33,7 +33,8 @@ pub struct Merged {
     pub with: Option<usize>,
 }
 
-/// For each channel the first one that always carries the same bit from such a start; `None` if that bit is zero.
+/// For each channel the first one that always carries the same bit from such a start; `None` if that bit
+/// is zero.
 pub(super) fn equal_channels(
     automaton: &Automaton,
     start: Start,

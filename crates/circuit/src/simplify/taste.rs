@@ -2,8 +2,8 @@
 
 use crate::random::Stream;
 
-/// What a pass does with moves that gain nothing. Taking some of them, at random by a fixed seed, leads to forms
-/// in which something else gains.
+/// What a pass does with moves that gain nothing. Taking some of them, at random by a fixed seed, leads
+/// to forms in which something else gains.
 pub(super) struct Taste {
     zero: bool,
     stream: Stream,

@@ -263,8 +263,8 @@ pub const LIZARD: Layout = Layout {
     active: 160,
 };
 
-/// Checkerboards on two of eight channels: `V' = M[NE] or not (M[NW] or M[SE])`, `M' = V[NE]`, with V channel 0 and M
-/// channel 5. The six other channels are fed at random, and all is spoiled.
+/// Checkerboards on two of eight channels: `V' = M[NE] or not (M[NW] or M[SE])`, `M' = V[NE]`, with V
+/// channel 0 and M channel 5. The six other channels are fed at random, and all is spoiled.
 pub fn checkerboard(seed: u64) -> Automaton {
     let mut random = Random(seed);
     let mut cell = Netlist::new("checkerboard");

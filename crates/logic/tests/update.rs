@@ -1,0 +1,63 @@
+//! What an update of an automaton costs a device, and that training goes on from a checkpoint with the
+//! same bits there.
+
+mod devices;
+
+use farad::optim::Optimiser;
+use farad::{Device, DeviceOptions};
+use farad_logic::{Recipe, train::Trainer};
+
+/// The checkerboard on a small grid, so that a software GPU gets through all 20 steps.
+fn trainer(device: &Device) -> Trainer {
+    let recipe = Recipe::named("checkerboard").unwrap();
+    let mut settings = (recipe.reference)();
+    (settings.height, settings.width) = (4, 4);
+    Trainer::new(recipe, settings, &[7], device)
+}
+
+#[test]
+fn an_update_is_one_submission_of_few_dispatches_and_reads_nothing() {
+    for device in devices::gpus().into_iter().take(1) {
+        let mut trainer = trainer(&device);
+        for _ in 0..3 {
+            trainer.update().unwrap();
+        }
+        device.wait().unwrap();
+        let before = device.counters();
+        let updates = 4;
+        for _ in 0..updates {
+            trainer.update().unwrap();
+        }
+        // Waiting reads the device's error words.
+        let reads = device.counters().reads;
+        device.wait().unwrap();
+        let after = device.counters();
+        let dispatches = (after.dispatches - before.dispatches) / updates;
+        assert!(dispatches < 150, "{dispatches} dispatches an update");
+        assert!(after.submissions - before.submissions <= updates + 1, "more than a submission an update");
+        assert_eq!(reads, before.reads, "an update reads something back");
+        let uploads = after.uploads - before.uploads;
+        assert!(uploads <= updates, "{uploads} uploads: more than the numbers of an update");
+        assert_eq!(after.plans_compiled, before.plans_compiled, "an update compiles something");
+    }
+}
+
+#[test]
+fn training_goes_on_with_the_same_bits() {
+    let gpu = Device::gpu_with(0, DeviceOptions::default()).ok();
+    for device in [Device::cpu()].into_iter().chain(gpu) {
+        let mut whole = trainer(&device);
+        (0..3).for_each(|_| drop(whole.update().unwrap()));
+        let mut second = trainer(&device);
+        let (logits, state) = (whole.logits().detach().unwrap(), whole.optimiser().state().unwrap());
+        second.restore(logits, &state, whole.updates()).unwrap();
+        for _ in 0..2 {
+            let (a, b) = (whole.update().unwrap(), second.update().unwrap());
+            assert_eq!(a.to_vec::<f32>().unwrap(), b.to_vec::<f32>().unwrap(), "{}", device.name());
+        }
+        let bits = |trainer: &Trainer| -> Vec<u32> {
+            trainer.logits().to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+        };
+        assert!(bits(&whole) == bits(&second), "{}: the bits differ", device.name());
+    }
+}
