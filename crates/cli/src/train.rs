@@ -7,7 +7,7 @@ use std::time::Duration;
 use farad::Device;
 use farad::run::{Run, Stop};
 use farad_logic::report::{self, Verdict};
-use farad_logic::train::{Configuration, Progress, Session};
+use farad_logic::train::{Configuration, Progress, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -21,27 +21,27 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return list(options.name.as_deref());
     }
     let device = Device::named(&options.device)?;
-    let mut session = match &options.resume {
-        Some(folder) => Session::resume(Run::resume(folder)?, options.updates, &device)?,
+    let mut training = match &options.resume {
+        Some(folder) => Training::resume(Run::resume(folder)?, options.updates, &device)?,
         None => start(options, &device)?,
     };
-    let folder = session.run().path().to_path_buf();
+    let folder = training.run().path().to_path_buf();
     let say = |text: String| {
         if !options.quiet {
             eprintln!("{text}");
         }
     };
-    let seeds = session.trainer().seeds().len();
+    let seeds = training.trainer().seeds().len();
     let many = if seeds > 1 { format!(", {seeds} seeds at once") } else { String::new() };
     say(format!("training on {}{many}; the run is {}", device.name(), folder.display()));
     let stop = Stop::new();
     let asked = stop.clone();
     // A second Ctrl-C is the system's own: the process ends at once.
     let _ = ctrlc::set_handler(move || if asked.is_set() { std::process::exit(130) } else { asked.set() });
-    let bar = bar(options.quiet, &session);
-    let summary = session.train(&stop, |progress| show(&bar, progress))?;
+    let bar = bar(options.quiet, &training);
+    let summary = training.train(&stop, |progress| show(&bar, progress))?;
     bar.finish_and_clear();
-    drop(session);
+    drop(training);
     if summary.interrupted {
         let (updates, path) = (summary.updates, folder.display());
         say(format!("stopped and saved after {updates} updates\ngo on with: farad train --resume {path}"));
@@ -59,7 +59,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     Ok(())
 }
 
-fn start(options: &TrainOptions, device: &Device) -> Result<Session> {
+fn start(options: &TrainOptions, device: &Device) -> Result<Training> {
     let recipe = Recipe::named(options.name.as_deref().unwrap_or_default())?;
     let mut settings = settings(&recipe, options.recipe);
     for assignment in &options.set {
@@ -80,7 +80,7 @@ fn start(options: &TrainOptions, device: &Device) -> Result<Session> {
         None => free_folder(recipe.name, first),
     };
     let configuration = Configuration { recipe, settings, seeds, device: device.name().to_string() };
-    Ok(Session::start(&folder, configuration, device)?)
+    Ok(Training::start(&folder, configuration, device)?)
 }
 
 fn settings(recipe: &Recipe, variant: Variant) -> Settings {
@@ -99,13 +99,13 @@ fn free_folder(name: &str, seed: u64) -> PathBuf {
     (1..).map(named).find(|path| !path.exists()).expect("there are enough numbers")
 }
 
-fn bar(quiet: bool, session: &Session) -> ProgressBar {
+fn bar(quiet: bool, training: &Training) -> ProgressBar {
     let hidden = quiet || !std::io::stderr().is_terminal();
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
-    let bar = ProgressBar::with_draw_target(Some(session.updates_in_all()), target);
+    let bar = ProgressBar::with_draw_target(Some(training.updates_in_all()), target);
     let style = "{bar:30} {pos}/{len}  {per_sec}  {msg}  left {eta}";
     bar.set_style(ProgressStyle::with_template(style).expect("a fixed text").progress_chars("=> "));
-    bar.set_position(session.trainer().updates());
+    bar.set_position(training.trainer().updates());
     bar.reset_eta();
     bar.enable_steady_tick(Duration::from_millis(250));
     bar

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use farad::Device;
 use farad::run::{Run, Stop};
 use farad_logic::report::{Verdict, judge};
-use farad_logic::train::{Configuration, Session};
+use farad_logic::train::{Configuration, Training};
 use farad_logic::{Recipe, Settings};
 
 /// Trains in a folder of its own and judges what came out.
@@ -21,9 +21,9 @@ fn learn(name: &str, seeds: &[u64], change: impl Fn(&mut Settings)) -> Vec<Verdi
     let device = Device::cpu();
     let configuration =
         Configuration { recipe, settings, seeds: seeds.to_vec(), device: device.name().to_string() };
-    let mut session = Session::start(&folder, configuration, &device).unwrap();
-    session.train(&Stop::new(), |_| ()).unwrap();
-    drop(session);
+    let mut training = Training::start(&folder, configuration, &device).unwrap();
+    training.train(&Stop::new(), |_| ()).unwrap();
+    drop(training);
     let verdicts = judge(&Run::open(&folder).unwrap()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     verdicts

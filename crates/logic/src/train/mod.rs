@@ -1,18 +1,18 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
 //! [`Trainer`] is the state and one update; `starts` draws where roll-outs start, `loss` compares
-//! their ends; `session` runs a trainer into a run folder, with checkpoints.
+//! their ends; `training` runs a trainer into a run folder, with checkpoints.
 //!
 //! Every random number comes from a seed and the number of the update, so a seed sees the same data
 //! alone or among others (and on the CPU learns the same bits; a GPU sums in another order when it has
 //! more to do), and a run goes on after a checkpoint as if nothing had happened.
 
 mod loss;
-mod session;
 mod starts;
+mod training;
 
-pub use session::{Configuration, KIND, Learned, LearnedCircuit, Progress, Session, Summary};
 pub use starts::Stream;
+pub use training::{Configuration, KIND, Learned, LearnedCircuit, Progress, Summary, Training};
 
 use farad::nn::Parameter;
 use farad::optim::{AdamW, Clip, Optimiser};

@@ -72,7 +72,7 @@ pub struct Summary {
 }
 
 /// A run under way.
-pub struct Session {
+pub struct Training {
     run: Run,
     recipe: Recipe,
     settings: Settings,
@@ -125,9 +125,13 @@ impl Configuration {
     }
 }
 
-impl Session {
+impl Training {
     /// Starts a run in a new folder.
-    pub fn start(folder: &std::path::Path, configuration: Configuration, device: &Device) -> Result<Session> {
+    pub fn start(
+        folder: &std::path::Path,
+        configuration: Configuration,
+        device: &Device,
+    ) -> Result<Training> {
         let run = Run::create(folder, KIND, configuration.table())?;
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let log = run.create_log(&columns(&seeds).iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -140,7 +144,7 @@ impl Session {
         let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
         let gates = trainer.hard_gates()?;
         let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
-        Ok(Session {
+        Ok(Training {
             run,
             recipe,
             settings,
@@ -155,7 +159,7 @@ impl Session {
     }
 
     /// Goes on with a run from its checkpoint, to another number of updates if one is given.
-    pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Session> {
+    pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut run = run;
         let mut configuration = Configuration::of(&run)?;
         if let Some(updates) = updates {
@@ -164,7 +168,7 @@ impl Session {
         }
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
-        let mut session_gates = trainer.hard_gates()?;
+        let mut kept_gates = trainer.hard_gates()?;
         let mut best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
         let checkpoint = run.checkpoint()?;
         let (mut hard_loss, mut last_wrong) = (None, None);
@@ -177,7 +181,7 @@ impl Session {
             let shape = trainer.logits().shape();
             let logits = checkpoint.tensor("logits", shape, device)?;
             trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
-            session_gates = stored_gates(checkpoint, seeds.len(), trainer.topology.gates())?;
+            kept_gates = stored_gates(checkpoint, seeds.len(), trainer.topology.gates())?;
             (best, hard_loss, last_wrong) = (stored.best, stored.hard_loss, stored.last_wrong);
         }
         let names = columns(&seeds);
@@ -185,8 +189,8 @@ impl Session {
         let log = run.resume_log(&names, checkpoint.as_ref().map(Checkpoint::step))?;
         let mut events = run.events()?;
         events.write("resume", trainer.updates(), json!({ "device": device.name() }))?;
-        let gates = session_gates;
-        Ok(Session { run, recipe, settings, trainer, log, events, best, gates, hard_loss, last_wrong })
+        let gates = kept_gates;
+        Ok(Training { run, recipe, settings, trainer, log, events, best, gates, hard_loss, last_wrong })
     }
 
     /// The run's folder.
