@@ -162,7 +162,13 @@ impl Training {
     pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut run = run;
         let mut configuration = Configuration::of(&run)?;
+        let checkpoint = run.checkpoint()?;
         if let Some(updates) = updates {
+            let made = checkpoint.as_ref().map_or(0, Checkpoint::step);
+            if updates < made {
+                let what = format!("updates: more were made already ({updates} vs {made})");
+                return Err(Error::Settings(what));
+            }
             configuration.settings.updates = updates;
             run.set_config(configuration.table())?;
         }
@@ -170,7 +176,6 @@ impl Training {
         let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
         let mut kept_gates = trainer.hard_gates()?;
         let mut best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
-        let checkpoint = run.checkpoint()?;
         let (mut hard_loss, mut last_wrong) = (None, None);
         if let Some(checkpoint) = &checkpoint {
             let stored: Stored = checkpoint.value()?;
