@@ -22,6 +22,13 @@ pub(super) fn cases() -> Vec<Case> {
         of("random_bits", "moved", 0.0, |x| {
             Tensor::random_bits([5, 7], &x.device).transpose(0, 1).slice((2.., ..3))
         }),
+        of("random_bits_at", "", 0.0, |x| Tensor::random_bits_at(7, 3, [7, 33], &x.device)),
+        of("random_bits_at", "far", 0.0, |x| Tensor::random_bits_at(u64::MAX - 1, 1 << 40, [65], &x.device)),
+        of("rand_at", "", 0.0, |x| Tensor::rand_at(7, 3, [7, 33], &x.device)),
+        of("rand_at", "several streams", 0.0, |x| {
+            let streams = [1, 2, 3].map(|seed| Tensor::rand_at(seed, 9, [4, 5], &x.device));
+            Tensor::stack(&streams.each_ref(), 0)
+        }),
         of("rand", "", 0.0, |x| Tensor::rand([7, 33], &x.device)),
         of("rand", "drawn twice", 0.0, |x| {
             Tensor::rand([7, 33], &x.device) - Tensor::rand([7, 33], &x.device)
