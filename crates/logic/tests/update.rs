@@ -3,9 +3,17 @@
 
 mod devices;
 
+use std::sync::{Mutex, MutexGuard};
+
 use farad::optim::Optimiser;
 use farad::{Device, DeviceOptions};
 use farad_logic::{Recipe, train::Trainer};
+
+/// Tests take turns: they read counters of one device.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// The checkerboard on a small grid, so that a software GPU gets through all 20 steps.
 fn trainer(device: &Device) -> Trainer {
@@ -17,6 +25,7 @@ fn trainer(device: &Device) -> Trainer {
 
 #[test]
 fn an_update_is_one_submission_of_few_dispatches_and_reads_nothing() {
+    let _turn = turn();
     for device in devices::gpus().into_iter().take(1) {
         let mut trainer = trainer(&device);
         for _ in 0..3 {
@@ -44,6 +53,7 @@ fn an_update_is_one_submission_of_few_dispatches_and_reads_nothing() {
 
 #[test]
 fn training_goes_on_with_the_same_bits() {
+    let _turn = turn();
     let gpu = Device::gpu_with(0, DeviceOptions::default()).ok();
     for device in [Device::cpu()].into_iter().chain(gpu) {
         let mut whole = trainer(&device);
