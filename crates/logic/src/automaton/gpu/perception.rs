@@ -37,6 +37,8 @@ pub struct Perception {
     invocations: usize,
     /// Every block is full.
     even: bool,
+    /// Sums lie in memory of the invocation's own: those of the update circuit need its registers.
+    aside: bool,
 }
 
 impl Perception {
@@ -52,7 +54,8 @@ impl Perception {
         };
         let layers = widths.iter().enumerate().map(layer).collect();
         let even = topology.channels.is_multiple_of(plan.block);
-        Perception { layers, span: topology.kernels * plan.block, invocations: plan.invocations, even }
+        let (span, aside) = (topology.kernels * plan.block, plan.accumulates);
+        Perception { layers, span, invocations: plan.invocations, even, aside }
     }
 
     fn hidden(&self) -> &[Layer] {
@@ -138,20 +141,25 @@ impl Perception {
     /// The region of the backward half.
     pub fn backward(&self) -> String {
         let mut text = String::from("// Sums of an invocation's units so far.\nstruct Noted {\n");
-        for (_, Unit { name, .. }) in self.all_units() {
-            let _ = writeln!(text, "    n{name}: vec4<f32>,");
+        if self.aside {
+            let _ = writeln!(text, "    n: array<vec4<f32>, {}>,", self.all_units().count());
+        } else {
+            for (_, Unit { name, .. }) in self.all_units() {
+                let _ = writeln!(text, "    n{name}: vec4<f32>,");
+            }
         }
         text += "}\n\nfn noted_so_far(lane: u32, sums: u32, first: u32, fresh: bool) -> Noted {\n    \
                  var noted: Noted;\n    if fresh { return noted; }\n";
         for (layer, Unit { name, number, .. }) in self.all_units() {
-            let _ = writeln!(text, "    noted.n{name} = partials[{}];", sums_of(layer, &number));
+            let _ =
+                writeln!(text, "    noted.{} = partials[{}];", self.noted(&name), sums_of(layer, &number));
         }
         text += "    return noted;\n}\n\n\
                  fn write_down(lane: u32, sums: u32, first: u32, noted: ptr<function, Noted>) {\n";
         for (layer, unit) in self.all_units() {
             text += &self.guard(&unit, self.even);
             let sums = sums_of(layer, "t");
-            let _ = writeln!(text, "        partials[{sums}] = (*noted).n{};\n    }}", unit.name);
+            let _ = writeln!(text, "        partials[{sums}] = (*noted).{};\n    }}", self.noted(&unit.name));
         }
         text += "}\n\n";
         for layer in self.hidden() {
@@ -214,6 +222,14 @@ impl Perception {
         text + "}\n\n"
     }
 
+    /// A unit's sums. An index that is known only at run time keeps them out of registers.
+    fn noted(&self, name: &str) -> String {
+        match self.all_units().position(|(_, unit)| unit.name == name).filter(|_| self.aside) {
+            Some(number) => format!("n[parameters[3].z + {number}u]"),
+            None => format!("n{name}"),
+        }
+    }
+
     fn unit_back(&self, layer: &Layer, name: &str) -> String {
         let deltas = self.deltas(layer.number);
         let operands = self.operand_lines(layer, name);
@@ -221,8 +237,9 @@ impl Perception {
             "{operands}        let c = u.c{name};\n        \
              put(VALUES + {deltas}u + t, g{name} * fma(b, Lanes(c.w), Lanes(c.y)));\n        \
              put(VALUES + {}u + t, g{name} * fma(a, Lanes(c.w), Lanes(c.z)));\n        \
-             (*noted).n{name} += gate_sums(g{name}, a, b);\n    }}\n",
-            deltas + layer.gates * self.span
+             (*noted).{} += gate_sums(g{name}, a, b);\n    }}\n",
+            deltas + layer.gates * self.span,
+            self.noted(name)
         )
     }
 
