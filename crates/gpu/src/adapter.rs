@@ -131,6 +131,25 @@ pub(crate) fn limits_of(limits: &wgpu::Limits, info: &wgpu::AdapterInfo) -> Adap
     }
 }
 
+/// Features that together make cooperative products possible.
+pub(crate) const COOPERATIVE: wgpu::Features = wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX
+    .union(wgpu::Features::SHADER_F16)
+    .union(wgpu::Features::SUBGROUP)
+    .union(wgpu::Features::SUBGROUP_BARRIER);
+
+/// Whether subgroups of one fixed size multiply 16×16 matrices of halves and add up in `f32`.
+pub(crate) fn multiplies_halves(adapter: &wgpu::Adapter) -> bool {
+    use wgpu::CooperativeScalarType::{F16, F32};
+    let info = adapter.get_info();
+    let fits = |shape: &wgpu::CooperativeMatrixProperties| {
+        (shape.m_size, shape.n_size, shape.k_size) == (16, 16, 16)
+            && (shape.ab_type, shape.cr_type) == (F16, F32)
+    };
+    adapter.features().contains(COOPERATIVE)
+        && info.subgroup_min_size == info.subgroup_max_size
+        && adapter.cooperative_matrix_properties().iter().any(fits)
+}
+
 pub(crate) fn features_of(features: wgpu::Features) -> AdapterFeatures {
     AdapterFeatures {
         subgroups: features.contains(wgpu::Features::SUBGROUP),

@@ -110,6 +110,16 @@ struct Sticky {
     error: Mutex<Option<Error>>,
 }
 
+/// wgpu's leave to use features that are not stable yet.
+pub(crate) fn experimental(wanted: bool) -> wgpu::ExperimentalFeatures {
+    if !wanted {
+        return wgpu::ExperimentalFeatures::disabled();
+    }
+    // SAFETY: the only experimental feature is cooperative matrices. Its users are rendered products, whose
+    // loads and stores of matrices lie inside their arrays in workgroup memory by construction.
+    unsafe { wgpu::ExperimentalFeatures::enabled() }
+}
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -129,11 +139,14 @@ impl Device {
         } else {
             wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP | wgpu::Features::SHADER_F16
         };
+        let cooperative = !options.core && adapter::multiplies_halves(&adapter);
+        let wanted = if cooperative { wanted | adapter::COOPERATIVE } else { wanted };
         let features = adapter.features() & wanted;
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("farad"),
             required_features: features,
             required_limits: limits.clone(),
+            experimental_features: experimental(cooperative),
             ..Default::default()
         };
         let mut info = adapter::describe(index, &adapter);
@@ -150,6 +163,7 @@ impl Device {
         let limits = &self.shared.info.limits;
         Capabilities {
             subgroups: self.shared.info.features.subgroups,
+            cooperative: if self.shared.info.features.cooperative_matrix { limits.subgroup_max } else { 0 },
             workgroup_memory: limits.workgroup_memory,
             invocations: limits.invocations,
             workgroups: limits.workgroups,

@@ -22,6 +22,9 @@ pub const ERROR_WORDS: usize = 4;
 pub struct Capabilities {
     /// Subgroup operations work in compute shaders.
     pub subgroups: bool,
+    /// Invocations of a subgroup if subgroups multiply 16×16 matrices of halves into `f32` and all have
+    /// the same size; zero if they do not.
+    pub cooperative: u32,
     /// Bytes of workgroup memory.
     pub workgroup_memory: u32,
     /// Invocations a workgroup may have.
@@ -33,7 +36,13 @@ pub struct Capabilities {
 impl Capabilities {
     /// WebGPU's default limits and core WGSL: what every adapter has.
     pub fn core() -> Capabilities {
-        Capabilities { subgroups: false, workgroup_memory: 16 << 10, invocations: 256, workgroups: 65_535 }
+        Capabilities {
+            subgroups: false,
+            cooperative: 0,
+            workgroup_memory: 16 << 10,
+            invocations: 256,
+            workgroups: 65_535,
+        }
     }
 }
 

@@ -97,6 +97,11 @@ const fn operation(
     Case { name, sizes, tolerance: 1e-5, kind: Kind::Operation(prepare) }
 }
 
+/// A product of halves: results are rounded to 11 bits.
+const fn halves(name: &'static str, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
+    Case { name, sizes: Sizes::Large, tolerance: 5e-4, kind: Kind::Operation(prepare) }
+}
+
 const fn training(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
     Case { name, sizes, tolerance: 1e-4, kind: Kind::Training(prepare) }
 }
@@ -106,6 +111,11 @@ pub const CASES: &[Case] = &[
     operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
     operation("matmul_4096_f32", Sizes::Large, |device| matmul::square(4096, device)),
     operation("matmul_8192_f32", Sizes::Large, |device| matmul::square(8192, device)),
+    halves("matmul_1024_f16", |device| matmul::halves(1024, [false, false], device)),
+    halves("matmul_4096_f16", |device| matmul::halves(4096, [false, false], device)),
+    halves("matmul_8192_f16", |device| matmul::halves(8192, [false, false], device)),
+    halves("matmul_tn_8192_f16", |device| matmul::halves(8192, [true, false], device)),
+    halves("matmul_nt_8192_f16", |device| matmul::halves(8192, [false, true], device)),
     operation("bmm_64x512x64x512_f32", Sizes::Large, |device| matmul::batched(64, 512, 64, device)),
     operation("copy_scale_2p26_f32", Sizes::Large, |device| pointwise::scale(1 << 26, device)),
     operation("ew_chain_2p22_f32", Sizes::Small, |device| pointwise::chain(1 << 22, device)),

@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use farad::{Device, Tensor};
+use farad::{DType, Device, Tensor};
 
 use super::case::{Work, Workload, signed};
 use super::reference::{Difference, select, spread};
@@ -11,6 +11,23 @@ pub fn square(size: usize, device: &Device) -> farad::Result<Workload> {
     let work = Work { flops: 2.0 * (size as f64).powi(3), ..Work::default() };
     let error = |inputs: &[Tensor], result: &Tensor| error(&inputs[0], &inputs[1], result);
     Ok(Workload::expression(inputs, work, |inputs| inputs[0].matmul(&inputs[1]), error))
+}
+
+/// `[size, size] · [size, size]` of halves; `transposed` says which operands lie with their axes swapped.
+pub fn halves(size: usize, transposed: [bool; 2], device: &Device) -> farad::Result<Workload> {
+    let inputs = (0..2).map(|_| signed(&[size, size], device)?.cast(DType::F16).detach());
+    let inputs: Vec<Tensor> = inputs.collect::<farad::Result<_>>()?;
+    let work = Work { flops: 2.0 * (size as f64).powi(3), ..Work::default() };
+    let turned = move |x: &Tensor, operand: usize| match transposed[operand] {
+        true => x.transpose(0, 1),
+        false => x.clone(),
+    };
+    let error = move |inputs: &[Tensor], result: &Tensor| {
+        let [a, b] = [0, 1].map(|n| turned(&inputs[n], n).cast(DType::F32));
+        error(&a, &b, &result.cast(DType::F32))
+    };
+    let product = move |inputs: &[Tensor]| turned(&inputs[0], 0).matmul(&turned(&inputs[1], 1));
+    Ok(Workload::expression(inputs, work, product, error))
 }
 
 /// `batch` products `[rows, inner] · [inner, rows]`.

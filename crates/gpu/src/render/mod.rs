@@ -7,6 +7,7 @@
 
 mod access;
 mod code;
+mod cooperative;
 mod module;
 mod operand;
 mod plan;

@@ -24,6 +24,8 @@ pub(super) struct Bound {
     pub wide: bool,
     /// Elements are atomic words.
     pub atomic: bool,
+    /// Elements are `vec4<f16>` where they would be `vec2<u32>`.
+    halves: bool,
     uses_wide: bool,
     needs_atomic: bool,
 }
@@ -51,6 +53,7 @@ pub(super) struct Module<'a> {
     fresh: usize,
     reports: bool,
     subgroups: bool,
+    cooperative: bool,
 }
 
 /// Writes a line of the module's text, formatted.
@@ -81,6 +84,7 @@ pub(super) fn build<'a>(
                 write,
                 wide,
                 atomic: false,
+                halves: false,
                 uses_wide: false,
                 needs_atomic: false,
             }
@@ -101,6 +105,7 @@ pub(super) fn build<'a>(
             fresh: 0,
             reports: false,
             subgroups: false,
+            cooperative: false,
         };
         let launch = write(&mut module);
         if module.settled() {
@@ -110,7 +115,7 @@ pub(super) fn build<'a>(
         for bound in &mut bounds {
             bound.atomic = bound.needs_atomic;
             bound.wide = bound.uses_wide && !bound.atomic;
-            (bound.uses_wide, bound.needs_atomic) = (false, bound.atomic);
+            (bound.uses_wide, bound.needs_atomic, bound.halves) = (false, bound.atomic, false);
         }
     }
 }
@@ -245,12 +250,25 @@ impl Module<'_> {
         self.subgroups = true;
     }
 
+    /// Makes the text multiply matrices by subgroups.
+    pub fn use_cooperative(&mut self) {
+        self.subgroups = true;
+        self.cooperative = true;
+    }
+
+    /// Makes the elements of a binding `vec4<f16>`: for halves that the text takes by fours and only so.
+    pub fn take_halves(&mut self, bound: usize) {
+        self.bounds[bound].halves = true;
+        self.take_wide(bound);
+    }
+
     fn finish(mut self, launch: Launch) -> Dispatch {
         let grid = fold(launch.workgroups, self.capabilities.workgroups);
         self.words[0] = Word::Fixed(grid[0]);
         self.words[1] = Word::Fixed(launch.workgroups as u32);
+        let enables = if self.cooperative { "enable f16;\nenable wgpu_cooperative_matrix;\n" } else { "" };
         let mut text = format!(
-            "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n",
+            "{enables}@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n",
             self.words.len().div_ceil(4)
         );
         for (at, bound) in self.bounds.iter().enumerate() {
@@ -297,6 +315,7 @@ impl Bound {
     fn element(&self) -> &'static str {
         match (self.dtype, self.wide, self.atomic) {
             (_, _, true) => "atomic<u32>",
+            (DType::F16, true, _) if self.halves => "vec4<f16>",
             (DType::F32, true, _) => "vec4<f32>",
             (DType::F32, false, _) => "f32",
             (DType::I32, true, _) => "vec4<i32>",

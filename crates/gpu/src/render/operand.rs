@@ -1,14 +1,34 @@
 //! An operand of a product on its way from memory into registers: read in pieces along the axis
-//! where it is contiguous, laid into workgroup memory with the terms as rows, and taken from there
-//! in `vec4`s.
+//! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
+//! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
 
-use farad_compile::program::{Code, Operand, Product};
+use farad_compile::program::{BufferId, Code, Operand, Product, View};
+use farad_ir::{DType, Unary};
 
 use super::module::{Module, line};
 use super::point::{Point, Value};
-use super::product::{THREADS, Tile};
+use super::product::{Form, Tile};
 use super::space::reach;
 use super::tape::{Scope, evaluate};
+use crate::dispatch::Word;
+
+/// Halves between rows of a tile of halves, so that neighbours in a column meet different banks.
+const GAP: usize = 8;
+
+/// Whether an operand is a half wherever it is read, so that nothing is lost in a tile of halves.
+pub(super) fn is_half(module: &Module, operand: &Operand) -> bool {
+    let mut at = operand.value;
+    loop {
+        match &operand.tape[at.0 as usize].code {
+            Code::Load(buffer, _) => {
+                return module.program.buffers[buffer.0 as usize].dtype == DType::F16;
+            }
+            Code::Cast(_, dtype) => return *dtype == DType::F16,
+            Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs, x) => at = *x,
+            _ => return false,
+        }
+    }
+}
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
 pub(super) struct Side<'p> {
@@ -25,6 +45,9 @@ pub(super) struct Side<'p> {
     width: usize,
     depth: usize,
     split: usize,
+    threads: usize,
+    /// The tile holds halves.
+    half: bool,
     /// Sizes as texts, and whether tiles divide them.
     limit: String,
     terms: String,
@@ -39,6 +62,10 @@ pub(super) struct Side<'p> {
     parts: Vec<Part>,
     /// Places of `vec4`s that a thread takes from a row, by four terms (and then over again).
     columns: Vec<String>,
+    /// Names of the places that a thread reads next, if they move on by the same step all along.
+    places: Vec<String>,
+    /// The step.
+    step: String,
 }
 
 /// A group of lanes of a piece (texts).
@@ -104,6 +131,8 @@ impl<'p> Side<'p> {
             width,
             depth: tile.k,
             split: tile.split,
+            threads: tile.threads(module.capabilities),
+            half: tile.form == Form::Cooperative,
             limit: module.size(size),
             terms: at.2.into(),
             even: (size.is_multiple_of(width), product.k.is_multiple_of(tile.k)),
@@ -113,22 +142,69 @@ impl<'p> Side<'p> {
             width_first: left,
             parts: vec![],
             columns: vec![],
+            places: vec![],
+            step: String::new(),
         }
+    }
+
+    /// The buffer and view of halves that are read by fours, as they lie, whole tiles at a time.
+    fn plain(&self, module: &Module) -> Option<(BufferId, &'p View)> {
+        let [load] = &self.operand.tape[..] else { return None };
+        let Code::Load(buffer, view) = &load.code else { return None };
+        let spec = module.program.buffers[buffer.0 as usize];
+        let near = view.strides.len() - if self.width_first == self.along_terms { 1 } else { 2 };
+        let fours = view
+            .strides
+            .iter()
+            .enumerate()
+            .all(|(axis, stride)| if axis == near { *stride == 1 } else { stride % 4 == 0 });
+        let fits = spec.dtype == DType::F16
+            && spec.len.is_multiple_of(4)
+            && view.guards.is_empty()
+            && view.offset % 4 == 0
+            && module.slot(*buffer).is_none_or(|stride| stride.is_multiple_of(4));
+        (self.half && self.lanes == 4 && self.even.1 && fours && fits).then_some((*buffer, view))
+    }
+
+    /// Names the places that the thread reads first, and how far they move on with every tile.
+    fn start(&mut self, module: &mut Module, buffer: BufferId, view: &View) {
+        let rank = view.strides.len();
+        let (width, terms) = if self.width_first { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
+        let mut base = vec![module.number(&view.offset)];
+        for (axis, index) in self.batch.iter().enumerate() {
+            base.push(format!("{} * {index}", module.number(&view.strides[axis])));
+        }
+        if module.slot(buffer).is_some() {
+            base.push(module.word(Word::Slot(buffer)));
+        }
+        let base = module.bind("e", &base.join(" + "));
+        let (across, deep) = (module.number(&view.strides[width]), module.number(&view.strides[terms]));
+        for part in &self.parts {
+            let place = format!("({base} + {across} * {} + {deep} * {}) / 4u", part.x, part.deep);
+            self.places.push(module.variable(self.stem, &place));
+        }
+        self.step = module.bind("e", &format!("{deep} * {}u", self.depth / 4));
     }
 
     /// Groups of lanes that a thread reads of every tile.
     fn count(&self) -> usize {
-        self.width * self.depth / (self.lanes * THREADS)
+        self.width * self.depth / (self.lanes * self.threads)
     }
 
     /// Declares the registers that hold the next piece, and names what stays the same all along.
     /// `thread` is the thread's place along the width.
     pub fn declare(&mut self, module: &mut Module, thread: &str) {
-        let zero = if self.lanes == 4 { "vec4<f32>()" } else { "0f" };
+        let zero = self.zero();
         for number in 0..self.count() {
             line!(module, "var {}f{number} = {zero};", self.stem);
             let part = self.part(module, number);
             self.parts.push(part);
+        }
+        if self.half {
+            if let Some((buffer, view)) = self.plain(module) {
+                self.start(module, buffer, view);
+            }
+            return;
         }
         let steps = self.depth / self.split;
         for fours in 0..steps.div_ceil(4) {
@@ -143,9 +219,43 @@ impl<'p> Side<'p> {
         }
     }
 
+    /// What registers hold before the first piece.
+    fn zero(&self) -> &'static str {
+        match (self.lanes, self.half) {
+            (4, false) => "vec4<f32>()",
+            (4, true) => "vec4<f16>()",
+            (_, false) => "0f",
+            (_, true) => "0h",
+        }
+    }
+
+    /// Halves from one row of a tile of halves to the next.
+    pub fn stride(&self) -> usize {
+        GAP + if self.along_terms { self.depth } else { self.width }
+    }
+
+    /// Halves of a tile of halves.
+    pub fn halves(&self) -> usize {
+        self.stride() * if self.along_terms { self.width } else { self.depth }
+    }
+
+    /// Names the 16×16 matrix at these terms and, from `first` (a name) on, so many along the width.
+    pub fn matrix(&self, module: &mut Module, terms: usize, first: &str, along: usize) -> String {
+        let (stride, stem) = (self.stride(), self.stem);
+        let place = if self.along_terms {
+            format!("({first} + {along}u) * {stride}u + {terms}u")
+        } else {
+            format!("{first} + {}u", terms * stride + along)
+        };
+        let how = if self.width_first == self.along_terms { "coopLoadT" } else { "coopLoad" };
+        let role = if self.width_first { "A" } else { "B" };
+        let text = format!("{how}<coop_mat16x16<f16, {role}>>(&halves_{stem}[{place}], {stride}u)");
+        module.bind(stem, &text)
+    }
+
     /// Names the place of a group of lanes.
     fn part(&self, module: &mut Module, number: usize) -> Part {
-        let item = module.bind("e", &format!("t + {}u", number * THREADS));
+        let item = module.bind("e", &format!("t + {}u", number * self.threads));
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
         let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
         let far = module.bind("e", &format!("{item} / {row}u"));
@@ -154,6 +264,11 @@ impl<'p> Side<'p> {
         if !self.even.0 {
             let step = if self.along_terms { 1 } else { self.lanes };
             x = module.bind("x", &format!("min({x}, {} - {step}u)", self.limit));
+        }
+        if self.half {
+            let (far, near) = if self.along_terms { (&across, &deep) } else { (&deep, &across) };
+            let column = module.bind("e", &format!("{far} * {}u + {near}", self.stride()));
+            return Part { across, deep, x, column };
         }
         let column = match self.mix(&format!("({deep} / 4u)")) {
             Some(mix) => format!("{}u + {deep} * {}u + (({across} / 4u) ^ {mix})", self.base, self.width / 4),
@@ -165,6 +280,9 @@ impl<'p> Side<'p> {
 
     /// Reads the piece whose terms start at `start` into registers.
     pub fn fetch(&self, module: &mut Module, start: &str) {
+        if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
+            return self.fetch_halves(module, buffer, start);
+        }
         for (number, part) in self.parts.iter().enumerate() {
             let mut k = module.bind("k", &format!("{start} + {}", part.deep));
             let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
@@ -179,8 +297,7 @@ impl<'p> Side<'p> {
             let point = Point::along(index, axis, size, self.lanes);
             let mut scope = Scope::new();
             evaluate(module, &self.operand.tape, &[self.operand.value], &point, &mut scope);
-            let text = self.piece(&scope[&self.operand.value]);
-            let zero = if self.lanes == 4 { "vec4<f32>()" } else { "0f" };
+            let (text, zero) = (self.piece(&scope[&self.operand.value]), self.zero());
             let text = exists.map_or(text.clone(), |exists| format!("select({zero}, {text}, {exists})"));
             line!(module, "{}f{number} = {text};", self.stem);
         }
@@ -188,7 +305,25 @@ impl<'p> Side<'p> {
 
     fn piece(&self, value: &Value) -> String {
         let lanes: Vec<&str> = (0..self.lanes).map(|lane| value.lane(lane)).collect();
-        if self.lanes == 4 { format!("vec4<f32>({})", lanes.join(", ")) } else { lanes[0].into() }
+        let text = if self.lanes == 4 { format!("vec4<f32>({})", lanes.join(", ")) } else { lanes[0].into() };
+        match (self.half, self.lanes) {
+            (false, _) => text,
+            (true, 4) => format!("vec4<f16>({text})"),
+            (true, _) => format!("f16({text})"),
+        }
+    }
+
+    /// Reads the next piece of halves as they lie.
+    fn fetch_halves(&self, module: &mut Module, buffer: BufferId, start: &str) {
+        let bound = module.bound(buffer);
+        module.take_halves(bound);
+        let name = module.at(bound).name.clone();
+        for (number, place) in self.places.iter().enumerate() {
+            if start != "0u" {
+                line!(module, "{place} += {};", self.step);
+            }
+            line!(module, "{}f{number} = {name}[{place}];", self.stem);
+        }
     }
 
     /// What the place of a `vec4` in its row is mixed with at these terms, so that threads that lay
@@ -205,6 +340,13 @@ impl<'p> Side<'p> {
     pub fn put(&self, module: &mut Module) {
         let stem = self.stem;
         for (number, Part { across, column, .. }) in self.parts.iter().enumerate() {
+            if self.half {
+                for lane in 0..self.lanes {
+                    let value = if self.lanes == 4 { format!("[{lane}]") } else { String::new() };
+                    line!(module, "halves_{stem}[{column} + {lane}u] = {stem}f{number}{value};");
+                }
+                continue;
+            }
             if self.lanes == 4 && !self.along_terms {
                 line!(module, "tile[{column}] = {stem}f{number};");
                 continue;

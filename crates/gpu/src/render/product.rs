@@ -1,4 +1,5 @@
-//! Matrix products: register tiles over operands in workgroup memory.
+//! Matrix products: register tiles over operands in workgroup memory. Products of halves are made by
+//! subgroups where the adapter can (`cooperative`), all others here.
 //!
 //! A workgroup of 256 threads makes a tile of the result. Tiles smaller than 128×128 split the terms
 //! of the sum among groups of threads, which meet at the end. The next pieces of the operands are
@@ -7,14 +8,16 @@
 use farad_compile::program::{Code, Product, Reg};
 
 use super::access::store;
+use super::cooperative;
 use super::module::{Launch, Module, line};
-use super::operand::Side;
+use super::operand::{Side, is_half};
 use super::point::{Point, Value, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
+use crate::dispatch::Capabilities;
 
-/// Threads a workgroup.
-pub(super) const THREADS: usize = 256;
+/// Threads a workgroup with a scalar tile.
+const THREADS: usize = 256;
 /// `vec4`s of workgroup memory: 16 KiB, what every adapter has.
 const SHARED: usize = 1024;
 
@@ -26,16 +29,27 @@ pub(super) struct Tile {
     pub n: usize,
     /// Terms taken at once.
     pub k: usize,
-    /// Rows and columns that a thread holds (multiples of 4).
+    /// Rows and columns that a thread holds (multiples of 4), or a subgroup (multiples of 16).
     pub rows: usize,
     pub columns: usize,
     /// Groups of threads that share the terms.
     pub split: usize,
+    /// Who multiplies.
+    pub form: Form,
+}
+
+/// Who multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Each thread its own numbers, in `f32`.
+    Scalar,
+    /// Subgroups multiply matrices of halves and add up in `f32`.
+    Cooperative,
 }
 
 /// A tile and what the rule knows of it, measured on a large GPU.
-struct Choice {
-    tile: Tile,
+pub(super) struct Choice {
+    pub tile: Tile,
     /// The part of the first tile's speed that it reaches when the device is full.
     speed: f64,
     /// Terms that take as long as starting and finishing it.
@@ -46,41 +60,55 @@ struct Choice {
     alone: f64,
 }
 
-const TILES: [Choice; 5] = [
+pub(super) const TILES: [Choice; 7] = [
     Choice {
-        tile: Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1 },
+        tile: Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1, form: Form::Scalar },
         speed: 1.0,
         extra: 46,
         together: 2,
         alone: 1.0,
     },
     Choice {
-        tile: Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1 },
+        tile: Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1, form: Form::Scalar },
         speed: 0.87,
         extra: 21,
         together: 2,
         alone: 1.0,
     },
     Choice {
-        tile: Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1 },
+        tile: Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1, form: Form::Scalar },
         speed: 0.7,
         extra: 8,
         together: 1,
         alone: 1.0,
     },
     Choice {
-        tile: Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4 },
+        tile: Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4, form: Form::Scalar },
         speed: 0.6,
         extra: 38,
         together: 1,
         alone: 1.2,
     },
     Choice {
-        tile: Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16 },
+        tile: Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16, form: Form::Scalar },
         speed: 0.3,
         extra: 84,
         together: 1,
         alone: 1.4,
+    },
+    Choice {
+        tile: Tile { m: 128, n: 128, k: 32, rows: 64, columns: 64, split: 1, form: Form::Cooperative },
+        speed: 6.2,
+        extra: 64,
+        together: 2,
+        alone: 1.4,
+    },
+    Choice {
+        tile: Tile { m: 64, n: 64, k: 64, rows: 32, columns: 32, split: 1, form: Form::Cooperative },
+        speed: 3.0,
+        extra: 64,
+        together: 2,
+        alone: 1.3,
     },
 ];
 
@@ -102,21 +130,36 @@ impl Choice {
 }
 
 impl Tile {
-    /// The tile that should take least time, by a fixed rule on the product's sizes.
-    pub fn of(product: &Product) -> Tile {
-        let best = TILES.iter().min_by(|a, b| a.cost(product).total_cmp(&b.cost(product)));
+    /// The tile that should take least time, by a fixed rule on the product's sizes; `half`: whether
+    /// tiles of halves can be had.
+    pub fn of(product: &Product, half: bool) -> Tile {
+        let usable = TILES.iter().filter(|choice| half || choice.tile.form == Form::Scalar);
+        let best = usable.min_by(|a, b| a.cost(product).total_cmp(&b.cost(product)));
         best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
-    /// Threads of a group, and how many lie along a row.
-    fn group(&self) -> (usize, usize) {
+    /// Threads of a workgroup.
+    pub fn threads(&self, capabilities: &Capabilities) -> usize {
+        match self.form {
+            Form::Scalar => THREADS,
+            Form::Cooperative => self.group().0 * capabilities.cooperative as usize,
+        }
+    }
+
+    /// Threads (or subgroups) of a group, and how many lie along a row.
+    pub fn group(&self) -> (usize, usize) {
         ((self.m / self.rows) * (self.n / self.columns), self.n / self.columns)
     }
 }
 
 /// Writes the product, whose batch axes are canonical.
 pub(super) fn write(module: &mut Module, product: &Product) -> Launch {
-    let tile = Tile::of(product);
+    let halves = is_half(module, &product.lhs) && is_half(module, &product.rhs);
+    write_tiles(module, product, Tile::of(product, halves && module.capabilities.cooperative > 0))
+}
+
+/// Writes the product in these tiles.
+pub(super) fn write_tiles(module: &mut Module, product: &Product, tile: Tile) -> Launch {
     let (rows, columns) = (product.m.div_ceil(tile.m), product.n.div_ceil(tile.n));
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
     sizes.extend([module.size(rows), module.size(columns)]);
@@ -125,15 +168,23 @@ pub(super) fn write(module: &mut Module, product: &Product) -> Launch {
     let row = batch.pop().unwrap_or_default();
     let row = module.bind("m", &format!("{row} * {}u", tile.m));
     let column = module.bind("n", &format!("{column} * {}u", tile.n));
-    module.global(&format!("var<workgroup> tile: array<vec4<f32>, {SHARED}>;"));
-    multiply(module, product, tile, &batch, (&row, &column));
     write_finish(module, product, tile);
-    let batches: usize = product.batch.iter().product();
-    match tile.split {
-        1 => finish_whole(module, tile, &batch, (&row, &column)),
-        _ => finish_split(module, tile, &batch, (&row, &column)),
+    match tile.form {
+        Form::Scalar => scalar(module, product, tile, &batch, (&row, &column)),
+        Form::Cooperative => cooperative::write(module, product, tile, &batch, (&row, &column)),
     }
-    Launch { threads: THREADS as u32, workgroups: batches * rows * columns }
+    let batches: usize = product.batch.iter().product();
+    let threads = tile.threads(module.capabilities) as u32;
+    Launch { threads, workgroups: batches * rows * columns }
+}
+
+fn scalar(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
+    module.global(&format!("var<workgroup> tile: array<vec4<f32>, {SHARED}>;"));
+    multiply(module, product, tile, batch, at);
+    match tile.split {
+        1 => finish_whole(module, tile, batch, at),
+        _ => finish_split(module, tile, batch, at),
+    }
 }
 
 /// The loop over the terms; leaves the thread's sums in `c{row}_{quarter}`.
@@ -216,7 +267,8 @@ fn finish_point(module: &mut Module, product: &Product, point: &Point, scope: &m
     }
 }
 
-fn call(module: &mut Module, batch: &[String], row: &str, column: &str, value: &str) {
+/// Finishes four neighbouring results.
+pub(super) fn call(module: &mut Module, batch: &[String], row: &str, column: &str, value: &str) {
     let mut arguments = batch.to_vec();
     arguments.extend([row, column, value].map(String::from));
     line!(module, "finish({});", arguments.join(", "));

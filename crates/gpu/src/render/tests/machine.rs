@@ -26,10 +26,13 @@ pub fn machines() -> &'static [Machine] {
             }
             return vec![];
         };
-        let features = adapter.features() & wgpu::Features::SUBGROUP;
+        let cooperative = crate::adapter::multiplies_halves(&adapter);
+        let wanted = if cooperative { crate::adapter::COOPERATIVE } else { wgpu::Features::SUBGROUP };
+        let features = adapter.features() & wanted;
         let limits = adapter.limits();
         let all = Capabilities {
             subgroups: !features.is_empty(),
+            cooperative: if cooperative { adapter.get_info().subgroup_max_size } else { 0 },
             workgroup_memory: limits.max_compute_workgroup_storage_size,
             invocations: limits.max_compute_invocations_per_workgroup,
             workgroups: limits.max_compute_workgroups_per_dimension,
@@ -47,8 +50,12 @@ fn open(
     limits: wgpu::Limits,
     capabilities: Capabilities,
 ) -> Machine {
-    let descriptor =
-        wgpu::DeviceDescriptor { required_features: features, required_limits: limits, ..Default::default() };
+    let descriptor = wgpu::DeviceDescriptor {
+        required_features: features,
+        required_limits: limits,
+        experimental_features: crate::device::experimental(capabilities.cooperative > 0),
+        ..Default::default()
+    };
     let (device, queue) =
         pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter gives a device");
     Machine { device, queue, capabilities }

@@ -3,6 +3,8 @@
 use farad_compile::program::{Operand, Product};
 
 use super::*;
+use crate::render::product::{Form, TILES, Tile, write_tiles};
+use crate::render::{module, space};
 
 const F32: DType = DType::F32;
 
@@ -79,7 +81,7 @@ fn every_tile() {
 fn the_rule_reaches_every_tile() {
     let large = [(1, [1024, 1024, 1024], [128, 64]), (1, [4096, 4096, 4096], [128, 128])];
     for (batch, sizes, expected) in SHAPES.into_iter().chain(large) {
-        let tile = crate::render::product::Tile::of(&shape(batch, sizes));
+        let tile = crate::render::product::Tile::of(&shape(batch, sizes), false);
         assert_eq!([tile.m, tile.n], expected, "{batch} {sizes:?}");
     }
 }
@@ -111,10 +113,113 @@ fn vectors_and_nothing() {
     }
 }
 
+/// Sizes that whole tiles divide, that nothing divides, and some of both.
+const HALVES: [[usize; 3]; 9] = [
+    [16, 32, 16],
+    [20, 30, 18],
+    [7, 5, 9],
+    [1, 64, 33],
+    [128, 64, 256],
+    [128, 96, 128],
+    [200, 100, 72],
+    [131, 67, 129],
+    [300, 0, 40],
+];
+
+/// A product's launch in one of the tiles made by subgroups.
+fn cooperative(
+    case: &Case,
+    kernel: &Kernel,
+    slots: &[(BufferId, usize)],
+    capabilities: &Capabilities,
+    tile: Tile,
+) -> Dispatch {
+    let Kernel::Product(product) = kernel else { unreachable!("a product") };
+    let canonical = space::canonical_product(product);
+    let context = (&case.program, slots, capabilities);
+    module::build(kernel.touches(), context, |module| write_tiles(module, &canonical, tile))
+}
+
+/// The tiles made by subgroups.
+fn cooperative_tiles() -> impl Iterator<Item = Tile> {
+    TILES.iter().map(|choice| choice.tile).filter(|tile| tile.form == Form::Cooperative)
+}
+
+const LAYOUTS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
+
+#[test]
+fn cooperative_texts_are_valid_and_leave_room_for_two() {
+    let limits = Capabilities { workgroup_memory: 48 << 10, invocations: 1024, ..Capabilities::core() };
+    let capabilities = Capabilities { subgroups: true, cooperative: 32, ..limits };
+    for ((sizes, swap), tile) in
+        all(HALVES, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |t| (one, t)))
+    {
+        let (case, kernel) = product(DType::F16, 2, sizes, swap);
+        let text = cooperative(&case, &kernel, &[], &capabilities, tile).wgsl;
+        let module = naga::front::wgsl::parse_str(&text)
+            .unwrap_or_else(|error| panic!("{sizes:?} {swap:?}: {}", error.emit_to_string(&text)));
+        let (flags, every) = (naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all());
+        naga::valid::Validator::new(flags, every)
+            .validate(&module)
+            .unwrap_or_else(|error| panic!("{sizes:?} {swap:?}: {}", error.emit_to_string(&text)));
+        let mut layouter = naga::proc::Layouter::default();
+        layouter.update(module.to_ctx()).expect("types have sizes");
+        let shared = module.global_variables.iter();
+        let shared = shared.filter(|(_, variable)| variable.space == naga::AddressSpace::WorkGroup);
+        let bytes: u32 = shared.map(|(_, variable)| layouter[variable.ty].size).sum();
+        assert!(bytes <= 24 << 10, "{sizes:?} {swap:?}: {bytes} bytes");
+    }
+}
+
+#[test]
+fn subgroups_multiply_halves_where_they_can() {
+    for ((sizes, swap), tile) in
+        all(HALVES, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |t| (one, t)))
+    {
+        let (case, kernel) = product(DType::F16, 2, sizes, swap);
+        case.check_rendered(&kernel, 2e-6, |slots, capabilities| match capabilities.cooperative {
+            0 => vec![],
+            _ => vec![cooperative(&case, &kernel, slots, capabilities, tile)],
+        });
+    }
+}
+
+#[test]
+fn large_products_of_halves_are_made_by_subgroups() {
+    let limits = Capabilities { workgroup_memory: 48 << 10, invocations: 1024, ..Capabilities::core() };
+    let capabilities = Capabilities { subgroups: true, cooperative: 32, ..limits };
+    for (dtype, sizes, wanted) in [
+        (DType::F16, [4096, 4096, 4096], true),
+        (DType::F16, [512, 512, 512], true),
+        (F32, [4096, 4096, 4096], false),
+    ] {
+        let kernel = Kernel::Product(Product { ..shape(1, sizes) });
+        let (case, _) = product(dtype, 1, [4, 4, 4], [false, false]);
+        let Kernel::Product(mut large) = kernel else { unreachable!() };
+        let Kernel::Product(small) = product(dtype, 1, [4, 4, 4], [false, false]).1 else { unreachable!() };
+        (large.lhs, large.rhs) = (small.lhs, small.rhs);
+        let text = &render(&Kernel::Product(large), &case.program, &[], &capabilities)[0].wgsl;
+        assert_eq!(text.contains("coopMultiplyAdd"), wanted, "{dtype} {sizes:?}");
+        // Elsewhere the scalar form serves all.
+        let plain = Capabilities { cooperative: 0, ..capabilities };
+        let Kernel::Product(again) = product(dtype, 1, [4, 4, 4], [false, false]).1 else { unreachable!() };
+        let text = &render(&Kernel::Product(again), &case.program, &[], &plain)[0].wgsl;
+        assert!(!text.contains("coop"), "{dtype} {sizes:?}");
+    }
+}
+
+/// Every pair of two lists.
+fn all<A: Copy, B: Copy>(
+    first: impl IntoIterator<Item = A>,
+    second: impl IntoIterator<Item = B> + Clone,
+) -> impl Iterator<Item = (A, B)> {
+    first.into_iter().flat_map(move |a| second.clone().into_iter().map(move |b| (a, b)))
+}
+
 #[test]
 fn halves_multiply_in_single_precision() {
-    for sizes in [[16, 32, 16], [20, 30, 18], [7, 5, 9], [1, 64, 33], [128, 64, 256]] {
-        for swap in [[false, false], [true, true]] {
+    for sizes in HALVES {
+        for swap in [[false, false], [true, true], [true, false], [false, true]] {
             let (case, kernel) = product(DType::F16, 2, sizes, swap);
             case.check(&kernel, 2e-6);
         }

@@ -1,0 +1,105 @@
+//! Products of halves by subgroups: each holds a piece of the tile as 16×16 matrices in `f32` and
+//! multiplies matrices of halves from workgroup memory into them.
+//!
+//! Two workgroups of 24 KiB share a processor, and one reads while the other multiplies: tiles with two
+//! buffers, longer steps or more padding were slower because only one of them fits. The next pieces of
+//! the operands are read into registers meanwhile. Matrices cannot be looked into, so results go to the
+//! epilogue through workgroup memory, one matrix at a time.
+
+use farad_compile::program::Product;
+
+use super::module::{Module, line};
+use super::operand::Side;
+use super::product::{Tile, call};
+
+/// Rows and columns of a matrix.
+const SIDE: usize = 16;
+/// Bytes of workgroup memory with which two workgroups share a processor.
+const COMFORT: usize = 24_000;
+
+/// Writes the product of a tile that starts at `at`, with the epilogue.
+pub(super) fn write(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
+    module.use_cooperative();
+    let (subgroups, across) = tile.group();
+    let down = module.bind("m", &format!("subgroup / {across}u * {}u", tile.rows));
+    let right = module.bind("n", &format!("subgroup % {across}u * {}u", tile.columns));
+    for (row, column) in matrices(tile) {
+        line!(module, "var c{row}_{column} = coop_mat16x16<f32, C>();");
+    }
+    let terms = module.size(product.k);
+    let mut left = Side::left(module, product, tile, (batch, at.0, &terms));
+    let mut right_side = Side::right(module, product, tile, (batch, at.1, &terms));
+    let halves = left.halves() + right_side.halves();
+    module.global(&format!("var<workgroup> halves_a: array<f16, {}>;", left.halves()));
+    module.global(&format!("var<workgroup> halves_b: array<f16, {}>;", right_side.halves()));
+    left.declare(module, "");
+    right_side.declare(module, "");
+    line!(module, "if ({terms} > 0u) {{");
+    left.fetch(module, "0u");
+    right_side.fetch(module, "0u");
+    module.line("}");
+    line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
+    left.put(module);
+    right_side.put(module);
+    module.line("workgroupBarrier();");
+    line!(module, "let k1 = k0 + {}u;", tile.k);
+    line!(module, "if (k1 < {terms}) {{");
+    left.fetch(module, "k1");
+    right_side.fetch(module, "k1");
+    module.line("}");
+    for step in (0..tile.k).step_by(SIDE) {
+        let take = |module: &mut Module, side: &Side, first: &str, held: usize| -> Vec<String> {
+            (0..held).step_by(SIDE).map(|along| side.matrix(module, step, first, along)).collect()
+        };
+        let a = take(module, &left, &down, tile.rows);
+        let b = take(module, &right_side, &right, tile.columns);
+        for (row, column) in matrices(tile) {
+            line!(module, "c{row}_{column} = coopMultiplyAdd({}, {}, c{row}_{column});", a[row], b[column]);
+        }
+    }
+    module.line("workgroupBarrier();");
+    module.line("}");
+    let bytes = SIDE * SIDE * 4;
+    let rooms = (COMFORT.saturating_sub(2 * halves) / bytes).clamp(1, subgroups);
+    // As many rooms as give equal turns.
+    let rooms = (1..=rooms).rev().find(|&rooms| subgroups.is_multiple_of(rooms)).unwrap_or(1);
+    finish(module, tile, rooms, batch, (&format!("{} + {down}", at.0), &format!("{} + {right}", at.1)));
+}
+
+/// The subgroup's matrices, by row and column.
+fn matrices(tile: Tile) -> impl Iterator<Item = (usize, usize)> {
+    let columns = tile.columns / SIDE;
+    (0..tile.rows / SIDE).flat_map(move |row| (0..columns).map(move |column| (row, column)))
+}
+
+/// Takes the matrices through workgroup memory to the epilogue. `rooms` subgroups at a time have a room
+/// there each.
+fn finish(module: &mut Module, tile: Tile, rooms: usize, batch: &[String], at: (&str, &str)) {
+    let (turns, room) = (tile.group().0 / rooms, SIDE * SIDE);
+    module.global(&format!("var<workgroup> results: array<f32, {}>;", rooms * room));
+    let (row, column) = (module.bind("m", at.0), module.bind("n", at.1));
+    for (number, (down, right)) in matrices(tile).enumerate() {
+        for turn in 0..turns {
+            if turns > 1 {
+                if number + turn > 0 {
+                    module.line("workgroupBarrier();");
+                }
+                line!(module, "if (subgroup / {rooms}u == {turn}u) {{");
+            }
+            let own = format!("subgroup % {rooms}u * {room}u");
+            line!(module, "coopStoreT(c{down}_{right}, &results[{own}], {SIDE}u);");
+            module.line("subgroupBarrier();");
+            line!(module, "for (var e = lane * 4u; e < {room}u; e += width * 4u) {{");
+            line!(module, "let o = {own} + e;");
+            let value = "vec4<f32>(results[o], results[o + 1u], results[o + 2u], results[o + 3u])";
+            let down = format!("{row} + {}u + e / {SIDE}u", down * SIDE);
+            let right = format!("{column} + {}u + e % {SIDE}u", right * SIDE);
+            call(module, batch, &down, &right, value);
+            module.line("}");
+            module.line("subgroupBarrier();");
+            if turns > 1 {
+                module.line("}");
+            }
+        }
+    }
+}
