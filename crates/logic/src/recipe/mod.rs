@@ -197,6 +197,26 @@ mod tests {
         }
     }
 
+    /// Checkpoints hold gates but no wires: a seed must be wired alike for ever.
+    #[test]
+    fn wirings_keep_their_bits() {
+        let hash = |recipe: Recipe| {
+            let layers = (recipe.topology)().wire(23);
+            let words = layers.iter().flat_map(|wires| wires.a.iter().chain(&wires.b));
+            words.fold(0xcbf2_9ce4_8422_2325u64, |hash, &word| {
+                (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3)
+            })
+        };
+        let recorded = [
+            6472752079751299161,
+            9443250121968723571,
+            11616252014529472543,
+            6583124823491232199,
+            17087776887317647916,
+        ];
+        assert_eq!(Recipe::all().map(hash), recorded);
+    }
+
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
         let text = Recipe::named("checkerbord").err().unwrap().to_string();
