@@ -110,9 +110,9 @@ pub struct TrainOptions {
     /// Which settings the recipe starts from
     #[arg(long, value_enum, default_value_t)]
     pub recipe: Variant,
-    /// `best`, `cpu`, `gpu` or `gpu:1`
-    #[arg(long, value_name = "DEVICE", default_value = "best")]
-    pub device: String,
+    /// `best`, `cpu`, `gpu` or `gpu:1` [default: best; with --resume, that of the run]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// The seed of wiring and data; the recipe's own if none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -120,12 +120,13 @@ pub struct TrainOptions {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub seeds: u64,
     /// Updates in all
-    #[arg(long, value_name = "N")]
+    // A run's folder stores whole numbers with a sign.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub updates: Option<u64>,
     /// Change a setting; may be given again (`--list` shows the keys)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The folder of the run; it must not exist [default: runs/RECIPE-SEED]
+    /// The folder of the run; it must be new or empty [default: runs/RECIPE-SEED]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with this run from its checkpoint

@@ -11,9 +11,9 @@ pub enum Error {
     #[error(transparent)]
     Circuit(#[from] farad_circuit::Error),
     #[error(
-        "train: the folder is there already: {path}\nhelp: name another with --out, or go on with it: farad train --resume {path}"
+        "train: the run's device cannot be used: {device}: {source}\nhelp: go on elsewhere with --device"
     )]
-    Exists { path: String },
+    RunDevice { device: String, source: farad::Error },
     #[error(
         "{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
     )]

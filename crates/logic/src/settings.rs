@@ -20,6 +20,17 @@ pub enum Loss {
     Focal,
 }
 
+impl Loss {
+    /// What is summed, for the axis of a plot.
+    pub fn label(self) -> &'static str {
+        match self {
+            Loss::Squared => "sum of squared differences",
+            Loss::CrossEntropy => "sum of cross-entropies",
+            Loss::Focal => "sum of focal cross-entropies",
+        }
+    }
+}
+
 /// What the forward pass of an update uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -42,6 +42,8 @@ pub struct Verdict {
     pub simplified: Automaton,
     /// What simplification did, pass by pass.
     pub stages: Vec<Stage>,
+    /// Whether the time ran out before simplification was done; then another run may find another circuit.
+    pub out_of_time: bool,
     /// Outputs that keep their learned gates because nothing smaller could be proved.
     pub unproved: Vec<String>,
 }
@@ -58,6 +60,7 @@ impl Verdict {
             "simplified_gates": self.simplified_gates,
             "simplified_channels": self.simplified_channels,
             "proved": self.proved,
+            "out_of_time": self.out_of_time,
             "depth": self.depths.0,
             "simplified_depth": self.depths.1,
             "update": self.update,
@@ -100,6 +103,7 @@ fn judge_one(learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
         proved: simplified.equivalence.is_proved(),
         simplified: simplified.automaton,
         stages: simplified.report.stages,
+        out_of_time: simplified.report.out_of_time,
         unproved: simplified.report.unproved,
     })
 }

@@ -46,7 +46,7 @@ pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
 
 fn losses(run: &Run, learned: &Learned) -> Result<()> {
     let log = LogTable::read(run.log_path())?;
-    let mut chart = Chart::new("loss", "update", "sum of squared differences").log_y();
+    let mut chart = Chart::new("loss", "update", learned.configuration.settings.loss.label()).log_y();
     let seeds = &learned.configuration.seeds;
     for &seed in seeds.iter().take(8) {
         let (suffix, label) = match seeds.len() {

@@ -83,6 +83,8 @@ pub struct Training {
     gates: Vec<Vec<Gate>>,
     hard_loss: Option<f32>,
     last_wrong: Option<f32>,
+    /// When this process began to train.
+    started: Instant,
 }
 
 /// What a run folder says about itself.
@@ -98,6 +100,11 @@ pub struct Configuration {
 }
 
 impl Configuration {
+    /// The device as `Device::named` takes it: its name without the adapter's.
+    pub fn device_name(&self) -> &str {
+        self.device.split(' ').next().unwrap_or_default()
+    }
+
     /// As the folder stores it.
     fn table(&self) -> Table {
         let mut table = Table::new();
@@ -155,6 +162,7 @@ impl Training {
             gates,
             hard_loss: None,
             last_wrong: None,
+            started: Instant::now(),
         })
     }
 
@@ -194,13 +202,29 @@ impl Training {
         let log = run.resume_log(&names, checkpoint.as_ref().map(Checkpoint::step))?;
         let mut events = run.events()?;
         events.write("resume", trainer.updates(), json!({ "device": device.name() }))?;
-        let gates = kept_gates;
-        Ok(Training { run, recipe, settings, trainer, log, events, best, gates, hard_loss, last_wrong })
+        Ok(Training {
+            run,
+            recipe,
+            settings,
+            trainer,
+            log,
+            events,
+            best,
+            gates: kept_gates,
+            hard_loss,
+            last_wrong,
+            started: Instant::now(),
+        })
     }
 
     /// The run's folder.
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// The run alone, still locked, for what is written after training.
+    pub fn into_run(self) -> Run {
+        self.run
     }
 
     /// Updates at the end.
@@ -215,7 +239,7 @@ impl Training {
 
     /// Trains to the end, or until asked to stop; `watch` is told how it stands.
     pub fn train(&mut self, stop: &Stop, mut watch: impl FnMut(&Progress)) -> Result<Summary> {
-        let started = Instant::now();
+        self.started = Instant::now();
         let mut interrupted = false;
         while self.trainer.updates() < self.settings.updates && !self.is_done() {
             if stop.is_set() {
@@ -227,9 +251,7 @@ impl Training {
         let updates = self.trainer.updates();
         self.checkpoint()?;
         let early = !interrupted && updates < self.settings.updates;
-        let seconds = started.elapsed().as_secs_f64();
-        let event = if interrupted { "interrupted" } else { "end" };
-        self.events.write(event, updates, json!({ "training_seconds": seconds, "exact": self.exact() }))?;
+        self.event(if interrupted { "interrupted" } else { "end" })?;
         Ok(Summary { updates, interrupted, early })
     }
 
@@ -247,8 +269,16 @@ impl Training {
         }
         if update.is_multiple_of(self.settings.checkpoint_every) {
             self.checkpoint()?;
+            self.event("checkpoint")?;
         }
         Ok(())
+    }
+
+    /// Writes down how long this process has trained by now; after a kill, the last of these counts.
+    fn event(&mut self, event: &str) -> Result<()> {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let fields = json!({ "training_seconds": seconds, "exact": self.exact() });
+        Ok(self.events.write(event, self.trainer.updates(), fields)?)
     }
 
     /// Evaluates the hard circuits of all seeds and keeps what is best.
@@ -263,7 +293,12 @@ impl Training {
         let (losses, mut wrong) = self.trainer.hard_losses(update, batch)?;
         if random && wrong.contains(&0.0) {
             let (_, more) = self.trainer.hard_losses(update + MORE, MORE_STARTS)?;
-            wrong.iter_mut().zip(more).for_each(|(wrong, more)| *wrong += more);
+            // Only for those who were right, so that a seed is judged alike alone and among others.
+            wrong
+                .iter_mut()
+                .zip(more)
+                .filter(|(wrong, _)| **wrong == 0.0)
+                .for_each(|(wrong, more)| *wrong = more);
         }
         let now = self.trainer.hard_gates()?;
         for (seed, gates) in now.into_iter().enumerate() {
