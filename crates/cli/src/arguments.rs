@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use farad_circuit::Format;
+use farad_logic::Recipe;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,8 +106,11 @@ pub enum Variant {
 /// Options of `farad train`.
 #[derive(Debug, Args)]
 pub struct TrainOptions {
-    /// What to learn: life, checkerboard, checkerboard-async, lizard or coloured-g
-    #[arg(value_name = "RECIPE", required_unless_present_any = ["resume", "list"])]
+    #[arg(
+        value_name = "RECIPE",
+        help = format!("What to learn: {}", Recipe::all().map(|recipe| recipe.name).join(", ")),
+        required_unless_present_any = ["resume", "list"]
+    )]
     pub name: Option<String>,
     /// Which settings the recipe starts from
     #[arg(long, value_enum, default_value_t)]
@@ -158,13 +163,12 @@ pub struct EvalOptions {
 pub struct ExportOptions {
     /// The folder of a run, or a circuit file
     pub source: PathBuf,
-    /// Which format: verilog, blif, c, rust, json, digitaljs or wgsl
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help = format!("Which format: {}", Format::ALL.map(|format| format.name).join(", ")))]
     pub format: String,
     /// The folder for the files; files that exist are not overwritten
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Which seed's circuit, if the run has several [default: the first that is exact]
+    /// Which seed's circuit, if the run has several [default: the first that was right in training]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// The circuit of a run as it was learned, not simplified
@@ -258,6 +262,16 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_every_recipe_and_every_format() {
+        let help = |name: &str| {
+            let mut command = Arguments::command();
+            command.find_subcommand_mut(name).expect("a subcommand").render_long_help().to_string()
+        };
+        assert!(Recipe::all().iter().all(|recipe| help("train").contains(recipe.name)));
+        assert!(Format::ALL.iter().all(|format| help("export").contains(format.name)));
     }
 
     #[test]
