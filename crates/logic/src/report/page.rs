@@ -5,7 +5,7 @@ use std::fmt::Write;
 use farad::run::{Events, Run, Value};
 use farad_circuit::Statistics;
 
-use super::Verdict;
+use super::{Pass, Verdict, yes};
 use crate::error::Result;
 use crate::train::Learned;
 
@@ -45,7 +45,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         );
     }
     further(&mut text, verdicts);
-    let shown = verdicts.iter().position(|verdict| verdict.evaluation.exact).unwrap_or(0);
+    let shown = learned.shown();
     simplification(&mut text, learned, shown, &verdicts[shown]);
     pictures(&mut text, recipe.damage.is_some(), recipe.robustness.is_some(), !recipe.trials.is_empty());
     text += "\n## Settings\n\n```toml\n";
@@ -107,8 +107,8 @@ fn simplification(text: &mut String, learned: &Learned, shown: usize, verdict: &
             continue;
         }
         gates = stage.gates;
-        let seconds = stage.time.as_secs_f64();
-        let _ = writeln!(text, "| {} | {} | {} | {seconds:.2} |", stage.pass, stage.gates, stage.depth);
+        let Pass { pass, gates, depth, seconds } = stage;
+        let _ = writeln!(text, "| {pass} | {gates} | {depth} | {seconds:.2} |");
     }
     if verdict.out_of_time {
         *text +=
@@ -145,10 +145,6 @@ fn training_seconds(events: &[Value]) -> f64 {
         current = event["training_seconds"].as_f64().unwrap_or(current);
     }
     before + current
-}
-
-fn yes(is: bool) -> &'static str {
-    if is { "yes" } else { "no" }
 }
 
 fn capital(text: &str) -> String {

@@ -32,9 +32,9 @@ pub fn frame(grid: &Grid, visible: usize) -> Picture {
     picture.scaled(times)
 }
 
-/// Writes everything into `plots/`. Of several seeds, the first exact one is shown.
+/// Writes everything into `plots/`. Of several seeds, [`Learned::shown`] is.
 pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
-    let shown = verdicts.iter().position(|verdict| verdict.evaluation.exact).unwrap_or(0);
+    let shown = learned.shown();
     losses(run, learned)?;
     gates(run, learned, shown, &verdicts[shown])?;
     damage(run, &verdicts[shown])?;

@@ -167,6 +167,11 @@ impl Training {
     }
 
     /// Goes on with a run from its checkpoint, to another number of updates if one is given.
+    ///
+    /// A run that was stopped ends with the bits of an unbroken one. One that had come to its end, and is given
+    /// more updates, learns the same logits as if it had been given them at once, unless a schedule
+    /// stretches over the run (`sharpness`, `freeze_from`); but its last update was evaluated, out of turn if need
+    /// be. That look stays in the log, and its circuit is kept if it was the best.
     pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut run = run;
         let mut configuration = Configuration::of(&run)?;
@@ -415,6 +420,12 @@ pub struct LearnedCircuit {
 }
 
 impl Learned {
+    /// Which circuit stands for the run where one must: the first that was right when training evaluated
+    /// it, else the first.
+    pub fn shown(&self) -> usize {
+        self.circuits.iter().position(|circuit| circuit.right).unwrap_or(0)
+    }
+
     /// Reads a run's checkpoint. Needs no device.
     pub fn of(run: &Run) -> Result<Learned> {
         let configuration = Configuration::of(run)?;
