@@ -215,7 +215,7 @@ pub struct SimulateOptions {
     /// The seed of a random start, and of which cells fire
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// `cpu`, `gpu` or `gpu:1`; automata whose cells fire at random run on the cpu
+    /// `cpu`, `gpu` or `gpu:1`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
     /// Write the steps as a GIF, beside the circuit or where a file is named

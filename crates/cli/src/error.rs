@@ -29,10 +29,6 @@ pub enum Error {
     #[error("simulate: the grid is WIDTHxHEIGHT with both at least 1, such as 128x128: `{text}`")]
     Grid { text: String },
     #[error(
-        "simulate: cells of this automaton fire at random, which runs on the cpu only ({rate} vs 1)\nhelp: leave --device out"
-    )]
-    FiresAtRandom { rate: f32 },
-    #[error(
         "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
     )]
     NoAutomaton { path: String },

@@ -1,23 +1,11 @@
 //! Circuits on devices: equal to the plain simulation and to the circuit crate's own simulator.
 
-use farad::prelude::*;
-use farad::{DeviceOptions, check};
-use farad_circuit::{Automaton, Edge, Gate, Netlist, Simulator, Wire};
-use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, pack, unpack};
+mod devices;
 
-/// The CPU, and the GPU with all it can and with core WGSL and default limits only.
-fn devices() -> Vec<Device> {
-    let mut all = vec![Device::cpu()];
-    if farad::adapters().is_empty() {
-        eprintln!("simulate: GPU skipped: no adapter");
-        return all;
-    }
-    for core in [false, true] {
-        let options = DeviceOptions { core, ..DeviceOptions::default() };
-        all.push(Device::gpu_with(0, options).expect("the adapter opens"));
-    }
-    all
-}
+use farad::check;
+use farad::prelude::*;
+use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist, Simulator, Wire, fire_mask};
+use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, fire_masks, pack, unpack};
 
 /// Random numbers, the same everywhere.
 struct Draw(u64);
@@ -81,7 +69,7 @@ fn netlists_are_what_they_mean() {
     ] {
         let netlist = draw.netlist(inputs, registers, gates, outputs);
         let numbers = draw.words(steps * inputs * words);
-        for device in devices() {
+        for device in devices::all() {
             let x = Tensor::from_vec(numbers.clone(), [steps, inputs, words], &device);
             let y = NetlistSimulation::new(&netlist, &device).unwrap().run(&x);
             let wanted = check::reference(std::slice::from_ref(&y)).unwrap().remove(0).to_f64();
@@ -105,7 +93,7 @@ fn netlists_agree_with_the_simulator_of_circuits() {
         };
         let slices: Vec<&[u64]> = planes.iter().map(Vec::as_slice).collect();
         let wanted = halves(&Simulator::new(&netlist).unwrap().run(&slices));
-        for device in devices() {
+        for device in devices::all() {
             let x = Tensor::from_vec(halves(&planes), [1, 25, 6], &device);
             let y = NetlistSimulation::new(&netlist, &device).unwrap().run(&x);
             assert_eq!(y.to_vec::<u32>().unwrap(), wanted, "{gates} gates on {device}");
@@ -118,7 +106,7 @@ fn agrees(automaton: &Automaton, [grids, height, width]: [usize; 3], steps: usiz
     let (mut draw, words) = (Draw(seed), width.div_ceil(32));
     let bits = draw.bits(grids * automaton.channels * height * width);
     let masks = (automaton.fire_rate < 1.0).then(|| pack(&draw.bits(steps * height * width), width));
-    for device in devices() {
+    for device in devices::all() {
         let shape = [grids, automaton.channels, height, words];
         let states = Tensor::from_vec(pack(&bits, width), shape, &device);
         let fired = masks.clone().map(|masks| Tensor::from_vec(masks, [steps, height, words], &device));
@@ -149,7 +137,7 @@ fn automata_are_what_they_mean() {
 
 #[test]
 fn life_goes_on() {
-    for device in devices() {
+    for device in devices::all() {
         let life = Automaton::life(Edge::Wrap);
         let simulation = AutomatonSimulation::new(&life, &device).unwrap();
         let mut glider = vec![false; 40 * 40];
@@ -160,6 +148,44 @@ fn life_goes_on() {
         let after = simulation.run(&states, 40, 4, None);
         let moved: Vec<bool> = (0..1600).map(|n| glider[(n / 40 + 39) % 40 * 40 + (n + 39) % 40]).collect();
         assert_eq!(unpack(&after.to_vec::<u32>().unwrap(), 40), moved, "one cell on {device}");
+    }
+}
+
+#[test]
+fn cells_fire_where_random_tensors_are_below_the_rate() {
+    for (width, height, rate, seed, counter) in
+        [(1, 1, 0.5, 0, 0), (70, 9, 0.6, 8, 3), (64, 33, 0.3, u64::MAX - 5, 1 << 40), (333, 21, 0.999, 7, 12)]
+    {
+        let mask = fire_mask(width, height, rate, seed, counter);
+        let bit = |y: usize, x: usize| mask[y * width.div_ceil(64) + x / 64] >> (x % 64) & 1 == 1;
+        let fired: Vec<bool> = (0..height * width).map(|n| bit(n / width, n % width)).collect();
+        let masks = fire_masks((width, height), rate, seed, counter, 1);
+        assert_eq!(unpack(&masks, width), fired, "packed otherwise");
+        for device in devices::all() {
+            let drawn = Tensor::rand_at(seed, counter, [height, width], &device).less(rate as f64);
+            assert_eq!(drawn.to_vec::<bool>().unwrap(), fired, "{width}x{height} on {device}");
+        }
+    }
+}
+
+#[test]
+fn grids_and_devices_fire_the_same_cells() {
+    let automaton = random_automaton(2, 80, Edge::Zero, 0.6);
+    let (width, height, seed) = (70, 12, 5);
+    let mut grid = Grid::new(&automaton, width, height).unwrap();
+    grid.set_seed(seed);
+    grid.randomise(seed);
+    let first = pack(&grid.cells(), width);
+    grid.steps(7);
+    for device in devices::all() {
+        let simulation = AutomatonSimulation::new(&automaton, &device).unwrap();
+        let mut states = Tensor::from_vec(first.clone(), [1, 2, height, 3], &device);
+        for (taken, steps) in [(0, 3), (3, 4)] {
+            let masks = fire_masks((width, height), automaton.fire_rate, seed, taken, steps);
+            let masks = Tensor::from_vec(masks, [steps, height, 3], &device);
+            states = simulation.run(&states, width, steps, Some(&masks));
+        }
+        assert_eq!(unpack(&states.to_vec::<u32>().unwrap(), width), grid.cells(), "{device}");
     }
 }
 
