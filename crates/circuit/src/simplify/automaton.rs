@@ -90,8 +90,7 @@ impl Automaton {
         loop {
             let before = kept.iter().filter(|&&kept| kept).count();
             let outputs = self.cell.outputs.iter().zip(&kept).filter(|(_, kept)| **kept);
-            let roots: Vec<Wire> = outputs.map(|(output, _)| output.wire).collect();
-            let needed = cone::needed(&self.cell, &roots);
+            let needed = self.cell.needed(outputs.map(|(output, _)| output.wire));
             for input in (0..self.cell.inputs.len()).filter(|&input| needed[input]) {
                 kept[input % self.channels] = true;
             }
