@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use devices::{devices, turn};
-use farad::RandomState;
 use farad::prelude::*;
-use farad::run::{Checkpoint, Events, Log, LogTable, Run, Table, Value, json, nearest};
+use farad::run::{Checkpoint, Events, Log, LogTable, Run, Table, Value, json};
+use farad::{RandomState, nearest};
 use folder::Folder;
 
 fn example_config() -> Table {

@@ -141,7 +141,7 @@ impl Settings {
         let mut table = self.table();
         let names: Vec<String> = table.keys().cloned().collect();
         let Some(old) = table.get(key) else {
-            let nearest = farad::run::nearest(key, names.iter().map(String::as_str)).map(str::to_string);
+            let nearest = farad::nearest(key, names.iter().map(String::as_str)).map(str::to_string);
             return Err(Error::UnknownKey { key: key.into(), nearest, keys: names });
         };
         let bad = |wanted: &str| Error::Settings(format!("{key} takes {wanted}, not `{text}`"));

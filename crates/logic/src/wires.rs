@@ -1,6 +1,6 @@
 //! Which two values each gate of a layer reads: fixed when the layer is made, from a seed.
 
-use farad_ir::philox;
+use farad::philox;
 
 /// The wiring of one layer: gate `n` reads inputs `a[n]` and `b[n]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

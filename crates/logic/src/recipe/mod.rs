@@ -105,7 +105,7 @@ impl Recipe {
         let all = Recipe::all();
         all.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
             let names: Vec<String> = all.iter().map(|recipe| recipe.name.to_string()).collect();
-            let nearest = farad::run::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
+            let nearest = farad::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
             Error::UnknownRecipe { name: name.into(), nearest, names }
         })
     }
