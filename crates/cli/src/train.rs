@@ -90,8 +90,7 @@ fn start(options: &TrainOptions) -> Result<Training> {
     let first = options.seed.unwrap_or(recipe.seed);
     let seeds: Vec<u64> = (0..options.seeds).map(|n| first.wrapping_add(n)).collect();
     if seeds.iter().any(|&seed| seed > i64::MAX as u64) {
-        let text = format!("seeds lie below 2^63 ({first})");
-        return Err(LogicError::Settings(text).into());
+        return Err(LogicError::Seed { seed: first }.into());
     }
     let folder = options.out.clone().unwrap_or_else(|| free_folder(recipe.name, first));
     let device = Device::named(options.device.as_deref().unwrap_or("best"))?;

@@ -7,19 +7,15 @@
 use std::time::Instant;
 
 use farad::optim::Optimiser;
-use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, Table, json};
+use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, json};
 use farad::{Device, Tensor};
-use farad_circuit::{Automaton, Gate};
-use serde::{Deserialize, Serialize};
+use farad_circuit::Gate;
 
-use super::Trainer;
+use super::learned::{Best, Stored, stored_gates};
+use super::{Configuration, KIND, Trainer};
 use crate::error::{Error, Result};
-use crate::harden::harden;
 use crate::recipe::{Recipe, Start};
 use crate::settings::Settings;
-
-/// What a run folder of this crate is, in `config.toml` and checkpoints.
-pub const KIND: &str = "automaton";
 
 /// Starts of an evaluation during training, where starts are random.
 const STARTS: usize = 16;
@@ -29,17 +25,6 @@ const MORE_STARTS: usize = 64;
 
 /// Where further starts are drawn, far from those of any update.
 const MORE: u64 = 1 << 40;
-
-/// The best hard circuit of a seed so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Best {
-    /// Wrong bits when it was evaluated; infinite before the first evaluation.
-    wrong: Option<f32>,
-    /// After which update.
-    update: u64,
-    /// Evaluations in a row that were right.
-    right_in_a_row: u64,
-}
 
 /// How training stands, for whoever watches.
 #[derive(Clone, Debug)]
@@ -85,51 +70,6 @@ pub struct Training {
     last_wrong: Option<f32>,
     /// When this process began to train.
     started: Instant,
-}
-
-/// What a run folder says about itself.
-pub struct Configuration {
-    /// The recipe.
-    pub recipe: Recipe,
-    /// Its settings.
-    pub settings: Settings,
-    /// The seeds.
-    pub seeds: Vec<u64>,
-    /// The name of the device that it was started on.
-    pub device: String,
-}
-
-impl Configuration {
-    /// The device as `Device::named` takes it: its name without the adapter's.
-    pub fn device_name(&self) -> &str {
-        self.device.split(' ').next().unwrap_or_default()
-    }
-
-    /// As the folder stores it.
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.insert("recipe".into(), self.recipe.name.into());
-        table.insert("device".into(), self.device.clone().into());
-        table.insert("seeds".into(), self.seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
-        table.insert("settings".into(), self.settings.table().into());
-        table
-    }
-
-    /// Of a run folder.
-    pub fn of(run: &Run) -> Result<Configuration> {
-        let table = run.config();
-        let missing = |key: &str| Error::Settings(format!("config.toml has no usable `{key}`"));
-        let text = |key: &str| table.get(key).and_then(|v| v.as_str()).ok_or_else(|| missing(key));
-        let seeds = table.get("seeds").and_then(|v| v.as_array()).ok_or_else(|| missing("seeds"))?;
-        let seeds = seeds.iter().map(|v| v.as_integer().map(|n| n as u64)).collect::<Option<Vec<u64>>>();
-        let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
-        Ok(Configuration {
-            recipe: Recipe::named(text("recipe")?)?,
-            settings: Settings::from_table(settings.clone())?,
-            seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
-            device: text("device")?.into(),
-        })
-    }
 }
 
 impl Training {
@@ -179,8 +119,7 @@ impl Training {
         if let Some(updates) = updates {
             let made = checkpoint.as_ref().map_or(0, Checkpoint::step);
             if updates < made {
-                let what = format!("updates: more were made already ({updates} vs {made})");
-                return Err(Error::Settings(what));
+                return Err(Error::UpdatesMade { asked: updates, made });
             }
             configuration.settings.updates = updates;
             run.set_config(configuration.table())?;
@@ -369,79 +308,11 @@ impl Training {
     }
 }
 
-/// What a checkpoint holds beside tensors.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    best: Vec<Best>,
-    hard_loss: Option<f32>,
-    last_wrong: Option<f32>,
-}
-
 /// The columns of the log: three a seed.
 fn columns(seeds: &[u64]) -> Vec<String> {
     let names = ["soft_loss", "hard_loss", "wrong"];
     match seeds {
         [_] => names.map(str::to_string).to_vec(),
         _ => seeds.iter().flat_map(|seed| names.map(|name| format!("{name}_{seed}"))).collect(),
-    }
-}
-
-fn stored_gates(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<Vec<Vec<Gate>>> {
-    let numbers = checkpoint.tensor("gates", [seeds, gates], &Device::cpu())?.to_vec::<u32>()?;
-    let gate = |number: &u32| {
-        let gate = u8::try_from(*number).ok().and_then(Gate::new);
-        gate.ok_or_else(|| Error::Mismatch { what: format!("a gate's number ({number} vs below 16)") })
-    };
-    numbers.chunks_exact(gates).map(|row| row.iter().map(gate).collect()).collect()
-}
-
-/// What a run has learned: the kept circuit of every seed.
-pub struct Learned {
-    /// What was trained.
-    pub configuration: Configuration,
-    /// Updates made.
-    pub updates: u64,
-    /// One circuit a seed.
-    pub circuits: Vec<LearnedCircuit>,
-}
-
-/// The kept circuit of one seed.
-pub struct LearnedCircuit {
-    /// The seed.
-    pub seed: u64,
-    /// After which update it was kept.
-    pub update: u64,
-    /// Whether it was right when it was evaluated in training.
-    pub right: bool,
-    /// The learned gates, each once, in the order of the coefficients.
-    pub gates: Vec<Gate>,
-    /// The circuit.
-    pub automaton: Automaton,
-}
-
-impl Learned {
-    /// Which circuit stands for the run where one must: the first that was right when training evaluated
-    /// it, else the first.
-    pub fn shown(&self) -> usize {
-        self.circuits.iter().position(|circuit| circuit.right).unwrap_or(0)
-    }
-
-    /// Reads a run's checkpoint. Needs no device.
-    pub fn of(run: &Run) -> Result<Learned> {
-        let configuration = Configuration::of(run)?;
-        let what = "there is none yet, so nothing was learned".to_string();
-        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
-        let stored: Stored = checkpoint.value()?;
-        let topology = (configuration.recipe.topology)();
-        let all = stored_gates(&checkpoint, configuration.seeds.len(), topology.gates())?;
-        let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);
-        let name = recipe.name.replace('-', "_");
-        let circuits = configuration.seeds.iter().zip(all).zip(stored.best).map(|((&seed, gates), best)| {
-            let layers = topology.wire(seed);
-            let automaton = harden(&name, &topology, &layers, &gates, recipe.visible, rate);
-            LearnedCircuit { seed, update: best.update, right: best.wrong == Some(0.0), gates, automaton }
-        });
-        let circuits = circuits.collect();
-        Ok(Learned { updates: checkpoint.step(), circuits, configuration })
     }
 }
