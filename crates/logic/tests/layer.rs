@@ -1,21 +1,18 @@
 //! Layers of gates: against double precision on every device, hard against soft, and as circuits.
 
 mod devices;
+mod numbers;
 
 use farad::check;
 use farad::nn::Module;
 use farad::prelude::*;
 use farad_circuit::Netlist;
 use farad_logic::{GateLayer, GateNetwork, GateTable, LayerWiring, Wires, gates};
+use numbers::{Draw, distance};
 
 /// Numbers between 0 and 1, the same everywhere.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut draw = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f32 / (1 << 24) as f32
-    };
-    (0..count).map(|_| draw()).collect()
+    Draw(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1).uniforms(count)
 }
 
 fn uniform(shape: [usize; 2], seed: u64, device: &Device) -> Tensor {
@@ -41,13 +38,6 @@ fn everything(coefficients: &Tensor, wires: &Wires, x: &Tensor) -> [Tensor; 3] {
     let loss = (&y * weights).sum();
     let [c, x] = loss.gradients_at(&[coefficients, x]).expect("it has gradients").try_into().expect("two");
     [y, c, x]
-}
-
-fn distance(found: &[f32], wanted: &[f64]) -> f64 {
-    assert_eq!(found.len(), wanted.len());
-    let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
-    let difference = norm(&mut found.iter().zip(wanted).map(|(&found, wanted)| found as f64 - wanted));
-    difference / norm(&mut wanted.iter().copied()).max(f64::MIN_POSITIVE)
 }
 
 fn agrees(wires: &Wires, batch: usize) {

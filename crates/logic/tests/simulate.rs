@@ -1,56 +1,40 @@
 //! Circuits on devices: equal to the plain simulation and to the circuit crate's own simulator.
 
 mod devices;
+mod numbers;
 
 use farad::check;
 use farad::prelude::*;
 use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist, Simulator, Wire, fire_mask};
 use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, fire_masks, pack, unpack};
+use numbers::Draw;
 
-/// Random numbers, the same everywhere.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % bound
+/// All sixteen gates, mostly on wires not long before, so that most gates matter; wires that a gate
+/// does not read lead nowhere.
+fn random_netlist(draw: &mut Draw, inputs: usize, registers: usize, gates: usize, outputs: usize) -> Netlist {
+    let mut netlist = Netlist::new("random");
+    for n in 0..inputs {
+        netlist.input(format!("x{n}"));
     }
-
-    fn words(&mut self, count: usize) -> Vec<u32> {
-        (0..count).map(|_| (self.below(1 << 16) << 16 | self.below(1 << 16)) as u32).collect()
+    for n in 0..registers {
+        netlist.register(format!("r{n}"), n % 2 == 1);
     }
-
-    fn bits(&mut self, count: usize) -> Vec<bool> {
-        (0..count).map(|_| self.below(2) == 1).collect()
+    for _ in 0..gates {
+        let (gate, wires) = (Gate::ALL[draw.below(16)], netlist.wires());
+        let mut wire = |reads: bool| match reads {
+            true if draw.below(8) > 0 => Wire((wires - 1 - draw.below(wires.min(40))) as u32),
+            true => Wire(draw.below(wires) as u32),
+            false => Wire::NONE,
+        };
+        let (a, b) = (wire(gate.reads_a()), wire(gate.reads_b()));
+        netlist.gate(gate, a, b);
     }
-
-    /// All sixteen gates, mostly on wires not long before, so that most gates matter; wires that a gate
-    /// does not read lead nowhere.
-    fn netlist(&mut self, inputs: usize, registers: usize, gates: usize, outputs: usize) -> Netlist {
-        let mut netlist = Netlist::new("random");
-        for n in 0..inputs {
-            netlist.input(format!("x{n}"));
-        }
-        for n in 0..registers {
-            netlist.register(format!("r{n}"), n % 2 == 1);
-        }
-        for _ in 0..gates {
-            let (gate, wires) = (Gate::ALL[self.below(16)], netlist.wires());
-            let mut wire = |reads: bool| match reads {
-                true if self.below(8) > 0 => Wire((wires - 1 - self.below(wires.min(40))) as u32),
-                true => Wire(self.below(wires) as u32),
-                false => Wire::NONE,
-            };
-            let (a, b) = (wire(gate.reads_a()), wire(gate.reads_b()));
-            netlist.gate(gate, a, b);
-        }
-        let wires = netlist.wires();
-        let mut late = || Wire((wires - 1 - self.below(wires.min(40))) as u32);
-        let shown: Vec<Wire> = (0..outputs + registers).map(|_| late()).collect();
-        shown[..outputs].iter().enumerate().for_each(|(n, &wire)| netlist.output(format!("y{n}"), wire));
-        shown[outputs..].iter().enumerate().for_each(|(n, &wire)| netlist.set_next(n, wire));
-        netlist
-    }
+    let wires = netlist.wires();
+    let mut late = || Wire((wires - 1 - draw.below(wires.min(40))) as u32);
+    let shown: Vec<Wire> = (0..outputs + registers).map(|_| late()).collect();
+    shown[..outputs].iter().enumerate().for_each(|(n, &wire)| netlist.output(format!("y{n}"), wire));
+    shown[outputs..].iter().enumerate().for_each(|(n, &wire)| netlist.set_next(n, wire));
+    netlist
 }
 
 fn whole(words: &[u32]) -> Vec<i64> {
@@ -67,7 +51,7 @@ fn netlists_are_what_they_mean() {
         (30, 9, 4000, 12, 3, 5),
         (1, 1, 0, 1, 4, 2),
     ] {
-        let netlist = draw.netlist(inputs, registers, gates, outputs);
+        let netlist = random_netlist(&mut draw, inputs, registers, gates, outputs);
         let numbers = draw.words(steps * inputs * words);
         for device in devices::all() {
             let x = Tensor::from_vec(numbers.clone(), [steps, inputs, words], &device);
@@ -84,7 +68,7 @@ fn netlists_are_what_they_mean() {
 fn netlists_agree_with_the_simulator_of_circuits() {
     let mut draw = Draw(2);
     for gates in [500, 5000] {
-        let netlist = draw.netlist(25, 0, gates, 20);
+        let netlist = random_netlist(&mut draw, 25, 0, gates, 20);
         let planes: Vec<Vec<u64>> = (0..25)
             .map(|_| draw.words(6).chunks(2).map(|pair| pair[0] as u64 | (pair[1] as u64) << 32).collect())
             .collect();
@@ -120,7 +104,7 @@ fn agrees(automaton: &Automaton, [grids, height, width]: [usize; 3], steps: usiz
 }
 
 fn random_automaton(channels: usize, gates: usize, edge: Edge, fire_rate: f32) -> Automaton {
-    let cell = Draw(9).netlist(9 * channels, 0, gates, channels);
+    let cell = random_netlist(&mut Draw(9), 9 * channels, 0, gates, channels);
     Automaton { cell, channels, visible: vec![0], edge, fire_rate }
 }
 
