@@ -12,9 +12,9 @@ use farad_logic::train::KIND;
 use folder::{Folder, events, results};
 use serde_json::Value;
 
-/// Enough updates for a circuit that is not trivial; nothing is learned yet.
+/// Enough updates for circuits of some gates; life is not learned yet.
 const SHORT: &str =
-    "train life --device cpu --updates 60 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
+    "train life --device cpu --updates 300 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
 
 fn trained(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -28,6 +28,7 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
     let out = folder.succeed(&format!("{SHORT} --seeds 2 --seed 5 --json --out run"));
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.iter().map(|line| line["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 6]);
+    assert!(lines.iter().all(|line| line["simplified_gates"].as_u64() > Some(0)), "{out}");
     for file in [
         "config.toml",
         "log.csv",
@@ -117,7 +118,7 @@ fn damaged_checkpoints_and_circuits_are_refused() {
     let checkpoint = folder.path("run/checkpoint.safetensors");
     let whole = std::fs::read(&checkpoint).unwrap();
     std::fs::write(&checkpoint, &whole[..whole.len() / 2]).unwrap();
-    for command in ["eval run", "train --resume run --updates 80 --device cpu"] {
+    for command in ["eval run", "train --resume run --updates 320 --device cpu"] {
         assert!(folder.fail(command).contains("checkpoint"), "{command}");
     }
     std::fs::write(&checkpoint, &whole).unwrap();
@@ -234,4 +235,69 @@ fn seeds_train_alike_alone_and_together() {
         };
         assert!(circuit(alone) == circuit(together), "the circuits differ: {alone}, {together}");
     }
+}
+
+/// Whoever simplifies has trained and saved: the run is still its own, and Ctrl-C ends it at once.
+#[cfg(unix)]
+#[test]
+fn a_run_stays_locked_to_its_report_and_can_be_ended_there() {
+    use std::process::Command;
+    let folder = Folder::new("locked");
+    let ended = || events(&folder.path("run")).iter().any(|event| event["event"] == "end");
+    let mut child = folder
+        .command("train checkerboard --device cpu --updates 2 --seeds 64 --set height=4 --set width=4 --quiet --out run")
+        .spawn()
+        .unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    while !ended() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let text = folder.fail("train --resume run --updates 4");
+    assert!(text.contains("run:") && text.contains(&child.id().to_string()), "{text}");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!folder.path("run/report.md").exists());
+}
+
+#[test]
+fn what_is_proved_is_not_proved_again() {
+    let folder = trained("proved");
+    let (seed, json) = (Recipe::named("life").unwrap().seed, folder.succeed("eval run --json"));
+    let proof = folder.path(&format!("run/circuits/seed-{seed}.proof.json"));
+    let text = std::fs::read_to_string(&proof).unwrap();
+    assert!(text.contains("\"proved\":true") && json.contains("\"proved\":true"), "{text}");
+    std::fs::write(&proof, text.replace("\"proved\":true", "\"proved\":false")).unwrap();
+    assert!(folder.succeed("eval run --json").contains("\"proved\":false"), "the proof was not read");
+    // A circuit that somebody changed is not what the proof is about.
+    let simplified = folder.path(&format!("run/circuits/seed-{seed}.simplified.json"));
+    let changed =
+        std::fs::read_to_string(&simplified).unwrap().replace("\"name\":\"life\"", "\"name\":\"other\"");
+    std::fs::write(&simplified, changed).unwrap();
+    assert_eq!(folder.succeed("eval run --json"), json, "a proof of another circuit was taken");
+}
+
+#[test]
+fn gpus_simulate_what_the_cpu_does() {
+    if farad::adapters().is_empty() {
+        eprintln!("skipped: no GPU adapter");
+        return;
+    }
+    let folder = trained("simulated");
+    let learned = folder.path(&format!("run/circuits/seed-{}.json", Recipe::named("life").unwrap().seed));
+    let learned = std::fs::read_to_string(learned).unwrap();
+    let fires = learned.replace("\"fire_rate\":1.0", "\"fire_rate\":0.6");
+    assert_ne!(learned, fires);
+    std::fs::write(folder.path("fires.json"), fires).unwrap();
+    let [cpu, gpu] = ["cpu", "gpu"].map(|device| {
+        let simulate = format!("simulate fires.json --grid 70x30 --steps 20 --device {device}");
+        folder.succeed(&format!("{simulate} --gif {device}.gif"));
+        let end: Value = serde_json::from_str(&folder.succeed(&format!("{simulate} --json"))).unwrap();
+        (
+            end["gates"].clone(),
+            end["on"].clone(),
+            std::fs::read(folder.path(&format!("{device}.gif"))).unwrap(),
+        )
+    });
+    assert!(cpu.0.as_u64() > Some(0), "the cell has no gates");
+    assert!(cpu == gpu, "the films differ");
 }
