@@ -6,12 +6,11 @@
 
 use std::time::Instant;
 
+use farad::Device;
 use farad::optim::Optimiser;
 use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, json};
-use farad::{Device, Tensor};
-use farad_circuit::Gate;
 
-use super::learned::{Best, Stored, stored_gates};
+use super::learned::Kept;
 use super::{Configuration, KIND, Trainer};
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, Start};
@@ -64,10 +63,7 @@ pub struct Training {
     trainer: Trainer,
     log: Log,
     events: Events,
-    best: Vec<Best>,
-    gates: Vec<Vec<Gate>>,
-    hard_loss: Option<f32>,
-    last_wrong: Option<f32>,
+    kept: Kept,
     /// When this process began to train.
     started: Instant,
 }
@@ -83,27 +79,11 @@ impl Training {
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let log = run.create_log(&columns(&seeds).iter().map(String::as_str).collect::<Vec<_>>())?;
         let mut events = run.events()?;
-        events.write(
-            "start",
-            0,
-            json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds }),
-        )?;
+        let fields = json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds });
+        events.write("start", 0, fields)?;
         let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
-        let gates = trainer.hard_gates()?;
-        let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
-        Ok(Training {
-            run,
-            recipe,
-            settings,
-            trainer,
-            log,
-            events,
-            best,
-            gates,
-            hard_loss: None,
-            last_wrong: None,
-            started: Instant::now(),
-        })
+        let kept = Kept::new(trainer.hard_gates()?);
+        Ok(Training { run, recipe, settings, trainer, log, events, kept, started: Instant::now() })
     }
 
     /// Goes on with a run from its checkpoint, to another number of updates if one is given.
@@ -112,53 +92,32 @@ impl Training {
     /// more updates, learns the same logits as if it had been given them at once, unless a schedule
     /// stretches over the run (`sharpness`, `freeze_from`); but its last update was evaluated, out of turn if need
     /// be. That look stays in the log, and its circuit is kept if it was the best.
-    pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
-        let mut run = run;
+    pub fn resume(mut run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut configuration = Configuration::of(&run)?;
         let checkpoint = run.checkpoint()?;
-        if let Some(updates) = updates {
-            let made = checkpoint.as_ref().map_or(0, Checkpoint::step);
-            if updates < made {
-                return Err(Error::UpdatesMade { asked: updates, made });
+        let made = checkpoint.as_ref().map(Checkpoint::step);
+        if let Some(asked) = updates {
+            if let Some(made) = made.filter(|&made| asked < made) {
+                return Err(Error::UpdatesMade { asked, made });
             }
-            configuration.settings.updates = updates;
+            configuration.settings.updates = asked;
             run.set_config(configuration.table())?;
         }
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
-        let mut kept_gates = trainer.hard_gates()?;
-        let mut best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
-        let (mut hard_loss, mut last_wrong) = (None, None);
-        if let Some(checkpoint) = &checkpoint {
-            let stored: Stored = checkpoint.value()?;
-            if stored.best.len() != seeds.len() {
-                let what = format!("seeds ({} vs {})", stored.best.len(), seeds.len());
-                return Err(Error::Mismatch { what });
+        let kept = match &checkpoint {
+            None => Kept::new(trainer.hard_gates()?),
+            Some(checkpoint) => {
+                let logits = checkpoint.tensor("logits", trainer.logits().shape(), device)?;
+                trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
+                Kept::of(checkpoint, seeds.len(), trainer.topology.gates())?
             }
-            let shape = trainer.logits().shape();
-            let logits = checkpoint.tensor("logits", shape, device)?;
-            trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
-            kept_gates = stored_gates(checkpoint, seeds.len(), trainer.topology.gates())?;
-            (best, hard_loss, last_wrong) = (stored.best, stored.hard_loss, stored.last_wrong);
-        }
+        };
         let names = columns(&seeds);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let log = run.resume_log(&names, checkpoint.as_ref().map(Checkpoint::step))?;
+        let log = run.resume_log(&names.iter().map(String::as_str).collect::<Vec<_>>(), made)?;
         let mut events = run.events()?;
         events.write("resume", trainer.updates(), json!({ "device": device.name() }))?;
-        Ok(Training {
-            run,
-            recipe,
-            settings,
-            trainer,
-            log,
-            events,
-            best,
-            gates: kept_gates,
-            hard_loss,
-            last_wrong,
-            started: Instant::now(),
-        })
+        Ok(Training { run, recipe, settings, trainer, log, events, kept, started: Instant::now() })
     }
 
     /// The run's folder.
@@ -221,7 +180,7 @@ impl Training {
     /// Writes down how long this process has trained by now; after a kill, the last of these counts.
     fn event(&mut self, event: &str) -> Result<()> {
         let seconds = self.started.elapsed().as_secs_f64();
-        let fields = json!({ "training_seconds": seconds, "exact": self.exact() });
+        let fields = json!({ "training_seconds": seconds, "exact": self.kept.exact() });
         Ok(self.events.write(event, self.trainer.updates(), fields)?)
     }
 
@@ -246,7 +205,7 @@ impl Training {
         }
         let now = self.trainer.hard_gates()?;
         for (seed, gates) in now.into_iter().enumerate() {
-            let best = &mut self.best[seed];
+            let best = &mut self.kept.best[seed];
             let done =
                 self.settings.stop_after_exact > 0 && best.right_in_a_row >= self.settings.stop_after_exact;
             if done {
@@ -255,12 +214,12 @@ impl Training {
             let better = best.wrong.is_none_or(|old| wrong[seed] <= old);
             if better || !self.settings.keep_best {
                 (best.wrong, best.update) = (Some(wrong[seed]), update);
-                self.gates[seed] = gates;
+                self.kept.gates[seed] = gates;
             }
             best.right_in_a_row = if wrong[seed] == 0.0 { best.right_in_a_row + 1 } else { 0 };
         }
-        self.hard_loss = Some(losses.iter().sum::<f32>() / losses.len() as f32);
-        self.last_wrong = wrong.iter().copied().reduce(f32::min);
+        self.kept.hard_loss = Some(losses.iter().sum::<f32>() / losses.len() as f32);
+        self.kept.wrong = wrong.iter().copied().reduce(f32::min);
         Ok((losses, wrong))
     }
 
@@ -278,32 +237,23 @@ impl Training {
             update: self.trainer.updates(),
             updates: self.settings.updates,
             soft_loss: soft.iter().sum::<f32>() / soft.len() as f32,
-            hard_loss: self.hard_loss,
-            exact: self.exact(),
-            seeds: self.best.len(),
-            wrong: self.last_wrong,
+            hard_loss: self.kept.hard_loss,
+            exact: self.kept.exact(),
+            seeds: self.kept.best.len(),
+            wrong: self.kept.wrong,
         }
-    }
-
-    fn exact(&self) -> usize {
-        self.best.iter().filter(|best| best.wrong == Some(0.0)).count()
     }
 
     fn is_done(&self) -> bool {
         let enough = self.settings.stop_after_exact;
-        enough > 0 && self.best.iter().all(|best| best.right_in_a_row >= enough)
+        enough > 0 && self.kept.best.iter().all(|best| best.right_in_a_row >= enough)
     }
 
     fn checkpoint(&mut self) -> Result<()> {
         let mut checkpoint = Checkpoint::new(KIND, self.trainer.updates());
         checkpoint.put("logits", &self.trainer.logits());
         checkpoint.put_all("optimiser", self.trainer.optimiser().state()?);
-        let numbers: Vec<u32> = self.gates.iter().flatten().map(|gate| gate.number() as u32).collect();
-        let shape = [self.gates.len(), self.trainer.topology.gates()];
-        checkpoint.put("gates", &Tensor::from_vec(numbers, shape, &Device::cpu()));
-        let stored =
-            Stored { best: self.best.clone(), hard_loss: self.hard_loss, last_wrong: self.last_wrong };
-        checkpoint.set_value(&stored);
+        self.kept.put(&mut checkpoint);
         Ok(self.run.save(&checkpoint, &mut self.log)?)
     }
 }
