@@ -13,6 +13,19 @@ pub enum Edge {
     Wrap,
 }
 
+impl Edge {
+    /// Both.
+    pub const ALL: [Edge; 2] = [Edge::Zero, Edge::Wrap];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Edge::Zero => "zero",
+            Edge::Wrap => "wrap",
+        }
+    }
+}
+
 /// A grid of equal cells. Every cell has `channels` bits of state; at each step it reads the bits of
 /// its 3×3 neighbourhood and takes over what its netlist makes of them.
 ///

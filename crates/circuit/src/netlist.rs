@@ -154,6 +154,18 @@ impl Netlist {
         outputs.chain(self.registers.iter().map(|register| register.next))
     }
 
+    /// For each wire whether one of these depends on it within a step.
+    pub fn needed(&self, wires: impl IntoIterator<Item = Wire>) -> Vec<bool> {
+        let mut needed = vec![false; self.wires()];
+        wires.into_iter().for_each(|wire| needed[wire.index()] = true);
+        for (n, node) in self.gates.iter().enumerate().rev() {
+            if needed[self.sources() + n] {
+                node.operands().for_each(|wire| needed[wire.index()] = true);
+            }
+        }
+        needed
+    }
+
     /// Checks that every wire read is there and comes before its reader.
     pub fn check(&self) -> Result<()> {
         let missing = |reader: String, wire: Wire, wires: usize| {

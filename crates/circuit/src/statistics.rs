@@ -12,18 +12,7 @@ impl Netlist {
     /// For each wire, whether an output or a register's next value depends on it. A register's
     /// present value carries on to what made it only through its own next value, which counts anyway.
     pub fn live_wires(&self) -> Vec<bool> {
-        let mut live = vec![false; self.wires()];
-        for root in self.roots() {
-            live[root.index()] = true;
-        }
-        for (n, node) in self.gates.iter().enumerate().rev() {
-            if live[self.sources() + n] {
-                for wire in node.operands() {
-                    live[wire.index()] = true;
-                }
-            }
-        }
-        live
+        self.needed(self.roots())
     }
 
     /// For each wire, how many active gates lie on the longest way to it from inputs and registers.

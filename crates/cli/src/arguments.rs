@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use farad_circuit::Format;
+use farad_logic::Recipe;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,15 +106,18 @@ pub enum Variant {
 /// Options of `farad train`.
 #[derive(Debug, Args)]
 pub struct TrainOptions {
-    /// What to learn: life, checkerboard, checkerboard-async, lizard or coloured-g
-    #[arg(value_name = "RECIPE", required_unless_present_any = ["resume", "list"])]
+    #[arg(
+        value_name = "RECIPE",
+        help = format!("What to learn: {}", Recipe::all().map(|recipe| recipe.name).join(", ")),
+        required_unless_present_any = ["resume", "list"]
+    )]
     pub name: Option<String>,
     /// Which settings the recipe starts from
     #[arg(long, value_enum, default_value_t)]
     pub recipe: Variant,
-    /// `best`, `cpu`, `gpu` or `gpu:1`
-    #[arg(long, value_name = "DEVICE", default_value = "best")]
-    pub device: String,
+    /// `best`, `cpu`, `gpu` or `gpu:1` [default: best; with --resume, that of the run]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// The seed of wiring and data; the recipe's own if none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -120,12 +125,13 @@ pub struct TrainOptions {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub seeds: u64,
     /// Updates in all
-    #[arg(long, value_name = "N")]
+    // A run's folder stores whole numbers with a sign.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub updates: Option<u64>,
     /// Change a setting; may be given again (`--list` shows the keys)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The folder of the run; it must not exist [default: runs/RECIPE-SEED]
+    /// The folder of the run; it must be new or empty [default: runs/RECIPE-SEED]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with this run from its checkpoint
@@ -157,13 +163,12 @@ pub struct EvalOptions {
 pub struct ExportOptions {
     /// The folder of a run, or a circuit file
     pub source: PathBuf,
-    /// Which format: verilog, blif, c, rust, json, digitaljs or wgsl
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help = format!("Which format: {}", Format::ALL.map(|format| format.name).join(", ")))]
     pub format: String,
     /// The folder for the files; files that exist are not overwritten
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Which seed's circuit, if the run has several [default: the first that is exact]
+    /// Which seed's circuit, if the run has several [default: the first that was right in training]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// The circuit of a run as it was learned, not simplified
@@ -210,7 +215,7 @@ pub struct SimulateOptions {
     /// The seed of a random start, and of which cells fire
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// `cpu`, `gpu` or `gpu:1`; automata whose cells fire at random run on the cpu
+    /// `cpu`, `gpu` or `gpu:1`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
     /// Write the steps as a GIF, beside the circuit or where a file is named
@@ -257,6 +262,16 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_every_recipe_and_every_format() {
+        let help = |name: &str| {
+            let mut command = Arguments::command();
+            command.find_subcommand_mut(name).expect("a subcommand").render_long_help().to_string()
+        };
+        assert!(Recipe::all().iter().all(|recipe| help("train").contains(recipe.name)));
+        assert!(Format::ALL.iter().all(|format| help("export").contains(format.name)));
     }
 
     #[test]

@@ -11,9 +11,9 @@ pub enum Error {
     #[error(transparent)]
     Circuit(#[from] farad_circuit::Error),
     #[error(
-        "train: the folder is there already: {path}\nhelp: name another with --out, or go on with it: farad train --resume {path}"
+        "train: the run's device cannot be used: {device}: {source}\nhelp: go on elsewhere with --device"
     )]
-    Exists { path: String },
+    RunDevice { device: String, source: farad::Error },
     #[error(
         "{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
     )]
@@ -28,10 +28,6 @@ pub enum Error {
     Write { op: &'static str, path: String, source: std::io::Error },
     #[error("simulate: the grid is WIDTHxHEIGHT with both at least 1, such as 128x128: `{text}`")]
     Grid { text: String },
-    #[error(
-        "simulate: cells of this automaton fire at random, which runs on the cpu only ({rate} vs 1)\nhelp: leave --device out"
-    )]
-    FiresAtRandom { rate: f32 },
     #[error(
         "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
     )]

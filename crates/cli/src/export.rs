@@ -39,7 +39,7 @@ pub fn run(options: &ExportOptions) -> Result<()> {
 fn format(name: &str) -> Result<Format> {
     Format::named(name).map_err(|_| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name).collect();
-        let nearest = farad::run::nearest(name, names.iter().copied());
+        let nearest = farad::nearest(name, names.iter().copied());
         Error::Format {
             name: name.into(),
             nearest: nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?")),

@@ -78,7 +78,7 @@ fn of_circuit(circuit: &Circuit) -> Value {
         value["automaton"] = json!({
             "channels": automaton.channels,
             "visible": automaton.visible,
-            "edge": format!("{:?}", automaton.edge).to_lowercase(),
+            "edge": automaton.edge.name(),
             "fire_rate": automaton.fire_rate,
         });
     }

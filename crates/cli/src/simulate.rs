@@ -8,7 +8,7 @@ use farad::run::Picture;
 use farad::{Device, Tensor};
 use farad_circuit::{Automaton, Circuit, Grid};
 use farad_logic::report::{frame, simplified};
-use farad_logic::simulate::{AutomatonSimulation, pack, unpack};
+use farad_logic::simulate::{AutomatonSimulation, BITS, fire_masks, pack, unpack};
 use farad_logic::train::Learned;
 use serde_json::json;
 
@@ -19,8 +19,11 @@ use crate::source::{Source, pick};
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
 const FRAMES: usize = 300;
 
-/// Steps that a device makes before it is waited for.
-const LAUNCHES: usize = 1000;
+/// Steps of one launch.
+const STEPS: usize = 1000;
+
+/// Words of masks that one launch of an automaton whose cells fire at random may have.
+const MASKS: usize = 1 << 22;
 
 /// Simulates.
 pub fn run(options: &SimulateOptions) -> Result<()> {
@@ -34,12 +37,12 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         StartOption::Centre => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
     }
     let device = Device::named(&options.device)?;
-    if device.is_gpu() && automaton.fire_rate < 1.0 {
-        return Err(Error::FiresAtRandom { rate: automaton.fire_rate });
-    }
-    let on_device = AutomatonSimulation::new(&automaton, &device)?;
+    let mut on_device = match device.is_gpu() {
+        true => Some(OnDevice::new(&automaton, &grid, options.seed, &device)?),
+        false => None,
+    };
     let mut frames: Vec<Picture> = Vec::new();
-    let every = if options.gif.is_some() { options.steps.div_ceil(FRAMES).max(1) } else { LAUNCHES };
+    let every = if options.gif.is_some() { options.steps.div_ceil(FRAMES).max(1) } else { options.steps };
     let (mut elapsed, mut step) = (Duration::ZERO, 0);
     loop {
         if options.gif.is_some() {
@@ -50,18 +53,66 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
             break;
         }
         let started = Instant::now();
-        if device.is_gpu() {
-            let shape = [1, automaton.channels, height, width.div_ceil(32)];
-            let states = Tensor::from_vec::<u32>(pack(&grid.cells(), width), shape, &device);
-            let played = on_device.run(&states, width, steps, None).to_vec::<u32>()?;
-            grid.set_cells(&unpack(&played, width));
-        } else {
-            grid.steps(steps);
+        match &mut on_device {
+            Some(on_device) => on_device.steps(steps)?,
+            None => grid.steps(steps),
         }
         (elapsed, step) = (elapsed + started.elapsed(), step + steps);
+        if let Some(on_device) = &on_device {
+            grid.set_cells(&unpack(&on_device.states.to_vec::<u32>()?, width));
+        }
     }
     let gif = options.gif.as_ref().map(|path| write_gif(options, path, &frames)).transpose()?;
     print(options, &grid, elapsed, gif)
+}
+
+/// A grid on a GPU: states stay there until somebody looks.
+struct OnDevice {
+    simulation: AutomatonSimulation,
+    /// `[1, channels, height, words]`
+    states: Tensor,
+    width: usize,
+    height: usize,
+    fire_rate: f32,
+    seed: u64,
+    taken: u64,
+}
+
+impl OnDevice {
+    fn new(automaton: &Automaton, grid: &Grid, seed: u64, device: &Device) -> Result<OnDevice> {
+        let (width, height) = (grid.width(), grid.height());
+        let shape = [1, automaton.channels, height, width.div_ceil(BITS)];
+        Ok(OnDevice {
+            simulation: AutomatonSimulation::new(automaton, device)?,
+            states: Tensor::from_vec::<u32>(pack(&grid.cells(), width), shape, device),
+            width,
+            height,
+            fire_rate: automaton.fire_rate,
+            seed,
+            taken: 0,
+        })
+    }
+
+    /// Makes steps and waits for them; the same cells fire as in a [`Grid`] with this seed.
+    fn steps(&mut self, count: usize) -> Result<()> {
+        let fires = self.fire_rate < 1.0;
+        let words = self.height * self.width.div_ceil(BITS);
+        let most = if fires { (MASKS / words).clamp(1, STEPS) } else { STEPS };
+        let mut left = count;
+        while left > 0 {
+            let steps = left.min(most);
+            let masks = fires.then(|| {
+                let sizes = (self.width, self.height);
+                let masks = fire_masks(sizes, self.fire_rate, self.seed, self.taken, steps);
+                let shape = [steps, self.height, self.width.div_ceil(BITS)];
+                Tensor::from_vec::<u32>(masks, shape, self.states.device())
+            });
+            let after = self.simulation.run(&self.states, self.width, steps, masks.as_ref());
+            self.states = after.detach()?;
+            (left, self.taken) = (left - steps, self.taken + steps as u64);
+        }
+        Ok(self.states.device().wait()?)
+    }
 }
 
 fn automaton(options: &SimulateOptions) -> Result<Automaton> {

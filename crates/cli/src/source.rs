@@ -29,11 +29,11 @@ impl Source {
     }
 }
 
-/// Which of a run's circuits: that of a seed, or the first that was exact, else the first.
+/// Which of a run's circuits: that of a seed, or the one that stands for the run.
 pub fn pick(op: &'static str, learned: &Learned, seed: Option<u64>) -> Result<usize> {
     let seeds: Vec<u64> = learned.circuits.iter().map(|circuit| circuit.seed).collect();
     match seed {
-        None => Ok(learned.circuits.iter().position(|circuit| circuit.right).unwrap_or(0)),
+        None => Ok(learned.shown()),
         Some(seed) => seeds.iter().position(|&other| other == seed).ok_or_else(|| Error::NoSeed {
             op,
             seed,

@@ -20,11 +20,11 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if options.list {
         return list(options.name.as_deref());
     }
-    let device = Device::named(&options.device)?;
     let mut training = match &options.resume {
-        Some(folder) => Training::resume(Run::resume(folder)?, options.updates, &device)?,
-        None => start(options, &device)?,
+        Some(folder) => resume(options, folder)?,
+        None => start(options)?,
     };
+    let device = training.trainer().device().clone();
     let folder = training.run().path().to_path_buf();
     let say = |text: String| {
         if !options.quiet {
@@ -34,14 +34,19 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     let seeds = training.trainer().seeds().len();
     let many = if seeds > 1 { format!(", {seeds} seeds at once") } else { String::new() };
     say(format!("training on {}{many}; the run is {}", device.name(), folder.display()));
-    let stop = Stop::new();
-    let asked = stop.clone();
-    // A second Ctrl-C is the system's own: the process ends at once.
-    let _ = ctrlc::set_handler(move || if asked.is_set() { std::process::exit(130) } else { asked.set() });
+    let (stop, ended) = (Stop::new(), Stop::new());
+    let (asked, saved) = (stop.clone(), ended.clone());
+    // A second Ctrl-C ends the process at once, and so does the first when everything is saved already.
+    let _ = ctrlc::set_handler(move || match asked.is_set() || saved.is_set() {
+        true => std::process::exit(130),
+        false => asked.set(),
+    });
     let bar = bar(options.quiet, &training);
     let summary = training.train(&stop, |progress| show(&bar, progress))?;
+    ended.set();
     bar.finish_and_clear();
-    drop(training);
+    // The run stays locked until everything is written.
+    let run = training.into_run();
     if summary.interrupted {
         let (updates, path) = (summary.updates, folder.display());
         say(format!("stopped and saved after {updates} updates\ngo on with: farad train --resume {path}"));
@@ -49,7 +54,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     }
     let early = if summary.early { ", as every circuit was right" } else { "" };
     say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
-    let verdicts = report::conclude(&Run::open(&folder)?)?;
+    let verdicts = report::conclude(&run)?;
     if options.json {
         eval::print_json(&verdicts)?;
     } else {
@@ -59,7 +64,21 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     Ok(())
 }
 
-fn start(options: &TrainOptions, device: &Device) -> Result<Training> {
+/// Goes on with a run, where it ran before if nothing else is asked for.
+fn resume(options: &TrainOptions, folder: &Path) -> Result<Training> {
+    let run = Run::resume(folder)?;
+    let device = match &options.device {
+        Some(name) => Device::named(name)?,
+        None => {
+            let configuration = Configuration::of(&run)?;
+            let device = configuration.device_name().to_string();
+            Device::named(&device).map_err(|source| Error::RunDevice { device, source })?
+        }
+    };
+    Ok(Training::resume(run, options.updates, &device)?)
+}
+
+fn start(options: &TrainOptions) -> Result<Training> {
     let recipe = Recipe::named(options.name.as_deref().unwrap_or_default())?;
     let mut settings = settings(&recipe, options.recipe);
     for assignment in &options.set {
@@ -71,16 +90,12 @@ fn start(options: &TrainOptions, device: &Device) -> Result<Training> {
     let first = options.seed.unwrap_or(recipe.seed);
     let seeds: Vec<u64> = (0..options.seeds).map(|n| first.wrapping_add(n)).collect();
     if seeds.iter().any(|&seed| seed > i64::MAX as u64) {
-        let text = format!("seeds lie below 2^63 ({first})");
-        return Err(LogicError::Settings(text).into());
+        return Err(LogicError::Seed { seed: first }.into());
     }
-    let folder = match &options.out {
-        Some(folder) if folder.exists() => return Err(Error::Exists { path: folder.display().to_string() }),
-        Some(folder) => folder.clone(),
-        None => free_folder(recipe.name, first),
-    };
+    let folder = options.out.clone().unwrap_or_else(|| free_folder(recipe.name, first));
+    let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
     let configuration = Configuration { recipe, settings, seeds, device: device.name().to_string() };
-    Ok(Training::start(&folder, configuration, device)?)
+    Ok(Training::start(&folder, configuration, &device)?)
 }
 
 fn settings(recipe: &Recipe, variant: Variant) -> Settings {

@@ -2,14 +2,19 @@
 
 mod folder;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use folder::{Folder, results};
+use farad::Device;
+use farad::run::Checkpoint;
+use farad_circuit::Format;
+use farad_logic::Recipe;
+use farad_logic::train::KIND;
+use folder::{Folder, events, results};
 use serde_json::Value;
 
-/// Enough updates for a circuit that is not trivial; nothing is learned yet.
+/// Enough updates for circuits of some gates; life is not learned yet.
 const SHORT: &str =
-    "train life --device cpu --updates 60 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
+    "train life --device cpu --updates 300 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
 
 fn trained(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -23,6 +28,7 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
     let out = folder.succeed(&format!("{SHORT} --seeds 2 --seed 5 --json --out run"));
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.iter().map(|line| line["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 6]);
+    assert!(lines.iter().all(|line| line["simplified_gates"].as_u64() > Some(0)), "{out}");
     for file in [
         "config.toml",
         "log.csv",
@@ -58,7 +64,7 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
 #[test]
 fn every_format_is_written_once() {
     let folder = trained("formats");
-    for format in ["verilog", "blif", "c", "rust", "json", "digitaljs", "wgsl"] {
+    for format in Format::ALL.map(|format| format.name) {
         let out = folder.succeed(&format!("export run --format {format} --out {format}"));
         for file in out.lines() {
             assert!(folder.path(file).metadata().unwrap().len() > 0, "{file}");
@@ -79,13 +85,19 @@ fn bad_input_is_refused_and_nothing_is_overwritten() {
     let before = results(&folder.path("run"));
     let text = folder.fail("train lizzard --out x");
     assert!(text.contains("there is no `lizzard`; did you mean `lizard`?"), "{text}");
+    let listed = folder.succeed("train --list");
+    for recipe in Recipe::all() {
+        assert!(text.contains(recipe.name) && listed.contains(recipe.name), "{}", recipe.name);
+    }
+    let text = folder.fail("train life --updates 9223372036854775808 --out x");
+    assert!(text.contains("9223372036854775807"), "{text}");
     let text = folder.fail("train life --set learningrate=1 --out x");
     assert!(text.contains("did you mean `learning_rate`?"), "{text}");
     let text = folder.fail("train life --set height=100000 --set width=100000 --out x");
     assert!(text.contains("too large"), "{text}");
     assert!(!folder.path("x").exists());
     let text = folder.fail("train life --device cpu --out run");
-    assert!(text.contains("the folder is there already") && text.contains("--resume run"), "{text}");
+    assert!(text.contains("run: folder is not empty") && text.contains("resume"), "{text}");
     std::fs::create_dir(folder.path("empty")).unwrap();
     for command in ["eval empty", "inspect empty", "train --resume empty --device cpu"] {
         let text = folder.fail(command);
@@ -106,7 +118,7 @@ fn damaged_checkpoints_and_circuits_are_refused() {
     let checkpoint = folder.path("run/checkpoint.safetensors");
     let whole = std::fs::read(&checkpoint).unwrap();
     std::fs::write(&checkpoint, &whole[..whole.len() / 2]).unwrap();
-    for command in ["eval run", "train --resume run --updates 80 --device cpu"] {
+    for command in ["eval run", "train --resume run --updates 320 --device cpu"] {
         assert!(folder.fail(command).contains("checkpoint"), "{command}");
     }
     std::fs::write(&checkpoint, &whole).unwrap();
@@ -134,29 +146,51 @@ fn damaged_checkpoints_and_circuits_are_refused() {
 fn a_run_that_is_killed_ten_times_ends_like_one_that_is_not() {
     let folder = Folder::new("killed");
     let start =
-        "train life --device cpu --updates 400 --set checkpoint_every=7 --set evaluate_every=25 --quiet";
+        "train life --device cpu --updates 600 --set checkpoint_every=7 --set evaluate_every=25 --quiet";
     folder.succeed(&format!("{start} --out whole"));
-    let mut kills = 0;
-    // Uneven pauses, so that kills hit start-up, updates, evaluations and checkpoints.
-    for pause in [30u64, 120, 60, 250, 90, 400, 150, 45, 310, 200, 75, 520, 180, 640, 270] {
-        let command = match folder.path("broken/config.toml").is_file() {
-            true => "train --resume broken --device cpu --quiet".to_string(),
+    let broken = folder.path("broken");
+    let checkpoints = || events(&broken).iter().filter(|event| event["event"] == "checkpoint").count();
+    // Some are killed while they start, the others uneven moments after one more checkpoint.
+    for (kill, pause) in [3u64, 0, 17, 60, 2, 29, 9, 120, 23, 5].into_iter().enumerate() {
+        let command = match broken.join("config.toml").is_file() {
+            true => "train --resume broken --quiet".to_string(),
             false => format!("{start} --out broken"),
         };
+        let before = checkpoints();
         let mut child = folder.command(&command).spawn().unwrap();
+        let patience = Instant::now() + Duration::from_secs(120);
+        while kill % 3 > 0 && checkpoints() == before && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         std::thread::sleep(Duration::from_millis(pause));
         child.kill().unwrap();
-        kills += usize::from(!child.wait().unwrap().success());
-        if kills == 10 {
-            break;
-        }
-        if !folder.path("broken/config.toml").is_file() {
-            let _ = std::fs::remove_dir_all(folder.path("broken"));
-        }
+        assert!(!child.wait().unwrap().success(), "kill {kill} came after the end");
     }
-    assert!(kills >= 5, "only {kills} kills came before the end");
-    folder.succeed("train --resume broken --device cpu --quiet");
-    assert!(results(&folder.path("whole")) == results(&folder.path("broken")), "the bits differ");
+    folder.succeed("train --resume broken --quiet");
+    let resumed = events(&broken);
+    let resumed = resumed.iter().filter(|event| event["event"] == "resume");
+    let later = resumed.filter(|event| event["step"].as_u64() > Some(0)).count();
+    assert!(later >= 4, "only {later} processes went on after a checkpoint");
+    let (whole, broken) = (results(&folder.path("whole")), results(&broken));
+    assert!(whole.len() > 4, "checkpoint, log and circuits: {:?}", whole.keys());
+    assert!(whole == broken, "the bits differ");
+}
+
+#[test]
+fn a_run_goes_on_where_it_ran_and_may_be_begun_in_an_empty_folder() {
+    let folder = Folder::new("device");
+    std::fs::create_dir(folder.path("run")).unwrap();
+    folder.succeed("train life --device cpu --updates 3 --quiet --out run");
+    folder.succeed("train --resume run --updates 5 --quiet");
+    let devices = events(&folder.path("run"));
+    assert_eq!(devices.iter().filter(|event| event["device"] == "cpu").count(), 2, "{devices:?}");
+    let config = std::fs::read_to_string(folder.path("run/config.toml")).unwrap();
+    let elsewhere = config.replace("device = \"cpu\"", "device = \"gpu:99 (a card that was sold)\"");
+    assert_ne!(config, elsewhere);
+    std::fs::write(folder.path("run/config.toml"), elsewhere).unwrap();
+    let text = folder.fail("train --resume run --updates 7");
+    assert!(text.contains("the run's device cannot be used: gpu:99") && text.contains("--device"), "{text}");
+    folder.succeed("train --resume run --updates 7 --device cpu --quiet");
 }
 
 #[test]
@@ -165,8 +199,24 @@ fn more_updates_go_on_where_a_run_ended() {
     let all = "train life --device cpu --set checkpoint_every=10 --set evaluate_every=10 --quiet";
     folder.succeed(&format!("{all} --updates 40 --out whole"));
     folder.succeed(&format!("{all} --updates 20 --out parts"));
-    folder.succeed("train --resume parts --updates 40 --device cpu --quiet");
+    folder.succeed("train --resume parts --updates 40 --quiet");
     assert!(results(&folder.path("whole")) == results(&folder.path("parts")), "the bits differ");
+
+    // The last update of a run is always evaluated: one look more, which no later update depends on.
+    folder.succeed(&format!("{all} --updates 25 --out odd"));
+    folder.succeed("train --resume odd --updates 40 --quiet");
+    let [whole, odd] = ["whole", "odd"].map(|run| {
+        let path = folder.path(run).join("checkpoint.safetensors");
+        let checkpoint = Checkpoint::read(path, KIND).unwrap();
+        let shape = [1, (Recipe::named("life").unwrap().topology)().gates(), 16];
+        let logits = checkpoint.tensor("logits", shape, &Device::cpu()).unwrap();
+        let logits: Vec<u32> = logits.to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect();
+        let log = std::fs::read_to_string(folder.path(run).join("log.csv")).unwrap();
+        let log: Vec<String> = log.lines().filter(|row| !row.starts_with("25,")).map(String::from).collect();
+        (logits, log)
+    });
+    assert!(whole.0 == odd.0, "the logits differ");
+    assert_eq!(whole.1, odd.1);
 }
 
 #[test]
@@ -174,9 +224,80 @@ fn seeds_train_alike_alone_and_together() {
     let folder = Folder::new("seeds");
     folder.succeed(&format!("{SHORT} --seed 5 --out alone"));
     folder.succeed(&format!("{SHORT} --seed 4 --seeds 3 --out together"));
-    let [alone, together] = ["alone", "together"].map(|run| {
-        let path = folder.path(run).join("circuits/seed-5.json");
-        std::fs::read_to_string(path).unwrap()
+    // Here the neighbour is right on the first starts of an evaluation while this seed is not yet.
+    let tiny = "train checkerboard --device cpu --set height=4 --set width=4 --set evaluate_every=5 \
+        --updates 150 --quiet";
+    folder.succeed(&format!("{tiny} --seed 4 --out tiny_alone"));
+    folder.succeed(&format!("{tiny} --seed 3 --seeds 2 --out tiny_together"));
+    for (seed, alone, together) in [(5, "alone", "together"), (4, "tiny_alone", "tiny_together")] {
+        let circuit = |run: &str| {
+            std::fs::read_to_string(folder.path(run).join(format!("circuits/seed-{seed}.json"))).unwrap()
+        };
+        assert!(circuit(alone) == circuit(together), "the circuits differ: {alone}, {together}");
+    }
+}
+
+/// Whoever simplifies has trained and saved: the run is still its own, and Ctrl-C ends it at once.
+#[cfg(unix)]
+#[test]
+fn a_run_stays_locked_to_its_report_and_can_be_ended_there() {
+    use std::process::Command;
+    let folder = Folder::new("locked");
+    let ended = || events(&folder.path("run")).iter().any(|event| event["event"] == "end");
+    let mut child = folder
+        .command("train checkerboard --device cpu --updates 2 --seeds 64 --set height=4 --set width=4 --quiet --out run")
+        .spawn()
+        .unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    while !ended() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let text = folder.fail("train --resume run --updates 4");
+    assert!(text.contains("run:") && text.contains(&child.id().to_string()), "{text}");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!folder.path("run/report.md").exists());
+}
+
+#[test]
+fn what_is_proved_is_not_proved_again() {
+    let folder = trained("proved");
+    let (seed, json) = (Recipe::named("life").unwrap().seed, folder.succeed("eval run --json"));
+    let proof = folder.path(&format!("run/circuits/seed-{seed}.proof.json"));
+    let text = std::fs::read_to_string(&proof).unwrap();
+    assert!(text.contains("\"proved\":true") && json.contains("\"proved\":true"), "{text}");
+    std::fs::write(&proof, text.replace("\"proved\":true", "\"proved\":false")).unwrap();
+    assert!(folder.succeed("eval run --json").contains("\"proved\":false"), "the proof was not read");
+    // A circuit that somebody changed is not what the proof is about.
+    let simplified = folder.path(&format!("run/circuits/seed-{seed}.simplified.json"));
+    let changed =
+        std::fs::read_to_string(&simplified).unwrap().replace("\"name\":\"life\"", "\"name\":\"other\"");
+    std::fs::write(&simplified, changed).unwrap();
+    assert_eq!(folder.succeed("eval run --json"), json, "a proof of another circuit was taken");
+}
+
+#[test]
+fn gpus_simulate_what_the_cpu_does() {
+    if farad::adapters().is_empty() {
+        eprintln!("skipped: no GPU adapter");
+        return;
+    }
+    let folder = trained("simulated");
+    let learned = folder.path(&format!("run/circuits/seed-{}.json", Recipe::named("life").unwrap().seed));
+    let learned = std::fs::read_to_string(learned).unwrap();
+    let fires = learned.replace("\"fire_rate\":1.0", "\"fire_rate\":0.6");
+    assert_ne!(learned, fires);
+    std::fs::write(folder.path("fires.json"), fires).unwrap();
+    let [cpu, gpu] = ["cpu", "gpu"].map(|device| {
+        let simulate = format!("simulate fires.json --grid 70x30 --steps 20 --device {device}");
+        folder.succeed(&format!("{simulate} --gif {device}.gif"));
+        let end: Value = serde_json::from_str(&folder.succeed(&format!("{simulate} --json"))).unwrap();
+        (
+            end["gates"].clone(),
+            end["on"].clone(),
+            std::fs::read(folder.path(&format!("{device}.gif"))).unwrap(),
+        )
     });
-    assert!(alone == together, "the circuits differ");
+    assert!(cpu.0.as_u64() > Some(0), "the cell has no gates");
+    assert!(cpu == gpu, "the films differ");
 }

@@ -23,12 +23,14 @@
 mod backend;
 pub mod check;
 mod checkpoint;
+pub mod custom;
 mod device;
 mod environment;
 mod error;
 mod evaluate;
 mod gradient;
 mod hashing;
+mod nearest;
 pub mod nn;
 mod node;
 pub mod optim;
@@ -46,9 +48,11 @@ pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result};
 pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
+pub use farad_ir::philox;
 pub use farad_ir::{
     Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
 };
+pub use nearest::nearest;
 pub use profile::{KernelTime, Profile};
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};

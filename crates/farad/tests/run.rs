@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use devices::{devices, turn};
-use farad::RandomState;
 use farad::prelude::*;
-use farad::run::{Checkpoint, Events, Log, LogTable, Run, Table, Value, json, nearest};
+use farad::run::{Checkpoint, Events, Log, LogTable, Run, Table, Value, json};
+use farad::{RandomState, nearest};
 use folder::Folder;
 
 fn example_config() -> Table {
@@ -30,10 +30,26 @@ fn a_run_is_made_once_and_opened_again() {
     run.write_report("# done\n").unwrap();
     let plot = run.write_plot("loss", &farad::run::Chart::new("loss", "step", "loss").svg()).unwrap();
     assert_eq!(plot, path.join("plots/loss.svg"));
+    let file = run.write_file("circuits/deep/one.json", b"{}").unwrap();
+    assert_eq!(std::fs::read(file).unwrap(), b"{}");
+    for outside in ["../one.json", "/tmp/one.json", "circuits/../../one.json"] {
+        let written = std::panic::catch_unwind(|| run.write_file(outside, b"{}"));
+        assert!(written.is_err(), "{outside}");
+    }
     drop(run);
     let run = Run::open(&path).unwrap();
     assert_eq!((run.kind(), run.config()), ("example", &example_config()));
     assert!(run.checkpoint().unwrap().is_none());
+    let writers: [fn(&Run); 3] = [
+        |run| drop(run.write_report("# more\n")),
+        |run| drop(run.write_plot("loss", "<svg/>")),
+        |run| drop(run.plot_path("film.gif")),
+    ];
+    for write in writers {
+        let refused = std::panic::catch_unwind(|| write(&run)).unwrap_err();
+        assert!(refused.downcast_ref::<String>().unwrap().starts_with("run: opened to read only"));
+    }
+    assert_eq!(std::fs::read_to_string(run.report_path()).unwrap(), "# done\n");
     let before = std::fs::read(run.config_path()).unwrap();
     let error = Run::create(&path, "other", Table::new()).unwrap_err().to_string();
     let help = "help: choose a new folder, or resume the run in this one";

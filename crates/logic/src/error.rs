@@ -24,9 +24,66 @@ pub enum Error {
         /// All keys.
         keys: Vec<String>,
     },
+    /// Something that should set a key does not.
+    #[error("settings: `{text}` is not key=value")]
+    Assignment {
+        /// What was given.
+        text: String,
+    },
     /// A setting has a value that makes no sense.
-    #[error("settings: {0}")]
-    Settings(String),
+    #[error("settings: {key} takes {wanted}, not `{found}`")]
+    Value {
+        /// The key.
+        key: String,
+        /// What it takes.
+        wanted: &'static str,
+        /// What it was given.
+        found: String,
+    },
+    /// Settings that could not be read.
+    #[error("settings: {place}: {message}")]
+    Unreadable {
+        /// Where they stand.
+        place: String,
+        /// What the parser said.
+        message: String,
+    },
+    /// A run's configuration lacks something.
+    #[error("settings: config.toml has no usable `{key}`")]
+    Configuration {
+        /// What it lacks.
+        key: &'static str,
+    },
+    /// Grids that are too large to train on.
+    #[error(
+        "settings: the grids are too large to train on: {height} × {width} × batch {batch} ({cells} cells vs at most {most})"
+    )]
+    TooLarge {
+        /// Cells from top to bottom.
+        height: usize,
+        /// Cells from left to right.
+        width: usize,
+        /// Grids an update.
+        batch: usize,
+        /// All of them.
+        cells: usize,
+        /// As many as there may be.
+        most: usize,
+    },
+    /// A run is asked to end before where it stands.
+    #[error("settings: updates: more were made already ({asked} vs {made})")]
+    UpdatesMade {
+        /// Where it should end.
+        asked: u64,
+        /// Where it stands.
+        made: u64,
+    },
+    /// A seed that no run's folder can hold.
+    #[error("settings: seeds lie below 2^63 ({seed})")]
+    Seed {
+        /// The first seed asked for.
+        seed: u64,
+    },
     /// A checkpoint does not belong to its run.
     #[error("checkpoint: does not fit the run: {what}")]
     Mismatch {

@@ -20,6 +20,17 @@ pub enum Loss {
     Focal,
 }
 
+impl Loss {
+    /// What is summed, for the axis of a plot.
+    pub fn label(self) -> &'static str {
+        match self {
+            Loss::Squared => "sum of squared differences",
+            Loss::CrossEntropy => "sum of cross-entropies",
+            Loss::Focal => "sum of focal cross-entropies",
+        }
+    }
+}
+
 /// What the forward pass of an update uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -114,26 +125,26 @@ impl Settings {
 
     /// From a table of keys, all of which must be there.
     pub fn from_table(table: toml::Table) -> Result<Settings> {
-        let settings: Settings = table
-            .try_into()
-            .map_err(|error: toml::de::Error| Error::Settings(error.message().to_string()))?;
+        let settings: Settings = table.try_into().map_err(|error: toml::de::Error| Error::Unreadable {
+            place: "config.toml".into(),
+            message: error.message().into(),
+        })?;
         settings.check()?;
         Ok(settings)
     }
 
     /// Sets one key from text, as `key=value`.
     pub fn set(&mut self, assignment: &str) -> Result<()> {
-        let (key, text) = assignment
-            .split_once('=')
-            .ok_or_else(|| Error::Settings(format!("`{assignment}` is not key=value")))?;
+        let (key, text) =
+            assignment.split_once('=').ok_or_else(|| Error::Assignment { text: assignment.into() })?;
         let (key, text) = (key.trim(), text.trim());
         let mut table = self.table();
         let names: Vec<String> = table.keys().cloned().collect();
         let Some(old) = table.get(key) else {
-            let nearest = farad::run::nearest(key, names.iter().map(String::as_str)).map(str::to_string);
+            let nearest = farad::nearest(key, names.iter().map(String::as_str)).map(str::to_string);
             return Err(Error::UnknownKey { key: key.into(), nearest, keys: names });
         };
-        let bad = |wanted: &str| Error::Settings(format!("{key} takes {wanted}, not `{text}`"));
+        let bad = |wanted| Error::Value { key: key.into(), wanted, found: text.into() };
         let value = match old {
             toml::Value::Integer(_) => toml::Value::Integer(text.parse().map_err(|_| bad("a whole number"))?),
             toml::Value::Float(_) => toml::Value::Float(text.parse().map_err(|_| bad("a number"))?),
@@ -142,7 +153,9 @@ impl Settings {
         };
         table.insert(key.into(), value);
         *self = Settings::from_table(table).map_err(|error| match error {
-            Error::Settings(why) => Error::Settings(format!("{key} = {text}: {why}")),
+            Error::Unreadable { message, .. } => {
+                Error::Unreadable { place: format!("{key} = {text}"), message }
+            }
             other => other,
         })?;
         Ok(())
@@ -158,54 +171,75 @@ impl Settings {
     }
 
     fn check(&self) -> Result<()> {
-        let positive = [
-            ("batch", self.batch),
-            ("steps", self.steps),
-            ("height", self.height),
-            ("width", self.width),
-            ("keep_every", self.keep_every),
-            ("evaluate_every", self.evaluate_every as usize),
-            ("log_every", self.log_every as usize),
-            ("checkpoint_every", self.checkpoint_every as usize),
-        ];
-        if let Some((key, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
-            return Err(Error::Settings(format!("{key} must be at least 1 (0 vs 1)")));
+        for (key, value, (wanted, fits)) in self.ranges() {
+            if !fits(value) {
+                return Err(Error::Value { key: key.into(), wanted, found: value.to_string() });
+            }
         }
-        let finite = [
-            ("learning_rate", self.learning_rate),
-            ("weight_decay", self.weight_decay),
-            ("clip", self.clip),
-            ("initial_logit", self.initial_logit),
-            ("sharpness", self.sharpness),
-            ("focus", self.focus),
-            ("noise", self.noise),
-        ];
-        if let Some((key, value)) =
-            finite.into_iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0))
-        {
-            return Err(Error::Settings(format!("{key} must be a number from 0 on ({value} vs 0)")));
+        let Settings { height, width, batch, .. } = *self;
+        let cells = height.saturating_mul(width).saturating_mul(batch);
+        match cells > MOST_CELLS {
+            true => Err(Error::TooLarge { height, width, batch, cells, most: MOST_CELLS }),
+            false => Ok(()),
         }
-        let shares = [("freeze_from", self.freeze_from), ("freeze_until", self.freeze_until)];
-        if let Some((key, value)) = shares.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
-            return Err(Error::Settings(format!("{key} lies from 0 to 1 ({value})")));
-        }
-        let fractions = [("beta1", self.beta1), ("beta2", self.beta2)];
-        if let Some((key, value)) = fractions.into_iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
-            return Err(Error::Settings(format!("{key} lies from 0 to below 1 ({value})")));
-        }
-        if !(self.fire_rate > 0.0 && self.fire_rate <= 1.0) {
-            return Err(Error::Settings(format!("fire_rate lies above 0 and up to 1 ({})", self.fire_rate)));
-        }
-        let cells = self.height.saturating_mul(self.width).saturating_mul(self.batch);
-        if cells > 1 << 22 {
-            return Err(Error::Settings(format!(
-                "the grids are too large to train on: {} × {} × batch {} ({cells} cells vs at most {})",
-                self.height,
-                self.width,
-                self.batch,
-                1 << 22
-            )));
-        }
-        Ok(())
+    }
+
+    /// The keys that do not take every number, with their values and what they take.
+    fn ranges(&self) -> [(&'static str, f32, Range); 20] {
+        [
+            ("batch", self.batch as f32, FROM_ONE),
+            ("steps", self.steps as f32, FROM_ONE),
+            ("height", self.height as f32, FROM_ONE),
+            ("width", self.width as f32, FROM_ONE),
+            ("keep_every", self.keep_every as f32, FROM_ONE),
+            ("evaluate_every", self.evaluate_every as f32, FROM_ONE),
+            ("log_every", self.log_every as f32, FROM_ONE),
+            ("checkpoint_every", self.checkpoint_every as f32, FROM_ONE),
+            ("learning_rate", self.learning_rate, FROM_ZERO),
+            ("weight_decay", self.weight_decay, FROM_ZERO),
+            ("clip", self.clip, FROM_ZERO),
+            ("initial_logit", self.initial_logit, FROM_ZERO),
+            ("sharpness", self.sharpness, FROM_ZERO),
+            ("focus", self.focus, FROM_ZERO),
+            ("noise", self.noise, FROM_ZERO),
+            ("freeze_from", self.freeze_from, TO_ONE),
+            ("freeze_until", self.freeze_until, TO_ONE),
+            ("beta1", self.beta1, BELOW_ONE),
+            ("beta2", self.beta2, BELOW_ONE),
+            ("fire_rate", self.fire_rate, ABOVE_ZERO),
+        ]
+    }
+}
+
+/// Cells of a batch of grids that are trained on at most.
+const MOST_CELLS: usize = 1 << 22;
+
+/// What a key takes: in words, and whether a number is that.
+type Range = (&'static str, fn(f32) -> bool);
+
+const FROM_ONE: Range = ("a whole number from 1 on", |x| x >= 1.0);
+const FROM_ZERO: Range = ("a number from 0 on", |x| x >= 0.0 && x.is_finite());
+const TO_ONE: Range = ("a number from 0 to 1", |x| (0.0..=1.0).contains(&x));
+const BELOW_ONE: Range = ("a number from 0 to below 1", |x| (0.0..1.0).contains(&x));
+const ABOVE_ZERO: Range = ("a number above 0 and up to 1", |x| x > 0.0 && x <= 1.0);
+
+#[cfg(test)]
+mod tests {
+    use crate::Recipe;
+
+    #[test]
+    fn values_that_make_no_sense_are_refused() {
+        let mut settings = (Recipe::all()[0].settings)();
+        let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
+        assert_eq!(refused("batch"), "settings: `batch` is not key=value");
+        assert_eq!(refused("steps=0"), "settings: steps takes a whole number from 1 on, not `0`");
+        assert_eq!(refused("clip=inf"), "settings: clip takes a number from 0 on, not `inf`");
+        assert_eq!(refused("noise=nan"), "settings: noise takes a number from 0 on, not `NaN`");
+        assert_eq!(refused("freeze_from=1.5"), "settings: freeze_from takes a number from 0 to 1, not `1.5`");
+        assert_eq!(refused("beta2=1"), "settings: beta2 takes a number from 0 to below 1, not `1`");
+        assert_eq!(refused("fire_rate=0"), "settings: fire_rate takes a number above 0 and up to 1, not `0`");
+        assert!(refused("loss=hinge").starts_with("settings: loss = hinge: unknown variant"));
+        let large = refused("height=10000000");
+        assert!(large.starts_with("settings: the grids are too large to train on: 10000000 × 3"), "{large}");
     }
 }

@@ -1,6 +1,6 @@
 //! Which two values each gate of a layer reads: fixed when the layer is made, from a seed.
 
-use farad_ir::philox;
+use farad::philox;
 
 /// The wiring of one layer: gate `n` reads inputs `a[n]` and `b[n]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl Wires {
             "unique: more gates than pairs of inputs: {inputs} inputs ({outputs} vs at most {})",
             pairs.len()
         );
-        if inputs % 2 == 1 && outputs == inputs.div_ceil(2) {
-            // The last of an odd number of inputs has its pair in the second round.
+        if inputs % 2 == 1 && outputs + 1 < inputs {
+            // The last of an odd number of inputs has its pair at the end of the second round, which is cut off.
             *pairs.last_mut().expect("inputs") = (n - 2, n - 1);
         }
         Shuffler::new(seed, stream).shuffle(&mut pairs);
@@ -166,6 +166,19 @@ mod tests {
         let most = consumers.starts.windows(2).map(|pair| pair[1] - pair[0]).max();
         assert_eq!(most, Some(16), "fan-out of the widest layer");
         assert_eq!(sorted_pairs(&wires).windows(2).filter(|pair| pair[0] == pair[1]).count(), 0);
+    }
+
+    #[test]
+    fn unique_reads_every_input_and_no_pair_twice() {
+        for inputs in 2..=20usize {
+            for outputs in inputs.div_ceil(2)..=inputs * (inputs - 1) / 2 {
+                let wires = Wires::unique(inputs, outputs, 3, 1);
+                let readers = wires.consumers().starts;
+                assert!(readers.windows(2).all(|pair| pair[0] < pair[1]), "{inputs} inputs, {outputs} gates");
+                let pairs = sorted_pairs(&wires);
+                assert!(pairs.windows(2).all(|two| two[0] != two[1]), "{inputs} inputs, {outputs} gates");
+            }
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Roll-outs and their backward pass on GPUs against their meaning in double precision: circuits and
 //! grids of every shape that the kernels treat in a way of its own.
 
+use farad::philox;
 use farad::{Device, DeviceOptions, Tensor};
 use farad_circuit::Edge;
-use farad_ir::philox;
 use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring};
 
 /// Which devices a case runs on.

@@ -1,33 +1,18 @@
 //! Layers of gates: against double precision on every device, hard against soft, and as circuits.
 
+mod devices;
+mod numbers;
+
+use farad::check;
 use farad::nn::Module;
 use farad::prelude::*;
-use farad::{DeviceOptions, check};
 use farad_circuit::Netlist;
 use farad_logic::{GateLayer, GateNetwork, GateTable, LayerWiring, Wires, gates};
-
-/// The CPU, and the GPU with all it can and with core WGSL and default limits only.
-fn devices() -> Vec<Device> {
-    let mut all = vec![Device::cpu()];
-    if farad::adapters().is_empty() {
-        eprintln!("layer: GPU skipped: no adapter");
-        return all;
-    }
-    for core in [false, true] {
-        let options = DeviceOptions { core, ..DeviceOptions::default() };
-        all.push(Device::gpu_with(0, options).expect("the adapter opens"));
-    }
-    all
-}
+use numbers::{Draw, distance};
 
 /// Numbers between 0 and 1, the same everywhere.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut draw = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f32 / (1 << 24) as f32
-    };
-    (0..count).map(|_| draw()).collect()
+    Draw(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1).uniforms(count)
 }
 
 fn uniform(shape: [usize; 2], seed: u64, device: &Device) -> Tensor {
@@ -55,15 +40,8 @@ fn everything(coefficients: &Tensor, wires: &Wires, x: &Tensor) -> [Tensor; 3] {
     [y, c, x]
 }
 
-fn distance(found: &[f32], wanted: &[f64]) -> f64 {
-    assert_eq!(found.len(), wanted.len());
-    let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
-    let difference = norm(&mut found.iter().zip(wanted).map(|(&found, wanted)| found as f64 - wanted));
-    difference / norm(&mut wanted.iter().copied()).max(f64::MIN_POSITIVE)
-}
-
 fn agrees(wires: &Wires, batch: usize) {
-    for device in devices() {
+    for device in devices::all() {
         let x = uniform([wires.inputs, batch], 3, &device);
         let results = everything(&coefficients(wires.outputs(), 7, &device), wires, &x);
         let wanted = check::reference(&results).expect("it evaluates");
@@ -105,11 +83,20 @@ fn inputs_may_have_many_readers_or_none() {
 #[test]
 fn more_gates_than_a_row_of_workgroups_takes() {
     let wires = Wires::random(1000, 1_060_000, 1, 0);
-    let mut wanted: Option<Vec<f64>> = None;
-    for device in devices() {
+    let wide = |numbers: Vec<f32>| numbers.into_iter().map(f64::from).collect::<Vec<f64>>();
+    let (x, c) = (wide(numbers(1000 * 17, 3)), wide(numbers(4 * wires.outputs(), 7)));
+    let wanted: Vec<f64> = (0..wires.outputs() * 17)
+        .map(|n| {
+            let (gate, sample) = (n / 17, n % 17);
+            let value = |input: u32| x[input as usize * 17 + sample];
+            let (a, b, c) = (value(wires.a[gate]), value(wires.b[gate]), &c[4 * gate..]);
+            c[0] + c[1] * a + c[2] * b + c[3] * a * b
+        })
+        .collect();
+    for device in devices::all() {
         let (x, c) = (uniform([1000, 17], 3, &device), uniform([wires.outputs(), 4], 7, &device));
         let y = gates(&c, &LayerWiring::new(&wires, &device), &x).to_vec::<f32>().expect("it reads");
-        let off = distance(&y, wanted.get_or_insert_with(|| y.iter().map(|&y| y as f64).collect()));
+        let off = distance(&y, &wanted);
         assert!(off < 1e-6, "on {device}: off by {off:.1e}");
     }
 }
@@ -128,7 +115,7 @@ fn gradients_are_slopes() {
 #[test]
 fn a_batch_is_the_sum_of_its_samples() {
     let wires = Wires::unique(16, 24, 4, 0);
-    for device in devices() {
+    for device in devices::all() {
         let (c, x) = (coefficients(24, 1, &device), uniform([16, 12], 2, &device));
         let wiring = LayerWiring::new(&wires, &device);
         let both = |x: &Tensor| {
@@ -150,7 +137,7 @@ fn a_batch_is_the_sum_of_its_samples() {
 
 #[test]
 fn decided_gates_are_hard_gates() {
-    for device in devices() {
+    for device in devices::all() {
         let layer = GateLayer::random(20, 30, 3);
         layer.logits.set(uniform([30, 16], 9, &device) * 1e6);
         let x = bits([33, 20], 1, &device);
@@ -184,7 +171,7 @@ fn simulate(netlist: &Netlist, x: &[f32]) -> Vec<f32> {
 
 #[test]
 fn a_netlist_is_the_hard_network() {
-    for device in devices() {
+    for device in devices::all() {
         let network = GateNetwork::new(&[40, 200, 100, 30], 5).to_device(&device);
         let netlist = network.to_netlist("network").unwrap();
         netlist.check().unwrap();
@@ -199,7 +186,7 @@ fn a_netlist_is_the_hard_network() {
 
 #[test]
 fn transpositions_between_layers_cancel() {
-    for device in devices() {
+    for device in devices::all() {
         let layers: Vec<GateLayer> = (0..3).map(|seed| GateLayer::random(64, 64, seed)).collect();
         let network = GateNetwork::of(layers.clone()).to_device(&device);
         let [first, second, third] = layers.try_into().expect("three");
@@ -222,7 +209,7 @@ fn transpositions_between_layers_cancel() {
 
 #[test]
 fn an_empty_batch_has_no_outputs() {
-    for device in devices() {
+    for device in devices::all() {
         let layer = GateLayer::random(8, 4, 1).to_device(&device);
         let y = layer.forward(&Tensor::zeros([0, 8], &device));
         assert_eq!((y.shape()[..].to_vec(), y.to_vec::<f32>().unwrap().len()), (vec![0, 4], 0));
@@ -244,7 +231,7 @@ fn layers_that_do_not_fit_are_refused() {
 /// Three bits to their sum.
 #[test]
 fn a_network_learns_to_add() {
-    for device in devices() {
+    for device in devices::all() {
         Device::cpu().seed(1);
         let network = GateNetwork::new(&[3, 64, 32, 16, 2], 2).to_device(&device);
         let rows: Vec<[f32; 3]> = (0..8).map(|n| [0, 1, 2].map(|bit| (n >> bit & 1) as f32)).collect();

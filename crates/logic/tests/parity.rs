@@ -2,22 +2,14 @@
 
 mod automata;
 mod devices;
+mod numbers;
 
-use automata::{Case, Draw, Outcome, cases, small};
+use automata::{Case, Outcome, cases, small};
 use devices::gpus;
 use farad::prelude::*;
 use farad_circuit::{Edge, Gate};
 use farad_logic::{Policy, Topology, Wires};
-
-/// The norm of the difference, relative to what it should be.
-fn distance(found: &[f32], wanted: &[f64]) -> f64 {
-    assert_eq!(found.len(), wanted.len());
-    let square = |sum: f64, x: f64| sum + x * x;
-    let difference = found.iter().zip(wanted).map(|(&found, wanted)| found as f64 - wanted);
-    let norm = wanted.iter().copied().fold(0.0, square).sqrt();
-    let error = difference.fold(0.0, square).sqrt();
-    if error == 0.0 { 0.0 } else { error / norm.max(1e-30) }
-}
+use numbers::{Draw, distance};
 
 #[track_caller]
 fn compare(name: &str, device: &Device, found: &Outcome<f32>, wanted: &Outcome<f64>) {

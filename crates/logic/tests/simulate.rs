@@ -1,68 +1,40 @@
 //! Circuits on devices: equal to the plain simulation and to the circuit crate's own simulator.
 
+mod devices;
+mod numbers;
+
+use farad::check;
 use farad::prelude::*;
-use farad::{DeviceOptions, check};
-use farad_circuit::{Automaton, Edge, Gate, Netlist, Simulator, Wire};
-use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, pack, unpack};
+use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist, Simulator, Wire, fire_mask};
+use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, fire_masks, pack, unpack};
+use numbers::Draw;
 
-/// The CPU, and the GPU with all it can and with core WGSL and default limits only.
-fn devices() -> Vec<Device> {
-    let mut all = vec![Device::cpu()];
-    if farad::adapters().is_empty() {
-        eprintln!("simulate: GPU skipped: no adapter");
-        return all;
+/// All sixteen gates, mostly on wires not long before, so that most gates matter; wires that a gate
+/// does not read lead nowhere.
+fn random_netlist(draw: &mut Draw, inputs: usize, registers: usize, gates: usize, outputs: usize) -> Netlist {
+    let mut netlist = Netlist::new("random");
+    for n in 0..inputs {
+        netlist.input(format!("x{n}"));
     }
-    for core in [false, true] {
-        let options = DeviceOptions { core, ..DeviceOptions::default() };
-        all.push(Device::gpu_with(0, options).expect("the adapter opens"));
+    for n in 0..registers {
+        netlist.register(format!("r{n}"), n % 2 == 1);
     }
-    all
-}
-
-/// Random numbers, the same everywhere.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % bound
+    for _ in 0..gates {
+        let (gate, wires) = (Gate::ALL[draw.below(16)], netlist.wires());
+        let mut wire = |reads: bool| match reads {
+            true if draw.below(8) > 0 => Wire((wires - 1 - draw.below(wires.min(40))) as u32),
+            true => Wire(draw.below(wires) as u32),
+            false => Wire::NONE,
+        };
+        let (a, b) = (wire(gate.reads_a()), wire(gate.reads_b()));
+        netlist.gate(gate, a, b);
     }
-
-    fn words(&mut self, count: usize) -> Vec<u32> {
-        (0..count).map(|_| (self.below(1 << 16) << 16 | self.below(1 << 16)) as u32).collect()
-    }
-
-    fn bits(&mut self, count: usize) -> Vec<bool> {
-        (0..count).map(|_| self.below(2) == 1).collect()
-    }
-
-    /// All sixteen gates, mostly on wires not long before, so that most gates matter; wires that a gate
-    /// does not read lead nowhere.
-    fn netlist(&mut self, inputs: usize, registers: usize, gates: usize, outputs: usize) -> Netlist {
-        let mut netlist = Netlist::new("random");
-        for n in 0..inputs {
-            netlist.input(format!("x{n}"));
-        }
-        for n in 0..registers {
-            netlist.register(format!("r{n}"), n % 2 == 1);
-        }
-        for _ in 0..gates {
-            let (gate, wires) = (Gate::ALL[self.below(16)], netlist.wires());
-            let mut wire = |reads: bool| match reads {
-                true if self.below(8) > 0 => Wire((wires - 1 - self.below(wires.min(40))) as u32),
-                true => Wire(self.below(wires) as u32),
-                false => Wire::NONE,
-            };
-            let (a, b) = (wire(gate.reads_a()), wire(gate.reads_b()));
-            netlist.gate(gate, a, b);
-        }
-        let wires = netlist.wires();
-        let mut late = || Wire((wires - 1 - self.below(wires.min(40))) as u32);
-        let shown: Vec<Wire> = (0..outputs + registers).map(|_| late()).collect();
-        shown[..outputs].iter().enumerate().for_each(|(n, &wire)| netlist.output(format!("y{n}"), wire));
-        shown[outputs..].iter().enumerate().for_each(|(n, &wire)| netlist.set_next(n, wire));
-        netlist
-    }
+    let wires = netlist.wires();
+    let mut late = || Wire((wires - 1 - draw.below(wires.min(40))) as u32);
+    let shown: Vec<Wire> = (0..outputs + registers).map(|_| late()).collect();
+    shown[..outputs].iter().enumerate().for_each(|(n, &wire)| netlist.output(format!("y{n}"), wire));
+    shown[outputs..].iter().enumerate().for_each(|(n, &wire)| netlist.set_next(n, wire));
+    netlist
 }
 
 fn whole(words: &[u32]) -> Vec<i64> {
@@ -79,9 +51,9 @@ fn netlists_are_what_they_mean() {
         (30, 9, 4000, 12, 3, 5),
         (1, 1, 0, 1, 4, 2),
     ] {
-        let netlist = draw.netlist(inputs, registers, gates, outputs);
+        let netlist = random_netlist(&mut draw, inputs, registers, gates, outputs);
         let numbers = draw.words(steps * inputs * words);
-        for device in devices() {
+        for device in devices::all() {
             let x = Tensor::from_vec(numbers.clone(), [steps, inputs, words], &device);
             let y = NetlistSimulation::new(&netlist, &device).unwrap().run(&x);
             let wanted = check::reference(std::slice::from_ref(&y)).unwrap().remove(0).to_f64();
@@ -96,7 +68,7 @@ fn netlists_are_what_they_mean() {
 fn netlists_agree_with_the_simulator_of_circuits() {
     let mut draw = Draw(2);
     for gates in [500, 5000] {
-        let netlist = draw.netlist(25, 0, gates, 20);
+        let netlist = random_netlist(&mut draw, 25, 0, gates, 20);
         let planes: Vec<Vec<u64>> = (0..25)
             .map(|_| draw.words(6).chunks(2).map(|pair| pair[0] as u64 | (pair[1] as u64) << 32).collect())
             .collect();
@@ -105,7 +77,7 @@ fn netlists_agree_with_the_simulator_of_circuits() {
         };
         let slices: Vec<&[u64]> = planes.iter().map(Vec::as_slice).collect();
         let wanted = halves(&Simulator::new(&netlist).unwrap().run(&slices));
-        for device in devices() {
+        for device in devices::all() {
             let x = Tensor::from_vec(halves(&planes), [1, 25, 6], &device);
             let y = NetlistSimulation::new(&netlist, &device).unwrap().run(&x);
             assert_eq!(y.to_vec::<u32>().unwrap(), wanted, "{gates} gates on {device}");
@@ -118,7 +90,7 @@ fn agrees(automaton: &Automaton, [grids, height, width]: [usize; 3], steps: usiz
     let (mut draw, words) = (Draw(seed), width.div_ceil(32));
     let bits = draw.bits(grids * automaton.channels * height * width);
     let masks = (automaton.fire_rate < 1.0).then(|| pack(&draw.bits(steps * height * width), width));
-    for device in devices() {
+    for device in devices::all() {
         let shape = [grids, automaton.channels, height, words];
         let states = Tensor::from_vec(pack(&bits, width), shape, &device);
         let fired = masks.clone().map(|masks| Tensor::from_vec(masks, [steps, height, words], &device));
@@ -132,7 +104,7 @@ fn agrees(automaton: &Automaton, [grids, height, width]: [usize; 3], steps: usiz
 }
 
 fn random_automaton(channels: usize, gates: usize, edge: Edge, fire_rate: f32) -> Automaton {
-    let cell = Draw(9).netlist(9 * channels, 0, gates, channels);
+    let cell = random_netlist(&mut Draw(9), 9 * channels, 0, gates, channels);
     Automaton { cell, channels, visible: vec![0], edge, fire_rate }
 }
 
@@ -149,7 +121,7 @@ fn automata_are_what_they_mean() {
 
 #[test]
 fn life_goes_on() {
-    for device in devices() {
+    for device in devices::all() {
         let life = Automaton::life(Edge::Wrap);
         let simulation = AutomatonSimulation::new(&life, &device).unwrap();
         let mut glider = vec![false; 40 * 40];
@@ -160,6 +132,44 @@ fn life_goes_on() {
         let after = simulation.run(&states, 40, 4, None);
         let moved: Vec<bool> = (0..1600).map(|n| glider[(n / 40 + 39) % 40 * 40 + (n + 39) % 40]).collect();
         assert_eq!(unpack(&after.to_vec::<u32>().unwrap(), 40), moved, "one cell on {device}");
+    }
+}
+
+#[test]
+fn cells_fire_where_random_tensors_are_below_the_rate() {
+    for (width, height, rate, seed, counter) in
+        [(1, 1, 0.5, 0, 0), (70, 9, 0.6, 8, 3), (64, 33, 0.3, u64::MAX - 5, 1 << 40), (333, 21, 0.999, 7, 12)]
+    {
+        let mask = fire_mask(width, height, rate, seed, counter);
+        let bit = |y: usize, x: usize| mask[y * width.div_ceil(64) + x / 64] >> (x % 64) & 1 == 1;
+        let fired: Vec<bool> = (0..height * width).map(|n| bit(n / width, n % width)).collect();
+        let masks = fire_masks((width, height), rate, seed, counter, 1);
+        assert_eq!(unpack(&masks, width), fired, "packed otherwise");
+        for device in devices::all() {
+            let drawn = Tensor::rand_at(seed, counter, [height, width], &device).less(rate as f64);
+            assert_eq!(drawn.to_vec::<bool>().unwrap(), fired, "{width}x{height} on {device}");
+        }
+    }
+}
+
+#[test]
+fn grids_and_devices_fire_the_same_cells() {
+    let automaton = random_automaton(2, 80, Edge::Zero, 0.6);
+    let (width, height, seed) = (70, 12, 5);
+    let mut grid = Grid::new(&automaton, width, height).unwrap();
+    grid.set_seed(seed);
+    grid.randomise(seed);
+    let first = pack(&grid.cells(), width);
+    grid.steps(7);
+    for device in devices::all() {
+        let simulation = AutomatonSimulation::new(&automaton, &device).unwrap();
+        let mut states = Tensor::from_vec(first.clone(), [1, 2, height, 3], &device);
+        for (taken, steps) in [(0, 3), (3, 4)] {
+            let masks = fire_masks((width, height), automaton.fire_rate, seed, taken, steps);
+            let masks = Tensor::from_vec(masks, [steps, height, 3], &device);
+            states = simulation.run(&states, width, steps, Some(&masks));
+        }
+        assert_eq!(unpack(&states.to_vec::<u32>().unwrap(), width), grid.cells(), "{device}");
     }
 }
 

@@ -106,13 +106,7 @@ struct Cone {
 impl Cone {
     fn of(netlist: &Netlist, root: usize) -> Cone {
         let root = netlist.roots().nth(root).expect("a root of both netlists");
-        let mut needed = vec![false; netlist.wires()];
-        needed[root.index()] = true;
-        for (gate, node) in netlist.gates.iter().enumerate().rev() {
-            if needed[netlist.sources() + gate] {
-                node.operands().for_each(|wire| needed[wire.index()] = true);
-            }
-        }
+        let needed = netlist.needed([root]);
         let sources: Vec<u32> =
             (0..netlist.sources() as u32).filter(|&source| needed[source as usize]).collect();
         let mut number = vec![usize::MAX; netlist.wires()];

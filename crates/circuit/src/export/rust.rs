@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::straight::{Language, Program, heading, legend};
+use super::straight::{Language, Program, heading, legend, operand, push_circuit};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
 use crate::netlist::{Netlist, Wire};
@@ -26,29 +26,8 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
          /// Words of registers.\npub const REGISTERS: usize = {registers};\n"
     )
     .expect("a string");
-    match circuit {
-        Circuit::Netlist(netlist) => {
-            push_function(&mut text, netlist, name);
-            push_filter(&mut text, netlist, name);
-        }
-        Circuit::Automaton(automaton) => {
-            push_function(&mut text, netlist, &format!("{name}_cell"));
-            push_step(&mut text, automaton, name);
-            push_player(&mut text, automaton, name);
-        }
-    }
+    push_circuit(&mut text, circuit, name, [push_function, push_filter], [push_step, push_player]);
     text
-}
-
-fn operand(netlist: &Netlist) -> impl Fn(&mut String, Wire) {
-    let inputs = netlist.inputs.len();
-    move |text, wire| {
-        match wire.index().checked_sub(inputs) {
-            None => write!(text, "inputs[{}]", wire.0),
-            Some(register) => write!(text, "registers[{register}]"),
-        }
-        .expect("a string");
-    }
 }
 
 fn push_function(text: &mut String, netlist: &Netlist, name: &str) {

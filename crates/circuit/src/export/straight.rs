@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use crate::automaton::Automaton;
+use crate::file::Circuit;
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
@@ -225,4 +227,38 @@ pub(super) fn legend(netlist: &Netlist, comment: &str) -> String {
         writeln!(text, "{comment}   {list}[{}] {}", last.1, names.pick(name)).expect("a string");
     }
     text
+}
+
+/// Writes what belongs to a netlist, or to an automaton, given those who write it: the function and a
+/// program around it, then for automata a step of a grid and a program that plays it.
+pub(super) fn push_circuit(
+    text: &mut String,
+    circuit: &Circuit,
+    name: &str,
+    [function, filter]: [fn(&mut String, &Netlist, &str); 2],
+    [step, player]: [fn(&mut String, &Automaton, &str); 2],
+) {
+    match circuit {
+        Circuit::Netlist(netlist) => {
+            function(text, netlist, name);
+            filter(text, netlist, name);
+        }
+        Circuit::Automaton(automaton) => {
+            function(text, &automaton.cell, &format!("{name}_cell"));
+            step(text, automaton, name);
+            player(text, automaton, name);
+        }
+    }
+}
+
+/// Writes an input or a register as an element of its array.
+pub(super) fn operand(netlist: &Netlist) -> impl Fn(&mut String, Wire) + use<> {
+    let inputs = netlist.inputs.len();
+    move |text, wire| {
+        match wire.index().checked_sub(inputs) {
+            None => write!(text, "inputs[{}]", wire.0),
+            Some(register) => write!(text, "registers[{register}]"),
+        }
+        .expect("a string");
+    }
 }

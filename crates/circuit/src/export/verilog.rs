@@ -72,8 +72,8 @@ fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) 
 }
 
 fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports) {
-    let (channels, asynchronous) = (automaton.channels, automaton.fire_rate < 1.0);
-    let fire = match asynchronous {
+    let channels = automaton.channels;
+    let fire = match automaton.fire_rate < 1.0 {
         true => {
             "    // The cells that change, cell (x, y) at bit y * WIDTH + x.\n    input wire [WIDTH*HEIGHT-1:0] fire,\n"
         }
@@ -89,13 +89,22 @@ fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports
          // The state with a rim of one cell, and what it becomes.\n    \
          wire [(WIDTH+2)*(HEIGHT+2)*{channels}-1:0] around;\n    \
          wire [WIDTH*HEIGHT*{channels}-1:0] next;\n    \
-         genvar x, y;\n    generate\n        \
-         for (y = 0; y < HEIGHT + 2; y = y + 1) begin : rim_row\n            \
-         for (x = 0; x < WIDTH + 2; x = x + 1) begin : rim_place\n"
+         genvar x, y;\n    generate\n"
     )
     .expect("a string");
+    push_rim(text, automaton);
+    push_cells(text, automaton, name, ports);
+    text.push_str("    endgenerate\n    always @(posedge clk) state <= load ? start : next;\nendmodule\n");
+}
+
+/// The state with a rim of one cell around it.
+fn push_rim(text: &mut String, Automaton { channels, edge, .. }: &Automaton) {
+    text.push_str(
+        "        for (y = 0; y < HEIGHT + 2; y = y + 1) begin : rim_row\n            \
+         for (x = 0; x < WIDTH + 2; x = x + 1) begin : rim_place\n",
+    );
     let rim = format!("assign around[(y * (WIDTH + 2) + x) * {channels} +: {channels}]");
-    match automaton.edge {
+    match edge {
         Edge::Zero => write!(
             text,
             "                if (x == 0 || x == WIDTH + 1 || y == 0 || y == HEIGHT + 1)\n                    \
@@ -109,39 +118,34 @@ fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports
         ),
     }
     .expect("a string");
+    text.push_str("            end\n        end\n");
+}
+
+/// A cell at every place, and what it makes of the cells around.
+fn push_cells(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports) {
+    let channels = automaton.channels;
     let row = |above: usize| {
         let three = 3 * channels;
         format!("around[((y + {above}) * (WIDTH + 2) + x) * {channels} +: {three}]")
     };
-    write!(
-        text,
-        "            end\n        end\n        \
-         for (y = 0; y < HEIGHT; y = y + 1) begin : row\n            \
-         for (x = 0; x < WIDTH; x = x + 1) begin : place\n                \
-         wire [{}:0] near = {{{},\n                    {},\n                    {}}};\n                \
-         wire [{}:0] made;\n                \
-         {name}_cell made_here (\n",
-        9 * channels - 1,
-        row(2),
-        row(1),
-        row(0),
-        channels - 1
-    )
-    .expect("a string");
+    let (last_near, last_made) = (9 * channels - 1, channels - 1);
+    let [above, beside, below] = [row(0), row(1), row(2)];
     let inputs = ports.inputs.iter().enumerate().map(|(n, name)| format!(".{name}(near[{n}])"));
     let outputs = ports.outputs.iter().enumerate().map(|(n, name)| format!(".{name}(made[{n}])"));
-    let connections: Vec<String> = inputs.chain(outputs).collect();
-    write!(text, "                    {}\n                );\n", connections.join(",\n                    "))
-        .expect("a string");
+    let connections = inputs.chain(outputs).collect::<Vec<String>>().join(",\n                    ");
     let place = format!("[(y * WIDTH + x) * {channels} +: {channels}]");
-    let made = match asynchronous {
+    let made = match automaton.fire_rate < 1.0 {
         true => format!("fire[y * WIDTH + x] ? made : state{place}"),
         false => "made".to_string(),
     };
     write!(
         text,
-        "                assign next{place} = {made};\n            end\n        end\n    endgenerate\n    \
-         always @(posedge clk) state <= load ? start : next;\nendmodule\n"
+        "        for (y = 0; y < HEIGHT; y = y + 1) begin : row\n            \
+         for (x = 0; x < WIDTH; x = x + 1) begin : place\n                \
+         wire [{last_near}:0] near = {{{below},\n                    {beside},\n                    {above}}};\n                \
+         wire [{last_made}:0] made;\n                \
+         {name}_cell made_here (\n                    {connections}\n                );\n                \
+         assign next{place} = {made};\n            end\n        end\n"
     )
     .expect("a string");
 }

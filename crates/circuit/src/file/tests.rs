@@ -1,4 +1,7 @@
 use super::*;
+use crate::automaton::Edge;
+use crate::gate::Gate;
+use crate::netlist::Wire;
 
 fn sample() -> Netlist {
     let mut netlist = Netlist::new("a \"strange\" name");

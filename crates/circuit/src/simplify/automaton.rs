@@ -46,14 +46,16 @@ pub fn simplify_automaton(automaton: &Automaton, options: &Options) -> Result<Si
     let structural = original.restricted(&first);
     let (mut kept, mut smaller) = (first.clone(), structural.clone());
     let mut stages = vec![measure("original", &automaton.cell, &clock)];
+    let mut out_of_time = false;
     let mut report = loop {
         let before = clock.elapsed();
         let simplified = simplify(&smaller.cell, options)?;
         stages.extend(simplified.report.stages.into_iter().map(|stage| in_round(stage, before)));
+        out_of_time |= simplified.report.out_of_time;
         smaller.cell = simplified.netlist;
         let influential = smaller.cone_of_influence();
         if influential.len() == smaller.channels {
-            break Report { stages, ..simplified.report };
+            break Report { stages, out_of_time, ..simplified.report };
         }
         kept = influential.iter().map(|&channel| kept[channel]).collect();
         smaller = smaller.restricted(&influential);
@@ -88,8 +90,7 @@ impl Automaton {
         loop {
             let before = kept.iter().filter(|&&kept| kept).count();
             let outputs = self.cell.outputs.iter().zip(&kept).filter(|(_, kept)| **kept);
-            let roots: Vec<Wire> = outputs.map(|(output, _)| output.wire).collect();
-            let needed = cone::needed(&self.cell, &roots);
+            let needed = self.cell.needed(outputs.map(|(output, _)| output.wire));
             for input in (0..self.cell.inputs.len()).filter(|&input| needed[input]) {
                 kept[input % self.channels] = true;
             }

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::execute::{Scratch, tile_words};
 use super::tape::Tape;
 use crate::error::Result;
+use crate::graph::exhaustive_word;
 use crate::netlist::{Netlist, Wire};
 
 /// Gates times words from which threads are worth their while.
@@ -155,20 +156,8 @@ impl Simulator {
 
 /// Planes that count: sample `s` has bit `i` of `s` at input `i`, for all `2^inputs` samples.
 pub(crate) fn counting_planes(inputs: usize) -> Vec<Vec<u64>> {
-    const LOW: [u64; 6] = [
-        0xAAAA_AAAA_AAAA_AAAA,
-        0xCCCC_CCCC_CCCC_CCCC,
-        0xF0F0_F0F0_F0F0_F0F0,
-        0xFF00_FF00_FF00_FF00,
-        0xFFFF_0000_FFFF_0000,
-        0xFFFF_FFFF_0000_0000,
-    ];
     let words = (1usize << inputs).div_ceil(64);
-    let plane = |input: usize| match LOW.get(input) {
-        Some(&word) => vec![word; words],
-        None => (0..words).map(|word| if word >> (input - 6) & 1 == 1 { !0 } else { 0 }).collect(),
-    };
-    (0..inputs).map(plane).collect()
+    (0..inputs).map(|input| (0..words).map(|word| exhaustive_word(input, word)).collect()).collect()
 }
 
 /// Planes cut into tiles: for each tile its part of every plane.

@@ -1,5 +1,6 @@
 //! The command as users run it, in a folder of its own.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -52,7 +53,19 @@ impl Drop for Folder {
     }
 }
 
-/// Everything that a run must give again, bit for bit.
-pub fn results(run: &Path) -> [Vec<u8>; 2] {
-    ["checkpoint.safetensors", "log.csv"].map(|name| std::fs::read(run.join(name)).unwrap())
+/// Everything that a run must give again, bit for bit: checkpoint, log and, if it has come so far, its
+/// circuits.
+pub fn results(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let circuits = std::fs::read_dir(run.join("circuits")).into_iter().flatten();
+    let circuits = circuits.map(|entry| format!("circuits/{}", entry.unwrap().file_name().display()));
+    // A proof tells how long it took.
+    let circuits = circuits.filter(|name| !name.ends_with(".proof.json"));
+    let names = ["checkpoint.safetensors", "log.csv"].map(String::from).into_iter().chain(circuits);
+    names.map(|name| (name.clone(), std::fs::read(run.join(name)).unwrap())).collect()
+}
+
+/// What a run's history tells so far.
+pub fn events(run: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

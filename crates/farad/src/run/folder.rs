@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use toml::Table;
 
@@ -197,33 +197,48 @@ impl Run {
     }
 
     /// Writes a chart's SVG text to `plots/{name}.svg` and returns where it is.
+    #[track_caller]
     pub fn write_plot(&self, name: &str, svg: &str) -> Result<PathBuf> {
-        let path = self.plot_path(&format!("{name}.svg"))?;
-        write_whole("plot", &path, svg.as_bytes())?;
-        Ok(path)
+        self.write_file(format!("plots/{name}.svg"), svg.as_bytes())
     }
 
     /// Writes a picture to `plots/{name}.png` and returns where it is.
+    #[track_caller]
     pub fn write_picture(&self, name: &str, picture: &Picture) -> Result<PathBuf> {
         let path = self.plot_path(&format!("{name}.png"))?;
         picture.write_png(&path)?;
         Ok(path)
     }
 
-    /// A file in `plots`, which is made if it is not there.
+    /// A file in `plots`, which is made if it is not there: for those who write it themselves.
+    #[track_caller]
     pub fn plot_path(&self, file: &str) -> Result<PathBuf> {
+        self.writes();
         let folder = self.plots_path();
-        std::fs::create_dir_all(&folder).map_err(|source| Error::File {
-            op: "plot",
-            path: folder.clone(),
-            source,
-        })?;
+        make_folder(&folder)?;
         Ok(folder.join(file))
     }
 
     /// Writes `report.md`.
+    #[track_caller]
     pub fn write_report(&self, text: &str) -> Result<()> {
-        write_whole("report", &self.report_path(), text.as_bytes())
+        self.write_file("report.md", text.as_bytes()).map(drop)
+    }
+
+    /// Writes a file of the run, whole or not at all, and returns where it is; folders on the way are made.
+    ///
+    /// # Panics
+    /// If the path leads out of the run, or the run was opened to read only.
+    #[track_caller]
+    pub fn write_file(&self, relative: impl AsRef<Path>, bytes: &[u8]) -> Result<PathBuf> {
+        self.writes();
+        let relative = relative.as_ref();
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        assert!(inside, "run: a file lies in the run's folder: {}", relative.display());
+        let path = self.folder.join(relative);
+        make_folder(path.parent().expect("the run's folder at least"))?;
+        write_whole("run", &path, bytes)?;
+        Ok(path)
     }
 
     #[track_caller]
@@ -234,6 +249,10 @@ impl Run {
             "run: opened to read only: {path}\nhelp: use `Run::resume` to write to it"
         );
     }
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|source| Error::File { op: "run", path: folder.into(), source })
 }
 
 /// Whether a folder has nothing in it but what a process leaves that was killed while making a run.

@@ -40,7 +40,6 @@ mod events;
 mod folder;
 mod interrupt;
 mod log;
-mod nearest;
 mod picture;
 mod plot;
 
@@ -49,7 +48,6 @@ pub use events::Events;
 pub use folder::Run;
 pub use interrupt::Stop;
 pub use log::{Cell, Log, LogTable};
-pub use nearest::nearest;
 pub use picture::{Colour, Picture};
 pub use plot::{Bars, Chart};
 pub use serde_json::{Value, json};

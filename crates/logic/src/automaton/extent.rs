@@ -1,6 +1,6 @@
 //! The sizes of one roll-out: what CPU and GPU need beside the arrays.
 
-use farad_ir::{OpError, Shape};
+use farad::{OpError, Shape};
 
 use super::op::Policy;
 use super::topology::Topology;

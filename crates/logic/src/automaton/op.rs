@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use farad::custom::{Graph, NodeId, Op};
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, Words};
-use farad_ir::{Graph, NodeId, Op};
 
 use super::extent::Extent;
 use super::topology::Topology;

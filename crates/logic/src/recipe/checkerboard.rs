@@ -29,9 +29,12 @@ pub fn square(_: usize, y: usize, x: usize, _: usize, _: usize) -> bool {
 }
 
 fn topology() -> Topology {
-    let mut update = vec![264];
-    update.extend([256; 10]);
-    update.extend([128, 64, 32, 16, 8, 8]);
+    cell(10)
+}
+
+/// The cell of all checkerboards, with so many wide layers.
+pub fn cell(wide_layers: usize) -> Topology {
+    let update = [vec![264], vec![256; wide_layers], vec![128, 64, 32, 16, 8, 8]].concat();
     Topology { channels: 8, kernels: 16, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
 }
 
@@ -40,12 +43,18 @@ fn reference() -> Settings {
 }
 
 fn settings() -> Settings {
+    bold(reference())
+}
+
+/// What learns checkerboards better than the published settings: softer gates at the start that nothing
+/// pulls back, more updates, and an end once the circuit is right.
+pub fn bold(reference: Settings) -> Settings {
     Settings {
         updates: 2000,
         initial_logit: 5.0,
         weight_decay: 0.0,
         keep_best: true,
         stop_after_exact: 2,
-        ..reference()
+        ..reference
     }
 }

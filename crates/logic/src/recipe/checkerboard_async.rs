@@ -1,7 +1,5 @@
 //! A checkerboard out of noise, although cells fire at random.
 
-use farad_circuit::Edge;
-
 use super::{Damage, Recipe, Start, Target, Trial, checkerboard, published};
 use crate::automaton::Topology;
 use crate::settings::Settings;
@@ -24,10 +22,7 @@ pub fn recipe() -> Recipe {
 }
 
 fn topology() -> Topology {
-    let mut update = vec![264];
-    update.extend([256; 14]);
-    update.extend([128, 64, 32, 16, 8, 8]);
-    Topology { channels: 8, kernels: 16, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
+    checkerboard::cell(14)
 }
 
 fn reference() -> Settings {
@@ -35,12 +30,5 @@ fn reference() -> Settings {
 }
 
 fn settings() -> Settings {
-    Settings {
-        updates: 2000,
-        initial_logit: 5.0,
-        weight_decay: 0.0,
-        keep_best: true,
-        stop_after_exact: 2,
-        ..reference()
-    }
+    checkerboard::bold(reference())
 }

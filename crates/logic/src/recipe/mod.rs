@@ -105,7 +105,7 @@ impl Recipe {
         let all = Recipe::all();
         all.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
             let names: Vec<String> = all.iter().map(|recipe| recipe.name.to_string()).collect();
-            let nearest = farad::run::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
+            let nearest = farad::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
             Error::UnknownRecipe { name: name.into(), nearest, names }
         })
     }
@@ -195,6 +195,26 @@ mod tests {
             assert_eq!(topology.kernels * topology.perception_gates(), perception, "{}", recipe.name);
             assert_eq!(topology.update_gates(), update, "{}", recipe.name);
         }
+    }
+
+    /// Checkpoints hold gates but no wires: a seed must be wired alike for ever.
+    #[test]
+    fn wirings_keep_their_bits() {
+        let hash = |recipe: Recipe| {
+            let layers = (recipe.topology)().wire(23);
+            let words = layers.iter().flat_map(|wires| wires.a.iter().chain(&wires.b));
+            words.fold(0xcbf2_9ce4_8422_2325u64, |hash, &word| {
+                (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3)
+            })
+        };
+        let recorded = [
+            6472752079751299161,
+            9443250121968723571,
+            11616252014529472543,
+            6583124823491232199,
+            17087776887317647916,
+        ];
+        assert_eq!(Recipe::all().map(hash), recorded);
     }
 
     #[test]

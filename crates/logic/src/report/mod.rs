@@ -5,20 +5,20 @@
 
 mod page;
 mod pictures;
+mod proof;
 
 pub use pictures::frame;
-
-use std::path::{Path, PathBuf};
+pub use proof::Pass;
 
 use farad::run::{Run, Value, json};
-use farad_circuit::simplify::{Options, Stage, simplify_automaton};
-use farad_circuit::{Automaton, Circuit, Statistics};
+use farad_circuit::{Automaton, Statistics};
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::evaluate::{Evaluation, Examination};
 use crate::recipe::Trial;
 use crate::train::{Learned, LearnedCircuit};
+use proof::Simplified;
 
 /// What is known of one seed's circuit.
 pub struct Verdict {
@@ -41,7 +41,9 @@ pub struct Verdict {
     /// The simplified circuit.
     pub simplified: Automaton,
     /// What simplification did, pass by pass.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<Pass>,
+    /// Whether the time ran out before simplification was done; then another run may find another circuit.
+    pub out_of_time: bool,
     /// Outputs that keep their learned gates because nothing smaller could be proved.
     pub unproved: Vec<String>,
 }
@@ -58,6 +60,7 @@ impl Verdict {
             "simplified_gates": self.simplified_gates,
             "simplified_channels": self.simplified_channels,
             "proved": self.proved,
+            "out_of_time": self.out_of_time,
             "depth": self.depths.0,
             "simplified_depth": self.depths.1,
             "update": self.update,
@@ -71,13 +74,13 @@ impl Verdict {
     }
 }
 
-/// Judges the kept circuits of a run, all seeds.
+/// Judges the kept circuits of a run, all seeds. What was simplified and proved before is not again.
 pub fn judge(run: &Run) -> Result<Vec<Verdict>> {
     let learned = Learned::of(run)?;
-    learned.circuits.par_iter().map(|circuit| judge_one(&learned, circuit)).collect()
+    learned.circuits.par_iter().map(|circuit| judge_one(run, &learned, circuit)).collect()
 }
 
-fn judge_one(learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
+fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
     let configuration = &learned.configuration;
     let examination = Examination {
         recipe: &configuration.recipe,
@@ -86,7 +89,7 @@ fn judge_one(learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
         seed: circuit.seed,
     };
     let evaluation = examination.evaluate()?;
-    let simplified = simplify_automaton(&circuit.automaton, &Options::default())?;
+    let simplified = Simplified::of(run, circuit)?;
     let before = Statistics::of(&circuit.automaton.cell);
     let after = Statistics::of(&simplified.automaton.cell);
     Ok(Verdict {
@@ -97,10 +100,11 @@ fn judge_one(learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
         simplified_gates: after.active,
         simplified_channels: simplified.automaton.channels,
         depths: (before.depth, after.depth),
-        proved: simplified.equivalence.is_proved(),
+        proved: simplified.proof.proved,
         simplified: simplified.automaton,
-        stages: simplified.report.stages,
-        unproved: simplified.report.unproved,
+        stages: simplified.proof.passes,
+        out_of_time: simplified.proof.out_of_time,
+        unproved: simplified.proof.unproved,
     })
 }
 
@@ -114,18 +118,10 @@ fn trained(learned: &Learned) -> Trial {
 pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
     let verdicts = judge(run)?;
     let learned = Learned::of(run)?;
-    let folder = run.path().join("circuits");
-    std::fs::create_dir_all(&folder).map_err(|source| Error::File {
-        op: "report",
-        path: folder.clone(),
-        source,
-    })?;
     for (circuit, verdict) in learned.circuits.iter().zip(&verdicts) {
-        Circuit::Automaton(circuit.automaton.clone()).write(raw_path(run.path(), circuit.seed))?;
-        Circuit::Automaton(verdict.simplified.clone()).write(simplified_path(run.path(), circuit.seed))?;
-        let path = folder.join(format!("seed-{}.gates.csv", circuit.seed));
+        proof::write(run, circuit, verdict)?;
         let text = Statistics::of(&circuit.automaton.cell).csv();
-        std::fs::write(&path, text).map_err(|source| Error::File { op: "report", path, source })?;
+        run.write_file(format!("circuits/seed-{}.gates.csv", circuit.seed), text.as_bytes())?;
     }
     pictures::write(run, &learned, &verdicts)?;
     run.write_report(&page::text(run, &learned, &verdicts)?)?;
@@ -134,22 +130,11 @@ pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
 
 /// The simplified circuit of a seed: from its file if that is of this very circuit, else made anew.
 pub fn simplified(run: &Run, circuit: &LearnedCircuit) -> Result<Automaton> {
-    let raw = Circuit::Automaton(circuit.automaton.clone()).to_json();
-    let stored = std::fs::read_to_string(raw_path(run.path(), circuit.seed));
-    if stored.is_ok_and(|text| text == raw)
-        && let Ok(Circuit::Automaton(automaton)) = Circuit::read(simplified_path(run.path(), circuit.seed))
-    {
-        return Ok(automaton);
-    }
-    Ok(simplify_automaton(&circuit.automaton, &Options::default())?.automaton)
+    Ok(Simplified::of(run, circuit)?.automaton)
 }
 
-fn raw_path(folder: &Path, seed: u64) -> PathBuf {
-    folder.join("circuits").join(format!("seed-{seed}.json"))
-}
-
-fn simplified_path(folder: &Path, seed: u64) -> PathBuf {
-    folder.join("circuits").join(format!("seed-{seed}.simplified.json"))
+fn yes(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
 }
 
 /// The verdicts as a table of text, a line a seed.
@@ -158,7 +143,6 @@ pub fn table(verdicts: &[Verdict]) -> String {
         "{:>8} {:>6} {:>12} {:>7} {:>7} {:>11} {:>7}  {}\n",
         "seed", "exact", "wrong bits", "stable", "active", "simplified", "proved", "larger grids"
     );
-    let yes = |is: bool| if is { "yes" } else { "no" };
     for verdict in verdicts {
         let evaluation = &verdict.evaluation;
         let sizes: Vec<String> = evaluation

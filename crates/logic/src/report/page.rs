@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use farad::run::{Events, Run};
+use farad::run::{Events, Run, Value};
 use farad_circuit::Statistics;
 
-use super::Verdict;
+use super::{Pass, Verdict, yes};
 use crate::error::Result;
 use crate::train::Learned;
 
@@ -14,7 +14,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
     let configuration = &learned.configuration;
     let recipe = &configuration.recipe;
     let mut text = format!("# {}\n\n{}.\n\n", recipe.name, capital(recipe.about));
-    let seconds = training_seconds(run)?;
+    let seconds = training_seconds(&Events::read(run.events_path())?);
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
     let _ = writeln!(
         text,
@@ -45,7 +45,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         );
     }
     further(&mut text, verdicts);
-    let shown = verdicts.iter().position(|verdict| verdict.evaluation.exact).unwrap_or(0);
+    let shown = learned.shown();
     simplification(&mut text, learned, shown, &verdicts[shown]);
     pictures(&mut text, recipe.damage.is_some(), recipe.robustness.is_some(), !recipe.trials.is_empty());
     text += "\n## Settings\n\n```toml\n";
@@ -107,8 +107,12 @@ fn simplification(text: &mut String, learned: &Learned, shown: usize, verdict: &
             continue;
         }
         gates = stage.gates;
-        let seconds = stage.time.as_secs_f64();
-        let _ = writeln!(text, "| {} | {} | {} | {seconds:.2} |", stage.pass, stage.gates, stage.depth);
+        let Pass { pass, gates, depth, seconds } = stage;
+        let _ = writeln!(text, "| {pass} | {gates} | {depth} | {seconds:.2} |");
+    }
+    if verdict.out_of_time {
+        *text +=
+            "\nThe time ran out before the passes were done: simplifying again may find another circuit.\n";
     }
     if !verdict.unproved.is_empty() {
         let names = verdict.unproved.join(", ");
@@ -131,17 +135,42 @@ fn pictures(text: &mut String, damage: bool, robustness: bool, larger: bool) {
     *text += "![gates](plots/gates.svg)\n\n![circuit](plots/circuit.svg)\n";
 }
 
-/// Over all processes that trained.
-fn training_seconds(run: &Run) -> Result<f64> {
-    let events = Events::read(run.events_path())?;
-    Ok(events.iter().filter_map(|event| event.get("training_seconds")?.as_f64()).sum())
-}
-
-fn yes(is: bool) -> &'static str {
-    if is { "yes" } else { "no" }
+/// Over all processes that trained: of each, what its last event says.
+fn training_seconds(events: &[Value]) -> f64 {
+    let (mut before, mut current) = (0.0, 0.0);
+    for event in events {
+        if matches!(event["event"].as_str(), Some("start" | "resume")) {
+            (before, current) = (before + current, 0.0);
+        }
+        current = event["training_seconds"].as_f64().unwrap_or(current);
+    }
+    before + current
 }
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use farad::run::json;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_killed_process_counts_up_to_its_last_event() {
+        let event =
+            |event: &str, seconds: Option<f64>| json!({ "event": event, "training_seconds": seconds });
+        let events = [
+            event("start", None),
+            event("checkpoint", Some(2.0)),
+            event("checkpoint", Some(4.0)),
+            event("resume", None),
+            event("resume", None),
+            event("checkpoint", Some(1.0)),
+            event("end", Some(1.5)),
+        ];
+        assert_eq!(training_seconds(&events), 5.5);
+    }
 }

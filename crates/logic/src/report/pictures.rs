@@ -32,9 +32,9 @@ pub fn frame(grid: &Grid, visible: usize) -> Picture {
     picture.scaled(times)
 }
 
-/// Writes everything into `plots/`. Of several seeds, the first exact one is shown.
+/// Writes everything into `plots/`. Of several seeds, [`Learned::shown`] is.
 pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
-    let shown = verdicts.iter().position(|verdict| verdict.evaluation.exact).unwrap_or(0);
+    let shown = learned.shown();
     losses(run, learned)?;
     gates(run, learned, shown, &verdicts[shown])?;
     damage(run, &verdicts[shown])?;
@@ -46,7 +46,7 @@ pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
 
 fn losses(run: &Run, learned: &Learned) -> Result<()> {
     let log = LogTable::read(run.log_path())?;
-    let mut chart = Chart::new("loss", "update", "sum of squared differences").log_y();
+    let mut chart = Chart::new("loss", "update", learned.configuration.settings.loss.label()).log_y();
     let seeds = &learned.configuration.seeds;
     for &seed in seeds.iter().take(8) {
         let (suffix, label) = match seeds.len() {

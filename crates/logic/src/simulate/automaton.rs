@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::netlist::{grid, key};
 use super::plain::{self, Sizes};
 use super::tape::Tape;
-use super::text::{invocations, write_out, written_out};
+use super::text::{invocations, with_tape, written_out};
 use super::{BITS, pack, unpack};
 
 const TEXT: &str = include_str!("automaton.wgsl");
@@ -198,10 +198,7 @@ impl CustomOp for Simulate {
         let Sizes { grids, channels, height, width } = self.sizes(&shapes[0]);
         let words = grids * height * self.row_words();
         let count = invocations(&self.program, words);
-        let text: Arc<str> = match written_out(&self.program) {
-            true => write_out(TEXT, &self.program).into(),
-            false => TEXT.into(),
-        };
+        let text: Arc<str> = with_tape(TEXT, &self.program).into();
         let target = |step: usize| if (self.steps - step).is_multiple_of(2) { OTHER } else { RESULT };
         let launch = |step: usize| {
             let masks = if self.asynchronous { step * height * self.row_words() } else { 0 };

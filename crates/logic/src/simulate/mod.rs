@@ -36,3 +36,23 @@ pub fn unpack(words: &[u32], width: usize) -> Vec<bool> {
     let row = |row: &[u32]| (0..width).map(|n| row[n / BITS] >> (n % BITS) & 1 == 1).collect::<Vec<bool>>();
     words.chunks(width.div_ceil(BITS).max(1)).flat_map(row).collect()
 }
+
+/// Which cells fire at some steps of an asynchronous automaton, packed as
+/// [`AutomatonSimulation::run`] takes them: those of [`farad_circuit::fire_mask`] with this seed, its counter being
+/// the number of the step. `[steps, height, ceil(width / 32)]`
+pub fn fire_masks(
+    (width, height): (usize, usize),
+    rate: f32,
+    seed: u64,
+    first: u64,
+    steps: usize,
+) -> Vec<u32> {
+    let row = |row: &[u64]| -> Vec<u32> {
+        let halves = row.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+        halves.take(width.div_ceil(BITS)).collect()
+    };
+    let step = |step: u64| farad_circuit::fire_mask(width, height, rate, seed, step);
+    (first..first + steps as u64)
+        .flat_map(|number| step(number).chunks(width.div_ceil(64)).flat_map(row).collect::<Vec<u32>>())
+        .collect()
+}

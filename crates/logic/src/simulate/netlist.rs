@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::plain;
 use super::tape::Tape;
-use super::text::{invocations, write_out, written_out};
+use super::text::{invocations, with_tape, written_out};
 
 const TEXT: &str = include_str!("netlist.wgsl");
 
@@ -148,11 +148,8 @@ impl CustomOp for Simulate {
         let sizes = [words, steps, netlist.inputs.len(), netlist.registers.len(), netlist.outputs.len()];
         let parameters: Vec<u32> =
             sizes.into_iter().chain([self.tape.code.len(), count]).map(|size| size as u32).collect();
-        let (text, arguments) = match written_out(&self.tape) {
-            true => (write_out(TEXT, &self.tape), &[0, 1, 3, 4][..]),
-            false => (TEXT.to_string(), &[0, 1, 3, 4, 2, 5][..]),
-        };
-        let kernel = CustomKernel::new(text, "main", grid(count, limits));
+        let arguments: &[usize] = if written_out(&self.tape) { &[0, 1, 3, 4] } else { &[0, 1, 3, 4, 2, 5] };
+        let kernel = CustomKernel::new(with_tape(TEXT, &self.tape), "main", grid(count, limits));
         vec![kernel.parameters(&parameters).arguments(arguments)]
     }
 

@@ -44,28 +44,11 @@ fn sink(number: u32, value: u32) {
 @group(0) @binding(5) var<storage, read> tape: array<vec4<u32>>;
 // [slots, invocations]
 @group(0) @binding(6) var<storage, read_write> slots: array<u32>;
-
-fn mask(bits: u32, bit: u32) -> u32 {
-    return 0u - ((bits >> bit) & 1u);
-}
 // end data
 
 fn one_step(invocation: u32) {
 // region circuit
-    let count = parameters[1].z;
-    for (var n = 0u; n < parameters[1].y; n++) {
-        let code = tape[n];
-        if code.x == 16u {
-            slots[code.w * count + invocation] = source(code.y);
-        } else if code.x == 17u {
-            sink(code.w, slots[code.y * count + invocation]);
-        } else {
-            let a = slots[code.y * count + invocation];
-            let b = slots[code.z * count + invocation];
-            let single = mask(code.x, 0u) ^ (mask(code.x, 1u) & a) ^ (mask(code.x, 2u) & b);
-            slots[code.w * count + invocation] = single ^ (mask(code.x, 3u) & a & b);
-        }
-    }
+    run_tape(invocation, parameters[1].y, parameters[1].z);
 // end circuit
 }
 

@@ -123,20 +123,11 @@ struct Build {
 impl Build {
     fn new(netlist: &Netlist) -> Build {
         let wires = netlist.wires();
-        let (mut needed, mut readers) = (vec![false; wires], vec![0; wires]);
+        let (needed, mut readers) = (netlist.live_wires(), vec![0; wires]);
         let mut sinks = vec![Vec::new(); wires];
-        for (sink, wire) in netlist.roots().enumerate() {
-            needed[wire.index()] = true;
-            sinks[wire.index()].push(sink as u32);
-        }
-        for (n, node) in netlist.gates.iter().enumerate().rev() {
-            if needed[netlist.sources() + n] {
-                for operand in node.operands() {
-                    needed[operand.index()] = true;
-                    readers[operand.index()] += 1;
-                }
-            }
-        }
+        netlist.roots().enumerate().for_each(|(sink, wire)| sinks[wire.index()].push(sink as u32));
+        let read = netlist.gates.iter().zip(&needed[netlist.sources()..]).filter(|(_, needed)| **needed);
+        read.flat_map(|(node, _)| node.operands()).for_each(|operand| readers[operand.index()] += 1);
         let tape = Tape { code: Vec::new(), slots: 1 };
         Build { tape, needed, readers, sinks, places: vec![None; wires], free: vec![0] }
     }

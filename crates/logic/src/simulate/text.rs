@@ -5,6 +5,9 @@ use std::fmt::Write;
 
 use super::tape::{Instruction, Tape};
 
+/// What goes through a tape as data.
+const INTERPRETER: &str = include_str!("tape.wgsl");
+
 /// Gates up to which a tape is written out: beyond, compiling takes longer than it saves.
 const LONGEST: usize = 1500;
 /// Bytes of slots that a kernel may have.
@@ -21,9 +24,13 @@ pub fn invocations(tape: &Tape, words: usize) -> usize {
     words.min(most.max(64)).max(1)
 }
 
-/// The kernel's text with the tape written out in place of its regions.
-pub fn write_out(text: &str, tape: &Tape) -> String {
-    replace(&replace(text, "data", ""), "circuit", &lines(tape))
+/// The kernel's text for a tape: with the tape written out in place of its regions, or with what goes through
+/// it as data.
+pub fn with_tape(text: &str, tape: &Tape) -> String {
+    match written_out(tape) {
+        true => replace(&replace(text, "data", ""), "circuit", &lines(tape)),
+        false => format!("{text}\n{INTERPRETER}"),
+    }
 }
 
 /// Replaces what stands between the lines `// region NAME` and `// end NAME`.

@@ -1,18 +1,23 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
 //! [`Trainer`] is the state and one update; `starts` draws where roll-outs start, `loss` compares
-//! their ends; `training` runs a trainer into a run folder, with checkpoints.
+//! their ends; `training` runs a trainer into a run folder, with checkpoints; `configuration` and `learned` are
+//! what such a folder says.
 //!
 //! Every random number comes from a seed and the number of the update, so a seed sees the same data
 //! alone or among others (and on the CPU learns the same bits; a GPU sums in another order when it has
 //! more to do), and a run goes on after a checkpoint as if nothing had happened.
 
+mod configuration;
+mod learned;
 mod loss;
 mod starts;
 mod training;
 
+pub use configuration::{Configuration, KIND};
+pub use learned::{Learned, LearnedCircuit};
 pub use starts::Stream;
-pub use training::{Configuration, KIND, Learned, LearnedCircuit, Progress, Summary, Training};
+pub use training::{Progress, Summary, Training};
 
 use farad::nn::Parameter;
 use farad::optim::{AdamW, Clip, Optimiser};

@@ -6,20 +6,15 @@
 
 use std::time::Instant;
 
+use farad::Device;
 use farad::optim::Optimiser;
-use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, Table, json};
-use farad::{Device, Tensor};
-use farad_circuit::{Automaton, Gate};
-use serde::{Deserialize, Serialize};
+use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, json};
 
-use super::Trainer;
+use super::learned::Kept;
+use super::{Configuration, KIND, Trainer};
 use crate::error::{Error, Result};
-use crate::harden::harden;
 use crate::recipe::{Recipe, Start};
 use crate::settings::Settings;
-
-/// What a run folder of this crate is, in `config.toml` and checkpoints.
-pub const KIND: &str = "automaton";
 
 /// Starts of an evaluation during training, where starts are random.
 const STARTS: usize = 16;
@@ -29,17 +24,6 @@ const MORE_STARTS: usize = 64;
 
 /// Where further starts are drawn, far from those of any update.
 const MORE: u64 = 1 << 40;
-
-/// The best hard circuit of a seed so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Best {
-    /// Wrong bits when it was evaluated; infinite before the first evaluation.
-    wrong: Option<f32>,
-    /// After which update.
-    update: u64,
-    /// Evaluations in a row that were right.
-    right_in_a_row: u64,
-}
 
 /// How training stands, for whoever watches.
 #[derive(Clone, Debug)]
@@ -79,50 +63,9 @@ pub struct Training {
     trainer: Trainer,
     log: Log,
     events: Events,
-    best: Vec<Best>,
-    gates: Vec<Vec<Gate>>,
-    hard_loss: Option<f32>,
-    last_wrong: Option<f32>,
-}
-
-/// What a run folder says about itself.
-pub struct Configuration {
-    /// The recipe.
-    pub recipe: Recipe,
-    /// Its settings.
-    pub settings: Settings,
-    /// The seeds.
-    pub seeds: Vec<u64>,
-    /// The name of the device that it was started on.
-    pub device: String,
-}
-
-impl Configuration {
-    /// As the folder stores it.
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.insert("recipe".into(), self.recipe.name.into());
-        table.insert("device".into(), self.device.clone().into());
-        table.insert("seeds".into(), self.seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
-        table.insert("settings".into(), self.settings.table().into());
-        table
-    }
-
-    /// Of a run folder.
-    pub fn of(run: &Run) -> Result<Configuration> {
-        let table = run.config();
-        let missing = |key: &str| Error::Settings(format!("config.toml has no usable `{key}`"));
-        let text = |key: &str| table.get(key).and_then(|v| v.as_str()).ok_or_else(|| missing(key));
-        let seeds = table.get("seeds").and_then(|v| v.as_array()).ok_or_else(|| missing("seeds"))?;
-        let seeds = seeds.iter().map(|v| v.as_integer().map(|n| n as u64)).collect::<Option<Vec<u64>>>();
-        let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
-        Ok(Configuration {
-            recipe: Recipe::named(text("recipe")?)?,
-            settings: Settings::from_table(settings.clone())?,
-            seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
-            device: text("device")?.into(),
-        })
-    }
+    kept: Kept,
+    /// When this process began to train.
+    started: Instant,
 }
 
 impl Training {
@@ -136,71 +79,55 @@ impl Training {
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let log = run.create_log(&columns(&seeds).iter().map(String::as_str).collect::<Vec<_>>())?;
         let mut events = run.events()?;
-        events.write(
-            "start",
-            0,
-            json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds }),
-        )?;
+        let fields = json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds });
+        events.write("start", 0, fields)?;
         let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
-        let gates = trainer.hard_gates()?;
-        let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
-        Ok(Training {
-            run,
-            recipe,
-            settings,
-            trainer,
-            log,
-            events,
-            best,
-            gates,
-            hard_loss: None,
-            last_wrong: None,
-        })
+        let kept = Kept::new(trainer.hard_gates()?);
+        Ok(Training { run, recipe, settings, trainer, log, events, kept, started: Instant::now() })
     }
 
     /// Goes on with a run from its checkpoint, to another number of updates if one is given.
-    pub fn resume(run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
-        let mut run = run;
+    ///
+    /// A run that was stopped ends with the bits of an unbroken one. One that had come to its end, and is given
+    /// more updates, learns the same logits as if it had been given them at once, unless a schedule
+    /// stretches over the run (`sharpness`, `freeze_from`); but its last update was evaluated, out of turn if need
+    /// be. That look stays in the log, and its circuit is kept if it was the best.
+    pub fn resume(mut run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut configuration = Configuration::of(&run)?;
         let checkpoint = run.checkpoint()?;
-        if let Some(updates) = updates {
-            let made = checkpoint.as_ref().map_or(0, Checkpoint::step);
-            if updates < made {
-                let what = format!("updates: more were made already ({updates} vs {made})");
-                return Err(Error::Settings(what));
+        let made = checkpoint.as_ref().map(Checkpoint::step);
+        if let Some(asked) = updates {
+            if let Some(made) = made.filter(|&made| asked < made) {
+                return Err(Error::UpdatesMade { asked, made });
             }
-            configuration.settings.updates = updates;
+            configuration.settings.updates = asked;
             run.set_config(configuration.table())?;
         }
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
-        let mut kept_gates = trainer.hard_gates()?;
-        let mut best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; seeds.len()];
-        let (mut hard_loss, mut last_wrong) = (None, None);
-        if let Some(checkpoint) = &checkpoint {
-            let stored: Stored = checkpoint.value()?;
-            if stored.best.len() != seeds.len() {
-                let what = format!("seeds ({} vs {})", stored.best.len(), seeds.len());
-                return Err(Error::Mismatch { what });
+        let kept = match &checkpoint {
+            None => Kept::new(trainer.hard_gates()?),
+            Some(checkpoint) => {
+                let logits = checkpoint.tensor("logits", trainer.logits().shape(), device)?;
+                trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
+                Kept::of(checkpoint, seeds.len(), trainer.topology.gates())?
             }
-            let shape = trainer.logits().shape();
-            let logits = checkpoint.tensor("logits", shape, device)?;
-            trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
-            kept_gates = stored_gates(checkpoint, seeds.len(), trainer.topology.gates())?;
-            (best, hard_loss, last_wrong) = (stored.best, stored.hard_loss, stored.last_wrong);
-        }
+        };
         let names = columns(&seeds);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let log = run.resume_log(&names, checkpoint.as_ref().map(Checkpoint::step))?;
+        let log = run.resume_log(&names.iter().map(String::as_str).collect::<Vec<_>>(), made)?;
         let mut events = run.events()?;
         events.write("resume", trainer.updates(), json!({ "device": device.name() }))?;
-        let gates = kept_gates;
-        Ok(Training { run, recipe, settings, trainer, log, events, best, gates, hard_loss, last_wrong })
+        Ok(Training { run, recipe, settings, trainer, log, events, kept, started: Instant::now() })
     }
 
     /// The run's folder.
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// The run alone, still locked, for what is written after training.
+    pub fn into_run(self) -> Run {
+        self.run
     }
 
     /// Updates at the end.
@@ -215,7 +142,7 @@ impl Training {
 
     /// Trains to the end, or until asked to stop; `watch` is told how it stands.
     pub fn train(&mut self, stop: &Stop, mut watch: impl FnMut(&Progress)) -> Result<Summary> {
-        let started = Instant::now();
+        self.started = Instant::now();
         let mut interrupted = false;
         while self.trainer.updates() < self.settings.updates && !self.is_done() {
             if stop.is_set() {
@@ -227,9 +154,7 @@ impl Training {
         let updates = self.trainer.updates();
         self.checkpoint()?;
         let early = !interrupted && updates < self.settings.updates;
-        let seconds = started.elapsed().as_secs_f64();
-        let event = if interrupted { "interrupted" } else { "end" };
-        self.events.write(event, updates, json!({ "training_seconds": seconds, "exact": self.exact() }))?;
+        self.event(if interrupted { "interrupted" } else { "end" })?;
         Ok(Summary { updates, interrupted, early })
     }
 
@@ -247,8 +172,16 @@ impl Training {
         }
         if update.is_multiple_of(self.settings.checkpoint_every) {
             self.checkpoint()?;
+            self.event("checkpoint")?;
         }
         Ok(())
+    }
+
+    /// Writes down how long this process has trained by now; after a kill, the last of these counts.
+    fn event(&mut self, event: &str) -> Result<()> {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let fields = json!({ "training_seconds": seconds, "exact": self.kept.exact() });
+        Ok(self.events.write(event, self.trainer.updates(), fields)?)
     }
 
     /// Evaluates the hard circuits of all seeds and keeps what is best.
@@ -263,11 +196,16 @@ impl Training {
         let (losses, mut wrong) = self.trainer.hard_losses(update, batch)?;
         if random && wrong.contains(&0.0) {
             let (_, more) = self.trainer.hard_losses(update + MORE, MORE_STARTS)?;
-            wrong.iter_mut().zip(more).for_each(|(wrong, more)| *wrong += more);
+            // Only for those who were right, so that a seed is judged alike alone and among others.
+            wrong
+                .iter_mut()
+                .zip(more)
+                .filter(|(wrong, _)| **wrong == 0.0)
+                .for_each(|(wrong, more)| *wrong = more);
         }
         let now = self.trainer.hard_gates()?;
         for (seed, gates) in now.into_iter().enumerate() {
-            let best = &mut self.best[seed];
+            let best = &mut self.kept.best[seed];
             let done =
                 self.settings.stop_after_exact > 0 && best.right_in_a_row >= self.settings.stop_after_exact;
             if done {
@@ -276,12 +214,12 @@ impl Training {
             let better = best.wrong.is_none_or(|old| wrong[seed] <= old);
             if better || !self.settings.keep_best {
                 (best.wrong, best.update) = (Some(wrong[seed]), update);
-                self.gates[seed] = gates;
+                self.kept.gates[seed] = gates;
             }
             best.right_in_a_row = if wrong[seed] == 0.0 { best.right_in_a_row + 1 } else { 0 };
         }
-        self.hard_loss = Some(losses.iter().sum::<f32>() / losses.len() as f32);
-        self.last_wrong = wrong.iter().copied().reduce(f32::min);
+        self.kept.hard_loss = Some(losses.iter().sum::<f32>() / losses.len() as f32);
+        self.kept.wrong = wrong.iter().copied().reduce(f32::min);
         Ok((losses, wrong))
     }
 
@@ -299,42 +237,25 @@ impl Training {
             update: self.trainer.updates(),
             updates: self.settings.updates,
             soft_loss: soft.iter().sum::<f32>() / soft.len() as f32,
-            hard_loss: self.hard_loss,
-            exact: self.exact(),
-            seeds: self.best.len(),
-            wrong: self.last_wrong,
+            hard_loss: self.kept.hard_loss,
+            exact: self.kept.exact(),
+            seeds: self.kept.best.len(),
+            wrong: self.kept.wrong,
         }
-    }
-
-    fn exact(&self) -> usize {
-        self.best.iter().filter(|best| best.wrong == Some(0.0)).count()
     }
 
     fn is_done(&self) -> bool {
         let enough = self.settings.stop_after_exact;
-        enough > 0 && self.best.iter().all(|best| best.right_in_a_row >= enough)
+        enough > 0 && self.kept.best.iter().all(|best| best.right_in_a_row >= enough)
     }
 
     fn checkpoint(&mut self) -> Result<()> {
         let mut checkpoint = Checkpoint::new(KIND, self.trainer.updates());
         checkpoint.put("logits", &self.trainer.logits());
         checkpoint.put_all("optimiser", self.trainer.optimiser().state()?);
-        let numbers: Vec<u32> = self.gates.iter().flatten().map(|gate| gate.number() as u32).collect();
-        let shape = [self.gates.len(), self.trainer.topology.gates()];
-        checkpoint.put("gates", &Tensor::from_vec(numbers, shape, &Device::cpu()));
-        let stored =
-            Stored { best: self.best.clone(), hard_loss: self.hard_loss, last_wrong: self.last_wrong };
-        checkpoint.set_value(&stored);
+        self.kept.put(&mut checkpoint);
         Ok(self.run.save(&checkpoint, &mut self.log)?)
     }
-}
-
-/// What a checkpoint holds beside tensors.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    best: Vec<Best>,
-    hard_loss: Option<f32>,
-    last_wrong: Option<f32>,
 }
 
 /// The columns of the log: three a seed.
@@ -343,59 +264,5 @@ fn columns(seeds: &[u64]) -> Vec<String> {
     match seeds {
         [_] => names.map(str::to_string).to_vec(),
         _ => seeds.iter().flat_map(|seed| names.map(|name| format!("{name}_{seed}"))).collect(),
-    }
-}
-
-fn stored_gates(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<Vec<Vec<Gate>>> {
-    let numbers = checkpoint.tensor("gates", [seeds, gates], &Device::cpu())?.to_vec::<u32>()?;
-    let gate = |number: &u32| {
-        let gate = u8::try_from(*number).ok().and_then(Gate::new);
-        gate.ok_or_else(|| Error::Mismatch { what: format!("a gate's number ({number} vs below 16)") })
-    };
-    numbers.chunks_exact(gates).map(|row| row.iter().map(gate).collect()).collect()
-}
-
-/// What a run has learned: the kept circuit of every seed.
-pub struct Learned {
-    /// What was trained.
-    pub configuration: Configuration,
-    /// Updates made.
-    pub updates: u64,
-    /// One circuit a seed.
-    pub circuits: Vec<LearnedCircuit>,
-}
-
-/// The kept circuit of one seed.
-pub struct LearnedCircuit {
-    /// The seed.
-    pub seed: u64,
-    /// After which update it was kept.
-    pub update: u64,
-    /// Whether it was right when it was evaluated in training.
-    pub right: bool,
-    /// The learned gates, each once, in the order of the coefficients.
-    pub gates: Vec<Gate>,
-    /// The circuit.
-    pub automaton: Automaton,
-}
-
-impl Learned {
-    /// Reads a run's checkpoint. Needs no device.
-    pub fn of(run: &Run) -> Result<Learned> {
-        let configuration = Configuration::of(run)?;
-        let what = "there is none yet, so nothing was learned".to_string();
-        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
-        let stored: Stored = checkpoint.value()?;
-        let topology = (configuration.recipe.topology)();
-        let all = stored_gates(&checkpoint, configuration.seeds.len(), topology.gates())?;
-        let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);
-        let name = recipe.name.replace('-', "_");
-        let circuits = configuration.seeds.iter().zip(all).zip(stored.best).map(|((&seed, gates), best)| {
-            let layers = topology.wire(seed);
-            let automaton = harden(&name, &topology, &layers, &gates, recipe.visible, rate);
-            LearnedCircuit { seed, update: best.update, right: best.wrong == Some(0.0), gates, automaton }
-        });
-        let circuits = circuits.collect();
-        Ok(Learned { updates: checkpoint.step(), circuits, configuration })
     }
 }

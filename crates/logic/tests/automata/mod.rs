@@ -5,20 +5,7 @@ use farad::prelude::*;
 use farad_circuit::Edge;
 use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring};
 
-/// Random numbers, the same on every machine.
-pub struct Draw(pub u64);
-
-impl Draw {
-    /// Between 0 and 1.
-    pub fn uniform(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 40) as f32 / (1u64 << 24) as f32
-    }
-
-    pub fn uniforms(&mut self, count: usize) -> Vec<f32> {
-        (0..count).map(|_| self.uniform()).collect()
-    }
-}
+use crate::numbers::Draw;
 
 /// A roll-out with every number it needs.
 #[derive(Clone)]

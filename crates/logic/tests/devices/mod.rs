@@ -8,6 +8,12 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter: {why}");
 }
 
+/// The CPU, and what [`gpus`] has.
+#[allow(dead_code)] // not every test file needs the CPU
+pub fn all() -> Vec<Device> {
+    [Device::cpu()].into_iter().chain(gpus()).collect()
+}
+
 /// The first GPU, if there is one: with all its features, and as the least that WebGPU promises.
 pub fn gpus() -> Vec<Device> {
     let mut found = vec![];

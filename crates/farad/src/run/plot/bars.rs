@@ -7,8 +7,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::{Axis, number};
 use super::{
-    Area, Drawn, FAINT_GRID, FAINT_INK, FONT, GRID, INK, MARGIN, TEXT_SIZE, WIDTH, colour, fitted, heading,
-    svg, text_width,
+    Area, Drawn, FAINT_INK, FONT, INK, MARGIN, TEXT_SIZE, WIDTH, colour, fitted, heading, styled, svg,
+    text_width,
 };
 
 const BAR: u32 = 13;
@@ -79,17 +79,8 @@ impl Bars {
             .margin_bottom(MARGIN)
             .x_label_area_size(46)
             .build_cartesian_2d(axis, (count as f64)..0.0)?;
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .x_desc(&self.value_name)
-            .label_style((FONT, TEXT_SIZE).into_font().color(&FAINT_INK))
-            .axis_desc_style((FONT, TEXT_SIZE + 1).into_font().color(&INK))
-            .axis_style(FAINT_INK)
-            .bold_line_style(GRID)
-            .light_line_style(FAINT_GRID)
-            .draw()?;
+        let mut mesh = chart.configure_mesh();
+        styled(mesh.disable_y_mesh().disable_y_axis().x_desc(&self.value_name)).draw()?;
         let plot = chart.plotting_area();
         let (first, _) = plot.map_coordinate(&(low, 0.0));
         for (index, name) in names.iter().enumerate() {

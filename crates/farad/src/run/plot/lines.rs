@@ -3,9 +3,7 @@
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::{
-    Area, Drawn, FAINT_GRID, FAINT_INK, FONT, GRID, INK, MARGIN, TEXT_SIZE, colour, heading, svg, text_width,
-};
+use super::{Area, Drawn, MARGIN, TEXT_SIZE, colour, heading, styled, svg, text_width};
 
 const HEIGHT: u32 = 460;
 /// A line has at most twice as many points as this: more do not fit on a screen.
@@ -66,16 +64,7 @@ impl Chart {
             .x_label_area_size(46)
             .y_label_area_size(32 + text_width(&"0".repeat(y.longest()), TEXT_SIZE))
             .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .x_desc(&self.x_name)
-            .y_desc(&self.y_name)
-            .label_style((FONT, TEXT_SIZE).into_font().color(&FAINT_INK))
-            .axis_desc_style((FONT, TEXT_SIZE + 1).into_font().color(&INK))
-            .axis_style(FAINT_INK)
-            .bold_line_style(GRID)
-            .light_line_style(FAINT_GRID)
-            .draw()?;
+        styled(chart.configure_mesh().x_desc(&self.x_name).y_desc(&self.y_name)).draw()?;
         for (index, points) in lines.iter().enumerate() {
             let colour = colour(index);
             chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;

@@ -10,7 +10,9 @@ mod lines;
 pub use bars::Bars;
 pub use lines::Chart;
 
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -70,6 +72,17 @@ fn svg(height: u32, draw: impl FnOnce(&Area) -> Drawn) -> String {
         drawn.expect("drawing into a string does not fail");
     }
     text
+}
+
+/// Axes, their labels and the lines behind the data, as all charts have them.
+fn styled<'m, 'a, 'b, X: Ranged, Y: Ranged, DB: DrawingBackend>(
+    mesh: &'m mut MeshStyle<'a, 'b, X, Y, DB>,
+) -> &'m mut MeshStyle<'a, 'b, X, Y, DB> {
+    mesh.label_style((FONT, TEXT_SIZE).into_font().color(&FAINT_INK))
+        .axis_desc_style((FONT, TEXT_SIZE + 1).into_font().color(&INK))
+        .axis_style(FAINT_INK)
+        .bold_line_style(GRID)
+        .light_line_style(FAINT_GRID)
 }
 
 /// Writes title and legend at the top and returns the height that they take.

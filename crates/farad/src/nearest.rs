@@ -7,7 +7,7 @@ const ALIKE: f64 = 0.8;
 /// words are joined by `-`, `_` or a space, make no difference.
 ///
 /// ```
-/// use farad::run::nearest;
+/// use farad::nearest;
 /// let recipes = ["life", "checkerboard", "checkerboard-async"];
 /// assert_eq!(nearest("chekerboard", recipes), Some("checkerboard"));
 /// assert_eq!(nearest("Checkerboard_Async", recipes), Some("checkerboard-async"));

@@ -1,0 +1,102 @@
+//! Circuits as files: JSON with a format name and a version.
+//!
+//! ```json
+//! {"format": "farad-circuit", "version": 1, "kind": "netlist", "name": "half_adder", "wires": 4,
+//!  "inputs": ["a", "b"], "registers": [], "gates": [["xor", 0, 1], ["and", 0, 1]],
+//!  "outputs": [{"name": "sum", "wire": 2}, {"name": "carry", "wire": 3}]}
+//! ```
+//!
+//! Gate `k` makes wire `inputs + registers + k`. A missing operand is `null` or left out at the end.
+//! Files may list gates in any order; what is read is always a netlist that passes
+//! [`Netlist::check`], or an error that says which gate and wire is wrong. Start at [`Circuit`].
+
+mod read;
+mod write;
+
+use std::path::Path;
+
+use crate::automaton::Automaton;
+use crate::error::{Error, Result};
+use crate::netlist::Netlist;
+
+const FORMAT: &str = "farad-circuit";
+const VERSION: u64 = 1;
+
+/// What a circuit file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Circuit {
+    /// A netlist by itself.
+    Netlist(Netlist),
+    /// The cell of an automaton and how cells stand together.
+    Automaton(Automaton),
+}
+
+impl Circuit {
+    /// Reads a circuit file.
+    pub fn read(path: impl AsRef<Path>) -> Result<Circuit> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
+            op: "read",
+            path: path.into(),
+            source,
+        })?;
+        Circuit::from_json(&text)
+            .map_err(|source| Error::InFile { path: path.into(), source: Box::new(source) })
+    }
+
+    /// Writes a circuit file. Whoever looks at the path sees the old file or the whole new one.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        write::whole(path, self.to_json().as_bytes()).map_err(|source| Error::File {
+            op: "write",
+            path: path.into(),
+            source,
+        })
+    }
+
+    /// The circuit in the text of a circuit file.
+    pub fn from_json(text: &str) -> Result<Circuit> {
+        read::circuit(text)
+    }
+
+    /// The text of the circuit file, one gate a line.
+    pub fn to_json(&self) -> String {
+        write::text(self)
+    }
+
+    /// The netlist: of the automaton, its cell.
+    pub fn netlist(&self) -> &Netlist {
+        match self {
+            Circuit::Netlist(netlist) => netlist,
+            Circuit::Automaton(automaton) => &automaton.cell,
+        }
+    }
+
+    /// Its name, which is its netlist's.
+    pub fn name(&self) -> &str {
+        &self.netlist().name
+    }
+
+    /// Checks that every wire read is there and comes before its reader, and that a cell fits its channels.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Circuit::Netlist(netlist) => netlist.check(),
+            Circuit::Automaton(automaton) => automaton.check(),
+        }
+    }
+}
+
+impl From<Netlist> for Circuit {
+    fn from(netlist: Netlist) -> Circuit {
+        Circuit::Netlist(netlist)
+    }
+}
+
+impl From<Automaton> for Circuit {
+    fn from(automaton: Automaton) -> Circuit {
+        Circuit::Automaton(automaton)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Simplified circuits and what is proved of them, kept beside the learned ones in `circuits/`.
+//!
+//! Invariant: what is read from there belongs to this very circuit, to the byte. Anything else (an older
+//! circuit, a file that somebody changed) is simplified and proved anew. Start at [`Simplified::of`].
+
+use farad::run::Run;
+use farad_circuit::simplify::{Options, Stage, simplify_automaton};
+use farad_circuit::{Automaton, Circuit};
+use serde::{Deserialize, Serialize};
+
+use super::Verdict;
+use crate::error::Result;
+use crate::train::LearnedCircuit;
+
+/// A pass of simplification, and how large the circuit was after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Its name.
+    pub pass: String,
+    /// Active gates after it.
+    pub gates: usize,
+    /// Gates on the longest path after it.
+    pub depth: usize,
+    /// Seconds from the start to its end.
+    pub seconds: f64,
+}
+
+impl From<&Stage> for Pass {
+    fn from(stage: &Stage) -> Pass {
+        let seconds = stage.time.as_secs_f64();
+        Pass { pass: stage.pass.into(), gates: stage.gates, depth: stage.depth, seconds }
+    }
+}
+
+/// What is proved of a simplified circuit, and how it came about: `seed-N.proof.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// A hash of the two circuits' files.
+    circuits: u64,
+    pub proved: bool,
+    pub out_of_time: bool,
+    pub unproved: Vec<String>,
+    pub passes: Vec<Pass>,
+}
+
+/// A simplified circuit.
+pub struct Simplified {
+    pub automaton: Automaton,
+    pub proof: Proof,
+}
+
+impl Simplified {
+    /// That of a learned circuit: from the run's folder if it is there, else made now.
+    pub fn of(run: &Run, circuit: &LearnedCircuit) -> Result<Simplified> {
+        match stored(run, circuit) {
+            Some(stored) => Ok(stored),
+            None => made(circuit),
+        }
+    }
+}
+
+/// Writes the learned circuit, the simplified one and, last, the proof that belongs to both.
+pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<()> {
+    let texts = [text(&circuit.automaton), text(&verdict.simplified)];
+    let proof = Proof {
+        circuits: hash(&texts),
+        proved: verdict.proved,
+        out_of_time: verdict.out_of_time,
+        unproved: verdict.unproved.clone(),
+        passes: verdict.stages.clone(),
+    };
+    let proof = serde_json::to_string(&proof).expect("numbers and texts") + "\n";
+    for (name, text) in names(circuit.seed).iter().zip(texts.iter().chain([&proof])) {
+        run.write_file(name, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn made(circuit: &LearnedCircuit) -> Result<Simplified> {
+    let simplified = simplify_automaton(&circuit.automaton, &Options::default())?;
+    let proof = Proof {
+        circuits: hash(&[text(&circuit.automaton), text(&simplified.automaton)]),
+        proved: simplified.equivalence.is_proved(),
+        out_of_time: simplified.report.out_of_time,
+        unproved: simplified.report.unproved,
+        passes: simplified.report.stages.iter().map(Pass::from).collect(),
+    };
+    Ok(Simplified { automaton: simplified.automaton, proof })
+}
+
+/// What the run's folder has, if all of it belongs to this circuit.
+fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Simplified> {
+    let [raw, simplified, proof] = names(circuit.seed);
+    let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
+    let texts = [read(&raw)?, read(&simplified)?];
+    let proof: Proof = serde_json::from_str(&read(&proof)?).ok()?;
+    if texts[0] != text(&circuit.automaton) || proof.circuits != hash(&texts) {
+        return None;
+    }
+    match Circuit::from_json(&texts[1]).ok()? {
+        Circuit::Automaton(automaton) => Some(Simplified { automaton, proof }),
+        Circuit::Netlist(_) => None,
+    }
+}
+
+fn names(seed: u64) -> [String; 3] {
+    ["json", "simplified.json", "proof.json"].map(|end| format!("circuits/seed-{seed}.{end}"))
+}
+
+fn text(automaton: &Automaton) -> String {
+    Circuit::Automaton(automaton.clone()).to_json()
+}
+
+/// FNV-1a: the same in every version of everything.
+fn hash(texts: &[String; 2]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}

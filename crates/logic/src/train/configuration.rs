@@ -1,0 +1,55 @@
+//! What a run's `config.toml` says.
+
+use farad::run::{Run, Table};
+
+use crate::error::{Error, Result};
+use crate::recipe::Recipe;
+use crate::settings::Settings;
+
+/// What a run folder of this crate is, in `config.toml` and checkpoints.
+pub const KIND: &str = "automaton";
+
+/// What a run folder says about itself.
+pub struct Configuration {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// Its settings.
+    pub settings: Settings,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The name of the device that it was started on.
+    pub device: String,
+}
+
+impl Configuration {
+    /// The device as `Device::named` takes it: its name without the adapter's.
+    pub fn device_name(&self) -> &str {
+        self.device.split(' ').next().unwrap_or_default()
+    }
+
+    /// As the folder stores it.
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.insert("recipe".into(), self.recipe.name.into());
+        table.insert("device".into(), self.device.clone().into());
+        table.insert("seeds".into(), self.seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
+        table.insert("settings".into(), self.settings.table().into());
+        table
+    }
+
+    /// Of a run folder.
+    pub fn of(run: &Run) -> Result<Configuration> {
+        let table = run.config();
+        let missing = |key| Error::Configuration { key };
+        let text = |key: &'static str| table.get(key).and_then(|v| v.as_str()).ok_or_else(|| missing(key));
+        let seeds = table.get("seeds").and_then(|v| v.as_array()).ok_or_else(|| missing("seeds"))?;
+        let seeds = seeds.iter().map(|v| v.as_integer().map(|n| n as u64)).collect::<Option<Vec<u64>>>();
+        let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
+        Ok(Configuration {
+            recipe: Recipe::named(text("recipe")?)?,
+            settings: Settings::from_table(settings.clone())?,
+            seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
+            device: text("device")?.into(),
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! What a run's checkpoint holds: the best hard circuit of every seed so far, and how good it was.
+//!
+//! Start at [`Learned::of`].
+
+use farad::run::{Checkpoint, Run};
+use farad::{Device, Tensor};
+use farad_circuit::{Automaton, Gate};
+use serde::{Deserialize, Serialize};
+
+use super::Configuration;
+use crate::error::{Error, Result};
+use crate::harden::harden;
+
+/// What a run has learned: the kept circuit of every seed.
+pub struct Learned {
+    /// What was trained.
+    pub configuration: Configuration,
+    /// Updates made.
+    pub updates: u64,
+    /// One circuit a seed.
+    pub circuits: Vec<LearnedCircuit>,
+}
+
+/// The kept circuit of one seed.
+pub struct LearnedCircuit {
+    /// The seed.
+    pub seed: u64,
+    /// After which update it was kept.
+    pub update: u64,
+    /// Whether it was right when it was evaluated in training.
+    pub right: bool,
+    /// The learned gates, each once, in the order of the coefficients.
+    pub gates: Vec<Gate>,
+    /// The circuit.
+    pub automaton: Automaton,
+}
+
+impl Learned {
+    /// Which circuit stands for the run where one must: the first that was right when training evaluated
+    /// it, else the first.
+    pub fn shown(&self) -> usize {
+        self.circuits.iter().position(|circuit| circuit.right).unwrap_or(0)
+    }
+
+    /// Reads a run's checkpoint. Needs no device.
+    pub fn of(run: &Run) -> Result<Learned> {
+        let configuration = Configuration::of(run)?;
+        let what = "there is none yet, so nothing was learned".to_string();
+        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
+        let topology = (configuration.recipe.topology)();
+        let kept = Kept::of(&checkpoint, configuration.seeds.len(), topology.gates())?;
+        let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);
+        let name = recipe.name.replace('-', "_");
+        let circuits =
+            configuration.seeds.iter().zip(kept.gates).zip(kept.best).map(|((&seed, gates), best)| {
+                let layers = topology.wire(seed);
+                let automaton = harden(&name, &topology, &layers, &gates, recipe.visible, rate);
+                LearnedCircuit { seed, update: best.update, right: best.wrong == Some(0.0), gates, automaton }
+            });
+        let circuits = circuits.collect();
+        Ok(Learned { updates: checkpoint.step(), circuits, configuration })
+    }
+}
+
+/// The best hard circuit of a seed so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Best {
+    /// Wrong bits when it was evaluated; infinite before the first evaluation.
+    pub wrong: Option<f32>,
+    /// After which update.
+    pub update: u64,
+    /// Evaluations in a row that were right.
+    pub right_in_a_row: u64,
+}
+
+/// What training keeps beside parameters, for as long as it lasts.
+pub(super) struct Kept {
+    /// How good the kept circuit of every seed was.
+    pub best: Vec<Best>,
+    /// Its gates.
+    pub gates: Vec<Vec<Gate>>,
+    /// The mean hard loss at the last evaluation.
+    pub hard_loss: Option<f32>,
+    /// Wrong bits of the best seed then.
+    pub wrong: Option<f32>,
+}
+
+/// What of it a checkpoint holds beside tensors.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    best: Vec<Best>,
+    hard_loss: Option<f32>,
+    last_wrong: Option<f32>,
+}
+
+impl Kept {
+    /// Before the first evaluation.
+    pub fn new(gates: Vec<Vec<Gate>>) -> Kept {
+        let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; gates.len()];
+        Kept { best, gates, hard_loss: None, wrong: None }
+    }
+
+    /// From a checkpoint of so many seeds and gates.
+    pub fn of(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<Kept> {
+        let Stored { best, hard_loss, last_wrong } = checkpoint.value()?;
+        if best.len() != seeds {
+            return Err(Error::Mismatch { what: format!("seeds ({} vs {seeds})", best.len()) });
+        }
+        let numbers = checkpoint.tensor("gates", [seeds, gates], &Device::cpu())?.to_vec::<u32>()?;
+        let gate = |number: &u32| {
+            let gate = u8::try_from(*number).ok().and_then(Gate::new);
+            gate.ok_or_else(|| Error::Mismatch { what: format!("a gate's number ({number} vs below 16)") })
+        };
+        let rows = numbers.chunks_exact(gates).map(|row| row.iter().map(gate).collect());
+        Ok(Kept { best, gates: rows.collect::<Result<_>>()?, hard_loss, wrong: last_wrong })
+    }
+
+    /// Puts it into a checkpoint.
+    pub fn put(&self, checkpoint: &mut Checkpoint) {
+        let numbers: Vec<u32> = self.gates.iter().flatten().map(|gate| gate.number() as u32).collect();
+        let shape = [self.gates.len(), numbers.len() / self.gates.len()];
+        checkpoint.put("gates", &Tensor::from_vec(numbers, shape, &Device::cpu()));
+        let (best, hard_loss, last_wrong) = (self.best.clone(), self.hard_loss, self.wrong);
+        checkpoint.set_value(&Stored { best, hard_loss, last_wrong });
+    }
+
+    /// Seeds whose kept circuit was right.
+    pub fn exact(&self) -> usize {
+        self.best.iter().filter(|best| best.wrong == Some(0.0)).count()
+    }
+}
