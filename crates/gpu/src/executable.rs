@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex};
 use farad_compile::program::Program;
 
 use crate::counters::Tally;
-use crate::device::{Device, HELD, lock};
+use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
 use crate::memory::Memory;
 use crate::pipeline::Pipeline;
-use crate::read::{REPORT_BYTES, Report};
+use crate::report::{REPORT_BYTES, Report};
 use crate::routine::{Routine, Stage};
 use crate::schedule::{GroupSpec, Launch, Schedule};
+use crate::submission::HELD;
 use crate::transfer::WORD;
 
 /// A program on a device.

@@ -9,7 +9,7 @@ use crate::counters::Tally;
 use crate::device::Device;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::read::REPORT_BYTES;
+use crate::report::REPORT_BYTES;
 use crate::schedule::{GroupSpec, Slot};
 
 /// Groups kept for each place in the program where memories vary.

@@ -14,23 +14,32 @@
 //! # Ok::<(), farad_gpu::Error>(())
 //! ```
 
+mod error;
+
 mod adapter;
 mod counters;
 mod device;
-pub mod dispatch;
-mod error;
-mod executable;
-mod groups;
-mod load;
+
 mod memory;
-mod pipeline;
+mod submission;
+mod transfer;
+
 mod poller;
-mod profile;
 mod read;
+mod report;
+
+pub mod dispatch;
 pub mod render;
 mod routine;
+
+mod load;
 mod schedule;
-mod transfer;
+
+mod groups;
+mod pipeline;
+
+mod executable;
+mod profile;
 
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
 pub use counters::Counters;

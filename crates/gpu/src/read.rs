@@ -7,36 +7,23 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use farad_compile::program::Program;
 use rayon::prelude::*;
 
 use crate::counters::Tally;
-use crate::device::{Device, Shared, lock};
-use crate::dispatch::ERROR_WORDS;
+use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::poller::Done;
+use crate::report::{REPORT_BYTES, Report};
 use crate::transfer::WORD;
-
-/// Bytes of a program's error words.
-pub(crate) const REPORT_BYTES: usize = ERROR_WORDS * WORD;
 
 /// Staging bytes that are kept for later reads.
 const STAGING_KEPT: usize = 256 << 20;
 
 /// Bytes that one thread copies out of staging memory at a time.
 const COPY_CHUNK: usize = 4 << 20;
-
-/// A program that may meet bad data, and its error words.
-pub(crate) struct Report {
-    pub(crate) words: wgpu::Buffer,
-    pub(crate) program: Arc<Program>,
-    /// Whether the next read will look at it.
-    listed: AtomicBool,
-}
 
 /// Staging buffers that wait for the next read.
 #[derive(Default)]
@@ -82,33 +69,6 @@ struct Region {
     bytes: usize,
 }
 
-impl Report {
-    pub(crate) fn new(words: wgpu::Buffer, program: Arc<Program>) -> Arc<Report> {
-        Arc::new(Report { words, program, listed: AtomicBool::new(false) })
-    }
-
-    /// Has the next read look at these words.
-    pub(crate) fn list(self: &Arc<Report>, shared: &Shared) {
-        if !self.listed.swap(true, Ordering::AcqRel) {
-            lock(&shared.reports).push(self.clone());
-        }
-    }
-
-    fn error(&self, words: &[u8]) -> Option<Error> {
-        let word = |i: usize| {
-            u32::from_le_bytes(words[i * WORD..][..WORD].try_into().expect("a word is four bytes"))
-        };
-        let site = (word(0) as usize).checked_sub(1)?;
-        let index = word(1) as i32 as i64;
-        Some(match self.program.sites.get(site) {
-            Some(site) => {
-                Error::Index { op: site.op.clone(), location: site.location, index, size: site.size }
-            }
-            None => Error::Index { op: format!("site {site}"), location: None, index, size: 0 },
-        })
-    }
-}
-
 impl StagingPool {
     fn take(&mut self, bytes: usize) -> Option<wgpu::Buffer> {
         let at = self.free.iter().position(|buffer| buffer.size() as usize == bytes)?;
@@ -147,7 +107,7 @@ impl Device {
     }
 
     pub(crate) fn read_spans(&self, spans: &[Span], reports: Vec<Arc<Report>>) -> ReadFuture {
-        reports.iter().for_each(|report| report.listed.store(false, Ordering::Release));
+        reports.iter().for_each(|report| report.unlist());
         let state = match self.start_read(spans, &reports) {
             Ok(waiting) => State::Waiting(Waiting { reports, ..waiting }),
             Err(error) => {
