@@ -144,6 +144,7 @@ impl Device {
             }
             self.shared.submit_locked(&mut pending, None)
         };
+        self.shared.keep_pace();
         let done = Done::new(staging.len());
         for buffer in &staging {
             let done = done.clone();

@@ -1,8 +1,9 @@
 //! What waits for the queue, and when it is submitted.
 //!
 //! Invariant: whatever reaches the queue passes through [`Shared::submit_locked`], so that transfers
-//! that wait in the pending encoder come before the work that was asked for after them. Start at
-//! [`Device::append_run`].
+//! that wait in the pending encoder come before the work that was asked for after them. At most
+//! [`HELD`] runs wait, however many copies lie between them, and the host is at most [`RUN_AHEAD`]
+//! submissions ahead, whatever they hold. Start at [`Device::append_run`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::counters::Tally;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
 
-/// Submissions that may be in flight before a run waits for the oldest.
+/// Submissions that may be in flight before the host waits for the oldest.
 const RUN_AHEAD: usize = 4;
 /// Submissions in flight with which the device has something to do: then runs are held back.
 const BUSY: usize = 1;
@@ -33,6 +34,9 @@ pub(crate) struct Pending {
     open: Option<Open>,
     /// Passes that were closed because something else had to come after them.
     held: Vec<wgpu::CommandBuffer>,
+    /// Runs that wait, in the open pass and in closed ones.
+    runs: usize,
+    /// Submissions that nobody has waited for, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
     /// Submissions that are not done yet.
     working: Arc<AtomicUsize>,
@@ -43,7 +47,6 @@ struct Open {
     // Fields are dropped in order: the pass before its encoder.
     pass: wgpu::ComputePass<'static>,
     encoder: wgpu::CommandEncoder,
-    runs: usize,
 }
 
 impl Device {
@@ -51,8 +54,13 @@ impl Device {
     pub fn wait(&self) -> Result<(), Error> {
         self.check()?;
         self.shared.flush();
+        // Another thread's submissions from here on keep their places in the line.
+        let waited = std::mem::take(&mut lock(&self.shared.pending).in_flight);
+        if let Some(last) = waited.into_iter().next_back() {
+            self.shared.wait_for(last);
+        }
+        // Uploads that wgpu submitted by itself, and callbacks.
         self.shared.poll(wgpu::PollType::wait_indefinitely());
-        lock(&self.shared.pending).in_flight.clear();
         self.check()
     }
 
@@ -64,39 +72,38 @@ impl Device {
     /// runs wait: a submission costs the host and the device more than a small program does. Frees
     /// what is done, and waits if the host is too far ahead.
     pub(crate) fn append_run(&self, encode: impl FnOnce(&mut wgpu::ComputePass)) {
-        let oldest = {
-            let mut pending = lock(&self.shared.pending);
-            let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
-            let open = pending.open(&self.shared);
-            encode(&mut open.pass);
-            open.runs += 1;
-            if busy && open.runs < HELD {
-                // Looking at the device's progress costs as much as a run; every few will do.
-                let look = open.runs.is_multiple_of(LOOK);
-                drop(pending);
-                if look {
-                    self.shared.poll(wgpu::PollType::Poll);
-                }
-                return;
+        let shared = &*self.shared;
+        let mut pending = lock(&shared.pending);
+        let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
+        encode(&mut pending.open(shared).pass);
+        pending.runs += 1;
+        if busy && pending.runs < HELD {
+            // Looking at the device's progress costs as much as a run; every few will do.
+            let look = pending.runs.is_multiple_of(LOOK);
+            drop(pending);
+            if look {
+                shared.poll(wgpu::PollType::Poll);
             }
-            let index = self.shared.submit_locked(&mut pending, None);
-            pending.in_flight.push_back(index);
-            if pending.in_flight.len() > RUN_AHEAD { pending.in_flight.pop_front() } else { None }
-        };
-        self.shared.poll(match oldest {
-            Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
-            None => wgpu::PollType::Poll,
-        });
+            return;
+        }
+        shared.submit_locked(&mut pending, None);
+        drop(pending);
+        if !shared.keep_pace() {
+            shared.poll(wgpu::PollType::Poll);
+        }
     }
 }
 
 impl Shared {
-    /// Submits what is pending, then `commands`.
+    /// Submits what is pending, then `commands`, and waits if the host is too far ahead.
     pub(crate) fn submit(&self, commands: Option<wgpu::CommandBuffer>) -> wgpu::SubmissionIndex {
-        let mut pending = lock(&self.pending);
-        self.submit_locked(&mut pending, commands)
+        let index = self.submit_locked(&mut lock(&self.pending), commands);
+        self.keep_pace();
+        index
     }
 
+    /// Submits what is pending, then `commands`. Who calls it calls [`Shared::keep_pace`] once the
+    /// lock is gone.
     pub(crate) fn submit_locked(
         &self,
         pending: &mut Pending,
@@ -105,17 +112,33 @@ impl Shared {
         pending.close();
         let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
         let index = self.queue.submit(pending.held.drain(..).chain(before).chain(commands));
-        pending.working.fetch_add(1, Ordering::Relaxed);
+        let working = pending.working.fetch_add(1, Ordering::Relaxed) + 1;
+        self.tally.ahead_peak.fetch_max(working as u64, Ordering::Relaxed);
         let working = pending.working.clone();
         self.queue.on_submitted_work_done(move || {
             working.fetch_sub(1, Ordering::Relaxed);
         });
         Tally::add(&self.tally.submissions, 1);
-        pending.staged = 0;
+        pending.in_flight.push_back(index.clone());
+        (pending.runs, pending.staged) = (0, 0);
         for buffer in pending.doomed.drain(..) {
             buffer.destroy();
         }
         index
+    }
+
+    /// Waits until few submissions are in flight; whether it had to.
+    pub(crate) fn keep_pace(&self) -> bool {
+        let oldest = {
+            let in_flight = &mut lock(&self.pending).in_flight;
+            let surplus = in_flight.len().saturating_sub(RUN_AHEAD);
+            in_flight.drain(..surplus).next_back()
+        };
+        oldest.map(|index| self.wait_for(index)).is_some()
+    }
+
+    fn wait_for(&self, index: wgpu::SubmissionIndex) {
+        self.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
     }
 
     /// Submits what is pending, if anything is.
@@ -139,13 +162,13 @@ impl Pending {
         self.open.get_or_insert_with(|| {
             let mut encoder = encoder.take().unwrap_or_else(|| shared.encoder());
             let pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()).forget_lifetime();
-            Open { pass, encoder, runs: 0 }
+            Open { pass, encoder }
         })
     }
 
     /// Ends the open pass, if there is one.
     fn close(&mut self) {
-        if let Some(Open { pass, encoder, .. }) = self.open.take() {
+        if let Some(Open { pass, encoder }) = self.open.take() {
             drop(pass);
             self.held.push(encoder.finish());
         }

@@ -48,6 +48,8 @@ impl Device {
             // A long upload: let finished staging memory go before taking more.
             self.shared.flush();
             self.shared.poll(wgpu::PollType::wait_indefinitely());
+        } else {
+            self.shared.keep_pace();
         }
     }
 

@@ -198,6 +198,66 @@ fn copies_and_runs_keep_their_order() {
     assert_eq!((to_floats(&both[0]), to_floats(&both[1])), (vec![2.0; LEN], vec![1.0; LEN]));
 }
 
+/// Every step's result is kept by a copy, as a weight that somebody holds is.
+#[test]
+fn runs_between_copies_keep_their_own_parameters() {
+    const STEPS: usize = 40;
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    let executable = affine(&device);
+    let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
+    let kept: Vec<Memory> = (0..STEPS).map(|_| device.allocate(4 * LEN).unwrap()).collect();
+    occupy(&device);
+    for (step, kept) in kept.iter().enumerate() {
+        executable.run(&[(x.clone(), 0)], &bits(&[step as f32, 0.5]), from_ref(&y)).unwrap();
+        device.copy((&y, 0), (kept, 0), 4 * LEN).unwrap();
+    }
+    for (step, kept) in kept.iter().enumerate() {
+        assert_eq!(read(&device, kept, LEN), expect_affine(step as f32, 0.5), "step {step}");
+    }
+}
+
+#[test]
+fn runs_are_held_back_by_count_whatever_lies_between_them() {
+    let device = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+    let executable = affine(&device);
+    let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
+    let kept = device.allocate(4 * LEN).unwrap();
+    let before = device.counters().submissions;
+    for step in 0..80 {
+        executable.run(&[(x.clone(), 0)], &bits(&[step as f32, 0.5]), from_ref(&y)).unwrap();
+        device.copy((&y, 0), (&kept, 0), 4 * LEN).unwrap();
+    }
+    let submitted = device.counters().submissions - before;
+    assert!(submitted >= 80 / 8, "{submitted} submissions of 80 runs");
+}
+
+#[test]
+fn the_host_stays_few_submissions_ahead_while_it_uploads_every_step() {
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    let executable = affine(&device);
+    let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
+    for timed in [false, true] {
+        device.time_passes(timed).unwrap();
+        for step in 0..60 {
+            occupy(&device);
+            device.write(&x, 0, &[0; 4 * LEN]).unwrap();
+            executable.run(&[(x.clone(), 0)], &bits(&[0.0, step as f32]), from_ref(&y)).unwrap();
+        }
+    }
+    let ahead = device.counters().ahead_peak;
+    assert!((2..=5).contains(&ahead), "{ahead} submissions ahead");
+    assert_eq!(read(&device, &y, LEN), [2.0 + 59.0; LEN]);
+}
+
+/// Gives the device a few milliseconds of copies to do.
+fn occupy(device: &Device) {
+    const BYTES: usize = 32 << 20;
+    let (from, to) = (device.allocate(BYTES).unwrap(), device.allocate(BYTES).unwrap());
+    device.copy((&from, 0), (&to, 0), BYTES).unwrap();
+}
+
 #[test]
 fn noop_devices_count_without_computing() {
     let device = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
