@@ -23,8 +23,8 @@ macro_rules! counters {
 counters! {
     /// Command buffers handed to the queue together count once.
     submissions,
-    /// The most submissions that were not known to be done at once: how far ahead the host got.
-    ahead_peak,
+    /// Submissions that the host has waited for: it never is more than four behind `submissions`.
+    awaited,
     /// Compute dispatches.
     dispatches,
     /// Pipelines created.

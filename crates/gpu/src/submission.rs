@@ -55,12 +55,9 @@ impl Device {
         self.check()?;
         self.shared.flush();
         // Another thread's submissions from here on keep their places in the line.
-        let waited = std::mem::take(&mut lock(&self.shared.pending).in_flight);
-        if let Some(last) = waited.into_iter().next_back() {
-            self.shared.wait_for(last);
-        }
-        // Uploads that wgpu submitted by itself, and callbacks.
+        let waited = std::mem::take(&mut lock(&self.shared.pending).in_flight).len();
         self.shared.poll(wgpu::PollType::wait_indefinitely());
+        Tally::add(&self.shared.tally.awaited, waited);
         self.check()
     }
 
@@ -112,8 +109,7 @@ impl Shared {
         pending.close();
         let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
         let index = self.queue.submit(pending.held.drain(..).chain(before).chain(commands));
-        let working = pending.working.fetch_add(1, Ordering::Relaxed) + 1;
-        self.tally.ahead_peak.fetch_max(working as u64, Ordering::Relaxed);
+        pending.working.fetch_add(1, Ordering::Relaxed);
         let working = pending.working.clone();
         self.queue.on_submitted_work_done(move || {
             working.fetch_sub(1, Ordering::Relaxed);
@@ -129,16 +125,15 @@ impl Shared {
 
     /// Waits until few submissions are in flight; whether it had to.
     pub(crate) fn keep_pace(&self) -> bool {
-        let oldest = {
+        let (surplus, oldest) = {
             let in_flight = &mut lock(&self.pending).in_flight;
             let surplus = in_flight.len().saturating_sub(RUN_AHEAD);
-            in_flight.drain(..surplus).next_back()
+            (surplus, in_flight.drain(..surplus).next_back())
         };
-        oldest.map(|index| self.wait_for(index)).is_some()
-    }
-
-    fn wait_for(&self, index: wgpu::SubmissionIndex) {
+        let Some(index) = oldest else { return false };
         self.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
+        Tally::add(&self.tally.awaited, surplus);
+        true
     }
 
     /// Submits what is pending, if anything is.
