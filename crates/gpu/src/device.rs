@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use farad_compile::program::Target;
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
+use crate::buffer::Ledger;
 use crate::counters::{Counters, Tally};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
@@ -34,11 +35,13 @@ pub struct Options {
     pub checked: bool,
     /// Validates and allocates, but computes nothing: for tests that count.
     pub noop: bool,
+    /// Bytes that the device may hold at most, pools included; more is [`Error::OutOfMemory`].
+    pub memory_limit: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { core: false, checked: cfg!(debug_assertions), noop: false }
+        Options { core: false, checked: cfg!(debug_assertions), noop: false, memory_limit: None }
     }
 }
 
@@ -56,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) limits: wgpu::Limits,
     pub(crate) checked: bool,
     pub(crate) tally: Tally,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<Pool>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) staging: Mutex<StagingPool>,
@@ -108,7 +112,7 @@ impl Device {
         info.limits = adapter::limits_of(&limits, &adapter.get_info());
         info.features = adapter::features_of(features);
         tracing::debug!(name = info.name, backend = info.backend, core = options.core, "device opened");
-        Ok(Device { shared: Arc::new(Shared::new(gpu, queue, info, limits, options.checked)) })
+        Ok(Device { shared: Arc::new(Shared::new(gpu, queue, info, limits, options)) })
     }
 
     /// What the renderer may use.
@@ -149,6 +153,23 @@ impl Device {
         self.shared.tally.snapshot()
     }
 
+    /// Whether the GPU is gone: the driver reset or removed it, or the device was closed. Every call
+    /// is [`Error::Lost`] then; the adapter may be opened again.
+    pub fn is_lost(&self) -> bool {
+        self.shared.is_lost()
+    }
+
+    /// Gives the GPU and all of its memory back, whatever handles there are; the device is lost.
+    pub fn close(&self) {
+        if self.is_lost() {
+            return;
+        }
+        self.shared.flush();
+        self.shared.gpu.destroy();
+        self.shared.poll(wgpu::PollType::Poll);
+        self.shared.sticky.lose("it was closed");
+    }
+
     /// The error that arrived since the last call, if any; a lost device stays lost.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.shared.check()
@@ -161,13 +182,14 @@ impl Shared {
         queue: wgpu::Queue,
         info: AdapterInfo,
         limits: wgpu::Limits,
-        checked: bool,
+        options: Options,
     ) -> Shared {
+        let ledger = Ledger::new(options.memory_limit);
         let sticky = Arc::new(Sticky::default());
-        let kept = sticky.clone();
+        let (kept, counted) = (sticky.clone(), ledger.clone());
         gpu.on_uncaptured_error(Arc::new(move |error| {
             tracing::error!(%error, "uncaptured device error");
-            kept.keep(Error::from_wgpu(error, 0, 0));
+            kept.keep(Error::from_wgpu(error, || counted.refusal("device", None)));
         }));
         let kept = sticky.clone();
         gpu.set_device_lost_callback(move |reason, message| {
@@ -180,8 +202,9 @@ impl Shared {
             queue,
             info,
             limits,
-            checked,
+            checked: options.checked,
             tally: Tally::default(),
+            ledger,
             pool: Mutex::default(),
             pending: Mutex::default(),
             staging: Mutex::default(),
@@ -203,9 +226,6 @@ impl Shared {
         }
         self.sticky.any.store(false, Ordering::Release);
         match lock(&self.sticky.error).take() {
-            Some(Error::OutOfMemory { asked_bytes, .. }) => {
-                Err(Error::OutOfMemory { asked_bytes, live_bytes: self.tally.snapshot().bytes_live as usize })
-            }
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -221,9 +241,7 @@ impl Shared {
             return;
         }
         if catch_unwind(AssertUnwindSafe(|| self.gpu.poll(how))).is_err() {
-            let mut lost = lock(&self.sticky.lost);
-            lost.get_or_insert_with(|| "polling failed".to_string());
-            self.sticky.any.store(true, Ordering::Release);
+            self.sticky.lose("polling failed");
         }
     }
 
@@ -233,6 +251,12 @@ impl Shared {
 }
 
 impl Sticky {
+    /// The device is gone, unless it was already.
+    fn lose(&self, why: &str) {
+        lock(&self.lost).get_or_insert_with(|| why.to_string());
+        self.any.store(true, Ordering::Release);
+    }
+
     /// Keeps the first error; later ones are mostly its consequences.
     fn keep(&self, error: Error) {
         lock(&self.error).get_or_insert(error);
@@ -265,8 +289,9 @@ mod tests {
             device.write(&memory, 0, &[1; 64]).unwrap();
             let read = device.read(&[(memory.clone(), 0, 64)]);
             device.wait().unwrap();
-            device.shared.gpu.destroy();
-            device.shared.poll(wgpu::PollType::Poll);
+            assert!(!device.is_lost());
+            device.close();
+            assert!(device.is_lost());
             let lost = |error: Error| assert!(matches!(error, Error::Lost { .. }), "{error:?}");
             lost(device.allocate(64).unwrap_err());
             lost(device.write(&memory, 0, &[1; 64]).unwrap_err());

@@ -20,6 +20,7 @@ mod adapter;
 mod counters;
 mod device;
 
+mod buffer;
 mod memory;
 mod submission;
 mod transfer;
@@ -42,6 +43,7 @@ mod executable;
 mod profile;
 
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
+pub use buffer::Holdings;
 pub use counters::Counters;
 pub use device::{Device, Options};
 pub use error::Error;

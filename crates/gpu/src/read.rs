@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 
 use rayon::prelude::*;
 
+use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
 use crate::device::{Device, lock};
 use crate::error::Error;
@@ -28,7 +29,7 @@ const COPY_CHUNK: usize = 4 << 20;
 /// Staging buffers that wait for the next read.
 #[derive(Default)]
 pub(crate) struct StagingPool {
-    free: Vec<wgpu::Buffer>,
+    free: Vec<Owned>,
     bytes: usize,
 }
 
@@ -54,7 +55,7 @@ enum State {
 struct Waiting {
     device: Device,
     index: wgpu::SubmissionIndex,
-    staging: Vec<wgpu::Buffer>,
+    staging: Vec<Owned>,
     regions: Vec<Region>,
     reports: Vec<Arc<Report>>,
     done: Arc<Done>,
@@ -70,17 +71,23 @@ struct Region {
 }
 
 impl StagingPool {
-    fn take(&mut self, bytes: usize) -> Option<wgpu::Buffer> {
+    fn take(&mut self, bytes: usize) -> Option<Owned> {
         let at = self.free.iter().position(|buffer| buffer.size() as usize == bytes)?;
         self.bytes -= bytes;
         Some(self.free.swap_remove(at))
     }
 
-    fn put(&mut self, buffer: wgpu::Buffer) {
+    fn put(&mut self, buffer: Owned) {
         if self.bytes + buffer.size() as usize <= STAGING_KEPT {
             self.bytes += buffer.size() as usize;
             self.free.push(buffer);
         }
+    }
+
+    /// Gives up everything.
+    pub(crate) fn drain(&mut self) -> Vec<Owned> {
+        self.bytes = 0;
+        std::mem::take(&mut self.free)
     }
 }
 
@@ -90,7 +97,8 @@ impl Device {
     pub fn read(&self, ranges: &[(Memory, usize, usize)]) -> ReadFuture {
         let mut spans = Vec::with_capacity(ranges.len());
         for (memory, offset, bytes) in ranges {
-            if let Err(error) = memory.check_range("read", *offset, *bytes) {
+            let fits = memory.check_home("read", self).and(memory.check_range("read", *offset, *bytes));
+            if let Err(error) = fits {
                 return ReadFuture { state: State::Failed(error) };
             }
             spans.push(Span { buffer: memory.buffer(), offset: *offset, bytes: *bytes });
@@ -175,13 +183,10 @@ impl Device {
         (regions, sizes)
     }
 
-    fn staging(&self, bytes: usize) -> Result<wgpu::Buffer, Error> {
-        match lock(&self.shared.staging).take(bytes) {
-            Some(buffer) => Ok(buffer),
-            None => {
-                self.shared.create_buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
-            }
-        }
+    fn staging(&self, bytes: usize) -> Result<Owned, Error> {
+        let pooled = lock(&self.shared.staging).take(bytes);
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        pooled.map_or_else(|| self.shared.create_buffer(bytes, usage, Purpose::Staging), Ok)
     }
 }
 

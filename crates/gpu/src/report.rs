@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farad_compile::program::Program;
 
+use crate::buffer::Owned;
 use crate::device::{Shared, lock};
 use crate::dispatch::ERROR_WORDS;
 use crate::error::Error;
@@ -17,14 +18,14 @@ pub(crate) const REPORT_BYTES: usize = ERROR_WORDS * WORD;
 
 /// A program that may meet bad data, and its error words.
 pub(crate) struct Report {
-    pub(crate) words: wgpu::Buffer,
+    pub(crate) words: Owned,
     pub(crate) program: Arc<Program>,
     /// Whether the next read will look at it.
     listed: AtomicBool,
 }
 
 impl Report {
-    pub(crate) fn new(words: wgpu::Buffer, program: Arc<Program>) -> Arc<Report> {
+    pub(crate) fn new(words: Owned, program: Arc<Program>) -> Arc<Report> {
         Arc::new(Report { words, program, listed: AtomicBool::new(false) })
     }
 

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::buffer::Owned;
 use crate::counters::Tally;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
@@ -29,7 +30,7 @@ pub(crate) struct Pending {
     /// Bytes in wgpu's staging memory, which the next submission frees.
     pub(crate) staged: usize,
     /// Buffers that the pool gave up; destroyed once nothing unsubmitted can name them.
-    pub(crate) doomed: Vec<wgpu::Buffer>,
+    pub(crate) doomed: Vec<Owned>,
     /// The pass that runs are appended to while the device has enough to do.
     open: Option<Open>,
     /// Passes that were closed because something else had to come after them.
