@@ -12,7 +12,7 @@ use crate::contraction::{self, Sliced};
 use crate::device::{Device, KernelTime};
 use crate::error::Error;
 use crate::machine::{Context, Faults};
-use crate::memory::Memory;
+use crate::memory::{Memory, Purpose};
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
@@ -74,7 +74,7 @@ impl Executable {
     }
 
     fn allocate_blocks(&self) -> Result<Vec<Memory>, Error> {
-        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, true)).collect()
+        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, Purpose::Block)).collect()
     }
 
     /// Runs the program: `inputs` with byte offsets, `parameters` as register words, `outputs` as memory to write
