@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::groups::{Groups, Resources};
 use crate::memory::Memory;
 use crate::pipeline::Pipeline;
-use crate::report::{REPORT_BYTES, Report};
+use crate::report::Report;
 use crate::routine::{Routine, Stage};
 use crate::schedule::{GroupSpec, Launch, Schedule};
 use crate::submission::HELD;
@@ -304,6 +304,6 @@ fn new_report(
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let words = device.shared.create_buffer(REPORT_BYTES, usage, Purpose::Parameter)?;
+    let words = device.shared.create_buffer(Report::bytes_for(program), usage, Purpose::Parameter)?;
     Ok(Some(Report::new(words, program.clone())))
 }

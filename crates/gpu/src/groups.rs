@@ -9,7 +9,6 @@ use crate::counters::Tally;
 use crate::device::Device;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::report::REPORT_BYTES;
 use crate::schedule::{GroupSpec, Slot};
 
 /// Groups kept for each place in the program where memories vary.
@@ -170,7 +169,8 @@ fn create(device: &Device, spec: &GroupSpec, resources: &Resources) -> wgpu::Bin
     let uniform =
         resources.uniform.filter(|_| spec.layout.uniform).map(|buffer| whole(buffer, spec.uniform_bytes));
     let storage = spec.slots.iter().map(|slot| resources.binding(slot));
-    let errors = resources.errors.filter(|_| spec.layout.reports).map(|buffer| whole(buffer, REPORT_BYTES));
+    let errors =
+        resources.errors.filter(|_| spec.layout.reports).map(|buffer| whole(buffer, buffer.size() as usize));
     let entries: Vec<wgpu::BindGroupEntry> = uniform
         .into_iter()
         .chain(storage)

@@ -17,7 +17,7 @@ use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::poller::Done;
-use crate::report::{REPORT_BYTES, Report};
+use crate::report::Report;
 use crate::transfer::WORD;
 
 /// Staging bytes that are kept for later reads.
@@ -129,7 +129,7 @@ impl Device {
     fn start_read(&self, spans: &[Span], reports: &[Arc<Report>]) -> Result<Waiting, Error> {
         self.check()?;
         let words =
-            reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: REPORT_BYTES });
+            reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: report.bytes() });
         let spans: Vec<&Span> = spans.iter().collect();
         let words: Vec<Span> = words.collect();
         let all: Vec<&Span> = spans.into_iter().chain(&words).collect();
@@ -284,7 +284,7 @@ impl Waiting {
         for (report, words) in self.reports.iter().zip(&words) {
             if let Some(error) = report.error(words) {
                 found.get_or_insert(error);
-                shared.queue.write_buffer(&report.words, 0, &[0; REPORT_BYTES]);
+                shared.queue.write_buffer(&report.words, 0, &vec![0; report.bytes()]);
             }
         }
         match found {

@@ -1,6 +1,7 @@
 //! Bad data that kernels met: the error words of a program, and what they mean.
 //!
-//! Invariant: a program that ran since the last read is on the device's list, once.
+//! Invariant: a program that ran since the last read is on the device's list, once. Every site has
+//! words of its own ([`crate::dispatch`]), so an index is never blamed on another op.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +10,9 @@ use farad_compile::program::Program;
 
 use crate::buffer::Owned;
 use crate::device::{Shared, lock};
-use crate::dispatch::ERROR_WORDS;
+use crate::dispatch::{ERROR_WORDS, UNSIGNED};
 use crate::error::Error;
 use crate::transfer::WORD;
-
-/// Bytes of a program's error words.
-pub(crate) const REPORT_BYTES: usize = ERROR_WORDS * WORD;
 
 /// A program that may meet bad data, and its error words.
 pub(crate) struct Report {
@@ -27,6 +25,16 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(words: Owned, program: Arc<Program>) -> Arc<Report> {
         Arc::new(Report { words, program, listed: AtomicBool::new(false) })
+    }
+
+    /// Bytes of a program's error words.
+    pub(crate) fn bytes_for(program: &Program) -> usize {
+        (program.sites.len().max(1) * ERROR_WORDS * WORD).next_multiple_of(4 * WORD)
+    }
+
+    /// Bytes of these error words.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.size() as usize
     }
 
     /// Has the next read look at these words.
@@ -43,16 +51,15 @@ impl Report {
 
     /// What the words say, if they say anything.
     pub(crate) fn error(&self, words: &[u8]) -> Option<Error> {
-        let word = |i: usize| {
-            u32::from_le_bytes(words[i * WORD..][..WORD].try_into().expect("a word is four bytes"))
+        let word = |n: usize| u32::from_le_bytes(words[n * WORD..][..WORD].try_into().expect("four bytes"));
+        let sites = 0..words.len() / (ERROR_WORDS * WORD);
+        let (site, kind) = sites.map(|site| (site, word(ERROR_WORDS * site))).find(|(_, kind)| *kind != 0)?;
+        let bits = word(ERROR_WORDS * site + 1);
+        let index = if kind == UNSIGNED { bits as i64 } else { bits as i32 as i64 };
+        let (op, location, size) = match self.program.sites.get(site) {
+            Some(site) => (site.op.clone(), site.location, site.size),
+            None => (format!("site {site}"), None, 0),
         };
-        let site = (word(0) as usize).checked_sub(1)?;
-        let index = word(1) as i32 as i64;
-        Some(match self.program.sites.get(site) {
-            Some(site) => {
-                Error::Index { op: site.op.clone(), location: site.location, index, size: site.size }
-            }
-            None => Error::Index { op: format!("site {site}"), location: None, index, size: 0 },
-        })
+        Some(Error::Index { op, location, index, size })
     }
 }
