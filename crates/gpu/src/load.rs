@@ -115,7 +115,8 @@ impl Loader<'_> {
             subgroups: capabilities.subgroups,
         };
         let kernels = custom.op.wgsl(&custom.shapes, &limits).into_iter();
-        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, &self.program.buffers)));
+        let sizes = (self.program.buffers.as_slice(), slots);
+        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, sizes)));
         before.extend(after);
         Ok(before)
     }

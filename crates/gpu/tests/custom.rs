@@ -109,6 +109,21 @@ fn custom_ops_run_alone_and_on_slices() {
 }
 
 #[test]
+fn a_profile_credits_launches_with_what_they_bind() {
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    // Each launch reads one array and writes another; in the loop, slices of them.
+    for (trips, len, bytes) in [(1, 100, 2 * 800), (4, 64, 4 * 2 * 512)] {
+        let executable = device.load(Arc::new(program(trips, len, DType::F32))).unwrap();
+        let (x, y) = (floats(&device, &vec![1.0; trips * len]), device.allocate(4 * trips * len).unwrap());
+        device.profile_start();
+        executable.run(&[(x, 0)], &[], from_ref(&y)).unwrap();
+        let times = device.profile_stop();
+        assert_eq!((times.len(), times[0].count, times[0].bytes), (1, 2 * trips as u64, bytes));
+    }
+}
+
+#[test]
 fn slices_that_start_inside_a_word_are_refused() {
     let _turn = turn();
     let Some(device) = open(Options::default()) else { return };
