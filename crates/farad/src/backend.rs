@@ -243,13 +243,13 @@ impl Executable {
     pub fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
         match self {
             Executable::Cpu(e) => {
-                let inputs: Vec<_> = inputs.iter().map(|m| (m.cpu().clone(), 0)).collect();
-                let outputs: Vec<_> = outputs.iter().map(|m| m.cpu().clone()).collect();
+                let inputs: Vec<_> = inputs.iter().map(|m| (m.cpu(), 0)).collect();
+                let outputs: Vec<_> = outputs.iter().map(Memory::cpu).collect();
                 e.run(&inputs, parameters, &outputs)?;
             }
             Executable::Gpu(e) => {
-                let inputs: Vec<_> = inputs.iter().map(|m| (m.gpu().clone(), 0)).collect();
-                let outputs: Vec<_> = outputs.iter().map(|m| m.gpu().clone()).collect();
+                let inputs: Vec<_> = inputs.iter().map(|m| (m.gpu(), 0)).collect();
+                let outputs: Vec<_> = outputs.iter().map(Memory::gpu).collect();
                 e.run(&inputs, parameters, &outputs)?;
             }
         }

@@ -145,9 +145,9 @@ impl Executable {
     /// program; that of an output with a donor is not looked at, since its input is updated in place.
     pub fn run(
         &self,
-        inputs: &[(Memory, usize)],
+        inputs: &[(&Memory, usize)],
         parameters: &[u32],
-        outputs: &[Memory],
+        outputs: &[&Memory],
     ) -> Result<(), Error> {
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
@@ -245,9 +245,9 @@ impl Executable {
 
     fn check_arguments(
         &self,
-        inputs: &[(Memory, usize)],
+        inputs: &[(&Memory, usize)],
         parameters: &[u32],
-        outputs: &[Memory],
+        outputs: &[&Memory],
     ) -> Result<(), Error> {
         let program = &self.program;
         let counts = [

@@ -16,8 +16,8 @@ const KEPT: usize = 8;
 
 /// What groups are made from.
 pub(crate) struct Resources<'a> {
-    pub(crate) inputs: &'a [(Memory, usize)],
-    pub(crate) outputs: &'a [Memory],
+    pub(crate) inputs: &'a [(&'a Memory, usize)],
+    pub(crate) outputs: &'a [&'a Memory],
     pub(crate) blocks: &'a [Memory],
     pub(crate) uniform: Option<&'a wgpu::Buffer>,
     pub(crate) errors: Option<&'a wgpu::Buffer>,
@@ -43,8 +43,8 @@ struct Kept {
 impl Resources<'_> {
     fn memory(&self, place: Place) -> (&Memory, usize) {
         match place {
-            Place::Input(n) => (&self.inputs[n].0, self.inputs[n].1),
-            Place::Output(n) => (&self.outputs[n], 0),
+            Place::Input(n) => self.inputs[n],
+            Place::Output(n) => (self.outputs[n], 0),
             Place::Block(n) => (&self.blocks[n], 0),
         }
     }

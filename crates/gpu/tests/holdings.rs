@@ -3,8 +3,6 @@
 mod device;
 mod kernels;
 
-use std::slice::from_ref;
-
 use device::{floats, open, read, turn};
 use farad_gpu::{Device, Error, Memory, Options};
 use kernels::{LEN, affine, bits, counter, ramp};
@@ -24,10 +22,10 @@ fn memory_of_another_handle_is_refused() {
     refused(device.copy((&own, 0), (&foreign, 0), 4), "copy");
     refused(device.read_blocking(&[(foreign.clone(), 0, 4)]).map(drop), "read");
     let executable = counter(&device);
-    refused(executable.run(&[(foreign.clone(), 0)], &[], from_ref(&own)), "run");
-    refused(executable.run(&[(own.clone(), 0)], &[], from_ref(&foreign)), "run");
+    refused(executable.run(&[(&foreign, 0)], &[], &[&own]), "run");
+    refused(executable.run(&[(&own, 0)], &[], &[&foreign]), "run");
     // Both go on.
-    executable.run(&[(own.clone(), 0)], &[], from_ref(&own)).unwrap();
+    executable.run(&[(&own, 0)], &[], &[&own]).unwrap();
     assert_eq!((read(&device, &own, 1), read(&other, &foreign, 1)), (vec![2.0], vec![5.0]));
 }
 
@@ -48,7 +46,7 @@ fn a_limit_names_what_holds_the_memory_and_the_device_goes_on() {
         assert_eq!(*holdings, device.holdings());
         assert!(holdings.parameters > 0, "{error}");
         // What runs needs nothing new; a read needs staging memory, which is counted too.
-        executable.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap();
+        executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
         assert_eq!(device.read_blocking(&[(x.clone(), 0, 400)]).unwrap()[0].len(), 400);
         assert!(device.holdings().staging >= 400);
         let error = device.read_blocking(&[(held[0].clone(), 0, 16 << 10)]).unwrap_err();
@@ -62,7 +60,7 @@ fn a_limit_names_what_holds_the_memory_and_the_device_goes_on() {
         let small = device.allocate(16 << 10).unwrap();
         assert_eq!(device.read_blocking(&[(small.clone(), 0, 16 << 10)]).unwrap()[0].len(), 16 << 10);
         assert_eq!(device.holdings().pool, 0, "staging memory was made by freeing the pool");
-        executable.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap();
+        executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
         device.wait().unwrap();
     }
 }
@@ -73,7 +71,7 @@ fn holdings_are_nothing_once_everything_is_dropped() {
     let Some(device) = open(Options::default()) else { return };
     let executable = affine(&device);
     let x = floats(&device, &ramp());
-    executable.run(&[(x.clone(), 0)], &bits(&[1.0, 2.0]), from_ref(&device.allocate(400).unwrap())).unwrap();
+    executable.run(&[(&x, 0)], &bits(&[1.0, 2.0]), &[&device.allocate(400).unwrap()]).unwrap();
     let holdings = device.holdings();
     assert_eq!((holdings.tensors, holdings.blocks), (512, 512));
     assert!(holdings.parameters >= 256);
