@@ -8,7 +8,7 @@ use farad_compile::program::{Program, Target};
 
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::memory::{Memory, Pool};
+use crate::memory::{Holdings, Memory, Pool, Purpose};
 
 /// A handle to the CPU as a device; clones share memory pool, counters and profile.
 #[derive(Clone)]
@@ -54,9 +54,14 @@ impl Device {
     /// A device with an empty pool.
     #[allow(clippy::new_without_default)] // a device is not a plain value
     pub fn new() -> Device {
+        Device::with_limit(None)
+    }
+
+    /// A device that never holds more than `limit` bytes, its pool included.
+    pub fn with_limit(limit: Option<usize>) -> Device {
         tracing::debug!(lanes = crate::lanes::lanes().name, "cpu device");
         Device(Arc::new(State {
-            pool: Arc::default(),
+            pool: Pool::new(limit),
             runs: AtomicUsize::new(0),
             kernels: AtomicUsize::new(0),
             profiling: AtomicBool::new(false),
@@ -71,7 +76,7 @@ impl Device {
 
     /// Memory of `bytes`: zeroed if fresh, of arbitrary content if it comes from the pool.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
-        self.0.pool.allocate(bytes, false)
+        self.0.pool.allocate(bytes, Purpose::Tensor)
     }
 
     /// Copies `data` to `offset` bytes into `memory`. Panics where it does not fit.
@@ -113,6 +118,11 @@ impl Device {
             bytes_live: self.0.pool.live.load(Ordering::Relaxed),
             bytes_peak: self.0.pool.peak.load(Ordering::Relaxed),
         }
+    }
+
+    /// Bytes that the device holds, by purpose.
+    pub fn holdings(&self) -> Holdings {
+        self.0.pool.holdings()
     }
 
     /// Times every kernel from now on.

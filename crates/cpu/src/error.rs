@@ -4,12 +4,20 @@ use std::panic::Location;
 
 use farad_ir::DType;
 
+use crate::memory::Holdings;
+
 /// Why the device could not do what was asked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum Error {
-    #[error("allocate: out of memory: asked for {bytes} bytes ({live} bytes are live)")]
-    OutOfMemory { bytes: usize, live: usize },
+    #[error(
+        "allocate: out of memory: asked {bytes} bytes ({} held{}): \
+         tensors {}, plan blocks {}, pool {} bytes\n\
+         help: use smaller batches or `checkpoint`, or drop tensors that are not needed",
+        .holdings.tensors + .holdings.blocks + .holdings.pool, allowed(*.limit),
+        .holdings.tensors, .holdings.blocks, .holdings.pool
+    )]
+    OutOfMemory { bytes: usize, limit: Option<usize>, holdings: Holdings },
     #[error("{op}: index out of range: {} ({index} vs {size})", built_at(.location))]
     Index { op: String, index: i64, size: usize, location: Option<&'static Location<'static>> },
     #[error("run: {what} {which} is too small: bytes ({got} vs {need})")]
@@ -24,6 +32,10 @@ pub enum Error {
     Axes { label: String, axes: usize, most: usize },
     #[error("load: a view leaves its buffer: {label} (index {index} vs {len} elements)")]
     View { label: String, index: i64, len: usize },
+}
+
+fn allowed(limit: Option<usize>) -> String {
+    limit.map_or_else(String::new, |limit| format!(" vs {limit} allowed"))
 }
 
 fn built_at(location: &Option<&'static Location<'static>>) -> String {
@@ -45,8 +57,15 @@ mod tests {
             location.line()
         );
         assert_eq!(error.to_string(), line);
-        let error = Error::OutOfMemory { bytes: 64, live: 8 };
-        assert_eq!(error.to_string(), "allocate: out of memory: asked for 64 bytes (8 bytes are live)");
+        let holdings = Holdings { tensors: 8, blocks: 2, pool: 1 };
+        let error = Error::OutOfMemory { bytes: 64, limit: Some(70), holdings };
+        assert_eq!(
+            error.to_string().lines().next(),
+            Some(
+                "allocate: out of memory: asked 64 bytes (11 held vs 70 allowed): \
+                 tensors 8, plan blocks 2, pool 1 bytes"
+            )
+        );
         let error = Error::TooSmall { what: "input", which: 2, got: 4, need: 8 };
         assert_eq!(error.to_string(), "run: input 2 is too small: bytes (4 vs 8)");
     }

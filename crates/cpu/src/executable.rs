@@ -1,5 +1,6 @@
 //! A loaded program: its kernels planned, its blocks allocated, ready to run.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ use crate::contraction::{self, Sliced};
 use crate::device::{Device, KernelTime};
 use crate::error::Error;
 use crate::machine::{Context, Faults};
-use crate::memory::Memory;
+use crate::memory::{Memory, Purpose};
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
@@ -74,7 +75,7 @@ impl Executable {
     }
 
     fn allocate_blocks(&self) -> Result<Vec<Memory>, Error> {
-        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, true)).collect()
+        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, Purpose::Block)).collect()
     }
 
     /// Runs the program: `inputs` with byte offsets, `parameters` as register words, `outputs` as memory to write
@@ -83,9 +84,9 @@ impl Executable {
     /// A bad index does not stop the run; it is reported when all steps are done.
     pub fn run(
         &self,
-        inputs: &[(Memory, usize)],
+        inputs: &[(impl Borrow<Memory>, usize)],
         parameters: &[u32],
-        outputs: &[Memory],
+        outputs: &[impl Borrow<Memory>],
     ) -> Result<(), Error> {
         let program = &self.program;
         count("inputs", inputs.len(), program.inputs.len())?;
@@ -100,9 +101,9 @@ impl Executable {
 
     fn run_with(
         &self,
-        inputs: &[(Memory, usize)],
+        inputs: &[(impl Borrow<Memory>, usize)],
         parameters: &[u32],
-        outputs: &[Memory],
+        outputs: &[impl Borrow<Memory>],
         blocks: &[Memory],
     ) -> Result<(), Error> {
         let bindings = self.bind(inputs, outputs, blocks)?;
@@ -121,15 +122,15 @@ impl Executable {
     /// Where every buffer lies in this run.
     fn bind(
         &self,
-        inputs: &[(Memory, usize)],
-        outputs: &[Memory],
+        inputs: &[(impl Borrow<Memory>, usize)],
+        outputs: &[impl Borrow<Memory>],
         blocks: &[Memory],
     ) -> Result<Vec<Binding>, Error> {
         let mut bindings = Vec::with_capacity(self.specs.len());
         for buffer in &self.program.buffers {
             let (what, which, memory, offset) = match buffer.place {
-                Place::Input(i) => ("input", i, &inputs[i].0, inputs[i].1 + buffer.offset),
-                Place::Output(i) => ("output", i, &outputs[i], buffer.offset),
+                Place::Input(i) => ("input", i, inputs[i].0.borrow(), inputs[i].1 + buffer.offset),
+                Place::Output(i) => ("output", i, outputs[i].borrow(), buffer.offset),
                 Place::Block(i) => ("block", i, &blocks[i], buffer.offset),
             };
             let need = offset + buffer.len * buffer.dtype.size();

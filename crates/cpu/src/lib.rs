@@ -38,4 +38,4 @@ mod view;
 pub use device::{Counters, Device, KernelTime};
 pub use error::Error;
 pub use executable::Executable;
-pub use memory::Memory;
+pub use memory::{Holdings, Memory};

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::error::Error;
 
@@ -25,7 +25,27 @@ pub struct Memory(Arc<Allocation>);
 struct Allocation {
     start: NonNull<u8>,
     bytes: usize,
+    purpose: Purpose,
     pool: Arc<Pool>,
+}
+
+/// What an allocation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Tensor,
+    /// Memory that a program works in, zeroed.
+    Block,
+}
+
+/// Bytes that a device holds, by purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Memory that handles hold.
+    pub tensors: usize,
+    /// Memory that programs work in.
+    pub blocks: usize,
+    /// Memory that waits to be used again.
+    pub pool: usize,
 }
 
 // SAFETY: an allocation is plain bytes without an owner thread; orderly access is the holders' duty (module doc).
@@ -62,7 +82,7 @@ impl fmt::Debug for Memory {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.pool.give_back(self.start, self.bytes);
+        self.pool.give_back(self.start, self.bytes, self.purpose);
     }
 }
 
@@ -76,6 +96,11 @@ pub(crate) struct Pool {
     pub live: AtomicUsize,
     /// The most that handles ever held.
     pub peak: AtomicUsize,
+    /// Bytes of the allocations in use, by purpose.
+    held: [AtomicUsize; 2],
+    /// Bytes that the system has given, and how many it may give at most.
+    total: AtomicUsize,
+    limit: Option<usize>,
 }
 
 #[derive(Default)]
@@ -90,18 +115,38 @@ struct Start(NonNull<u8>);
 unsafe impl Send for Start {}
 
 impl Pool {
-    /// An allocation of at least `bytes`; zeroed if it is fresh or if asked for.
-    pub fn allocate(self: &Arc<Pool>, bytes: usize, zeroed: bool) -> Result<Memory, Error> {
+    /// A pool that never holds more than `limit` bytes, free ones included.
+    pub fn new(limit: Option<usize>) -> Arc<Pool> {
+        let mut pool = Pool::default();
+        pool.limit = limit;
+        Arc::new(pool)
+    }
+
+    /// What is held, by purpose.
+    pub fn holdings(&self) -> Holdings {
+        Holdings {
+            tensors: self.held[Purpose::Tensor as usize].load(Ordering::Relaxed),
+            blocks: self.held[Purpose::Block as usize].load(Ordering::Relaxed),
+            pool: self.free().bytes,
+        }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// An allocation of at least `bytes`; zeroed if it is fresh or a block.
+    pub fn allocate(self: &Arc<Pool>, bytes: usize, purpose: Purpose) -> Result<Memory, Error> {
         let size = bucket(bytes);
         let pooled = {
-            let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
+            let mut free = self.free();
             let start = free.buckets.get_mut(&size).and_then(Vec::pop);
             free.bytes -= if start.is_some() { size } else { 0 };
             start
         };
         let start = match pooled {
             Some(Start(start)) => {
-                if zeroed {
+                if purpose == Purpose::Block {
                     // SAFETY: the pool handed over an allocation of `size` bytes.
                     unsafe { start.as_ptr().write_bytes(0, size) };
                 }
@@ -109,28 +154,59 @@ impl Pool {
             }
             None => self.fresh(bytes, size)?,
         };
+        self.held[purpose as usize].fetch_add(size, Ordering::Relaxed);
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        Ok(Memory(Arc::new(Allocation { start, bytes, pool: self.clone() })))
+        Ok(Memory(Arc::new(Allocation { start, bytes, purpose, pool: self.clone() })))
     }
 
+    /// Memory from the system; where there is none, what the pool keeps goes back first.
     fn fresh(&self, bytes: usize, size: usize) -> Result<NonNull<u8>, Error> {
         self.allocations.fetch_add(1, Ordering::Relaxed);
-        let refused = || Error::OutOfMemory { bytes, live: self.live.load(Ordering::Relaxed) };
-        let layout = Layout::from_size_align(size, ALIGNMENT).map_err(|_| refused())?;
-        // SAFETY: buckets are not empty.
-        NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)
+        let again = || {
+            self.drain();
+            self.take(size)
+        };
+        self.take(size).or_else(again).ok_or_else(|| Error::OutOfMemory {
+            bytes,
+            limit: self.limit,
+            holdings: self.holdings(),
+        })
     }
 
-    fn give_back(&self, start: NonNull<u8>, bytes: usize) {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        let layout = Layout::from_size_align(size, ALIGNMENT).ok()?;
+        let total = self.total.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+        let allowed = self.limit.is_none_or(|limit| total <= limit);
+        // SAFETY: buckets are not empty.
+        let start = if allowed { NonNull::new(unsafe { alloc_zeroed(layout) }) } else { None };
+        if start.is_none() {
+            self.total.fetch_sub(size, Ordering::Relaxed);
+        }
+        start
+    }
+
+    /// Gives everything that waits back to the system.
+    fn drain(&self) {
+        let mut free = self.free();
+        free.bytes = 0;
+        for (size, starts) in free.buckets.drain() {
+            self.total.fetch_sub(size * starts.len(), Ordering::Relaxed);
+            starts.into_iter().for_each(|Start(start)| release(start, size));
+        }
+    }
+
+    fn give_back(&self, start: NonNull<u8>, bytes: usize, purpose: Purpose) {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
         let size = bucket(bytes);
-        let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
+        self.held[purpose as usize].fetch_sub(size, Ordering::Relaxed);
+        let mut free = self.free();
         if free.bytes + size <= POOL_BYTES {
             free.bytes += size;
             free.buckets.entry(size).or_default().push(Start(start));
         } else {
             drop(free);
+            self.total.fetch_sub(size, Ordering::Relaxed);
             release(start, size);
         }
     }
@@ -138,10 +214,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let free = self.free.get_mut().unwrap_or_else(|e| e.into_inner());
-        for (size, starts) in free.buckets.drain() {
-            starts.into_iter().for_each(|Start(start)| release(start, size));
-        }
+        self.drain();
     }
 }
 
@@ -179,7 +252,7 @@ mod tests {
     #[test]
     fn memory_is_reused_and_counted() {
         let pool = Arc::new(Pool::default());
-        let first = pool.allocate(1000, false).unwrap();
+        let first = pool.allocate(1000, Purpose::Tensor).unwrap();
         let start = first.start();
         assert_eq!((first.bytes(), first.handles(), first.clone().handles()), (1000, 1, 2));
         assert_eq!(start as usize % ALIGNMENT, 0);
@@ -188,7 +261,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { start.write_bytes(7, 1000) };
         drop(first);
-        let again = pool.allocate(1010, true).unwrap();
+        let again = pool.allocate(1010, Purpose::Block).unwrap();
         assert_eq!(again.start(), start);
         // SAFETY: the allocation has 1010 bytes.
         assert!(unsafe { std::slice::from_raw_parts(start, 1010) }.iter().all(|&byte| byte == 0));
@@ -200,7 +273,24 @@ mod tests {
     #[test]
     fn too_much_is_an_error() {
         let pool = Arc::new(Pool::default());
-        let error = pool.allocate(isize::MAX as usize, false).unwrap_err();
-        assert_eq!(error, Error::OutOfMemory { bytes: isize::MAX as usize, live: 0 });
+        let bytes = isize::MAX as usize;
+        let error = pool.allocate(bytes, Purpose::Tensor).unwrap_err();
+        assert_eq!(error, Error::OutOfMemory { bytes, limit: None, holdings: Holdings::default() });
+    }
+
+    #[test]
+    fn a_full_pool_is_freed_before_an_error() {
+        let pool = Pool::new(Some(10_240));
+        let (first, block) =
+            (pool.allocate(4096, Purpose::Tensor).unwrap(), pool.allocate(4096, Purpose::Block).unwrap());
+        let full = Holdings { tensors: 4096, blocks: 4096, pool: 0 };
+        let error = pool.allocate(5120, Purpose::Tensor).unwrap_err();
+        assert_eq!(error, Error::OutOfMemory { bytes: 5120, limit: Some(10_240), holdings: full });
+        drop(first);
+        assert_eq!(pool.holdings(), Holdings { tensors: 0, blocks: 4096, pool: 4096 });
+        let second = pool.allocate(5120, Purpose::Tensor).unwrap();
+        assert_eq!(pool.holdings(), Holdings { tensors: 5120, blocks: 4096, pool: 0 });
+        drop((second, block));
+        assert_eq!(pool.total.load(Ordering::Relaxed), 5120 + 4096);
     }
 }

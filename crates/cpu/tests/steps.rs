@@ -337,13 +337,16 @@ fn wrong_arguments_are_errors() {
         message(executable.run(&[(small, 0)], &[], &outputs)),
         "run: input 0 is too small: bytes (39 vs 40)"
     );
-    assert_eq!(message(executable.run(&[], &[], &outputs)), "run: wrong number of inputs (0 vs 1)");
+    assert_eq!(
+        message(executable.run(&[(&right, 0); 0], &[], &outputs)),
+        "run: wrong number of inputs (0 vs 1)"
+    );
     assert_eq!(
         message(executable.run(&[(right.clone(), 0)], &[1], &outputs)),
         "run: wrong number of parameters (1 vs 0)"
     );
     assert_eq!(
-        message(executable.run(&[(right.clone(), 0)], &[], &[])),
+        message(executable.run(&[(right.clone(), 0)], &[], &[&right; 0])),
         "run: wrong number of outputs (0 vs 1)"
     );
     let odd = message(executable.run(&[(right, 3)], &[], &outputs));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farad_compile::program::Program;
+use farad_gpu::Holdings;
 
 use crate::device::Counters;
 use crate::error::Result;
@@ -38,6 +39,8 @@ pub struct KernelTime {
     pub bytes: u64,
     /// Floating-point operations.
     pub flops: u64,
+    /// Launches that the numbers above are the sums of.
+    pub count: u64,
 }
 
 const FOREIGN: &str = "memory belongs to another device";
@@ -123,6 +126,30 @@ impl Backend {
         })
     }
 
+    pub fn is_lost(&self) -> bool {
+        match self {
+            Backend::Cpu(_) => false,
+            Backend::Gpu(d) => d.is_lost(),
+        }
+    }
+
+    pub fn close(&self) {
+        if let Backend::Gpu(d) = self {
+            d.close();
+        }
+    }
+
+    pub fn holdings(&self) -> Holdings {
+        match self {
+            Backend::Cpu(d) => {
+                let h = d.holdings();
+                let (tensors, blocks, pool) = (h.tensors as u64, h.blocks as u64, h.pool as u64);
+                Holdings { tensors, blocks, pool, ..Holdings::default() }
+            }
+            Backend::Gpu(d) => d.holdings(),
+        }
+    }
+
     pub fn wait(&self) -> Result<()> {
         match self {
             Backend::Cpu(_) => Ok(()),
@@ -180,6 +207,7 @@ impl Backend {
                     nanoseconds: k.nanoseconds,
                     bytes: k.bytes,
                     flops: k.flops,
+                    count: 1,
                 })
                 .collect(),
             Backend::Gpu(d) => d
@@ -190,6 +218,7 @@ impl Backend {
                     nanoseconds: k.nanoseconds,
                     bytes: k.bytes,
                     flops: k.flops,
+                    count: k.count,
                 })
                 .collect(),
         }
@@ -214,13 +243,13 @@ impl Executable {
     pub fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
         match self {
             Executable::Cpu(e) => {
-                let inputs: Vec<_> = inputs.iter().map(|m| (m.cpu().clone(), 0)).collect();
-                let outputs: Vec<_> = outputs.iter().map(|m| m.cpu().clone()).collect();
+                let inputs: Vec<_> = inputs.iter().map(|m| (m.cpu(), 0)).collect();
+                let outputs: Vec<_> = outputs.iter().map(Memory::cpu).collect();
                 e.run(&inputs, parameters, &outputs)?;
             }
             Executable::Gpu(e) => {
-                let inputs: Vec<_> = inputs.iter().map(|m| (m.gpu().clone(), 0)).collect();
-                let outputs: Vec<_> = outputs.iter().map(|m| m.gpu().clone()).collect();
+                let inputs: Vec<_> = inputs.iter().map(|m| (m.gpu(), 0)).collect();
+                let outputs: Vec<_> = outputs.iter().map(Memory::gpu).collect();
                 e.run(&inputs, parameters, &outputs)?;
             }
         }

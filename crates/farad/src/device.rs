@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use farad_compile::program::Target;
 
@@ -87,11 +87,23 @@ pub struct DeviceOptions {
     pub checked: bool,
     /// Merge ops into few kernels; off only to test that merging changes nothing.
     pub fuse: bool,
+    /// Bytes that the device may hold at most, its pool included; asking for more is an error that
+    /// says what holds them.
+    pub memory_limit: Option<usize>,
+    /// Handles of one GPU with different numbers are different devices, each with memory, plans,
+    /// counters and random numbers of its own.
+    pub handle: usize,
 }
 
 impl Default for DeviceOptions {
     fn default() -> DeviceOptions {
-        DeviceOptions { core: false, checked: cfg!(debug_assertions), fuse: true }
+        DeviceOptions {
+            core: false,
+            checked: cfg!(debug_assertions),
+            fuse: true,
+            memory_limit: None,
+            handle: 0,
+        }
     }
 }
 
@@ -106,7 +118,7 @@ impl Device {
 
     /// A CPU device of its own, with its own plans, counters and random numbers.
     pub fn cpu_with(options: DeviceOptions) -> Device {
-        let cpu = farad_cpu::Device::new();
+        let cpu = farad_cpu::Device::with_limit(options.memory_limit);
         let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..Target::cpu() };
         Device::new(Backend::Cpu(cpu), target, "cpu".into(), None)
     }
@@ -116,47 +128,49 @@ impl Device {
         Device::gpu_with(index, DeviceOptions::default())
     }
 
-    /// As [`Device::gpu`] with options; every combination is opened once.
+    /// As [`Device::gpu`] with options; every combination is opened once, and again once it is lost.
     pub fn gpu_with(index: usize, options: DeviceOptions) -> Result<Device> {
         let mut open = GPUS.lock().expect("no panic while opening");
-        if let Some(device) = open.get(&(index, options)) {
+        if let Some(device) = open.get(&(index, options)).filter(|device| !device.is_lost()) {
             return Ok(device.clone());
         }
+        let DeviceOptions { core, checked, memory_limit, .. } = options;
         let gpu = farad_gpu::Device::open(
             index,
-            farad_gpu::Options { core: options.core, checked: options.checked, ..Default::default() },
+            farad_gpu::Options { core, checked, memory_limit, ..Default::default() },
         )?;
         let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..gpu.target() };
-        let name = format!("gpu:{index} ({})", gpu.name());
+        let handle = if options.handle == 0 { String::new() } else { format!("#{}", options.handle) };
+        let name = format!("gpu:{index}{handle} ({})", gpu.name());
         let device = Device::new(Backend::Gpu(gpu), target, name, Some(index));
         open.insert((index, options), device.clone());
         Ok(device)
     }
 
-    /// A GPU if there is one that is not software, else the CPU; `FARAD_DEVICE` overrides.
+    /// A GPU if there is one that is not software, else the CPU; `FARAD_DEVICE` overrides. Chosen
+    /// once, and again if it is lost.
     pub fn best() -> Device {
-        static BEST: OnceLock<Device> = OnceLock::new();
-        BEST.get_or_init(|| {
-            if let Some(name) = &ENVIRONMENT.device {
-                match Device::named(name) {
-                    Ok(device) => return device,
-                    Err(error) => {
-                        tracing::warn!("FARAD_DEVICE={name} cannot be used, falling back to the cpu: {error}")
-                    }
-                }
-                return Device::cpu();
-            }
-            let real = farad_gpu::adapters().into_iter().find(|a| a.kind != farad_gpu::AdapterKind::Software);
-            match real.map(|a| Device::gpu(a.index)) {
-                Some(Ok(device)) => device,
-                Some(Err(error)) => {
-                    tracing::warn!("the GPU cannot be used, falling back to the cpu: {error}");
-                    Device::cpu()
-                }
-                None => Device::cpu(),
-            }
+        static BEST: Mutex<Option<Device>> = Mutex::new(None);
+        let mut best = BEST.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*best {
+            Some(device) if !device.is_lost() => device.clone(),
+            _ => best.insert(Device::choose()).clone(),
+        }
+    }
+
+    fn choose() -> Device {
+        if let Some(name) = ENVIRONMENT.device.as_ref().filter(|name| *name != "best") {
+            return Device::named(name).unwrap_or_else(|error| {
+                tracing::warn!("FARAD_DEVICE={name} cannot be used, falling back to the cpu: {error}");
+                Device::cpu()
+            });
+        }
+        let real = farad_gpu::adapters().into_iter().find(|a| a.kind != farad_gpu::AdapterKind::Software);
+        let Some(adapter) = real else { return Device::cpu() };
+        Device::gpu(adapter.index).unwrap_or_else(|error| {
+            tracing::warn!("the GPU cannot be used, falling back to the cpu: {error}");
+            Device::cpu()
         })
-        .clone()
     }
 
     /// A device by name: `best`, `cpu`, `gpu` or `gpu:1`.
@@ -249,6 +263,32 @@ impl Device {
             ..Counters::default()
         };
         self.0.backend.counters(own)
+    }
+
+    /// Bytes that the device holds now, by purpose.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu_with(Default::default());
+    /// let x = Tensor::from_vec(vec![0.0; 1024], [1024], &device);
+    /// assert_eq!(device.holdings().tensors, 4096);
+    /// # drop(x);
+    /// ```
+    pub fn holdings(&self) -> crate::Holdings {
+        self.0.backend.holdings()
+    }
+
+    /// Whether the GPU is gone: the driver reset or removed it, or it was closed. Tensors on it
+    /// cannot be read any more; opening it again gives a new device.
+    pub fn is_lost(&self) -> bool {
+        self.0.backend.is_lost()
+    }
+
+    /// Gives a GPU and all of its memory back at once, whatever tensors there still are: they are
+    /// lost with it. Does nothing to a CPU.
+    pub fn close(&self) {
+        self.0.plans.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+        self.0.backend.close();
     }
 
     /// Waits until all submitted work is done.

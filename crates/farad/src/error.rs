@@ -1,5 +1,6 @@
 //! What the outside world can do wrong. Programmer errors panic instead.
 
+use std::panic::Location;
 use std::path::PathBuf;
 
 use farad_ir::{DType, OpError, Shape};
@@ -14,6 +15,15 @@ pub enum Error {
     Cpu(#[from] farad_cpu::Error),
     #[error("gpu: {0}")]
     Gpu(#[from] farad_gpu::Error),
+    #[error("{op}: no memory for its {what}: {dtype} {shape}{built}: {source}", built = built(*.location))]
+    NoMemory {
+        op: String,
+        what: &'static str,
+        shape: Shape,
+        dtype: DType,
+        location: Option<&'static Location<'static>>,
+        source: Box<Error>,
+    },
     #[error(
         "device: unknown name: {name}\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`; `farad devices` lists what there is"
     )]
@@ -88,6 +98,22 @@ pub enum Error {
 
 /// A result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Whether a device had too little memory. The device goes on: free something and try again.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Error::Cpu(error) => matches!(error, farad_cpu::Error::OutOfMemory { .. }),
+            Error::Gpu(error) => matches!(error, farad_gpu::Error::OutOfMemory { .. }),
+            Error::NoMemory { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+fn built(location: Option<&'static Location<'static>>) -> String {
+    location.map_or_else(String::new, |at| format!(" built at {}:{}", at.file(), at.line()))
+}
 
 /// The first numbers in which two shapes disagree.
 fn disagreement(found: &Shape, wanted: &Shape) -> String {

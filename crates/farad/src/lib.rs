@@ -47,7 +47,7 @@ pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result};
-pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
+pub use farad_gpu::{AdapterInfo, AdapterKind, Holdings, adapters};
 pub use farad_ir::philox;
 pub use farad_ir::{
     Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,

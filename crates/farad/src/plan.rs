@@ -1,11 +1,12 @@
 //! Compiled programs by structure: a known graph replays, a new one is compiled.
 
 use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use farad_compile::program::Program;
-use farad_ir::{DType, Graph, NodeId, Op};
+use farad_ir::{DType, Graph, NodeId, Op, Shape};
 
 use crate::backend::{Executable, Memory};
 use crate::device::Device;
@@ -27,10 +28,39 @@ pub struct Request {
 pub struct Plan {
     executable: Executable,
     pub program: Arc<Program>,
+    /// What each output is, for errors.
+    results: Vec<Asker>,
     /// What the key stood for; compared in debug builds.
     recorded: Option<Graph>,
     /// A program's blocks serve one run at a time.
     running: Mutex<()>,
+}
+
+/// An op that asked for memory.
+#[derive(Clone)]
+struct Asker {
+    op: String,
+    shape: Shape,
+    dtype: DType,
+    location: Option<&'static Location<'static>>,
+}
+
+impl Asker {
+    fn of(graph: &Graph, id: NodeId) -> Asker {
+        let node = graph.node(id);
+        Asker { op: node.op.name(), shape: node.shape, dtype: node.dtype, location: node.location }
+    }
+}
+
+/// If memory was short, the error with word of the first op that was to get it.
+fn lacking(askers: &[Asker], what: &'static str, error: Error) -> Error {
+    match askers.first() {
+        Some(asker) if error.is_out_of_memory() => {
+            let Asker { op, shape, dtype, location } = asker.clone();
+            Error::NoMemory { op, what, shape, dtype, location, source: Box::new(error) }
+        }
+        _ => error,
+    }
 }
 
 /// The plans of a device.
@@ -46,6 +76,11 @@ impl PlanCache {
         let (used, plan) = self.plans.get_mut(&key)?;
         *used = self.clock;
         Some(plan.clone())
+    }
+
+    /// Forgets all plans.
+    pub fn clear(&mut self) {
+        self.plans.clear();
     }
 
     fn insert(&mut self, key: u128, plan: Arc<Plan>) {
@@ -79,9 +114,11 @@ impl Device {
             &self.0.target,
         ));
         self.show(&program);
-        let executable = self.0.backend.load(program.clone())?;
+        let results: Vec<Asker> = request.outputs.iter().map(|&id| Asker::of(&request.graph, id)).collect();
+        let executable =
+            self.0.backend.load(program.clone()).map_err(|e| lacking(&results, "work space", e))?;
         let recorded = cfg!(debug_assertions).then(|| recorded.clone());
-        let plan = Arc::new(Plan { executable, program, recorded, running: Mutex::new(()) });
+        let plan = Arc::new(Plan { executable, program, results, recorded, running: Mutex::new(()) });
         self.0.compiled.fetch_add(1, Ordering::Relaxed);
         self.0.plans.lock().expect("no panic with the cache held").insert(key, plan.clone());
         Ok(plan)
@@ -101,10 +138,13 @@ impl Device {
     /// Runs a plan: outputs that take an input's memory over get it, the others get new memory.
     pub(crate) fn run(&self, plan: &Plan, inputs: &[Memory], words: &[u32]) -> Result<Vec<Memory>> {
         let mut outputs = Vec::with_capacity(plan.program.outputs.len());
-        for output in &plan.program.outputs {
+        for (n, output) in plan.program.outputs.iter().enumerate() {
+            let bytes = (output.spec.len * output.spec.dtype.size()).max(4);
             outputs.push(match output.donor {
                 Some(input) => inputs[input].clone(),
-                None => self.allocate((output.spec.len * output.spec.dtype.size()).max(4))?,
+                None => self
+                    .allocate(bytes)
+                    .map_err(|e| lacking(plan.results.get(n..).unwrap_or_default(), "result", e))?,
             });
         }
         // Inputs that the program does not use were dropped from its end.
@@ -114,7 +154,8 @@ impl Device {
         if ENVIRONMENT.time {
             self.0.backend.profile_start();
         }
-        plan.executable.run(inputs, words, &outputs)?;
+        let ran = plan.executable.run(inputs, words, &outputs);
+        ran.map_err(|error| lacking(&plan.results, "work space", error))?;
         if ENVIRONMENT.time {
             self.0.backend.wait()?;
             let profile = crate::Profile { kernels: self.0.backend.profile_stop(), wall: Default::default() };

@@ -9,7 +9,8 @@ pub use crate::backend::KernelTime;
 /// The kernels that ran and how long each took.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// One entry a launch, in order.
+    /// What ran: on the CPU one entry a launch, in order; on a GPU one entry a kernel, summed over
+    /// its launches, longest first.
     pub kernels: Vec<KernelTime>,
     /// Time on the host's clock, waiting included.
     pub wall: Duration,
@@ -20,29 +21,34 @@ impl Profile {
     pub fn nanoseconds(&self) -> u64 {
         self.kernels.iter().map(|k| k.nanoseconds).sum()
     }
+
+    /// Launches of all kernels together.
+    pub fn launches(&self) -> u64 {
+        self.kernels.iter().map(|k| k.count).sum()
+    }
 }
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows: HashMap<&str, (usize, KernelTime)> = HashMap::new();
+        let mut rows: HashMap<&str, KernelTime> = HashMap::new();
         for kernel in &self.kernels {
-            let empty = KernelTime { label: String::new(), nanoseconds: 0, bytes: 0, flops: 0 };
-            let (count, sum) = rows.entry(&kernel.label).or_insert((0, empty));
-            *count += 1;
+            let empty = KernelTime { label: String::new(), nanoseconds: 0, bytes: 0, flops: 0, count: 0 };
+            let sum = rows.entry(&kernel.label).or_insert(empty);
+            sum.count += kernel.count;
             sum.nanoseconds += kernel.nanoseconds;
             sum.bytes += kernel.bytes;
             sum.flops += kernel.flops;
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
-        rows.sort_by_key(|(label, (_, sum))| (std::cmp::Reverse(sum.nanoseconds), label.to_string()));
+        rows.sort_by_key(|(label, sum)| (std::cmp::Reverse(sum.nanoseconds), label.to_string()));
         let total = self.nanoseconds().max(1) as f64;
         writeln!(f, "{:>10} {:>6} {:>6} {:>8} {:>9}  kernel", "ms", "share", "count", "GB/s", "GFLOP/s")?;
-        for (label, (count, sum)) in rows {
+        for (label, sum) in rows {
             let ns = sum.nanoseconds.max(1) as f64;
-            let (share, ms) = (100.0 * ns / total, ns / 1e6);
+            let (share, ms, count) = (100.0 * ns / total, ns / 1e6, sum.count);
             let (gbs, gflops) = (sum.bytes as f64 / ns, sum.flops as f64 / ns);
             writeln!(f, "{ms:>10.4} {share:>5.1}% {count:>6} {gbs:>8.1} {gflops:>9.1}  {label}")?;
         }
-        write!(f, "{:>10.4} ms in {} kernels", total / 1e6, self.kernels.len())
+        write!(f, "{:>10.4} ms in {} kernels", total / 1e6, self.launches())
     }
 }

@@ -125,6 +125,26 @@ fn wrong_shapes_panic_at_the_caller() {
 }
 
 #[test]
+fn two_bad_indices_are_not_mixed_up() {
+    for device in devices() {
+        let (small, large) = (Tensor::rand([10], &device), Tensor::rand([100], &device));
+        let pick = |table: &Tensor, at: u32| table.gather(0, &Tensor::from_vec(vec![at], [1], &device));
+        // One program: an independent maximum would blame one op with the other's index.
+        for (a, b) in [(12, 3_000_000_000), (4_000_000_000, 105)] {
+            let sum = pick(&small, a) + pick(&large, b);
+            let error = sum.to_vec::<f32>().unwrap_err().to_string();
+            let (one, other) = (format!("{a} vs "), format!("{b} vs "));
+            let right = (error.contains(&one) && error.trim_end().ends_with("10)"))
+                || (error.contains(&other) && error.trim_end().ends_with("100)"));
+            assert!(right, "{device}: {a} of 10, {b} of 100: {error}");
+        }
+        let signed = Tensor::from_vec(vec![-3], [1], &device);
+        let error = small.gather(0, &signed).to_vec::<f32>().unwrap_err().to_string();
+        assert!(error.contains("-3 vs "), "{error}");
+    }
+}
+
+#[test]
 fn an_index_out_of_range_is_an_error_with_its_line() {
     for device in devices() {
         let table = Tensor::rand([10, 4], &device);

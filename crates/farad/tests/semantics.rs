@@ -268,7 +268,8 @@ fn checkpoints_replay_too() {
 #[test]
 fn a_new_batch_size_is_not_a_new_shader() {
     let _turn = turn();
-    let Ok(device) = Device::gpu_with(0, farad::DeviceOptions { checked: true, core: true, fuse: true })
+    let Ok(device) =
+        Device::gpu_with(0, farad::DeviceOptions { checked: true, core: true, ..Default::default() })
     else {
         return skip("none");
     };

@@ -2,7 +2,6 @@
 //!
 //! Every dispatch adds one to a small block, after the dispatch before; the result is checked.
 
-use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,7 +39,7 @@ fn measure(device: &Device, computes: bool) {
     let executable = chain(device);
     let loaded = loading.elapsed();
     let x = device.allocate_zeroed(4 * LEN).expect("memory");
-    let run = |n: usize| executable.run(&[(x.clone(), 0)], &[n as u32], from_ref(&x)).expect("runs");
+    let run = |n: usize| executable.run(&[(&x, 0)], &[n as u32], &[&x]).expect("runs");
     run(0);
     device.wait().expect("done");
     device.time_passes(true).expect("time stamps");

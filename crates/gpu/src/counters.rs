@@ -23,6 +23,8 @@ macro_rules! counters {
 counters! {
     /// Command buffers handed to the queue together count once.
     submissions,
+    /// Submissions that the host has waited for: it never is more than four behind `submissions`.
+    awaited,
     /// Compute dispatches.
     dispatches,
     /// Pipelines created.

@@ -1,18 +1,17 @@
 //! An open GPU: one queue, and everything that hangs on it.
 //!
-//! Invariant: whatever reaches the queue passes through [`Device::submit`], so that transfers that
-//! wait in the pending encoder come before the work that was asked for after them. No error of the
-//! driver panics: errors outside scopes are kept and returned by the next call.
+//! Invariant: no error of the driver panics: errors outside scopes are kept and returned by the next
+//! call. What reaches the queue, and when, is in `submission`.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farad_compile::program::Target;
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
+use crate::buffer::Ledger;
 use crate::counters::{Counters, Tally};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
@@ -20,16 +19,9 @@ use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 use crate::poller::Poller;
 use crate::profile::{PassTimer, Profile};
-use crate::read::{Report, StagingPool};
-
-/// Submissions that may be in flight before a run waits for the oldest.
-const RUN_AHEAD: usize = 4;
-/// Submissions in flight with which the device has something to do: then runs are held back.
-const BUSY: usize = 1;
-/// Runs that wait between two looks at the device's progress.
-const LOOK: usize = 4;
-/// Runs that are held back at most.
-pub(crate) const HELD: usize = 8;
+use crate::read::StagingPool;
+use crate::report::Report;
+use crate::submission::Pending;
 
 /// Storage buffers that a kernel names at most, whatever the adapter allows.
 const MOST_BINDINGS: u32 = 32;
@@ -43,11 +35,13 @@ pub struct Options {
     pub checked: bool,
     /// Validates and allocates, but computes nothing: for tests that count.
     pub noop: bool,
+    /// Bytes that the device may hold at most, pools included; more is [`Error::OutOfMemory`].
+    pub memory_limit: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { core: false, checked: cfg!(debug_assertions), noop: false }
+        Options { core: false, checked: cfg!(debug_assertions), noop: false, memory_limit: None }
     }
 }
 
@@ -65,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) limits: wgpu::Limits,
     pub(crate) checked: bool,
     pub(crate) tally: Tally,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<Pool>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) staging: Mutex<StagingPool>,
@@ -75,31 +70,6 @@ pub(crate) struct Shared {
     /// Programs that ran since the last read and may have met bad data.
     pub(crate) reports: Mutex<Vec<Arc<Report>>>,
     sticky: Arc<Sticky>,
-}
-
-/// Work that waits for the next submission, and submissions that are not known to be done.
-#[derive(Default)]
-pub(crate) struct Pending {
-    pub(crate) encoder: Option<wgpu::CommandEncoder>,
-    /// Bytes in wgpu's staging memory, which the next submission frees.
-    pub(crate) staged: usize,
-    /// Buffers that the pool gave up; destroyed once nothing unsubmitted can name them.
-    pub(crate) doomed: Vec<wgpu::Buffer>,
-    /// The pass that runs are appended to while the device has enough to do.
-    open: Option<Open>,
-    /// Passes that were closed because something else had to come after them.
-    held: Vec<wgpu::CommandBuffer>,
-    in_flight: VecDeque<wgpu::SubmissionIndex>,
-    /// Submissions that are not done yet.
-    working: Arc<AtomicUsize>,
-}
-
-/// A pass that is not submitted yet.
-struct Open {
-    // Fields are dropped in order: the pass before its encoder.
-    pass: wgpu::ComputePass<'static>,
-    encoder: wgpu::CommandEncoder,
-    runs: usize,
 }
 
 /// Errors that arrived outside of a call that could return them.
@@ -155,7 +125,7 @@ impl Device {
         info.limits = adapter::limits_of(&limits, &adapter.get_info());
         info.features = adapter::features_of(features);
         tracing::debug!(name = info.name, backend = info.backend, core = options.core, "device opened");
-        Ok(Device { shared: Arc::new(Shared::new(gpu, queue, info, limits, options.checked)) })
+        Ok(Device { shared: Arc::new(Shared::new(gpu, queue, info, limits, options)) })
     }
 
     /// What the renderer may use.
@@ -197,51 +167,26 @@ impl Device {
         self.shared.tally.snapshot()
     }
 
-    /// Waits until everything submitted is done.
-    pub fn wait(&self) -> Result<(), Error> {
-        self.check()?;
+    /// Whether the GPU is gone: the driver reset or removed it, or the device was closed. Every call
+    /// is [`Error::Lost`] then; the adapter may be opened again.
+    pub fn is_lost(&self) -> bool {
+        self.shared.is_lost()
+    }
+
+    /// Gives the GPU and all of its memory back, whatever handles there are; the device is lost.
+    pub fn close(&self) {
+        if self.is_lost() {
+            return;
+        }
         self.shared.flush();
-        self.shared.poll(wgpu::PollType::wait_indefinitely());
-        lock(&self.shared.pending).in_flight.clear();
-        self.check()
+        self.shared.gpu.destroy();
+        self.shared.poll(wgpu::PollType::Poll);
+        self.shared.sticky.lose("it was closed");
     }
 
     /// The error that arrived since the last call, if any; a lost device stays lost.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.shared.check()
-    }
-
-    pub(crate) fn submit(&self, commands: wgpu::CommandBuffer) -> wgpu::SubmissionIndex {
-        self.shared.submit(Some(commands))
-    }
-
-    /// Appends a run to the open pass and submits it, unless the device has enough to do and few
-    /// runs wait: a submission costs the host and the device more than a small program does. Frees
-    /// what is done, and waits if the host is too far ahead.
-    pub(crate) fn append_run(&self, encode: impl FnOnce(&mut wgpu::ComputePass)) {
-        let oldest = {
-            let mut pending = lock(&self.shared.pending);
-            let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
-            let open = pending.open(&self.shared);
-            encode(&mut open.pass);
-            open.runs += 1;
-            if busy && open.runs < HELD {
-                // Looking at the device's progress costs as much as a run; every few will do.
-                let look = open.runs.is_multiple_of(LOOK);
-                drop(pending);
-                if look {
-                    self.shared.poll(wgpu::PollType::Poll);
-                }
-                return;
-            }
-            let index = self.shared.submit_locked(&mut pending, None);
-            pending.in_flight.push_back(index);
-            if pending.in_flight.len() > RUN_AHEAD { pending.in_flight.pop_front() } else { None }
-        };
-        self.shared.poll(match oldest {
-            Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
-            None => wgpu::PollType::Poll,
-        });
     }
 }
 
@@ -251,13 +196,14 @@ impl Shared {
         queue: wgpu::Queue,
         info: AdapterInfo,
         limits: wgpu::Limits,
-        checked: bool,
+        options: Options,
     ) -> Shared {
+        let ledger = Ledger::new(options.memory_limit);
         let sticky = Arc::new(Sticky::default());
-        let kept = sticky.clone();
+        let (kept, counted) = (sticky.clone(), ledger.clone());
         gpu.on_uncaptured_error(Arc::new(move |error| {
             tracing::error!(%error, "uncaptured device error");
-            kept.keep(Error::from_wgpu(error, 0, 0));
+            kept.keep(Error::from_wgpu(error, || counted.refusal("device", None)));
         }));
         let kept = sticky.clone();
         gpu.set_device_lost_callback(move |reason, message| {
@@ -270,8 +216,9 @@ impl Shared {
             queue,
             info,
             limits,
-            checked,
+            checked: options.checked,
             tally: Tally::default(),
+            ledger,
             pool: Mutex::default(),
             pending: Mutex::default(),
             staging: Mutex::default(),
@@ -293,9 +240,6 @@ impl Shared {
         }
         self.sticky.any.store(false, Ordering::Release);
         match lock(&self.sticky.error).take() {
-            Some(Error::OutOfMemory { asked_bytes, .. }) => {
-                Err(Error::OutOfMemory { asked_bytes, live_bytes: self.tally.snapshot().bytes_live as usize })
-            }
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -305,50 +249,13 @@ impl Shared {
         self.sticky.any.load(Ordering::Acquire) && lock(&self.sticky.lost).is_some()
     }
 
-    /// Submits what is pending, then `commands`.
-    pub(crate) fn submit(&self, commands: Option<wgpu::CommandBuffer>) -> wgpu::SubmissionIndex {
-        let mut pending = lock(&self.pending);
-        self.submit_locked(&mut pending, commands)
-    }
-
-    pub(crate) fn submit_locked(
-        &self,
-        pending: &mut Pending,
-        commands: Option<wgpu::CommandBuffer>,
-    ) -> wgpu::SubmissionIndex {
-        pending.close();
-        let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
-        let index = self.queue.submit(pending.held.drain(..).chain(before).chain(commands));
-        pending.working.fetch_add(1, Ordering::Relaxed);
-        let working = pending.working.clone();
-        self.queue.on_submitted_work_done(move || {
-            working.fetch_sub(1, Ordering::Relaxed);
-        });
-        Tally::add(&self.tally.submissions, 1);
-        pending.staged = 0;
-        for buffer in pending.doomed.drain(..) {
-            buffer.destroy();
-        }
-        index
-    }
-
-    /// Submits what is pending, if anything is.
-    pub(crate) fn flush(&self) {
-        let mut pending = lock(&self.pending);
-        if pending.waits() || pending.staged > 0 || !pending.doomed.is_empty() {
-            self.submit_locked(&mut pending, None);
-        }
-    }
-
     /// Polls or waits. wgpu panics if the device is lost meanwhile; that becomes the sticky error.
     pub(crate) fn poll(&self, how: wgpu::PollType) {
         if self.is_lost() {
             return;
         }
         if catch_unwind(AssertUnwindSafe(|| self.gpu.poll(how))).is_err() {
-            let mut lost = lock(&self.sticky.lost);
-            lost.get_or_insert_with(|| "polling failed".to_string());
-            self.sticky.any.store(true, Ordering::Release);
+            self.sticky.lose("polling failed");
         }
     }
 
@@ -357,38 +264,13 @@ impl Shared {
     }
 }
 
-impl Pending {
-    /// Whether commands wait for the next submission.
-    pub(crate) fn waits(&self) -> bool {
-        self.encoder.is_some() || self.open.is_some() || !self.held.is_empty()
-    }
-
-    /// The open pass, after whatever transfers wait.
-    fn open(&mut self, shared: &Shared) -> &mut Open {
-        let encoder = &mut self.encoder;
-        self.open.get_or_insert_with(|| {
-            let mut encoder = encoder.take().unwrap_or_else(|| shared.encoder());
-            let pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()).forget_lifetime();
-            Open { pass, encoder, runs: 0 }
-        })
-    }
-
-    /// Ends the open pass, if there is one.
-    fn close(&mut self) {
-        if let Some(Open { pass, encoder, .. }) = self.open.take() {
-            drop(pass);
-            self.held.push(encoder.finish());
-        }
-    }
-
-    /// The encoder of transfers that wait for the next submission.
-    pub(crate) fn transfers(&mut self, shared: &Shared) -> &mut wgpu::CommandEncoder {
-        self.close();
-        self.encoder.get_or_insert_with(|| shared.encoder())
-    }
-}
-
 impl Sticky {
+    /// The device is gone, unless it was already.
+    fn lose(&self, why: &str) {
+        lock(&self.lost).get_or_insert_with(|| why.to_string());
+        self.any.store(true, Ordering::Release);
+    }
+
     /// Keeps the first error; later ones are mostly its consequences.
     fn keep(&self, error: Error) {
         lock(&self.error).get_or_insert(error);
@@ -421,8 +303,9 @@ mod tests {
             device.write(&memory, 0, &[1; 64]).unwrap();
             let read = device.read(&[(memory.clone(), 0, 64)]);
             device.wait().unwrap();
-            device.shared.gpu.destroy();
-            device.shared.poll(wgpu::PollType::Poll);
+            assert!(!device.is_lost());
+            device.close();
+            assert!(device.is_lost());
             let lost = |error: Error| assert!(matches!(error, Error::Lost { .. }), "{error:?}");
             lost(device.allocate(64).unwrap_err());
             lost(device.write(&memory, 0, &[1; 64]).unwrap_err());

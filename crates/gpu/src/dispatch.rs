@@ -4,18 +4,23 @@
 //! dynamic offset), then one storage array per entry of [`Dispatch::bindings`] from binding 1 on,
 //! then, if [`Dispatch::reports`], the error words as `array<atomic<u32>>`.
 //!
-//! Error words (see [`ERROR_WORDS`]) start at zero and are sticky: a kernel that meets a bad index
-//! does `atomicMax(&errors[0], site + 1u); atomicMax(&errors[1], bits);` with the index's bits, so
-//! that the report does not depend on which invocation comes first.
-//! The runtime reads them with every read-back, reports the site and clears them. Storage bindings
-//! are as long as their buffers, rounded up to whole 16 bytes, so `array<vec4<..>>` covers them.
+//! Every site of a program has [`ERROR_WORDS`] error words, which start at zero and are sticky: a
+//! kernel that meets a bad index does `atomicMax(&errors[2u * site], kind)`, with [`SIGNED`] or
+//! [`UNSIGNED`], and `atomicMax(&errors[2u * site + 1u], bits)`. So a report never mixes two sites
+//! and does not depend on which invocation comes first. The runtime reads the words with every
+//! read-back, reports the first site that has any and clears them. Storage bindings are as long as
+//! their buffers, rounded up to whole 16 bytes, so `array<vec4<..>>` covers them.
 
 use std::sync::Arc;
 
 use farad_compile::program::BufferId;
 
-/// How many error words are bound: the site plus one, the index's bits, two spare.
-pub const ERROR_WORDS: usize = 4;
+/// How many error words a site has: the kind of the index, and its bits.
+pub const ERROR_WORDS: usize = 2;
+/// The kind of a bad index that is an `i32`.
+pub const SIGNED: u32 = 1;
+/// The kind of a bad index that is a `u32`.
+pub const UNSIGNED: u32 = 2;
 
 /// What the renderer may use on an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

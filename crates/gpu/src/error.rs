@@ -4,6 +4,8 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+use crate::buffer::Holdings;
+
 /// Why the device could not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
@@ -18,9 +20,16 @@ pub enum Error {
     #[error("device lost: {message}\nhelp: the driver reset or removed the GPU; open the device again")]
     Lost { message: String },
     #[error(
-        "allocate: out of device memory: asked {asked_bytes} bytes ({asked_bytes} more vs {live_bytes} live)"
+        "{op}: out of device memory: {} ({} held{}): {holdings}\n\
+         help: use smaller batches or `checkpoint`, or drop tensors that are not needed",
+        asked(*.asked_bytes), .holdings.total(), allowed(*.limit)
     )]
-    OutOfMemory { asked_bytes: usize, live_bytes: usize },
+    OutOfMemory { op: String, asked_bytes: Option<usize>, limit: Option<u64>, holdings: Holdings },
+    #[error(
+        "{op}: memory of another device: {memory}, used on {device}\n\
+         help: move the tensor with `to_device`"
+    )]
+    Foreign { op: &'static str, memory: String, device: String },
     #[error("validation: {message}")]
     Validation { message: String },
     #[error("internal device error: {message}")]
@@ -46,15 +55,26 @@ pub enum Error {
     Bindings { label: String, got: usize, limit: usize },
 }
 
+fn asked(bytes: Option<usize>) -> String {
+    bytes.map_or_else(
+        || "asked an unknown number of bytes".to_string(),
+        |bytes| format!("asked {bytes} bytes"),
+    )
+}
+
+fn allowed(limit: Option<u64>) -> String {
+    limit.map_or_else(String::new, |limit| format!(" vs {limit} allowed"))
+}
+
 fn built(location: Option<&'static Location<'static>>) -> String {
     location.map_or_else(String::new, |at| format!(": built at {}:{}", at.file(), at.line()))
 }
 
 impl Error {
-    /// What wgpu reported, with the bytes that were asked for if that is known.
-    pub(crate) fn from_wgpu(error: wgpu::Error, asked_bytes: usize, live_bytes: usize) -> Error {
+    /// What wgpu reported; `refusal` says what was asked for where memory was short.
+    pub(crate) fn from_wgpu(error: wgpu::Error, refusal: impl FnOnce() -> Error) -> Error {
         match error {
-            wgpu::Error::OutOfMemory { .. } => Error::OutOfMemory { asked_bytes, live_bytes },
+            wgpu::Error::OutOfMemory { .. } => refusal(),
             wgpu::Error::Validation { description, .. } => Error::Validation { message: tidy(&description) },
             wgpu::Error::Internal { description, .. } => Error::Internal { message: tidy(&description) },
         }
@@ -86,8 +106,16 @@ mod tests {
         assert_eq!(range.to_string(), "write: out of range: 300 bytes from 8 (end 308 vs size 256)");
         let alignment = Error::Alignment { op: "copy", offset: 6, alignment: 4 };
         assert_eq!(alignment.to_string(), "copy: offset not aligned: 6 (remainder 2 vs multiples of 4)");
-        let memory = Error::OutOfMemory { asked_bytes: 7, live_bytes: 9 };
-        assert_eq!(memory.to_string(), "allocate: out of device memory: asked 7 bytes (7 more vs 9 live)");
+        let holdings = Holdings { tensors: 9, blocks: 1, pool: 2, staging: 3, parameters: 4 };
+        let memory =
+            Error::OutOfMemory { op: "allocate".into(), asked_bytes: Some(7), limit: Some(20), holdings };
+        assert_eq!(
+            memory.to_string().lines().next().unwrap(),
+            "allocate: out of device memory: asked 7 bytes (19 held vs 20 allowed): \
+             tensors 9, plan blocks 1, pool 2, staging 3, parameters 4 bytes"
+        );
+        let foreign = Error::Foreign { op: "copy", memory: "one".into(), device: "other".into() };
+        assert!(foreign.to_string().starts_with("copy: memory of another device: one, used on other"));
         assert_eq!(tidy("Validation Error\n\nCaused by:\n  In a pass\n"), "In a pass");
     }
 }

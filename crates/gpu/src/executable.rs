@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex};
 
 use farad_compile::program::Program;
 
+use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
-use crate::device::{Device, HELD, lock};
+use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
 use crate::memory::Memory;
 use crate::pipeline::Pipeline;
-use crate::read::{REPORT_BYTES, Report};
+use crate::report::Report;
 use crate::routine::{Routine, Stage};
 use crate::schedule::{GroupSpec, Launch, Schedule};
+use crate::submission::HELD;
 use crate::transfer::WORD;
 
 /// A program on a device.
@@ -30,7 +32,7 @@ pub struct Executable {
     specs: Vec<GroupSpec>,
     patches: Vec<(u32, u32)>,
     blocks: Vec<Memory>,
-    uniform: Option<wgpu::Buffer>,
+    uniform: Option<Owned>,
     ring: Ring,
     report: Option<Arc<Report>>,
     state: Mutex<State>,
@@ -88,7 +90,7 @@ impl Executable {
         let routines: Vec<Routine> = stages.into_iter().flat_map(Stage::into_body).collect();
         let compiled = device.pipelines(&routines.iter().collect::<Vec<_>>())?;
         let (pipelines, which) = unique(compiled);
-        let blocks = program.blocks.iter().map(|&bytes| device.allocate_zeroed(bytes));
+        let blocks = program.blocks.iter().map(|&bytes| device.allocate_block(bytes));
         let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
         let bytes = |words: usize| (words * WORD).next_multiple_of(alignment) as u32;
         let varying = if schedule.patches.is_empty() { 0 } else { bytes(schedule.varying_words) };
@@ -99,8 +101,8 @@ impl Executable {
             inputs: &[],
             outputs: &[],
             blocks: &blocks,
-            uniform: uniform.as_ref(),
-            errors: report.as_ref().map(|report| &report.words),
+            uniform: uniform.as_deref(),
+            errors: report.as_ref().map(|report| &*report.words),
         };
         let groups = Groups::new(device, &schedule.groups, &resources, storage_alignment(device))?;
         device.check()?;
@@ -143,9 +145,9 @@ impl Executable {
     /// program; that of an output with a donor is not looked at, since its input is updated in place.
     pub fn run(
         &self,
-        inputs: &[(Memory, usize)],
+        inputs: &[(&Memory, usize)],
         parameters: &[u32],
-        outputs: &[Memory],
+        outputs: &[&Memory],
     ) -> Result<(), Error> {
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
@@ -154,8 +156,8 @@ impl Executable {
             inputs,
             outputs,
             blocks: &self.blocks,
-            uniform: self.uniform.as_ref(),
-            errors: self.report.as_ref().map(|report| &report.words),
+            uniform: self.uniform.as_deref(),
+            errors: self.report.as_ref().map(|report| &*report.words),
         };
         state.groups.select(&self.device, &self.specs, &resources, storage_alignment(&self.device))?;
         self.upload(&mut state, parameters);
@@ -243,9 +245,9 @@ impl Executable {
 
     fn check_arguments(
         &self,
-        inputs: &[(Memory, usize)],
+        inputs: &[(&Memory, usize)],
         parameters: &[u32],
-        outputs: &[Memory],
+        outputs: &[&Memory],
     ) -> Result<(), Error> {
         let program = &self.program;
         let counts = [
@@ -253,10 +255,11 @@ impl Executable {
             ("parameters", parameters.len(), program.parameters.len()),
             ("outputs", outputs.len(), program.outputs.len()),
         ];
-        match counts.into_iter().find(|(_, got, wanted)| got != wanted) {
-            Some((what, got, wanted)) => Err(Error::Arguments { what, got, wanted }),
-            None => Ok(()),
+        if let Some((what, got, wanted)) = counts.into_iter().find(|(_, got, wanted)| got != wanted) {
+            return Err(Error::Arguments { what, got, wanted });
         }
+        let mut memories = inputs.iter().map(|(memory, _)| memory).chain(outputs);
+        memories.try_for_each(|memory| memory.check_home("run", &self.device))
     }
 }
 
@@ -280,13 +283,13 @@ fn unique(all: Vec<Arc<Pipeline>>) -> (Vec<Arc<Pipeline>>, Vec<u32>) {
     (pipelines, which)
 }
 
-fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<wgpu::Buffer>, Error> {
+fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<Owned>, Error> {
     if words.is_empty() {
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
     let bytes: &[u8] = bytemuck::cast_slice(words);
-    let buffer = device.shared.create_buffer(ring.bytes(), usage)?;
+    let buffer = device.shared.create_buffer(ring.bytes(), usage, Purpose::Parameter)?;
     device.shared.queue.write_buffer(&buffer, 0, bytes);
     device.shared.tally.uploaded(bytes.len());
     Ok(Some(buffer))
@@ -301,6 +304,6 @@ fn new_report(
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let words = device.shared.create_buffer(REPORT_BYTES, usage)?;
+    let words = device.shared.create_buffer(Report::bytes_for(program), usage, Purpose::Parameter)?;
     Ok(Some(Report::new(words, program.clone())))
 }

@@ -9,7 +9,6 @@ use crate::counters::Tally;
 use crate::device::Device;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::read::REPORT_BYTES;
 use crate::schedule::{GroupSpec, Slot};
 
 /// Groups kept for each place in the program where memories vary.
@@ -17,8 +16,8 @@ const KEPT: usize = 8;
 
 /// What groups are made from.
 pub(crate) struct Resources<'a> {
-    pub(crate) inputs: &'a [(Memory, usize)],
-    pub(crate) outputs: &'a [Memory],
+    pub(crate) inputs: &'a [(&'a Memory, usize)],
+    pub(crate) outputs: &'a [&'a Memory],
     pub(crate) blocks: &'a [Memory],
     pub(crate) uniform: Option<&'a wgpu::Buffer>,
     pub(crate) errors: Option<&'a wgpu::Buffer>,
@@ -44,8 +43,8 @@ struct Kept {
 impl Resources<'_> {
     fn memory(&self, place: Place) -> (&Memory, usize) {
         match place {
-            Place::Input(n) => (&self.inputs[n].0, self.inputs[n].1),
-            Place::Output(n) => (&self.outputs[n], 0),
+            Place::Input(n) => self.inputs[n],
+            Place::Output(n) => (self.outputs[n], 0),
             Place::Block(n) => (&self.blocks[n], 0),
         }
     }
@@ -170,7 +169,8 @@ fn create(device: &Device, spec: &GroupSpec, resources: &Resources) -> wgpu::Bin
     let uniform =
         resources.uniform.filter(|_| spec.layout.uniform).map(|buffer| whole(buffer, spec.uniform_bytes));
     let storage = spec.slots.iter().map(|slot| resources.binding(slot));
-    let errors = resources.errors.filter(|_| spec.layout.reports).map(|buffer| whole(buffer, REPORT_BYTES));
+    let errors =
+        resources.errors.filter(|_| spec.layout.reports).map(|buffer| whole(buffer, buffer.size() as usize));
     let entries: Vec<wgpu::BindGroupEntry> = uniform
         .into_iter()
         .chain(storage)

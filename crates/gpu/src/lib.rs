@@ -14,25 +14,36 @@
 //! # Ok::<(), farad_gpu::Error>(())
 //! ```
 
+mod error;
+
 mod adapter;
 mod counters;
 mod device;
-pub mod dispatch;
-mod error;
-mod executable;
-mod groups;
-mod load;
+
+mod buffer;
 mod memory;
-mod pipeline;
-mod poller;
-mod profile;
-mod read;
-pub mod render;
-mod routine;
-mod schedule;
+mod submission;
 mod transfer;
 
+mod poller;
+mod read;
+mod report;
+
+pub mod dispatch;
+pub mod render;
+mod routine;
+
+mod load;
+mod schedule;
+
+mod groups;
+mod pipeline;
+
+mod executable;
+mod profile;
+
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
+pub use buffer::Holdings;
 pub use counters::Counters;
 pub use device::{Device, Options};
 pub use error::Error;

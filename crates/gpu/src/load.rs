@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Place, Program, Step};
 use farad_ir::CustomLimits;
+use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::dispatch::{Binding, Dispatch, Word};
@@ -22,13 +23,14 @@ const SLICE: &str = include_str!("slice.wgsl");
 const SLICE_WIDTH: usize = 64;
 
 impl Device {
-    /// Prepares a program: renders its kernels, compiles those not seen before (in parallel), and
-    /// allocates its blocks.
+    /// Prepares a program: renders its kernels and compiles those not seen before, both in parallel,
+    /// and allocates its blocks.
     pub fn load(&self, program: Arc<Program>) -> Result<Executable, Error> {
         let started = std::time::Instant::now();
-        let mut loader = Loader { device: self, program: (*program).clone() };
+        let mut rendered = self.render_all(&program).into_iter().map(|(_, dispatches)| dispatches);
+        let mut loader = Loader { device: self, program: program.clone(), rendered: &mut rendered };
         let stages = program.steps.iter().map(|step| loader.stage(step)).collect::<Result<Vec<_>, _>>()?;
-        let executable = Executable::from_dispatches(self, Arc::new(loader.program), stages)?;
+        let executable = Executable::from_dispatches(self, loader.program, stages)?;
         tracing::debug!(
             dispatches = executable.dispatches(),
             block_bytes = executable.block_bytes(),
@@ -42,25 +44,37 @@ impl Device {
 impl Device {
     /// The WGSL of every kernel of a program, with its label, for people to read.
     pub fn shaders(&self, program: &Program) -> Vec<(String, Arc<str>)> {
-        let mut texts = Vec::new();
+        let all = self.render_all(program).into_iter();
+        let texts = all.flat_map(|(step, dispatches)| {
+            dispatches.into_iter().map(|dispatch| (step.label.clone(), dispatch.wgsl))
+        });
+        texts.collect()
+    }
+
+    /// Every step, those of loops among the others, with its launches; custom ops have none yet.
+    fn render_all<'a>(&self, program: &'a Program) -> Vec<(&'a Step, Vec<Dispatch>)> {
+        let capabilities = self.capabilities();
+        let mut parts: Vec<(&Step, &[(BufferId, usize)])> = Vec::new();
         for step in &program.steps {
-            let (steps, slots): (Vec<&Step>, &[(BufferId, usize)]) = match &step.kernel {
-                Kernel::Loop(l) => (l.steps.iter().collect(), &l.slots),
-                _ => (vec![step], &[]),
-            };
-            for step in steps.into_iter().filter(|s| !matches!(s.kernel, Kernel::Custom(_))) {
-                let dispatches = render(&step.kernel, program, slots, &self.capabilities());
-                texts.extend(dispatches.into_iter().map(|dispatch| (step.label.clone(), dispatch.wgsl)));
+            match &step.kernel {
+                Kernel::Loop(l) => parts.extend(l.steps.iter().map(|step| (step, l.slots.as_slice()))),
+                _ => parts.push((step, &[])),
             }
         }
-        texts
+        let write = |(step, slots): (&'a Step, &[(BufferId, usize)])| match &step.kernel {
+            Kernel::Custom(_) => (step, vec![]),
+            kernel => (step, render(kernel, program, slots, &capabilities)),
+        };
+        parts.into_par_iter().map(write).collect()
     }
 }
 
 struct Loader<'a> {
     device: &'a Device,
-    /// Grows by the memory of copied slices.
-    program: Program,
+    /// Grows by the memory of copied slices; copied itself only then.
+    program: Arc<Program>,
+    /// The launches of every step, in order.
+    rendered: &'a mut dyn Iterator<Item = Vec<Dispatch>>,
 }
 
 impl Loader<'_> {
@@ -80,10 +94,10 @@ impl Loader<'_> {
     }
 
     fn routines(&mut self, step: &Step, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
+        let dispatches = self.rendered.next().expect("every step was rendered");
         if let Kernel::Custom(custom) = &step.kernel {
             return self.custom(&step.label, custom, slots);
         }
-        let dispatches = render(&step.kernel, &self.program, slots, &self.device.capabilities());
         Ok(dispatches.into_iter().map(|dispatch| Routine::new(&step.label, dispatch)).collect())
     }
 
@@ -115,7 +129,8 @@ impl Loader<'_> {
             subgroups: capabilities.subgroups,
         };
         let kernels = custom.op.wgsl(&custom.shapes, &limits).into_iter();
-        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, &self.program.buffers)));
+        let sizes = (self.program.buffers.as_slice(), slots);
+        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, sizes)));
         before.extend(after);
         Ok(before)
     }
@@ -139,8 +154,9 @@ impl Loader<'_> {
         }
         let slice = BufferId(self.program.buffers.len() as u32);
         let place = Place::Block(self.program.blocks.len());
-        self.program.blocks.push(bytes);
-        self.program.buffers.push(Buffer { place, offset: 0, dtype, len: stride });
+        let program = Arc::make_mut(&mut self.program);
+        program.blocks.push(bytes);
+        program.buffers.push(Buffer { place, offset: 0, dtype, len: stride });
         Ok(Some((slice, bytes / WORD)))
     }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
@@ -34,7 +35,7 @@ struct Inner {
 
 /// A buffer and its number.
 pub(crate) struct Slab {
-    buffer: wgpu::Buffer,
+    buffer: Owned,
     number: u64,
     bytes: usize,
 }
@@ -76,6 +77,15 @@ impl Memory {
         self.inner.slab.as_ref().expect("memory has its buffer until the last handle is gone")
     }
 
+    /// Whether this is memory of the device that is asked to use it.
+    pub(crate) fn check_home(&self, op: &'static str, device: &Device) -> Result<(), Error> {
+        if !Arc::ptr_eq(&self.inner.shared, &device.shared) {
+            let (memory, device) = (self.inner.shared.info.name.clone(), device.name().to_string());
+            return Err(Error::Foreign { op, memory, device });
+        }
+        Ok(())
+    }
+
     /// Whether `bytes` from `offset` on lie inside.
     pub(crate) fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.bytes()) {
@@ -110,7 +120,8 @@ impl Pool {
     }
 
     /// Keeps a buffer; returns those given up to stay below `limit` bytes.
-    fn put(&mut self, slab: Slab, limit: usize) -> Vec<wgpu::Buffer> {
+    fn put(&mut self, mut slab: Slab, limit: usize) -> Vec<Owned> {
+        slab.buffer.repurpose(Purpose::Pool);
         self.clock += 1;
         self.bytes += slab.bytes;
         self.classes.entry(slab.bytes).or_default().push((self.clock, slab));
@@ -122,7 +133,7 @@ impl Pool {
     }
 
     /// Gives up the buffer that has waited longest.
-    fn evict(&mut self) -> Option<wgpu::Buffer> {
+    fn evict(&mut self) -> Option<Owned> {
         let oldest = self.classes.iter().min_by_key(|(_, list)| list[0].0).map(|(&class, _)| class)?;
         let list = self.classes.get_mut(&oldest)?;
         let (_, slab) = list.remove(0);
@@ -133,7 +144,8 @@ impl Pool {
         Some(slab.buffer)
     }
 
-    fn drain(&mut self) -> Vec<wgpu::Buffer> {
+    /// Gives up everything.
+    pub(crate) fn drain(&mut self) -> Vec<Owned> {
         std::iter::from_fn(|| self.evict()).collect()
     }
 }
@@ -141,12 +153,21 @@ impl Pool {
 impl Device {
     /// Memory of at least `bytes`. From the pool its contents are arbitrary, fresh memory is zero.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
-        self.take(bytes).map(|(memory, _)| memory)
+        self.take(bytes, Purpose::Tensor).map(|(memory, _)| memory)
     }
 
     /// Memory of at least `bytes`, all zero.
     pub fn allocate_zeroed(&self, bytes: usize) -> Result<Memory, Error> {
-        let (memory, fresh) = self.take(bytes)?;
+        self.take_zeroed(bytes, Purpose::Tensor)
+    }
+
+    /// Zeroed memory for a program to work in.
+    pub(crate) fn allocate_block(&self, bytes: usize) -> Result<Memory, Error> {
+        self.take_zeroed(bytes, Purpose::Block)
+    }
+
+    fn take_zeroed(&self, bytes: usize, purpose: Purpose) -> Result<Memory, Error> {
+        let (memory, fresh) = self.take(bytes, purpose)?;
         if !fresh {
             let mut pending = lock(&self.shared.pending);
             pending.transfers(&self.shared).clear_buffer(memory.buffer(), 0, None);
@@ -155,7 +176,7 @@ impl Device {
     }
 
     /// Memory, and whether it is fresh.
-    fn take(&self, asked: usize) -> Result<(Memory, bool), Error> {
+    fn take(&self, asked: usize, purpose: Purpose) -> Result<(Memory, bool), Error> {
         self.check()?;
         let limit = self.shared.limits.max_buffer_size as usize;
         let bytes = asked.max(1).checked_next_multiple_of(GRANULE).unwrap_or(usize::MAX);
@@ -165,8 +186,11 @@ impl Device {
         let pooled = lock(&self.shared.pool).take(bytes);
         let fresh = pooled.is_none();
         let slab = match pooled {
-            Some(slab) => slab,
-            None => self.create(bytes).or_else(|error| self.create_after_eviction(bytes, error))?,
+            Some(mut slab) => {
+                slab.buffer.repurpose(purpose);
+                slab
+            }
+            None => self.create(bytes, purpose)?,
         };
         self.shared.tally.took(bytes);
         Ok((
@@ -175,62 +199,12 @@ impl Device {
         ))
     }
 
-    /// Frees the pool and tries once more.
-    fn create_after_eviction(&self, bytes: usize, error: Error) -> Result<Slab, Error> {
-        if !matches!(error, Error::OutOfMemory { .. }) {
-            return Err(error);
-        }
-        let given_up = lock(&self.shared.pool).drain();
-        tracing::debug!(buffers = given_up.len(), "out of memory: pool freed");
-        self.shared.give_up(given_up);
-        self.shared.flush();
-        self.shared.poll(wgpu::PollType::wait_indefinitely());
-        self.create(bytes)
-    }
-
-    fn create(&self, bytes: usize) -> Result<Slab, Error> {
+    fn create(&self, bytes: usize, purpose: Purpose) -> Result<Slab, Error> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let buffer = self.shared.create_buffer(bytes, usage)?;
+        let buffer = self.shared.create_buffer(bytes, usage, purpose)?;
         Tally::add(&self.shared.tally.allocations, 1);
         Ok(Slab { buffer, number: NUMBERS.fetch_add(1, Ordering::Relaxed), bytes })
-    }
-}
-
-impl Shared {
-    /// Destroys buffers as soon as no copy that is not submitted yet can name them.
-    fn give_up(&self, buffers: Vec<wgpu::Buffer>) {
-        if buffers.is_empty() {
-            return;
-        }
-        let mut pending = lock(&self.pending);
-        if pending.waits() {
-            pending.doomed.extend(buffers);
-        } else {
-            buffers.iter().for_each(wgpu::Buffer::destroy);
-        }
-    }
-
-    /// A buffer, or the error that creating it raised.
-    pub(crate) fn create_buffer(
-        &self,
-        bytes: usize,
-        usage: wgpu::BufferUsages,
-    ) -> Result<wgpu::Buffer, Error> {
-        let scopes =
-            [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
-                .map(|filter| self.gpu.push_error_scope(filter));
-        let descriptor =
-            wgpu::BufferDescriptor { label: None, size: bytes as u64, usage, mapped_at_creation: false };
-        let buffer = self.gpu.create_buffer(&descriptor);
-        let mut error = None;
-        for scope in scopes.into_iter().rev() {
-            error = pollster::block_on(scope.pop()).or(error);
-        }
-        match error {
-            Some(error) => Err(Error::from_wgpu(error, bytes, self.tally.snapshot().bytes_live as usize)),
-            None => Ok(buffer),
-        }
     }
 }
 

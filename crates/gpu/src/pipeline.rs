@@ -131,8 +131,6 @@ fn storage_written() -> (wgpu::BufferBindingType, bool) {
 
 /// Compiles on the calling thread; error scopes are a thread's own.
 fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeline, Error> {
-    let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
-        .map(|filter| shared.gpu.push_error_scope(filter));
     let descriptor = wgpu::ShaderModuleDescriptor {
         label: Some(&routine.label),
         source: wgpu::ShaderSource::Wgsl(Cow::Borrowed(&routine.wgsl)),
@@ -142,36 +140,30 @@ fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeli
     } else {
         wgpu::ShaderRuntimeChecks::unchecked()
     };
-    // SAFETY: without checks, a text must stay inside its bindings, end its loops and not divide by
-    // zero. Rendered kernels do so by construction: views stay inside their buffers (the invariant of
-    // `farad_compile::program`), run-time positions are clamped, and loops count to given bounds.
-    // Custom ops take on the same duty; the tests run all of them with the checks on.
-    let module = unsafe { shared.gpu.create_shader_module_trusted(descriptor, checks) };
-    let raw = shared.gpu.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(&routine.label),
-        layout: Some(&layout.pipeline),
-        module: &module,
-        entry_point: Some(&routine.entry),
-        compilation_options: wgpu::PipelineCompilationOptions {
-            constants: &[],
-            zero_initialize_workgroup_memory: false,
-        },
-        cache: None,
+    let made = shared.scoped(|| {
+        // SAFETY: without checks, a text must stay inside its bindings, end its loops and not divide
+        // by zero. Rendered kernels do so by construction: views stay inside their buffers (the
+        // invariant of `farad_compile::program`), run-time positions are clamped, and loops count to
+        // given bounds. Custom ops take on the same duty; the tests run all of them with the checks on.
+        let module = unsafe { shared.gpu.create_shader_module_trusted(descriptor, checks) };
+        shared.gpu.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(&routine.label),
+            layout: Some(&layout.pipeline),
+            module: &module,
+            entry_point: Some(&routine.entry),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                constants: &[],
+                zero_initialize_workgroup_memory: false,
+            },
+            cache: None,
+        })
     });
-    let mut error = None;
-    for scope in scopes.into_iter().rev() {
-        error = pollster::block_on(scope.pop()).or(error);
-    }
-    match error {
-        None => Ok(Pipeline { raw }),
-        Some(wgpu::Error::OutOfMemory { .. }) => Err(Error::OutOfMemory {
-            asked_bytes: 0,
-            live_bytes: shared.tally.snapshot().bytes_live as usize,
-        }),
-        Some(error) => Err(Error::Shader {
+    made.map(|raw| Pipeline { raw }).map_err(|error| match error {
+        wgpu::Error::OutOfMemory { .. } => shared.ledger.refusal(format!("compile {}", routine.label), None),
+        error => Error::Shader {
             label: routine.label.to_string(),
             message: tidy(&error.to_string()),
             wgsl: routine.wgsl.clone(),
-        }),
-    }
+        },
+    })
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use crate::buffer::{Owned, Purpose};
 use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::executable::{Executable, State};
@@ -48,7 +49,7 @@ pub(crate) struct Profile {
 /// Time stamps around the last passes, in a ring.
 pub(crate) struct PassTimer {
     queries: wgpu::QuerySet,
-    resolved: wgpu::Buffer,
+    resolved: Owned,
     passes: u64,
 }
 
@@ -92,7 +93,7 @@ impl Device {
     /// The durations of the last runs (at most 64) since [`Device::time_passes`], oldest first.
     pub fn pass_nanoseconds(&self) -> Result<Vec<u64>, Error> {
         let (resolved, passes) = match &*lock(&self.shared.timer) {
-            Some(timer) => (timer.resolved.clone(), timer.passes as usize),
+            Some(timer) => ((*timer.resolved).clone(), timer.passes as usize),
             None => return Ok(vec![]),
         };
         let bytes = TIMED * wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT as usize;
@@ -108,24 +109,27 @@ impl Device {
         let timer = timer.as_mut()?;
         let slot = (timer.passes % TIMED as u64) as u32;
         timer.passes += 1;
-        Some(TimedPass { queries: timer.queries.clone(), resolved: timer.resolved.clone(), slot })
+        Some(TimedPass { queries: timer.queries.clone(), resolved: (*timer.resolved).clone(), slot })
     }
 
     fn new_timer(&self) -> Result<PassTimer, Error> {
         let resolved = self.resolve_buffer(TIMED * wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT as usize)?;
-        Ok(PassTimer { queries: self.queries(2 * TIMED), resolved, passes: 0 })
+        Ok(PassTimer { queries: self.queries(2 * TIMED)?, resolved, passes: 0 })
     }
 
-    fn queries(&self, count: usize) -> wgpu::QuerySet {
-        self.shared.gpu.create_query_set(&wgpu::QuerySetDescriptor {
-            label: None,
-            ty: wgpu::QueryType::Timestamp,
-            count: count as u32,
-        })
+    fn queries(&self, count: usize) -> Result<wgpu::QuerySet, Error> {
+        let shared = &*self.shared;
+        let (label, ty, count) = (None, wgpu::QueryType::Timestamp, count as u32);
+        let descriptor = wgpu::QuerySetDescriptor { label, ty, count };
+        let bytes = count as usize * wgpu::QUERY_SIZE as usize;
+        shared
+            .scoped(|| shared.gpu.create_query_set(&descriptor))
+            .map_err(|error| Error::from_wgpu(error, || shared.ledger.refusal("time stamps", Some(bytes))))
     }
 
-    fn resolve_buffer(&self, bytes: usize) -> Result<wgpu::Buffer, Error> {
-        self.shared.create_buffer(bytes, wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC)
+    fn resolve_buffer(&self, bytes: usize) -> Result<Owned, Error> {
+        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
+        self.shared.create_buffer(bytes, usage, Purpose::Parameter)
     }
 
     /// Between the two time stamps at the start of `bytes`.
@@ -162,7 +166,7 @@ impl Executable {
 
     fn run_stamped(&self, state: &State, launches: &[Launch]) -> Result<(), Error> {
         let device = &self.device;
-        let (queries, bytes) = (device.queries(2 * launches.len()), PAIR * launches.len());
+        let (queries, bytes) = (device.queries(2 * launches.len())?, PAIR * launches.len());
         let resolved = device.resolve_buffer(bytes)?;
         let mut encoder = device.shared.encoder();
         for (n, launch) in launches.iter().enumerate() {

@@ -7,22 +7,18 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use farad_compile::program::Program;
 use rayon::prelude::*;
 
+use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
-use crate::device::{Device, Shared, lock};
-use crate::dispatch::ERROR_WORDS;
+use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::poller::Done;
+use crate::report::Report;
 use crate::transfer::WORD;
-
-/// Bytes of a program's error words.
-pub(crate) const REPORT_BYTES: usize = ERROR_WORDS * WORD;
 
 /// Staging bytes that are kept for later reads.
 const STAGING_KEPT: usize = 256 << 20;
@@ -30,18 +26,10 @@ const STAGING_KEPT: usize = 256 << 20;
 /// Bytes that one thread copies out of staging memory at a time.
 const COPY_CHUNK: usize = 4 << 20;
 
-/// A program that may meet bad data, and its error words.
-pub(crate) struct Report {
-    pub(crate) words: wgpu::Buffer,
-    pub(crate) program: Arc<Program>,
-    /// Whether the next read will look at it.
-    listed: AtomicBool,
-}
-
 /// Staging buffers that wait for the next read.
 #[derive(Default)]
 pub(crate) struct StagingPool {
-    free: Vec<wgpu::Buffer>,
+    free: Vec<Owned>,
     bytes: usize,
 }
 
@@ -67,7 +55,7 @@ enum State {
 struct Waiting {
     device: Device,
     index: wgpu::SubmissionIndex,
-    staging: Vec<wgpu::Buffer>,
+    staging: Vec<Owned>,
     regions: Vec<Region>,
     reports: Vec<Arc<Report>>,
     done: Arc<Done>,
@@ -82,45 +70,24 @@ struct Region {
     bytes: usize,
 }
 
-impl Report {
-    pub(crate) fn new(words: wgpu::Buffer, program: Arc<Program>) -> Arc<Report> {
-        Arc::new(Report { words, program, listed: AtomicBool::new(false) })
-    }
-
-    /// Has the next read look at these words.
-    pub(crate) fn list(self: &Arc<Report>, shared: &Shared) {
-        if !self.listed.swap(true, Ordering::AcqRel) {
-            lock(&shared.reports).push(self.clone());
-        }
-    }
-
-    fn error(&self, words: &[u8]) -> Option<Error> {
-        let word = |i: usize| {
-            u32::from_le_bytes(words[i * WORD..][..WORD].try_into().expect("a word is four bytes"))
-        };
-        let site = (word(0) as usize).checked_sub(1)?;
-        let index = word(1) as i32 as i64;
-        Some(match self.program.sites.get(site) {
-            Some(site) => {
-                Error::Index { op: site.op.clone(), location: site.location, index, size: site.size }
-            }
-            None => Error::Index { op: format!("site {site}"), location: None, index, size: 0 },
-        })
-    }
-}
-
 impl StagingPool {
-    fn take(&mut self, bytes: usize) -> Option<wgpu::Buffer> {
+    fn take(&mut self, bytes: usize) -> Option<Owned> {
         let at = self.free.iter().position(|buffer| buffer.size() as usize == bytes)?;
         self.bytes -= bytes;
         Some(self.free.swap_remove(at))
     }
 
-    fn put(&mut self, buffer: wgpu::Buffer) {
+    fn put(&mut self, buffer: Owned) {
         if self.bytes + buffer.size() as usize <= STAGING_KEPT {
             self.bytes += buffer.size() as usize;
             self.free.push(buffer);
         }
+    }
+
+    /// Gives up everything.
+    pub(crate) fn drain(&mut self) -> Vec<Owned> {
+        self.bytes = 0;
+        std::mem::take(&mut self.free)
     }
 }
 
@@ -130,7 +97,8 @@ impl Device {
     pub fn read(&self, ranges: &[(Memory, usize, usize)]) -> ReadFuture {
         let mut spans = Vec::with_capacity(ranges.len());
         for (memory, offset, bytes) in ranges {
-            if let Err(error) = memory.check_range("read", *offset, *bytes) {
+            let fits = memory.check_home("read", self).and(memory.check_range("read", *offset, *bytes));
+            if let Err(error) = fits {
                 return ReadFuture { state: State::Failed(error) };
             }
             spans.push(Span { buffer: memory.buffer(), offset: *offset, bytes: *bytes });
@@ -147,7 +115,7 @@ impl Device {
     }
 
     pub(crate) fn read_spans(&self, spans: &[Span], reports: Vec<Arc<Report>>) -> ReadFuture {
-        reports.iter().for_each(|report| report.listed.store(false, Ordering::Release));
+        reports.iter().for_each(|report| report.unlist());
         let state = match self.start_read(spans, &reports) {
             Ok(waiting) => State::Waiting(Waiting { reports, ..waiting }),
             Err(error) => {
@@ -161,7 +129,7 @@ impl Device {
     fn start_read(&self, spans: &[Span], reports: &[Arc<Report>]) -> Result<Waiting, Error> {
         self.check()?;
         let words =
-            reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: REPORT_BYTES });
+            reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: report.bytes() });
         let spans: Vec<&Span> = spans.iter().collect();
         let words: Vec<Span> = words.collect();
         let all: Vec<&Span> = spans.into_iter().chain(&words).collect();
@@ -184,6 +152,7 @@ impl Device {
             }
             self.shared.submit_locked(&mut pending, None)
         };
+        self.shared.keep_pace();
         let done = Done::new(staging.len());
         for buffer in &staging {
             let done = done.clone();
@@ -214,13 +183,10 @@ impl Device {
         (regions, sizes)
     }
 
-    fn staging(&self, bytes: usize) -> Result<wgpu::Buffer, Error> {
-        match lock(&self.shared.staging).take(bytes) {
-            Some(buffer) => Ok(buffer),
-            None => {
-                self.shared.create_buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
-            }
-        }
+    fn staging(&self, bytes: usize) -> Result<Owned, Error> {
+        let pooled = lock(&self.shared.staging).take(bytes);
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        pooled.map_or_else(|| self.shared.create_buffer(bytes, usage, Purpose::Staging), Ok)
     }
 }
 
@@ -318,7 +284,7 @@ impl Waiting {
         for (report, words) in self.reports.iter().zip(&words) {
             if let Some(error) = report.error(words) {
                 found.get_or_insert(error);
-                shared.queue.write_buffer(&report.words, 0, &[0; REPORT_BYTES]);
+                shared.queue.write_buffer(&report.words, 0, &vec![0; report.bytes()]);
             }
         }
         match found {

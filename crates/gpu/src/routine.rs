@@ -73,7 +73,12 @@ impl Routine {
     }
 
     /// A kernel of a user's op, bound as [`CustomKernel`] says.
-    pub(crate) fn custom(label: &str, kernel: CustomKernel, custom: &Custom, buffers: &[Buffer]) -> Routine {
+    pub(crate) fn custom(
+        label: &str,
+        kernel: CustomKernel,
+        custom: &Custom,
+        (buffers, slots): (&[Buffer], &[(BufferId, usize)]),
+    ) -> Routine {
         let all: Vec<BufferId> =
             custom.operands.iter().chain(&custom.results).chain(&custom.scratch).copied().collect();
         let arguments = kernel.arguments.unwrap_or_else(|| (0..all.len()).collect());
@@ -88,7 +93,14 @@ impl Routine {
                 Binding { buffer: all[argument], write }
             })
             .collect();
-        let size = |id: &BufferId| (buffers[id.0 as usize].len * buffers[id.0 as usize].dtype.size()) as u64;
+        // What this launch declares, in a loop the slice of it: other launches move their own.
+        let size = |(n, binding): (usize, &Binding)| {
+            let buffer = &buffers[binding.buffer.0 as usize];
+            let slot = slots.iter().find(|(id, _)| *id == binding.buffer);
+            let len = slot.map_or(buffer.len, |(_, stride)| *stride);
+            declared_write(&kernel.wgsl, first + n).map_or(0, |_| (len * buffer.dtype.size()) as u64)
+        };
+        let (bytes, flops) = kernel.costs.unwrap_or_else(|| (bindings.iter().enumerate().map(size).sum(), 0));
         Routine {
             label: label.into(),
             wgsl: kernel.wgsl,
@@ -98,8 +110,8 @@ impl Routine {
             bound_slices: true,
             reports: false,
             workgroups: kernel.workgroups,
-            bytes: custom.operands.iter().chain(&custom.results).map(size).sum(),
-            flops: 0,
+            bytes,
+            flops,
         }
     }
 

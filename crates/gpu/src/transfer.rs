@@ -18,6 +18,7 @@ impl Device {
     /// last word becomes zero.
     pub fn write(&self, memory: &Memory, offset: usize, data: &[u8]) -> Result<(), Error> {
         self.check()?;
+        memory.check_home("write", self)?;
         check_offset("write", offset)?;
         memory.check_range("write", offset, data.len())?;
         for (i, chunk) in data.chunks(STAGED).enumerate() {
@@ -48,6 +49,8 @@ impl Device {
             // A long upload: let finished staging memory go before taking more.
             self.shared.flush();
             self.shared.poll(wgpu::PollType::wait_indefinitely());
+        } else {
+            self.shared.keep_pace();
         }
     }
 
@@ -55,6 +58,8 @@ impl Device {
     /// is rounded up. Source and target may be the same memory, and may overlap.
     pub fn copy(&self, from: (&Memory, usize), to: (&Memory, usize), bytes: usize) -> Result<(), Error> {
         self.check()?;
+        from.0.check_home("copy", self)?;
+        to.0.check_home("copy", self)?;
         check_offset("copy", from.1)?;
         check_offset("copy", to.1)?;
         from.0.check_range("copy", from.1, bytes)?;

@@ -2,7 +2,6 @@
 
 mod device;
 
-use std::slice::from_ref;
 use std::sync::Arc;
 
 use device::{floats, open, read, turn};
@@ -101,10 +100,25 @@ fn custom_ops_run_alone_and_on_slices() {
             assert_eq!(executable.dispatches(), dispatches, "{trips} trips over {len}");
             let values: Vec<f32> = (0..trips * len).map(|i| i as f32 - 3.0).collect();
             let (x, y) = (floats(&device, &values), device.allocate(4 * values.len()).unwrap());
-            executable.run(&[(x, 0)], &[], from_ref(&y)).unwrap();
+            executable.run(&[(&x, 0)], &[], &[&y]).unwrap();
             let expected: Vec<f32> = values.iter().map(|x| 2.0 * x + 1.0).collect();
             assert_eq!(read(&device, &y, values.len()), expected, "{trips} trips over {len}, core {core}");
         }
+    }
+}
+
+#[test]
+fn a_profile_credits_launches_with_what_they_bind() {
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    // Each launch reads one array and writes another; in the loop, slices of them.
+    for (trips, len, bytes) in [(1, 100, 2 * 800), (4, 64, 4 * 2 * 512)] {
+        let executable = device.load(Arc::new(program(trips, len, DType::F32))).unwrap();
+        let (x, y) = (floats(&device, &vec![1.0; trips * len]), device.allocate(4 * trips * len).unwrap());
+        device.profile_start();
+        executable.run(&[(&x, 0)], &[], &[&y]).unwrap();
+        let times = device.profile_stop();
+        assert_eq!((times.len(), times[0].count, times[0].bytes), (1, 2 * trips as u64, bytes));
     }
 }
 

@@ -3,7 +3,6 @@
 mod device;
 mod kernels;
 
-use std::slice::from_ref;
 use std::sync::Arc;
 
 use device::{floats, open, read, turn};
@@ -23,10 +22,10 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
     let good = floats(&device, &values);
     values[33] = -4.0;
     let bad = floats(&device, &values);
-    executable.run(&[(good.clone(), 0)], &[], &[]).unwrap();
+    executable.run(&[(&good, 0)], &[], &[]).unwrap();
     assert_eq!(read(&device, &good, 1), [7.0]);
-    executable.run(&[(bad.clone(), 0)], &[], &[]).unwrap();
-    executable.run(&[(good.clone(), 0)], &[], &[]).unwrap();
+    executable.run(&[(&bad, 0)], &[], &[]).unwrap();
+    executable.run(&[(&good, 0)], &[], &[]).unwrap();
     // A read that nobody waits for takes no report away.
     drop(device.read(&[(good.clone(), 0, 4)]));
     let error = device.read_blocking(&[(good.clone(), 0, 4)]).unwrap_err();
@@ -35,7 +34,7 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
     };
     assert_eq!((op.as_str(), location.file().ends_with("faults.rs")), ("scatter_add", true));
     assert!(error.to_string().ends_with("(index -4 vs size 50)"), "{error}");
-    executable.run(&[(good.clone(), 0)], &[], &[]).unwrap();
+    executable.run(&[(&good, 0)], &[], &[]).unwrap();
     assert_eq!(read(&device, &good, 1), [7.0]);
 }
 
@@ -58,7 +57,7 @@ fn a_shader_that_does_not_compile_is_an_error_with_its_text() {
     bad("@compute @workgroup_size(1) fn other() {}");
     // The device is none the worse for it.
     let x = floats(&device, &ramp());
-    counter(&device).run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap();
+    counter(&device).run(&[(&x, 0)], &[], &[&x]).unwrap();
     assert_eq!(read(&device, &x, 2), [1.0, 2.0]);
 }
 
@@ -78,12 +77,12 @@ fn misuse_that_wgpu_finds_is_an_error_and_not_a_panic() {
     };
     let stages = vec![Stage::Once(vec![scale(0, 1, fixed(1.0), fixed(1.0))])];
     let conflicting = Executable::from_dispatches(&device, Arc::new(program), stages).unwrap();
-    let error = conflicting.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap_err();
+    let error = conflicting.run(&[(&x, 0)], &[], &[&x]).unwrap_err();
     assert!(matches!(error, Error::Validation { .. }), "{error:?}");
     let y = device.allocate(4 * LEN).unwrap();
-    conflicting.run(&[(x.clone(), 0)], &[], from_ref(&y)).unwrap();
+    conflicting.run(&[(&x, 0)], &[], &[&y]).unwrap();
     assert_eq!(read(&device, &y, 2), [1.0, 2.0]);
-    executable.run(&[(x.clone(), 0)], &bits(&[1.0, 0.0]), from_ref(&x)).unwrap();
+    executable.run(&[(&x, 0)], &bits(&[1.0, 0.0]), &[&x]).unwrap();
     assert_eq!(read(&device, &x, 2), [2.0, 4.0]);
 }
 

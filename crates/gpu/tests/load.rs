@@ -2,7 +2,6 @@
 
 mod device;
 
-use std::slice::from_ref;
 use std::sync::Arc;
 
 use device::{floats, open, read, turn};
@@ -69,7 +68,7 @@ fn donated_updates_and_parameters() {
         let (x, y) = (floats(&device, &ramp(LEN)), floats(&device, &[1.0; LEN]));
         let mut expected = ramp(LEN);
         for factor in [0.5f32, 2.0, -1.0] {
-            executable.run(&[(x.clone(), 0), (y.clone(), 0)], &[factor.to_bits()], from_ref(&x)).unwrap();
+            executable.run(&[(&x, 0), (&y, 0)], &[factor.to_bits()], &[&x]).unwrap();
             expected.iter_mut().for_each(|x| *x = *x * factor + 1.0);
         }
         assert_eq!(read(&device, &x, LEN), expected, "core {core}");
@@ -104,9 +103,9 @@ fn loops_accumulate_over_a_sequence() {
         let executable = device.load(Arc::new(program)).unwrap();
         assert_eq!(executable.dispatches(), 2 * TRIPS);
         let (sequence, first) = (ramp(TRIPS * LEN), [2.0; LEN]);
-        let inputs = [(floats(&device, &sequence), 0), (floats(&device, &first), 0)];
+        let (x, start) = (floats(&device, &sequence), floats(&device, &first));
         let output = device.allocate(4 * TRIPS * LEN).unwrap();
-        executable.run(&inputs, &[0.5f32.to_bits()], from_ref(&output)).unwrap();
+        executable.run(&[(&x, 0), (&start, 0)], &[0.5f32.to_bits()], &[&output]).unwrap();
         let (mut expected, mut carry) = (vec![0.0; TRIPS * LEN], first.to_vec());
         for trip in 0..TRIPS {
             let at = LEN * if reverse { TRIPS - 1 - trip } else { trip };
@@ -153,7 +152,7 @@ fn a_take_out_of_range_is_reported_with_its_site() {
             let bytes: Vec<u8> = (0..LEN).flat_map(|i| index(i).to_le_bytes()).collect();
             let memory = device.allocate(bytes.len()).unwrap();
             device.write(&memory, 0, &bytes).unwrap();
-            executable.run(&[(x.clone(), 0), (memory, 0)], &[], from_ref(&y)).unwrap();
+            executable.run(&[(&x, 0), (&memory, 0)], &[], &[&y]).unwrap();
         };
         let backwards: Vec<f32> = ramp(LEN).into_iter().rev().collect();
         run(&|i| (LEN - 1 - i) as i32);

@@ -3,8 +3,6 @@
 mod device;
 mod kernels;
 
-use std::slice::from_ref;
-
 use device::{floats, open, read, turn};
 use farad_gpu::dispatch::Capabilities;
 use farad_gpu::{AdapterFeatures, Device, Options};
@@ -19,7 +17,7 @@ fn core_devices_have_default_limits_and_run_the_same() {
     assert_eq!(device.info().features, AdapterFeatures::default());
     let executable = affine(&device);
     let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
-    executable.run(&[(x.clone(), 0)], &bits(&[3.0, 0.5]), from_ref(&y)).unwrap();
+    executable.run(&[(&x, 0)], &bits(&[3.0, 0.5]), &[&y]).unwrap();
     assert_eq!(read(&device, &y, LEN), expect_affine(3.0, 0.5));
     profile(&device);
     assert!(!device.time_passes(true).unwrap());
@@ -29,7 +27,7 @@ fn core_devices_have_default_limits_and_run_the_same() {
 fn profile(device: &Device) {
     let executable = affine(device);
     let (x, y) = (floats(device, &ramp()), device.allocate(4 * LEN).unwrap());
-    let run = || executable.run(&[(x.clone(), 0)], &bits(&[1.0, 0.0]), from_ref(&y)).unwrap();
+    let run = || executable.run(&[(&x, 0)], &bits(&[1.0, 0.0]), &[&y]).unwrap();
     device.profile_start();
     (0..3).for_each(|_| run());
     let times = device.profile_stop();
@@ -58,7 +56,7 @@ fn profiles_and_pass_times_count_what_ran() {
     let x = floats(&device, &ramp());
     for runs in [3, 70] {
         device.time_passes(true).unwrap();
-        (0..runs).for_each(|_| executable.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap());
+        (0..runs).for_each(|_| executable.run(&[(&x, 0)], &[], &[&x]).unwrap());
         let times = device.pass_nanoseconds().unwrap();
         assert_eq!(times.len(), runs.min(64));
         assert!(times.iter().sum::<u64>() > 0, "{times:?}");

@@ -3,7 +3,6 @@
 mod device;
 mod kernels;
 
-use std::slice::from_ref;
 use std::sync::Arc;
 
 use device::{floats, open, read, to_floats, turn};
@@ -21,7 +20,7 @@ fn a_replay_creates_nothing_and_submits_once() {
     let executable = affine(&device);
     assert_eq!(executable.dispatches(), 2);
     let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
-    let run = |a: f32, b: f32| executable.run(&[(x.clone(), 0)], &bits(&[a, b]), from_ref(&y)).unwrap();
+    let run = |a: f32, b: f32| executable.run(&[(&x, 0)], &bits(&[a, b]), &[&y]).unwrap();
     run(3.0, 0.5);
     assert_eq!(read(&device, &y, LEN), expect_affine(3.0, 0.5));
     let before = device.counters();
@@ -47,7 +46,7 @@ fn alternating_memories_find_their_bind_groups_again() {
     let outputs: Vec<Memory> = (0..2).map(|_| device.allocate(4 * LEN).unwrap()).collect();
     let round = |n: usize| {
         let (x, y) = (&inputs[n % 3], &outputs[n % 2]);
-        executable.run(&[(x.clone(), 0)], &bits(&[1.0, 0.0]), from_ref(y)).unwrap();
+        executable.run(&[(x, 0)], &bits(&[1.0, 0.0]), &[y]).unwrap();
         let expected: Vec<f32> = ramp().map_with(n % 3).iter().map(|x| (x + 1.0) * 2.0).collect();
         assert_eq!(read(&device, y, LEN), expected, "round {n}");
     };
@@ -58,7 +57,7 @@ fn alternating_memories_find_their_bind_groups_again() {
     // More memories than are remembered: still right.
     let many: Vec<Memory> = (0..12).map(|_| floats(&device, &ramp())).collect();
     for x in many.iter().chain(&many) {
-        executable.run(&[(x.clone(), 0)], &bits(&[2.0, 0.0]), &[outputs[0].clone()]).unwrap();
+        executable.run(&[(x, 0)], &bits(&[2.0, 0.0]), &[&outputs[0]]).unwrap();
         assert_eq!(read(&device, &outputs[0], LEN), expect_affine(2.0, 0.0));
     }
 }
@@ -79,7 +78,7 @@ fn donated_memory_is_updated_in_place_over_a_thousand_runs() {
     let Some(device) = open(Options::default()) else { return };
     let executable = counter(&device);
     let x = floats(&device, &ramp());
-    let run = || executable.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap();
+    let run = || executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
     run();
     let before = device.counters();
     (1..1000).for_each(|_| run());
@@ -100,18 +99,18 @@ fn inputs_may_start_inside_a_memory() {
     let Some(device) = open(Options::default()) else { return };
     let executable = counter(&device);
     let arena = floats(&device, &[1.0; 256]);
-    executable.run(&[(arena.clone(), 512)], &[], from_ref(&arena)).unwrap();
+    executable.run(&[(&arena, 512)], &[], &[&arena]).unwrap();
     let values = read(&device, &arena, 256);
     let expected = |i: usize| if (128..228).contains(&i) { 2.0 } else { 1.0 };
     assert!(values.iter().enumerate().all(|(i, &value)| value == expected(i)), "{values:?}");
-    let error = executable.run(&[(arena.clone(), 4)], &[], from_ref(&arena)).unwrap_err();
+    let error = executable.run(&[(&arena, 4)], &[], &[&arena]).unwrap_err();
     assert!(matches!(error, Error::Alignment { op: "run", offset: 4, .. }), "{error}");
-    let error = executable.run(&[(arena.clone(), 768)], &[], from_ref(&arena)).unwrap_err();
+    let error = executable.run(&[(&arena, 768)], &[], &[&arena]).unwrap_err();
     assert_eq!(error.to_string(), "run: out of range: 400 bytes from 768 (end 1168 vs size 1024)");
-    let error = executable.run(&[], &[], from_ref(&arena)).unwrap_err();
+    let error = executable.run(&[], &[], &[&arena]).unwrap_err();
     assert_eq!(error.to_string(), "run: wrong number of inputs (0 vs 1)");
     // Errors leave no trace.
-    executable.run(&[(arena.clone(), 512)], &[], from_ref(&arena)).unwrap();
+    executable.run(&[(&arena, 512)], &[], &[&arena]).unwrap();
     assert_eq!(read(&device, &arena, 129)[128], 3.0);
 }
 
@@ -156,7 +155,7 @@ fn loops_walk_slots_and_swap_carries() {
         let x = floats(&device, &sequence);
         let (y, carry) = (device.allocate(4 * TRIPS * LEN).unwrap(), device.allocate(4 * LEN).unwrap());
         for _ in 0..2 {
-            executable.run(&[(x.clone(), 0)], &[], &[y.clone(), carry.clone()]).unwrap();
+            executable.run(&[(&x, 0)], &[], &[&y, &carry]).unwrap();
             let expected: Vec<f32> = sequence.iter().map(|x| 2.0 * x + 1.0).collect();
             assert_eq!(read(&device, &y, TRIPS * LEN), expected);
             assert_eq!(read(&device, &carry, LEN), [121.0; LEN]);
@@ -176,7 +175,7 @@ fn two_threads_run_one_executable_with_their_own_parameters() {
                 let (x, y) = (floats(device, &ramp()), device.allocate(4 * LEN).unwrap());
                 for round in 0..20 {
                     let (a, b) = (thread as f32, round as f32);
-                    executable.run(&[(x.clone(), 0)], &bits(&[a, b]), from_ref(&y)).unwrap();
+                    executable.run(&[(&x, 0)], &bits(&[a, b]), &[&y]).unwrap();
                     assert_eq!(read(device, &y, LEN), expect_affine(a, b), "thread {thread}, round {round}");
                 }
             });
@@ -190,12 +189,57 @@ fn copies_and_runs_keep_their_order() {
     let Some(device) = open(Options::default()) else { return };
     let executable = counter(&device);
     let (x, kept) = (floats(&device, &[0.0; LEN]), device.allocate(4 * LEN).unwrap());
-    let run = || executable.run(&[(x.clone(), 0)], &[], from_ref(&x)).unwrap();
+    let run = || executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
     run();
     device.copy((&x, 0), (&kept, 0), 4 * LEN).unwrap();
     run();
     let both = device.read_blocking(&[(x.clone(), 0, 4 * LEN), (kept.clone(), 0, 4 * LEN)]).unwrap();
     assert_eq!((to_floats(&both[0]), to_floats(&both[1])), (vec![2.0; LEN], vec![1.0; LEN]));
+}
+
+/// Every step's result is kept by a copy, as a weight that somebody holds is.
+#[test]
+fn runs_between_copies_keep_their_own_parameters() {
+    const STEPS: usize = 40;
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    let executable = affine(&device);
+    let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
+    let kept: Vec<Memory> = (0..STEPS).map(|_| device.allocate(4 * LEN).unwrap()).collect();
+    occupy(&device);
+    for (step, kept) in kept.iter().enumerate() {
+        executable.run(&[(&x, 0)], &bits(&[step as f32, 0.5]), &[&y]).unwrap();
+        device.copy((&y, 0), (kept, 0), 4 * LEN).unwrap();
+    }
+    for (step, kept) in kept.iter().enumerate() {
+        assert_eq!(read(&device, kept, LEN), expect_affine(step as f32, 0.5), "step {step}");
+    }
+}
+
+#[test]
+fn the_host_stays_few_submissions_ahead_while_it_uploads_every_step() {
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    let executable = counter(&device);
+    let x = floats(&device, &[0.0; LEN]);
+    for timed in [false, true] {
+        device.time_passes(timed).unwrap();
+        for step in 0..30 {
+            device.write(&x, 0, &(step as f32).to_le_bytes()).unwrap();
+            executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
+            let counters = device.counters();
+            assert!(counters.submissions - counters.awaited <= 4, "step {step}: {counters:?}");
+        }
+    }
+    assert!(device.counters().submissions >= 58, "a write submits the run before it");
+    assert_eq!(read(&device, &x, 1), [30.0]);
+}
+
+/// Gives the device a few milliseconds of copies to do.
+fn occupy(device: &Device) {
+    const BYTES: usize = 32 << 20;
+    let (from, to) = (device.allocate(BYTES).unwrap(), device.allocate(BYTES).unwrap());
+    device.copy((&from, 0), (&to, 0), BYTES).unwrap();
 }
 
 #[test]
@@ -204,7 +248,7 @@ fn noop_devices_count_without_computing() {
     let executable = affine(&device);
     let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
     for _ in 0..5 {
-        executable.run(&[(x.clone(), 0)], &bits(&[1.0, 0.0]), from_ref(&y)).unwrap();
+        executable.run(&[(&x, 0)], &bits(&[1.0, 0.0]), &[&y]).unwrap();
     }
     let counters = device.counters();
     assert_eq!((counters.dispatches, counters.pipelines, counters.bind_groups), (10, 1, 2));

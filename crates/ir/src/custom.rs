@@ -30,13 +30,22 @@ pub struct CustomKernel {
     pub parameters: Vec<u32>,
     /// What it binds, by number among operands, results and scratch together; `None`: everything.
     pub arguments: Option<Vec<usize>>,
+    /// Bytes that it moves and floating-point operations that it does at least, for profiles;
+    /// `None`: the bytes of what it binds.
+    pub costs: Option<(u64, u64)>,
 }
 
 impl CustomKernel {
     /// A launch that binds everything and has no parameters.
     pub fn new(wgsl: impl Into<Arc<str>>, entry: impl Into<String>, workgroups: [u32; 3]) -> CustomKernel {
         let (wgsl, entry) = (wgsl.into(), entry.into());
-        CustomKernel { wgsl, entry, workgroups, parameters: vec![], arguments: None }
+        CustomKernel { wgsl, entry, workgroups, parameters: vec![], arguments: None, costs: None }
+    }
+
+    /// With what it moves and computes at least.
+    pub fn costs(mut self, bytes: u64, flops: u64) -> CustomKernel {
+        self.costs = Some((bytes, flops));
+        self
     }
 
     /// With words in a uniform.

@@ -6,7 +6,7 @@ use farad_ir::{DType, Op, OpError, Scalar, Shape};
 
 use super::{Element, Tensor, raise};
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::node::Value;
 
 impl Tensor {
@@ -77,12 +77,23 @@ impl Tensor {
                 help: "\nhelp: this dtype is stored on the cpu only; cast there, then move",
             });
         }
-        let memory = device.allocate(bytes.len().max(4))?;
+        let location = Location::caller();
+        let memory = device.allocate(bytes.len().max(4)).map_err(|error| match error {
+            error if error.is_out_of_memory() => Error::NoMemory {
+                op: "from_vec".into(),
+                what: "elements",
+                shape,
+                dtype,
+                location: Some(location),
+                source: Box::new(error),
+            },
+            error => error,
+        })?;
         if !bytes.is_empty() {
             device.0.backend.write(&memory, bytes)?;
         }
         let value = Value::Memory { memory, offset: 0, whole: shape.numel() };
-        Ok(Tensor::leaf(value, shape, dtype, device, Location::caller()))
+        Ok(Tensor::leaf(value, shape, dtype, device, location))
     }
 
     /// One number that is given with every run instead of being part of the program: something that

@@ -54,6 +54,8 @@ const FLUSH_EVERY: u32 = 64;
 const FLUSH_ALWAYS: u32 = 8192;
 /// History is cut beyond this length.
 const LONGEST_HISTORY: u32 = 65_536;
+/// Operands that may move to a device because an op mixed two before that is worth a warning.
+const MOVES_UNTIL_WARNED: usize = 100;
 
 impl Tensor {
     /// The sizes of the axes.
@@ -206,27 +208,26 @@ pub(crate) fn expect<T>(result: Result<T, OpError>) -> T {
     }
 }
 
-/// The operands, moved to the GPU operand's device.
+/// The operands, moved to the first GPU operand's device. No closures: they would lose the line.
 #[track_caller]
 fn on_one_device(operands: &[&Tensor]) -> Vec<Tensor> {
     let first = operands[0].device();
     let home = operands.iter().map(|t| t.device()).find(|d| d.is_gpu()).unwrap_or(first).clone();
-    operands
-        .iter()
-        .map(|t| {
-            if *t.device() == home {
-                return (*t).clone();
+    let at = Location::caller();
+    let mut moved = Vec::with_capacity(operands.len());
+    for t in operands {
+        if *t.device() != home && !t.is_constant() {
+            let before = home.0.moved.fetch_add(1, Ordering::Relaxed);
+            if before == MOVES_UNTIL_WARNED {
+                tracing::warn!("{at}: operands keep moving to {home}; move them once with `to_device`");
             }
-            if !t.is_constant() {
-                let before = home.0.moved.fetch_add(1, Ordering::Relaxed);
-                if before == 100 {
-                    let at = Location::caller();
-                    tracing::warn!("{at}: operands keep moving to {home}; move them once with `to_device`");
-                }
-            }
-            t.to_device(&home).unwrap_or_else(|error| panic!("moving an operand to {home}: {error}"))
-        })
-        .collect()
+        }
+        match t.to_device(&home) {
+            Ok(tensor) => moved.push(tensor),
+            Err(error) => panic!("moving an operand to {home}: {error}"),
+        }
+    }
+    moved
 }
 
 impl Clone for Tensor {

@@ -12,7 +12,7 @@ use farad_compile::program::{BufferId, Program};
 use farad_ir::DType;
 
 use super::prelude;
-use crate::dispatch::{Binding, Capabilities, Dispatch, Word};
+use crate::dispatch::{Binding, Capabilities, Dispatch, ERROR_WORDS, SIGNED, UNSIGNED, Word};
 
 /// A storage array of the module, `b0`, `b1`, …
 pub(super) struct Bound {
@@ -235,13 +235,14 @@ impl Module<'_> {
         self.global(&format!("{signature} {{\n{body}}}"));
     }
 
-    /// Makes the text report an index that is out of range; `site` is a word's text.
-    pub fn report(&mut self, condition: &str, site: usize, index: &str) {
+    /// Makes the text report an index that is out of range, given by its bits.
+    pub fn report(&mut self, condition: &str, site: usize, (index, signed): (&str, bool)) {
         self.reports = true;
-        let site = self.size(site + 1);
+        let first = self.size(ERROR_WORDS * site);
+        let kind = if signed { SIGNED } else { UNSIGNED };
         line!(self, "if ({condition}) {{");
-        line!(self, "atomicMax(&errors[0], {site});");
-        line!(self, "atomicMax(&errors[1], {index});");
+        line!(self, "atomicMax(&errors[{first}], {kind}u);");
+        line!(self, "atomicMax(&errors[{first} + 1u], {index});");
         self.line("}");
     }
 

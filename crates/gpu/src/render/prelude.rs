@@ -1,10 +1,13 @@
 //! The hand-written functions of `wgsl/prelude.wgsl`, of which a module includes what it calls.
 
+use std::sync::OnceLock;
+
 const TEXT: &str = include_str!("../wgsl/prelude.wgsl");
 
 /// The prelude's functions that `text` calls, directly or through each other, in file order.
 pub(super) fn used(text: &str) -> String {
-    let functions = functions();
+    static FUNCTIONS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
+    let functions = FUNCTIONS.get_or_init(functions);
     let mut needed = vec![false; functions.len()];
     let mut pending = vec![text];
     while let Some(text) = pending.pop() {

@@ -51,10 +51,15 @@ fn target_axes(scatter: &Scatter) -> Vec<usize> {
 fn index_bits(module: &mut Module, scatter: &Scatter, point: &Point) -> Value {
     let (buffer, view) = &scatter.index;
     let Value(texts) = load(module, *buffer, view, point, None);
-    let signed = module.at(module.bound(*buffer)).dtype == DType::I32;
+    let signed = is_signed(module, scatter);
     let bits = |text: &String| if signed { format!("bitcast<u32>({text})") } else { text.clone() };
     let texts: Vec<String> = texts.iter().map(bits).collect();
     Value(texts.iter().map(|text| module.bind("q", text)).collect())
+}
+
+/// Whether indices may be negative.
+fn is_signed(module: &Module, scatter: &Scatter) -> bool {
+    module.at(module.bound(scatter.index.0)).dtype == DType::I32
 }
 
 /// The type that sums are held in.
@@ -96,7 +101,8 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
         if last == axis { Point::single(index) } else { Point::along(index, last, axes[last], lanes) };
     let places = index_bits(module, scatter, &point);
     for place in &places.0 {
-        module.report(&format!("{own} == 0u && {place} >= {size}"), scatter.site, place);
+        let bits = (place.as_str(), is_signed(module, scatter));
+        module.report(&format!("{own} == 0u && {place} >= {size}"), scatter.site, bits);
     }
     let value = load(module, scatter.source.0, &scatter.source.1, &point, None);
     for (lane, sum) in held.iter().enumerate() {
@@ -214,7 +220,8 @@ impl Scan<'_> {
         line!(module, "if ({source} < {sources}) {{");
         let place = index_bits(module, self.scatter, &Point::single((self.at)(&source)));
         let place = place.lane(0);
-        module.report(&format!("{} && {place} >= {}", reports.0, reports.1), self.scatter.site, place);
+        let bits = (place, is_signed(module, self.scatter));
+        module.report(&format!("{} && {place} >= {}", reports.0, reports.1), self.scatter.site, bits);
         line!(module, "let local = {place} - {first};");
         line!(module, "if (local < {}u) {{", self.rows);
         line!(module, "atomicOr(&hits[local * {WORDS}u + {offset} / 32u], 1u << ({offset} % 32u));");

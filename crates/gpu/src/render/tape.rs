@@ -155,7 +155,7 @@ fn take(
             Some(exists) => format!("{raw} >= {limit} && {}", exists.lane(lane)),
             None => format!("{raw} >= {limit}"),
         };
-        module.report(&outside, *site, &raw);
+        module.report(&outside, *site, (&raw, signed));
         let inside = module.bind("q", &format!("select({raw}, {nearest}, {raw} >= {limit})"));
         extra.push(format!("{step} * {inside}"));
     }

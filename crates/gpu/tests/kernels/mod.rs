@@ -38,8 +38,8 @@ pub const CHECK: &str = "
     if id.x < p[0].x {
         let index = i32(x[id.x]);
         if index < 0 || index >= i32(p[0].z) {
-            atomicMax(&errors[0], p[0].y + 1u);
-            atomicMax(&errors[1], bitcast<u32>(index));
+            atomicMax(&errors[2u * p[0].y], 1u);
+            atomicMax(&errors[2u * p[0].y + 1u], bitcast<u32>(index));
         }
     }
 }";

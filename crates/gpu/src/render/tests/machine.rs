@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use crate::dispatch::{Capabilities, Dispatch, Word};
+use crate::dispatch::{Capabilities, Dispatch, ERROR_WORDS, Word};
 
 /// A device with what the renderer may use on it.
 pub struct Machine {
@@ -69,8 +69,12 @@ pub struct Given<'a> {
     pub slots: &'a [(farad_compile::program::BufferId, u32)],
 }
 
+/// Sites that a dispatch may report.
+const SITES: usize = 8;
+
 impl Machine {
-    /// Runs the dispatch over the bytes of every buffer; gives the error words.
+    /// Runs the dispatch over the bytes of every buffer; gives the first site with a bad index plus
+    /// one, and the index's bits.
     pub fn run(&self, dispatch: &Dispatch, memory: &mut [Vec<u8>], given: &Given) -> [u32; 2] {
         let words: Vec<u32> = dispatch.parameters.iter().map(|word| resolve(word, given)).collect();
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
@@ -81,7 +85,7 @@ impl Machine {
             buffers.push(self.upload(&memory[binding.buffer.0 as usize], usage));
         }
         if dispatch.reports {
-            buffers.push(self.upload(&[0; 8], usage));
+            buffers.push(self.upload(&[0; SITES * ERROR_WORDS * 4], usage));
         }
         self.launch(dispatch, &buffers);
         for (at, binding) in dispatch.bindings.iter().enumerate().filter(|(_, binding)| binding.write) {
@@ -94,7 +98,9 @@ impl Machine {
             return [0; 2];
         }
         let bytes = self.download(buffers.last().expect("the error words are bound last"));
-        [0, 4].map(|at| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")))
+        let word = |n: usize| u32::from_le_bytes(bytes[4 * n..][..4].try_into().expect("four bytes"));
+        let site = (0..SITES).find(|site| word(ERROR_WORDS * site) != 0);
+        site.map_or([0; 2], |site| [site as u32 + 1, word(ERROR_WORDS * site + 1)])
     }
 
     fn upload(&self, bytes: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {

@@ -1,0 +1,213 @@
+//! Raw buffers: made inside error scopes, tried again once the pools are freed, counted by purpose.
+//!
+//! Invariant: every buffer of a device is an [`Owned`], so [`Device::holdings`] says where its memory
+//! is and a limit holds for all of it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::device::{Device, Shared, lock};
+use crate::error::Error;
+
+/// What a buffer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Tensor,
+    Block,
+    Pool,
+    Staging,
+    Parameter,
+}
+
+/// Bytes that a device holds, by purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Memory that handles hold.
+    pub tensors: u64,
+    /// Memory that loaded programs work in.
+    pub blocks: u64,
+    /// Memory that waits to be used again.
+    pub pool: u64,
+    /// Memory through which reads go.
+    pub staging: u64,
+    /// Parameters, error words and time stamps.
+    pub parameters: u64,
+}
+
+/// The live [`Holdings`], and what they may be at most.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    held: [AtomicU64; 5],
+    total: AtomicU64,
+    limit: u64,
+}
+
+/// A buffer that is counted while it lives.
+pub(crate) struct Owned {
+    buffer: wgpu::Buffer,
+    purpose: Purpose,
+    ledger: Arc<Ledger>,
+}
+
+impl Ledger {
+    pub(crate) fn new(limit: Option<usize>) -> Arc<Ledger> {
+        let limit = limit.map_or(u64::MAX, |bytes| bytes as u64);
+        Arc::new(Ledger { held: Default::default(), total: AtomicU64::new(0), limit })
+    }
+
+    pub(crate) fn holdings(&self) -> Holdings {
+        let held = |purpose: Purpose| self.held[purpose as usize].load(Relaxed);
+        Holdings {
+            tensors: held(Purpose::Tensor),
+            blocks: held(Purpose::Block),
+            pool: held(Purpose::Pool),
+            staging: held(Purpose::Staging),
+            parameters: held(Purpose::Parameter),
+        }
+    }
+
+    /// What was asked for more than there is, as an error.
+    pub(crate) fn refusal(&self, op: impl Into<String>, asked_bytes: Option<usize>) -> Error {
+        let limit = (self.limit < u64::MAX).then_some(self.limit);
+        Error::OutOfMemory { op: op.into(), asked_bytes, limit, holdings: self.holdings() }
+    }
+
+    /// Counts bytes, unless they go over the limit.
+    fn reserve(&self, purpose: Purpose, bytes: u64) -> bool {
+        if self.total.fetch_add(bytes, Relaxed).saturating_add(bytes) > self.limit {
+            self.total.fetch_sub(bytes, Relaxed);
+            return false;
+        }
+        self.held[purpose as usize].fetch_add(bytes, Relaxed);
+        true
+    }
+
+    fn release(&self, purpose: Purpose, bytes: u64) {
+        self.held[purpose as usize].fetch_sub(bytes, Relaxed);
+        self.total.fetch_sub(bytes, Relaxed);
+    }
+}
+
+impl Holdings {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.tensors + self.blocks + self.pool + self.staging + self.parameters
+    }
+}
+
+impl fmt::Display for Holdings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Holdings { tensors, blocks, pool, staging, parameters } = self;
+        write!(f, "tensors {tensors}, plan blocks {blocks}, pool {pool}, staging {staging}, ")?;
+        write!(f, "parameters {parameters} bytes")
+    }
+}
+
+impl Owned {
+    /// The buffer changes hands.
+    pub(crate) fn repurpose(&mut self, purpose: Purpose) {
+        let bytes = self.buffer.size();
+        self.ledger.held[self.purpose as usize].fetch_sub(bytes, Relaxed);
+        self.ledger.held[purpose as usize].fetch_add(bytes, Relaxed);
+        self.purpose = purpose;
+    }
+}
+
+impl Deref for Owned {
+    type Target = wgpu::Buffer;
+
+    fn deref(&self) -> &wgpu::Buffer {
+        &self.buffer
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.ledger.release(self.purpose, self.buffer.size());
+    }
+}
+
+impl Device {
+    /// Bytes that the device holds, by purpose.
+    pub fn holdings(&self) -> Holdings {
+        self.shared.ledger.holdings()
+    }
+}
+
+impl Shared {
+    /// Does something with wgpu's errors caught. Scopes are a thread's own.
+    pub(crate) fn scoped<T>(&self, make: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
+        let scopes =
+            [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
+                .map(|filter| self.gpu.push_error_scope(filter));
+        let made = make();
+        let mut error = None;
+        for scope in scopes.into_iter().rev() {
+            error = pollster::block_on(scope.pop()).or(error);
+        }
+        error.map_or(Ok(made), Err)
+    }
+
+    /// A buffer, or the error that creating it raised. Where memory is short the pools are freed and
+    /// it is tried once more, so the caller holds no lock.
+    pub(crate) fn create_buffer(
+        &self,
+        bytes: usize,
+        usage: wgpu::BufferUsages,
+        purpose: Purpose,
+    ) -> Result<Owned, Error> {
+        match self.try_create_buffer(bytes, usage, purpose) {
+            Err(Error::OutOfMemory { .. }) => {
+                self.free_pools();
+                self.try_create_buffer(bytes, usage, purpose)
+            }
+            result => result,
+        }
+    }
+
+    fn try_create_buffer(
+        &self,
+        bytes: usize,
+        usage: wgpu::BufferUsages,
+        purpose: Purpose,
+    ) -> Result<Owned, Error> {
+        if !self.ledger.reserve(purpose, bytes as u64) {
+            return Err(self.ledger.refusal("allocate", Some(bytes)));
+        }
+        let descriptor =
+            wgpu::BufferDescriptor { label: None, size: bytes as u64, usage, mapped_at_creation: false };
+        match self.scoped(|| self.gpu.create_buffer(&descriptor)) {
+            Ok(buffer) => Ok(Owned { buffer, purpose, ledger: self.ledger.clone() }),
+            Err(error) => {
+                self.ledger.release(purpose, bytes as u64);
+                Err(Error::from_wgpu(error, || self.ledger.refusal("allocate", Some(bytes))))
+            }
+        }
+    }
+
+    /// Gives back what only waits to be used again, and waits until it is gone.
+    fn free_pools(&self) {
+        let given_up = lock(&self.pool).drain();
+        let staging = lock(&self.staging).drain();
+        tracing::debug!(buffers = given_up.len(), staging = staging.len(), "out of memory: pools freed");
+        drop(staging);
+        self.give_up(given_up);
+        self.flush();
+        self.poll(wgpu::PollType::wait_indefinitely());
+    }
+
+    /// Destroys buffers as soon as no command that is not submitted yet can name them.
+    pub(crate) fn give_up(&self, buffers: Vec<Owned>) {
+        if buffers.is_empty() {
+            return;
+        }
+        let mut pending = lock(&self.pending);
+        if pending.waits() {
+            pending.doomed.extend(buffers);
+        } else {
+            buffers.iter().for_each(|buffer| buffer.destroy());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What waits for the queue, and when it is submitted.
+//!
+//! Invariant: whatever reaches the queue passes through [`Shared::submit_locked`], so that transfers
+//! that wait in the pending encoder come before the work that was asked for after them. At most
+//! [`HELD`] runs wait, however many copies lie between them, and the host is at most [`RUN_AHEAD`]
+//! submissions ahead, whatever they hold. Start at [`Device::append_run`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::buffer::Owned;
+use crate::counters::Tally;
+use crate::device::{Device, Shared, lock};
+use crate::error::Error;
+
+/// Submissions that may be in flight before the host waits for the oldest.
+const RUN_AHEAD: usize = 4;
+/// Submissions in flight with which the device has something to do: then runs are held back.
+const BUSY: usize = 1;
+/// Runs that wait between two looks at the device's progress.
+const LOOK: usize = 4;
+/// Runs that are held back at most.
+pub(crate) const HELD: usize = 8;
+
+/// Work that waits for the next submission, and submissions that are not known to be done.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) encoder: Option<wgpu::CommandEncoder>,
+    /// Bytes in wgpu's staging memory, which the next submission frees.
+    pub(crate) staged: usize,
+    /// Buffers that the pool gave up; destroyed once nothing unsubmitted can name them.
+    pub(crate) doomed: Vec<Owned>,
+    /// The pass that runs are appended to while the device has enough to do.
+    open: Option<Open>,
+    /// Passes that were closed because something else had to come after them.
+    held: Vec<wgpu::CommandBuffer>,
+    /// Runs that wait, in the open pass and in closed ones.
+    runs: usize,
+    /// Submissions that nobody has waited for, oldest first.
+    in_flight: VecDeque<wgpu::SubmissionIndex>,
+    /// Submissions that are not done yet.
+    working: Arc<AtomicUsize>,
+}
+
+/// A pass that is not submitted yet.
+struct Open {
+    // Fields are dropped in order: the pass before its encoder.
+    pass: wgpu::ComputePass<'static>,
+    encoder: wgpu::CommandEncoder,
+}
+
+impl Device {
+    /// Waits until everything submitted is done.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.check()?;
+        self.shared.flush();
+        // Another thread's submissions from here on keep their places in the line.
+        let waited = std::mem::take(&mut lock(&self.shared.pending).in_flight).len();
+        self.shared.poll(wgpu::PollType::wait_indefinitely());
+        Tally::add(&self.shared.tally.awaited, waited);
+        self.check()
+    }
+
+    pub(crate) fn submit(&self, commands: wgpu::CommandBuffer) -> wgpu::SubmissionIndex {
+        self.shared.submit(Some(commands))
+    }
+
+    /// Appends a run to the open pass and submits it, unless the device has enough to do and few
+    /// runs wait: a submission costs the host and the device more than a small program does. Frees
+    /// what is done, and waits if the host is too far ahead.
+    pub(crate) fn append_run(&self, encode: impl FnOnce(&mut wgpu::ComputePass)) {
+        let shared = &*self.shared;
+        let mut pending = lock(&shared.pending);
+        let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
+        encode(&mut pending.open(shared).pass);
+        pending.runs += 1;
+        if busy && pending.runs < HELD {
+            // Looking at the device's progress costs as much as a run; every few will do.
+            let look = pending.runs.is_multiple_of(LOOK);
+            drop(pending);
+            if look {
+                shared.poll(wgpu::PollType::Poll);
+            }
+            return;
+        }
+        shared.submit_locked(&mut pending, None);
+        drop(pending);
+        if !shared.keep_pace() {
+            shared.poll(wgpu::PollType::Poll);
+        }
+    }
+}
+
+impl Shared {
+    /// Submits what is pending, then `commands`, and waits if the host is too far ahead.
+    pub(crate) fn submit(&self, commands: Option<wgpu::CommandBuffer>) -> wgpu::SubmissionIndex {
+        let index = self.submit_locked(&mut lock(&self.pending), commands);
+        self.keep_pace();
+        index
+    }
+
+    /// Submits what is pending, then `commands`. Who calls it calls [`Shared::keep_pace`] once the
+    /// lock is gone.
+    pub(crate) fn submit_locked(
+        &self,
+        pending: &mut Pending,
+        commands: Option<wgpu::CommandBuffer>,
+    ) -> wgpu::SubmissionIndex {
+        pending.close();
+        let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
+        let index = self.queue.submit(pending.held.drain(..).chain(before).chain(commands));
+        pending.working.fetch_add(1, Ordering::Relaxed);
+        let working = pending.working.clone();
+        self.queue.on_submitted_work_done(move || {
+            working.fetch_sub(1, Ordering::Relaxed);
+        });
+        Tally::add(&self.tally.submissions, 1);
+        pending.in_flight.push_back(index.clone());
+        (pending.runs, pending.staged) = (0, 0);
+        for buffer in pending.doomed.drain(..) {
+            buffer.destroy();
+        }
+        index
+    }
+
+    /// Waits until few submissions are in flight; whether it had to.
+    pub(crate) fn keep_pace(&self) -> bool {
+        let (surplus, oldest) = {
+            let in_flight = &mut lock(&self.pending).in_flight;
+            let surplus = in_flight.len().saturating_sub(RUN_AHEAD);
+            (surplus, in_flight.drain(..surplus).next_back())
+        };
+        let Some(index) = oldest else { return false };
+        self.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
+        Tally::add(&self.tally.awaited, surplus);
+        true
+    }
+
+    /// Submits what is pending, if anything is.
+    pub(crate) fn flush(&self) {
+        let mut pending = lock(&self.pending);
+        if pending.waits() || pending.staged > 0 || !pending.doomed.is_empty() {
+            self.submit_locked(&mut pending, None);
+        }
+    }
+}
+
+impl Pending {
+    /// Whether commands wait for the next submission.
+    pub(crate) fn waits(&self) -> bool {
+        self.encoder.is_some() || self.open.is_some() || !self.held.is_empty()
+    }
+
+    /// The open pass, after whatever transfers wait.
+    fn open(&mut self, shared: &Shared) -> &mut Open {
+        let encoder = &mut self.encoder;
+        self.open.get_or_insert_with(|| {
+            let mut encoder = encoder.take().unwrap_or_else(|| shared.encoder());
+            let pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()).forget_lifetime();
+            Open { pass, encoder }
+        })
+    }
+
+    /// Ends the open pass, if there is one.
+    fn close(&mut self) {
+        if let Some(Open { pass, encoder }) = self.open.take() {
+            drop(pass);
+            self.held.push(encoder.finish());
+        }
+    }
+
+    /// The encoder of transfers that wait for the next submission.
+    pub(crate) fn transfers(&mut self, shared: &Shared) -> &mut wgpu::CommandEncoder {
+        self.close();
+        self.encoder.get_or_insert_with(|| shared.encoder())
+    }
+}
