@@ -93,26 +93,11 @@ impl Pull<'_> {
         Reg(self.draft.tape.len() as u32 - 1)
     }
 
-    /// Whether a register changes along the reduced axes.
-    fn varies(&self, reg: Reg) -> bool {
-        let on = |view: &View| {
-            self.draft
-                .reduced
-                .iter()
-                .any(|&a| view.strides[a] != 0 || view.guards.iter().any(|g| g.coefficients[a] != 0))
-        };
-        match &self.draft.tape[reg.0 as usize].code {
-            Code::Constant(_) | Code::Parameter(_) | Code::Reduce(..) => false,
-            Code::Load(_, view) | Code::Position(view) | Code::Random(_, view) => on(view),
-            Code::Take { view, position, .. } => on(view) || self.varies(*position),
-            Code::Unary(_, x) => self.varies(*x),
-            Code::Cast(x, to) => {
-                self.varies(*x) || (to.register() == self.draft.tape[x.0 as usize].dtype && *to != DType::F16)
-            }
-            Code::Binary(_, a, b) => self.varies(*a) || self.varies(*b),
-            Code::Select(c, a, b) => self.varies(*c) || self.varies(*a) || self.varies(*b),
-            Code::Accumulator => true,
-        }
+    /// Whether a register changes along the reduced axes: by the levels of the tape so far, since
+    /// operands come before their users.
+    fn varies(&mut self, reg: Reg) -> bool {
+        self.draft.settle();
+        self.draft.tape[reg.0 as usize].level == Level::Full
     }
 
     /// The register that holds `id` at `access`: loaded, or computed here.
