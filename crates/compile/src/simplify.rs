@@ -159,7 +159,7 @@ impl Simplify {
         match &node.op {
             Op::StopGradient => Some(x),
             Op::Cast(to) if *to == inner.dtype => Some(x),
-            Op::Cast(to) => self.constant(x).map(|s| self.fill(Scalar::of(*to, s.as_f64()), node.shape)),
+            Op::Cast(to) => self.constant(x).map(|s| self.fill(s.cast(*to), node.shape)),
             Op::Unary(unary) => self.unary(*unary, x, &inner, node),
             Op::Binary(binary) => self.binary(*binary, x, node.operands[1], node),
             Op::Select => match self.constant(x) {

@@ -22,7 +22,7 @@ mod unary;
 pub use binary::{Binary, BinaryRow};
 pub use contraction::{Contraction, IndexMap};
 pub use custom::{CustomKernel, CustomLimits, CustomOp, Words};
-pub use dtype::{DType, Scalar, wrap};
+pub use dtype::{DType, Scalar, truncate, wrap};
 pub use error::OpError;
 pub use gradient::{gradient, pull_back};
 pub use graph::{Graph, Node, NodeId};
