@@ -3,30 +3,64 @@
 use crate::dtype::{DType, Scalar};
 use crate::graph::{Graph, NodeId};
 
+/// A gradient rule from `(graph, x, y, g, axes)`, `y` and `g` already expanded to `x`'s shape.
+pub type ReduceRule = fn(&mut Graph, NodeId, NodeId, NodeId, &[usize]) -> NodeId;
+
 /// What a reduction is.
 pub struct ReduceRow {
     /// The name in errors, plans and tests.
     pub name: &'static str,
-    /// The gradient from `(graph, x, y, g)`, `y` and `g` already expanded to `x`'s shape, with the
-    /// reduced axes; `None`: an index, which carries none.
-    pub gradient: Option<fn(&mut Graph, NodeId, NodeId, NodeId, &[usize]) -> NodeId>,
+    /// Whether the result is a position.
+    pub index: bool,
+    /// Whether combining rounds, so that parts of a result are kept in `f32`.
+    pub rounds: bool,
+    /// The value that changes nothing when combined, given the register type's lowest and highest.
+    pub identity: fn(f64, f64) -> f64,
+    /// Whether that is also the value of no elements; the others refuse to reduce nothing.
+    pub takes_nothing: bool,
+    /// The gradient; `None`: an index, which carries none.
+    pub gradient: Option<ReduceRule>,
+    /// The range that tests sample from.
+    pub range: (f64, f64),
     /// Norm-wise tolerance of a device against the f64 reference.
     pub tolerance: f64,
 }
 
-/// A function of all elements along some axes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Reduce {
+macro_rules! reduce_table {
+    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $index:literal, $rounds:literal, $identity:expr, $nothing:literal, $gradient:expr, $range:expr, $tolerance:expr;)*) => {
+        /// A function of all elements along some axes.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Reduce { $($(#[doc = $doc])+ $variant,)* }
+
+        impl Reduce {
+            /// Every reduction, in table order.
+            pub const ALL: &'static [Reduce] = &[$(Reduce::$variant),*];
+
+            /// The op's row.
+            pub fn row(self) -> &'static ReduceRow {
+                const ROWS: &[ReduceRow] = &[$(ReduceRow {
+                    name: $name, index: $index, rounds: $rounds, identity: $identity, takes_nothing: $nothing,
+                    gradient: $gradient, range: $range, tolerance: $tolerance,
+                }),*];
+                &ROWS[self as usize]
+            }
+        }
+    };
+}
+
+const SIGNED: (f64, f64) = (-2.0, 2.0);
+
+reduce_table! {
     /// Sum; zero for no elements.
-    Sum,
+    Sum, "sum", false, true, |_, _| 0.0, true, Some(|_, _, _, g, _| g), SIGNED, 2e-6;
     /// Largest element.
-    Max,
+    Max, "max", false, false, |low, _| low, false, Some(share), SIGNED, 1e-7;
     /// Smallest element.
-    Min,
+    Min, "min", false, false, |_, high| high, false, Some(share), SIGNED, 1e-7;
     /// Position of the first largest element along one axis, as `i32`.
-    ArgMax,
+    ArgMax, "argmax", true, false, |low, _| low, false, None, SIGNED, 0.0;
     /// Position of the first smallest element along one axis, as `i32`.
-    ArgMin,
+    ArgMin, "argmin", true, false, |_, high| high, false, None, SIGNED, 0.0;
 }
 
 /// Elements equal to the extreme share the gradient equally.
@@ -43,30 +77,14 @@ fn share(s: &mut Graph, x: NodeId, y: NodeId, g: NodeId, axes: &[usize]) -> Node
 }
 
 impl Reduce {
-    /// Every reduction.
-    pub const ALL: &'static [Reduce] =
-        &[Reduce::Sum, Reduce::Max, Reduce::Min, Reduce::ArgMax, Reduce::ArgMin];
-
-    /// The op's row.
-    pub fn row(self) -> &'static ReduceRow {
-        const ROWS: &[ReduceRow] = &[
-            ReduceRow { name: "sum", gradient: Some(|_, _, _, g, _| g), tolerance: 2e-6 },
-            ReduceRow { name: "max", gradient: Some(share), tolerance: 1e-7 },
-            ReduceRow { name: "min", gradient: Some(share), tolerance: 1e-7 },
-            ReduceRow { name: "argmax", gradient: None, tolerance: 0.0 },
-            ReduceRow { name: "argmin", gradient: None, tolerance: 0.0 },
-        ];
-        &ROWS[self as usize]
-    }
-
     /// Whether the result is a position.
     pub fn is_index(self) -> bool {
-        matches!(self, Reduce::ArgMax | Reduce::ArgMin)
+        self.row().index
     }
 
     /// Whether an empty set of elements has a value.
     pub fn takes_nothing(self) -> bool {
-        self == Reduce::Sum
+        self.row().takes_nothing
     }
 
     /// The value that changes nothing when combined (of the register type). Finite on purpose:
@@ -79,10 +97,6 @@ impl Reduce {
             DType::U32 => (0.0, u32::MAX as f64),
             _ => (0.0, 1.0),
         };
-        match self {
-            Reduce::Sum => Scalar::of(register, 0.0),
-            Reduce::Max | Reduce::ArgMax => Scalar::of(register, low),
-            Reduce::Min | Reduce::ArgMin => Scalar::of(register, high),
-        }
+        Scalar::of(register, (self.row().identity)(low, high))
     }
 }

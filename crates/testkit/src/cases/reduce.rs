@@ -108,6 +108,11 @@ fn whole_tensors() -> Vec<Case> {
         Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| {
             x[0].mean_axes(&[0, -1], false)
         }),
+        Case::new("mean", "long", vec![half([70_001], (0.5, 1.5))], HALF, |x| x[0].mean()),
+        Case::new("sum", "long", vec![half([70_001], (0.0, 0.5))], HALF, |x| x[0].sum()),
+        Case::new("mean_axes", "long rows", vec![half([3, 9001], (60.0, 68.0))], HALF, |x| {
+            x[0].mean_axes(&[1], false)
+        }),
         Case::new("max", "", one(), 1e-7, |x| x[0].max()),
         Case::new("min", "", one(), 1e-7, |x| x[0].min()),
         Case::new("sum_axes", "kept", one(), 2e-6, |x| x[0].sum_axes(&[1], true)).of_size(6.0),
