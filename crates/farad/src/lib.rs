@@ -27,6 +27,7 @@ mod device;
 mod environment;
 mod error;
 mod evaluate;
+mod finite;
 mod gradient;
 mod hashing;
 pub mod nn;

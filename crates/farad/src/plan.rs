@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use farad_compile::program::Program;
-use farad_ir::{DType, Graph, NodeId, Op};
+use farad_ir::{Graph, NodeId};
 
 use crate::backend::{Executable, Memory};
 use crate::device::Device;
 use crate::environment::ENVIRONMENT;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Most plans that a device keeps; the least recently used goes first.
 const MOST_PLANS: usize = 256;
@@ -121,45 +121,5 @@ impl Device {
             tracing::info!(target: "farad::time", "\n{profile}");
         }
         Ok(outputs)
-    }
-
-    /// Computes every float of a request apart, in order, and names the op that made the first
-    /// value that is not finite although its operands were.
-    pub(crate) fn find_not_finite(&self, request: &Request, inputs: &[Memory], words: &[u32]) -> Result<()> {
-        let graph = &request.graph;
-        let needed = graph.reachable(&request.outputs);
-        let computed = |id: &NodeId| {
-            let node = graph.node(*id);
-            let leaf = matches!(
-                node.op,
-                Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Scan(_) | Op::Custom(_)
-            );
-            needed[id.index()]
-                && node.dtype == DType::F32
-                && !leaf
-                && !node.op.is_movement()
-                && node.shape.numel() > 0
-        };
-        let outputs: Vec<NodeId> = graph.ids().filter(computed).collect();
-        let target = farad_compile::program::Target { fuse: false, ..self.0.target };
-        let program = Arc::new(farad_compile::compile(graph, &outputs, &[], &target));
-        let executable = self.0.backend.load(program.clone())?;
-        let mut memories = Vec::new();
-        for output in &program.outputs {
-            memories.push(self.allocate((output.spec.len * output.spec.dtype.size()).max(4))?);
-        }
-        executable.run(&inputs[..program.inputs.len()], &words[..program.parameters.len()], &memories)?;
-        for (id, memory) in outputs.iter().zip(&memories) {
-            let node = graph.node(*id);
-            let bytes = self.0.backend.read(memory, 0, node.shape.numel() * 4).wait()?;
-            let bad =
-                bytes.chunks_exact(4).any(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite());
-            if bad {
-                let location =
-                    node.location.map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
-                return Err(Error::NotFinite { op: node.op.name(), location });
-            }
-        }
-        Ok(())
     }
 }
