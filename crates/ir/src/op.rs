@@ -375,6 +375,7 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
             check_dtype("gather", kind, matches!(kind, DType::I32 | DType::U32))?;
             check_dtype("gather", dtype, dtype.is_compute())?;
             check_index("gather", shape, index, *axis)?;
+            check_room("gather", shape, shape[*axis], index, *axis)?;
             (shape.with(*axis, index[*axis]), dtype)
         }
         Op::ScatterAdd(axis, size) => {
@@ -393,6 +394,7 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
                     b: index[*axis],
                 });
             }
+            check_room("scatter_add", shape.with(*axis, *size), *size, index, *axis)?;
             (shape.with(*axis, *size), dtype)
         }
         Op::Contract(contraction) => {
@@ -429,4 +431,13 @@ fn check_index(op: &'static str, shape: Shape, index: Shape, axis: usize) -> Res
         }
     }
     Ok(())
+}
+
+/// An axis without elements has no place that an index could name.
+fn check_room(op: &'static str, shape: Shape, size: usize, index: Shape, axis: usize) -> Result<(), OpError> {
+    if size > 0 || index.numel() == 0 {
+        return Ok(());
+    }
+    let what = format!("axis {axis} of {shape} has no elements to index: by {index}");
+    Err(OpError::Sizes { op, what, a: 0, b: 1 })
 }

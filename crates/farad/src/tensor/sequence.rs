@@ -14,7 +14,8 @@ use crate::node::Node;
 /// `body` takes the carries and one slice of every sequence, and gives the next carries (same
 /// shapes) and slices of result sequences. Returns the final carries and the result sequences
 /// `[time, ..]`. Tensors from outside that the body uses are the same at every position; that
-/// includes random ones: draw them outside as a sequence to have fresh numbers each time.
+/// includes random ones: draw them outside as a sequence to have fresh numbers each time. Scans do
+/// not nest: a body with a scan of its own panics.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -53,6 +54,8 @@ pub fn scan(
         constants: Vec::new(),
         given: given.len(),
     };
+    // A placeholder of another scan is a tensor from outside like any other.
+    trace.depends.extend(holders.iter().map(|holder| (Arc::as_ptr(&holder.node), true)));
     let outputs: Vec<NodeId> = next.iter().chain(&results).map(|t| trace.visit(&t.node)).collect();
     let scan = Scan {
         body: trace.graph,
@@ -105,7 +108,6 @@ impl Trace {
         }
         let history = node.state().history.clone();
         let depends = match history {
-            Some(history) if matches!(history.op, Op::Input(_)) => true,
             Some(history) => history.operands.iter().any(|o| self.depends(o)),
             None => false,
         };
