@@ -11,6 +11,8 @@ use crate::access::{Access, Affine, Obstacle, reshape};
 use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 
+/// No axis is split to have more of them: finding one's place would cost more than loading.
+const MOST_AXES: usize = farad_ir::MAX_RANK;
 /// Longer tapes are cut.
 const MOST_INSTRUCTIONS: usize = 256;
 
@@ -59,7 +61,11 @@ struct Pull<'a> {
 impl Pull<'_> {
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
-            Obstacle::Split { axis, inner } if self.start.product.is_none() => Trouble::Split { axis, inner },
+            Obstacle::Split { axis, inner }
+                if self.start.product.is_none() && self.draft.axes.len() < MOST_AXES =>
+            {
+                Trouble::Split { axis, inner }
+            }
             _ => Trouble::Materialise(node),
         }
     }

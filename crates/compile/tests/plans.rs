@@ -60,6 +60,22 @@ fn long_chains_on_a_row_compile_quickly() {
 }
 
 #[test]
+fn an_axis_that_halves_again_and_again_is_cut() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[4096]);
+    // Each level looks at pairs of another size, so that one kernel would need twelve axes.
+    let mut y = x;
+    for level in 0..12 {
+        let cut = graph.reshape(y, shape(&[4096 >> (level + 1), 2, 1 << level]));
+        let flipped = graph.push(Op::Flip(vec![1]), &[cut]);
+        let sum = graph.add(cut, flipped);
+        y = graph.reshape(sum, shape(&[4096]));
+    }
+    let program = compile(&graph, &[y], &[], &gpu());
+    assert!(program.steps.len() > 1, "{program}");
+}
+
+#[test]
 fn a_linear_layer_with_relu_is_one_product() {
     let mut graph = Graph::new();
     let (x, w, b) =
