@@ -68,7 +68,10 @@ impl Scan {
             }
         }
         for (carry, output) in operands[..self.carries].iter().zip(&self.outputs) {
-            let next = self.body.shape(*output);
+            let (next, dtype) = (self.body.shape(*output), self.body.dtype(*output));
+            if carry.1 != dtype {
+                return Err(OpError::DTypes { op: "scan", lhs: carry.1, rhs: dtype });
+            }
             if carry.0 != next {
                 return Err(OpError::Sizes {
                     op: "scan",

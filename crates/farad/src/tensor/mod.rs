@@ -5,11 +5,13 @@
 mod activations;
 mod contract;
 mod create;
+mod cumulative;
 mod custom;
 mod display;
 mod element;
 mod index;
 mod losses;
+mod mask;
 mod movement;
 mod operators;
 mod pointwise;
@@ -211,22 +213,22 @@ pub(crate) fn expect<T>(result: Result<T, OpError>) -> T {
 fn on_one_device(operands: &[&Tensor]) -> Vec<Tensor> {
     let first = operands[0].device();
     let home = operands.iter().map(|t| t.device()).find(|d| d.is_gpu()).unwrap_or(first).clone();
-    operands
-        .iter()
-        .map(|t| {
-            if *t.device() == home {
-                return (*t).clone();
+    let mut moved = Vec::with_capacity(operands.len());
+    // A loop, since a closure would lose the caller's line.
+    for t in operands {
+        if *t.device() != home && !t.is_constant() {
+            let before = home.0.moved.fetch_add(1, Ordering::Relaxed);
+            if before == 100 {
+                let at = Location::caller();
+                tracing::warn!("{at}: operands keep moving to {home}; move them once with `to_device`");
             }
-            if !t.is_constant() {
-                let before = home.0.moved.fetch_add(1, Ordering::Relaxed);
-                if before == 100 {
-                    let at = Location::caller();
-                    tracing::warn!("{at}: operands keep moving to {home}; move them once with `to_device`");
-                }
-            }
-            t.to_device(&home).unwrap_or_else(|error| panic!("moving an operand to {home}: {error}"))
-        })
-        .collect()
+        }
+        match t.to_device(&home) {
+            Ok(tensor) => moved.push(tensor),
+            Err(error) => panic!("moving an operand to {home}: {error}"),
+        }
+    }
+    moved
 }
 
 impl Clone for Tensor {

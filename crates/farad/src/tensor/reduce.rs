@@ -28,7 +28,7 @@ impl Tensor {
         if x.dtype() == DType::F16 { self.cast(DType::F16) } else { self.clone() }
     }
 
-    fn all_axes(&self) -> Vec<isize> {
+    pub(crate) fn every_axis(&self) -> Vec<isize> {
         (0..self.rank() as isize).collect()
     }
 
@@ -41,7 +41,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sum(&self) -> Tensor {
-        self.reduced(Reduce::Sum, &self.all_axes(), false)
+        self.reduced(Reduce::Sum, &self.every_axis(), false)
     }
 
     /// Sums along axes, which stay with size 1 if `keep`.
@@ -67,7 +67,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mean(&self) -> Tensor {
-        self.mean_axes(&self.all_axes(), false)
+        self.mean_axes(&self.every_axis(), false)
     }
 
     /// Means along axes, which stay with size 1 if `keep`.
@@ -84,6 +84,34 @@ impl Tensor {
         (x.sum_axes(axes, keep) * (1.0 / count as f64)).rounded_like(self)
     }
 
+    /// The product of all elements.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![2.0, 3.0, 4.0], [3], &Device::cpu());
+    /// assert_eq!(x.prod().item()?, 24.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn prod(&self) -> Tensor {
+        self.reduced(Reduce::Prod, &self.every_axis(), false)
+    }
+
+    /// Products along axes, which stay with size 1 if `keep`. The gradient at an element is the
+    /// product of the others, also where elements are zero.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![2.0, 0.0, 4.0], [1, 3], &Device::cpu());
+    /// let y = x.prod_axes(&[1], false).sum();
+    /// assert_eq!(y.gradient(&x)?.to_vec::<f32>()?, [0.0, 8.0, 0.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn prod_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        self.reduced(Reduce::Prod, axes, keep)
+    }
+
     /// The largest of all elements; ties share the gradient.
     ///
     /// ```
@@ -94,7 +122,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn max(&self) -> Tensor {
-        self.reduced(Reduce::Max, &self.all_axes(), false)
+        self.reduced(Reduce::Max, &self.every_axis(), false)
     }
 
     /// The largest elements along axes, which stay with size 1 if `keep`.
@@ -120,7 +148,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn min(&self) -> Tensor {
-        self.reduced(Reduce::Min, &self.all_axes(), false)
+        self.reduced(Reduce::Min, &self.every_axis(), false)
     }
 
     /// The smallest elements along axes, which stay with size 1 if `keep`.
