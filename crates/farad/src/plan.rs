@@ -123,3 +123,27 @@ impl Device {
         Ok(outputs)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farad_ir::{DType, Scalar, Shape};
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "plan key: two structures have the hash 00000000000000000000000000000007")]
+    fn debug_builds_compare_structures() {
+        let device = Device::cpu_with(Default::default());
+        let request = |value: f32| {
+            let mut graph = Graph::new();
+            let x = graph.input(0, Shape::new(&[2]), DType::F32);
+            let constant = graph.fill(Scalar::f32(value), Shape::new(&[2]));
+            let sum = graph.add(x, constant);
+            Request { graph, outputs: vec![sum], donations: vec![] }
+        };
+        for value in [1.0, 1.0, 2.0] {
+            let graph = request(value).graph;
+            device.plan(7, &graph, || Ok(request(value))).unwrap();
+        }
+    }
+}
