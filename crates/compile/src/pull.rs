@@ -11,6 +11,8 @@ use crate::access::{Access, Affine, Obstacle, reshape};
 use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 
+/// No axis is split to have more of them: finding one's place would cost more than loading.
+const MOST_AXES: usize = farad_ir::MAX_RANK;
 /// Longer tapes are cut.
 const MOST_INSTRUCTIONS: usize = 256;
 
@@ -59,7 +61,11 @@ struct Pull<'a> {
 impl Pull<'_> {
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
-            Obstacle::Split { axis, inner } if self.start.product.is_none() => Trouble::Split { axis, inner },
+            Obstacle::Split { axis, inner }
+                if self.start.product.is_none() && self.draft.axes.len() < MOST_AXES =>
+            {
+                Trouble::Split { axis, inner }
+            }
             _ => Trouble::Materialise(node),
         }
     }
@@ -93,26 +99,11 @@ impl Pull<'_> {
         Reg(self.draft.tape.len() as u32 - 1)
     }
 
-    /// Whether a register changes along the reduced axes.
-    fn varies(&self, reg: Reg) -> bool {
-        let on = |view: &View| {
-            self.draft
-                .reduced
-                .iter()
-                .any(|&a| view.strides[a] != 0 || view.guards.iter().any(|g| g.coefficients[a] != 0))
-        };
-        match &self.draft.tape[reg.0 as usize].code {
-            Code::Constant(_) | Code::Parameter(_) | Code::Reduce(..) => false,
-            Code::Load(_, view) | Code::Position(view) | Code::Random(_, view) => on(view),
-            Code::Take { view, position, .. } => on(view) || self.varies(*position),
-            Code::Unary(_, x) => self.varies(*x),
-            Code::Cast(x, to) => {
-                self.varies(*x) || (to.register() == self.draft.tape[x.0 as usize].dtype && *to != DType::F16)
-            }
-            Code::Binary(_, a, b) => self.varies(*a) || self.varies(*b),
-            Code::Select(c, a, b) => self.varies(*c) || self.varies(*a) || self.varies(*b),
-            Code::Accumulator => true,
-        }
+    /// Whether a register changes along the reduced axes: by the levels of the tape so far, since
+    /// operands come before their users.
+    fn varies(&mut self, reg: Reg) -> bool {
+        self.draft.settle();
+        self.draft.tape[reg.0 as usize].level == Level::Full
     }
 
     /// The register that holds `id` at `access`: loaded, or computed here.

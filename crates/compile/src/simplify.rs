@@ -148,7 +148,11 @@ impl Simplify {
         let x = *node.operands.first()?;
         let (from, inner) = (self.graph.shape(x), self.graph.node(x).clone());
         if self.is_nothing(node) {
-            return Some(self.fill(Scalar::of(node.dtype, 0.0), node.shape));
+            let value = match &node.op {
+                Op::Reduce(reduce, _) if reduce.takes_nothing() => reduce.identity(node.dtype).as_f64(),
+                _ => 0.0,
+            };
+            return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
         }
         if node.op.is_pointwise()
             && !matches!(node.op, Op::StopGradient)
@@ -159,7 +163,7 @@ impl Simplify {
         match &node.op {
             Op::StopGradient => Some(x),
             Op::Cast(to) if *to == inner.dtype => Some(x),
-            Op::Cast(to) => self.constant(x).map(|s| self.fill(Scalar::of(*to, s.as_f64()), node.shape)),
+            Op::Cast(to) => self.constant(x).map(|s| self.fill(s.cast(*to), node.shape)),
             Op::Unary(unary) => self.unary(*unary, x, &inner, node),
             Op::Binary(binary) => self.binary(*binary, x, node.operands[1], node),
             Op::Select => match self.constant(x) {
@@ -230,7 +234,7 @@ impl Simplify {
         match &node.op {
             Op::Scan(_) | Op::Custom(_) | Op::Pick(..) | Op::Pack(..) => false,
             Op::Contract(contraction) => contraction.sizes.contains(&0) || node.operands.iter().any(empty),
-            Op::Reduce(Reduce::Sum, _) | Op::Pad(_) | Op::ScatterAdd(..) => {
+            Op::Reduce(..) | Op::Pad(_) | Op::ScatterAdd(..) => {
                 empty(&node.operands[0]) || node.shape.numel() == 0
             }
             _ => node.shape.numel() == 0 && !filled,
@@ -328,7 +332,11 @@ impl Simplify {
             && s.dtype == DType::F32
         {
             let count: usize = axes.iter().map(|&a| from[a]).product();
-            let value = if reduce == Reduce::Sum { s.as_f64() * count as f64 } else { s.as_f64() };
+            let value = match reduce {
+                Reduce::Sum => s.as_f64() * count as f64,
+                Reduce::Prod => s.as_f64().powf(count as f64),
+                _ => s.as_f64(),
+            };
             return Some(self.fill(Scalar::f32(value as f32), node.shape));
         }
         self.sum_of_repeats(reduce, axes, x)

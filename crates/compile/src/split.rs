@@ -57,6 +57,9 @@ fn split_reduce(
     if wanted <= 1 {
         return None;
     }
+    // Parts of a sum are rounded once, at the end.
+    let dtype = graph.dtype(x);
+    let x = if dtype == DType::F16 && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
     // The outermost reduced axis that can be cut alone; else fold all of them into one.
     let &axis = axes.iter().min()?;
     if let Some(count) = divisor(shape[axis], wanted).filter(|_| shape.rank() < farad_ir::MAX_RANK) {
@@ -65,7 +68,8 @@ fn split_reduce(
         let cut = graph.reshape(x, Shape::new(&sizes));
         let inner: Vec<usize> = axes.iter().map(|&a| a + 1).collect();
         let partial = graph.reduce(reduce, cut, &inner);
-        return Some(graph.reduce(reduce, partial, &[axis]));
+        let whole = graph.reduce(reduce, partial, &[axis]);
+        return Some(graph.cast(whole, dtype));
     }
     let all = axes.len() == shape.rank() && reduce == Reduce::Sum;
     if !all {
@@ -77,7 +81,8 @@ fn split_reduce(
     let padded = graph.push(Op::Pad(vec![(0, chunk * wanted - length)]), &[flat]);
     let cut = graph.reshape(padded, Shape::new(&[wanted, chunk]));
     let partial = graph.reduce(reduce, cut, &[1]);
-    Some(graph.reduce(reduce, partial, &[0]))
+    let whole = graph.reduce(reduce, partial, &[0]);
+    Some(graph.cast(whole, dtype))
 }
 
 fn split_inner(

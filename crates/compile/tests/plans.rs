@@ -41,6 +41,41 @@ fn softmax_is_one_row_kernel() {
 }
 
 #[test]
+fn long_chains_on_a_row_compile_quickly() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[64, 100]);
+    let mut y = graph.reduce(Reduce::Sum, x, &[1]);
+    // Every squaring reads its operand twice.
+    for _ in 0..30 {
+        y = graph.mul(y, y);
+    }
+    let y = graph.reshape(y, shape(&[64, 1]));
+    let y = graph.expand(y, shape(&[64, 100]));
+    let z = graph.reduce(Reduce::Max, y, &[1]);
+    let y = graph.mul(y, x);
+    let start = std::time::Instant::now();
+    let program = compile(&graph, &[y, z], &[], &gpu());
+    assert!(!program.steps.is_empty());
+    assert!(start.elapsed().as_millis() < 500, "{:?}", start.elapsed());
+}
+
+#[test]
+fn an_axis_that_halves_again_and_again_is_cut() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[4096]);
+    // Each level looks at pairs of another size, so that one kernel would need twelve axes.
+    let mut y = x;
+    for level in 0..12 {
+        let cut = graph.reshape(y, shape(&[4096 >> (level + 1), 2, 1 << level]));
+        let flipped = graph.push(Op::Flip(vec![1]), &[cut]);
+        let sum = graph.add(cut, flipped);
+        y = graph.reshape(sum, shape(&[4096]));
+    }
+    let program = compile(&graph, &[y], &[], &gpu());
+    assert!(program.steps.len() > 1, "{program}");
+}
+
+#[test]
 fn a_linear_layer_with_relu_is_one_product() {
     let mut graph = Graph::new();
     let (x, w, b) =

@@ -17,11 +17,7 @@ pub fn turn(binary: Binary) -> Option<Binary> {
 
 /// The word that a constant is in registers of `dtype`.
 pub fn word_of(scalar: Scalar, dtype: DType) -> u32 {
-    if scalar.dtype.register() == dtype.register() {
-        scalar.word()
-    } else {
-        Scalar::of(dtype, scalar.as_f64()).word()
-    }
+    if scalar.dtype.register() == dtype.register() { scalar.word() } else { scalar.cast(dtype).word() }
 }
 
 /// What turns a register of one kind into the register of `to`, step by step.

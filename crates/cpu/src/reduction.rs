@@ -47,11 +47,14 @@ impl<'a> State<'a> {
 
     /// Nothing reduced yet.
     pub fn reset(&mut self) {
-        self.wide.fill(0.0);
-        let identity =
-            if self.kind == Kind::Float && self.reduce == Reduce::Sum { 0 } else { self.identity() };
-        self.value.fill(identity);
+        self.wide.fill(self.reduce.identity(farad_ir::DType::F32).as_f64());
+        self.value.fill(self.identity());
         self.index.fill(0);
+    }
+
+    /// Whether what is combined in `f32` is kept in `f64` from time to time.
+    fn is_wide(&self) -> bool {
+        self.kind == Kind::Float && self.reduce.row().rounds
     }
 
     fn identity(&self) -> u32 {
@@ -67,23 +70,26 @@ impl<'a> State<'a> {
 
     /// Moves what was added up in `f32` to `f64`.
     pub fn flush(&mut self) {
-        if self.reduce == Reduce::Sum && self.kind == Kind::Float {
-            for (wide, value) in self.wide.iter_mut().zip(self.value.iter_mut()) {
-                *wide += f32::from_bits(std::mem::take(value)) as f64;
-            }
+        if !self.is_wide() {
+            return;
+        }
+        let identity = self.identity();
+        for (wide, value) in self.wide.iter_mut().zip(self.value.iter_mut()) {
+            let part = f32::from_bits(std::mem::replace(value, identity)) as f64;
+            *wide = if self.reduce == Reduce::Prod { *wide * part } else { *wide + part };
         }
     }
 
     /// Writes the result.
     pub fn finish(&mut self, out: &mut [u32]) {
         self.flush();
-        match (self.reduce, self.kind) {
-            (Reduce::Sum, Kind::Float) => {
+        match self.reduce {
+            _ if self.is_wide() => {
                 for (out, &wide) in out.iter_mut().zip(self.wide.iter()) {
                     *out = (wide as f32).to_bits();
                 }
             }
-            (Reduce::ArgMax | Reduce::ArgMin, _) => out.copy_from_slice(self.index),
+            Reduce::ArgMax | Reduce::ArgMin => out.copy_from_slice(self.index),
             _ => out.copy_from_slice(self.value),
         }
     }
@@ -92,9 +98,9 @@ impl<'a> State<'a> {
     pub fn join(&mut self, later: &mut State) {
         later.flush();
         self.flush();
-        if self.reduce == Reduce::Sum && self.kind == Kind::Float {
+        if self.is_wide() {
             for (wide, later) in self.wide.iter_mut().zip(later.wide.iter()) {
-                *wide += later;
+                *wide = if self.reduce == Reduce::Prod { *wide * later } else { *wide + later };
             }
             return;
         }
@@ -102,6 +108,7 @@ impl<'a> State<'a> {
             let (a, b) = (self.value[row], later.value[row]);
             match self.reduce {
                 Reduce::Sum => self.value[row] = a.wrapping_add(b),
+                Reduce::Prod => self.value[row] = a.wrapping_mul(b),
                 Reduce::Max | Reduce::Min => self.value[row] = extreme(self.reduce, self.kind, a, b),
                 Reduce::ArgMax | Reduce::ArgMin => {
                     if beats(self.reduce, self.kind, b, a) {
@@ -175,6 +182,8 @@ fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
     match (reduce, kind) {
         (Reduce::Sum, Kind::Float) => fold_row!(row, f32, 0f32, |a, x| a + x).to_bits(),
         (Reduce::Sum, _) => fold_row!(row, u32, 0u32, |a, x| a.wrapping_add(x)),
+        (Reduce::Prod, Kind::Float) => fold_row!(row, f32, 1f32, |a, x| a * x).to_bits(),
+        (Reduce::Prod, _) => fold_row!(row, u32, 1u32, |a, x| a.wrapping_mul(x)),
         (Reduce::Max | Reduce::ArgMax, Kind::Float) => {
             fold_row!(row, f32, f32::MIN, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
         }
@@ -209,6 +218,8 @@ pub fn rows(state: &mut State, tile: &[u32], columns: usize, first: usize) {
         match (state.reduce, state.kind) {
             (Reduce::Sum, Kind::Float) => state.wide[row] += f32::from_bits(value) as f64,
             (Reduce::Sum, _) => state.value[row] = state.value[row].wrapping_add(value),
+            (Reduce::Prod, Kind::Float) => state.wide[row] *= f32::from_bits(value) as f64,
+            (Reduce::Prod, _) => state.value[row] = state.value[row].wrapping_mul(value),
             (Reduce::Max | Reduce::Min, kind) => {
                 state.value[row] = extreme(state.reduce, kind, state.value[row], value)
             }
@@ -255,6 +266,8 @@ pub fn columns(state: &mut State, tile: &[u32], rows: usize, first: usize) {
         match (state.reduce, state.kind) {
             (Reduce::Sum, Kind::Float) => fold_columns!(state, words, f32, |a, x| a + x),
             (Reduce::Sum, _) => fold_columns!(state, words, u32, |a, x| a.wrapping_add(x)),
+            (Reduce::Prod, Kind::Float) => fold_columns!(state, words, f32, |a, x| a * x),
+            (Reduce::Prod, _) => fold_columns!(state, words, u32, |a, x| a.wrapping_mul(x)),
             (Reduce::Max, Kind::Float) => {
                 fold_columns!(state, words, f32, |a, x| if (a >= x) | a.is_nan() { a } else { x })
             }

@@ -6,6 +6,7 @@ use farad_ir::reference::{Values, evaluate_outputs};
 use farad_ir::{DType, Graph, Scalar};
 
 use crate::error::Result;
+use crate::node::Value;
 use crate::recording::Recording;
 use crate::tensor::{Element, Tensor};
 
@@ -55,13 +56,12 @@ pub fn gradients(inputs: &[Tensor], function: impl Fn(&[Tensor]) -> Tensor) -> R
     let (mut up, mut down, mut gradient) = (leaves.clone(), leaves.clone(), 0.0);
     const STEP: f64 = 1e-5;
     for (tensor, g) in detached.iter().zip(&found[1..]) {
-        let at = recording.inputs.iter().position(|m| holds(tensor, m));
-        let Some(at) = at else { continue };
+        let Some((at, offset)) = place(tensor, &recording) else { continue };
         for (n, g) in g.to_f64().into_iter().enumerate() {
             let d = draw();
             gradient += g * d;
-            shift(&mut up[at], n, STEP * d);
-            shift(&mut down[at], n, -STEP * d);
+            shift(&mut up[at], offset + n, STEP * d);
+            shift(&mut down[at], offset + n, -STEP * d);
         }
     }
     let value =
@@ -91,8 +91,11 @@ pub fn graph(outputs: &[Tensor]) -> Result<Graph> {
     Ok(Recording::of(&roots, true)?.graph)
 }
 
-fn holds(tensor: &Tensor, memory: &crate::backend::Memory) -> bool {
-    matches!(tensor.node.value(), Some(crate::node::Value::Memory { memory: own, .. }) if own.identity() == memory.identity())
+/// Where a tensor's elements are: in which input, from which element on.
+fn place(tensor: &Tensor, recording: &Recording) -> Option<(usize, usize)> {
+    let Some(Value::Memory { memory, offset, .. }) = tensor.node.value() else { return None };
+    let at = recording.inputs.iter().position(|input| input.identity() == memory.identity())?;
+    Some((at, offset))
 }
 
 fn shift(values: &mut Values, n: usize, by: f64) {

@@ -37,6 +37,10 @@ pub enum Error {
     )]
     Failed { shape: Shape, location: String },
     #[error(
+        "read: no value yet: the tensor {shape} stands for a carry or a slice of the scan at {location}\nhelp: use it inside the scan's body only, and return what you want to read"
+    )]
+    Placeholder { shape: Shape, location: String },
+    #[error(
         "read: dtypes differ: tensor {tensor}, asked {asked}\nhelp: cast it first, e.g. `.cast(DType::{asked_name})`"
     )]
     ReadType { tensor: DType, asked: DType, asked_name: String },
@@ -90,6 +94,8 @@ pub enum Error {
     Picture { path: PathBuf, message: String },
     #[error("step: non-finite value: first made by {op}{location}")]
     NotFinite { op: String, location: String },
+    #[error("step: non-finite value: already in an input{location} (element {element} of {len})")]
+    NotFiniteInput { location: String, element: usize, len: usize },
     #[error("optimiser: no parameters: nothing to update (0 vs at least 1)")]
     NoParameters,
     #[error("apply: one gradient a parameter: ({got} vs {wanted})")]

@@ -1,7 +1,6 @@
 //! Evaluation: what a read runs.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::device::Device;
 use crate::error::Result;
@@ -10,12 +9,22 @@ use crate::node::{Node, Value};
 use crate::plan::Request;
 use crate::recording::Recording;
 
-/// Computes the given nodes, and only what they need; they keep their history.
+/// Computes the given nodes, and only what they need; they keep their history. What is on one
+/// device runs together.
 pub fn evaluate(roots: &[Arc<Node>]) -> Result<()> {
-    let pending: Vec<Arc<Node>> = roots.iter().filter(|r| r.state().value.is_none()).cloned().collect();
-    let Some(first) = pending.first() else { return Ok(()) };
-    let device = first.device.clone();
+    let mut pending: Vec<Arc<Node>> = roots.iter().filter(|r| r.state().value.is_none()).cloned().collect();
+    while let Some(first) = pending.first() {
+        let device = first.device.clone();
+        let (here, elsewhere) = pending.into_iter().partition(|node| node.device == device);
+        evaluate_on(&device, here)?;
+        pending = elsewhere;
+    }
+    Ok(())
+}
+
+fn evaluate_on(device: &Device, pending: Vec<Arc<Node>>) -> Result<()> {
     let recording = Recording::of(&pending, false)?;
+    recording.refuse_placeholders()?;
     let outputs: Vec<_> = pending.iter().map(|node| recording.ids[&Arc::as_ptr(node)]).collect();
     let plan_key = key(&("read", &recording.graph, &outputs));
     let request = || Request { graph: recording.graph.clone(), outputs: outputs.clone(), donations: vec![] };
@@ -28,17 +37,4 @@ pub fn evaluate(roots: &[Arc<Node>]) -> Result<()> {
         node.set_value(Value::Memory { memory, offset: 0, whole: node.shape.numel() });
     }
     Ok(())
-}
-
-impl Device {
-    /// Switches the search for values that are not finite on or off: while on, every run computes
-    /// each op apart and stops with the op and the line that made the first bad value. Slow; what
-    /// `FARAD_DEBUG=nan` does.
-    pub fn find_first_not_finite(&self, on: bool) {
-        self.0.finite.store(on, Ordering::Relaxed);
-    }
-
-    pub(crate) fn finds_not_finite(&self) -> bool {
-        self.0.finite.load(Ordering::Relaxed) || crate::environment::ENVIRONMENT.nan
-    }
 }

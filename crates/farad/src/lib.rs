@@ -28,6 +28,7 @@ mod device;
 mod environment;
 mod error;
 mod evaluate;
+mod finite;
 mod gradient;
 mod hashing;
 mod nearest;

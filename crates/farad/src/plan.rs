@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use farad_compile::program::Program;
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{DType, Graph, NodeId, Shape};
 
 use crate::backend::{Executable, Memory};
 use crate::device::Device;
@@ -163,44 +163,28 @@ impl Device {
         }
         Ok(outputs)
     }
+}
 
-    /// Computes every float of a request apart, in order, and names the op that made the first
-    /// value that is not finite although its operands were.
-    pub(crate) fn find_not_finite(&self, request: &Request, inputs: &[Memory], words: &[u32]) -> Result<()> {
-        let graph = &request.graph;
-        let needed = graph.reachable(&request.outputs);
-        let computed = |id: &NodeId| {
-            let node = graph.node(*id);
-            let leaf = matches!(
-                node.op,
-                Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Scan(_) | Op::Custom(_)
-            );
-            needed[id.index()]
-                && node.dtype == DType::F32
-                && !leaf
-                && !node.op.is_movement()
-                && node.shape.numel() > 0
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farad_ir::{DType, Scalar, Shape};
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "plan key: two structures have the hash 00000000000000000000000000000007")]
+    fn debug_builds_compare_structures() {
+        let device = Device::cpu_with(Default::default());
+        let request = |value: f32| {
+            let mut graph = Graph::new();
+            let x = graph.input(0, Shape::new(&[2]), DType::F32);
+            let constant = graph.fill(Scalar::f32(value), Shape::new(&[2]));
+            let sum = graph.add(x, constant);
+            Request { graph, outputs: vec![sum], donations: vec![] }
         };
-        let outputs: Vec<NodeId> = graph.ids().filter(computed).collect();
-        let target = farad_compile::program::Target { fuse: false, ..self.0.target };
-        let program = Arc::new(farad_compile::compile(graph, &outputs, &[], &target));
-        let executable = self.0.backend.load(program.clone())?;
-        let mut memories = Vec::new();
-        for output in &program.outputs {
-            memories.push(self.allocate((output.spec.len * output.spec.dtype.size()).max(4))?);
+        for value in [1.0, 1.0, 2.0] {
+            let graph = request(value).graph;
+            device.plan(7, &graph, || Ok(request(value))).unwrap();
         }
-        executable.run(&inputs[..program.inputs.len()], &words[..program.parameters.len()], &memories)?;
-        for (id, memory) in outputs.iter().zip(&memories) {
-            let node = graph.node(*id);
-            let bytes = self.0.backend.read(memory, 0, node.shape.numel() * 4).wait()?;
-            let bad =
-                bytes.chunks_exact(4).any(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite());
-            if bad {
-                let location =
-                    node.location.map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
-                return Err(Error::NotFinite { op: node.op.name(), location });
-            }
-        }
-        Ok(())
     }
 }

@@ -24,6 +24,8 @@ pub struct Recording {
     pub nodes: Vec<(Arc<Node>, NodeId)>,
     /// Nodes recorded by their history whose value is known, with the input that holds it.
     pub known: Vec<(NodeId, NodeId)>,
+    /// A tensor that stands for a carry or a slice while a scan's body is recorded, if one is needed.
+    pub placeholder: Option<Arc<Node>>,
     /// Leaves whose history a step took away.
     pub spent: Vec<(NodeId, Arc<Node>)>,
     memories: QuickMap<(u64, DType), NodeId>,
@@ -47,6 +49,7 @@ impl Recording {
             match (&state.value, &state.history) {
                 (Some(value), history) if !(through && history.is_some()) => {
                     let id = recording.leaf(value, node.shape, node.dtype);
+                    recording.locate(id, node.location);
                     if state.spent {
                         recording.spent.push((id, node.clone()));
                     }
@@ -73,6 +76,9 @@ impl Recording {
                 _ => {}
             }
             let history = state.history.as_ref().expect("matched above");
+            if let Op::Input(_) = history.op {
+                recording.placeholder = Some(node.clone());
+            }
             // Numbered by first appearance, so that every recording of the same code is the same.
             let count = recording.regions.len() as u32;
             let region = node.region.map(|r| *recording.regions.entry(r).or_insert(count));
@@ -87,12 +93,24 @@ impl Recording {
             });
             if let Some(value) = &state.value {
                 let input = recording.leaf(value, node.shape, node.dtype);
+                recording.locate(input, node.location);
                 recording.known.push((id, input));
             }
             drop(state);
             recording.add(node, id);
         }
         Ok(recording)
+    }
+
+    /// Fails if something is needed that has a value only while a scan runs.
+    pub fn refuse_placeholders(&self) -> Result<()> {
+        match &self.placeholder {
+            Some(node) => Err(Error::Placeholder {
+                shape: node.shape,
+                location: format!("{}:{}", node.location.file(), node.location.line()),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn add(&mut self, node: Arc<Node>, id: NodeId) {
@@ -117,6 +135,17 @@ impl Recording {
                 let part = self.graph.push(Op::Slice(vec![span]), &[input]);
                 self.graph.reshape(part, shape)
             }
+        }
+    }
+
+    /// Says where the tensor below a leaf was made; the first to use an input names it.
+    fn locate(&mut self, leaf: NodeId, location: &'static std::panic::Location<'static>) {
+        let mut at = leaf;
+        loop {
+            let node = &mut self.graph.nodes[at.index()];
+            node.location.get_or_insert(location);
+            let Some(&below) = node.operands.first() else { return };
+            at = below;
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod devices;
 
-use devices::{devices, skip};
+use devices::{devices, skip, turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
@@ -98,6 +98,32 @@ fn wrong_shapes_panic_at_the_caller() {
                 move || drop(a.gather(1, &Tensor::zeros([2, 1], &Device::cpu())))
             }),
             "gather: dtype not supported: f32\nhelp: positions are integers, e.g. `.cast(DType::I32)`",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 0]);
+                move || drop(a.gather(1, &Tensor::arange(2, &Device::cpu()).unsqueeze(1)))
+            }),
+            "gather: axis 1 of [2, 0] has no elements to index: by [2, 1] (0 vs 1)",
+        ),
+        (
+            Box::new({
+                let a = t(&[0, 2]);
+                move || drop(a.scatter_add(0, &Tensor::arange(3, &Device::cpu()).unsqueeze(1), &t(&[3, 2])))
+            }),
+            "scatter_add: axis 0 of [0, 2] has no elements to index: by [3, 1] (0 vs 1)",
+        ),
+        (
+            Box::new({
+                let a = t(&[2, 3]);
+                move || {
+                    scan(&[], &[&a], |_, row| {
+                        let inner = scan(&[], &[&row[0]], |_, x| (vec![], vec![x[0].exp()]));
+                        (vec![], inner.1)
+                    });
+                }
+            }),
+            "scan: loops do not nest: the body has a scan of its own (1 vs 0)\nhelp: unroll the inner loop, or make one scan of both",
         ),
         (Box::new(|| drop(Tensor::arange(3, &Device::cpu()).exp())), "exp: dtype not supported: i32"),
         (
@@ -200,6 +226,7 @@ fn a_tensor_larger_than_the_adapter_allows() {
 
 #[test]
 fn not_a_number_is_kept_and_found() {
+    let _turn = turn();
     for device in devices() {
         let x = Tensor::from_vec(vec![1.0, f32::NAN, f32::INFINITY], [3], &device);
         let y = (&x * 2.0).to_vec::<f32>().unwrap();
@@ -212,6 +239,51 @@ fn not_a_number_is_kept_and_found() {
         assert!(error.starts_with("step: non-finite value: first made by log at"), "{error}");
         assert!(error.contains("errors.rs"), "{error}");
     }
+}
+
+/// The message of a read while the search is on.
+fn found(device: &Device, tensor: &Tensor) -> String {
+    device.find_first_not_finite(true);
+    let error = tensor.compute().unwrap_err().to_string();
+    device.find_first_not_finite(false);
+    error
+}
+
+#[test]
+fn what_made_the_first_bad_value_is_named() {
+    let _turn = turn();
+    for device in devices() {
+        let x = Tensor::from_vec(vec![1.0, f32::NAN], [2], &device);
+        let error = found(&device, &(&x * 2.0));
+        assert!(error.starts_with("step: non-finite value: already in an input at "), "{error}");
+        assert!(error.contains("errors.rs") && error.ends_with("(element 1 of 2)"), "{error}");
+        let error = found(&device, &(Tensor::number(f32::INFINITY, &device) + 1.0));
+        assert!(error.ends_with("(element 0 of 1)"), "{error}");
+        let half = Tensor::from_vec(vec![300.0f32], [1], &device).cast(DType::F16);
+        let error = found(&device, &half.square().cast(DType::F32));
+        assert!(error.starts_with("step: non-finite value: first made by mul at "), "{error}");
+        let zeros = Tensor::from_vec(vec![0.0f32, 0.0], [2], &device);
+        let (_, logs) = scan(&[], &[&zeros], |_, x| (vec![], vec![x[0].log()]));
+        let error = found(&device, &logs[0].exp());
+        assert!(error.starts_with("step: non-finite value: first made by scan at "), "{error}");
+    }
+}
+
+#[test]
+fn what_stands_for_a_slice_cannot_be_read() {
+    let x = Tensor::ones([2, 3], &Device::cpu());
+    let mut kept = None;
+    scan(&[], &[&x], |_, row| {
+        let error = row[0].to_vec::<f32>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("read: no value yet: the tensor [3] stands for a carry or a slice"),
+            "{error}"
+        );
+        kept = Some(row[0].clone());
+        (vec![], vec![row[0].exp()])
+    });
+    let error = (kept.unwrap() + &x).compute().unwrap_err().to_string();
+    assert!(error.contains("help: use it inside the scan's body only"), "{error}");
 }
 
 #[test]

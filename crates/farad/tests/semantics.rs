@@ -332,3 +332,38 @@ fn reads_can_be_awaited() {
         assert_eq!(values, [4.0; 3]);
     }
 }
+
+#[test]
+fn tensors_on_several_devices_are_computed_together() {
+    let _turn = turn();
+    let all: Vec<Device> = devices().into_iter().chain([Device::cpu_with(Default::default())]).collect();
+    let results: Vec<Tensor> =
+        all.iter().enumerate().map(|(n, device)| Tensor::full(n as f32, [2], device).exp() + 1.0).collect();
+    Tensor::compute_all(&results.iter().collect::<Vec<_>>()).unwrap();
+    for (n, result) in results.iter().enumerate() {
+        assert_eq!(result.device(), &all[n]);
+        let (expected, found) = ((n as f32).exp() + 1.0, read(result));
+        assert!(found.iter().all(|x| (x - expected).abs() < 1e-5), "{found:?} on {}", all[n]);
+    }
+}
+
+#[test]
+fn gradients_of_parameters_are_checked_where_they_lie() {
+    let _turn = turn();
+    for device in devices() {
+        // After a step both are parts of one array.
+        let weights = [weight(&device), Parameter::new(Tensor::from_vec(vec![0.5, -0.5], [2], &device))];
+        let mut sgd = Sgd::new(weights.to_vec()).learning_rate(0.1);
+        sgd.step(&(squares(&weights[0]) + squares(&weights[1]))).unwrap();
+        let values: Vec<Tensor> = weights.iter().map(Parameter::value).collect();
+        for n in 0..2 {
+            let other = values[1 - n].clone();
+            let agreement = farad::check::gradients(&values[n..=n], |x| {
+                (x[0].square() * &x[0]).sum() * other.square().sum()
+            })
+            .unwrap();
+            assert!(agreement.error() < 1e-6, "parameter {n} on {device}: {agreement:?}");
+            assert!(agreement.slope != 0.0, "parameter {n} on {device}: {agreement:?}");
+        }
+    }
+}

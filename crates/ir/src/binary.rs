@@ -6,10 +6,29 @@ use crate::graph::{Graph, NodeId};
 /// A gradient rule from `(graph, a, b, y, g)`.
 pub type BinaryRule = fn(&mut Graph, NodeId, NodeId, NodeId, NodeId) -> NodeId;
 
+/// What a binary op makes of its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinaryKind {
+    /// Numbers from numbers.
+    Arithmetic,
+    /// Truth values.
+    Comparison,
+    /// Bits from bits: integers only, and truth values where the row says so.
+    Bitwise,
+}
+
 /// What a binary op is.
 pub struct BinaryRow {
     /// The name in errors, plans and tests.
     pub name: &'static str,
+    /// What it makes.
+    pub kind: BinaryKind,
+    /// Whether `a` and `b` may be swapped.
+    pub commutes: bool,
+    /// Whether computing it again costs enough to rather store the result.
+    pub costly: bool,
+    /// Whether it takes truth values.
+    pub truths: bool,
     /// The value on floats; comparisons give 0 or 1.
     pub value: fn(f64, f64) -> f64,
     /// The value on integers and truth values, where the op takes them.
@@ -27,7 +46,7 @@ pub struct BinaryRow {
 }
 
 macro_rules! binary_table {
-    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $value:expr, $int:expr, $wgsl:literal, $wgsl_int:literal, $gradient:expr, $ra:expr, $rb:expr, $tolerance:expr;)*) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $kind:ident, $commutes:ident, $costly:ident, $truths:ident, $value:expr, $int:expr, $wgsl:literal, $wgsl_int:literal, $gradient:expr, $ra:expr, $rb:expr, $tolerance:expr;)*) => {
         /// A function of two elements.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Binary { $($(#[doc = $doc])+ $variant,)* }
@@ -39,7 +58,8 @@ macro_rules! binary_table {
             /// The op's row.
             pub fn row(self) -> &'static BinaryRow {
                 const ROWS: &[BinaryRow] = &[$(BinaryRow {
-                    name: $name, value: $value, int: $int, wgsl: $wgsl, wgsl_int: $wgsl_int,
+                    name: $name, kind: BinaryKind::$kind, commutes: $commutes, costly: $costly,
+                    truths: $truths, value: $value, int: $int, wgsl: $wgsl, wgsl_int: $wgsl_int,
                     gradient: $gradient, range: ($ra, $rb), tolerance: $tolerance,
                 }),*];
                 &ROWS[self as usize]
@@ -57,49 +77,57 @@ fn share(s: &mut Graph, wins: Binary, a: NodeId, b: NodeId, g: NodeId) -> NodeId
     s.mul(g, part)
 }
 
+// Columns that are written out in every row, so that none is forgotten.
+const COMMUTES: bool = true;
+const ORDERED: bool = false;
+const COSTLY: bool = true;
+const CHEAP: bool = false;
+const TRUTHS: bool = true;
+const NUMBERS: bool = false;
+
 const SIGNED: (f64, f64) = (-3.0, 3.0);
 const POSITIVE: (f64, f64) = (0.3, 3.0);
 const WHOLE: (f64, f64) = (0.0, 9.0);
 
 binary_table! {
     /// `a + b`
-    Add, "add", |a, b| a + b, Some(|a, b| a.wrapping_add(b)), "a + b", "a + b", Some((|_, _, _, _, g| g, |_, _, _, _, g| g)), SIGNED, SIGNED, 1e-7;
+    Add, "add", Arithmetic, COMMUTES, CHEAP, NUMBERS, |a, b| a + b, Some(|a, b| a.wrapping_add(b)), "a + b", "a + b", Some((|_, _, _, _, g| g, |_, _, _, _, g| g)), SIGNED, SIGNED, 1e-7;
     /// `a - b`
-    Sub, "sub", |a, b| a - b, Some(|a, b| a.wrapping_sub(b)), "a - b", "a - b", Some((|_, _, _, _, g| g, |s, _, _, _, g| s.neg(g))), SIGNED, SIGNED, 1e-7;
+    Sub, "sub", Arithmetic, ORDERED, CHEAP, NUMBERS, |a, b| a - b, Some(|a, b| a.wrapping_sub(b)), "a - b", "a - b", Some((|_, _, _, _, g| g, |s, _, _, _, g| s.neg(g))), SIGNED, SIGNED, 1e-7;
     /// `a · b`
-    Mul, "mul", |a, b| a * b, Some(|a, b| a.wrapping_mul(b)), "a * b", "a * b", Some((|s, _, b, _, g| s.mul(g, b), |s, a, _, _, g| s.mul(g, a))), SIGNED, SIGNED, 1e-7;
+    Mul, "mul", Arithmetic, COMMUTES, CHEAP, NUMBERS, |a, b| a * b, Some(|a, b| a.wrapping_mul(b)), "a * b", "a * b", Some((|s, _, b, _, g| s.mul(g, b), |s, a, _, _, g| s.mul(g, a))), SIGNED, SIGNED, 1e-7;
     /// `a / b`; integers truncate toward zero, and a zero divisor gives zero
-    Div, "div", |a, b| a / b, Some(|a, b| if b == 0 { 0 } else { a.wrapping_div(b) }), "a / b", "select(a / select(b, 1, b == 0), 0, b == 0)", Some((|s, _, b, _, g| s.div(g, b), |s, _, b, y, g| { let q = s.div(y, b); let d = s.mul(g, q); s.neg(d) })), SIGNED, POSITIVE, 1e-6;
+    Div, "div", Arithmetic, ORDERED, CHEAP, NUMBERS, |a, b| a / b, Some(|a, b| if b == 0 { 0 } else { a.wrapping_div(b) }), "a / b", "select(a / select(b, 1, b == 0), 0, b == 0)", Some((|s, _, b, _, g| s.div(g, b), |s, _, b, y, g| { let q = s.div(y, b); let d = s.mul(g, q); s.neg(d) })), SIGNED, POSITIVE, 1e-6;
     /// The larger
-    Max, "max", f64::max, Some(|a, b| a.max(b)), "max(a, b)", "max(a, b)", Some((|s, a, b, _, g| share(s, Binary::Greater, a, b, g), |s, a, b, _, g| share(s, Binary::Greater, b, a, g))), SIGNED, SIGNED, 1e-7;
+    Max, "max", Arithmetic, COMMUTES, CHEAP, NUMBERS, f64::max, Some(|a, b| a.max(b)), "max(a, b)", "max(a, b)", Some((|s, a, b, _, g| share(s, Binary::Greater, a, b, g), |s, a, b, _, g| share(s, Binary::Greater, b, a, g))), SIGNED, SIGNED, 1e-7;
     /// The smaller
-    Min, "min", f64::min, Some(|a, b| a.min(b)), "min(a, b)", "min(a, b)", Some((|s, a, b, _, g| share(s, Binary::Less, a, b, g), |s, a, b, _, g| share(s, Binary::Less, b, a, g))), SIGNED, SIGNED, 1e-7;
+    Min, "min", Arithmetic, COMMUTES, CHEAP, NUMBERS, f64::min, Some(|a, b| a.min(b)), "min(a, b)", "min(a, b)", Some((|s, a, b, _, g| share(s, Binary::Less, a, b, g), |s, a, b, _, g| share(s, Binary::Less, b, a, g))), SIGNED, SIGNED, 1e-7;
     /// `a^b`; a negative base is fine when the exponent is whole
-    Pow, "pow", f64::powf, None, "farad_pow(a, b)", "0", Some((pow_base, pow_exponent)), POSITIVE, SIGNED, 2e-5;
+    Pow, "pow", Arithmetic, ORDERED, COSTLY, NUMBERS, f64::powf, None, "farad_pow(a, b)", "0", Some((pow_base, pow_exponent)), POSITIVE, SIGNED, 2e-5;
     /// Remainder with the divisor's sign; a zero integer divisor gives zero
-    Rem, "rem", |a, b| a - b * (a / b).floor(), Some(|a, b| if b == 0 { 0 } else { a.wrapping_rem(b).wrapping_add(b).wrapping_rem(b) }), "a - b * floor(a / b)", "farad_rem(a, b)", Some((|_, _, _, _, g| g, |s, a, b, _, g| { let q = s.div(a, b); let f = s.unary(crate::Unary::Floor, q); let d = s.mul(g, f); s.neg(d) })), (0.4, 0.9), (1.0, 3.0), 1e-6;
+    Rem, "rem", Arithmetic, ORDERED, COSTLY, NUMBERS, |a, b| a - b * (a / b).floor(), Some(|a, b| if b == 0 { 0 } else { a.wrapping_rem(b).wrapping_add(b).wrapping_rem(b) }), "a - b * floor(a / b)", "farad_rem(a, b)", Some((|_, _, _, _, g| g, |s, a, b, _, g| { let q = s.div(a, b); let f = s.unary(crate::Unary::Floor, q); let d = s.mul(g, f); s.neg(d) })), (0.4, 0.9), (1.0, 3.0), 1e-6;
     /// `a < b`
-    Less, "less", |a, b| (a < b) as u8 as f64, Some(|a, b| (a < b) as i64), "a < b", "a < b", None, SIGNED, SIGNED, 0.0;
+    Less, "less", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a < b) as u8 as f64, Some(|a, b| (a < b) as i64), "a < b", "a < b", None, SIGNED, SIGNED, 0.0;
     /// `a ≤ b`
-    LessEqual, "less_equal", |a, b| (a <= b) as u8 as f64, Some(|a, b| (a <= b) as i64), "a <= b", "a <= b", None, SIGNED, SIGNED, 0.0;
+    LessEqual, "less_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a <= b) as u8 as f64, Some(|a, b| (a <= b) as i64), "a <= b", "a <= b", None, SIGNED, SIGNED, 0.0;
     /// `a > b`
-    Greater, "greater", |a, b| (a > b) as u8 as f64, Some(|a, b| (a > b) as i64), "a > b", "a > b", None, SIGNED, SIGNED, 0.0;
+    Greater, "greater", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a > b) as u8 as f64, Some(|a, b| (a > b) as i64), "a > b", "a > b", None, SIGNED, SIGNED, 0.0;
     /// `a ≥ b`
-    GreaterEqual, "greater_equal", |a, b| (a >= b) as u8 as f64, Some(|a, b| (a >= b) as i64), "a >= b", "a >= b", None, SIGNED, SIGNED, 0.0;
+    GreaterEqual, "greater_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a >= b) as u8 as f64, Some(|a, b| (a >= b) as i64), "a >= b", "a >= b", None, SIGNED, SIGNED, 0.0;
     /// `a = b`
-    Equal, "equal", |a, b| (a == b) as u8 as f64, Some(|a, b| (a == b) as i64), "a == b", "a == b", None, WHOLE, WHOLE, 0.0;
+    Equal, "equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a == b) as u8 as f64, Some(|a, b| (a == b) as i64), "a == b", "a == b", None, WHOLE, WHOLE, 0.0;
     /// `a ≠ b`
-    NotEqual, "not_equal", |a, b| (a != b) as u8 as f64, Some(|a, b| (a != b) as i64), "a != b", "a != b", None, WHOLE, WHOLE, 0.0;
+    NotEqual, "not_equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a != b) as u8 as f64, Some(|a, b| (a != b) as i64), "a != b", "a != b", None, WHOLE, WHOLE, 0.0;
     /// Bitwise, or logical on truth values
-    And, "and", |a, _| a, Some(|a, b| a & b), "a & b", "a & b", None, WHOLE, WHOLE, 0.0;
+    And, "and", Bitwise, COMMUTES, CHEAP, TRUTHS, |a, _| a, Some(|a, b| a & b), "a & b", "a & b", None, WHOLE, WHOLE, 0.0;
     /// Bitwise, or logical on truth values
-    Or, "or", |a, _| a, Some(|a, b| a | b), "a | b", "a | b", None, WHOLE, WHOLE, 0.0;
+    Or, "or", Bitwise, COMMUTES, CHEAP, TRUTHS, |a, _| a, Some(|a, b| a | b), "a | b", "a | b", None, WHOLE, WHOLE, 0.0;
     /// Bitwise, or logical on truth values
-    Xor, "xor", |a, _| a, Some(|a, b| a ^ b), "a ^ b", "a ^ b", None, WHOLE, WHOLE, 0.0;
+    Xor, "xor", Bitwise, COMMUTES, CHEAP, TRUTHS, |a, _| a, Some(|a, b| a ^ b), "a ^ b", "a ^ b", None, WHOLE, WHOLE, 0.0;
     /// Left shift; the count is taken modulo 32
-    Shl, "shl", |a, _| a, Some(|a, b| a << (b & 31)), "a", "a << (u32(b) & 31u)", None, WHOLE, WHOLE, 0.0;
+    Shl, "shl", Bitwise, ORDERED, CHEAP, NUMBERS, |a, _| a, Some(|a, b| a << (b & 31)), "a", "a << (u32(b) & 31u)", None, WHOLE, WHOLE, 0.0;
     /// Right shift, arithmetic on signed integers; the count is taken modulo 32
-    Shr, "shr", |a, _| a, Some(|a, b| a >> (b & 31)), "a", "a >> (u32(b) & 31u)", None, WHOLE, WHOLE, 0.0;
+    Shr, "shr", Bitwise, ORDERED, CHEAP, NUMBERS, |a, _| a, Some(|a, b| a >> (b & 31)), "a", "a >> (u32(b) & 31u)", None, WHOLE, WHOLE, 0.0;
 }
 
 fn pow_base(s: &mut Graph, a: NodeId, b: NodeId, _: NodeId, g: NodeId) -> NodeId {
@@ -124,29 +152,19 @@ fn pow_exponent(s: &mut Graph, a: NodeId, _: NodeId, y: NodeId, g: NodeId) -> No
 impl Binary {
     /// Whether the result is a truth value.
     pub fn compares(self) -> bool {
-        matches!(
-            self,
-            Binary::Less
-                | Binary::LessEqual
-                | Binary::Greater
-                | Binary::GreaterEqual
-                | Binary::Equal
-                | Binary::NotEqual
-        )
+        self.row().kind == BinaryKind::Comparison
     }
 
     /// Whether the op works on bits.
     pub fn is_bitwise(self) -> bool {
-        matches!(self, Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr)
+        self.row().kind == BinaryKind::Bitwise
     }
 
     /// Whether the op takes elements of `dtype`.
     pub fn takes(self, dtype: DType) -> bool {
         match dtype {
-            DType::Bool => {
-                matches!(self, Binary::And | Binary::Or | Binary::Xor | Binary::Equal | Binary::NotEqual)
-            }
-            DType::I32 | DType::U32 => self != Binary::Pow,
+            DType::Bool => self.row().truths,
+            DType::I32 | DType::U32 => self.row().int.is_some(),
             DType::F32 | DType::F16 => !self.is_bitwise(),
             _ => false,
         }
@@ -154,22 +172,32 @@ impl Binary {
 
     /// Whether `a` and `b` may be swapped.
     pub fn commutes(self) -> bool {
-        matches!(
-            self,
-            Binary::Add
-                | Binary::Mul
-                | Binary::Max
-                | Binary::Min
-                | Binary::Equal
-                | Binary::NotEqual
-                | Binary::And
-                | Binary::Or
-                | Binary::Xor
-        )
+        self.row().commutes
     }
 
     /// Whether computing it again costs enough to rather store the result.
     pub fn is_costly(self) -> bool {
-        matches!(self, Binary::Pow | Binary::Rem)
+        self.row().costly
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs that tell most functions apart.
+    const PAIRS: [(i64, i64); 6] = [(3, 5), (5, 3), (-7, 2), (6, 6), (0, 4), (12, -5)];
+
+    #[test]
+    fn rows_agree_with_their_columns() {
+        for op in Binary::ALL {
+            let row = op.row();
+            let Some(int) = row.int else { continue };
+            let symmetric = PAIRS.iter().all(|&(a, b)| int(a, b) == int(b, a));
+            assert_eq!(symmetric, row.commutes, "{}", row.name);
+            let boolean = PAIRS.iter().all(|&(a, b)| [0, 1].contains(&int(a, b)));
+            assert_eq!(boolean, op.compares(), "{}", row.name);
+            assert!(!(op.is_bitwise() && row.gradient.is_some()), "{}", row.name);
+        }
     }
 }

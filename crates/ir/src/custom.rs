@@ -117,3 +117,18 @@ pub trait CustomOp: Debug + Send + Sync {
         })
     }
 }
+
+// What the trait says: equal name and key mean the same computation.
+impl PartialEq for dyn CustomOp {
+    fn eq(&self, other: &dyn CustomOp) -> bool {
+        self.name() == other.name() && self.key() == other.key()
+    }
+}
+
+impl Eq for dyn CustomOp {}
+
+impl std::hash::Hash for dyn CustomOp {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.name(), self.key()).hash(state);
+    }
+}

@@ -141,14 +141,24 @@ impl Scalar {
         Scalar { dtype, bits: wrap(dtype, value) as u64 }
     }
 
-    /// `value` converted to `dtype`.
+    /// `value` as a number of `dtype`: integers by [`truncate`], floats kept whole (a number beside
+    /// an `f16` tensor is not rounded before it is used).
     pub fn of(dtype: DType, value: f64) -> Scalar {
         if dtype.is_float() {
             Scalar::float(dtype, value)
-        } else if dtype == DType::Bool {
-            Scalar::int(dtype, (value != 0.0) as i64)
         } else {
-            Scalar::int(dtype, value as i64)
+            Scalar::int(dtype, truncate(dtype, value))
+        }
+    }
+
+    /// What [`crate::Op::Cast`] makes of it on a device: floats are rounded to the nearest that the
+    /// dtype has and truncate to integers, integers wrap.
+    pub fn cast(self, to: DType) -> Scalar {
+        match (self.dtype.is_float(), to.is_float()) {
+            (true, true) => Scalar::float(to, rounded(to, rounded(self.dtype, self.as_f64()))),
+            (true, false) => Scalar::of(to, rounded(self.dtype, self.as_f64())),
+            (false, true) => Scalar::float(to, rounded(to, self.as_i64() as f64)),
+            (false, false) => Scalar::int(to, self.as_i64()),
         }
     }
 
@@ -188,6 +198,28 @@ impl fmt::Display for Scalar {
     }
 }
 
+/// A float as an integer or truth value: truncated toward zero, held inside the dtype's range, NaN
+/// to zero. A truth value is "not zero".
+pub fn truncate(dtype: DType, x: f64) -> i64 {
+    match dtype {
+        DType::I32 => x as i32 as i64,
+        DType::U32 => x as u32 as i64,
+        DType::U8 => x as u8 as i64,
+        DType::Bool => (x != 0.0) as i64,
+        _ => x as i64,
+    }
+}
+
+/// The nearest number that a float dtype has.
+fn rounded(dtype: DType, x: f64) -> f64 {
+    match dtype {
+        DType::F32 => x as f32 as f64,
+        DType::F16 => half::f16::from_f32(x as f32).to_f64(),
+        DType::BF16 => half::bf16::from_f32(x as f32).to_f64(),
+        _ => x,
+    }
+}
+
 /// Brings an integer into the range of `dtype`, as the device's 32-bit arithmetic would.
 pub fn wrap(dtype: DType, value: i64) -> i64 {
     match dtype {
@@ -196,5 +228,24 @@ pub fn wrap(dtype: DType, value: i64) -> i64 {
         DType::U8 => value as u8 as i64,
         DType::Bool => (value != 0) as i64,
         _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn casts_of_constants_are_the_devices() {
+        let whole = |x: f64, to| Scalar::f32(x as f32).cast(to).as_i64();
+        assert_eq!(whole(3e9, DType::I32), i32::MAX as i64);
+        assert_eq!(whole(-3e9, DType::I32), i32::MIN as i64);
+        assert_eq!(whole(-1.0, DType::U32), 0);
+        assert_eq!(whole(1e10, DType::U32), u32::MAX as i64);
+        assert_eq!(whole(f64::NAN, DType::I32), 0);
+        assert_eq!(Scalar::int(DType::I32, -1).cast(DType::U32).as_i64(), u32::MAX as i64);
+        assert_eq!(Scalar::int(DType::I32, 2049).cast(DType::F16).as_f64(), 2048.0);
+        assert_eq!(Scalar::f32(1e6).cast(DType::F16).as_f64(), f64::INFINITY);
+        assert_eq!(Scalar::float(DType::F16, 0.1).cast(DType::F32).as_f64(), 0.0999755859375);
     }
 }

@@ -42,6 +42,10 @@ pub enum OpError {
     Index { op: &'static str, shape: Shape, index: Shape, axis: usize, a: usize, b: usize },
     #[error("{op}: {what} ({a} vs {b})")]
     Sizes { op: &'static str, what: String, a: usize, b: usize },
+    #[error(
+        "scan: loops do not nest: the body has a scan of its own ({inner} vs 0)\nhelp: unroll the inner loop, or make one scan of both"
+    )]
+    Nested { inner: usize },
     #[error("{op}: takes {least} operands ({got} vs {least})")]
     Arity { op: &'static str, got: usize, least: usize },
     #[error(

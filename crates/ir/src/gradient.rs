@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::custom::CustomOp;
 use crate::dtype::DType;
 use crate::error::OpError;
 use crate::graph::{Graph, Node, NodeId};
@@ -116,12 +117,23 @@ impl Tape {
     /// checkpoint.
     fn value(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) -> NodeId {
         let Some(region) = graph.node(id).region else { return id };
-        let after = self
-            .regions
-            .entry(region)
-            .or_insert_with(|| Recompute { after: g, copies: HashMap::new() })
-            .after;
+        let after = self.enter(region, g);
         self.copy(graph, id, region, after)
+    }
+
+    /// The operands of a scan or custom op as its gradient may use them. One in a checkpoint is
+    /// computed again as a whole, so all that it reads waits.
+    fn operands(&mut self, graph: &mut Graph, node: &Node, g: NodeId) -> Vec<NodeId> {
+        let Some(region) = node.region else {
+            return node.operands.iter().map(|&o| self.value(graph, o, g)).collect();
+        };
+        let after = self.enter(region, g);
+        node.operands.iter().map(|&o| self.copy(graph, o, region, after)).collect()
+    }
+
+    /// What computing a region again waits for: the first gradient that reached it.
+    fn enter(&mut self, region: u32, g: NodeId) -> NodeId {
+        self.regions.entry(region).or_insert_with(|| Recompute { after: g, copies: HashMap::new() }).after
     }
 
     fn copy(&mut self, graph: &mut Graph, id: NodeId, region: u32, after: NodeId) -> NodeId {
@@ -129,8 +141,8 @@ impl Tape {
             return copy;
         }
         let node = graph.node(id).clone();
-        let leaf = matches!(node.op, Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Iota(_));
-        let copy = if leaf {
+        let free = matches!(node.op, Op::Parameter(_) | Op::Constant(_) | Op::Iota(_));
+        let copy = if free {
             id
         } else if node.region == Some(region) {
             let operands = node.operands.iter().map(|&o| self.copy(graph, o, region, after)).collect();
@@ -148,29 +160,11 @@ impl Tape {
         match &node.op {
             Op::Scan(scan) => {
                 let Some(picks) = self.picks.remove(&id) else { return Ok(()) };
-                return self.scan(graph, scan.clone(), &node.operands, &picks);
+                return self.scan(graph, scan.clone(), &node, &picks);
             }
             Op::Custom(custom) => {
                 let Some(picks) = self.picks.remove(&id) else { return Ok(()) };
-                let kinds: Vec<_> = node.operands.iter().map(|&o| (graph.shape(o), graph.dtype(o))).collect();
-                let results = custom.infer(&kinds)?;
-                let mut outputs = Vec::new();
-                let mut upstream = Vec::new();
-                for (n, (shape, dtype)) in results.into_iter().enumerate() {
-                    outputs.push(graph.push(Op::Pick(n, shape, dtype), &[id]));
-                    let g = picks.get(n).copied().flatten();
-                    upstream.push(match g {
-                        Some(g) => g,
-                        None => graph.fill(crate::Scalar::of(dtype, 0.0), shape),
-                    });
-                }
-                let grads = custom.gradient(graph, &node.operands, &outputs, &upstream)?;
-                for (&operand, g) in node.operands.iter().zip(grads) {
-                    if let Some(g) = g {
-                        self.add(graph, operand, g);
-                    }
-                }
-                return Ok(());
+                return self.custom(graph, custom.as_ref(), id, &picks);
             }
             _ => {}
         }
@@ -195,15 +189,47 @@ impl Tape {
         Ok(())
     }
 
+    /// A custom op's own rule, given the gradients at its results (zeros where there are none).
+    fn custom(
+        &mut self,
+        graph: &mut Graph,
+        custom: &dyn CustomOp,
+        id: NodeId,
+        picks: &[Option<NodeId>],
+    ) -> Result<(), OpError> {
+        let node = graph.node(id).clone();
+        let kinds: Vec<_> = node.operands.iter().map(|&o| (graph.shape(o), graph.dtype(o))).collect();
+        let first = picks.iter().flatten().next().copied().expect("a gradient reached a result");
+        let operands = self.operands(graph, &node, first);
+        let again = self.value(graph, id, first);
+        let (mut outputs, mut upstream) = (Vec::new(), Vec::new());
+        for (n, (shape, dtype)) in custom.infer(&kinds)?.into_iter().enumerate() {
+            outputs.push(graph.push(Op::Pick(n, shape, dtype), &[again]));
+            upstream.push(match picks.get(n).copied().flatten() {
+                Some(g) => g,
+                None => graph.fill(crate::Scalar::of(dtype, 0.0), shape),
+            });
+        }
+        let found = custom.gradient(graph, &operands, &outputs, &upstream)?;
+        for (&operand, g) in node.operands.iter().zip(found) {
+            if let Some(g) = g {
+                self.add(graph, operand, g);
+            }
+        }
+        Ok(())
+    }
+
     /// A scan's gradient is a scan in the other direction over the carries that a forward scan
     /// hands out; each position computes its body again and pulls gradients through it.
     fn scan(
         &mut self,
         graph: &mut Graph,
         scan: Arc<Scan>,
-        operands: &[NodeId],
+        node: &Node,
         picks: &[Option<NodeId>],
     ) -> Result<(), OpError> {
+        let first = picks.iter().flatten().next().copied().expect("a gradient reached a result");
+        let operands = &self.operands(graph, node, first)[..];
         let plan = ReverseScan::new(graph, &scan, operands);
         let results = scan.results();
         let upstream = |graph: &mut Graph, n: usize| match picks.get(n).copied().flatten() {
@@ -227,11 +253,11 @@ impl Tape {
         given.extend_from_slice(&operands[scan.carries + scan.sequences..]);
         let reverse = plan.reverse(graph, &scan, operands)?;
         let kinds = reverse.results();
-        let node = graph.push(Op::Scan(reverse.into()), &given);
+        let reversed = graph.push(Op::Scan(reverse.into()), &given);
         let targets = plan.float_carries.iter().chain(&plan.float_constants).chain(&plan.float_sequences);
         for (n, &operand) in targets.enumerate() {
-            let g = graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[node]);
-            self.add(graph, operands[operand], g);
+            let g = graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[reversed]);
+            self.add(graph, node.operands[operand], g);
         }
         Ok(())
     }

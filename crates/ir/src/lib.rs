@@ -19,15 +19,15 @@ mod scan;
 mod shape;
 mod unary;
 
-pub use binary::{Binary, BinaryRow};
+pub use binary::{Binary, BinaryKind, BinaryRow};
 pub use contraction::{Contraction, IndexMap};
 pub use custom::{CustomKernel, CustomLimits, CustomOp, Words};
-pub use dtype::{DType, Scalar, wrap};
+pub use dtype::{DType, Scalar, truncate, wrap};
 pub use error::OpError;
 pub use gradient::{gradient, pull_back};
 pub use graph::{Graph, Node, NodeId};
 pub use op::{Op, Span};
-pub use reduce::{Reduce, ReduceRow};
+pub use reduce::{Reduce, ReduceRow, ReduceRule};
 pub use scan::Scan;
 pub use shape::{MAX_RANK, Shape};
 pub use unary::{Unary, UnaryRow, erf};

@@ -27,7 +27,7 @@ pub struct Span {
 }
 
 /// A primitive. Families are matched, not single ops.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The n-th tensor that is given to the graph.
     Input(usize),
@@ -81,63 +81,6 @@ pub enum Op {
     Custom(Arc<dyn CustomOp>),
     /// The n-th output of a scan or custom op, with its shape and dtype.
     Pick(usize, Shape, DType),
-}
-
-impl PartialEq for Op {
-    fn eq(&self, other: &Op) -> bool {
-        match (self, other) {
-            (Op::Custom(a), Op::Custom(b)) => a.name() == b.name() && a.key() == b.key(),
-            (Op::Scan(a), Op::Scan(b)) => Arc::ptr_eq(a, b) || a == b,
-            (Op::Input(a), Op::Input(b))
-            | (Op::Parameter(a), Op::Parameter(b))
-            | (Op::Iota(a), Op::Iota(b)) => a == b,
-            (Op::Constant(a), Op::Constant(b)) => a == b,
-            (Op::Random(a), Op::Random(b))
-            | (Op::Reshape(a), Op::Reshape(b))
-            | (Op::Expand(a), Op::Expand(b)) => a == b,
-            (Op::Unary(a), Op::Unary(b)) => a == b,
-            (Op::Binary(a), Op::Binary(b)) => a == b,
-            (Op::Select, Op::Select) | (Op::StopGradient, Op::StopGradient) => true,
-            (Op::Cast(a), Op::Cast(b)) => a == b,
-            (Op::Permute(a), Op::Permute(b)) | (Op::Flip(a), Op::Flip(b)) => a == b,
-            (Op::Pad(a), Op::Pad(b)) => a == b,
-            (Op::Slice(a), Op::Slice(b)) => a == b,
-            (Op::Reduce(a, x), Op::Reduce(b, y)) => a == b && x == y,
-            (Op::Gather(a), Op::Gather(b)) | (Op::Barrier(a), Op::Barrier(b)) => a == b,
-            (Op::ScatterAdd(a, x), Op::ScatterAdd(b, y)) => a == b && x == y,
-            (Op::Contract(a), Op::Contract(b)) => a == b,
-            (Op::Pack(a, x), Op::Pack(b, y)) => a == b && x == y,
-            (Op::Pick(a, x, d), Op::Pick(b, y, e)) => a == b && x == y && d == e,
-            _ => false,
-        }
-    }
-}
-
-impl Eq for Op {}
-
-impl std::hash::Hash for Op {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        std::mem::discriminant(self).hash(state);
-        match self {
-            Op::Input(n) | Op::Parameter(n) | Op::Iota(n) | Op::Gather(n) | Op::Barrier(n) => n.hash(state),
-            Op::Constant(s) => s.hash(state),
-            Op::Random(s) | Op::Reshape(s) | Op::Expand(s) => s.hash(state),
-            Op::Unary(u) => u.hash(state),
-            Op::Binary(b) => b.hash(state),
-            Op::Select | Op::StopGradient => {}
-            Op::Cast(d) => d.hash(state),
-            Op::Permute(a) | Op::Flip(a) => a.hash(state),
-            Op::Pad(p) => p.hash(state),
-            Op::Slice(s) => s.hash(state),
-            Op::Reduce(r, a) => (r, a).hash(state),
-            Op::ScatterAdd(a, n) => (a, n).hash(state),
-            Op::Contract(c) => c.hash(state),
-            Op::Pack(o, n) => (o, n).hash(state),
-            Op::Scan(s) => s.hash(state),
-            Op::Custom(c) => (c.name(), c.key()).hash(state),
-            Op::Pick(n, s, d) => (n, s, d).hash(state),
-        }
-    }
 }
 
 impl Op {
@@ -375,6 +318,7 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
             check_dtype("gather", kind, matches!(kind, DType::I32 | DType::U32))?;
             check_dtype("gather", dtype, dtype.is_compute())?;
             check_index("gather", shape, index, *axis)?;
+            check_room("gather", shape, shape[*axis], index, *axis)?;
             (shape.with(*axis, index[*axis]), dtype)
         }
         Op::ScatterAdd(axis, size) => {
@@ -393,6 +337,7 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
                     b: index[*axis],
                 });
             }
+            check_room("scatter_add", shape.with(*axis, *size), *size, index, *axis)?;
             (shape.with(*axis, *size), dtype)
         }
         Op::Contract(contraction) => {
@@ -429,4 +374,13 @@ fn check_index(op: &'static str, shape: Shape, index: Shape, axis: usize) -> Res
         }
     }
     Ok(())
+}
+
+/// An axis without elements has no place that an index could name.
+fn check_room(op: &'static str, shape: Shape, size: usize, index: Shape, axis: usize) -> Result<(), OpError> {
+    if size > 0 || index.numel() == 0 {
+        return Ok(());
+    }
+    let what = format!("axis {axis} of {shape} has no elements to index: by {index}");
+    Err(OpError::Sizes { op, what, a: 0, b: 1 })
 }

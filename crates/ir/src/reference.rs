@@ -10,7 +10,7 @@ mod pointwise;
 #[cfg(test)]
 mod tests;
 
-use crate::dtype::{DType, Scalar, wrap};
+use crate::dtype::{DType, Scalar, truncate, wrap};
 use crate::graph::{Graph, Node, NodeId};
 use crate::op::Op;
 use crate::philox;
@@ -32,7 +32,7 @@ impl Values {
         if dtype.is_float() {
             Values::Float(elements.to_vec())
         } else {
-            Values::Int(elements.iter().map(|&x| pointwise::truncate(dtype, x)).collect())
+            Values::Int(elements.iter().map(|&x| truncate(dtype, x)).collect())
         }
     }
 

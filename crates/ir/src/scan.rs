@@ -3,11 +3,13 @@
 //! Operands of the node: initial carries, then sequences (first axis is time), then constants that
 //! every position sees. The body's inputs are, in the same order: carries, one slice of each
 //! sequence, constants. The body's outputs are the next carries, then one slice of each result
-//! sequence. The node's outputs (by `Pick`) are the final carries, then the result sequences.
+//! sequence. The node's outputs (by `Pick`) are the final carries, then the result sequences. Loops
+//! do not nest: a body with a scan of its own is refused.
 
 use crate::dtype::DType;
 use crate::error::OpError;
 use crate::graph::{Graph, NodeId};
+use crate::op::Op;
 use crate::shape::Shape;
 
 /// A body and how its inputs and outputs are used; see the module.
@@ -46,6 +48,10 @@ impl Scan {
     }
 
     pub(crate) fn infer(&self, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError> {
+        let inner = self.body.nodes.iter().filter(|node| matches!(node.op, Op::Scan(_))).count();
+        if inner > 0 {
+            return Err(OpError::Nested { inner });
+        }
         let least = self.carries + self.sequences;
         if operands.len() < least {
             return Err(OpError::Arity { op: "scan", got: operands.len(), least });
@@ -62,7 +68,10 @@ impl Scan {
             }
         }
         for (carry, output) in operands[..self.carries].iter().zip(&self.outputs) {
-            let next = self.body.shape(*output);
+            let (next, dtype) = (self.body.shape(*output), self.body.dtype(*output));
+            if carry.1 != dtype {
+                return Err(OpError::DTypes { op: "scan", lhs: carry.1, rhs: dtype });
+            }
             if carry.0 != next {
                 return Err(OpError::Sizes {
                     op: "scan",

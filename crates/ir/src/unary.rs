@@ -7,6 +7,8 @@ use crate::graph::{Graph, NodeId};
 pub struct UnaryRow {
     /// The name in errors, plans and tests.
     pub name: &'static str,
+    /// Whether computing it again costs enough to rather store the result.
+    pub costly: bool,
     /// The value on floats.
     pub value: fn(f64) -> f64,
     /// The value on integers and truth values, where the op takes them.
@@ -22,7 +24,7 @@ pub struct UnaryRow {
 }
 
 macro_rules! unary_table {
-    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $value:expr, $int:expr, $wgsl:literal, $gradient:expr, $range:expr, $tolerance:expr;)*) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $costly:ident, $value:expr, $int:expr, $wgsl:literal, $gradient:expr, $range:expr, $tolerance:expr;)*) => {
         /// A function of one element.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Unary { $($(#[doc = $doc])+ $variant,)* }
@@ -34,7 +36,7 @@ macro_rules! unary_table {
             /// The op's row.
             pub fn row(self) -> &'static UnaryRow {
                 const ROWS: &[UnaryRow] = &[$(UnaryRow {
-                    name: $name, value: $value, int: $int, wgsl: $wgsl,
+                    name: $name, costly: $costly, value: $value, int: $int, wgsl: $wgsl,
                     gradient: $gradient, range: $range, tolerance: $tolerance,
                 }),*];
                 &ROWS[self as usize]
@@ -43,47 +45,51 @@ macro_rules! unary_table {
     };
 }
 
+// Written out in every row, so that it is not forgotten.
+const COSTLY: bool = true;
+const CHEAP: bool = false;
+
 unary_table! {
     /// `-x`
-    Neg, "neg", |x| -x, Some(|x| -x), "-x", Some(|s, _, _, g| s.neg(g)), (-3.0, 3.0), 1e-7;
+    Neg, "neg", CHEAP, |x| -x, Some(|x| -x), "-x", Some(|s, _, _, g| s.neg(g)), (-3.0, 3.0), 1e-7;
     /// `|x|`
-    Abs, "abs", f64::abs, Some(i64::abs), "abs(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Sign, x); s.mul(g, d) }), (-3.0, 3.0), 1e-7;
+    Abs, "abs", CHEAP, f64::abs, Some(i64::abs), "abs(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Sign, x); s.mul(g, d) }), (-3.0, 3.0), 1e-7;
     /// -1, 0 or 1
-    Sign, "sign", |x| if x == 0.0 { 0.0 } else { x.signum() }, Some(i64::signum), "sign(x)", None, (-3.0, 3.0), 1e-7;
+    Sign, "sign", CHEAP, |x| if x == 0.0 { 0.0 } else { x.signum() }, Some(i64::signum), "sign(x)", None, (-3.0, 3.0), 1e-7;
     /// `e^x`
-    Exp, "exp", f64::exp, None, "exp(x)", Some(|s, _, y, g| s.mul(g, y)), (-5.0, 5.0), 5e-6;
+    Exp, "exp", COSTLY, f64::exp, None, "exp(x)", Some(|s, _, y, g| s.mul(g, y)), (-5.0, 5.0), 5e-6;
     /// Natural logarithm
-    Log, "log", f64::ln, None, "log(x)", Some(|s, x, _, g| s.div(g, x)), (0.1, 9.0), 5e-6;
+    Log, "log", COSTLY, f64::ln, None, "log(x)", Some(|s, x, _, g| s.div(g, x)), (0.1, 9.0), 5e-6;
     /// `2^x`
-    Exp2, "exp2", f64::exp2, None, "exp2(x)", Some(|s, _, y, g| { let d = s.scale(y, std::f64::consts::LN_2); s.mul(g, d) }), (-5.0, 5.0), 5e-6;
+    Exp2, "exp2", COSTLY, f64::exp2, None, "exp2(x)", Some(|s, _, y, g| { let d = s.scale(y, std::f64::consts::LN_2); s.mul(g, d) }), (-5.0, 5.0), 5e-6;
     /// Logarithm to base 2
-    Log2, "log2", f64::log2, None, "log2(x)", Some(|s, x, _, g| { let d = s.scale(x, std::f64::consts::LN_2); s.div(g, d) }), (0.1, 9.0), 5e-6;
+    Log2, "log2", COSTLY, f64::log2, None, "log2(x)", Some(|s, x, _, g| { let d = s.scale(x, std::f64::consts::LN_2); s.div(g, d) }), (0.1, 9.0), 5e-6;
     /// Square root
-    Sqrt, "sqrt", f64::sqrt, None, "sqrt(x)", Some(|s, _, y, g| { let d = s.scale(y, 2.0); s.div(g, d) }), (0.1, 9.0), 1e-6;
+    Sqrt, "sqrt", COSTLY, f64::sqrt, None, "sqrt(x)", Some(|s, _, y, g| { let d = s.scale(y, 2.0); s.div(g, d) }), (0.1, 9.0), 1e-6;
     /// `1 / sqrt(x)`
-    Rsqrt, "rsqrt", |x| 1.0 / x.sqrt(), None, "inverseSqrt(x)", Some(|s, x, y, g| { let r = s.div(y, x); let d = s.scale(r, -0.5); s.mul(g, d) }), (0.1, 9.0), 1e-6;
+    Rsqrt, "rsqrt", COSTLY, |x| 1.0 / x.sqrt(), None, "inverseSqrt(x)", Some(|s, x, y, g| { let r = s.div(y, x); let d = s.scale(r, -0.5); s.mul(g, d) }), (0.1, 9.0), 1e-6;
     /// `1 / x`
-    Recip, "recip", |x| 1.0 / x, None, "1.0 / x", Some(|s, _, y, g| { let d = s.mul(y, y); let d = s.neg(d); s.mul(g, d) }), (0.2, 4.0), 1e-6;
+    Recip, "recip", COSTLY, |x| 1.0 / x, None, "1.0 / x", Some(|s, _, y, g| { let d = s.mul(y, y); let d = s.neg(d); s.mul(g, d) }), (0.2, 4.0), 1e-6;
     /// Sine
-    Sin, "sin", f64::sin, None, "farad_sin(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Cos, x); s.mul(g, d) }), (-20.0, 20.0), 2e-6;
+    Sin, "sin", COSTLY, f64::sin, None, "farad_sin(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Cos, x); s.mul(g, d) }), (-20.0, 20.0), 2e-6;
     /// Cosine
-    Cos, "cos", f64::cos, None, "farad_cos(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Sin, x); let d = s.neg(d); s.mul(g, d) }), (-20.0, 20.0), 2e-6;
+    Cos, "cos", COSTLY, f64::cos, None, "farad_cos(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Sin, x); let d = s.neg(d); s.mul(g, d) }), (-20.0, 20.0), 2e-6;
     /// Hyperbolic tangent
-    Tanh, "tanh", f64::tanh, None, "farad_tanh(x)", Some(|s, _, y, g| { let y2 = s.mul(y, y); let one = s.fill_like(y, 1.0); let d = s.sub(one, y2); s.mul(g, d) }), (-4.0, 4.0), 2e-6;
+    Tanh, "tanh", COSTLY, f64::tanh, None, "farad_tanh(x)", Some(|s, _, y, g| { let y2 = s.mul(y, y); let one = s.fill_like(y, 1.0); let d = s.sub(one, y2); s.mul(g, d) }), (-4.0, 4.0), 2e-6;
     /// Error function
-    Erf, "erf", erf, None, "farad_erf(x)", Some(|s, x, _, g| { let x2 = s.mul(x, x); let n = s.neg(x2); let e = s.unary(Unary::Exp, n); let d = s.scale(e, std::f64::consts::FRAC_2_SQRT_PI); s.mul(g, d) }), (-4.0, 4.0), 2e-6;
+    Erf, "erf", COSTLY, erf, None, "farad_erf(x)", Some(|s, x, _, g| { let x2 = s.mul(x, x); let n = s.neg(x2); let e = s.unary(Unary::Exp, n); let d = s.scale(e, std::f64::consts::FRAC_2_SQRT_PI); s.mul(g, d) }), (-4.0, 4.0), 2e-6;
     /// `1 / (1 + e^-x)`
-    Sigmoid, "sigmoid", |x| 1.0 / (1.0 + (-x).exp()), None, "farad_sigmoid(x)", Some(|s, _, y, g| { let one = s.fill_like(y, 1.0); let rest = s.sub(one, y); let d = s.mul(y, rest); s.mul(g, d) }), (-6.0, 6.0), 2e-6;
+    Sigmoid, "sigmoid", COSTLY, |x| 1.0 / (1.0 + (-x).exp()), None, "farad_sigmoid(x)", Some(|s, _, y, g| { let one = s.fill_like(y, 1.0); let rest = s.sub(one, y); let d = s.mul(y, rest); s.mul(g, d) }), (-6.0, 6.0), 2e-6;
     /// `max(x, 0)`
-    Relu, "relu", |x| x.max(0.0), Some(|x| x.max(0)), "max(x, 0)", Some(|s, _, y, g| { let zero = s.fill_like(y, 0.0); let on = s.binary(crate::Binary::Greater, y, zero); s.select(on, g, zero) }), (-3.0, 3.0), 1e-7;
+    Relu, "relu", CHEAP, |x| x.max(0.0), Some(|x| x.max(0)), "max(x, 0)", Some(|s, _, y, g| { let zero = s.fill_like(y, 0.0); let on = s.binary(crate::Binary::Greater, y, zero); s.select(on, g, zero) }), (-3.0, 3.0), 1e-7;
     /// Largest integer not above `x`
-    Floor, "floor", f64::floor, None, "floor(x)", None, (-5.0, 5.0), 1e-7;
+    Floor, "floor", CHEAP, f64::floor, None, "floor(x)", None, (-5.0, 5.0), 1e-7;
     /// Smallest integer not below `x`
-    Ceil, "ceil", f64::ceil, None, "ceil(x)", None, (-5.0, 5.0), 1e-7;
+    Ceil, "ceil", CHEAP, f64::ceil, None, "ceil(x)", None, (-5.0, 5.0), 1e-7;
     /// Nearest integer, ties to even
-    Round, "round", f64::round_ties_even, None, "round(x)", None, (-5.0, 5.0), 1e-7;
+    Round, "round", CHEAP, f64::round_ties_even, None, "round(x)", None, (-5.0, 5.0), 1e-7;
     /// Logical not of truth values, bitwise not of integers
-    Not, "not", |x| x, Some(|x| !x), "~x", None, (0.0, 9.0), 0.0;
+    Not, "not", CHEAP, |x| x, Some(|x| !x), "~x", None, (0.0, 9.0), 0.0;
 }
 
 impl Unary {
@@ -98,17 +104,7 @@ impl Unary {
 
     /// Whether computing it again costs enough to rather store the result.
     pub fn is_costly(self) -> bool {
-        !matches!(
-            self,
-            Unary::Neg
-                | Unary::Abs
-                | Unary::Sign
-                | Unary::Relu
-                | Unary::Floor
-                | Unary::Ceil
-                | Unary::Round
-                | Unary::Not
-        )
+        self.row().costly
     }
 }
 

@@ -458,6 +458,8 @@ fn reduce(op: Reduce, dtype: DType, values: &[f64]) -> f64 {
         Reduce::Sum if dtype == DType::F32 => values.iter().sum(),
         Reduce::Sum => values.iter().fold(0, |sum, &x| farad_ir::wrap(dtype, sum + x as i64)) as f64,
         _ if values.iter().any(|x| x.is_nan()) && !op.is_index() => f64::NAN,
+        Reduce::Prod if dtype == DType::F32 => values.iter().product(),
+        Reduce::Prod => values.iter().fold(1, |all, &x| farad_ir::wrap(dtype, all * x as i64)) as f64,
         Reduce::Max => values[best(|a, b| a > b)],
         Reduce::Min => values[best(|a, b| a < b)],
         Reduce::ArgMax => best(|a, b| a > b) as f64,

@@ -110,6 +110,7 @@ impl Flat {
         Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
         self.check(&values, &source)?;
         let mut recording = self.record(&source)?;
+        recording.refuse_placeholders()?;
         let seeds = roots(&recording, &source);
         let ids = values
             .iter()

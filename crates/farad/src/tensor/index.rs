@@ -131,4 +131,30 @@ impl Tensor {
         let added = Tensor::record(Op::ScatterAdd(axis, size), &[source, &index.positions("scatter_add")]);
         self + &added
     }
+
+    /// Sums of slices along the first axis by segment: `[n, ..]` with a segment's number for each of
+    /// the `n` gives `[count, ..]`. Numbers come in any order, and segments may be empty; slices are
+    /// added in order, so that the result is the same every time.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu();
+    /// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3], &device);
+    /// let segments = Tensor::from_vec(vec![2, 0, 2], [3], &device);
+    /// assert_eq!(x.segment_sum(&segments, 3).to_vec::<f32>()?, [2.0, 0.0, 4.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn segment_sum(&self, segments: &Tensor, count: usize) -> Tensor {
+        let (lhs, rhs) = (self.shape(), segments.shape());
+        if lhs.rank() == 0 || rhs.rank() != 1 || lhs[0] != rhs[0] {
+            let what = format!("one segment a slice of the first axis: {lhs} and {rhs}");
+            let (a, b) = (lhs.first().copied().unwrap_or(0), rhs.first().copied().unwrap_or(0));
+            raise(OpError::Sizes { op: "segment_sum", what, a, b });
+        }
+        let mut sizes = vec![1; lhs.rank()];
+        sizes[0] = lhs[0];
+        let index = segments.positions("segment_sum").reshape(sizes);
+        Tensor::record(Op::ScatterAdd(0, count), &[self, &index])
+    }
 }

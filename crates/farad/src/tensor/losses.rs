@@ -23,8 +23,9 @@ impl Tensor {
             let what = format!("logits are [batch, classes] and labels [batch]: {lhs} and {rhs}");
             raise(OpError::Sizes { op: "cross_entropy", what, a, b });
         }
-        let picked = self.gather(1, &labels.unsqueeze(1));
-        (self.logsumexp(&[1], true) - picked).mean()
+        let logits = self.single();
+        let picked = logits.gather(1, &labels.unsqueeze(1));
+        (logits.logsumexp(&[1], true) - picked).mean().rounded_like(self)
     }
 
     /// Mean squared difference.
@@ -37,6 +38,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mean_squared_error(&self, target: &Tensor) -> Tensor {
-        (self - target).square().mean()
+        let difference = self - target;
+        difference.single().square().mean().rounded_like(&difference)
     }
 }

@@ -5,11 +5,13 @@
 mod activations;
 mod contract;
 mod create;
+mod cumulative;
 mod custom;
 mod display;
 mod element;
 mod index;
 mod losses;
+mod mask;
 mod movement;
 mod operators;
 mod pointwise;

@@ -1,6 +1,6 @@
-//! `+ - * / % - !` on tensors and numbers, in every mix of references and values.
+//! `+ - * / % & | ^ << >> - !` on tensors and numbers, in every mix of references and values.
 
-use std::ops::{Add, Div, Mul, Neg, Not, Rem, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
 use farad_ir::{Binary, Scalar, Unary};
 
@@ -60,7 +60,12 @@ macro_rules! operators {
                 Tensor::binary(Binary::$variant, &self, &other.beside(&self))
             }
         }
-        operators!(@number $trait $method $variant f64);
+    )*};
+}
+
+macro_rules! operators_on_numbers {
+    ($($trait:ident $method:ident $variant:ident),*) => {$(
+        operators_on_numbers!(@number $trait $method $variant f64);
     )*};
     (@number $trait:ident $method:ident $variant:ident $number:ty) => {
         impl $trait<&Tensor> for $number {
@@ -80,6 +85,8 @@ macro_rules! operators {
     };
 }
 operators!(Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem);
+operators!(BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, Shl shl Shl, Shr shr Shr);
+operators_on_numbers!(Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem);
 
 impl Neg for &Tensor {
     type Output = Tensor;
@@ -94,6 +101,14 @@ impl Neg for Tensor {
     #[track_caller]
     fn neg(self) -> Tensor {
         self.unary(Unary::Neg)
+    }
+}
+
+impl Not for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        self.unary(Unary::Not)
     }
 }
 

@@ -141,8 +141,8 @@ macro_rules! bit_methods {
             /// # Ok::<(), farad::Error>(())
             /// ```
             #[track_caller]
-            pub fn $method(&self, other: &Tensor) -> Tensor {
-                Tensor::binary(Binary::$variant, self, other)
+            pub fn $method(&self, other: impl super::operators::Operand) -> Tensor {
+                Tensor::binary(Binary::$variant, self, &other.beside(self))
             }
         )*}
     };
@@ -276,7 +276,7 @@ impl Tensor {
         Tensor::record(Op::Cast(dtype), &[self])
     }
 
-    /// Elements below `low` raised to it, above `high` lowered to it.
+    /// Elements below `low` raised to it, above `high` lowered to it; both may be tensors.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -285,7 +285,7 @@ impl Tensor {
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn clamp(&self, low: f64, high: f64) -> Tensor {
+    pub fn clamp(&self, low: impl super::operators::Operand, high: impl super::operators::Operand) -> Tensor {
         self.maximum(low).minimum(high)
     }
 

@@ -15,7 +15,20 @@ impl Tensor {
         if keep { result.reshape(self.shape().ones_at(&axes)) } else { result }
     }
 
-    fn all_axes(&self) -> Vec<isize> {
+    /// The tensor, as `f32` if it is of `f16`: sums on the way to a mean may be far larger than it,
+    /// so they are rounded once, by [`Tensor::rounded_like`].
+    #[track_caller]
+    pub(crate) fn single(&self) -> Tensor {
+        if self.dtype() == DType::F16 { self.cast(DType::F32) } else { self.clone() }
+    }
+
+    /// The result of work on [`Tensor::single`] of `x`, as `f16` again if `x` is.
+    #[track_caller]
+    pub(crate) fn rounded_like(&self, x: &Tensor) -> Tensor {
+        if x.dtype() == DType::F16 { self.cast(DType::F16) } else { self.clone() }
+    }
+
+    pub(crate) fn every_axis(&self) -> Vec<isize> {
         (0..self.rank() as isize).collect()
     }
 
@@ -28,7 +41,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sum(&self) -> Tensor {
-        self.reduced(Reduce::Sum, &self.all_axes(), false)
+        self.reduced(Reduce::Sum, &self.every_axis(), false)
     }
 
     /// Sums along axes, which stay with size 1 if `keep`.
@@ -54,7 +67,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mean(&self) -> Tensor {
-        self.mean_axes(&self.all_axes(), false)
+        self.mean_axes(&self.every_axis(), false)
     }
 
     /// Means along axes, which stay with size 1 if `keep`.
@@ -67,8 +80,36 @@ impl Tensor {
     #[track_caller]
     pub fn mean_axes(&self, axes: &[isize], keep: bool) -> Tensor {
         let count: usize = self.axes("mean", axes).iter().map(|&a| self.shape()[a]).product();
-        let x = if self.dtype().is_float() { self.clone() } else { self.cast(DType::F32) };
-        x.sum_axes(axes, keep) * (1.0 / count as f64)
+        let x = if self.dtype().is_float() { self.single() } else { self.cast(DType::F32) };
+        (x.sum_axes(axes, keep) * (1.0 / count as f64)).rounded_like(self)
+    }
+
+    /// The product of all elements.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![2.0, 3.0, 4.0], [3], &Device::cpu());
+    /// assert_eq!(x.prod().item()?, 24.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn prod(&self) -> Tensor {
+        self.reduced(Reduce::Prod, &self.every_axis(), false)
+    }
+
+    /// Products along axes, which stay with size 1 if `keep`. The gradient at an element is the
+    /// product of the others, also where elements are zero.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![2.0, 0.0, 4.0], [1, 3], &Device::cpu());
+    /// let y = x.prod_axes(&[1], false).sum();
+    /// assert_eq!(y.gradient(&x)?.to_vec::<f32>()?, [0.0, 8.0, 0.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn prod_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        self.reduced(Reduce::Prod, axes, keep)
     }
 
     /// The largest of all elements; ties share the gradient.
@@ -81,7 +122,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn max(&self) -> Tensor {
-        self.reduced(Reduce::Max, &self.all_axes(), false)
+        self.reduced(Reduce::Max, &self.every_axis(), false)
     }
 
     /// The largest elements along axes, which stay with size 1 if `keep`.
@@ -107,7 +148,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn min(&self) -> Tensor {
-        self.reduced(Reduce::Min, &self.all_axes(), false)
+        self.reduced(Reduce::Min, &self.every_axis(), false)
     }
 
     /// The smallest elements along axes, which stay with size 1 if `keep`.
@@ -161,8 +202,10 @@ impl Tensor {
     #[track_caller]
     pub fn variance(&self, axes: &[isize], correction: usize, keep: bool) -> Tensor {
         let count: usize = self.axes("variance", axes).iter().map(|&a| self.shape()[a]).product();
-        let centred = self - &self.mean_axes(axes, true);
-        centred.square().sum_axes(axes, keep) * (1.0 / (count as f64 - correction as f64))
+        let x = self.single();
+        let centred = &x - &x.mean_axes(axes, true);
+        let sum = centred.square().sum_axes(axes, keep);
+        (sum * (1.0 / (count as f64 - correction as f64))).rounded_like(self)
     }
 
     /// `log Σ e^x` along axes, without overflow.
@@ -175,8 +218,9 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logsumexp(&self, axes: &[isize], keep: bool) -> Tensor {
-        let top = self.max_axes(axes, true).stop_gradient();
-        let sum = (self - &top).exp().sum_axes(axes, true).log() + &top;
+        let x = self.single();
+        let top = x.max_axes(axes, true).stop_gradient();
+        let sum = ((&x - &top).exp().sum_axes(axes, true).log() + &top).rounded_like(self);
         if keep { sum } else { sum.reshape(self.shape().without(&self.axes("logsumexp", axes))) }
     }
 
@@ -190,9 +234,10 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn softmax(&self, axis: isize) -> Tensor {
-        let top = self.max_axes(&[axis], true).stop_gradient();
-        let powers = (self - &top).exp();
-        &powers / &powers.sum_axes(&[axis], true)
+        let x = self.single();
+        let top = x.max_axes(&[axis], true).stop_gradient();
+        let powers = (&x - &top).exp();
+        (&powers / &powers.sum_axes(&[axis], true)).rounded_like(self)
     }
 
     /// The logarithm of softmax, without underflow.
@@ -205,10 +250,11 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn log_softmax(&self, axis: isize) -> Tensor {
-        let top = self.max_axes(&[axis], true).stop_gradient();
-        let centred = self - &top;
+        let x = self.single();
+        let top = x.max_axes(&[axis], true).stop_gradient();
+        let centred = &x - &top;
         let sum = centred.exp().sum_axes(&[axis], true).log();
-        centred - sum
+        (centred - sum).rounded_like(self)
     }
 
     /// The tensor with mean 0 and variance 1 along the last axis, then scaled and shifted.
@@ -223,8 +269,9 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn layer_norm(&self, scale: &Tensor, shift: &Tensor, epsilon: f64) -> Tensor {
-        let centred = self - &self.mean_axes(&[-1], true);
+        let x = self.single();
+        let centred = &x - &x.mean_axes(&[-1], true);
         let variance = centred.square().mean_axes(&[-1], true);
-        centred * (variance + epsilon).rsqrt() * scale + shift
+        (centred * (variance + epsilon).rsqrt()).rounded_like(self) * scale + shift
     }
 }

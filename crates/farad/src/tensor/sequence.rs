@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::Arc;
 
-use farad_ir::{DType, Graph, NodeId, Op, OpError, Scan, Shape};
+use farad_ir::{DType, Graph, NodeId, Op, OpError, Scalar, Scan, Shape};
 
 use super::{Tensor, raise};
 use crate::node::Node;
@@ -14,7 +14,8 @@ use crate::node::Node;
 /// `body` takes the carries and one slice of every sequence, and gives the next carries (same
 /// shapes) and slices of result sequences. Returns the final carries and the result sequences
 /// `[time, ..]`. Tensors from outside that the body uses are the same at every position; that
-/// includes random ones: draw them outside as a sequence to have fresh numbers each time.
+/// includes random ones: draw them outside as a sequence to have fresh numbers each time. Scans do
+/// not nest: a body with a scan of its own panics.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -53,6 +54,8 @@ pub fn scan(
         constants: Vec::new(),
         given: given.len(),
     };
+    // A placeholder of another scan is a tensor from outside like any other.
+    trace.depends.extend(holders.iter().map(|holder| (Arc::as_ptr(&holder.node), true)));
     let outputs: Vec<NodeId> = next.iter().chain(&results).map(|t| trace.visit(&t.node)).collect();
     let scan = Scan {
         body: trace.graph,
@@ -72,6 +75,46 @@ pub fn scan(
         .map(|(n, &(shape, dtype))| Tensor::record(Op::Pick(n, shape, dtype), &[&node]));
     let last = picks.by_ref().take(carries.len()).collect();
     (last, picks.collect())
+}
+
+impl Tensor {
+    /// The states `h` of `h[t] = decay[t] · h[t - 1] + x[t]` along an axis, from `h = 0`: one loop,
+    /// forward and backward. The decay broadcasts; a constant one makes an exponential moving sum.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu();
+    /// let x = Tensor::ones([3], &device);
+    /// let h = x.linear_recurrence(&Tensor::full(0.5, [], &device), 0);
+    /// assert_eq!(h.to_vec::<f32>()?, [1.0, 1.5, 1.75]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn linear_recurrence(&self, decay: &Tensor, axis: isize) -> Tensor {
+        let axis = self.axis("linear_recurrence", axis);
+        if self.numel() == 0 {
+            return self.clone();
+        }
+        let both = self.dtype().promote(decay.dtype());
+        let dtype = if both == DType::F16 { DType::F32 } else { both };
+        let x = self.cast(dtype).axis_first(axis);
+        let decay = decay.cast(dtype).broadcast_to(self.shape()).axis_first(axis);
+        let start = Tensor::filled(Scalar::of(dtype, 0.0), x.shape().without(&[0]), self.device());
+        let (_, states) = scan(&[&start], &[&decay, &x], |state, slice| {
+            let next = &slice[0] * &state[0] + &slice[1];
+            (vec![next.clone()], vec![next])
+        });
+        let mut order: Vec<isize> = (1..self.rank() as isize).collect();
+        order.insert(axis, 0);
+        states[0].permute(&order).cast(both)
+    }
+
+    #[track_caller]
+    fn axis_first(&self, axis: usize) -> Tensor {
+        let mut order: Vec<isize> = (0..self.rank() as isize).filter(|&a| a != axis as isize).collect();
+        order.insert(0, axis as isize);
+        self.permute(&order)
+    }
 }
 
 /// What stands for a carry or a slice while the body is recorded.
@@ -105,7 +148,6 @@ impl Trace {
         }
         let history = node.state().history.clone();
         let depends = match history {
-            Some(history) if matches!(history.op, Op::Input(_)) => true,
             Some(history) => history.operands.iter().any(|o| self.depends(o)),
             None => false,
         };

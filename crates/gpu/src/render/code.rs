@@ -109,6 +109,7 @@ pub(super) fn to_word(dtype: DType, x: &str) -> String {
 pub(super) fn combine(op: Reduce, a: &str, b: &str) -> String {
     match op {
         Reduce::Sum => format!("{a} + {b}"),
+        Reduce::Prod => format!("{a} * {b}"),
         Reduce::Max | Reduce::ArgMax => format!("max({a}, {b})"),
         Reduce::Min | Reduce::ArgMin => format!("min({a}, {b})"),
     }

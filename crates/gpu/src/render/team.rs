@@ -234,6 +234,7 @@ impl Meeting {
 fn subgroup(op: Reduce, value: &str) -> String {
     match op {
         Reduce::Sum => format!("subgroupAdd({value})"),
+        Reduce::Prod => format!("subgroupMul({value})"),
         Reduce::Max | Reduce::ArgMax => format!("subgroupMax({value})"),
         Reduce::Min | Reduce::ArgMin => format!("subgroupMin({value})"),
     }

@@ -87,6 +87,7 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
         positions(&sizes, 0, &strides)
     };
     let (kept, reduced) = (table(true), table(false));
+    let nothing = if op.takes_nothing() { op.identity(dtype).as_i64() } else { 0 };
     match x {
         Values::Float(x) if op.is_index() => {
             Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect())
@@ -96,19 +97,24 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
         }
         Values::Float(x) => {
             let combine = match op {
-                Reduce::Max => f64::max,
-                Reduce::Min => f64::min,
-                _ => |a, b| a + b,
+                Reduce::Max | Reduce::ArgMax => f64::max,
+                Reduce::Min | Reduce::ArgMin => f64::min,
+                Reduce::Sum => |a, b| a + b,
+                Reduce::Prod => |a, b| a * b,
             };
-            Values::Float(fold(x, &kept, &reduced, combine, 0.0))
+            Values::Float(fold(x, &kept, &reduced, combine, nothing as f64))
         }
         Values::Int(x) => {
+            // A product of 32-bit numbers keeps its low bits only.
             let combine = match op {
-                Reduce::Max => i64::max,
-                Reduce::Min => i64::min,
-                _ => i64::wrapping_add,
+                Reduce::Max | Reduce::ArgMax => i64::max,
+                Reduce::Min | Reduce::ArgMin => i64::min,
+                Reduce::Sum => i64::wrapping_add,
+                Reduce::Prod => i64::wrapping_mul,
             };
-            Values::Int(fold(x, &kept, &reduced, combine, 0).into_iter().map(|y| wrap(dtype, y)).collect())
+            Values::Int(
+                fold(x, &kept, &reduced, combine, nothing).into_iter().map(|y| wrap(dtype, y)).collect(),
+            )
         }
     }
 }

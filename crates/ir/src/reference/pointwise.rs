@@ -54,15 +54,3 @@ pub(super) fn cast(dtype: DType, x: &Values) -> Values {
         Values::Int(x) => Values::Int(x.iter().map(|&x| wrap(dtype, x)).collect()),
     }
 }
-
-/// A float as an integer or truth value: truncated toward zero, held inside the dtype's range, NaN
-/// to zero. A truth value is "not zero".
-pub(super) fn truncate(dtype: DType, x: f64) -> i64 {
-    match dtype {
-        DType::I32 => x as i32 as i64,
-        DType::U32 => x as u32 as i64,
-        DType::U8 => x as u8 as i64,
-        DType::Bool => (x != 0.0) as i64,
-        _ => x as i64,
-    }
-}

@@ -79,6 +79,17 @@ fn reduce_rows() {
 }
 
 #[test]
+fn products_with_zeros() {
+    let mut draw = Draw(19);
+    for (length, zeros) in [(1, 1), (2, 1), (3, 1), (5, 2), (6, 3), (8, 0)] {
+        let mut row = draw.list(2 * length, (0.5, 2.0));
+        row[..zeros].fill(0.0);
+        let name = format!("prod of {length} with {zeros} zeros");
+        check(&name, &[Sample::new([2, length], row)], |graph, x| graph.reduce(Reduce::Prod, x[0], &[1]));
+    }
+}
+
+#[test]
 fn reduction_ties_share() {
     let mut graph = Graph::new();
     let x = graph.input(0, [2, 3].into(), DType::F32);

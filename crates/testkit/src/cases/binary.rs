@@ -23,11 +23,11 @@ fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tensor) {
         Binary::GreaterEqual => ("greater_equal", |a, b| a.greater_equal(b)),
         Binary::Equal => ("equal", |a, b| a.equal(b)),
         Binary::NotEqual => ("not_equal", |a, b| a.not_equal(b)),
-        Binary::And => ("and", Tensor::and),
-        Binary::Or => ("or", Tensor::or),
-        Binary::Xor => ("xor", Tensor::xor),
-        Binary::Shl => ("shift_left", Tensor::shift_left),
-        Binary::Shr => ("shift_right", Tensor::shift_right),
+        Binary::And => ("and", |a, b| a.and(b)),
+        Binary::Or => ("or", |a, b| a.or(b)),
+        Binary::Xor => ("xor", |a, b| a.xor(b)),
+        Binary::Shl => ("shift_left", |a, b| a.shift_left(b)),
+        Binary::Shr => ("shift_right", |a, b| a.shift_right(b)),
     }
 }
 

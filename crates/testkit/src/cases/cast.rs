@@ -1,5 +1,6 @@
 //! Casts between all pairs of dtypes, and what reads of storage dtypes give.
 
+use farad::Tensor;
 use farad_ir::DType;
 
 use super::HALF;
@@ -59,8 +60,36 @@ pub(super) fn cases() -> Vec<Case> {
                 .without_gradient(),
         );
     }
+    cases.extend(constants());
     cases.push(Case::new("cast", "there and back", vec![float([65], (-3.0, 3.0))], HALF, |x| {
         x[0].cast(DType::F16).cast(DType::F32)
     }));
     cases
+}
+
+/// Casts of constants, which the compiler folds: to the numbers that the device would give.
+fn constants() -> Vec<Case> {
+    let of = |value: f32, to: DType| {
+        Case::new("cast", format!("of {value} everywhere, to {to}"), vec![], tolerance(to), move |x| {
+            Tensor::full(value, [3], &x.device).cast(to)
+        })
+    };
+    let whole = |value: f64, to: DType| {
+        let detail = format!("of {value} everywhere, to {to}");
+        Case::new("cast", detail, vec![int([3], 0, 9)], tolerance(to), move |x| {
+            x[0].full_like(value).cast(to)
+        })
+    };
+    vec![
+        of(3e9, DType::I32),
+        of(-3e9, DType::I32),
+        of(-1.5, DType::U32),
+        of(1e10, DType::U32),
+        of(-0.5, DType::Bool),
+        of(0.1, DType::F16),
+        of(f32::NAN, DType::I32),
+        whole(-1.0, DType::U32),
+        whole(-2.0, DType::Bool),
+        whole(16_777_217.0, DType::F32),
+    ]
 }

@@ -9,6 +9,7 @@ use crate::case::{Case, Input, float, half, int, truth, unsigned, whole};
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = gathers();
     cases.extend(scatters());
+    cases.extend(segments());
     cases
 }
 
@@ -100,5 +101,20 @@ fn scatters() -> Vec<Case> {
                 x[0].scatter_add(0, &index, &(x[2].tanh() * 2.0))
             },
         ),
+    ]
+}
+
+fn segments() -> Vec<Case> {
+    let of = |detail: &str, x: Input, segments: Input, count: usize, tolerance: f64| {
+        Case::new("segment_sum", detail, vec![x, segments], tolerance, move |x| {
+            x[0].segment_sum(&x[1], count)
+        })
+    };
+    vec![
+        of("", float([20], SIGNED), int([20], 0, 4), 5, 1e-6),
+        of("rows", float([40, 7], SIGNED), unsigned([40], 0, 2), 3, 1e-6),
+        of("some empty", float([5, 2, 3], SIGNED), int([5], 3, 6), 9, 1e-6),
+        of("", int([300], i32::MIN, i32::MAX), int([300], 0, 4), 5, 0.0),
+        of("of nothing", float([0, 3], SIGNED), int([0], 0, 0), 4, 0.0),
     ]
 }

@@ -8,8 +8,10 @@ mod binary;
 mod cast;
 mod contraction;
 mod create;
+mod cumulative;
 mod custom;
 mod index;
+mod mask;
 mod matmul;
 mod movement;
 mod norm;
@@ -32,6 +34,8 @@ pub fn all() -> Vec<Case> {
         create::cases(),
         activation::cases(),
         reduce::cases(),
+        cumulative::cases(),
+        mask::cases(),
         norm::cases(),
         movement::cases(),
         part::cases(),

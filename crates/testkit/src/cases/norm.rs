@@ -82,5 +82,16 @@ fn layer_norms() -> Vec<Case> {
         of("", &[2, 3, 64], |s, r| float(s, r), 1e-5),
         of("long rows", &[2, 3001], |s, r| float(s, r), 1e-5),
         of("f16", &[7, 33], |s, r| half(s, r), 6e-3),
+        // The sum of such a row is no f16.
+        Case::new(
+            "layer_norm",
+            "far from zero",
+            vec![half([3, 1024], (60.0, 68.0)), half([1024], (0.5, 1.5)), half([1024], SIGNED)],
+            6e-3,
+            |x| x[0].layer_norm(&x[1], &x[2], 1e-5),
+        ),
+        Case::new("variance", "large squares", vec![half([2, 5000], (-150.0, 150.0))], 4e-3, |x| {
+            x[0].variance(&[1], 0, false)
+        }),
     ]
 }

@@ -10,6 +10,7 @@ use crate::case::{Case, Input, float, half, int, unsigned, whole};
 fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
     match op {
         Reduce::Sum => ("sum_axes", |x, axes| x.sum_axes(axes, false)),
+        Reduce::Prod => ("prod_axes", |x, axes| x.prod_axes(axes, false)),
         Reduce::Max => ("max_axes", |x, axes| x.max_axes(axes, false)),
         Reduce::Min => ("min_axes", |x, axes| x.min_axes(axes, false)),
         Reduce::ArgMax => ("argmax", |x, axes| x.argmax(axes[0])),
@@ -37,12 +38,15 @@ const LAYOUTS: [(&[usize], &[isize]); 16] = [
     (&[2, 3, 4, 5], &[2, 3]),
 ];
 
-fn input(dtype: DType, shape: &[usize]) -> Input {
+fn input(op: Reduce, dtype: DType, shape: &[usize], terms: usize) -> Input {
+    // Long products would vanish, or be too large for any float.
+    let spread = 1.0 / (terms as f64).sqrt().max(2.0);
+    let range = if op == Reduce::Prod { (1.0 - spread, 1.0 + spread) } else { op.row().range };
     match dtype {
-        DType::F16 => half(shape, SIGNED),
+        DType::F16 => half(shape, range),
         DType::I32 => int(shape, -1_000_000, 1_000_000),
         DType::U32 => unsigned(shape, 0, 1_000_000),
-        _ => float(shape, SIGNED),
+        _ => float(shape, range),
     }
 }
 
@@ -58,20 +62,21 @@ pub(super) fn cases() -> Vec<Case> {
                     continue;
                 }
                 let tolerance = if dtype == DType::F16 { 2.0 * HALF } else { row.tolerance };
-                let inputs = vec![input(dtype, shape)];
+                let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
+                let inputs = vec![input(op, dtype, shape, terms)];
                 let case =
                     Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
                 // What is summed is larger than a sum of both signs may be.
-                let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
-                let case = if op == Reduce::Sum { case.of_size((terms as f64).sqrt()) } else { case };
+                let case = if row.rounds { case.of_size((terms as f64).sqrt()) } else { case };
                 // Halves tie too often for the slope of an extreme to exist.
-                let kinked = dtype == DType::F16 && op != Reduce::Sum;
+                let kinked = dtype == DType::F16 && !row.rounds;
                 cases.push(if row.gradient.is_none() || kinked { case.without_gradient() } else { case });
             }
         }
     }
     cases.extend(ties());
     cases.extend(whole_tensors());
+    cases.extend(products());
     cases
 }
 
@@ -108,6 +113,11 @@ fn whole_tensors() -> Vec<Case> {
         Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| {
             x[0].mean_axes(&[0, -1], false)
         }),
+        Case::new("mean", "long", vec![half([70_001], (0.5, 1.5))], HALF, |x| x[0].mean()),
+        Case::new("sum", "long", vec![half([70_001], (0.0, 0.5))], HALF, |x| x[0].sum()),
+        Case::new("mean_axes", "long rows", vec![half([3, 9001], (60.0, 68.0))], HALF, |x| {
+            x[0].mean_axes(&[1], false)
+        }),
         Case::new("max", "", one(), 1e-7, |x| x[0].max()),
         Case::new("min", "", one(), 1e-7, |x| x[0].min()),
         Case::new("sum_axes", "kept", one(), 2e-6, |x| x[0].sum_axes(&[1], true)).of_size(6.0),
@@ -130,5 +140,23 @@ fn whole_tensors() -> Vec<Case> {
         Case::new("sum_axes", "one after another", vec![float([4, 5, 6], SIGNED)], 4e-6, |x| {
             x[0].sum_axes(&[2], false).tanh().sum_axes(&[0], false)
         }),
+    ]
+}
+
+/// Products with zeros, whose gradients are products of the others.
+fn products() -> Vec<Case> {
+    let of = |detail: &str, input: Input, axes: &'static [isize]| {
+        Case::new("prod_axes", detail, vec![input], 2e-6, move |x| x[0].prod_axes(axes, true))
+    };
+    vec![
+        Case::new("prod", "", vec![float([3, 5], SIGNED)], 2e-6, |x| x[0].prod()),
+        Case::new("prod", "of nothing", vec![float([0, 3], SIGNED)], 0.0, |x| x[0].prod_axes(&[0], false)),
+        Case::new("prod", "of one number everywhere", vec![], 1e-6, |x| {
+            Tensor::full(1.5, [9], &x.device).prod()
+        }),
+        of("with zeros", whole([40, 4], (-2.0, 2.0)), &[1]),
+        of("with zeros, columns", whole([5, 40], (-1.0, 2.0)), &[0]),
+        of("with zeros, two axes", whole([3, 4, 2], (-1.0, 2.0)), &[2, 0]),
+        of("of pairs", float([9, 2], SIGNED), &[1]),
     ]
 }

@@ -3,13 +3,14 @@
 use farad::{Tensor, checkpoint, scan};
 use farad_ir::DType;
 
-use super::SIGNED;
-use crate::case::{Case, Given, Input, float, int, truth};
+use super::{HALF, SIGNED};
+use crate::case::{Case, Given, Input, float, half, int, truth};
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = sums();
     cases.extend(recurrent());
     cases.extend(checkpoints());
+    cases.extend(recurrences());
     cases
 }
 
@@ -136,5 +137,21 @@ fn checkpoints() -> Vec<Case> {
         Case::new("checkpoint", "with random numbers", vec![float([5, 7], SIGNED)], 5e-6, |x| {
             checkpoint(&x[0], |x| x.dropout(0.5).sin() * x)
         }),
+    ]
+}
+
+fn recurrences() -> Vec<Case> {
+    let of = |detail: &str, x: Input, decay: Input, axis: isize, tolerance: f64| {
+        Case::new("linear_recurrence", detail, vec![x, decay], tolerance, move |x| {
+            x[0].linear_recurrence(&x[1], axis)
+        })
+    };
+    vec![
+        of("", float([9, 5], SIGNED), float([9, 5], (0.2, 0.9)), 0, 2e-6),
+        of("along the middle", float([2, 7, 3], SIGNED), float([7, 1], (-0.9, 0.9)), 1, 2e-6),
+        of("one decay", float([4, 12], SIGNED), float([], (0.5, 0.9)), -1, 2e-6),
+        of("f16", half([12, 3], SIGNED), half([3], (0.2, 0.9)), 0, 2.0 * HALF),
+        of("integers", int([9, 3], -9, 9), int([9, 3], -2, 2), 0, 0.0),
+        of("nothing", float([0, 3], SIGNED), float([], (0.5, 0.9)), 0, 0.0).without_gradient(),
     ]
 }

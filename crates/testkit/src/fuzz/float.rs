@@ -109,8 +109,24 @@ pub(super) const PAIRS: &[Pair] = &[
         bound: |a, _| 2.0 * a,
         smooth: true,
     },
-    Pair { name: "maximum", build: |a, b| a.maximum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
-    Pair { name: "minimum", build: |a, b| a.minimum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
+    // Bases from 0.5 to 1.5, exponents from -1 to 1.
+    Pair {
+        name: "pow",
+        build: |a, b| (a.tanh().abs() + 0.5).pow(b.tanh()),
+        rule: Rule::Slope(4.0, 6e-5),
+        bound: |_, _| 2.0,
+        smooth: false,
+    },
+    // Quotients below 1, so that nothing jumps.
+    Pair {
+        name: "rem",
+        build: |a, b| (a.sigmoid() * 0.5 + 0.2).remainder(b.abs() + 1.0),
+        rule: Rule::Slope(0.5, 6e-6),
+        bound: |_, _| 0.7,
+        smooth: false,
+    },
+    Pair { name: "max", build: |a, b| a.maximum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
+    Pair { name: "min", build: |a, b| a.minimum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
 ];
 
 /// Comparisons, which need exact operands.

@@ -43,11 +43,22 @@ impl Growth {
         let (shape, dtype, exact) = (self.step(x).shape, self.step(x).dtype, self.step(x).exact);
         let axis = self.sample.below(shape.rank());
         let (terms, rest) = (shape[axis], shape.without(&[axis]));
-        let kind = self.sample.pick(&["sum", "mean", "max", "min", "argmax", "softmax", "normalise"]);
-        let jumps = kind == "argmax" && !exact;
-        let kinked = self.limits.smooth && ["max", "min", "argmax"].contains(&kind);
+        let kind = self.sample.pick(&[
+            "sum",
+            "prod",
+            "mean",
+            "max",
+            "min",
+            "argmax",
+            "argmin",
+            "softmax",
+            "normalise",
+        ]);
+        let position = ["argmax", "argmin"].contains(&kind);
+        let jumps = position && !exact;
+        let kinked = self.limits.smooth && (position || ["max", "min"].contains(&kind));
         let floats = ["mean", "softmax", "normalise"].contains(&kind) && !dtype.is_float();
-        let nothing = terms == 0 && kind != "sum";
+        let nothing = terms == 0 && !["sum", "prod"].contains(&kind);
         if jumps || kinked || floats || nothing || rest.numel() > self.limits.elements {
             return None;
         }
@@ -57,7 +68,7 @@ impl Growth {
             _ => rest,
         };
         let (bound, rule) = reduction(kind, terms, dtype, self.step(x).bound);
-        let dtype = if kind == "argmax" { DType::I32 } else { dtype };
+        let dtype = if position { DType::I32 } else { dtype };
         Some(self.made(format!("{kind} {axis}"), &[x], to, dtype, bound, rule, reduce(kind, axis as isize)))
     }
 
@@ -148,7 +159,9 @@ fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, Rule) 
         "normalise" => {
             (2.0 * bound, Rule::Slope(3.0 * (1.0 + many.sqrt()), 1e-5 + 8.0 * half * (1.0 + bound)))
         }
-        "argmax" => (many, Rule::Moves),
+        "prod" if dtype.is_float() => (3.0, Rule::Slope(2.72, 1e-5 + 8.0 * half * (1.0 + many))),
+        "prod" => (f64::INFINITY, Rule::Moves),
+        "argmax" | "argmin" => (many, Rule::Moves),
         "sum" => (bound * many, Rule::Moves),
         _ => (bound, Rule::Moves),
     }
@@ -157,6 +170,13 @@ fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, Rule) 
 fn reduce(kind: &'static str, axis: isize) -> Build {
     Box::new(move |x| match kind {
         "sum" => x[0].sum_axes(&[axis], false),
+        // Factors so near to 1 that their product is at most e.
+        "prod" if x[0].dtype().is_float() => {
+            let terms = x[0].size(axis).max(1) as f64;
+            (x[0].tanh() * (1.0 / terms) + 1.0).prod_axes(&[axis], false)
+        }
+        "prod" => x[0].prod_axes(&[axis], false),
+        "argmin" => x[0].argmin(axis),
         "mean" => x[0].mean_axes(&[axis], false),
         "max" => x[0].max_axes(&[axis], false),
         "min" => x[0].min_axes(&[axis], true),

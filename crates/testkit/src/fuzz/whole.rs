@@ -1,13 +1,13 @@
-//! Integer and logical ops of recipes: wrapping, and exact everywhere.
+//! Integer and logical ops of recipes: wrapping, and exact everywhere. Named as in the tables.
 
 use farad::Tensor;
-use farad_ir::DType;
+use farad_ir::{Binary, DType};
 
-pub(super) type Unary = (&'static str, fn(&Tensor) -> Tensor);
-pub(super) type Binary = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
+pub(super) type Map = (&'static str, fn(&Tensor) -> Tensor);
+pub(super) type Pair = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
 
 /// Functions of one tensor of a dtype that is no float.
-pub(super) fn unary(dtype: DType) -> &'static [Unary] {
+pub(super) fn unary(dtype: DType) -> &'static [Map] {
     match dtype {
         DType::I32 => &[
             ("neg", |x| -x),
@@ -21,12 +21,12 @@ pub(super) fn unary(dtype: DType) -> &'static [Unary] {
 }
 
 /// Functions of two tensors of a dtype that is no float.
-pub(super) fn binary(dtype: DType) -> &'static [Binary] {
+pub(super) fn binary(dtype: DType) -> &'static [Pair] {
     match dtype {
         DType::Bool => &[
-            ("and", Tensor::and),
-            ("or", Tensor::or),
-            ("xor", Tensor::xor),
+            ("and", |a, b| a & b),
+            ("or", |a, b| a | b),
+            ("xor", |a, b| a ^ b),
             ("equal", |a, b| a.equal(b)),
             ("not_equal", |a, b| a.not_equal(b)),
         ],
@@ -35,22 +35,53 @@ pub(super) fn binary(dtype: DType) -> &'static [Binary] {
             ("sub", |a, b| a - b),
             ("mul", |a, b| a * b),
             ("div", |a, b| a / b),
-            ("remainder", |a, b| a.remainder(b)),
-            ("maximum", |a, b| a.maximum(b)),
-            ("minimum", |a, b| a.minimum(b)),
-            ("and", Tensor::and),
-            ("or", Tensor::or),
-            ("xor", Tensor::xor),
-            ("shift_left", Tensor::shift_left),
-            ("shift_right", Tensor::shift_right),
+            ("rem", |a, b| a.remainder(b)),
+            ("max", |a, b| a.maximum(b)),
+            ("min", |a, b| a.minimum(b)),
+            ("and", |a, b| a & b),
+            ("or", |a, b| a | b),
+            ("xor", |a, b| a ^ b),
+            ("shl", |a, b| a << b),
+            ("shr", |a, b| a >> b),
             ("less", |a, b| a.less(b)),
+            ("less_equal", |a, b| a.less_equal(b)),
+            ("greater", |a, b| a.greater(b)),
             ("greater_equal", |a, b| a.greater_equal(b)),
             ("equal", |a, b| a.equal(b)),
+            ("not_equal", |a, b| a.not_equal(b)),
         ],
     }
 }
 
 /// Whether the named op gives truth values.
 pub(super) fn compares(name: &str) -> bool {
-    ["less", "greater_equal", "equal", "not_equal"].contains(&name)
+    Binary::ALL.iter().any(|op| op.row().name == name && op.compares())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::float::{COMPARISONS, MAPS, PAIRS};
+    use super::*;
+    use farad_ir::Unary;
+
+    #[test]
+    fn recipes_know_every_row() {
+        let mut missing = Vec::new();
+        for dtype in [DType::F32, DType::I32, DType::U32, DType::Bool] {
+            let float = dtype.is_float();
+            let maps: Vec<&str> = match float {
+                true => MAPS.iter().map(|map| map.name).collect(),
+                false => unary(dtype).iter().map(|(name, _)| *name).collect(),
+            };
+            let pairs: Vec<&str> = match float {
+                true => PAIRS.iter().map(|p| p.name).chain(COMPARISONS.iter().map(|c| c.0)).collect(),
+                false => binary(dtype).iter().map(|(name, _)| *name).collect(),
+            };
+            let unary = Unary::ALL.iter().filter(|op| op.takes(dtype)).map(|op| op.row().name);
+            let binary = Binary::ALL.iter().filter(|op| op.takes(dtype)).map(|op| op.row().name);
+            missing.extend(unary.filter(|name| !maps.contains(name)).map(|name| (name, dtype)));
+            missing.extend(binary.filter(|name| !pairs.contains(name)).map(|name| (name, dtype)));
+        }
+        assert!(missing.is_empty(), "not in the fuzz lists: {missing:?}");
+    }
 }

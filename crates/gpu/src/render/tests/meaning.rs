@@ -251,6 +251,7 @@ fn reduce(op: Reduce, values: &[f64]) -> f64 {
     };
     match op {
         Reduce::Sum => values.iter().sum(),
+        Reduce::Prod => values.iter().product(),
         Reduce::Max => extreme(|a, b| a > b).1,
         Reduce::Min => extreme(|a, b| a < b).1,
         Reduce::ArgMax => extreme(|a, b| a > b).0 as f64,

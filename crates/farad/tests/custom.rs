@@ -1,0 +1,124 @@
+//! An op of the user's own among the engine's: who is blamed for a bad value, and how often a
+//! checkpoint computes it.
+
+mod devices;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use devices::{devices, turn};
+use farad::prelude::*;
+use farad::{CustomKernel, CustomLimits, CustomOp, OpError, Shape, Words, scan};
+use farad_ir::{Graph, NodeId};
+
+/// How often the CPU computed [`Power`].
+static COMPUTED: AtomicUsize = AtomicUsize::new(0);
+
+/// `e^x`, whose gradient needs the result.
+#[derive(Debug)]
+struct Power;
+
+const KERNEL: &str = "
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&x) { y[id.x] = exp(x[id.x]); }
+}";
+
+impl CustomOp for Power {
+    fn name(&self) -> &str {
+        "power"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
+        Ok(vec![operands[0]])
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], _: &[Shape]) -> Vec<Vec<f64>> {
+        vec![operands[0].iter().map(|x| x.exp()).collect()]
+    }
+
+    fn cpu(&self, operands: &[&[u32]], _: &[Shape], results: &mut [Words]) {
+        COMPUTED.fetch_add(1, Ordering::Relaxed);
+        for (y, &x) in results[0].iter_mut().zip(operands[0]) {
+            *y = f32::from_bits(x).exp().to_bits();
+        }
+    }
+
+    fn wgsl(&self, shapes: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
+        vec![CustomKernel::new(KERNEL, "main", [shapes[0].numel().div_ceil(64) as u32, 1, 1])]
+    }
+
+    fn gradient(
+        &self,
+        graph: &mut Graph,
+        _: &[NodeId],
+        results: &[NodeId],
+        upstream: &[NodeId],
+    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        Ok(vec![Some(graph.mul(upstream[0], results[0]))])
+    }
+}
+
+fn power(x: &Tensor) -> Tensor {
+    Tensor::custom(Power, &[x]).swap_remove(0)
+}
+
+#[test]
+fn a_custom_op_is_blamed_by_its_name() {
+    let _turn = turn();
+    for device in devices() {
+        let y = power(&Tensor::from_vec(vec![1e3f32], [1], &device)) * 2.0;
+        device.find_first_not_finite(true);
+        let error = y.compute().unwrap_err().to_string();
+        device.find_first_not_finite(false);
+        assert!(error.starts_with("step: non-finite value: first made by power at "), "{error}");
+        assert!(error.contains("custom.rs"), "{error}");
+    }
+}
+
+/// How often the op runs for the value and gradient of `function`, and the gradient.
+fn count(function: impl Fn(&Tensor) -> Tensor) -> (usize, Vec<f32>) {
+    let device = Device::cpu();
+    let x = Tensor::from_vec(vec![0.5f32, -1.0], [2], &device);
+    let loss = function(&x).square().sum();
+    let gradient = loss.gradient(&x).unwrap();
+    let before = COMPUTED.load(Ordering::Relaxed);
+    Tensor::compute_all(&[&loss, &gradient]).unwrap();
+    (COMPUTED.load(Ordering::Relaxed) - before, gradient.to_vec().unwrap())
+}
+
+#[test]
+fn a_checkpoint_computes_a_custom_op_again() {
+    let _turn = turn();
+    let (once, gradient) = count(power);
+    let (twice, same) = count(|x| checkpoint(x, power));
+    assert_eq!((once, twice), (1, 2));
+    assert_eq!(gradient, same);
+}
+
+#[test]
+fn a_checkpoint_computes_a_scan_again() {
+    let _turn = turn();
+    let states = |x: &Tensor| {
+        let (_, states) = scan(&[&Tensor::zeros([3], x.device())], &[x], |carry, slice| {
+            let state = (&carry[0] + &slice[0]).tanh();
+            (vec![state.clone()], vec![state])
+        });
+        states[0].clone()
+    };
+    for device in devices() {
+        let x = Tensor::rand([5, 3], &device);
+        let run = |y: Tensor| {
+            let loss = y.square().sum();
+            let gradient = loss.gradient(&x).unwrap();
+            let before = device.counters().dispatches;
+            Tensor::compute_all(&[&loss, &gradient]).unwrap();
+            (device.counters().dispatches - before, gradient.to_vec::<f32>().unwrap())
+        };
+        let (kept, gradient) = run(states(&x));
+        let (again, same) = run(checkpoint(&x, states));
+        assert_eq!(gradient, same, "on {device}");
+        // The forward loop runs a second time: at least one kernel a position more.
+        assert!(again >= kept + 5, "{again} vs {kept} on {device}");
+    }
+}
