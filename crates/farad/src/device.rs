@@ -320,7 +320,7 @@ impl Device {
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
-        self.0.backend.allocate(bytes)
+        self.with_room(|| self.0.backend.allocate(bytes))
     }
 }
 

@@ -127,9 +127,9 @@ impl Flat {
             .filter(|_| packed)
             .map(|memory| recording.input(memory, self.len, DType::F32));
         if self.states.is_empty() {
-            for _ in 0..rule.states() {
-                self.states.push(device.0.backend.allocate_zeroed(self.len * 4)?);
-            }
+            // All of them or none: a step after one that found too little memory starts afresh.
+            let fresh = || device.with_room(|| device.0.backend.allocate_zeroed(self.len * 4));
+            self.states = (0..rule.states()).map(|_| fresh()).collect::<Result<_>>()?;
         }
         let states: Vec<NodeId> =
             self.states.iter().map(|memory| recording.input(memory, self.len, DType::F32)).collect();
