@@ -191,19 +191,24 @@ impl<'p> Side<'p> {
         self.width * self.depth / (self.lanes * self.threads)
     }
 
-    /// Declares the registers that hold the next piece, and names what stays the same all along.
-    /// `thread` is the thread's place along the width.
+    /// Names what stays the same all along, and declares the registers that hold the next piece, with the
+    /// first one in them. `thread` is the thread's place along the width.
     pub fn declare(&mut self, module: &mut Module, thread: &str) {
-        let zero = self.zero();
         for number in 0..self.count() {
-            line!(module, "var {}f{number} = {zero};", self.stem);
             let part = self.part(module, number);
             self.parts.push(part);
         }
+        if let Some((buffer, view)) = self.plain(module) {
+            self.start(module, buffer, view);
+        }
+        // Registers that are set at once, not under a condition, made a product of halves 1.4 times as fast.
+        if self.sizes.1 > 0 {
+            self.read(module, "0u", "var ");
+        } else {
+            let (stem, zero) = (self.stem, self.zero());
+            (0..self.count()).for_each(|number| line!(module, "var {stem}f{number} = {zero};"));
+        }
         if self.half {
-            if let Some((buffer, view)) = self.plain(module) {
-                self.start(module, buffer, view);
-            }
             return;
         }
         let steps = self.depth / self.split;
@@ -280,8 +285,14 @@ impl<'p> Side<'p> {
 
     /// Reads the piece whose terms start at `start` into registers.
     pub fn fetch(&self, module: &mut Module, start: &str) {
+        self.places.iter().for_each(|place| line!(module, "{place} += {};", self.step));
+        self.read(module, start, "");
+    }
+
+    /// Reads a piece; `var` goes in front of the registers' names.
+    fn read(&self, module: &mut Module, start: &str, var: &str) {
         if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
-            return self.fetch_halves(module, buffer, start);
+            return self.read_halves(module, buffer, var);
         }
         for (number, part) in self.parts.iter().enumerate() {
             let mut k = module.bind("k", &format!("{start} + {}", part.deep));
@@ -299,7 +310,7 @@ impl<'p> Side<'p> {
             evaluate(module, &self.operand.tape, &[self.operand.value], &point, &mut scope);
             let (text, zero) = (self.piece(&scope[&self.operand.value]), self.zero());
             let text = exists.map_or(text.clone(), |exists| format!("select({zero}, {text}, {exists})"));
-            line!(module, "{}f{number} = {text};", self.stem);
+            line!(module, "{var}{}f{number} = {text};", self.stem);
         }
     }
 
@@ -313,16 +324,13 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// Reads the next piece of halves as they lie.
-    fn fetch_halves(&self, module: &mut Module, buffer: BufferId, start: &str) {
+    /// Reads a piece of halves as they lie.
+    fn read_halves(&self, module: &mut Module, buffer: BufferId, var: &str) {
         let bound = module.bound(buffer);
         module.take_halves(bound);
         let name = module.at(bound).name.clone();
         for (number, place) in self.places.iter().enumerate() {
-            if start != "0u" {
-                line!(module, "{place} += {};", self.step);
-            }
-            line!(module, "{}f{number} = {name}[{place}];", self.stem);
+            line!(module, "{var}{}f{number} = {name}[{place}];", self.stem);
         }
     }
 

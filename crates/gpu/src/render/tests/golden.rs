@@ -13,7 +13,7 @@ const F32: DType = DType::F32;
 fn text(case: &Case, kernel: &Kernel, subgroups: bool) -> Arc<str> {
     let capabilities = Capabilities { subgroups, ..Capabilities::core() };
     let dispatches = render(kernel, &case.program, &[], &capabilities);
-    validate(&dispatches[0], subgroups);
+    validate(&dispatches[0], &capabilities);
     dispatches[0].wgsl.clone()
 }
 

@@ -155,13 +155,9 @@ fn cooperative_texts_are_valid_and_leave_room_for_two() {
         all(HALVES, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |t| (one, t)))
     {
         let (case, kernel) = product(DType::F16, 2, sizes, swap);
-        let text = cooperative(&case, &kernel, &[], &capabilities, tile).wgsl;
-        let module = naga::front::wgsl::parse_str(&text)
-            .unwrap_or_else(|error| panic!("{sizes:?} {swap:?}: {}", error.emit_to_string(&text)));
-        let (flags, every) = (naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all());
-        naga::valid::Validator::new(flags, every)
-            .validate(&module)
-            .unwrap_or_else(|error| panic!("{sizes:?} {swap:?}: {}", error.emit_to_string(&text)));
+        let dispatch = cooperative(&case, &kernel, &[], &capabilities, tile);
+        validate(&dispatch, &capabilities);
+        let module = naga::front::wgsl::parse_str(&dispatch.wgsl).expect("it is valid");
         let mut layouter = naga::proc::Layouter::default();
         layouter.update(module.to_ctx()).expect("types have sizes");
         let shared = module.global_variables.iter();
@@ -186,26 +182,12 @@ fn subgroups_multiply_halves_where_they_can() {
 
 #[test]
 fn large_products_of_halves_are_made_by_subgroups() {
-    let limits = Capabilities { workgroup_memory: 48 << 10, invocations: 1024, ..Capabilities::core() };
-    let capabilities = Capabilities { subgroups: true, cooperative: 32, ..limits };
-    for (dtype, sizes, wanted) in [
-        (DType::F16, [4096, 4096, 4096], true),
-        (DType::F16, [512, 512, 512], true),
-        (F32, [4096, 4096, 4096], false),
-    ] {
-        let kernel = Kernel::Product(Product { ..shape(1, sizes) });
-        let (case, _) = product(dtype, 1, [4, 4, 4], [false, false]);
-        let Kernel::Product(mut large) = kernel else { unreachable!() };
-        let Kernel::Product(small) = product(dtype, 1, [4, 4, 4], [false, false]).1 else { unreachable!() };
-        (large.lhs, large.rhs) = (small.lhs, small.rhs);
-        let text = &render(&Kernel::Product(large), &case.program, &[], &capabilities)[0].wgsl;
-        assert_eq!(text.contains("coopMultiplyAdd"), wanted, "{dtype} {sizes:?}");
-        // Elsewhere the scalar form serves all.
-        let plain = Capabilities { cooperative: 0, ..capabilities };
-        let Kernel::Product(again) = product(dtype, 1, [4, 4, 4], [false, false]).1 else { unreachable!() };
-        let text = &render(&Kernel::Product(again), &case.program, &[], &plain)[0].wgsl;
-        assert!(!text.contains("coop"), "{dtype} {sizes:?}");
+    let halves = [[4096, 4096, 4096], [512, 512, 512], [8192, 64, 8192], [100, 4096, 8192]];
+    for sizes in halves {
+        assert_eq!(Tile::of(&shape(1, sizes), true).form, Form::Cooperative, "{sizes:?}");
+        assert_eq!(Tile::of(&shape(1, sizes), false).form, Form::Scalar, "{sizes:?}");
     }
+    assert_eq!(Tile::of(&shape(1, [8, 8, 8]), true).form, Form::Scalar);
 }
 
 /// Every pair of two lists.
