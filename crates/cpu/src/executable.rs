@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use farad_compile::program::{Code, Kernel, Loop, Place, Program, Step, View};
-use farad_ir::DType;
+use farad_compile::program::{Kernel, Loop, Place, Program, Step};
+use farad_compile::work::Work;
 
 use crate::contraction::{self, Sliced};
 use crate::device::{Device, KernelTime};
@@ -247,58 +247,8 @@ fn ready(
                 Plan::Loop { of: of.clone(), steps: ready(body, specs, offsets, most)? }
             }
         };
-        let (bytes, flops) = effort(&step.kernel, specs);
+        let Work { bytes, flops } = Work::of(&step.kernel, &|id| specs[id.0 as usize]);
         list.push(Ready { label: step.label.clone(), plan, bytes, flops });
     }
     Ok(list)
-}
-
-/// Bytes that a kernel has to move and operations that it does, for the profile.
-fn effort(kernel: &Kernel, specs: &[Spec]) -> (u64, u64) {
-    let distinct = |view: &View, axes: &[usize], buffer: u32| {
-        let moving =
-            axes.iter().zip(&view.strides).filter(|(_, s)| **s != 0).map(|(&n, _)| n).product::<usize>();
-        let spec = specs[buffer as usize];
-        (moving.min(spec.len) * spec.dtype.size()) as u64
-    };
-    let tape_bytes = |tape: &[farad_compile::program::Instr], axes: &[usize]| {
-        let of = |code: &Code| match code {
-            Code::Load(b, view) | Code::Take { buffer: b, view, .. } => distinct(view, axes, b.0),
-            _ => 0,
-        };
-        tape.iter().map(|instr| of(&instr.code)).sum::<u64>()
-    };
-    let stores = |stores: &[farad_compile::program::Store], axes: &[usize]| {
-        stores.iter().map(|s| distinct(&s.view, axes, s.buffer.0)).sum::<u64>()
-    };
-    let arithmetic = |tape: &[farad_compile::program::Instr]| {
-        let counts = |code: &Code| {
-            matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..))
-        };
-        tape.iter().filter(|i| i.dtype == DType::F32 && counts(&i.code)).count() as u64
-    };
-    match kernel {
-        Kernel::Fused(k) => {
-            let positions = k.axes.iter().product::<usize>() as u64;
-            (tape_bytes(&k.tape, &k.axes) + stores(&k.stores, &k.axes), arithmetic(&k.tape) * positions)
-        }
-        Kernel::Product(k) => {
-            let axes = |last: [usize; 2]| k.batch.iter().copied().chain(last).collect::<Vec<_>>();
-            let result = axes([k.m, k.n]);
-            let positions = result.iter().product::<usize>() as u64;
-            let bytes = tape_bytes(&k.lhs.tape, &axes([k.m, k.k]))
-                + tape_bytes(&k.rhs.tape, &axes([k.k, k.n]))
-                + tape_bytes(&k.epilogue, &result)
-                + stores(&k.stores, &result);
-            (bytes, positions * (2 * k.k as u64 + arithmetic(&k.epilogue)))
-        }
-        other => {
-            let (reads, writes) = other.touches();
-            let size = |id: &farad_compile::program::BufferId| {
-                let spec = specs[id.0 as usize];
-                (spec.len * spec.dtype.size()) as u64
-            };
-            (reads.iter().chain(&writes).map(size).sum(), 0)
-        }
-    }
 }

@@ -23,9 +23,9 @@ mod team;
 #[cfg(test)]
 mod tests;
 mod vector;
-mod work;
 
 use farad_compile::program::{BufferId, Fused, Kernel, Program};
+use farad_compile::work::Work;
 
 use crate::dispatch::{Capabilities, Dispatch};
 
@@ -55,7 +55,8 @@ pub fn render(
         }
         _ => unreachable!("render: loops and users' kernels are not rendered"),
     };
-    (dispatch.bytes, dispatch.flops) = (work::bytes(kernel, program), work::flops(kernel));
+    let work = Work::of(kernel, &|id| program.spec(id));
+    (dispatch.bytes, dispatch.flops) = (work.bytes, work.flops);
     vec![dispatch]
 }
 
