@@ -20,6 +20,8 @@ use crate::dispatch::Capabilities;
 const THREADS: usize = 256;
 /// `vec4`s of workgroup memory: 16 KiB, what every adapter has.
 const SHARED: usize = 1024;
+/// Rows of tiles that are made together where subgroups multiply.
+const BAND: usize = 8;
 
 /// How a workgroup makes a piece of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,10 +164,19 @@ pub(super) fn write(module: &mut Module, product: &Product) -> Launch {
 pub(super) fn write_tiles(module: &mut Module, product: &Product, tile: Tile) -> Launch {
     let (rows, columns) = (product.m.div_ceil(tile.m), product.n.div_ceil(tile.n));
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
-    sizes.extend([module.size(rows), module.size(columns)]);
-    let mut batch = decode(module, "w", &sizes);
-    let column = batch.pop().unwrap_or_default();
-    let row = batch.pop().unwrap_or_default();
+    let counts = [module.size(rows), module.size(columns)];
+    let (row, column, batch) = if tile.form == Form::Cooperative {
+        sizes.push(module.size(rows * columns));
+        let mut batch = decode(module, "w", &sizes);
+        let number = batch.pop().unwrap_or_default();
+        let (row, column) = banded(module, &number, &counts);
+        (row, column, batch)
+    } else {
+        sizes.extend(counts);
+        let mut batch = decode(module, "w", &sizes);
+        let column = batch.pop().unwrap_or_default();
+        (batch.pop().unwrap_or_default(), column, batch)
+    };
     let row = module.bind("m", &format!("{row} * {}u", tile.m));
     let column = module.bind("n", &format!("{column} * {}u", tile.n));
     write_finish(module, product, tile);
@@ -176,6 +187,16 @@ pub(super) fn write_tiles(module: &mut Module, product: &Product, tile: Tile) ->
     let batches: usize = product.batch.iter().product();
     let threads = tile.threads(module.capabilities) as u32;
     Launch { threads, workgroups: batches * rows * columns }
+}
+
+/// Row and column of a tile, by its number: down a band of a few rows, then on to the next column, so that
+/// workgroups that run together share more of what they read.
+fn banded(module: &mut Module, number: &str, [rows, columns]: &[String; 2]) -> (String, String) {
+    let band = module.bind("e", &format!("{number} / ({columns} * {BAND}u) * {BAND}u"));
+    let inside = module.bind("e", &format!("{number} % ({columns} * {BAND}u)"));
+    let height = module.bind("e", &format!("min({rows} - {band}, {BAND}u)"));
+    let row = module.bind("e", &format!("{band} + {inside} % {height}"));
+    (row, module.bind("e", &format!("{inside} / {height}")))
 }
 
 fn scalar(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {

@@ -169,8 +169,10 @@ fn cooperative_texts_are_valid_and_leave_room_for_two() {
 
 #[test]
 fn subgroups_multiply_halves_where_they_can() {
+    // Not all sizes: each is a pipeline, and drivers take a second over one.
+    let sizes = [[128, 96, 128], [200, 100, 72], [131, 67, 129], [1100, 64, 136], [300, 0, 40]];
     for ((sizes, swap), tile) in
-        all(HALVES, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |t| (one, t)))
+        all(sizes, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |tile| (one, tile)))
     {
         let (case, kernel) = product(DType::F16, 2, sizes, swap);
         case.check_rendered(&kernel, 2e-6, |slots, capabilities| match capabilities.cooperative {
