@@ -2,8 +2,8 @@
 //!
 //! An axis is cut into blocks. Inside a block every position reduces what comes up to it, all
 //! positions at once; the blocks' whole values are run over in the same way, and each block goes on
-//! from what came before it. That is one kernel a level and one that puts the levels together, and the
-//! work is the axis times the block size.
+//! from what came before it. That is two kernels a level, and the work is the axis times the block
+//! size.
 
 use farad_ir::{Binary, DType, OpError, Reduce};
 
@@ -117,13 +117,8 @@ impl Tensor {
         let terms = seen.select(&terms, &terms.full_like(running.nothing));
         let mut sums = terms.reduced(running.reduce, &[2], false);
         if count > 1 {
-            let end = if running.reverse { 0 } else { block - 1 };
-            let mut whole = sums.narrow(2, end, 1);
-            if !included {
-                let last = self.reshape([before, count, block, after]).narrow(2, end, 1);
-                whole = Tensor::binary(running.combine, &whole, &last);
-            }
-            let earlier = whole.reshape([before, count, after]).blocks(running, &radices[1..], false);
+            let whole = self.reshape([before, count, block, after]).reduced(running.reduce, &[2], false);
+            let earlier = whole.blocks(running, &radices[1..], false);
             sums = Tensor::binary(running.combine, &sums, &earlier.reshape([before, count, 1, after]));
         }
         sums.reshape([before, length, after])
