@@ -14,6 +14,7 @@ mod processor;
 mod simulate;
 mod source;
 mod train;
+mod tune;
 
 use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::run(&options),
         Command::Devices(options) => devices::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Tune(options) => tune::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -143,6 +143,9 @@ impl Device {
         let handle = if options.handle == 0 { String::new() } else { format!("#{}", options.handle) };
         let name = format!("gpu:{index}{handle} ({})", gpu.name());
         let device = Device::new(Backend::Gpu(gpu), target, name, Some(index));
+        if let Some(path) = ENVIRONMENT.tuning.as_ref().filter(|_| !options.core) {
+            device.set_tuning(crate::load_tuning(path)?)?;
+        }
         open.insert((index, options), device.clone());
         Ok(device)
     }

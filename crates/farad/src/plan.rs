@@ -78,6 +78,11 @@ impl PlanCache {
         Some(plan.clone())
     }
 
+    /// The programs of all plans.
+    pub fn programs(&self) -> Vec<Arc<Program>> {
+        self.plans.values().map(|(_, plan)| plan.program.clone()).collect()
+    }
+
     /// Forgets all plans.
     pub fn clear(&mut self) {
         self.plans.clear();

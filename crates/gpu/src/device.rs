@@ -22,6 +22,7 @@ use crate::profile::{PassTimer, Profile};
 use crate::read::StagingPool;
 use crate::report::Report;
 use crate::submission::Pending;
+use crate::tuning::Tuning;
 
 /// Storage buffers that a kernel names at most, whatever the adapter allows.
 const MOST_BINDINGS: u32 = 32;
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) pending: Mutex<Pending>,
     pub(crate) staging: Mutex<StagingPool>,
     pub(crate) pipelines: Mutex<Pipelines>,
+    pub(crate) tuning: Mutex<Arc<Tuning>>,
     pub(crate) profile: Profile,
     pub(crate) timer: Mutex<Option<PassTimer>>,
     pub(crate) poller: Poller,
@@ -138,6 +140,16 @@ impl Device {
             invocations: limits.invocations,
             workgroups: limits.workgroups,
         }
+    }
+
+    /// The table that names tiles for products; empty unless set.
+    pub fn tuning(&self) -> Arc<Tuning> {
+        lock(&self.shared.tuning).clone()
+    }
+
+    /// Makes programs that are loaded from now on use a table.
+    pub fn set_tuning(&self, tuning: Tuning) {
+        *lock(&self.shared.tuning) = Arc::new(tuning);
     }
 
     /// What the compiler needs to know.
@@ -223,6 +235,7 @@ impl Shared {
             pending: Mutex::default(),
             staging: Mutex::default(),
             pipelines: Mutex::default(),
+            tuning: Mutex::default(),
             profile: Profile::default(),
             timer: Mutex::default(),
             poller: Poller::default(),

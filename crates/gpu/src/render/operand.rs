@@ -2,7 +2,7 @@
 //! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
 //! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
 
-use farad_compile::program::{BufferId, Code, Operand, Product, View};
+use farad_compile::program::{BufferId, Code, Operand, Product, Program, View};
 use farad_ir::{DType, Unary};
 
 use super::module::{Module, line};
@@ -15,19 +15,38 @@ use crate::dispatch::Word;
 /// Halves between rows of a tile of halves, so that neighbours in a column meet different banks.
 const GAP: usize = 8;
 
-/// Whether an operand is a half wherever it is read, so that nothing is lost in a tile of halves.
-pub(super) fn is_half(module: &Module, operand: &Operand) -> bool {
+/// Whether both operands are halves wherever they are read, so that nothing is lost in tiles of halves.
+pub(crate) fn are_halves(product: &Product, program: &Program) -> bool {
+    is_half(&product.lhs, program) && is_half(&product.rhs, program)
+}
+
+fn is_half(operand: &Operand, program: &Program) -> bool {
     let mut at = operand.value;
     loop {
         match &operand.tape[at.0 as usize].code {
-            Code::Load(buffer, _) => {
-                return module.program.buffers[buffer.0 as usize].dtype == DType::F16;
-            }
+            Code::Load(buffer, _) => return program.buffers[buffer.0 as usize].dtype == DType::F16,
             Code::Cast(_, dtype) => return *dtype == DType::F16,
             Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs, x) => at = *x,
             _ => return false,
         }
     }
+}
+
+/// Whether more of an operand is contiguous along the terms than along its rows or columns.
+pub(crate) fn along_terms(product: &Product, left: bool) -> bool {
+    let rank = product.batch.len() + 2;
+    let (width, terms) = if left { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
+    let mut axes = product.batch.clone();
+    axes.extend(if left { [product.m, product.k] } else { [product.k, product.n] });
+    let operand = if left { &product.lhs } else { &product.rhs };
+    let contiguous = |axis: usize| -> usize {
+        let loads = operand.tape.iter().map(|instr| match &instr.code {
+            Code::Load(_, view) if view.strides[axis].abs() == 1 => reach(view, &axes),
+            _ => 0,
+        });
+        loads.sum()
+    };
+    contiguous(terms) > contiguous(width)
 }
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
@@ -109,18 +128,7 @@ impl<'p> Side<'p> {
         left: bool,
     ) -> Side<'p> {
         let (size, width) = if left { (product.m, tile.m) } else { (product.n, tile.n) };
-        let rank = product.batch.len() + 2;
-        let (width_axis, terms_axis) = if left { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
-        let mut axes = product.batch.clone();
-        axes.extend(if left { [product.m, product.k] } else { [product.k, product.n] });
-        let contiguous = |axis: usize| -> usize {
-            let loads = operand.tape.iter().map(|instr| match &instr.code {
-                Code::Load(_, view) if view.strides[axis].abs() == 1 => reach(view, &axes),
-                _ => 0,
-            });
-            loads.sum()
-        };
-        let along_terms = contiguous(terms_axis) > contiguous(width_axis);
+        let along_terms = along_terms(product, left);
         let lanes_size = if along_terms { product.k } else { size };
         Side {
             operand,

@@ -10,7 +10,7 @@ use farad_compile::program::{Code, Product, Reg};
 use super::access::store;
 use super::cooperative;
 use super::module::{Launch, Module, line};
-use super::operand::{Side, is_half};
+use super::operand::Side;
 use super::point::{Point, Value, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
@@ -25,7 +25,7 @@ const BAND: usize = 8;
 
 /// How a workgroup makes a piece of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     /// Rows and columns of the piece.
     pub m: usize,
     pub n: usize,
@@ -42,7 +42,7 @@ pub(super) struct Tile {
 
 /// Who multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Each thread its own numbers, in `f32`.
     Scalar,
     /// Subgroups multiply matrices of halves and add up in `f32`.
@@ -50,7 +50,7 @@ pub(super) enum Form {
 }
 
 /// A tile and what the rule knows of it, measured on a large GPU.
-pub(super) struct Choice {
+pub(crate) struct Choice {
     pub tile: Tile,
     /// The part of the first tile's speed that it reaches when the device is full.
     speed: f64,
@@ -62,7 +62,7 @@ pub(super) struct Choice {
     alone: f64,
 }
 
-pub(super) const TILES: [Choice; 7] = [
+pub(crate) const TILES: [Choice; 7] = [
     Choice {
         tile: Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1, form: Form::Scalar },
         speed: 1.0,
@@ -140,6 +140,16 @@ impl Tile {
         best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
+    /// What tables call it.
+    pub fn name(&self) -> String {
+        let Tile { m, n, k, split, form, .. } = self;
+        match (form, split) {
+            (Form::Scalar, 1) => format!("{m}x{n}x{k}"),
+            (Form::Scalar, _) => format!("{m}x{n}x{k} in {split} parts"),
+            (Form::Cooperative, _) => format!("{m}x{n}x{k} by subgroups"),
+        }
+    }
+
     /// Threads of a workgroup.
     pub fn threads(&self, capabilities: &Capabilities) -> usize {
         match self.form {
@@ -154,14 +164,8 @@ impl Tile {
     }
 }
 
-/// Writes the product, whose batch axes are canonical.
-pub(super) fn write(module: &mut Module, product: &Product) -> Launch {
-    let halves = is_half(module, &product.lhs) && is_half(module, &product.rhs);
-    write_tiles(module, product, Tile::of(product, halves && module.capabilities.cooperative > 0))
-}
-
-/// Writes the product in these tiles.
-pub(super) fn write_tiles(module: &mut Module, product: &Product, tile: Tile) -> Launch {
+/// Writes the product, whose batch axes are canonical, in these tiles.
+pub(super) fn write(module: &mut Module, product: &Product, tile: Tile) -> Launch {
     let (rows, columns) = (product.m.div_ceil(tile.m), product.n.div_ceil(tile.n));
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
     let counts = [module.size(rows), module.size(columns)];

@@ -18,6 +18,7 @@ use farad_ir::{Binary, DType, Scalar, Unary};
 
 use super::render;
 use crate::dispatch::{Capabilities, Dispatch};
+use crate::tuning::Tuning;
 use machine::{Given, machines};
 use meaning::{Meaning, Memory};
 
@@ -134,7 +135,7 @@ impl Case {
     /// Runs the kernel on every machine and compares all buffers; gives the last error words.
     fn check(&self, kernel: &Kernel, tolerance: f64) -> [u32; 2] {
         self.check_rendered(kernel, tolerance, |slots, capabilities| {
-            render(kernel, &self.program, slots, capabilities)
+            render(kernel, &self.program, slots, capabilities, &Tuning::default())
         })
     }
 

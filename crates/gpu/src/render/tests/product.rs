@@ -3,7 +3,7 @@
 use farad_compile::program::{Operand, Product};
 
 use super::*;
-use crate::render::product::{Form, TILES, Tile, write_tiles};
+use crate::render::product::{Form, TILES, Tile, write};
 use crate::render::{module, space};
 
 const F32: DType = DType::F32;
@@ -137,7 +137,7 @@ fn cooperative(
     let Kernel::Product(product) = kernel else { unreachable!("a product") };
     let canonical = space::canonical_product(product);
     let context = (&case.program, slots, capabilities);
-    module::build(kernel.touches(), context, |module| write_tiles(module, &canonical, tile))
+    module::build(kernel.touches(), context, |module| write(module, &canonical, tile))
 }
 
 /// The tiles made by subgroups.
