@@ -227,6 +227,10 @@ fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String]
     let mut right = Side::right(module, product, tile, (batch, at.1, &terms));
     left.declare(module, "uy");
     right.declare(module, "ux");
+    line!(module, "if ({terms} > 0u) {{");
+    left.first(module);
+    right.first(module);
+    module.line("}");
     line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
     left.put(module);
     right.put(module);
