@@ -17,6 +17,9 @@ use crate::error::Error;
 /// Sizes are multiples of this many bytes.
 const GRANULE: usize = 256;
 
+/// Bytes of which there may be two where one would do.
+const SECOND: usize = RETAINED / 4;
+
 /// Bytes that the pool may hold however little is live.
 const RETAINED: usize = 256 << 20;
 
@@ -40,7 +43,9 @@ pub(crate) struct Slab {
     bytes: usize,
 }
 
-/// Buffers that wait to be used again, by size; the last to come is the first to go.
+/// Buffers that wait to be used again, by size. The last but one to come is the first to go: a run that
+/// writes where the run before it wrote has to wait for it, and one that writes elsewhere starts while
+/// the other ends.
 #[derive(Default)]
 pub(crate) struct Pool {
     classes: BTreeMap<usize, Vec<(u64, Slab)>>,
@@ -107,11 +112,16 @@ impl Drop for Inner {
 }
 
 impl Pool {
-    /// A buffer of at least `bytes` that wastes at most a quarter.
+    /// A buffer of at least `bytes` that wastes at most a quarter; none if the only one is the last that
+    /// came, and another of its size would be no burden.
     fn take(&mut self, bytes: usize) -> Option<Slab> {
         let most = bytes + bytes / 4;
         let (&class, list) = self.classes.range_mut(bytes..=most).next()?;
-        let (_, slab) = list.pop()?;
+        let last = list.len() - 1;
+        if last == 0 && list[0].0 == self.clock && class <= SECOND {
+            return None;
+        }
+        let (_, slab) = list.remove(last.saturating_sub(1));
         if list.is_empty() {
             self.classes.remove(&class);
         }

@@ -23,8 +23,9 @@ use crate::tuning::{ProductShape, Tuning, tiles};
 
 /// Runs that are timed, of which the middle one counts.
 const RUNS: usize = 9;
-/// Seconds of runs before that, at least: a GPU raises its clocks only under load.
-const WARM: f64 = 0.05;
+/// Seconds of runs before that, at least, and how many are in flight: a GPU raises its clocks only under
+/// load.
+const WARM: (f64, usize) = (0.15, 16);
 /// Elements of the result that are compared with f64.
 const SAMPLES: usize = 64;
 /// A tile must take at most this part of the rule's time to get into the table.
@@ -187,9 +188,15 @@ impl<'d> Trial<'d> {
         let executable = self.device.load_tuned(Arc::new(self.program()), &tuning)?;
         let run = || self.run(&executable);
         let start = Instant::now();
-        while start.elapsed().as_secs_f64() < WARM {
+        while start.elapsed().as_secs_f64() < WARM.0 {
+            let first = Instant::now();
             run()?;
             self.device.wait()?;
+            // Slow products are load enough one by one.
+            if first.elapsed().as_secs_f64() < WARM.0 / WARM.1 as f64 {
+                (1..WARM.1).try_for_each(|_| run())?;
+                self.device.wait()?;
+            }
         }
         let mut times = if self.device.time_passes(true)? {
             (0..RUNS).try_for_each(|_| run())?;
