@@ -14,6 +14,7 @@ pub mod program;
 mod pull;
 mod show;
 mod simplify;
+mod sort;
 mod split;
 mod works;
 

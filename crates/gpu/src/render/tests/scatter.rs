@@ -31,6 +31,7 @@ fn scatter(
         source: (source, view(0, &[s * i, i, 1])),
         index: (index, view(0, &strides)),
         target,
+        order: None,
         site: 4,
     };
     (case, Kernel::Scatter(scatter))
@@ -88,6 +89,7 @@ fn the_last_axis_scatters_too() {
             source: (source, one.clone()),
             index: (index, one),
             target,
+            order: None,
             site: 0,
         });
         case.check(&kernel, 0.0);
