@@ -17,6 +17,7 @@ mod prelude;
 mod product;
 mod reduce;
 mod scatter;
+mod sort;
 mod space;
 mod tape;
 mod team;
@@ -53,6 +54,7 @@ pub fn render(
         Kernel::Scatter(scatter) => {
             module::build(kernel.touches(), context, |module| scatter::write(module, scatter))
         }
+        Kernel::Sort(sort) => return sort::dispatches(sort, context),
         _ => unreachable!("render: loops and users' kernels are not rendered"),
     };
     (dispatch.bytes, dispatch.flops) = (work::bytes(kernel, program), work::flops(kernel));

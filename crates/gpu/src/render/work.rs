@@ -50,9 +50,10 @@ pub(super) fn bytes(kernel: &Kernel, program: &Program) -> u64 {
         Kernel::Scatter(k) => {
             traffic.touch(k.source.0, false, reach(&k.source.1, &k.axes));
             traffic.touch(k.index.0, false, reach(&k.index.1, &k.axes));
+            k.order.iter().for_each(|&order| traffic.touch(order, false, usize::MAX));
             traffic.touch(k.target, true, usize::MAX);
         }
-        Kernel::Custom(_) | Kernel::Loop(_) => {}
+        Kernel::Sort(_) | Kernel::Custom(_) | Kernel::Loop(_) => {}
     }
     let bytes = traffic.0.iter().map(|&(id, _, elements)| {
         let buffer = program.buffers[id.0 as usize];
@@ -74,6 +75,6 @@ pub(super) fn flops(kernel: &Kernel) -> u64 {
             batch * (2 * m * n * terms + around)
         }
         Kernel::Scatter(k) => k.axes.iter().product::<usize>() as u64,
-        Kernel::Custom(_) | Kernel::Loop(_) => 0,
+        Kernel::Sort(_) | Kernel::Custom(_) | Kernel::Loop(_) => 0,
     }
 }

@@ -152,6 +152,8 @@ fn count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
     }
     let row = w / sizes.tiles;
     let tile = w % sizes.tiles;
+    atomicStore(&bins[t], 0u);
+    workgroupBarrier();
     for (var strip = 0u; strip < sizes.strips; strip++) {
         let column = (tile * sizes.strips + strip) * 256u + t;
         if (column < sizes.length) {
@@ -240,6 +242,9 @@ fn move_tile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let row = w / sizes.tiles;
     let tile = w % sizes.tiles;
     next[t] = start_of_digit(row, tile, t);
+    for (var word = 0u; word < 8u; word++) {
+        atomicStore(&marks[word * 256u + t], 0u);
+    }
     for (var strip = 0u; strip < sizes.strips; strip++) {
         // Invocation `t` looks after digit `t`: past the strip before, and nothing marked.
         var passed = 0u;
