@@ -15,11 +15,11 @@ use crate::view::{Access, Range};
 /// Elements below which one thread does it.
 const PARALLEL: usize = 1 << 13;
 /// Elements below which comparing is quicker than counting digits.
-const COUNTED: usize = 512;
-/// Threads from which all of them sort a long row quicker than one that counts digits.
-const TOGETHER: usize = 4;
+const COUNTED: usize = 1 << 14;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
+/// Values of a digit.
+const DIGITS: usize = 1 << DIGIT;
 
 /// A planned sort.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Plan {
         let order = unsafe { std::slice::from_raw_parts_mut(start, rows * len) };
         let threads = rayon::current_num_threads();
         if rows * len < PARALLEL || threads == 1 || rows == 1 {
-            let together = len >= PARALLEL && threads >= TOGETHER;
+            let together = len >= PARALLEL && threads > 1;
             order.chunks_mut(len).enumerate().for_each(|(row, order)| self.row(row, from, order, together));
         } else {
             let group = (PARALLEL / 4).div_ceil(len);
@@ -71,9 +71,9 @@ impl Plan {
             .map(|(&word, position): (_, u64)| (key(word) as u64) << 32 | position)
             .collect();
         match len {
-            _ if together => pairs.par_sort_unstable(),
             0..COUNTED => pairs.sort_unstable(),
-            _ => count(&mut pairs),
+            _ if together => count(&mut pairs, rayon::current_num_threads()),
+            _ => count(&mut pairs, 1),
         }
         order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
     }
@@ -103,28 +103,62 @@ fn float_key(word: u32) -> u32 {
     }
 }
 
-/// Sorts by the keys, digit by digit from the lowest; positions stay in order where keys are equal.
-fn count(pairs: &mut Vec<u64>) {
-    let digit = |pair: u64, pass: u32| (pair >> (32 + DIGIT * pass)) as usize % (1 << DIGIT);
-    let mut counts = [[0usize; 1 << DIGIT]; (32 / DIGIT) as usize];
-    for &pair in pairs.iter() {
-        counts.iter_mut().zip(0..).for_each(|(counts, pass)| counts[digit(pair, pass)] += 1);
+/// Where threads write what they sort.
+#[derive(Clone, Copy)]
+struct Moved(*mut u64);
+
+// SAFETY: an address; threads write to different places behind it.
+unsafe impl Send for Moved {}
+// SAFETY: as above.
+unsafe impl Sync for Moved {}
+
+impl Moved {
+    /// # Safety
+    /// The place must be in the allocation, and written by nobody else.
+    #[inline(always)]
+    unsafe fn write(self, place: usize, pair: u64) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.0.add(place).write(pair) };
     }
-    let mut moved = vec![0; pairs.len()];
-    for (counts, pass) in counts.iter_mut().zip(0..) {
-        if counts.contains(&pairs.len()) {
+}
+
+fn digit(pair: u64, pass: u32) -> usize {
+    (pair >> (32 + DIGIT * pass)) as usize % DIGITS
+}
+
+/// Sorts by the keys, digit by digit from the lowest; positions stay in order where keys are equal.
+/// A part is counted and moved by one thread.
+fn count(pairs: &mut Vec<u64>, parts: usize) {
+    let len = pairs.len();
+    let part = len.div_ceil(parts);
+    let mut other = vec![0; len];
+    for pass in 0..32u32.div_ceil(DIGIT) {
+        let mut places: Vec<[usize; DIGITS]> = pairs
+            .par_chunks(part)
+            .map(|part| {
+                let mut counts = [0; DIGITS];
+                part.iter().for_each(|&pair| counts[digit(pair, pass)] += 1);
+                counts
+            })
+            .collect();
+        if (0..DIGITS).any(|digit| places.iter().map(|counts| counts[digit]).sum::<usize>() == len) {
             continue;
         }
         let mut next = 0;
-        for count in counts.iter_mut() {
-            next += std::mem::replace(count, next);
+        for digit in 0..DIGITS {
+            places.iter_mut().for_each(|counts| next += std::mem::replace(&mut counts[digit], next));
         }
-        for &pair in pairs.iter() {
-            let place = &mut counts[digit(pair, pass)];
-            moved[*place] = pair;
-            *place += 1;
-        }
-        std::mem::swap(pairs, &mut moved);
+        let moved = Moved(other.as_mut_ptr());
+        pairs.par_chunks(part).zip(&mut places).for_each(|(part, places)| {
+            for &pair in part {
+                let place = &mut places[digit(pair, pass)];
+                // SAFETY: places start at how many come before and were counted above, so all of them
+                // are below `len` and no two are equal.
+                unsafe { moved.write(*place, pair) };
+                *place += 1;
+            }
+        });
+        std::mem::swap(pairs, &mut other);
     }
 }
 
@@ -143,11 +177,14 @@ mod tests {
 
     #[test]
     fn digits_sort_as_comparing_does() {
-        let mut pairs: Vec<u64> =
+        let pairs: Vec<u64> =
             (0..5000u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44 << 32) | i).collect();
         let mut wanted = pairs.clone();
         wanted.sort_unstable();
-        count(&mut pairs);
-        assert_eq!(pairs, wanted);
+        for parts in [1, 3, 7] {
+            let mut pairs = pairs.clone();
+            count(&mut pairs, parts);
+            assert_eq!(pairs, wanted);
+        }
     }
 }

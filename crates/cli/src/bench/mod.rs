@@ -17,6 +17,7 @@ mod reduce;
 mod reference;
 mod report;
 mod rows;
+mod sort;
 mod timing;
 mod train;
 
