@@ -97,3 +97,23 @@ fn a_sort_says_what_it_moves() {
     assert!(launches.iter().all(|launch| launch.bytes > 0));
     assert!(launches.iter().map(|launch| launch.bytes).sum::<u64>() >= 4 * 5 * 4 << 16);
 }
+
+#[test]
+fn more_workgroups_than_a_dimension_has_are_folded() {
+    let permutation = (0..3000).map(|i| (i * 17 % 3000) as f64).collect();
+    for (rows, len, keys, elements) in [
+        (40, 100, Keys::Ascending, data(DType::I32, 4000)),
+        (5, 3001, Keys::Descending, data(DType::I32, 15_005)),
+        (1, 40_000, Keys::Ascending, data(DType::I32, 40_000)),
+        (1, 3000, Keys::Permutation, permutation),
+    ] {
+        let (case, kernel) = sort(DType::I32, rows, len, keys, elements);
+        case.check_rendered(&kernel, 0.0, |slots, capabilities| {
+            let few = Capabilities { workgroups: 7, ..*capabilities };
+            let launches = render(&kernel, &case.program, slots, &few);
+            assert!(launches.iter().all(|launch| launch.workgroups[0] <= 7));
+            assert!(launches.iter().any(|launch| launch.workgroups[1] > 1));
+            launches
+        });
+    }
+}
