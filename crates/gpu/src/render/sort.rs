@@ -138,7 +138,7 @@ impl Sorting<'_> {
             unreachable!("the planner gives long rows their scratch memory")
         };
         let (first, last) = (pass == 0, pass + 1 == passes);
-        let [from, to] = if pass % 2 == 0 { [other, one] } else { [one, other] };
+        let [from, to] = if pass.is_multiple_of(2) { [other, one] } else { [one, other] };
         let source = if first { sort.operand } else { from };
         let [places_from, places_to] =
             if (passes - pass) % 2 == 1 { [places, sort.order] } else { [sort.order, places] };

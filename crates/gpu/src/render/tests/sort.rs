@@ -22,7 +22,7 @@ fn data(dtype: DType, len: usize) -> Vec<f64> {
     let mut numbers = Numbers(len as u64);
     let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, -1.5];
     let draw = |_| match dtype {
-        DType::F32 | DType::F16 if numbers.next() % 4 == 0 => special[numbers.next() as usize % 6],
+        DType::F32 | DType::F16 if numbers.next().is_multiple_of(4) => special[numbers.next() as usize % 6],
         DType::F32 | DType::F16 => (numbers.next() % 400) as f64 / 8.0 - 25.0,
         DType::I32 => (numbers.next() % 90_000) as f64 - 45_000.0,
         DType::U32 => (numbers.next() % 90_000) as f64,
@@ -95,7 +95,7 @@ fn a_sort_says_what_it_moves() {
     let (case, kernel) = sort(DType::F32, 1, 1 << 16, Keys::Ascending, vec![0.0; 1 << 16]);
     let launches = render(&kernel, &case.program, &[], &Capabilities::core());
     assert!(launches.iter().all(|launch| launch.bytes > 0));
-    assert!(launches.iter().map(|launch| launch.bytes).sum::<u64>() >= 4 * 5 * 4 << 16);
+    assert!(launches.iter().map(|launch| launch.bytes).sum::<u64>() >= (4 * 5 * 4) << 16);
 }
 
 #[test]
