@@ -231,7 +231,12 @@ pub fn rename(kernel: &mut Kernel, buffer: &dyn Fn(BufferId) -> BufferId, sites:
         }
         Kernel::Scatter(k) => {
             (k.source.0, k.index.0, k.target) = (buffer(k.source.0), buffer(k.index.0), buffer(k.target));
+            k.order = k.order.map(buffer);
             k.site += sites;
+        }
+        Kernel::Sort(k) => {
+            (k.operand, k.order) = (buffer(k.operand), buffer(k.order));
+            k.scratch.iter_mut().for_each(|b| *b = buffer(*b));
         }
         Kernel::Custom(k) => {
             let all = k.operands.iter_mut().chain(&mut k.results).chain(&mut k.scratch);

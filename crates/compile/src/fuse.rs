@@ -67,7 +67,7 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
             }
         }
         match &node.op {
-            Op::ScatterAdd(..) | Op::Custom(_) | Op::Scan(_) => {
+            Op::ScatterAdd(..) | Op::Order(_) | Op::Custom(_) | Op::Scan(_) => {
                 materialised[id.index()] = true;
                 node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
             }
@@ -162,7 +162,7 @@ fn draft_all(
         }
         owned[id.index()] = true;
         match graph.node(id).op {
-            Op::ScatterAdd(..) | Op::Scan(_) | Op::Custom(_) => works.push(Work::Node(id)),
+            Op::ScatterAdd(..) | Op::Order(_) | Op::Scan(_) | Op::Custom(_) => works.push(Work::Node(id)),
             // Written by the scan or custom node, or laid into the pack's memory by its operands.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {

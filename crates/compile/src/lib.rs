@@ -15,6 +15,7 @@ pub mod program;
 mod pull;
 mod show;
 mod simplify;
+mod sort;
 mod split;
 mod tape;
 pub mod work;

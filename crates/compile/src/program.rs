@@ -11,6 +11,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+pub use crate::sort::{Keys, Sort};
 use farad_ir::{Binary, CustomOp, DType, Reduce, Scalar, Shape, Unary};
 
 /// A buffer of the program: an index into [`Program::buffers`].
@@ -122,6 +123,8 @@ pub enum Kernel {
     Product(Product),
     /// Adds rows into zeros at given positions, in order.
     Scatter(Scatter),
+    /// The stable order of rows.
+    Sort(Sort),
     /// A user's kernels.
     Custom(Custom),
     /// A body run several times.
@@ -296,6 +299,9 @@ pub struct Scatter {
     pub index: (BufferId, View),
     /// Written in full, row-major.
     pub target: BufferId,
+    /// The stable order of the index along `axis`, where the index is the same behind it: a row for
+    /// every row of the index's own. Given where scanning the index for every place would take too long.
+    pub order: Option<BufferId>,
     /// Which op to blame ([`Program::sites`]).
     pub site: usize,
 }
@@ -344,12 +350,15 @@ pub struct Target {
     pub fuse: bool,
     /// Bytes that a binding may have.
     pub binding_bytes: usize,
+    /// Whether sorting takes several launches with memory between them, and a scatter of many sources
+    /// to many places is better sorted first.
+    pub scratch: bool,
 }
 
 impl Target {
     /// A CPU.
     pub fn cpu() -> Target {
-        Target { bindings: 64, parallel: 1, fuse: true, binding_bytes: usize::MAX }
+        Target { bindings: 64, parallel: 1, fuse: true, binding_bytes: usize::MAX, scratch: false }
     }
 }
 
@@ -418,7 +427,12 @@ impl Kernel {
             Kernel::Scatter(k) => {
                 add(&mut reads, k.source.0);
                 add(&mut reads, k.index.0);
+                k.order.iter().for_each(|&order| add(&mut reads, order));
                 add(&mut writes, k.target);
+            }
+            Kernel::Sort(k) => {
+                add(&mut reads, k.operand);
+                [k.order].iter().chain(&k.scratch).for_each(|&id| add(&mut writes, id));
             }
             Kernel::Custom(k) => {
                 k.operands.iter().for_each(|&id| add(&mut reads, id));

@@ -33,8 +33,24 @@ fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Resu
         Kernel::Product(k) => show_product(f, k, indent),
         Kernel::Scatter(k) => writeln!(
             f,
-            "scatter {:?} axis {} size {} b{} by b{} -> b{}",
-            k.axes, k.axis, k.size, k.source.0.0, k.index.0.0, k.target.0
+            "scatter {:?} axis {} size {} b{} by b{}{} -> b{}",
+            k.axes,
+            k.axis,
+            k.size,
+            k.source.0.0,
+            k.index.0.0,
+            k.order.map_or(String::new(), |order| format!(" in order b{}", order.0)),
+            k.target.0
+        ),
+        Kernel::Sort(k) => writeln!(
+            f,
+            "sort {} rows of {} {:?} b{} -> b{} scratch {:?}",
+            k.rows,
+            k.len,
+            k.keys,
+            k.operand.0,
+            k.order.0,
+            k.scratch.iter().map(|b| b.0).collect::<Vec<_>>()
         ),
         Kernel::Custom(k) => {
             writeln!(f, "custom {} -> {:?}", k.op.name(), k.results.iter().map(|b| b.0).collect::<Vec<_>>())

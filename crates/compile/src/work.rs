@@ -53,6 +53,12 @@ impl Work {
                 traffic.touch(k.target, true, usize::MAX);
                 k.axes.iter().product::<usize>() as u64
             }
+            Kernel::Sort(_) => {
+                let (reads, writes) = kernel.touches();
+                reads.iter().for_each(|id| traffic.touch(*id, false, usize::MAX));
+                writes.iter().for_each(|id| traffic.touch(*id, true, usize::MAX));
+                0
+            }
             Kernel::Custom(k) => {
                 k.operands.iter().for_each(|id| traffic.touch(*id, false, usize::MAX));
                 k.results.iter().for_each(|id| traffic.touch(*id, true, usize::MAX));
@@ -126,7 +132,7 @@ mod tests {
     fn only(build: impl Fn(&mut Graph) -> farad_ir::NodeId) -> Work {
         let mut graph = Graph::new();
         let output = build(&mut graph);
-        let target = Target { bindings: 7, parallel: 1, fuse: true, binding_bytes: 1 << 30 };
+        let target = Target { bindings: 7, parallel: 1, fuse: true, binding_bytes: 1 << 30, scratch: false };
         let program = crate::compile(&graph, &[output], &[], &target);
         assert_eq!(program.steps.len(), 1, "{program}");
         Work::of(&program.steps[0].kernel, &|id| program.spec(id))

@@ -13,7 +13,7 @@ fn input(graph: &mut Graph, n: usize, sizes: &[usize]) -> NodeId {
 }
 
 fn gpu() -> Target {
-    Target { bindings: 7, parallel: 131_072, fuse: true, binding_bytes: 1 << 30 }
+    Target { bindings: 7, parallel: 131_072, fuse: true, binding_bytes: 1 << 30, scratch: true }
 }
 
 fn softmax(graph: &mut Graph, x: NodeId) -> NodeId {
@@ -200,4 +200,34 @@ fn the_same_graph_gives_the_same_program() {
     };
     let first = text();
     (0..20).for_each(|_| assert_eq!(text(), first));
+}
+
+#[test]
+fn a_sort_and_its_gradient_are_one_sort() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[3, 5000]);
+    let order = graph.push(Op::Order(true), &[x]);
+    let sorted = graph.push(Op::Gather(1), &[x, order]);
+    let squares = graph.mul(sorted, sorted);
+    let loss = graph.reduce(Reduce::Sum, squares, &[0, 1]);
+    let g = farad_ir::gradient(&mut graph, loss, &[x]).unwrap();
+    insta::assert_snapshot!(compile(&graph, &g, &[], &gpu()));
+}
+
+#[test]
+fn many_sources_for_many_places_are_sorted_first() {
+    let scatters = |entries: usize, sources: usize, target: &Target| {
+        let mut graph = Graph::new();
+        let source = input(&mut graph, 0, &[sources, 8]);
+        let index = graph.input(1, shape(&[sources, 1]), DType::I32);
+        let y = graph.push(Op::ScatterAdd(0, entries), &[source, index]);
+        compile(&graph, &[y], &[], target)
+    };
+    insta::assert_snapshot!(scatters(8192, 32_768, &gpu()));
+    for program in [scatters(256, 32_768, &gpu()), scatters(8192, 32_768, &Target::cpu())] {
+        assert!(
+            matches!(&program.steps[..], [step] if matches!(step.kernel, Kernel::Scatter(_))),
+            "{program}"
+        );
+    }
 }

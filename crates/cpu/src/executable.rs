@@ -17,7 +17,7 @@ use crate::memory::{Memory, Purpose};
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
-use crate::{custom, scatter};
+use crate::{custom, scatter, sort};
 
 /// A program that is ready to run; runs are synchronous, and may overlap on several threads.
 pub struct Executable {
@@ -47,6 +47,7 @@ enum Plan {
     Product(Box<product::Plan>),
     Contraction(Box<Sliced>),
     Scatter(scatter::Plan),
+    Sort(sort::Plan),
     Custom(custom::Plan),
     Loop { of: Loop, steps: Vec<Ready> },
 }
@@ -166,6 +167,7 @@ impl Executable {
                 Plan::Product(plan) => plan.run(context),
                 Plan::Contraction(sliced) => sliced.run(context),
                 Plan::Scatter(plan) => plan.run(context),
+                Plan::Sort(plan) => plan.run(context),
                 Plan::Custom(plan) => plan.run(context),
                 Plan::Loop { .. } => unreachable!("loops are handled above"),
             }
@@ -240,6 +242,7 @@ fn ready(
                 let signed = scatter::is_signed(specs[scatter.index.0.0 as usize].dtype);
                 Plan::Scatter(scatter::Plan::new(scatter, signed))
             }
+            Kernel::Sort(sort) => Plan::Sort(sort::Plan::new(sort)),
             Kernel::Custom(custom) => Plan::Custom(custom::Plan::new(custom)),
             Kernel::Loop(of) => {
                 // A body that never runs may name buffers of no length.

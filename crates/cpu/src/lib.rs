@@ -30,6 +30,7 @@ mod reduction;
 mod scatter;
 mod scratch;
 mod slots;
+mod sort;
 mod storage;
 mod sweep;
 mod values;

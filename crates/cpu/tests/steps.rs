@@ -5,8 +5,8 @@ mod meaning;
 use std::sync::Arc;
 
 use farad_compile::program::{
-    BufferId, Code, Custom, Kernel, Level, Loop, Operand, Output, Product, Reg, Scatter, Site, Spec, Step,
-    Store, View,
+    BufferId, Code, Custom, Kernel, Keys, Level, Loop, Operand, Output, Product, Reg, Scatter, Site, Sort,
+    Spec, Step, Store, View,
 };
 use farad_cpu::{Device, Error};
 use farad_ir::{Binary, CustomKernel, CustomLimits, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
@@ -39,6 +39,7 @@ fn scatter(axes: &[usize], axis: usize, size: usize, by_row: bool, dtype: DType,
         source: (BufferId(source), View::contiguous(axes)),
         index: (BufferId(index), view),
         target: BufferId(target),
+        order: None,
         site: 0,
     }));
     case
@@ -63,6 +64,42 @@ fn scatters_add_in_order() {
                 case.check(if dtype == DType::F16 { 1e-3 } else { 5e-6 });
             }
         }
+    }
+}
+
+fn sort(dtype: DType, rows: usize, len: usize, keys: Keys, data: Vec<f64>) -> Case {
+    let mut case = Case::default();
+    let operand = case.input(dtype, data);
+    let order = case.output(DType::I32, rows * len);
+    let (operand, order) = (BufferId(operand), BufferId(order));
+    case.step(Kernel::Sort(Sort { rows, len, operand, order, keys, scratch: vec![] }));
+    case
+}
+
+#[test]
+fn rows_are_put_in_stable_order() {
+    let mut rng = Rng(61);
+    for (rows, len) in [(1, 1), (7, 13), (3, 600), (500, 40), (1, 70_001), (9, 5000), (3, 20_000)] {
+        for dtype in [DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool] {
+            for keys in [Keys::Ascending, Keys::Descending] {
+                // Many are equal; floats have both zeros, infinities and NaN.
+                let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, -1.5];
+                let mut draw = || match dtype {
+                    DType::F32 | DType::F16 if rng.below(4) == 0 => rng.pick(&special),
+                    DType::F32 | DType::F16 => rng.below(400) as f64 / 8.0 - 25.0,
+                    DType::I32 => rng.below(90) as f64 - 45.0,
+                    DType::U32 => rng.below(90) as f64,
+                    _ => rng.below(2) as f64,
+                };
+                let data = (0..rows * len).map(|_| draw()).collect();
+                sort(dtype, rows, len, keys, data).check(0.0);
+            }
+        }
+        let places = (0..rows * len).map(|_| rng.below(60) as f64 - 5.0).collect();
+        sort(DType::I32, rows, len, Keys::Below(50), places).check(0.0);
+        let inverse = (0..rows).flat_map(|row| (0..len).map(move |i| ((i * 17 + row) % len) as f64));
+        // Seventeen has no divisor in common with any of these lengths.
+        sort(DType::I32, rows, len, Keys::Permutation, inverse.collect()).check(0.0);
     }
 }
 
@@ -237,6 +274,7 @@ fn mixture() -> Case {
         source: (BufferId(y), View::contiguous(&[m, n])),
         index: (BufferId(index), strided(0, &[1, 0])),
         target: BufferId(target),
+        order: None,
         site: 0,
     }));
     case

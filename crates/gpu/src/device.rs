@@ -161,6 +161,7 @@ impl Device {
             parallel: if self.shared.info.kind == AdapterKind::Software { 4096 } else { 131_072 },
             fuse: true,
             binding_bytes: limits.binding_bytes as usize,
+            scratch: true,
         }
     }
 

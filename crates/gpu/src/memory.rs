@@ -51,6 +51,8 @@ pub(crate) struct Pool {
     classes: BTreeMap<usize, Vec<(u64, Slab)>>,
     bytes: usize,
     clock: u64,
+    /// The size of the last that came, until it was left alone once.
+    last: Option<usize>,
 }
 
 impl Memory {
@@ -118,7 +120,7 @@ impl Pool {
         let most = bytes + bytes / 4;
         let (&class, list) = self.classes.range_mut(bytes..=most).next()?;
         let last = list.len() - 1;
-        if last == 0 && list[0].0 == self.clock && class <= SECOND {
+        if last == 0 && class <= SECOND && self.last.take_if(|came| *came == class).is_some() {
             return None;
         }
         let (_, slab) = list.remove(last.saturating_sub(1));
@@ -133,6 +135,7 @@ impl Pool {
     fn put(&mut self, mut slab: Slab, limit: usize) -> Vec<Owned> {
         slab.buffer.repurpose(Purpose::Pool);
         self.clock += 1;
+        self.last = Some(slab.bytes);
         self.bytes += slab.bytes;
         self.classes.entry(slab.bytes).or_default().push((self.clock, slab));
         let mut given_up = Vec::new();

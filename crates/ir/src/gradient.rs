@@ -459,6 +459,11 @@ fn rule(
             let (g, zero) = (graph.expand(g, from), graph.fill(crate::Scalar::of(graph.dtype(g), 0.0), from));
             graph.select(here, g, zero)
         }
+        // Every element goes to one place, so the gradient comes back from there.
+        Op::Gather(axis) if orders(graph, operands[1], from, *axis) => {
+            let inverse = inverse(graph, operands[1]);
+            graph.push(Op::Gather(*axis), &[g, inverse])
+        }
         Op::Gather(axis) => {
             // The index may repeat over other axes; the gradient has the full shape there.
             graph.push(Op::ScatterAdd(*axis, from[*axis]), &[g, operands[1]])
@@ -480,6 +485,21 @@ fn rule(
         Op::Barrier(_) if n == 0 => g,
         _ => return None,
     })
+}
+
+/// Whether an index is an order of the last axis, and so a permutation of each of its rows.
+fn orders(graph: &Graph, index: NodeId, x: Shape, axis: usize) -> bool {
+    matches!(graph.node(index).op, Op::Order(_)) && axis + 1 == x.rank() && graph.shape(index) == x
+}
+
+/// The inverse of a permutation that is an order: the order of its positions. An order of an order is
+/// the inverse of the latter, so it needs no sorting.
+fn inverse(graph: &mut Graph, order: NodeId) -> NodeId {
+    let node = graph.node(order).clone();
+    match graph.node(node.operands[0]).op {
+        Op::Order(_) if node.op == Op::Order(false) => node.operands[0],
+        _ => graph.push(Op::Order(false), &[order]),
+    }
 }
 
 /// The adjoint of a slice: zeros everywhere but at the span. A step is a pad of a new inner axis.

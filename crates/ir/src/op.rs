@@ -66,6 +66,10 @@ pub enum Op {
     Gather(usize),
     /// The adjoint of gather: operands source and index, adds into zeros with this size on the axis.
     ScatterAdd(usize, usize),
+    /// The stable order of the last axis: `y[.., j]` is where the j-th smallest element of `x` stands,
+    /// or the j-th largest if set, as `i32`; of equal elements the first comes first. Every NaN is
+    /// equal to every other and larger than all numbers; zeros of either sign are equal.
+    Order(bool),
     /// Sum of products over index maps.
     Contract(Arc<Contraction>),
     /// Flattened operands laid into one axis of this length at these offsets, zeros elsewhere.
@@ -105,6 +109,7 @@ impl Op {
             Op::Reduce(r, _) => r.row().name.into(),
             Op::Gather(_) => "gather".into(),
             Op::ScatterAdd(..) => "scatter_add".into(),
+            Op::Order(_) => "order".into(),
             Op::Contract(_) => "contract".into(),
             Op::Pack(..) => "pack".into(),
             Op::StopGradient => "stop_gradient".into(),
@@ -339,6 +344,13 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
             }
             check_room("scatter_add", shape.with(*axis, *size), *size, index, *axis)?;
             (shape.with(*axis, *size), dtype)
+        }
+        Op::Order(_) => {
+            check_dtype("sort", dtype, dtype.is_compute())?;
+            if shape.rank() == 0 {
+                return Err(OpError::Axis { op: "sort", shape, axis: -1, rank: 0 });
+            }
+            (shape, DType::I32)
         }
         Op::Contract(contraction) => {
             let (_, other) = operands[1];

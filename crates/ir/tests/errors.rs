@@ -39,6 +39,7 @@ fn dtypes() {
     refuses(Op::Gather(0), &[of(DType::U8, [2]), index], &format!("gather: dtype not supported: u8{cast}"));
     refuses(Op::ScatterAdd(0, 3), &[f32([2]), condition], "scatter_add: dtype not supported: bool");
     refuses(Op::ScatterAdd(0, 3), &[condition, index], "scatter_add: dtype not supported: bool");
+    refuses(Op::Order(false), &[wide], &format!("sort: dtype not supported: f64{cast}"));
     let nowhere = "scatter_add: axis 0 of [0] has no elements to index: by [2] (0 vs 1)";
     refuses(Op::ScatterAdd(0, 0), &[f32([2]), index], nowhere);
     let nothing = "gather: axis 0 of [0] has no elements to index: by [2] (0 vs 1)";

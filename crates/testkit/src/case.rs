@@ -52,11 +52,12 @@ pub struct Input {
     low: f64,
     high: f64,
     whole: bool,
+    apart: bool,
 }
 
 /// `f32` in a range.
 pub fn float(shape: impl Into<Shape>, (low, high): (f64, f64)) -> Input {
-    Input { shape: shape.into(), dtype: DType::F32, low, high, whole: false }
+    Input { shape: shape.into(), dtype: DType::F32, low, high, whole: false, apart: false }
 }
 
 /// `f16` in a range.
@@ -84,6 +85,11 @@ pub fn truth(shape: impl Into<Shape>) -> Input {
     Input { dtype: DType::Bool, ..whole(shape, (0.0, 1.0)) }
 }
 
+/// `f32` evenly spread over a range, in any order: no two are equal or nearly so.
+pub fn apart(shape: impl Into<Shape>, range: (f64, f64)) -> Input {
+    Input { apart: true, ..float(shape, range) }
+}
+
 impl Input {
     /// The same numbers as another dtype.
     pub fn stored(self, dtype: DType) -> Input {
@@ -92,6 +98,9 @@ impl Input {
 
     /// Elements as this dtype holds them, drawn from the range.
     pub fn elements(&self, sample: &mut Sample) -> Vec<f64> {
+        if self.apart {
+            return self.spread(sample).into_iter().map(|x| held(self.dtype, x)).collect();
+        }
         let draw = |_| {
             if self.whole {
                 sample.between(self.low, self.high + 1.0).floor()
@@ -100,6 +109,17 @@ impl Input {
             }
         };
         (0..self.shape.numel()).map(draw).map(|x| held(self.dtype, x)).collect()
+    }
+
+    /// Evenly spread numbers, shuffled.
+    fn spread(&self, sample: &mut Sample) -> Vec<f64> {
+        let count = self.shape.numel();
+        let step = (self.high - self.low) / count as f64;
+        let mut elements: Vec<f64> = (0..count).map(|i| self.low + step * (i as f64 + 0.5)).collect();
+        for i in (1..count).rev() {
+            elements.swap(i, sample.between(0.0, i as f64 + 1.0) as usize);
+        }
+        elements
     }
 
     /// A tensor of these elements.
@@ -138,7 +158,11 @@ fn held(dtype: DType, x: f64) -> f64 {
 
 impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.whole && self.dtype.is_float() { "whole " } else { "" };
+        let kind = match self.dtype.is_float() {
+            true if self.whole => "whole ",
+            true if self.apart => "spread ",
+            _ => "",
+        };
         write!(f, "{kind}{} {} from {} to {}", self.dtype, self.shape, self.low, self.high)
     }
 }

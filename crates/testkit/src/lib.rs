@@ -15,7 +15,7 @@ mod form;
 pub mod fuzz;
 mod sample;
 
-pub use case::{Case, Given, Input, float, half, int, truth, unsigned, whole};
+pub use case::{Case, Given, Input, apart, float, half, int, truth, unsigned, whole};
 pub use compare::{Tolerance, compare, read};
 pub use driver::{Report, announce, gpu, open_cpu, run};
 pub use form::{Form, differentiate};

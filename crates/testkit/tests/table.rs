@@ -109,6 +109,7 @@ fn family(op: &Op) -> &'static str {
         Op::Reduce(..) => "reduce",
         Op::Gather(_) => "gather",
         Op::ScatterAdd(..) => "scatter_add",
+        Op::Order(_) => "order",
         Op::Contract(_) => "contract",
         // Optimisers alone make packs; their own tests cover them.
         Op::Pack(..) => "pack",
@@ -120,7 +121,7 @@ fn family(op: &Op) -> &'static str {
     }
 }
 
-const FAMILIES: [&str; 24] = [
+const FAMILIES: [&str; 25] = [
     "input",
     "parameter",
     "constant",
@@ -139,6 +140,7 @@ const FAMILIES: [&str; 24] = [
     "reduce",
     "gather",
     "scatter_add",
+    "order",
     "contract",
     "stop_gradient",
     "barrier",

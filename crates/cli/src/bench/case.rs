@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::{automaton, logic, matmul, movement, pointwise, reduce, rows, train};
+use super::{automaton, logic, matmul, movement, pointwise, reduce, rows, sort, train};
 
 /// One row: what is timed, where, and how wrong it may be.
 pub struct Case {
@@ -126,6 +126,17 @@ pub const CASES: &[Case] = &[
     operation("sum_dim0_8192_f32", Sizes::Large, |device| reduce::sum(0, 8192, device)),
     operation("sum_dim1_8192_f32", Sizes::Large, |device| reduce::sum(1, 8192, device)),
     operation("permute_nchw_nhwc_f32", Sizes::Large, |device| movement::permute(64, device)),
+    operation("sort_2p20_f32", Sizes::Any, |device| sort::sort(1 << 20, device)),
+    operation("sort_2p24_f32", Sizes::Large, |device| sort::sort(1 << 24, device)),
+    operation("argsort_256x1024_f32", Sizes::Small, |device| sort::argsort(256, 1024, device)),
+    operation("argsort_4096x1024_f32", Sizes::Large, |device| sort::argsort(4096, 1024, device)),
+    operation("topk_64_of_256x32768_f32", Sizes::Large, |device| sort::topk(256, 32_768, 64, device)),
+    operation("embedding_grad_8192x4096x64_f32", Sizes::Small, |device| {
+        sort::embedding_gradient(8192, 4096, 64, device)
+    }),
+    operation("embedding_grad_32768x8192x384_f32", Sizes::Large, |device| {
+        sort::embedding_gradient(32_768, 8192, 384, device)
+    }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
     training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),

@@ -18,6 +18,7 @@ mod reduce;
 mod reference;
 mod report;
 mod rows;
+mod sort;
 mod timing;
 mod train;
 

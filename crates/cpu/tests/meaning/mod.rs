@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Output, Place, Product, Program, Reg, Scatter, Spec,
-    Step, Store, View,
+    Buffer, BufferId, Code, Fused, Instr, Kernel, Keys, Level, Output, Place, Product, Program, Reg, Scatter,
+    Sort, Spec, Step, Store, View,
 };
 use farad_cpu::{Device, Error, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
@@ -246,6 +246,7 @@ impl<'a> World<'a> {
                 Kernel::Fused(fused) => self.fused(fused, None),
                 Kernel::Product(product) => self.product(product),
                 Kernel::Scatter(scatter) => self.scatter(scatter),
+                Kernel::Sort(sort) => self.sort(sort),
                 Kernel::Custom(custom) => {
                     let read = |id: &BufferId| {
                         let len = self.case.program.buffers[id.0 as usize].len;
@@ -318,6 +319,25 @@ impl<'a> World<'a> {
             stores: product.stores.clone(),
         };
         self.fused(&fused, Some(&sum));
+    }
+
+    fn sort(&mut self, sort: &Sort) {
+        for row in 0..sort.rows {
+            let start = (row * sort.len) as i64;
+            let x: Vec<f64> = (0..sort.len as i64).map(|i| self.read(sort.operand, start + i)).collect();
+            let key = |i: usize| match sort.keys {
+                Keys::Below(size) if !(0.0..size as f64).contains(&x[i]) => size as f64,
+                _ if x[i].is_nan() => f64::INFINITY,
+                _ => x[i],
+            };
+            let compare = |a: usize, b: usize| {
+                let ordering = key(a).partial_cmp(&key(b)).unwrap().then(x[a].is_nan().cmp(&x[b].is_nan()));
+                if sort.keys == Keys::Descending { ordering.reverse() } else { ordering }
+            };
+            let mut order: Vec<usize> = (0..sort.len).collect();
+            order.sort_by(|&a, &b| compare(a, b));
+            order.iter().zip(start..).for_each(|(&at, i)| self.write(sort.order, i, at as f64));
+        }
     }
 
     fn scatter(&mut self, scatter: &Scatter) {

@@ -19,6 +19,7 @@ mod random;
 mod reduce;
 mod sequence;
 mod slicing;
+mod sort;
 mod transfer;
 
 use std::panic::Location;

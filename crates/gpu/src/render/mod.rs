@@ -17,6 +17,7 @@ mod prelude;
 pub(crate) mod product;
 mod reduce;
 mod scatter;
+mod sort;
 mod space;
 mod tape;
 mod team;
@@ -59,6 +60,7 @@ pub fn render(
         Kernel::Scatter(scatter) => {
             module::build(kernel.touches(), context, |module| scatter::write(module, scatter))
         }
+        Kernel::Sort(sort) => return sort::dispatches(sort, context),
         _ => unreachable!("render: loops and users' kernels are not rendered"),
     };
     let work = Work::of(kernel, &|id| program.spec(id));

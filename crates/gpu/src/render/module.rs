@@ -121,7 +121,7 @@ pub(super) fn build<'a>(
 }
 
 /// The grid of a number of workgroups, folded where one dimension is not enough.
-fn fold(workgroups: usize, limit: u32) -> [u32; 3] {
+pub(super) fn fold(workgroups: usize, limit: u32) -> [u32; 3] {
     let limit = limit as usize;
     let height = workgroups.div_ceil(limit).max(1);
     [workgroups.div_ceil(height).max(1) as u32, height as u32, 1]

@@ -2,10 +2,10 @@
 //! order, so that results repeat bit for bit.
 //!
 //! Where whole rows go to one place (the index does not depend on the axes behind the scattered
-//! one), a workgroup holds a few target rows and scans the index once for all of them; otherwise a
-//! thread scans for its own elements.
+//! one), a workgroup holds a few target rows and scans the index once for all of them, or, given the
+//! index's order, a thread finds its sources there; otherwise a thread scans for its own elements.
 
-use farad_compile::program::{Scatter, View};
+use farad_compile::program::{BufferId, Scatter, View};
 use farad_ir::DType;
 
 use super::access::{load, store};
@@ -23,6 +23,8 @@ const SCANNED: usize = 1024;
 const WORDS: usize = SCANNED / 32;
 /// Target rows that a workgroup holds at most.
 const ROWS: usize = 64;
+/// Sources that a thread loads at once where they are in order.
+const UNROLLED: usize = 4;
 /// Sources up to which a thread scans for its own elements.
 const SHORT: usize = 16;
 
@@ -33,6 +35,9 @@ pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
     let mut views = [&mut scatter.source.1, &mut scatter.index.1];
     simplify(&mut scatter.axes, axis + 1, rank, &mut views);
     scatter.axis = simplify(&mut scatter.axes, 0, axis, &mut views);
+    if let Some(order) = scatter.order {
+        return write_sorted(module, &scatter, order);
+    }
     let whole_rows = scatter.index.1.strides[scatter.axis + 1..].iter().all(|&stride| stride == 0);
     if whole_rows && scatter.axes[scatter.axis] > SHORT {
         write_rows(module, &scatter)
@@ -114,6 +119,129 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
     module.line("}");
     store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
     Launch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) }
+}
+
+/// A thread finds where its place starts and ends in the order, and adds what stands between.
+fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> Launch {
+    let axes = target_axes(scatter);
+    let (axis, last) = (scatter.axis, axes.len() - 1);
+    let lanes = if last > axis && axes[last].is_multiple_of(4) { 4 } else { 1 };
+    let per: Vec<usize> =
+        axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
+    let count: usize = per.iter().product();
+    let (limit, size, sources) =
+        (module.size(count), module.size(scatter.size), module.size(scatter.axes[axis]));
+    let sizes: Vec<String> = per.iter().map(|&n| module.size(n)).collect();
+    let group = module.bind("g", &format!("w * {THREADS}u + t"));
+    line!(module, "if ({group} >= {limit}) {{");
+    module.line("return;");
+    module.line("}");
+    let mut index = decode(module, &group, &sizes);
+    if lanes > 1 {
+        index[last] = module.bind("a", &format!("{} * {lanes}u", index[last]));
+    }
+    let own = index[axis].clone();
+    let at = |place: &str| [&index[..axis], &[place.to_string()], &index[axis + 1..]].concat();
+    let sorted = Sorted { scatter, order, lanes, at: &at };
+    sorted.report(module, &index, (&size, &sources));
+    let (first, end) = sorted.find(module, &own, &sources);
+    let held = sums(module, scatter, lanes);
+    let next = module.variable("j", &first);
+    for count in [UNROLLED, 1] {
+        line!(module, "while ({next} + {count}u <= {end}) {{");
+        sorted.add(module, &next, count, &held);
+        line!(module, "{next} += {count}u;");
+        module.line("}");
+    }
+    let target = sorted.point(&index);
+    store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
+    Launch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) }
+}
+
+/// A scatter whose index has been put in order, which lies as the index does.
+struct Sorted<'s> {
+    scatter: &'s Scatter,
+    order: BufferId,
+    lanes: usize,
+    /// The index of a source (or target row) at the thread's place.
+    at: &'s dyn Fn(&str) -> Vec<String>,
+}
+
+impl Sorted<'_> {
+    fn point(&self, index: &[String]) -> Point {
+        let last = index.len() - 1;
+        match self.lanes {
+            4 => Point::along(index.to_vec(), last, self.scatter.axes[last], 4),
+            _ => Point::single(index.to_vec()),
+        }
+    }
+
+    /// The source that is at a position of the order.
+    fn source(&self, module: &mut Module, position: &str) -> String {
+        let point = Point::single((self.at)(position));
+        let value = load(module, self.order, &self.scatter.index.1, &point, None);
+        module.bind("j", &format!("bitcast<u32>({})", value.lane(0)))
+    }
+
+    /// The place that the source at a position of the order goes to.
+    fn place(&self, module: &mut Module, position: &str) -> String {
+        let source = self.source(module, position);
+        let point = Point::single((self.at)(&source));
+        index_bits(module, self.scatter, &point).lane(0).to_string()
+    }
+
+    /// Reports what goes nowhere, all of which stands at the end of the order.
+    fn report(&self, module: &mut Module, index: &[String], (size, sources): (&str, &str)) {
+        let zero = index[self.scatter.axis..].iter().map(|at| format!("{at} == 0u"));
+        line!(module, "if ({}) {{", zero.collect::<Vec<_>>().join(" && "));
+        line!(module, "for (var j = {sources}; j > 0u; j--) {{");
+        let place = self.place(module, "(j - 1u)");
+        line!(module, "if ({place} < {size}) {{");
+        module.line("break;");
+        module.line("}");
+        let bits = (place.as_str(), is_signed(module, self.scatter));
+        module.report("true", self.scatter.site, bits);
+        module.line("}");
+        module.line("}");
+    }
+
+    /// The first position of the order whose source goes to `own`, and the one after the last.
+    fn find(&self, module: &mut Module, own: &str, sources: &str) -> (String, String) {
+        let first = self.search(module, &format!("< {own}"), "0u", sources);
+        let end = self.search(module, &format!("<= {own}"), &first, sources);
+        (first, end)
+    }
+
+    /// The first position between `low` and `high` whose source's place does not compare so.
+    fn search(&self, module: &mut Module, compares: &str, low: &str, high: &str) -> String {
+        let (low, high) = (module.variable("l", low), module.variable("h", high));
+        line!(module, "while ({low} < {high}) {{");
+        let middle = module.bind("m", &format!("({low} + {high}) / 2u"));
+        let place = self.place(module, &middle);
+        line!(module, "if ({place} {compares}) {{");
+        line!(module, "{low} = {middle} + 1u;");
+        module.line("} else {");
+        line!(module, "{high} = {middle};");
+        module.line("}");
+        module.line("}");
+        low
+    }
+
+    /// Adds the sources at `count` positions from `next`, loaded together and added in order.
+    fn add(&self, module: &mut Module, next: &str, count: usize, sums: &[String]) {
+        let sources: Vec<String> =
+            (0..count).map(|n| self.source(module, &format!("({next} + {n}u)"))).collect();
+        let source = &self.scatter.source;
+        let values: Vec<Value> = sources
+            .iter()
+            .map(|at| load(module, source.0, &source.1, &self.point(&(self.at)(at)), None))
+            .collect();
+        for value in values {
+            for (lane, sum) in sums.iter().enumerate() {
+                line!(module, "{sum} += {};", value.lane(lane));
+            }
+        }
+    }
 }
 
 fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {

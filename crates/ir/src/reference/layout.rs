@@ -1,7 +1,9 @@
-//! Ops that say where elements are: movement, reductions, gather and scatter-add.
+//! Ops that say where elements are: movement, reductions, gather, scatter-add and orders.
 //!
 //! A movement op is a table: for every element of the result, in order, its position in the operand.
 //! A position that does not exist ([`NOWHERE`]) reads as zero.
+
+use std::cmp::Ordering;
 
 use super::Values;
 use crate::dtype::{DType, wrap};
@@ -188,4 +190,24 @@ pub(super) fn scatter_add(
         Values::Int(y) => add_into(y, source.ints(), &table, |a, b| wrap(dtype, a.wrapping_add(b))),
     }
     y
+}
+
+/// The stable order of every row of the last axis; NaN is larger than all numbers.
+pub(super) fn order(x: &Values, shape: &Shape, descending: bool) -> Vec<i64> {
+    fn sorted<T: Copy>(x: &[T], len: usize, compare: impl Fn(T, T) -> Ordering) -> Vec<i64> {
+        let row = |row: &[T]| {
+            let mut order: Vec<usize> = (0..len).collect();
+            order.sort_by(|&a, &b| compare(row[a], row[b]));
+            order.into_iter().map(|position| position as i64)
+        };
+        x.chunks(len.max(1)).flat_map(row).collect()
+    }
+    let way = |ordering: Ordering| if descending { ordering.reverse() } else { ordering };
+    let len = shape[shape.rank() - 1];
+    match x {
+        Values::Float(x) => {
+            sorted(x, len, |a, b| way(a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))))
+        }
+        Values::Int(x) => sorted(x, len, |a, b| way(a.cmp(&b))),
+    }
 }

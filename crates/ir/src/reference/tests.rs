@@ -205,6 +205,19 @@ fn scatter_add_skips() {
 }
 
 #[test]
+fn orders_are_stable() {
+    let row = [2.0, f64::NAN, -0.0, 1.0, 0.0, f64::NAN, 2.0, f64::INFINITY, f64::NEG_INFINITY, 1.0];
+    let of = |descending| floats(Op::Order(descending), &[(shape([1, 10]), &row)]);
+    assert_eq!(of(false), int(&[8, 2, 4, 3, 9, 0, 6, 7, 1, 5]));
+    assert_eq!(of(true), int(&[1, 5, 7, 0, 6, 3, 9, 2, 4, 8]));
+    let rows = |sizes, x: &[f64]| floats(Op::Order(false), &[(sizes, x)]);
+    assert_eq!(rows(shape([2, 3]), &[3.0, 1.0, 2.0, 0.0, 0.0, -1.0]), int(&[1, 2, 0, 2, 0, 1]));
+    assert_eq!(rows(shape([0, 3]), &[]), int(&[]));
+    assert_eq!(rows(shape([3, 0]), &[]), int(&[]));
+    assert_eq!(ints(Op::Order(true), DType::U32, &[&[0, 4294967295, 1]]), int(&[1, 2, 0]));
+}
+
+#[test]
 fn matmul() {
     let plain = Op::Contract(Arc::new(Contraction::matmul(&[], 2, 3, 2)));
     let (a, b): (&[f64], &[f64]) = (&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 0.0, 0.0, 1.0, 2.0, 2.0]);

@@ -142,6 +142,39 @@ fn gather_and_scatter() {
 }
 
 #[test]
+fn sorted_values() {
+    let mut draw = Draw(17);
+    for descending in [false, true] {
+        let samples = [Sample::new([3, 7], draw.distinct(21))];
+        check("sort", &samples, |graph, x| {
+            let order = graph.push(Op::Order(descending), x);
+            graph.push(Op::Gather(1), &[x[0], order])
+        });
+    }
+}
+
+#[test]
+fn a_sorted_gradient_is_gathered_back() {
+    let mut graph = Graph::new();
+    let x = graph.input(0, [4].into(), farad_ir::DType::F32);
+    let order = graph.push(Op::Order(false), &[x]);
+    let sorted = graph.push(Op::Gather(0), &[x, order]);
+    let squares = graph.mul(sorted, sorted);
+    let squares = graph.mul(squares, sorted);
+    let loss = graph.reduce(Reduce::Sum, squares, &[0]);
+    let g = gradient(&mut graph, loss, &[x]).unwrap()[0];
+    let once = graph.reduce(Reduce::Sum, g, &[0]);
+    let twice = gradient(&mut graph, once, &[x]).unwrap()[0];
+    let scatters = graph.nodes.iter().filter(|node| matches!(node.op, Op::ScatterAdd(..))).count();
+    let orders = graph.nodes.iter().filter(|node| matches!(node.op, Op::Order(_))).count();
+    // Each pass back takes the inverse of the order; the inverse of that is the order itself.
+    assert_eq!((scatters, orders), (0, 3));
+    let values = evaluate_outputs(&graph, &[Values::Float(vec![3.0, -1.0, 2.0, 0.5])], &[], &[g, twice]);
+    assert_eq!(values[0], Values::Float(vec![27.0, 3.0, 12.0, 0.75]));
+    assert_eq!(values[1], Values::Float(vec![18.0, -6.0, 12.0, 3.0]));
+}
+
+#[test]
 fn pack() {
     let mut draw = Draw(16);
     let samples = [Sample::random(&mut draw, [2, 2]), Sample::random(&mut draw, [3])];

@@ -58,6 +58,9 @@ fn gathers() -> Vec<Case> {
         embed(float([11, 8], SIGNED), int([3, 5], 0, 10)),
         embed(float([65, 33], SIGNED), int([129], 0, 64)),
         embed(half([11, 7], SIGNED), int([3, 5], 0, 10)),
+        // So many rows for so many places that devices sort the index first.
+        embed(float([4200, 3], SIGNED), int([4100], 0, 4199)),
+        embed(half([4200, 4], SIGNED), int([4100], 0, 99)),
         hot(int([5], 0, 6)),
         hot(unsigned([2, 3], 0, 6)),
         Case::new("one_hot", "times a matrix", vec![int([6], 0, 4), float([5, 3], SIGNED)], 2e-6, |x| {
@@ -91,6 +94,24 @@ fn scatters() -> Vec<Case> {
         scatter("f16", 0, vec![half([5, 3], SIGNED), int([9, 1], 0, 4), half([9, 3], SIGNED)], 3.0 * HALF),
         scatter("", 0, vec![int([5], -9, 9), int([300], 0, 4), int([300], i32::MIN, i32::MAX)], 0.0),
         scatter("", 0, vec![unsigned([5], 0, 9), int([300], 0, 4), unsigned([300], 0, u32::MAX)], 0.0),
+        scatter(
+            "many rows to many places",
+            1,
+            vec![float([2, 4200, 4], SIGNED), int([2, 4100, 1], 0, 4199), float([2, 4100, 4], SIGNED)],
+            1e-6,
+        ),
+        scatter(
+            "many rows to many places, one index for all",
+            1,
+            vec![float([2, 4200, 3], SIGNED), unsigned([1, 4100, 1], 0, 4199), float([2, 4100, 3], SIGNED)],
+            1e-6,
+        ),
+        scatter(
+            "many to many",
+            1,
+            vec![int([3, 4200], -9, 9), int([3, 4100], 0, 4199), int([3, 4100], i32::MIN, i32::MAX)],
+            0.0,
+        ),
         Case::new(
             "scatter_add",
             "of a fused source",

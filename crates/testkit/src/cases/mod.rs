@@ -19,6 +19,7 @@ mod part;
 mod random;
 mod reduce;
 mod sequence;
+mod sort;
 mod unary;
 
 pub use custom::CubeAndDouble;
@@ -40,6 +41,7 @@ pub fn all() -> Vec<Case> {
         movement::cases(),
         part::cases(),
         index::cases(),
+        sort::cases(),
         matmul::cases(),
         contraction::cases(),
         random::cases(),

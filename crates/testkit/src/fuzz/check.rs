@@ -39,6 +39,9 @@ fn outputs(recipe: &Recipe, device: &Device) -> Result<Vec<Values>> {
     wanted.into_iter().map(read).collect()
 }
 
+/// Rounding to `f16`, relative to the size.
+const HALF_ROUNDING: f64 = 5e-4;
+
 /// How far every value may be from its meaning.
 fn distances(recipe: &Recipe, meaning: &[Values]) -> Vec<f64> {
     let mut errors: Vec<Error> = Vec::with_capacity(meaning.len());
@@ -48,7 +51,13 @@ fn distances(recipe: &Recipe, meaning: &[Values]) -> Vec<f64> {
         let distance = match &step.source {
             Source::Op(op) if step.dtype.is_float() => {
                 let rounds = if matches!(op.error, Rule::Moves) { 0.0 } else { stored(step.dtype) };
-                op.error.distance(&operands, size) + rounds * size
+                // Halves that an op makes of its operands before its function round as well.
+                let inside = operands.iter().map(|e| 1.0 + e.size).fold(0.0, f64::max);
+                let before = match op.error {
+                    Rule::Slope(slope, _) if rounds > 0.0 => slope * HALF_ROUNDING * inside,
+                    _ => 0.0,
+                };
+                op.error.distance(&operands, size) + rounds * size + before
             }
             _ => 0.0,
         };

@@ -164,7 +164,7 @@ impl Growth {
                 _ => self.indexed(),
             };
         }
-        match self.sample.below(22) {
+        match self.sample.below(23) {
             0..=3 => self.map(),
             4..=6 => self.pair(),
             7 => self.compared(),
@@ -176,6 +176,7 @@ impl Growth {
             17 => self.product(),
             18 => self.indexed(),
             19 | 20 => self.whole(),
+            21 => self.sorted(),
             _ => self.fresh(),
         }
     }

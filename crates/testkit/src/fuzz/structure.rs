@@ -72,6 +72,23 @@ impl Growth {
         Some(self.made(format!("{kind} {axis}"), &[x], to, dtype, bound, rule, reduce(kind, axis as isize)))
     }
 
+    /// A sorted axis, or its order where nothing was rounded before it.
+    pub(super) fn sorted(&mut self) -> Option<usize> {
+        let x = self.value(|s| s.shape.rank() > 0)?;
+        let (shape, exact) = (self.step(x).shape, self.step(x).exact);
+        let (dtype, bound) = (self.step(x).dtype, self.step(x).bound);
+        let (axis, descending) = (self.sample.below(shape.rank()), self.sample.once_in(2));
+        let (a, way) = (axis as isize, if descending { "down" } else { "up" });
+        Some(if exact && self.sample.once_in(2) {
+            let build: Build = Box::new(move |x| x[0].argsort(a, descending));
+            let bound = shape[axis] as f64;
+            self.made(format!("argsort {axis} {way}"), &[x], shape, DType::I32, bound, Rule::Moves, build)
+        } else {
+            let build: Build = Box::new(move |x| x[0].sort(a, descending).0);
+            self.made(format!("sort {axis} {way}"), &[x], shape, dtype, bound, Rule::Moves, build)
+        })
+    }
+
     pub(super) fn product(&mut self) -> Option<usize> {
         let x = self.value(|s| s.shape.rank() >= 2 && s.dtype.is_float())?;
         let (shape, dtype, bound) = (self.step(x).shape, self.step(x).dtype, self.step(x).bound);

@@ -92,6 +92,7 @@ fn embedding_gradient(tokens: usize, features: usize, size: usize) -> (Case, Ker
         source: (source, view(0, &[features as i64, 1])),
         index: (index, view(0, &[1, 0])),
         target,
+        order: None,
         site: 0,
     });
     (case, kernel)

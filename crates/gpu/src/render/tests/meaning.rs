@@ -1,6 +1,6 @@
 //! What kernels mean, in `f64` and one element at a time: what the rendered text is tested against.
 
-use farad_compile::program::{Code, Fused, Instr, Kernel, Level, Product, Reg, Scatter, View};
+use farad_compile::program::{Code, Fused, Instr, Kernel, Keys, Level, Product, Reg, Scatter, Sort, View};
 use farad_ir::{DType, Reduce, philox, wrap};
 
 /// The elements of every buffer (integers and truth values as exact floats).
@@ -60,6 +60,7 @@ impl Meaning<'_> {
             Kernel::Fused(fused) => self.fused(fused, memory, &mut after),
             Kernel::Product(product) => self.product(product, memory, &mut after),
             Kernel::Scatter(scatter) => self.scatter(scatter, memory, &mut after),
+            Kernel::Sort(sort) => self.sort(sort, memory, &mut after),
             _ => unreachable!("tests render no others"),
         }
         after
@@ -209,6 +210,26 @@ impl Meaning<'_> {
                     );
                 }
             }
+        }
+    }
+
+    fn sort(&self, k: &Sort, memory: &Memory, after: &mut Memory) {
+        let (from, to) = (k.operand.0 as usize, k.order.0 as usize);
+        for row in 0..k.rows {
+            let start = self.slots[from] + row * k.len;
+            let x = &memory[from][start..start + k.len];
+            let key = |i: usize| match k.keys {
+                Keys::Below(size) if !(0.0..size as f64).contains(&x[i]) => size as f64,
+                _ => x[i],
+            };
+            let compare = |a: usize, b: usize| {
+                let ordering = key(a).partial_cmp(&key(b)).unwrap_or(x[a].is_nan().cmp(&x[b].is_nan()));
+                if k.keys == Keys::Descending { ordering.reverse() } else { ordering }
+            };
+            let mut order: Vec<usize> = (0..k.len).collect();
+            order.sort_by(|&a, &b| compare(a, b));
+            let to = &mut after[to][self.slots[to] + row * k.len..];
+            to.iter_mut().zip(&order).for_each(|(to, &at)| *to = at as f64);
         }
     }
 

@@ -10,6 +10,7 @@ mod pointwise;
 mod product;
 mod reduce;
 mod scatter;
+mod sort;
 
 use farad_compile::program::{
     Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Place, Program, Reg, Store, View,
@@ -166,7 +167,9 @@ impl Case {
                 validate(dispatch, &machine.capabilities);
                 errors = machine.run(dispatch, &mut bytes, &Given { parameters: &parameters, slots: &moved });
             }
-            for (number, dtype) in dtypes.iter().enumerate() {
+            let scratch: &[BufferId] = if let Kernel::Sort(sort) = kernel { &sort.scratch } else { &[] };
+            let meant = |number: usize| !scratch.contains(&BufferId(number as u32));
+            for (number, dtype) in dtypes.iter().enumerate().filter(|(number, _)| meant(*number)) {
                 let found = decode(*dtype, &bytes[number], expected[number].len());
                 let text = dispatches.last().map_or("", |dispatch| &dispatch.wgsl);
                 compare(&found, &expected[number], *dtype, tolerance, number, text);

@@ -31,6 +31,7 @@ fn scatter(
         source: (source, view(0, &[s * i, i, 1])),
         index: (index, view(0, &strides)),
         target,
+        order: None,
         site: 4,
     };
     (case, Kernel::Scatter(scatter))
@@ -88,8 +89,44 @@ fn the_last_axis_scatters_too() {
             source: (source, one.clone()),
             index: (index, one),
             target,
+            order: None,
             site: 0,
         });
         case.check(&kernel, 0.0);
     }
+}
+
+/// The same scatter by the order of its index.
+fn in_order(case: &mut Case, kernel: Kernel) -> Kernel {
+    let Kernel::Scatter(mut scatter) = kernel else { unreachable!("made above") };
+    let (sources, size) = (scatter.axes[scatter.axis], scatter.size as f64);
+    let rows = case.memory[scatter.index.0.0 as usize].chunks(sources);
+    let order = rows.flat_map(|places| {
+        let key = |i: usize| if (0.0..size).contains(&places[i]) { places[i] } else { size };
+        let mut order: Vec<usize> = (0..sources).collect();
+        order.sort_by(|&a, &b| key(a).total_cmp(&key(b)));
+        order.into_iter().map(|at| at as f64)
+    });
+    let order = order.collect();
+    scatter.order = Some(case.buffer(DType::I32, order));
+    Kernel::Scatter(scatter)
+}
+
+#[test]
+fn sorted_sources_are_added_in_order() {
+    for dtype in [DType::F32, DType::F16, DType::I32, DType::U32] {
+        for (axes, size) in [([1, 600, 64], 50), ([2, 300, 5], 7), ([3, 40, 1], 300), ([1, 1000, 12], 2000)] {
+            let (mut case, kernel) = scatter(dtype, axes, size, false, false);
+            let kernel = in_order(&mut case, kernel);
+            assert_eq!(case.check(&kernel, 2e-6), [0, 0]);
+        }
+    }
+}
+
+#[test]
+fn sorted_sources_outside_are_reported() {
+    let (mut case, kernel) = scatter(DType::F32, [2, 500, 8], 40, false, true);
+    let kernel = in_order(&mut case, kernel);
+    let errors = case.check(&kernel, 2e-6);
+    assert!(machines().is_empty() || errors == [5, u32::MAX], "{errors:?}");
 }

@@ -1,0 +1,114 @@
+//! The sort kernel: what it gives, and how a device that works in several launches divides it.
+//!
+//! Invariant: the order is stable, so it is the same whoever sorts and in however many parts. The
+//! division into tiles is a fixed rule on sizes, here because scratch memory is planned by it.
+
+use farad_ir::DType;
+
+use crate::program::BufferId;
+
+/// The order of every row: `order[r, j]` is where the j-th of `operand[r, ..]` stands; of equal elements
+/// the first comes first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sort {
+    /// How many rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub len: usize,
+    /// What is put in order, row-major.
+    pub operand: BufferId,
+    /// Positions (`i32`), row-major.
+    pub order: BufferId,
+    /// By what.
+    pub keys: Keys,
+    /// Memory between launches: keys twice, positions, counts of digits and their sums. Empty where
+    /// rows are short or nothing is sorted.
+    pub scratch: Vec<BufferId>,
+}
+
+/// What elements are put in order by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Keys {
+    /// Smallest first. NaN is larger than all numbers and equal to NaN; zeros are equal.
+    Ascending,
+    /// Largest first, NaN before all.
+    Descending,
+    /// Elements are positions below this; whatever is not counts as equal to it.
+    Below(usize),
+    /// Every row is a permutation of `0..len`, so its order is its inverse.
+    Permutation,
+}
+
+impl Keys {
+    /// How many low bits of its key tell elements of this type apart.
+    pub fn bits(self, dtype: DType, len: usize) -> u32 {
+        let above = match (self, dtype) {
+            (Keys::Below(size), _) => size,
+            (Keys::Permutation, _) => len.saturating_sub(1),
+            (_, DType::Bool) => 1,
+            (_, DType::F16) => 0xffff,
+            _ => u32::MAX as usize,
+        };
+        (usize::BITS - above.leading_zeros()).clamp(1, 32)
+    }
+}
+
+impl Sort {
+    /// Elements up to which a row is sorted in one launch, by one workgroup.
+    pub const SHORT: usize = 2048;
+    /// Values of a digit: keys are sorted by eight bits a pass.
+    pub const DIGITS: usize = 256;
+    /// Elements that a workgroup takes at once, and the unit of tiles.
+    pub const STRIP: usize = 256;
+
+    /// Elements of a tile of a long row, which one workgroup moves in a pass: larger where there are
+    /// more, so that there are neither few workgroups nor many counts.
+    pub fn tile(&self) -> usize {
+        Sort::STRIP * (self.rows * self.len / (Sort::STRIP * Sort::STRIP)).clamp(4, 16)
+    }
+
+    /// Tiles of a row.
+    pub fn tiles(&self) -> usize {
+        self.len.div_ceil(self.tile())
+    }
+
+    /// Whether rows are sorted in one launch.
+    pub fn is_short(&self) -> bool {
+        self.len <= Sort::SHORT
+    }
+
+    /// Words of every scratch buffer.
+    pub fn scratch_words(&self) -> Vec<usize> {
+        if self.is_short() || self.keys == Keys::Permutation {
+            return vec![];
+        }
+        let (all, digits) = (self.rows * self.len, self.rows * Sort::DIGITS);
+        vec![all, all, all, digits * self.tiles(), digits]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_need_few_bits() {
+        assert_eq!(Keys::Ascending.bits(DType::F32, 9), 32);
+        assert_eq!(Keys::Descending.bits(DType::F16, 9), 16);
+        assert_eq!(Keys::Ascending.bits(DType::Bool, 9), 1);
+        // Positions 0..=8191, and one more for those outside.
+        assert_eq!(Keys::Below(8191).bits(DType::I32, 9), 13);
+        assert_eq!(Keys::Below(8192).bits(DType::I32, 9), 14);
+        assert_eq!(Keys::Below(0).bits(DType::I32, 9), 1);
+    }
+
+    #[test]
+    fn tiles_cover_rows() {
+        for (rows, len) in [(1, 2049), (1, 70_001), (300, 5000), (1, 1 << 24)] {
+            let (operand, order) = (BufferId(0), BufferId(1));
+            let sort = Sort { rows, len, operand, order, keys: Keys::Ascending, scratch: vec![] };
+            assert!(sort.tiles() * sort.tile() >= len && (sort.tiles() - 1) * sort.tile() < len);
+            assert!(sort.scratch_words()[3] <= 2 * rows * (len + sort.tile()), "{rows} {len}");
+        }
+    }
+}

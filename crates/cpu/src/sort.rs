@@ -1,0 +1,190 @@
+//! The stable order of rows.
+//!
+//! An element becomes a whole number, its key, whose order is the element's; with its position behind
+//! it, no two numbers of a row are equal, so every way of sorting them gives the same, stable order.
+//! Rows are shared out; a single long row is sorted by all threads. Start at [`Plan::run`].
+
+use farad_compile::program::{Keys, Sort};
+use farad_ir::DType;
+use rayon::prelude::*;
+
+use crate::machine::Context;
+use crate::storage::{self, Binding};
+use crate::view::{Access, Range};
+
+/// Elements below which one thread does it.
+const PARALLEL: usize = 1 << 13;
+/// Elements below which comparing is quicker than counting digits.
+const COUNTED: usize = 1 << 14;
+/// Bits of a digit.
+const DIGIT: u32 = 8;
+/// Values of a digit.
+const DIGITS: usize = 1 << DIGIT;
+
+/// A planned sort.
+#[derive(Debug)]
+pub struct Plan(Sort);
+
+impl Plan {
+    /// Plans a sort.
+    pub fn new(sort: &Sort) -> Plan {
+        Plan(sort.clone())
+    }
+
+    /// Runs the sort.
+    pub fn run(&self, context: Context) {
+        let Sort { rows, len, operand, order, .. } = self.0;
+        let (from, to) = (context.bindings[operand.0 as usize], context.bindings[order.0 as usize]);
+        let start = to.words(0, rows * len);
+        // SAFETY: the words are checked to be in the buffer, which this kernel alone writes.
+        let order = unsafe { std::slice::from_raw_parts_mut(start, rows * len) };
+        let threads = rayon::current_num_threads();
+        if rows * len < PARALLEL || threads == 1 || rows == 1 {
+            let together = len >= PARALLEL && threads > 1;
+            order.chunks_mut(len).enumerate().for_each(|(row, order)| self.row(row, from, order, together));
+        } else {
+            let group = (PARALLEL / 4).div_ceil(len);
+            order.par_chunks_mut(group * len).enumerate().for_each(|(n, order)| {
+                order
+                    .chunks_mut(len)
+                    .enumerate()
+                    .for_each(|(row, order)| self.row(n * group + row, from, order, false));
+            });
+        }
+    }
+
+    /// Writes the order of one row, sorted by all threads together or by this one.
+    fn row(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
+        let len = order.len();
+        let mut words = vec![0; len];
+        let range = Range { start: row * len, count: len, fixed: &[] };
+        // SAFETY: the program says that this kernel may read the operand.
+        unsafe { storage::load(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
+        if self.0.keys == Keys::Permutation {
+            words.iter().zip(0..).for_each(|(&at, position)| order[at as usize] = position);
+            return;
+        }
+        let key = key(self.0.keys, from.dtype);
+        let mut pairs: Vec<u64> = words
+            .iter()
+            .zip(0..)
+            .map(|(&word, position): (_, u64)| (key(word) as u64) << 32 | position)
+            .collect();
+        match len {
+            0..COUNTED => pairs.sort_unstable(),
+            _ if together => count(&mut pairs, rayon::current_num_threads()),
+            _ => count(&mut pairs, 1),
+        }
+        order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
+    }
+}
+
+/// What turns a register's word into a number of the same order.
+fn key(keys: Keys, dtype: DType) -> impl Fn(u32) -> u32 {
+    let (float, signed) = (dtype.is_float(), dtype.register() == DType::I32);
+    move |word| {
+        let key = match keys {
+            Keys::Below(size) => return word.min(size as u32),
+            _ if float => float_key(word),
+            _ if signed => word ^ 1 << 31,
+            _ => word,
+        };
+        if keys == Keys::Descending { !key } else { key }
+    }
+}
+
+/// NaN is larger than all numbers, and zeros are equal.
+fn float_key(word: u32) -> u32 {
+    match word {
+        _ if word << 1 > 0xff00_0000 => u32::MAX,
+        0x8000_0000 => 0x8000_0000,
+        _ if word >> 31 == 1 => !word,
+        _ => word | 1 << 31,
+    }
+}
+
+/// Where threads write what they sort.
+#[derive(Clone, Copy)]
+struct Moved(*mut u64);
+
+// SAFETY: an address; threads write to different places behind it.
+unsafe impl Send for Moved {}
+// SAFETY: as above.
+unsafe impl Sync for Moved {}
+
+impl Moved {
+    /// # Safety
+    /// The place must be in the allocation, and written by nobody else.
+    #[inline(always)]
+    unsafe fn write(self, place: usize, pair: u64) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.0.add(place).write(pair) };
+    }
+}
+
+fn digit(pair: u64, pass: u32) -> usize {
+    (pair >> (32 + DIGIT * pass)) as usize % DIGITS
+}
+
+/// Sorts by the keys, digit by digit from the lowest; positions stay in order where keys are equal.
+/// A part is counted and moved by one thread.
+fn count(pairs: &mut Vec<u64>, parts: usize) {
+    let len = pairs.len();
+    let part = len.div_ceil(parts);
+    let mut other = vec![0; len];
+    for pass in 0..32u32.div_ceil(DIGIT) {
+        let mut places: Vec<[usize; DIGITS]> = pairs
+            .par_chunks(part)
+            .map(|part| {
+                let mut counts = [0; DIGITS];
+                part.iter().for_each(|&pair| counts[digit(pair, pass)] += 1);
+                counts
+            })
+            .collect();
+        if (0..DIGITS).any(|digit| places.iter().map(|counts| counts[digit]).sum::<usize>() == len) {
+            continue;
+        }
+        let mut next = 0;
+        for digit in 0..DIGITS {
+            places.iter_mut().for_each(|counts| next += std::mem::replace(&mut counts[digit], next));
+        }
+        let moved = Moved(other.as_mut_ptr());
+        pairs.par_chunks(part).zip(&mut places).for_each(|(part, places)| {
+            for &pair in part {
+                let place = &mut places[digit(pair, pass)];
+                // SAFETY: places start at how many come before and were counted above, so all of them
+                // are below `len` and no two are equal.
+                unsafe { moved.write(*place, pair) };
+                *place += 1;
+            }
+        });
+        std::mem::swap(pairs, &mut other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_the_order_of_floats() {
+        let ascending = [f32::NEG_INFINITY, -2.5, -1e-40, 0.0, 1e-40, 1.0, f32::MAX, f32::INFINITY, f32::NAN];
+        let keys: Vec<u32> = ascending.iter().map(|x| float_key(x.to_bits())).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:x?}");
+        assert_eq!(float_key((-0.0f32).to_bits()), float_key(0));
+        assert_eq!(float_key((-f32::NAN).to_bits()), float_key(f32::NAN.to_bits()));
+    }
+
+    #[test]
+    fn digits_sort_as_comparing_does() {
+        let pairs: Vec<u64> =
+            (0..5000u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44 << 32) | i).collect();
+        let mut wanted = pairs.clone();
+        wanted.sort_unstable();
+        for parts in [1, 3, 7] {
+            let mut pairs = pairs.clone();
+            count(&mut pairs, parts);
+            assert_eq!(pairs, wanted);
+        }
+    }
+}

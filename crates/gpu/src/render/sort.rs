@@ -1,0 +1,223 @@
+//! Sorting in launches of the entry points of `wgsl/sort.wgsl`: one for short rows and for permutations,
+//! three a digit for long rows.
+//!
+//! Invariant: positions pass between the result and one scratch buffer so that the last pass writes the
+//! result; keys pass between two, and the first pass makes them from the operand.
+
+use std::sync::{Arc, OnceLock};
+
+use farad_compile::program::{BufferId, Keys, Program, Sort};
+use farad_ir::DType;
+
+use super::module::fold;
+use crate::dispatch::{Binding, Capabilities, Dispatch, Word};
+use crate::transfer::WORD;
+
+/// Invocations a workgroup.
+const THREADS: usize = Sort::STRIP;
+/// Bits of a digit.
+const DIGIT: u32 = Sort::DIGITS.trailing_zeros();
+/// Workgroups that keep a device busy: short rows share a workgroup where there are more.
+const BUSY: usize = 512;
+/// Tiles up to which a workgroup adds up the counts of all of them itself.
+const FEW_TILES: usize = 32;
+
+/// What the source holds, as the text calls it.
+const WORDS: u32 = 0;
+const SIGNED: u32 = 1;
+const FLOATS: u32 = 2;
+const HALVES: u32 = 3;
+
+fn text() -> Arc<str> {
+    static TEXT: OnceLock<Arc<str>> = OnceLock::new();
+    TEXT.get_or_init(|| include_str!("../wgsl/sort.wgsl").into()).clone()
+}
+
+/// The words of the uniform, as the text declares them, apart from the grid.
+#[derive(Clone, Copy)]
+struct Sizes {
+    source_start: Word,
+    places_start: Word,
+    result_start: Word,
+    kind: u32,
+    flip: u32,
+    most: u32,
+    shift: u32,
+    strips: usize,
+    tiles: usize,
+    first: bool,
+    last: bool,
+    added: bool,
+}
+
+/// The launches of one sort.
+struct Sorting<'a> {
+    sort: &'a Sort,
+    slots: &'a [(BufferId, usize)],
+    capabilities: &'a Capabilities,
+    dtype: DType,
+}
+
+/// The launches that sort.
+pub(super) fn dispatches(
+    sort: &Sort,
+    (program, slots, capabilities): (&Program, &[(BufferId, usize)], &Capabilities),
+) -> Vec<Dispatch> {
+    let dtype = program.buffers[sort.operand.0 as usize].dtype;
+    let sorting = Sorting { sort, slots, capabilities, dtype };
+    match sort.keys {
+        Keys::Permutation => vec![sorting.invert()],
+        _ if sort.is_short() => vec![sorting.short_rows()],
+        _ => sorting.long_rows(),
+    }
+}
+
+impl Sorting<'_> {
+    /// Where the current slice of a buffer starts.
+    fn start(&self, buffer: BufferId) -> Word {
+        let moves = self.slots.iter().any(|(id, _)| *id == buffer);
+        if moves { Word::Slot(buffer) } else { Word::Fixed(0) }
+    }
+
+    /// Words for a launch that reads the operand and writes the result.
+    fn sizes(&self) -> Sizes {
+        let (kind, ones) = match self.dtype {
+            DType::F16 => (HALVES, 0xffff),
+            DType::F32 => (FLOATS, u32::MAX),
+            DType::I32 => (SIGNED, u32::MAX),
+            DType::Bool => (WORDS, 1),
+            _ => (WORDS, u32::MAX),
+        };
+        let (kind, most) = match self.sort.keys {
+            Keys::Below(size) => (WORDS, size as u32),
+            _ => (kind, u32::MAX),
+        };
+        Sizes {
+            source_start: self.start(self.sort.operand),
+            places_start: Word::Fixed(0),
+            result_start: self.start(self.sort.order),
+            kind,
+            flip: if self.sort.keys == Keys::Descending { ones } else { 0 },
+            most,
+            shift: 0,
+            strips: 0,
+            tiles: 0,
+            first: true,
+            last: true,
+            added: false,
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.sort.rows * self.sort.len
+    }
+
+    fn invert(&self) -> Dispatch {
+        let bindings = [(self.sort.operand, false), (self.sort.order, true)];
+        self.launch("invert", self.all().div_ceil(THREADS), &bindings, self.sizes(), 2 * self.all() * WORD)
+    }
+
+    fn short_rows(&self) -> Dispatch {
+        let padded = self.sort.len.next_power_of_two();
+        let held = (Sort::SHORT / padded).min(self.sort.rows.div_ceil(BUSY));
+        let sizes = Sizes { strips: padded, tiles: held, ..self.sizes() };
+        let bindings = [(self.sort.operand, false), (self.sort.order, true)];
+        let bytes = self.all() * (self.dtype.size() + WORD);
+        self.launch("rows", self.sort.rows.div_ceil(held), &bindings, sizes, bytes)
+    }
+
+    fn long_rows(&self) -> Vec<Dispatch> {
+        let passes = self.sort.keys.bits(self.dtype, self.sort.len).div_ceil(DIGIT);
+        (0..passes).flat_map(|pass| self.pass(pass, passes)).collect()
+    }
+
+    /// Counts digits, adds up, moves.
+    fn pass(&self, pass: u32, passes: u32) -> Vec<Dispatch> {
+        let sort = self.sort;
+        let [one, other, places, counts, totals] = sort.scratch[..] else {
+            unreachable!("the planner gives long rows their scratch memory")
+        };
+        let (first, last) = (pass == 0, pass + 1 == passes);
+        let [from, to] = if pass.is_multiple_of(2) { [other, one] } else { [one, other] };
+        let source = if first { sort.operand } else { from };
+        let [places_from, places_to] =
+            if (passes - pass) % 2 == 1 { [places, sort.order] } else { [sort.order, places] };
+        let mut sizes = Sizes {
+            shift: DIGIT * pass,
+            strips: sort.tile() / Sort::STRIP,
+            tiles: sort.tiles(),
+            first,
+            last,
+            added: sort.tiles() > FEW_TILES,
+            places_start: self.start(places_from),
+            result_start: Word::Fixed(0),
+            ..self.sizes()
+        };
+        if !first {
+            // Keys that a pass wrote.
+            sizes = Sizes { source_start: Word::Fixed(0), kind: WORDS, flip: 0, most: u32::MAX, ..sizes };
+        }
+        let (all, tiles) = (self.all(), sort.rows * sort.tiles());
+        let read = all * if first { self.dtype.size() } else { WORD };
+        let counted = tiles * Sort::DIGITS * WORD;
+        let mut list =
+            vec![self.launch("count", tiles, &[(source, false), (counts, true)], sizes, read + counted)];
+        if sizes.added {
+            let groups = sort.rows * Sort::DIGITS;
+            list.push(self.launch("add", groups, &[(counts, true), (totals, true)], sizes, 2 * counted));
+        }
+        let moved = all * WORD * (3 - first as usize - last as usize);
+        let bindings = [
+            (source, false),
+            // Nothing stands there before the first pass, and it is not read.
+            (if first { source } else { places_from }, false),
+            (counts, false),
+            (totals, false),
+            (to, true),
+            (places_to, true),
+        ];
+        sizes.result_start = self.start(places_to);
+        list.push(self.launch("move_tile", tiles, &bindings, sizes, read + moved + counted));
+        list
+    }
+
+    fn launch(
+        &self,
+        entry: &'static str,
+        groups: usize,
+        bindings: &[(BufferId, bool)],
+        sizes: Sizes,
+        bytes: usize,
+    ) -> Dispatch {
+        let grid = fold(groups, self.capabilities.workgroups);
+        let fixed = |size: usize| Word::Fixed(size as u32);
+        let parameters = vec![
+            Word::Fixed(grid[0]),
+            fixed(groups),
+            fixed(self.sort.rows),
+            fixed(self.sort.len),
+            sizes.source_start,
+            sizes.places_start,
+            sizes.result_start,
+            Word::Fixed(sizes.kind),
+            Word::Fixed(sizes.flip),
+            Word::Fixed(sizes.most),
+            Word::Fixed(sizes.shift),
+            fixed(sizes.strips),
+            fixed(sizes.tiles),
+            fixed(sizes.first as usize),
+            fixed(sizes.last as usize),
+            fixed(sizes.added as usize),
+        ];
+        Dispatch {
+            wgsl: text(),
+            entry,
+            bindings: bindings.iter().map(|&(buffer, write)| Binding { buffer, write }).collect(),
+            parameters,
+            reports: false,
+            workgroups: grid,
+            bytes: bytes as u64,
+            flops: 0,
+        }
+    }
+}
