@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use farad_compile::program::{Code, Kernel, Loop, Place, Program, Step, View};
-use farad_ir::DType;
+use farad_compile::costs::Costs;
+use farad_compile::profile::{KernelTally, Phase};
+use farad_compile::program::{Buffer, BufferId, Kernel, Loop, Place, Program, Step};
 
 use crate::contraction::{self, Sliced};
-use crate::device::{Device, KernelTime};
+use crate::device::Device;
 use crate::error::Error;
 use crate::machine::{Context, Faults};
 use crate::memory::{Memory, Purpose};
@@ -32,14 +33,15 @@ pub struct Executable {
     blocks: Vec<usize>,
     /// Sets of blocks that no run uses now. Nothing but zeros is carried from run to run.
     free: Mutex<Vec<Vec<Memory>>>,
+    /// What a run launches, for profiles that only count.
+    kernels: Arc<[KernelTally]>,
 }
 
 /// A planned step.
 struct Ready {
-    label: String,
+    label: Arc<str>,
     plan: Plan,
-    bytes: u64,
-    flops: u64,
+    costs: Costs,
 }
 
 enum Plan {
@@ -57,7 +59,10 @@ impl Executable {
         let mut specs: Vec<Spec> =
             program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
         let (mut offsets, mut most) = (Vec::new(), 0);
-        let steps = ready(&program.steps, &mut specs, &mut offsets, &mut most)?;
+        let steps = ready(&program.steps, (&program.buffers, &[]), &mut specs, &mut offsets, &mut most)?;
+        let mut launches = Vec::new();
+        list_launches(&steps, 1, &mut launches);
+        let kernels = KernelTally::by_label(launches.into_iter());
         let blocks: Vec<usize> = program.blocks.iter().copied().chain([most]).collect();
         let executable = Executable {
             device: device.clone(),
@@ -67,6 +72,7 @@ impl Executable {
             temporaries: offsets,
             blocks,
             free: Mutex::default(),
+            kernels,
         };
         let set = executable.allocate_blocks()?;
         executable.free.lock().unwrap_or_else(|e| e.into_inner()).push(set);
@@ -108,6 +114,11 @@ impl Executable {
     ) -> Result<(), Error> {
         let bindings = self.bind(inputs, outputs, blocks)?;
         let faults = Faults::new(self.program.sites.len());
+        let profiler = &self.device.0.profiler;
+        let _phase = profiler.enter(Phase::Computing);
+        if profiler.is_open() && !profiler.times_launches() {
+            profiler.ran(&self.kernels);
+        }
         self.steps(&self.steps, Context { bindings: &bindings, parameters, faults: &faults });
         self.device.0.runs.fetch_add(1, Ordering::Relaxed);
         match faults.first() {
@@ -154,13 +165,15 @@ impl Executable {
     }
 
     fn steps(&self, steps: &[Ready], context: Context) {
+        let profiler = &self.device.0.profiler;
+        let timed = profiler.times_launches();
         for step in steps {
             if let Plan::Loop { of, steps } = &step.plan {
                 self.repeat(of, steps, context);
                 continue;
             }
             self.device.0.kernels.fetch_add(1, Ordering::Relaxed);
-            let started = self.device.0.profiling.load(Ordering::Relaxed).then(Instant::now);
+            let started = timed.then(Instant::now);
             match &step.plan {
                 Plan::Nest(nest) => nest.run(context),
                 Plan::Product(plan) => plan.run(context),
@@ -171,13 +184,7 @@ impl Executable {
             }
             if let Some(started) = started {
                 let nanoseconds = started.elapsed().as_nanos() as u64;
-                let time = KernelTime {
-                    label: step.label.clone(),
-                    nanoseconds,
-                    bytes: step.bytes,
-                    flops: step.flops,
-                };
-                self.device.0.profile.lock().unwrap_or_else(|e| e.into_inner()).push(time);
+                profiler.launched(&step.label, step.costs, profiler.at(started), nanoseconds);
             }
         }
     }
@@ -207,6 +214,18 @@ impl fmt::Debug for Executable {
     }
 }
 
+/// Every launch of a run, with what it costs.
+fn list_launches<'a>(steps: &'a [Ready], trips: usize, launches: &mut Vec<(&'a Arc<str>, Costs)>) {
+    for _ in 0..trips {
+        for step in steps {
+            match &step.plan {
+                Plan::Loop { of, steps } => list_launches(steps, of.trips, launches),
+                _ => launches.push((&step.label, step.costs)),
+            }
+        }
+    }
+}
+
 fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
     if got == need { Ok(()) } else { Err(Error::Count { what, got, need }) }
 }
@@ -214,6 +233,7 @@ fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
 /// Plans steps; temporaries of different kernels share memory, of which `most` bytes are needed.
 fn ready(
     steps: &[Step],
+    (buffers, slots): (&[Buffer], &[(BufferId, usize)]),
     specs: &mut Vec<Spec>,
     offsets: &mut Vec<usize>,
     most: &mut usize,
@@ -244,61 +264,11 @@ fn ready(
             Kernel::Loop(of) => {
                 // A body that never runs may name buffers of no length.
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };
-                Plan::Loop { of: of.clone(), steps: ready(body, specs, offsets, most)? }
+                Plan::Loop { of: of.clone(), steps: ready(body, (buffers, &of.slots), specs, offsets, most)? }
             }
         };
-        let (bytes, flops) = effort(&step.kernel, specs);
-        list.push(Ready { label: step.label.clone(), plan, bytes, flops });
+        let costs = Costs::of(&step.kernel, buffers, slots);
+        list.push(Ready { label: step.label.as_str().into(), plan, costs });
     }
     Ok(list)
-}
-
-/// Bytes that a kernel has to move and operations that it does, for the profile.
-fn effort(kernel: &Kernel, specs: &[Spec]) -> (u64, u64) {
-    let distinct = |view: &View, axes: &[usize], buffer: u32| {
-        let moving =
-            axes.iter().zip(&view.strides).filter(|(_, s)| **s != 0).map(|(&n, _)| n).product::<usize>();
-        let spec = specs[buffer as usize];
-        (moving.min(spec.len) * spec.dtype.size()) as u64
-    };
-    let tape_bytes = |tape: &[farad_compile::program::Instr], axes: &[usize]| {
-        let of = |code: &Code| match code {
-            Code::Load(b, view) | Code::Take { buffer: b, view, .. } => distinct(view, axes, b.0),
-            _ => 0,
-        };
-        tape.iter().map(|instr| of(&instr.code)).sum::<u64>()
-    };
-    let stores = |stores: &[farad_compile::program::Store], axes: &[usize]| {
-        stores.iter().map(|s| distinct(&s.view, axes, s.buffer.0)).sum::<u64>()
-    };
-    let arithmetic = |tape: &[farad_compile::program::Instr]| {
-        let counts = |code: &Code| {
-            matches!(code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..) | Code::Select(..))
-        };
-        tape.iter().filter(|i| i.dtype == DType::F32 && counts(&i.code)).count() as u64
-    };
-    match kernel {
-        Kernel::Fused(k) => {
-            let positions = k.axes.iter().product::<usize>() as u64;
-            (tape_bytes(&k.tape, &k.axes) + stores(&k.stores, &k.axes), arithmetic(&k.tape) * positions)
-        }
-        Kernel::Product(k) => {
-            let axes = |last: [usize; 2]| k.batch.iter().copied().chain(last).collect::<Vec<_>>();
-            let result = axes([k.m, k.n]);
-            let positions = result.iter().product::<usize>() as u64;
-            let bytes = tape_bytes(&k.lhs.tape, &axes([k.m, k.k]))
-                + tape_bytes(&k.rhs.tape, &axes([k.k, k.n]))
-                + tape_bytes(&k.epilogue, &result)
-                + stores(&k.stores, &result);
-            (bytes, positions * (2 * k.k as u64 + arithmetic(&k.epilogue)))
-        }
-        other => {
-            let (reads, writes) = other.touches();
-            let size = |id: &farad_compile::program::BufferId| {
-                let spec = specs[id.0 as usize];
-                (spec.len * spec.dtype.size()) as u64
-            };
-            (reads.iter().chain(&writes).map(size).sum(), 0)
-        }
-    }
 }

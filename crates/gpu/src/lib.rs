@@ -48,7 +48,6 @@ pub use counters::Counters;
 pub use device::{Device, Options};
 pub use error::Error;
 pub use executable::Executable;
-pub use memory::Memory;
-pub use profile::KernelTime;
+pub use memory::{Memory, WeakMemory};
 pub use read::ReadFuture;
 pub use routine::{Routine, Stage};

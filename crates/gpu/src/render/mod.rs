@@ -23,8 +23,8 @@ mod team;
 #[cfg(test)]
 mod tests;
 mod vector;
-mod work;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Fused, Kernel, Program};
 
 use crate::dispatch::{Capabilities, Dispatch};
@@ -55,7 +55,7 @@ pub fn render(
         }
         _ => unreachable!("render: loops and users' kernels are not rendered"),
     };
-    (dispatch.bytes, dispatch.flops) = (work::bytes(kernel, program), work::flops(kernel));
+    dispatch.costs = Costs::of(kernel, &program.buffers, slots);
     vec![dispatch]
 }
 

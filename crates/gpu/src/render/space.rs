@@ -130,14 +130,6 @@ pub(super) fn canonical_product(product: &Product) -> Product {
     product
 }
 
-/// Elements that a view reaches, each counted once.
-pub(super) fn reach(view: &View, axes: &[usize]) -> usize {
-    let moved = view.strides.iter().zip(axes).enumerate().filter(|(axis, (stride, _))| {
-        **stride != 0 || view.guards.iter().any(|guard| guard.stride != 0 && guard.coefficients[*axis] != 0)
-    });
-    moved.map(|(_, (_, size))| *size).product()
-}
-
 #[cfg(test)]
 mod tests {
     use farad_compile::program::{BufferId, Reg};

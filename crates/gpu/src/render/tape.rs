@@ -187,11 +187,3 @@ fn random(module: &mut Module, keys: &[&Value], view: &farad_compile::program::V
             .collect(),
     )
 }
-
-/// Floating-point operations of a tape at one position.
-pub(super) fn flops(tape: &[Instr]) -> u64 {
-    let counts = |instr: &&Instr| {
-        matches!(instr.code, Code::Unary(..) | Code::Binary(..)) && instr.dtype == DType::F32
-    };
-    tape.iter().filter(counts).count() as u64
-}
