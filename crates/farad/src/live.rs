@@ -174,7 +174,7 @@ impl Inner {
 
 impl fmt::Display for MemoryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<20} {:>10} {:>10}", "memory", "MB now", "at most")?;
+        writeln!(f, "{:<20} {:>10} {:>10}", "memory", "MB now", "at peak")?;
         let (now, most) = (&self.holdings, &self.high_water);
         let rows = [
             ("tensors", now.tensors, most.tensors),
@@ -191,7 +191,7 @@ impl fmt::Display for MemoryReport {
         writeln!(f, "{count} live tensors hold {bytes:.3} MB; the largest are")?;
         write_tensors(f, &self.tensors)?;
         let peak = self.bytes_peak as f64 / 1e6;
-        writeln!(f, "tensors and plans held {peak:.3} MB at most; the largest tensors then were")?;
+        writeln!(f, "at their peak tensors and plans held {peak:.3} MB; the largest tensors then were")?;
         write_tensors(f, &self.tensors_at_peak)
     }
 }

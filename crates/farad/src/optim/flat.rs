@@ -162,7 +162,8 @@ impl Flat {
             from_loss,
         });
         drop(lookup);
-        let build = || self.build(rule, recording.graph.clone(), &recording.known, parts, from_loss);
+        let build =
+            || self.build(rule, (recording.graph.clone(), &recording.known), parts, from_loss, location);
         if device.finds_not_finite() {
             device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
         }
@@ -263,10 +264,10 @@ impl Flat {
     fn build(
         &self,
         rule: &dyn Rule,
-        mut graph: Graph,
-        known: &[(NodeId, NodeId)],
+        (mut graph, known): (Graph, &[(NodeId, NodeId)]),
         parts: Parts,
         from_loss: bool,
+        location: &'static Location<'static>,
     ) -> Result<Request> {
         let gradients = match from_loss {
             true => farad_ir::gradient(&mut graph, parts.seeds[0], parts.ids)?,
@@ -292,6 +293,8 @@ impl Flat {
             if let Some(from) = from {
                 donations.push((outputs.len(), input_number(&graph, from)));
             }
+            // What has no line of its own is made by the step's.
+            graph.nodes[output.index()].location.get_or_insert(location);
             outputs.push(output);
         }
         Ok(Request { graph, outputs, donations })
