@@ -52,3 +52,14 @@ fn a_bench_profiles_beside_what_it_times() {
     assert!(!trace(&folder, "bench-mlp_train_f32.json", "kernel").is_empty());
     assert!(!trace(&folder, "bench-xor_200_epochs.json", "kernel").is_empty());
 }
+
+#[test]
+fn kernel_times_are_shown_run_by_run_when_asked_for() {
+    let folder = Folder::new("timed");
+    let mut command = folder.command("train life --device cpu --updates 3 --quiet --out run");
+    let output = command.env("FARAD_DEBUG", "time").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    assert!(text.matches("farad::time").count() >= 3 && text.contains("GFLOP/s"), "{text}");
+    assert!(!text.contains("wall time"), "{text}");
+}
