@@ -64,6 +64,30 @@ fn the_parts_are_the_whole_and_counts_are_the_counters() {
     }
 }
 
+/// Long reductions are left out: devices split them differently.
+#[test]
+fn all_devices_count_bytes_and_operations_alike() {
+    let _turn = turn();
+    let found = devices().into_iter().map(|device| {
+        let x = Tensor::rand([128, 64], &device).detach().unwrap();
+        let y = Tensor::rand([64, 128], &device).detach().unwrap();
+        let (_, profile) = device.profile_with(options(ProfileMode::Host), || {
+            x.matmul(&y).relu().compute().unwrap();
+            (&x * 2.0 + 1.0).tanh().compute().unwrap();
+            let slices = Tensor::ones([5, 128, 64], &device).detach().unwrap();
+            let (sum, _) =
+                farad::scan(&[&x], &[&slices], |carries, slices| (vec![&carries[0] + &slices[0]], vec![]));
+            sum[0].compute().unwrap();
+        });
+        let of = |amount: fn(&farad::KernelTime) -> u64| profile.kernels.iter().map(amount).sum::<u64>();
+        (of(|kernel| kernel.bytes), of(|kernel| kernel.flops))
+    });
+    let found: Vec<(u64, u64)> = found.collect();
+    let (product, chain) = (2 * 128 * 128 * 64 + 128 * 128, 3 * 128 * 64);
+    assert_eq!(found[0].1, product + chain + 5 * 128 * 64, "{found:?}");
+    assert!(found.iter().all(|counts| *counts == found[0]), "{found:?}");
+}
+
 #[test]
 fn what_the_program_does_itself_is_other_host_time() {
     let _turn = turn();
