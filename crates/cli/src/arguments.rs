@@ -29,6 +29,7 @@ Examples:
   farad train lizard --recipe reference            exactly as published
   farad train life --set learning_rate=0.03 --set warm_up=100
   farad train --resume runs/life-23                go on after Ctrl-C, or to more --updates
+  farad train life --updates 50 --profile=trace.json      where the time goes
 
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. `farad train --list` shows recipes and keys.";
@@ -58,6 +59,7 @@ Examples:
   farad bench --filter matmul          cases with `matmul` in their name
   farad bench --filter mlp_train_f32 --json
   farad bench --break-even             from which size on the GPU is worth it
+  farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
 
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
 relative, against f64, on a sample of the result.";
@@ -117,6 +119,27 @@ pub enum Variant {
     Reference,
 }
 
+/// What a profile measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProfileKind {
+    /// Every kernel alone; runs are waited for, so the whole takes longer
+    #[default]
+    Kernels,
+    /// The host's time, with runs as usual; kernels are counted
+    Host,
+}
+
+/// Options of every command that computes.
+#[derive(Debug, Args)]
+pub struct ProfileFlags {
+    /// At the end, say where time and memory went; with a file, write a trace for Perfetto as well
+    #[arg(long, value_name = "TRACE.json", num_args = 0..=1, require_equals = true)]
+    pub profile: Option<Option<PathBuf>>,
+    /// What --profile measures
+    #[arg(long, value_name = "MODE", value_enum, default_value_t, requires = "profile")]
+    pub profile_mode: ProfileKind,
+}
+
 /// Options of `farad train`.
 #[derive(Debug, Args)]
 pub struct TrainOptions {
@@ -160,6 +183,8 @@ pub struct TrainOptions {
     /// Show the recipes and, with one named, its keys
     #[arg(long)]
     pub list: bool,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
 }
 
 /// Options of `farad eval`.
@@ -170,6 +195,8 @@ pub struct EvalOptions {
     /// One JSON object a line and seed
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
 }
 
 /// Options of `farad export`.
@@ -238,6 +265,8 @@ pub struct SimulateOptions {
     /// One JSON object
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
 }
 
 /// Options of `farad devices`.
@@ -269,6 +298,8 @@ pub struct BenchOptions {
     /// Make one training step and say when it is done: what the case first_step starts
     #[arg(long, hide = true)]
     pub first_step: bool,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
 }
 
 /// Options of `farad tune`.
@@ -303,6 +334,20 @@ mod tests {
         };
         assert!(Recipe::all().iter().all(|recipe| help("train").contains(recipe.name)));
         assert!(Format::ALL.iter().all(|format| help("export").contains(format.name)));
+    }
+
+    #[test]
+    fn a_profile_may_name_a_file_and_never_takes_the_next_word() {
+        let flags = |words: &[&str]| {
+            let all = ["farad", "eval"].iter().chain(words).copied().chain(["run"]);
+            let Command::Eval(options) = Arguments::try_parse_from(all)?.command else { panic!("an eval") };
+            Ok::<_, clap::Error>((options.profile.profile, options.profile.profile_mode))
+        };
+        assert_eq!(flags(&[]).unwrap(), (None, ProfileKind::Kernels));
+        assert_eq!(flags(&["--profile"]).unwrap(), (Some(None), ProfileKind::Kernels));
+        let named = flags(&["--profile=t.json", "--profile-mode", "host"]).unwrap();
+        assert_eq!(named, (Some(Some("t.json".into())), ProfileKind::Host));
+        assert!(flags(&["--profile-mode", "host"]).is_err());
     }
 
     #[test]

@@ -2,16 +2,20 @@
 
 use std::io::Write;
 
+use farad::Device;
 use farad::run::Run;
 use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
 use crate::error::Result;
+use crate::profile::Profiling;
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
+    let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&Run::open(&options.run)?)?;
-    if options.json { print_json(&verdicts) } else { print_table(&verdicts) }
+    if options.json { print_json(&verdicts) } else { print_table(&verdicts) }?;
+    profiling.finish()
 }
 
 /// One object a line and seed.

@@ -11,6 +11,7 @@ mod eval;
 mod export;
 mod inspect;
 mod processor;
+mod profile;
 mod simulate;
 mod source;
 mod train;

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::arguments::{SimulateOptions, StartOption};
 use crate::error::{Error, Result};
+use crate::profile::Profiling;
 use crate::source::{Source, pick};
 
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
@@ -37,6 +38,7 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         StartOption::Centre => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
     }
     let device = Device::named(&options.device)?;
+    let profiling = Profiling::start(&options.profile, &device);
     let mut on_device = match device.is_gpu() {
         true => Some(OnDevice::new(&automaton, &grid, options.seed, &device)?),
         false => None,
@@ -63,7 +65,8 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         }
     }
     let gif = options.gif.as_ref().map(|path| write_gif(options, path, &frames)).transpose()?;
-    print(options, &grid, elapsed, gif)
+    print(options, &grid, elapsed, gif)?;
+    profiling.finish()
 }
 
 /// A grid on a GPU: states stay there until somebody looks.

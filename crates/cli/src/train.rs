@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::arguments::{TrainOptions, Variant};
 use crate::error::{Error, Result};
 use crate::eval;
+use crate::profile::Profiling;
 
 /// Trains, or goes on training.
 pub fn run(options: &TrainOptions) -> Result<()> {
@@ -25,6 +26,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         None => start(options)?,
     };
     let device = training.trainer().device().clone();
+    let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
     let say = |text: String| {
         if !options.quiet {
@@ -50,7 +52,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if summary.interrupted {
         let (updates, path) = (summary.updates, folder.display());
         say(format!("stopped and saved after {updates} updates\ngo on with: farad train --resume {path}"));
-        return Ok(());
+        return profiling.finish();
     }
     let early = if summary.early { ", as every circuit was right" } else { "" };
     say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
@@ -61,7 +63,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         eval::print_table(&verdicts)?;
     }
     say(closing(&folder, &verdicts));
-    Ok(())
+    profiling.finish()
 }
 
 /// Goes on with a run, where it ran before if nothing else is asked for.

@@ -1,16 +1,19 @@
 //! From a graph to a program: simplify, split, fuse, plan memory, schedule. Pure functions, no
 //! device: the same graph and target always give the same program.
 //!
-//! Start at [`compile`]; [`program`] says what comes out.
+//! Start at [`compile`]; [`program`] says what comes out, [`costs`] what it must do at least, and
+//! [`profile`] is where backends note what it did.
 
 mod access;
 mod assemble;
 mod copies;
+pub mod costs;
 mod draft;
 mod fuse;
 mod merge;
 mod plan;
 mod product;
+pub mod profile;
 pub mod program;
 mod pull;
 mod show;
@@ -18,7 +21,6 @@ mod simplify;
 mod sort;
 mod split;
 mod tape;
-pub mod work;
 mod works;
 
 use farad_ir::{Graph, NodeId};

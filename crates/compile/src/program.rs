@@ -385,6 +385,17 @@ impl View {
     }
 }
 
+impl View {
+    /// Elements that the view can name over `axes`, each counted once where windows do not overlap.
+    pub fn reach(&self, axes: &[usize]) -> usize {
+        let moved = self.strides.iter().zip(axes).enumerate().filter(|(axis, (stride, _))| {
+            **stride != 0
+                || self.guards.iter().any(|guard| guard.stride != 0 && guard.coefficients[*axis] != 0)
+        });
+        moved.map(|(_, (_, size))| *size).product()
+    }
+}
+
 impl Fused {
     /// Positions that are kept.
     pub fn outer_len(&self) -> usize {

@@ -1,9 +1,10 @@
 //! The device: memory, transfers, loading programs, counters and the profile.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::{Program, Target};
 
 use crate::error::Error;
@@ -18,8 +19,10 @@ pub(crate) struct State {
     pub pool: Arc<Pool>,
     pub runs: AtomicUsize,
     pub kernels: AtomicUsize,
-    pub profiling: AtomicBool,
-    pub profile: Mutex<Vec<KernelTime>>,
+    pub profiler: Profiler,
+    /// Writes from the host and reads to it.
+    pub uploads: AtomicUsize,
+    pub reads: AtomicUsize,
 }
 
 /// What a device has done so far.
@@ -35,19 +38,10 @@ pub struct Counters {
     pub bytes_live: usize,
     /// The most bytes that handles ever held.
     pub bytes_peak: usize,
-}
-
-/// How long one kernel took, and what it did at least.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelTime {
-    /// What the program calls it.
-    pub label: String,
-    /// Wall time.
-    pub nanoseconds: u64,
-    /// Bytes that had to move.
-    pub bytes: u64,
-    /// Floating-point operations.
-    pub flops: u64,
+    /// Writes from the host.
+    pub uploads: usize,
+    /// Reads to the host.
+    pub reads: usize,
 }
 
 impl Device {
@@ -64,8 +58,9 @@ impl Device {
             pool: Pool::new(limit),
             runs: AtomicUsize::new(0),
             kernels: AtomicUsize::new(0),
-            profiling: AtomicBool::new(false),
-            profile: Mutex::default(),
+            profiler: Profiler::default(),
+            uploads: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
         }))
     }
 
@@ -76,6 +71,7 @@ impl Device {
 
     /// Memory of `bytes`: zeroed if fresh, of arbitrary content if it comes from the pool.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
+        let _phase = self.0.profiler.enter(Phase::Allocating);
         self.0.pool.allocate(bytes, Purpose::Tensor)
     }
 
@@ -83,6 +79,9 @@ impl Device {
     #[track_caller]
     pub fn write(&self, memory: &Memory, offset: usize, data: &[u8]) {
         check("write", memory, offset, data.len());
+        let _phase = self.0.profiler.enter(Phase::Uploading);
+        self.0.profiler.moved(Phase::Uploading, data.len());
+        self.0.uploads.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the range lies inside the allocation, and host slices never overlap device memory.
         unsafe { memory.start().add(offset).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
     }
@@ -91,6 +90,9 @@ impl Device {
     #[track_caller]
     pub fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Vec<u8> {
         check("read", memory, offset, bytes);
+        let _phase = self.0.profiler.enter(Phase::Reading);
+        self.0.profiler.moved(Phase::Reading, bytes);
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the range lies inside the allocation, whose bytes are all initialised.
         unsafe { std::slice::from_raw_parts(memory.start().add(offset), bytes) }.to_vec()
     }
@@ -117,6 +119,8 @@ impl Device {
             allocations: self.0.pool.allocations.load(Ordering::Relaxed),
             bytes_live: self.0.pool.live.load(Ordering::Relaxed),
             bytes_peak: self.0.pool.peak.load(Ordering::Relaxed),
+            uploads: self.0.uploads.load(Ordering::Relaxed),
+            reads: self.0.reads.load(Ordering::Relaxed),
         }
     }
 
@@ -125,16 +129,14 @@ impl Device {
         self.0.pool.holdings()
     }
 
-    /// Times every kernel from now on.
-    pub fn profile_start(&self) {
-        self.0.profile.lock().unwrap_or_else(|e| e.into_inner()).clear();
-        self.0.profiling.store(true, Ordering::Relaxed);
+    /// What the device held, by purpose, when it held most.
+    pub fn high_water(&self) -> Holdings {
+        self.0.pool.high_water()
     }
 
-    /// Stops timing and gives what was timed, one entry a kernel run, in order.
-    pub fn profile_stop(&self) -> Vec<KernelTime> {
-        self.0.profiling.store(false, Ordering::Relaxed);
-        std::mem::take(&mut self.0.profile.lock().unwrap_or_else(|e| e.into_inner()))
+    /// Where the device notes what it does while a profile is open.
+    pub fn profiler(&self) -> &Profiler {
+        &self.0.profiler
     }
 }
 

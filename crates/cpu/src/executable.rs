@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use farad_compile::program::{Kernel, Loop, Place, Program, Step};
-use farad_compile::work::Work;
+use farad_compile::costs::Costs;
+use farad_compile::profile::{KernelTally, Phase};
+use farad_compile::program::{Buffer, BufferId, Kernel, Loop, Place, Program, Step};
 
 use crate::contraction::{self, Sliced};
-use crate::device::{Device, KernelTime};
+use crate::device::Device;
 use crate::error::Error;
 use crate::machine::{Context, Faults};
 use crate::memory::{Memory, Purpose};
@@ -32,14 +33,15 @@ pub struct Executable {
     blocks: Vec<usize>,
     /// Sets of blocks that no run uses now. Nothing but zeros is carried from run to run.
     free: Mutex<Vec<Vec<Memory>>>,
+    /// What a run launches, for profiles that only count.
+    kernels: Arc<[KernelTally]>,
 }
 
 /// A planned step.
 struct Ready {
-    label: String,
+    label: Arc<str>,
     plan: Plan,
-    bytes: u64,
-    flops: u64,
+    costs: Costs,
 }
 
 enum Plan {
@@ -58,7 +60,10 @@ impl Executable {
         let mut specs: Vec<Spec> =
             program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
         let (mut offsets, mut most) = (Vec::new(), 0);
-        let steps = ready(&program.steps, &mut specs, &mut offsets, &mut most)?;
+        let steps = ready(&program.steps, (&program.buffers, &[]), &mut specs, &mut offsets, &mut most)?;
+        let mut launches = Vec::new();
+        list_launches(&steps, 1, &mut launches);
+        let kernels = KernelTally::by_label(launches.into_iter());
         let blocks: Vec<usize> = program.blocks.iter().copied().chain([most]).collect();
         let executable = Executable {
             device: device.clone(),
@@ -68,6 +73,7 @@ impl Executable {
             temporaries: offsets,
             blocks,
             free: Mutex::default(),
+            kernels,
         };
         let set = executable.allocate_blocks()?;
         executable.free.lock().unwrap_or_else(|e| e.into_inner()).push(set);
@@ -109,6 +115,11 @@ impl Executable {
     ) -> Result<(), Error> {
         let bindings = self.bind(inputs, outputs, blocks)?;
         let faults = Faults::new(self.program.sites.len());
+        let profiler = &self.device.0.profiler;
+        let _phase = profiler.enter(Phase::Computing);
+        if profiler.is_open() && !profiler.times_launches() {
+            profiler.ran(&self.kernels);
+        }
         self.steps(&self.steps, Context { bindings: &bindings, parameters, faults: &faults });
         self.device.0.runs.fetch_add(1, Ordering::Relaxed);
         match faults.first() {
@@ -155,13 +166,15 @@ impl Executable {
     }
 
     fn steps(&self, steps: &[Ready], context: Context) {
+        let profiler = &self.device.0.profiler;
+        let timed = profiler.times_launches();
         for step in steps {
             if let Plan::Loop { of, steps } = &step.plan {
                 self.repeat(of, steps, context);
                 continue;
             }
             self.device.0.kernels.fetch_add(1, Ordering::Relaxed);
-            let started = self.device.0.profiling.load(Ordering::Relaxed).then(Instant::now);
+            let started = timed.then(Instant::now);
             match &step.plan {
                 Plan::Nest(nest) => nest.run(context),
                 Plan::Product(plan) => plan.run(context),
@@ -173,13 +186,7 @@ impl Executable {
             }
             if let Some(started) = started {
                 let nanoseconds = started.elapsed().as_nanos() as u64;
-                let time = KernelTime {
-                    label: step.label.clone(),
-                    nanoseconds,
-                    bytes: step.bytes,
-                    flops: step.flops,
-                };
-                self.device.0.profile.lock().unwrap_or_else(|e| e.into_inner()).push(time);
+                profiler.launched(&step.label, step.costs, profiler.at(started), nanoseconds);
             }
         }
     }
@@ -209,6 +216,18 @@ impl fmt::Debug for Executable {
     }
 }
 
+/// Every launch of a run, with what it costs.
+fn list_launches<'a>(steps: &'a [Ready], trips: usize, launches: &mut Vec<(&'a Arc<str>, Costs)>) {
+    for _ in 0..trips {
+        for step in steps {
+            match &step.plan {
+                Plan::Loop { of, steps } => list_launches(steps, of.trips, launches),
+                _ => launches.push((&step.label, step.costs)),
+            }
+        }
+    }
+}
+
 fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
     if got == need { Ok(()) } else { Err(Error::Count { what, got, need }) }
 }
@@ -216,6 +235,7 @@ fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
 /// Plans steps; temporaries of different kernels share memory, of which `most` bytes are needed.
 fn ready(
     steps: &[Step],
+    (buffers, slots): (&[Buffer], &[(BufferId, usize)]),
     specs: &mut Vec<Spec>,
     offsets: &mut Vec<usize>,
     most: &mut usize,
@@ -247,11 +267,11 @@ fn ready(
             Kernel::Loop(of) => {
                 // A body that never runs may name buffers of no length.
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };
-                Plan::Loop { of: of.clone(), steps: ready(body, specs, offsets, most)? }
+                Plan::Loop { of: of.clone(), steps: ready(body, (buffers, &of.slots), specs, offsets, most)? }
             }
         };
-        let Work { bytes, flops } = Work::of(&step.kernel, &|id| specs[id.0 as usize]);
-        list.push(Ready { label: step.label.clone(), plan, bytes, flops });
+        let costs = Costs::of(&step.kernel, buffers, slots);
+        list.push(Ready { label: step.label.as_str().into(), plan, costs });
     }
     Ok(list)
 }

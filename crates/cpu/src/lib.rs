@@ -36,7 +36,7 @@ mod sweep;
 mod values;
 mod view;
 
-pub use device::{Counters, Device, KernelTime};
+pub use device::{Counters, Device};
 pub use error::Error;
 pub use executable::Executable;
-pub use memory::{Holdings, Memory};
+pub use memory::{Holdings, Memory, WeakMemory};

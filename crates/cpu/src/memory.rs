@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::error::Error;
 
@@ -21,6 +21,18 @@ const POOL_BYTES: usize = 1 << 30;
 /// A handle to an allocation; clones share it.
 #[derive(Clone)]
 pub struct Memory(Arc<Allocation>);
+
+/// Word of an allocation that keeps nothing: whether its handles are all gone.
+#[derive(Clone)]
+pub struct WeakMemory(Weak<Allocation>, usize);
+
+impl WeakMemory {
+    /// Bytes of the allocation; `None` once the last handle is gone.
+    pub fn bytes(&self) -> Option<usize> {
+        // A handle for a moment would change how many there are, and who is alone with memory updates it in place.
+        (self.0.strong_count() > 0).then_some(self.1)
+    }
+}
 
 struct Allocation {
     start: NonNull<u8>,
@@ -48,12 +60,24 @@ pub struct Holdings {
     pub pool: usize,
 }
 
+impl Holdings {
+    /// All of it.
+    pub fn total(&self) -> usize {
+        self.tensors + self.blocks + self.pool
+    }
+}
+
 // SAFETY: an allocation is plain bytes without an owner thread; orderly access is the holders' duty (module doc).
 unsafe impl Send for Allocation {}
 // SAFETY: as above.
 unsafe impl Sync for Allocation {}
 
 impl Memory {
+    /// Word of the allocation that does not keep it.
+    pub fn downgrade(&self) -> WeakMemory {
+        WeakMemory(Arc::downgrade(&self.0), self.0.bytes)
+    }
+
     /// How many bytes were asked for.
     pub fn bytes(&self) -> usize {
         self.0.bytes
@@ -101,6 +125,8 @@ pub(crate) struct Pool {
     /// Bytes that the system has given, and how many it may give at most.
     total: AtomicUsize,
     limit: Option<usize>,
+    /// The most that the system has given, and what held it then.
+    high_water: Mutex<Holdings>,
 }
 
 #[derive(Default)]
@@ -131,6 +157,20 @@ impl Pool {
         }
     }
 
+    /// What was held when it was most.
+    pub fn high_water(&self) -> Holdings {
+        *self.high_water.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Looks whether more is held than ever.
+    fn mark(&self) {
+        let now = self.holdings();
+        let mut most = self.high_water.lock().unwrap_or_else(|e| e.into_inner());
+        if now.total() > most.total() {
+            *most = now;
+        }
+    }
+
     fn free(&self) -> MutexGuard<'_, Free> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -144,6 +184,7 @@ impl Pool {
             free.bytes -= if start.is_some() { size } else { 0 };
             start
         };
+        let fresh = pooled.is_none();
         let start = match pooled {
             Some(Start(start)) => {
                 if purpose == Purpose::Block {
@@ -155,6 +196,9 @@ impl Pool {
             None => self.fresh(bytes, size)?,
         };
         self.held[purpose as usize].fetch_add(size, Ordering::Relaxed);
+        if fresh {
+            self.mark();
+        }
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
         Ok(Memory(Arc::new(Allocation { start, bytes, purpose, pool: self.clone() })))

@@ -351,15 +351,21 @@ fn the_profile_times_every_kernel() {
     let executable = device.load(Arc::new(case.program.clone())).unwrap();
     let (inputs, outputs) = case.memories(&device);
     executable.run(&inputs, &[], &outputs).unwrap();
-    device.profile_start();
-    executable.run(&inputs, &[], &outputs).unwrap();
-    let profile = device.profile_stop();
-    executable.run(&inputs, &[], &outputs).unwrap();
-    let labels: Vec<&str> = profile.iter().map(|time| time.label.as_str()).collect();
-    assert_eq!(labels, ["step 0", "body", "body", "body", "body", "step 2"]);
-    assert_eq!((profile[1].bytes, profile[1].flops), (5 * 160, 3 * 40));
-    assert_eq!(device.profile_stop(), []);
-    assert_eq!(device.counters().kernels, 18);
+    for alone in [true, false] {
+        let before = device.profiler().open(alone);
+        executable.run(&inputs, &[], &outputs).unwrap();
+        let (after, _, launches) = device.profiler().close(alone, &before);
+        executable.run(&inputs, &[], &outputs).unwrap();
+        let labels: Vec<&str> = launches.iter().map(|launch| &*launch.label).collect();
+        let all = ["step 0", "body", "body", "body", "body", "step 2"];
+        assert_eq!(labels, if alone { &all[..] } else { &[] });
+        assert!(launches.windows(2).all(|pair| pair[0].start + pair[0].nanoseconds <= pair[1].start));
+        let (_, _, kernels) = after.since(&before);
+        let body = kernels.iter().find(|kernel| &*kernel.label == "body").unwrap();
+        assert_eq!((body.count, body.costs.bytes, body.costs.flops), (4, 4 * 5 * 160, 4 * 3 * 40));
+        assert_eq!(kernels.iter().map(|kernel| kernel.count).sum::<u64>(), 6);
+    }
+    assert_eq!(device.counters().kernels, 30);
 }
 
 #[test]

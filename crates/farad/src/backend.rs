@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use farad_compile::profile::Profiler;
 use farad_compile::program::Program;
 use farad_gpu::Holdings;
 
@@ -28,24 +29,34 @@ pub enum Executable {
     Gpu(Box<farad_gpu::Executable>),
 }
 
-/// How long one kernel took, and what it did at least.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelTime {
-    /// The ops it computes.
-    pub label: String,
-    /// Time on the device.
-    pub nanoseconds: u64,
-    /// Bytes that had to move.
-    pub bytes: u64,
-    /// Floating-point operations.
-    pub flops: u64,
-    /// Launches that the numbers above are the sums of.
-    pub count: u64,
-}
-
 const FOREIGN: &str = "memory belongs to another device";
 
+/// Word of memory that keeps nothing.
+#[derive(Clone)]
+pub enum WeakMemory {
+    Cpu(farad_cpu::WeakMemory),
+    Gpu(farad_gpu::WeakMemory),
+}
+
+impl WeakMemory {
+    /// Bytes of the memory; `None` once the last handle is gone.
+    pub fn bytes(&self) -> Option<usize> {
+        match self {
+            WeakMemory::Cpu(m) => m.bytes(),
+            WeakMemory::Gpu(m) => m.bytes(),
+        }
+    }
+}
+
 impl Memory {
+    /// Word of the memory that does not keep it.
+    pub fn downgrade(&self) -> WeakMemory {
+        match self {
+            Memory::Cpu(m) => WeakMemory::Cpu(m.downgrade()),
+            Memory::Gpu(m) => WeakMemory::Gpu(m.downgrade()),
+        }
+    }
+
     /// How many handles there are.
     pub fn handles(&self) -> usize {
         match self {
@@ -141,11 +152,7 @@ impl Backend {
 
     pub fn holdings(&self) -> Holdings {
         match self {
-            Backend::Cpu(d) => {
-                let h = d.holdings();
-                let (tensors, blocks, pool) = (h.tensors as u64, h.blocks as u64, h.pool as u64);
-                Holdings { tensors, blocks, pool, ..Holdings::default() }
-            }
+            Backend::Cpu(d) => from_cpu(d.holdings()),
             Backend::Gpu(d) => d.holdings(),
         }
     }
@@ -168,6 +175,8 @@ impl Backend {
                     allocations: c.allocations,
                     bytes_live: c.bytes_live,
                     bytes_peak: c.bytes_peak,
+                    reads: c.reads,
+                    uploads: c.uploads,
                     ..own
                 }
             }
@@ -190,37 +199,33 @@ impl Backend {
         }
     }
 
-    pub fn profile_start(&self) {
+    pub fn profiler(&self) -> &Profiler {
         match self {
-            Backend::Cpu(d) => d.profile_start(),
-            Backend::Gpu(d) => d.profile_start(),
+            Backend::Cpu(d) => d.profiler(),
+            Backend::Gpu(d) => d.profiler(),
         }
     }
 
-    pub fn profile_stop(&self) -> Vec<KernelTime> {
+    /// What was held, by purpose, when it was most.
+    pub fn high_water(&self) -> Holdings {
         match self {
-            Backend::Cpu(d) => d
-                .profile_stop()
-                .into_iter()
-                .map(|k| KernelTime {
-                    label: k.label,
-                    nanoseconds: k.nanoseconds,
-                    bytes: k.bytes,
-                    flops: k.flops,
-                    count: 1,
-                })
-                .collect(),
-            Backend::Gpu(d) => d
-                .profile_stop()
-                .into_iter()
-                .map(|k| KernelTime {
-                    label: k.label,
-                    nanoseconds: k.nanoseconds,
-                    bytes: k.bytes,
-                    flops: k.flops,
-                    count: k.count,
-                })
-                .collect(),
+            Backend::Cpu(d) => from_cpu(d.high_water()),
+            Backend::Gpu(d) => d.high_water(),
+        }
+    }
+
+    pub fn bytes_live(&self) -> usize {
+        match self {
+            Backend::Cpu(d) => d.counters().bytes_live,
+            Backend::Gpu(d) => d.counters().bytes_live as usize,
+        }
+    }
+
+    /// Whether units of their own multiply matrices of halves.
+    pub fn multiplies_halves(&self) -> bool {
+        match self {
+            Backend::Cpu(_) => false,
+            Backend::Gpu(d) => d.info().features.cooperative_matrix,
         }
     }
 
@@ -237,6 +242,12 @@ impl Backend {
             Backend::Gpu(d) => Ok(d.pass_nanoseconds()?),
         }
     }
+}
+
+fn from_cpu(holdings: farad_cpu::Holdings) -> Holdings {
+    let farad_cpu::Holdings { tensors, blocks, pool } = holdings;
+    let (tensors, blocks, pool) = (tensors as u64, blocks as u64, pool as u64);
+    Holdings { tensors, blocks, pool, ..Holdings::default() }
 }
 
 impl Executable {

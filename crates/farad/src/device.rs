@@ -5,12 +5,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use farad_compile::profile::Profiler;
 use farad_compile::program::Target;
 
 use crate::backend::{Backend, Memory};
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
+use crate::live::LiveList;
 use crate::plan::PlanCache;
+use crate::profile::Peaks;
 
 /// Where tensors live: the CPU or one GPU. A cheap handle; equal handles are the same device.
 ///
@@ -36,10 +39,15 @@ pub(crate) struct Inner {
     pub finite: AtomicBool,
     name: String,
     index: Option<usize>,
+    options: DeviceOptions,
+    /// Who made the memory that tensors hold.
+    pub live: LiveList,
+    /// What the device can do at best, once it was measured.
+    pub peaks: Mutex<Option<Peaks>>,
 }
 
 /// What a device has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counters {
     /// Runs of compiled programs.
     pub runs: usize,
@@ -67,6 +75,27 @@ pub struct Counters {
     pub plans_replayed: usize,
     /// Operands moved here from another device because an op mixed the two.
     pub operands_moved: usize,
+}
+
+impl Counters {
+    /// What was counted since `before`; bytes live and their peak stay what they are now.
+    pub fn since(&self, before: &Counters) -> Counters {
+        Counters {
+            runs: self.runs - before.runs,
+            submissions: self.submissions - before.submissions,
+            dispatches: self.dispatches - before.dispatches,
+            pipelines: self.pipelines - before.pipelines,
+            bind_groups: self.bind_groups - before.bind_groups,
+            allocations: self.allocations - before.allocations,
+            bytes_live: self.bytes_live,
+            bytes_peak: self.bytes_peak,
+            reads: self.reads - before.reads,
+            uploads: self.uploads - before.uploads,
+            plans_compiled: self.plans_compiled - before.plans_compiled,
+            plans_replayed: self.plans_replayed - before.plans_replayed,
+            operands_moved: self.operands_moved - before.operands_moved,
+        }
+    }
 }
 
 /// Where a device's random numbers stand; checkpoints keep it.
@@ -120,7 +149,7 @@ impl Device {
     pub fn cpu_with(options: DeviceOptions) -> Device {
         let cpu = farad_cpu::Device::with_limit(options.memory_limit);
         let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..Target::cpu() };
-        Device::new(Backend::Cpu(cpu), target, "cpu".into(), None)
+        Device::new(Backend::Cpu(cpu), target, "cpu".into(), None, options)
     }
 
     /// The GPU with this index in `farad devices`.
@@ -134,6 +163,12 @@ impl Device {
         if let Some(device) = open.get(&(index, options)).filter(|device| !device.is_lost()) {
             return Ok(device.clone());
         }
+        let device = Device::open_gpu(index, options)?;
+        open.insert((index, options), device.clone());
+        Ok(device)
+    }
+
+    fn open_gpu(index: usize, options: DeviceOptions) -> Result<Device> {
         let DeviceOptions { core, checked, memory_limit, .. } = options;
         let gpu = farad_gpu::Device::open(
             index,
@@ -142,11 +177,10 @@ impl Device {
         let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..gpu.target() };
         let handle = if options.handle == 0 { String::new() } else { format!("#{}", options.handle) };
         let name = format!("gpu:{index}{handle} ({})", gpu.name());
-        let device = Device::new(Backend::Gpu(gpu), target, name, Some(index));
+        let device = Device::new(Backend::Gpu(gpu), target, name, Some(index), options);
         if let Some(path) = ENVIRONMENT.tuning.as_ref().filter(|_| !options.core) {
             device.set_tuning(crate::load_tuning(path)?)?;
         }
-        open.insert((index, options), device.clone());
         Ok(device)
     }
 
@@ -189,7 +223,13 @@ impl Device {
         }
     }
 
-    fn new(backend: Backend, target: Target, name: String, index: Option<usize>) -> Device {
+    fn new(
+        backend: Backend,
+        target: Target,
+        name: String,
+        index: Option<usize>,
+        options: DeviceOptions,
+    ) -> Device {
         Device(Arc::new(Inner {
             backend,
             target,
@@ -202,6 +242,9 @@ impl Device {
             finite: AtomicBool::new(false),
             name,
             index,
+            options,
+            live: LiveList::default(),
+            peaks: Mutex::default(),
         }))
     }
 
@@ -299,17 +342,19 @@ impl Device {
         self.0.backend.wait()
     }
 
-    /// Runs `work`, timing every kernel that it launches.
-    pub fn profile<T>(&self, work: impl FnOnce() -> T) -> (T, crate::Profile) {
-        self.0.backend.profile_start();
-        let start = std::time::Instant::now();
-        let result = work();
-        let waited = self.wait();
-        let wall = start.elapsed();
-        if let Err(error) = waited {
-            tracing::warn!("profile: {error}");
-        }
-        (result, crate::Profile { kernels: self.0.backend.profile_stop(), wall })
+    pub(crate) fn profiler(&self) -> &Profiler {
+        self.0.backend.profiler()
+    }
+
+    /// Whether units of their own multiply matrices of halves.
+    pub(crate) fn multiplies_halves(&self) -> bool {
+        self.0.backend.multiplies_halves()
+    }
+
+    /// A device of its own on the same hardware, opened in the same way but without a limit of memory.
+    pub(crate) fn another(&self) -> Result<Device> {
+        let options = DeviceOptions { memory_limit: None, ..self.0.options };
+        self.0.index.map_or_else(|| Ok(Device::cpu_with(options)), |index| Device::open_gpu(index, options))
     }
 
     /// Times whole passes instead of kernels while on; `false` if the device cannot.

@@ -3,6 +3,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+use farad_compile::profile::Phase;
 use farad_ir::NodeId;
 
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ impl Tensor {
     #[track_caller]
     pub fn gradients_at(&self, wrt: &[&Tensor]) -> Result<Vec<Tensor>> {
         let location = Location::caller();
+        let _phase = self.device().profiler().enter(Phase::Recording);
         let mut recording = Recording::of(std::slice::from_ref(&self.node), true)?;
         let loss = recording.ids[&Arc::as_ptr(&self.node)];
         let mut targets = Vec::with_capacity(wrt.len());

@@ -31,6 +31,7 @@ mod evaluate;
 mod finite;
 mod gradient;
 mod hashing;
+mod live;
 mod nearest;
 pub mod nn;
 mod node;
@@ -54,8 +55,11 @@ pub use farad_ir::philox;
 pub use farad_ir::{
     Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
 };
+pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
-pub use profile::{KernelTime, Profile};
+pub use profile::{
+    HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
+};
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};

@@ -1,17 +1,19 @@
 //! Compiled programs by structure: a known graph replays, a new one is compiled.
 
 use std::collections::HashMap;
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use farad_compile::profile::Phase;
 use farad_compile::program::Program;
-use farad_ir::{DType, Graph, NodeId, Shape};
+use farad_ir::{Graph, NodeId};
 
 use crate::backend::{Executable, Memory};
 use crate::device::Device;
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
+use crate::live::{Maker, Origin};
+use crate::profile::{ProfileMode, ProfileOptions, kernel_table};
 
 /// Most plans that a device keeps; the least recently used goes first.
 const MOST_PLANS: usize = 256;
@@ -29,35 +31,25 @@ pub struct Plan {
     executable: Executable,
     pub program: Arc<Program>,
     /// What each output is, for errors.
-    results: Vec<Asker>,
+    results: Arc<[Maker]>,
     /// What the key stood for; compared in debug builds.
     recorded: Option<Graph>,
     /// A program's blocks serve one run at a time.
     running: Mutex<()>,
 }
 
-/// An op that asked for memory.
-#[derive(Clone)]
-struct Asker {
-    op: String,
-    shape: Shape,
-    dtype: DType,
-    location: Option<&'static Location<'static>>,
-}
-
-impl Asker {
-    fn of(graph: &Graph, id: NodeId) -> Asker {
-        let node = graph.node(id);
-        Asker { op: node.op.name(), shape: node.shape, dtype: node.dtype, location: node.location }
-    }
+/// Who asks for the memory of a result.
+fn maker(graph: &Graph, id: NodeId) -> Maker {
+    let node = graph.node(id);
+    Maker { op: node.op.name().into(), shape: node.shape, dtype: node.dtype, location: node.location }
 }
 
 /// If memory was short, the error with word of the first op that was to get it.
-fn lacking(askers: &[Asker], what: &'static str, error: Error) -> Error {
+fn lacking(askers: &[Maker], what: &'static str, error: Error) -> Error {
     match askers.first() {
         Some(asker) if error.is_out_of_memory() => {
-            let Asker { op, shape, dtype, location } = asker.clone();
-            Error::NoMemory { op, what, shape, dtype, location, source: Box::new(error) }
+            let Maker { op, shape, dtype, location } = asker.clone();
+            Error::NoMemory { op: op.into(), what, shape, dtype, location, source: Box::new(error) }
         }
         _ => error,
     }
@@ -112,12 +104,15 @@ impl Device {
         recorded: &Graph,
         build: impl FnOnce() -> Result<Request>,
     ) -> Result<Arc<Plan>> {
+        let lookup = self.profiler().enter(Phase::Lookup);
         if let Some(plan) = self.0.plans.lock().expect("no panic with the cache held").get(key) {
             let same = plan.recorded.as_ref().is_none_or(|graph| graph == recorded);
             assert!(same, "plan key: two structures have the hash {key:032x}");
             self.0.replayed.fetch_add(1, Ordering::Relaxed);
             return Ok(plan);
         }
+        drop(lookup);
+        let _phase = self.profiler().enter(Phase::Compiling);
         let request = build()?;
         let program = Arc::new(farad_compile::compile(
             &request.graph,
@@ -126,7 +121,7 @@ impl Device {
             &self.0.target,
         ));
         self.show(&program);
-        let results: Vec<Asker> = request.outputs.iter().map(|&id| Asker::of(&request.graph, id)).collect();
+        let results: Arc<[Maker]> = request.outputs.iter().map(|&id| maker(&request.graph, id)).collect();
         let executable = self
             .with_room(|| self.0.backend.load(program.clone()))
             .map_err(|e| lacking(&results, "work space", e))?;
@@ -166,26 +161,29 @@ impl Device {
         let mut outputs = Vec::with_capacity(plan.program.outputs.len());
         for (n, output) in plan.program.outputs.iter().enumerate() {
             let bytes = (output.spec.len * output.spec.dtype.size()).max(4);
-            outputs.push(match output.donor {
-                Some(input) => inputs[input].clone(),
-                None => self
-                    .allocate(bytes)
-                    .map_err(|e| lacking(plan.results.get(n..).unwrap_or_default(), "result", e))?,
-            });
+            if let Some(input) = output.donor {
+                outputs.push(inputs[input].clone());
+                continue;
+            }
+            let memory = self
+                .allocate(bytes)
+                .map_err(|e| lacking(plan.results.get(n..).unwrap_or_default(), "result", e))?;
+            if n < plan.results.len() {
+                self.hold(&memory, Origin(plan.results.clone(), n));
+            }
+            outputs.push(memory);
         }
         // Inputs that the program does not use were dropped from its end.
         let inputs = &inputs[..plan.program.inputs.len()];
         let words = &words[..plan.program.parameters.len()];
         let _one_at_a_time = plan.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if ENVIRONMENT.time {
-            self.0.backend.profile_start();
-        }
+        let options = ProfileOptions { mode: ProfileMode::Kernels, peaks: false };
+        let profile = ENVIRONMENT.time.then(|| self.open_profile(options));
         let ran = plan.executable.run(inputs, words, &outputs);
         ran.map_err(|error| lacking(&plan.results, "work space", error))?;
-        if ENVIRONMENT.time {
-            self.0.backend.wait()?;
-            let profile = crate::Profile { kernels: self.0.backend.profile_stop(), wall: Default::default() };
-            tracing::info!(target: "farad::time", "\n{profile}");
+        if let Some(profile) = profile {
+            let table = kernel_table(&profile.finish().kernels, None);
+            tracing::info!(target: "farad::time", "\n{table}");
         }
         Ok(outputs)
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use devices::{devices, turn};
+use farad::ProfileOptions;
 use farad::optim::Clip;
 use farad::prelude::*;
 use tracing::span;
@@ -40,6 +41,7 @@ fn a_later_gradient_computes_again_and_the_profile_counts_it() {
     for device in devices() {
         let (x, w) = (Tensor::rand([8, 16], &device), Tensor::rand([16, 8], &device));
         Tensor::compute_all(&[&x, &w]).unwrap();
+        let options = ProfileOptions { peaks: false, ..Default::default() };
         let run = |keep: bool| {
             let hidden = x.matmul(&w).tanh().matmul(&x);
             let loss = hidden.softmax(1).square().sum();
@@ -50,15 +52,15 @@ fn a_later_gradient_computes_again_and_the_profile_counts_it() {
             }
             let gradient = loss.gradient(&w).unwrap();
             device.wait().unwrap();
-            let (result, profile) = device.profile(|| gradient.compute());
+            let (result, profile) = device.profile_with(options, || gradient.compute());
             result.unwrap();
             profile
         };
         let (kept, again) = (run(true), run(false));
-        assert!(again.kernels.len() > kept.kernels.len(), "{again}\nvs\n{kept}\non {device}");
+        assert!(again.launches() > kept.launches(), "{again}\nvs\n{kept}\non {device}");
         assert!(again.kernels.iter().all(|kernel| !kernel.label.is_empty()), "{again}");
         assert!(again.wall.as_nanos() > 0 && again.nanoseconds() > 0, "{again}");
-        assert!(again.to_string().ends_with(&format!("{} kernels", again.kernels.len())), "{again}");
+        assert!(again.to_string().contains(&format!("{} kernels", again.kernels.len())), "{again}");
     }
 }
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Spec};
 use farad_gpu::dispatch::{Binding, Dispatch, Word};
 use farad_gpu::{Device, Executable, Options, Routine, Stage, adapters};
@@ -92,8 +93,7 @@ fn chain(device: &Device) -> Executable {
             parameters: vec![Word::Fixed(LEN as u32), Word::Fixed(n as u32), Word::Parameter(0)],
             reports: false,
             workgroups: [LEN.div_ceil(64) as u32, 1, 1],
-            bytes: 8 * LEN as u64,
-            flops: LEN as u64,
+            costs: Costs { bytes: 8 * LEN as u64, flops: LEN as u64, half_flops: 0 },
         };
         Routine::new("increment", dispatch)
     };

@@ -5,8 +5,8 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     held: [AtomicU64; 5],
     total: AtomicU64,
     limit: u64,
+    /// What was held when it was most.
+    high_water: Mutex<Holdings>,
 }
 
 /// A buffer that is counted while it lives.
@@ -54,7 +56,12 @@ pub(crate) struct Owned {
 impl Ledger {
     pub(crate) fn new(limit: Option<usize>) -> Arc<Ledger> {
         let limit = limit.map_or(u64::MAX, |bytes| bytes as u64);
-        Arc::new(Ledger { held: Default::default(), total: AtomicU64::new(0), limit })
+        Arc::new(Ledger {
+            held: Default::default(),
+            total: AtomicU64::new(0),
+            limit,
+            high_water: Mutex::default(),
+        })
     }
 
     pub(crate) fn holdings(&self) -> Holdings {
@@ -81,6 +88,11 @@ impl Ledger {
             return false;
         }
         self.held[purpose as usize].fetch_add(bytes, Relaxed);
+        let now = self.holdings();
+        let mut most = lock(&self.high_water);
+        if now.total() > most.total() {
+            *most = now;
+        }
         true
     }
 
@@ -133,6 +145,13 @@ impl Device {
     /// Bytes that the device holds, by purpose.
     pub fn holdings(&self) -> Holdings {
         self.shared.ledger.holdings()
+    }
+}
+
+impl Device {
+    /// What the device held, by purpose, when it held most.
+    pub fn high_water(&self) -> Holdings {
+        *lock(&self.shared.ledger.high_water)
     }
 }
 

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
@@ -18,7 +19,7 @@ use crate::error::Error;
 use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 use crate::poller::Poller;
-use crate::profile::{PassTimer, Profile};
+use crate::profile::{Alignment, PassTimer};
 use crate::read::StagingPool;
 use crate::report::Report;
 use crate::submission::Pending;
@@ -66,7 +67,8 @@ pub(crate) struct Shared {
     pub(crate) staging: Mutex<StagingPool>,
     pub(crate) pipelines: Mutex<Pipelines>,
     pub(crate) tuning: Mutex<Arc<Tuning>>,
-    pub(crate) profile: Profile,
+    pub(crate) profiler: Profiler,
+    pub(crate) alignment: Mutex<Alignment>,
     pub(crate) timer: Mutex<Option<PassTimer>>,
     pub(crate) poller: Poller,
     /// Programs that ran since the last read and may have met bad data.
@@ -237,7 +239,8 @@ impl Shared {
             staging: Mutex::default(),
             pipelines: Mutex::default(),
             tuning: Mutex::default(),
-            profile: Profile::default(),
+            profiler: Profiler::default(),
+            alignment: Mutex::default(),
             timer: Mutex::default(),
             poller: Poller::default(),
             reports: Mutex::default(),
@@ -268,6 +271,8 @@ impl Shared {
         if self.is_lost() {
             return;
         }
+        let waits = !matches!(how, wgpu::PollType::Poll);
+        let _phase = self.profiler.enter(if waits { Phase::Waiting } else { Phase::Submitting });
         if catch_unwind(AssertUnwindSafe(|| self.gpu.poll(how))).is_err() {
             self.sticky.lose("polling failed");
         }

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::BufferId;
 
 /// How many error words a site has: the kind of the index, and its bits.
@@ -66,10 +67,8 @@ pub struct Dispatch {
     pub reports: bool,
     /// The grid.
     pub workgroups: [u32; 3],
-    /// Bytes that must move at least, for the profile.
-    pub bytes: u64,
-    /// Floating-point operations, for the profile.
-    pub flops: u64,
+    /// What it must do at least, for the profile.
+    pub costs: Costs,
 }
 
 /// A storage array.

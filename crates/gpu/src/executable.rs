@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use farad_compile::profile::{KernelTally, Phase};
 use farad_compile::program::Program;
 
 use crate::buffer::{Owned, Purpose};
@@ -35,6 +36,8 @@ pub struct Executable {
     uniform: Option<Owned>,
     ring: Ring,
     report: Option<Arc<Report>>,
+    /// What a run launches, for profiles that only count.
+    kernels: Arc<[KernelTally]>,
     state: Mutex<State>,
 }
 
@@ -106,6 +109,9 @@ impl Executable {
         };
         let groups = Groups::new(device, &schedule.groups, &resources, storage_alignment(device))?;
         device.check()?;
+        let routine = |launch: &Launch| &routines[launch.routine as usize];
+        let launches = schedule.launches.iter().map(|launch| (&routine(launch).label, routine(launch).costs));
+        let kernels = KernelTally::by_label(launches);
         let parameters = vec![0; program.parameters.len()];
         let words = schedule.words[..schedule.varying_words].to_vec();
         Ok(Executable {
@@ -121,6 +127,7 @@ impl Executable {
             uniform,
             ring,
             report,
+            kernels,
             state: Mutex::new(State { groups, words, parameters, slot: 0 }),
         })
     }
@@ -149,6 +156,7 @@ impl Executable {
         parameters: &[u32],
         outputs: &[&Memory],
     ) -> Result<(), Error> {
+        let _phase = self.device.profiler().enter(Phase::Encoding);
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
         let mut state = lock(&self.state);
@@ -179,8 +187,12 @@ impl Executable {
             report.list(&self.device.shared);
         }
         Tally::add(&self.device.shared.tally.dispatches, self.launches.len());
-        if self.device.shared.profile.is_on() {
+        let profiler = self.device.profiler();
+        if profiler.times_launches() {
             return self.run_profiled(state);
+        }
+        if profiler.is_open() {
+            profiler.ran(&self.kernels);
         }
         let Some(timed) = self.device.next_timed_pass() else {
             self.device.append_run(|pass| self.encode(pass, state, &self.launches));
@@ -238,6 +250,8 @@ impl Executable {
             state.slot = (state.slot + 1) % SLOTS;
             let bytes: &[u8] = bytemuck::cast_slice(&state.words);
             let at = self.ring.place(0, state.slot) as u64;
+            let _phase = self.device.profiler().enter(Phase::Uploading);
+            self.device.profiler().moved(Phase::Uploading, bytes.len());
             self.device.shared.queue.write_buffer(uniform, at, bytes);
             self.device.shared.tally.uploaded(bytes.len());
         }
@@ -290,6 +304,8 @@ fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<O
     let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
     let bytes: &[u8] = bytemuck::cast_slice(words);
     let buffer = device.shared.create_buffer(ring.bytes(), usage, Purpose::Parameter)?;
+    let _phase = device.profiler().enter(Phase::Uploading);
+    device.profiler().moved(Phase::Uploading, bytes.len());
     device.shared.queue.write_buffer(&buffer, 0, bytes);
     device.shared.tally.uploaded(bytes.len());
     Ok(Some(buffer))

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Place, Program, Step};
-use farad_ir::CustomLimits;
+use farad_ir::{CustomKernel, CustomLimits};
 use rayon::prelude::*;
 
 use crate::device::Device;
@@ -134,7 +135,9 @@ impl Loader<'_> {
             workgroups: capabilities.workgroups,
             subgroups: capabilities.subgroups,
         };
-        let kernels = custom.op.wgsl(&custom.shapes, &limits).into_iter();
+        let mut kernels = custom.op.wgsl(&custom.shapes, &limits);
+        share_costs(custom.op.costs(&custom.shapes), &mut kernels);
+        let kernels = kernels.into_iter();
         let sizes = (self.program.buffers.as_slice(), slots);
         before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, sizes)));
         before.extend(after);
@@ -179,9 +182,20 @@ impl Loader<'_> {
             parameters: vec![Word::Fixed(words as u32), start(from), start(to), Word::Fixed(width as u32)],
             reports: false,
             workgroups: [x as u32, groups.div_ceil(x) as u32, 1],
-            bytes: 2 * (words * WORD) as u64,
-            flops: 0,
+            costs: Costs { bytes: 2 * (words * WORD) as u64, ..Costs::default() },
         };
         Routine::new(label, dispatch)
+    }
+}
+
+/// Where only the op says what it costs, its launches have equal parts of it.
+fn share_costs(whole: Option<(u64, u64)>, kernels: &mut [CustomKernel]) {
+    let Some((bytes, flops)) = whole.filter(|_| kernels.iter().all(|kernel| kernel.costs.is_none())) else {
+        return;
+    };
+    let count = kernels.len() as u64;
+    for (n, kernel) in kernels.iter_mut().enumerate() {
+        let part = |whole: u64| whole / count + if n == 0 { whole % count } else { 0 };
+        kernel.costs = Some((part(bytes), part(flops)));
     }
 }

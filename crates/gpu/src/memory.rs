@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use farad_compile::profile::Phase;
 
 use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
@@ -27,6 +29,21 @@ const RETAINED: usize = 256 << 20;
 #[derive(Clone)]
 pub struct Memory {
     inner: Arc<Inner>,
+}
+
+/// Word of memory that keeps nothing: whether its handles are all gone.
+#[derive(Clone)]
+pub struct WeakMemory {
+    inner: Weak<Inner>,
+    bytes: usize,
+}
+
+impl WeakMemory {
+    /// Bytes of the memory; `None` once the last handle is gone.
+    pub fn bytes(&self) -> Option<usize> {
+        // A handle for a moment would change how many there are, and who is alone with memory updates it in place.
+        (self.inner.strong_count() > 0).then_some(self.bytes)
+    }
 }
 
 struct Inner {
@@ -56,6 +73,11 @@ pub(crate) struct Pool {
 }
 
 impl Memory {
+    /// Word of the memory that does not keep it.
+    pub fn downgrade(&self) -> WeakMemory {
+        WeakMemory { inner: Arc::downgrade(&self.inner), bytes: self.inner.bytes }
+    }
+
     /// Handles to this memory.
     pub fn handles(&self) -> usize {
         Arc::strong_count(&self.inner)
@@ -191,6 +213,7 @@ impl Device {
     /// Memory, and whether it is fresh.
     fn take(&self, asked: usize, purpose: Purpose) -> Result<(Memory, bool), Error> {
         self.check()?;
+        let _phase = self.profiler().enter(Phase::Allocating);
         let limit = self.shared.limits.max_buffer_size as usize;
         let bytes = asked.max(1).checked_next_multiple_of(GRANULE).unwrap_or(usize::MAX);
         if bytes > limit {

@@ -1,12 +1,12 @@
 //! How long kernels take: every dispatch alone, or whole passes while runs go on as usual.
 //!
-//! A profile gives each dispatch a pass of its own with time stamps at both ends, and waits for
-//! every run. Without time stamps it waits for every dispatch and takes the host's clock.
+//! A profile that wants launches alone gives each a pass of its own with time stamps at both ends, and waits
+//! for every run. Without time stamps it waits for every dispatch and takes the host's clock. Starts are told on
+//! the profiler's clock, from one common origin of the GPU's.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+use farad_compile::profile::Profiler;
 
 use crate::buffer::{Owned, Purpose};
 use crate::device::{Device, lock};
@@ -24,26 +24,22 @@ const TIMED: usize = 64;
 /// Bytes of two time stamps.
 const PAIR: usize = 2 * wgpu::QUERY_SIZE as usize;
 
-/// What one kernel cost while the profile was on, summed over its dispatches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelTime {
-    /// The step's label.
-    pub label: String,
-    /// Time on the device.
-    pub nanoseconds: u64,
-    /// Bytes that had to move at least.
-    pub bytes: u64,
-    /// Floating-point operations.
-    pub flops: u64,
-    /// Dispatches.
-    pub count: u64,
+/// How the GPU's clock and the host's go together.
+#[derive(Debug, Default)]
+pub(crate) struct Alignment {
+    /// The first time stamp seen, in ticks, and when that was on the profiler's clock. No launch starts before it
+    /// was submitted, so the moment is put off whenever one seems to.
+    first: Option<(u64, u64)>,
 }
 
-/// Times gathered so far.
-#[derive(Default)]
-pub(crate) struct Profile {
-    on: AtomicBool,
-    times: Mutex<HashMap<Arc<str>, KernelTime>>,
+impl Alignment {
+    /// When a stamp was made, given that it came after the moment `submitted`.
+    fn moment(&mut self, ticks: u64, period: f64, submitted: u64) -> u64 {
+        let (first, moment) = self.first.get_or_insert((ticks, submitted));
+        let since = (ticks.saturating_sub(*first) as f64 * period) as u64;
+        *moment = (*moment).max(submitted.saturating_sub(since));
+        *moment + since
+    }
 }
 
 /// Time stamps around the last passes, in a ring.
@@ -60,26 +56,10 @@ pub(crate) struct TimedPass {
     slot: u32,
 }
 
-impl Profile {
-    pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Acquire)
-    }
-}
-
 impl Device {
-    /// Starts to time every dispatch; earlier times are dropped.
-    pub fn profile_start(&self) {
-        lock(&self.shared.profile.times).clear();
-        self.shared.profile.on.store(true, Ordering::Release);
-    }
-
-    /// Stops, and gives the times by kernel, longest first.
-    pub fn profile_stop(&self) -> Vec<KernelTime> {
-        self.shared.profile.on.store(false, Ordering::Release);
-        let mut times: Vec<KernelTime> =
-            lock(&self.shared.profile.times).drain().map(|(_, time)| time).collect();
-        times.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.label.cmp(&b.label)));
-        times
+    /// Where the device notes what it does while a profile is open.
+    pub fn profiler(&self) -> &Profiler {
+        &self.shared.profiler
     }
 
     /// Turns time stamps around whole passes on or off; false if the device has none.
@@ -134,9 +114,8 @@ impl Device {
 
     /// Between the two time stamps at the start of `bytes`.
     fn nanoseconds(&self, bytes: &[u8]) -> u64 {
-        let stamp = |n: usize| u64::from_le_bytes(bytes[8 * n..8 * n + 8].try_into().expect("eight bytes"));
-        let ticks = stamp(1).saturating_sub(stamp(0));
-        (ticks as f64 * self.shared.queue.get_timestamp_period() as f64) as u64
+        let [start, end] = ticks(bytes);
+        (end.saturating_sub(start) as f64 * self.shared.queue.get_timestamp_period() as f64) as u64
     }
 }
 
@@ -176,10 +155,15 @@ impl Executable {
             self.encode(&mut pass, state, std::slice::from_ref(launch));
         }
         encoder.resolve_query_set(&queries, 0..2 * launches.len() as u32, &resolved, 0);
-        device.submit(encoder.finish());
+        let commands = encoder.finish();
+        let submitted = device.profiler().at(Instant::now());
+        device.submit(commands);
         let read = device.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], vec![]).wait()?;
+        let period = device.shared.queue.get_timestamp_period() as f64;
+        let mut alignment = lock(&device.shared.alignment);
         for (launch, pair) in launches.iter().zip(read[0].chunks(PAIR)) {
-            self.record(launch, device.nanoseconds(pair));
+            let start = alignment.moment(ticks(pair)[0], period, submitted);
+            self.record(launch, start, device.nanoseconds(pair));
         }
         Ok(())
     }
@@ -194,26 +178,21 @@ impl Executable {
             let start = Instant::now();
             self.device.submit(encoder.finish());
             self.device.wait()?;
-            self.record(launch, start.elapsed().as_nanos() as u64);
+            let nanoseconds = start.elapsed().as_nanos() as u64;
+            self.record(launch, self.device.profiler().at(start), nanoseconds);
         }
         Ok(())
     }
 
-    fn record(&self, launch: &Launch, nanoseconds: u64) {
+    fn record(&self, launch: &Launch, start: u64, nanoseconds: u64) {
         let routine = &self.routines[launch.routine as usize];
-        let mut times = lock(&self.device.shared.profile.times);
-        let time = times.entry(routine.label.clone()).or_insert_with(|| KernelTime {
-            label: routine.label.to_string(),
-            nanoseconds: 0,
-            bytes: 0,
-            flops: 0,
-            count: 0,
-        });
-        time.nanoseconds += nanoseconds;
-        time.bytes += routine.bytes;
-        time.flops += routine.flops;
-        time.count += 1;
+        self.device.profiler().launched(&routine.label, routine.costs, start, nanoseconds);
     }
+}
+
+/// The two time stamps at the start of `bytes`.
+fn ticks(bytes: &[u8]) -> [u64; 2] {
+    [0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")))
 }
 
 fn stamps(queries: &wgpu::QuerySet, pair: u32) -> wgpu::ComputePassTimestampWrites<'_> {
@@ -221,5 +200,20 @@ fn stamps(queries: &wgpu::QuerySet, pair: u32) -> wgpu::ComputePassTimestampWrit
         query_set: queries,
         beginning_of_pass_write_index: Some(2 * pair),
         end_of_pass_write_index: Some(2 * pair + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Alignment;
+
+    #[test]
+    fn no_launch_starts_before_it_was_submitted_and_the_order_stays() {
+        let mut alignment = Alignment::default();
+        assert_eq!(alignment.moment(1000, 2.0, 50), 50);
+        assert_eq!(alignment.moment(1010, 2.0, 50), 70);
+        // Submitted at 100, yet stamped as if at 90: the first was later than it seemed.
+        assert_eq!(alignment.moment(1020, 2.0, 100), 100);
+        assert_eq!(alignment.moment(1030, 2.0, 100), 120);
     }
 }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use farad_compile::profile::Phase;
 use rayon::prelude::*;
 
 use crate::buffer::{Owned, Purpose};
@@ -103,9 +104,11 @@ impl Device {
             }
             spans.push(Span { buffer: memory.buffer(), offset: *offset, bytes: *bytes });
         }
+        let bytes = spans.iter().map(|span| span.bytes).sum();
+        self.profiler().moved(Phase::Reading, bytes);
         let reports = std::mem::take(&mut *lock(&self.shared.reports));
         Tally::add(&self.shared.tally.reads, 1);
-        Tally::add(&self.shared.tally.bytes_read, spans.iter().map(|span| span.bytes).sum());
+        Tally::add(&self.shared.tally.bytes_read, bytes);
         self.read_spans(&spans, reports)
     }
 
@@ -127,6 +130,7 @@ impl Device {
     }
 
     fn start_read(&self, spans: &[Span], reports: &[Arc<Report>]) -> Result<Waiting, Error> {
+        let _phase = self.profiler().enter(Phase::Reading);
         self.check()?;
         let words =
             reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: report.bytes() });
@@ -274,6 +278,7 @@ impl Waiting {
             shared.check()?;
             return Err(Error::Internal { message: "read: mapping failed".to_string() });
         }
+        let _phase = shared.profiler.enter(Phase::Reading);
         let mut bytes = self.collect()?;
         for buffer in self.staging {
             buffer.unmap();

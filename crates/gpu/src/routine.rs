@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Custom, Program};
 use farad_ir::CustomKernel;
 
@@ -41,8 +42,7 @@ pub struct Routine {
     pub(crate) bound_slices: bool,
     pub(crate) reports: bool,
     pub(crate) workgroups: [u32; 3],
-    pub(crate) bytes: u64,
-    pub(crate) flops: u64,
+    pub(crate) costs: Costs,
 }
 
 /// What decides a bind group's layout.
@@ -67,8 +67,7 @@ impl Routine {
             bound_slices: false,
             reports: dispatch.reports,
             workgroups: dispatch.workgroups,
-            bytes: dispatch.bytes,
-            flops: dispatch.flops,
+            costs: dispatch.costs,
         }
     }
 
@@ -110,8 +109,7 @@ impl Routine {
             bound_slices: true,
             reports: false,
             workgroups: kernel.workgroups,
-            bytes,
-            flops,
+            costs: Costs { bytes, flops, half_flops: 0 },
         }
     }
 

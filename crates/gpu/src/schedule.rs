@@ -255,8 +255,7 @@ mod tests {
             parameters,
             reports: false,
             workgroups: [1, 1, 1],
-            bytes: 0,
-            flops: 0,
+            costs: Default::default(),
         };
         Routine::new("test", dispatch)
     }

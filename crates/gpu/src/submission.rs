@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use farad_compile::profile::Phase;
+
 use crate::buffer::Owned;
 use crate::counters::Tally;
 use crate::device::{Device, Shared, lock};
@@ -107,6 +109,7 @@ impl Shared {
         pending: &mut Pending,
         commands: Option<wgpu::CommandBuffer>,
     ) -> wgpu::SubmissionIndex {
+        let _phase = self.profiler.enter(Phase::Submitting);
         pending.close();
         let before = pending.encoder.take().map(wgpu::CommandEncoder::finish);
         let index = self.queue.submit(pending.held.drain(..).chain(before).chain(commands));

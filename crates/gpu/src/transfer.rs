@@ -3,6 +3,8 @@
 //! Copies wait in the pending encoder; a write flushes it first, since the queue would otherwise
 //! carry out the write before them.
 
+use farad_compile::profile::Phase;
+
 use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::memory::Memory;
@@ -21,6 +23,8 @@ impl Device {
         memory.check_home("write", self)?;
         check_offset("write", offset)?;
         memory.check_range("write", offset, data.len())?;
+        let _phase = self.profiler().enter(Phase::Uploading);
+        self.profiler().moved(Phase::Uploading, data.len());
         for (i, chunk) in data.chunks(STAGED).enumerate() {
             self.write_chunk(memory, offset + i * STAGED, chunk);
         }

@@ -115,10 +115,10 @@ fn a_profile_credits_launches_with_what_they_bind() {
     for (trips, len, bytes) in [(1, 100, 2 * 800), (4, 64, 4 * 2 * 512)] {
         let executable = device.load(Arc::new(program(trips, len, DType::F32))).unwrap();
         let (x, y) = (floats(&device, &vec![1.0; trips * len]), device.allocate(4 * trips * len).unwrap());
-        device.profile_start();
+        let before = device.profiler().open(true);
         executable.run(&[(&x, 0)], &[], &[&y]).unwrap();
-        let times = device.profile_stop();
-        assert_eq!((times.len(), times[0].count, times[0].bytes), (1, 2 * trips as u64, bytes));
+        let times = device.profiler().close(true, &before).0.since(&before).2;
+        assert_eq!((times.len(), times[0].count, times[0].costs.bytes), (1, 2 * trips as u64, bytes));
     }
 }
 

@@ -4,6 +4,7 @@ mod device;
 mod kernels;
 
 use device::{floats, open, read, turn};
+use farad_compile::profile::Phase;
 use farad_gpu::dispatch::Capabilities;
 use farad_gpu::{AdapterFeatures, Device, Options};
 use kernels::{LEN, affine, bits, counter, expect_affine, ramp};
@@ -28,16 +29,25 @@ fn profile(device: &Device) {
     let executable = affine(device);
     let (x, y) = (floats(device, &ramp()), device.allocate(4 * LEN).unwrap());
     let run = || executable.run(&[(&x, 0)], &bits(&[1.0, 0.0]), &[&y]).unwrap();
-    device.profile_start();
-    (0..3).for_each(|_| run());
-    let times = device.profile_stop();
-    assert_eq!(times.len(), 1);
-    assert_eq!((times[0].label.as_str(), times[0].count), ("scale", 6));
-    assert_eq!((times[0].bytes, times[0].flops), (6 * 800, 6 * 200));
-    assert!(times[0].nanoseconds > 0);
-    assert_eq!(read(device, &y, LEN), expect_affine(1.0, 0.0));
+    for alone in [true, false] {
+        let before = device.profiler().open(alone);
+        (0..3).for_each(|_| run());
+        device.wait().unwrap();
+        let (after, spans, launches) = device.profiler().close(alone, &before);
+        let (_, phases, times) = after.since(&before);
+        assert_eq!((times.len(), &*times[0].label, times[0].count), (1, "scale", 6));
+        assert_eq!((times[0].costs.bytes, times[0].costs.flops), (6 * 800, 6 * 200));
+        assert_eq!((times[0].nanoseconds > 0, launches.len()), (alone, if alone { 6 } else { 0 }));
+        assert!(launches.windows(2).all(|pair| pair[0].start <= pair[1].start), "{launches:?}");
+        let runs = phases[Phase::Encoding as usize].count;
+        assert_eq!(runs, 3);
+        // No launch starts before its run did.
+        let runs: Vec<_> = spans.iter().filter(|span| span.phase == Phase::Encoding).collect();
+        assert!(launches.iter().enumerate().all(|(n, launch)| launch.start >= runs[n / 2].start));
+        assert_eq!(read(device, &y, LEN), expect_affine(1.0, 0.0));
+    }
     run();
-    assert_eq!(device.profile_stop(), []);
+    assert!(!device.profiler().is_open());
 }
 
 #[test]

@@ -97,6 +97,12 @@ pub trait CustomOp: Debug + Send + Sync {
     /// The kernels that compute it on a GPU, run in order.
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel>;
 
+    /// Bytes that it moves and floating-point operations that it does at least, for profiles; `None`: the
+    /// bytes of its operands and results. Launches on a GPU may say it one by one ([`CustomKernel::costs`]).
+    fn costs(&self, _shapes: &[Shape]) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Scratch buffers that its kernels share, in 32-bit words.
     fn scratch(&self, _shapes: &[Shape]) -> Vec<usize> {
         Vec::new()

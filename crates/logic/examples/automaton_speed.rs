@@ -119,8 +119,11 @@ fn time(case: &Case, policy: Policy, device: &Device) -> Result<(), farad::Error
         let (result, profile) = device.profile(|| training.update());
         result?;
         println!("{profile}");
-        let times: Vec<String> =
-            profile.kernels.iter().map(|kernel| format!("{:.1}", kernel.nanoseconds as f64 / 1e3)).collect();
+        let times: Vec<String> = profile
+            .launches
+            .iter()
+            .map(|launch| format!("{:.1}", launch.duration.as_secs_f64() * 1e6))
+            .collect();
         println!("launches in µs: {}", times.join(" "));
     }
     Ok(())

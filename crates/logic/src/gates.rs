@@ -3,6 +3,13 @@
 use farad::{Device, Tensor};
 use farad_circuit::Gate;
 
+/// Floating-point operations of a gate: `(cab·a + cb)·b + (ca·a + c0)` is three multiply-adds.
+pub(crate) const GATE_FLOPS: u64 = 6;
+/// Of its weight gradient: `g·a`, `g·b`, `g·a·b`, and four sums.
+pub(crate) const WEIGHT_FLOPS: u64 = 7;
+/// Of its input gradients: `g·(ca + cab·b)` and `g·(cb + cab·a)`, each added where it is read.
+pub(crate) const INPUT_FLOPS: u64 = 8;
+
 /// The coefficients of the sixteen functions on a device: what turns logits into gates.
 ///
 /// ```

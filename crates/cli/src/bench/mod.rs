@@ -22,13 +22,17 @@ mod sort;
 mod timing;
 mod train;
 
-use farad::Device;
+use farad::{Device, Profile};
 
 use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
+use crate::profile::{self, trace_of};
 use case::{CASES, Case, Kind, Sizes};
 use hardware::Hardware;
 use report::{Measurement, Report};
+
+/// Iterations that a profile sees.
+const PROFILED: usize = 5;
 
 /// Runs the selected cases, each on its own, and prints a line for each.
 pub fn run(options: &BenchOptions) -> Result<()> {
@@ -45,9 +49,17 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let mut failed = Vec::new();
     for (n, case) in cases.iter().enumerate() {
         report.progress(&format!("bench: {} on {device} ({} of {})", case.name, n + 1, cases.len()));
-        let faults = match measure(case, &device, &options.device) {
-            Ok((measurement, faults)) => {
+        let faults = match measure(case, &device, options) {
+            Ok((measurement, profile, faults)) => {
                 report.line(&device, &measurement)?;
+                if let Some(profile) = profile {
+                    report.progress("");
+                    let trace = options.profile.profile.iter().flatten().next();
+                    let alone = cases.len() == 1;
+                    let trace =
+                        trace.map(|path| if alone { path.clone() } else { trace_of(path, case.name) });
+                    profile::show(&profile, trace.as_deref())?;
+                }
                 faults
             }
             Err(error) => vec![error],
@@ -96,7 +108,12 @@ fn select<'a>(cases: &'a [Case], filter: &[String], small: bool, full: bool) -> 
 }
 
 /// Prepares, checks and times one case; faults are what makes its numbers worthless.
-fn measure(case: &'static Case, device: &Device, name: &str) -> Result<(Measurement, Vec<Error>)> {
+fn measure(
+    case: &'static Case,
+    device: &Device,
+    options: &BenchOptions,
+) -> Result<(Measurement, Option<Profile>, Vec<Error>)> {
+    let mut profile = None;
     let (measurement, compiled) = match case.kind {
         Kind::Operation(prepare) | Kind::Training(prepare) => {
             device.seed(1);
@@ -108,10 +125,17 @@ fn measure(case: &'static Case, device: &Device, name: &str) -> Result<(Measurem
                 _ => timing::time_operation(device, &mut workload.iterate)?,
             };
             let gpu_ms = timing::time_on_gpu(device, &mut workload.iterate)?;
+            if options.profile.profile.is_some() {
+                // Apart from the timing above, which it would disturb.
+                let work = || (0..PROFILED).try_for_each(|_| (workload.iterate)());
+                let (done, found) = device.profile_with(profile::options(&options.profile), work);
+                done?;
+                profile = Some(found);
+            }
             (Measurement { case: case.name, timing, gpu_ms, work: workload.work, error }, timing.compiled)
         }
         Kind::Process => {
-            let (timing, error) = first_step::parent(name)?;
+            let (timing, error) = first_step::parent(&options.device)?;
             (Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error }, 0)
         }
     };
@@ -123,7 +147,7 @@ fn measure(case: &'static Case, device: &Device, name: &str) -> Result<(Measurem
     if compiled > 0 {
         faults.push(Error::Compiled { case: case.name, compiled });
     }
-    Ok((measurement, faults))
+    Ok((measurement, profile, faults))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! The command as users run it, in a folder of its own.
+#![allow(dead_code)] // every test file uses some of it
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -9,6 +9,7 @@ use std::hash::Hash;
 use std::panic::Location;
 use std::sync::Arc;
 
+use farad_compile::profile::Phase;
 use farad_ir::{DType, Graph, NodeId, Op, Shape};
 
 use super::Clip;
@@ -17,6 +18,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::gradient::refuse_spent;
 use crate::hashing::key;
+use crate::live::{Maker, Origin};
 use crate::nn::Parameter;
 use crate::node::{Node, Value};
 use crate::plan::Request;
@@ -106,6 +108,7 @@ impl Flat {
 
     fn run(&mut self, rule: &dyn Rule, source: Source, location: &'static Location<'static>) -> Result<()> {
         let device = self.device()?;
+        let _phase = device.profiler().enter(Phase::Recording);
         let values: Vec<Tensor> = self.parameters.iter().map(Parameter::value).collect();
         Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
         self.check(&values, &source)?;
@@ -129,7 +132,9 @@ impl Flat {
         if self.states.is_empty() {
             // All of them or none: a step after one that found too little memory starts afresh.
             let fresh = || device.with_room(|| device.0.backend.allocate_zeroed(self.len * 4));
-            self.states = (0..rule.states()).map(|_| fresh()).collect::<Result<_>>()?;
+            let states: Vec<_> = (0..rule.states()).map(|_| fresh()).collect::<Result<_>>()?;
+            states.iter().for_each(|memory| device.hold(memory, self.origin("optimiser state", location)));
+            self.states = states;
         }
         let states: Vec<NodeId> =
             self.states.iter().map(|memory| recording.input(memory, self.len, DType::F32)).collect();
@@ -147,6 +152,7 @@ impl Flat {
         let from_loss = matches!(source, Source::Loss(_));
         let parts =
             Parts { seeds: &seeds, ids: &ids, array, states: &states, numbers: &numbers, live: &live_ids };
+        let lookup = device.profiler().enter(Phase::Lookup);
         let plan_key = key(&Structure {
             graph: &recording.graph,
             parts,
@@ -155,7 +161,9 @@ impl Flat {
             clip: self.clip.kind(),
             from_loss,
         });
-        let build = || self.build(rule, recording.graph.clone(), &recording.known, parts, from_loss);
+        drop(lookup);
+        let build =
+            || self.build(rule, (recording.graph.clone(), &recording.known), parts, from_loss, location);
         if device.finds_not_finite() {
             device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
         }
@@ -170,7 +178,7 @@ impl Flat {
         drop(recording);
         drop(values);
         if let Some(at) = at {
-            self.protect(&device, &mut inputs, at)?;
+            self.protect(&device, &mut inputs, at, location)?;
         }
         let outputs = device.run(&plan, &inputs, &words)?;
         self.take(&device, live.iter().map(|(node, _)| node), outputs, location);
@@ -256,10 +264,10 @@ impl Flat {
     fn build(
         &self,
         rule: &dyn Rule,
-        mut graph: Graph,
-        known: &[(NodeId, NodeId)],
+        (mut graph, known): (Graph, &[(NodeId, NodeId)]),
         parts: Parts,
         from_loss: bool,
+        location: &'static Location<'static>,
     ) -> Result<Request> {
         let gradients = match from_loss {
             true => farad_ir::gradient(&mut graph, parts.seeds[0], parts.ids)?,
@@ -285,22 +293,36 @@ impl Flat {
             if let Some(from) = from {
                 donations.push((outputs.len(), input_number(&graph, from)));
             }
+            // What has no line of its own is made by the step's.
+            graph.nodes[output.index()].location.get_or_insert(location);
             outputs.push(output);
         }
         Ok(Request { graph, outputs, donations })
     }
 
     /// Copies the array if anybody but the parameters themselves could still read it.
-    fn protect(&self, device: &Device, inputs: &mut [Memory], at: usize) -> Result<()> {
+    fn protect(
+        &self,
+        device: &Device,
+        inputs: &mut [Memory],
+        at: usize,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         let sole = self.parameters.iter().all(|p| p.holders() == 1);
         // Held by every parameter's value, by this optimiser and by the list of inputs.
         if sole && inputs[at].handles() == self.parameters.len() + 2 {
             return Ok(());
         }
         let copy = device.allocate(self.len * 4)?;
+        device.hold(&copy, self.origin("parameters", location));
         device.0.backend.copy(&inputs[at], &copy, self.len * 4)?;
         inputs[at] = copy;
         Ok(())
+    }
+
+    /// Who made an array of this optimiser.
+    pub(super) fn origin(&self, what: &'static str, location: &'static Location<'static>) -> Origin {
+        Maker::named(what, Shape::new(&[self.len]), DType::F32, Some(location))
     }
 
     /// Gives every result its new home.

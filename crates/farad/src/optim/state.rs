@@ -43,7 +43,7 @@ impl Flat {
     /// Takes a state over; `moments` is how many the rule keeps for every parameter.
     #[track_caller]
     pub fn restore(&mut self, moments: usize, state: &[(String, Tensor)]) -> Result<()> {
-        let device = self.device()?;
+        let (device, location) = (self.device()?, Location::caller());
         let named: HashMap<&str, &Tensor> = state.iter().map(|(name, t)| (name.as_str(), t)).collect();
         let progress = find(&named, PROGRESS, Shape::new(&[3]), DType::U32)?.to_vec::<u32>()?;
         let step = progress[0] as u64 | (progress[1] as u64) << 32;
@@ -54,28 +54,34 @@ impl Flat {
             let parts = (values.iter().enumerate())
                 .map(|(index, v)| find(&named, &moment_name(number, index), v.shape(), DType::F32))
                 .collect::<Result<Vec<&Tensor>>>()?;
-            states.push(self.laid_out(&device, &parts)?);
+            states.push(self.laid_out(&device, &parts, location)?);
         }
         refuse_left_over(state, moments, values.len())?;
         let array = match progress[2] != 0 {
-            true => Some(self.laid_out(&device, &values.iter().collect::<Vec<_>>())?),
+            true => Some(self.laid_out(&device, &values.iter().collect::<Vec<_>>(), location)?),
             false => None,
         };
         drop(values);
         (self.step, self.states, self.array) = (step, states, None);
         if let Some(array) = array {
-            self.adopt(&device, array, Location::caller());
+            self.adopt(&device, array, location);
         }
         Ok(())
     }
 
     /// New memory with one tensor in every slot and zeros between.
-    fn laid_out(&self, device: &Device, parts: &[&Tensor]) -> Result<Memory> {
+    fn laid_out(
+        &self,
+        device: &Device,
+        parts: &[&Tensor],
+        location: &'static Location<'static>,
+    ) -> Result<Memory> {
         let mut bytes = vec![0; self.len * 4];
         for (part, &offset) in parts.iter().zip(&self.offsets) {
             bytes[offset * 4..][..part.numel() * 4].copy_from_slice(&part.read()?.wait()?);
         }
         let memory = device.allocate(bytes.len().max(4))?;
+        device.hold(&memory, self.origin("restored", location));
         if !bytes.is_empty() {
             device.0.backend.write(&memory, &bytes)?;
         }

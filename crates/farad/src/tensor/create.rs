@@ -7,6 +7,7 @@ use farad_ir::{DType, Op, OpError, Scalar, Shape};
 use super::{Element, Tensor, raise};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::live::Maker;
 use crate::node::Value;
 
 impl Tensor {
@@ -89,6 +90,7 @@ impl Tensor {
             },
             error => error,
         })?;
+        device.hold(&memory, Maker::named("from_vec", shape, dtype, Some(location)));
         if !bytes.is_empty() {
             device.0.backend.write(&memory, bytes)?;
         }

@@ -25,8 +25,8 @@ mod team;
 mod tests;
 pub(crate) mod vector;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Fused, Kernel, Program};
-use farad_compile::work::Work;
 
 use crate::dispatch::{Capabilities, Dispatch};
 use crate::tuning::{ProductShape, Tuning};
@@ -63,8 +63,7 @@ pub fn render(
         Kernel::Sort(sort) => return sort::dispatches(sort, context),
         _ => unreachable!("render: loops and users' kernels are not rendered"),
     };
-    let work = Work::of(kernel, &|id| program.spec(id));
-    (dispatch.bytes, dispatch.flops) = (work.bytes, work.flops);
+    dispatch.costs = Costs::of(kernel, &program.buffers, slots);
     vec![dispatch]
 }
 

@@ -306,8 +306,7 @@ impl Module<'_> {
             parameters: self.words,
             reports: self.reports,
             workgroups: grid,
-            bytes: 0,
-            flops: 0,
+            costs: Default::default(),
         }
     }
 }

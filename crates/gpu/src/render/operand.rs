@@ -8,7 +8,6 @@ use farad_ir::{DType, Unary};
 use super::module::{Module, line};
 use super::point::{Point, Value};
 use super::product::{Form, Tile};
-use super::space::reach;
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Word;
 
@@ -41,7 +40,7 @@ pub(crate) fn along_terms(product: &Product, left: bool) -> bool {
     let operand = if left { &product.lhs } else { &product.rhs };
     let contiguous = |axis: usize| -> usize {
         let loads = operand.tape.iter().map(|instr| match &instr.code {
-            Code::Load(_, view) if view.strides[axis].abs() == 1 => reach(view, &axes),
+            Code::Load(_, view) if view.strides[axis].abs() == 1 => view.reach(&axes),
             _ => 0,
         });
         loads.sum()

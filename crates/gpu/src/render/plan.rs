@@ -7,7 +7,6 @@
 
 use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Reg, View};
 
-use super::space::reach;
 use crate::dispatch::Capabilities;
 
 /// The layout of a kernel with reductions.
@@ -34,7 +33,7 @@ fn floor_power(n: usize) -> usize {
 
 /// Elements that views contiguous along `axis` reach.
 fn contiguous(kernel: &Fused, axis: usize) -> usize {
-    let full = |view: &View| if view.strides[axis].abs() == 1 { reach(view, &kernel.axes) } else { 0 };
+    let full = |view: &View| if view.strides[axis].abs() == 1 { view.reach(&kernel.axes) } else { 0 };
     let loads = kernel.tape.iter().map(|instr| match &instr.code {
         Code::Load(_, view) | Code::Take { view, .. } if instr.level == Level::Full => full(view),
         _ => 0,

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Keys, Program, Sort};
 use farad_ir::DType;
 
@@ -216,8 +217,7 @@ impl Sorting<'_> {
             parameters,
             reports: false,
             workgroups: grid,
-            bytes: bytes as u64,
-            flops: 0,
+            costs: Costs { bytes: bytes as u64, ..Costs::default() },
         }
     }
 }

@@ -130,11 +130,6 @@ pub(super) fn canonical_product(product: &Product) -> Product {
     product
 }
 
-/// Elements that a view reaches, each counted once.
-pub(super) fn reach(view: &View, axes: &[usize]) -> usize {
-    view.reach(axes)
-}
-
 #[cfg(test)]
 mod tests {
     use farad_compile::program::{BufferId, Reg};

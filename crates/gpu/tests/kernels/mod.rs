@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Site, Spec};
 use farad_gpu::dispatch::{Binding, Dispatch, Word};
 use farad_gpu::{Device, Executable, Routine, Stage};
@@ -64,8 +65,7 @@ pub fn routine(label: &str, wgsl: &str, bindings: Vec<Binding>, parameters: Vec<
         bindings,
         parameters,
         workgroups: [LEN.div_ceil(64) as u32, 1, 1],
-        bytes: 8 * LEN as u64,
-        flops: 2 * LEN as u64,
+        costs: Costs { bytes: 8 * LEN as u64, flops: 2 * LEN as u64, half_flops: 0 },
     };
     Routine::new(label, dispatch)
 }

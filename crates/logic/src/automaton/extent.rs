@@ -65,6 +65,16 @@ impl Extent<'_> {
         (self.kept_states() * self.state_len() + activations).max(1)
     }
 
+    /// Words that say what the circuits are: coefficients and wires.
+    pub fn circuit_len(&self) -> usize {
+        self.coefficients().numel() + self.seeds * self.topology.wires()
+    }
+
+    /// Gates evaluated in all steps.
+    pub fn evaluations(&self) -> u64 {
+        (self.steps * self.seeds * self.cells() * self.topology.evaluations()) as u64
+    }
+
     /// The shape of the states.
     pub fn states(&self) -> Shape {
         Shape::new(&[self.seeds, self.batch, self.height, self.width, self.topology.channels])

@@ -13,6 +13,7 @@ use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape,
 use super::extent::Extent;
 use super::topology::Topology;
 use super::{cpu, gpu, reference};
+use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 use crate::wires::Wires;
 
 /// What the forward pass leaves for the backward pass. The results are the same, bit for bit.
@@ -219,6 +220,13 @@ impl CustomOp for Forward {
         gpu::forward(&self.0.extent(shapes), limits)
     }
 
+    fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
+        let extent = self.0.extent(shapes);
+        // Every step reads the states and writes the next, which may be among those that are kept.
+        let words = 2 * extent.steps * extent.state_len() + extent.circuit_len();
+        Some((4 * words as u64, GATE_FLOPS * extent.evaluations()))
+    }
+
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {
         gpu::forward_scratch(&self.0.extent(shapes))
     }
@@ -275,6 +283,16 @@ impl CustomOp for Backward {
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
         gpu::backward(&self.0.extent(shapes), limits)
+    }
+
+    fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
+        let extent = self.0.extent(shapes);
+        // Every step reads its states and a gradient and writes another; what is computed again is the policy's.
+        let words = 3 * extent.steps * extent.state_len()
+            + extent.circuit_len()
+            + extent.coefficients().numel()
+            + extent.seeds * extent.topology.consumers();
+        Some((4 * words as u64, (WEIGHT_FLOPS + INPUT_FLOPS) * extent.evaluations()))
     }
 
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {

@@ -36,6 +36,11 @@ impl Extent {
         Shape::new(&[self.outputs, self.batch])
     }
 
+    /// Gates times samples.
+    pub fn evaluations(&self) -> u64 {
+        (self.outputs * self.batch) as u64
+    }
+
     /// Says what is wrong with the coefficients, wires, readers and features of a layer.
     pub fn check(operands: &[(Shape, DType)]) -> Result<Extent, OpError> {
         let [coefficients, wires, readers, x] = operands else {

@@ -12,6 +12,7 @@ use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor,
 use super::extent::Extent;
 use super::wiring::LayerWiring;
 use super::{cpu, gpu, reference};
+use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 
 /// The outputs of gates `c0 + ca·a + cb·b + cab·a·b` whose operands the wiring picks.
 /// `[outputs, 4], [inputs, batch] -> [outputs, batch]`
@@ -67,6 +68,14 @@ impl CustomOp for Gates {
         gpu::forward(&Extent::of(shapes[3], shapes[1]), limits)
     }
 
+    fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
+        let extent = Extent::of(shapes[3], shapes[1]);
+        // The readers are for the gradient only.
+        let words =
+            extent.coefficients().numel() + extent.wires().numel() + extent.x().numel() + extent.y().numel();
+        Some((4 * words as u64, GATE_FLOPS * extent.evaluations()))
+    }
+
     fn gradient(
         &self,
         graph: &mut Graph,
@@ -111,6 +120,13 @@ impl CustomOp for WeightGradients {
         gpu::weights(&Extent::of(shapes[1], shapes[0]), limits)
     }
 
+    fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
+        let extent = Extent::of(shapes[1], shapes[0]);
+        let words =
+            extent.coefficients().numel() + extent.wires().numel() + extent.x().numel() + extent.y().numel();
+        Some((4 * words as u64, WEIGHT_FLOPS * extent.evaluations()))
+    }
+
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {
         gpu::weights_scratch(&Extent::of(shapes[1], shapes[0]))
     }
@@ -139,6 +155,12 @@ impl CustomOp for InputGradients {
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
         gpu::inputs(&self.extent(shapes), limits)
     }
+
+    fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
+        let extent = self.extent(shapes);
+        let once = extent.coefficients().numel() + extent.readers().numel() + extent.y().numel();
+        Some((4 * (once + 2 * extent.x().numel()) as u64, INPUT_FLOPS * extent.evaluations()))
+    }
 }
 
 impl InputGradients {
@@ -150,4 +172,20 @@ impl InputGradients {
 
 fn floats(words: &[u32]) -> &[f32] {
     bytemuck::cast_slice(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ops_say_what_they_cost() {
+        let shape = |sizes: &[usize]| Shape::new(sizes);
+        let (c, wires, readers, x) = (shape(&[8, 4]), shape(&[2, 8]), shape(&[6 + 1 + 32]), shape(&[6, 100]));
+        let y = shape(&[8, 100]);
+        assert_eq!(Gates.costs(&[c, wires, readers, x]), Some((4 * (32 + 16 + 600 + 800), 6 * 800)));
+        assert_eq!(WeightGradients.costs(&[wires, x, y]), Some((4 * (32 + 16 + 600 + 800), 7 * 800)));
+        let inputs = InputGradients.costs(&[c, readers, x, y]);
+        assert_eq!(inputs, Some((4 * (32 + 39 + 2 * 600 + 800), 8 * 800)));
+    }
 }

@@ -135,9 +135,9 @@ fn another_batch_size_is_the_same_text() {
 fn the_profile_counts_what_must_move() {
     let (case, kernel) = softmax(16, 1024);
     let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default())[0];
-    assert_eq!((dispatch.bytes, dispatch.flops), (2 * 16 * 1024 * 4, 5 * 16 * 1024));
+    assert_eq!((dispatch.costs.bytes, dispatch.costs.flops), (2 * 16 * 1024 * 4, 5 * 16 * 1024));
     let (case, kernel) = matmul(32, 48, 64);
     let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default())[0];
-    assert_eq!(dispatch.bytes, 4 * (32 * 48 + 48 * 64 + 32 * 64));
-    assert_eq!(dispatch.flops, 2 * 32 * 48 * 64);
+    assert_eq!(dispatch.costs.bytes, 4 * (32 * 48 + 48 * 64 + 32 * 64));
+    assert_eq!(dispatch.costs.flops, 2 * 32 * 48 * 64);
 }

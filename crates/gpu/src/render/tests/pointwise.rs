@@ -38,7 +38,7 @@ fn long_grids_fold() {
     let kernel = case.fused(&[len], 1);
     case.check(&kernel, 0.0);
     let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default())[0];
-    assert_eq!(dispatch.bytes, 4 * (len as u64 + 1));
+    assert_eq!(dispatch.costs.bytes, 4 * (len as u64 + 1));
 }
 
 #[test]

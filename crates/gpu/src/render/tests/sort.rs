@@ -94,8 +94,8 @@ fn slices_of_a_loop_are_sorted_where_they_lie() {
 fn a_sort_says_what_it_moves() {
     let (case, kernel) = sort(DType::F32, 1, 1 << 16, Keys::Ascending, vec![0.0; 1 << 16]);
     let launches = render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default());
-    assert!(launches.iter().all(|launch| launch.bytes > 0));
-    assert!(launches.iter().map(|launch| launch.bytes).sum::<u64>() >= (4 * 5 * 4) << 16);
+    assert!(launches.iter().all(|launch| launch.costs.bytes > 0));
+    assert!(launches.iter().map(|launch| launch.costs.bytes).sum::<u64>() >= (4 * 5 * 4) << 16);
 }
 
 #[test]

@@ -1,0 +1,219 @@
+//! What a kernel must do at least: the one count of bytes and operations that both backends profile by.
+//!
+//! Invariant: a byte counts once a direction however often it is touched, and an operation once a position
+//! at which its value changes. So rates are what a perfect kernel would need, and caches never flatter them.
+
+use std::iter::Sum;
+use std::ops::{Add, Mul};
+
+use farad_ir::DType;
+
+use crate::program::{Buffer, BufferId, Code, Custom, Fused, Instr, Kernel, Level, Operand, Product, Store};
+
+/// Bytes that must move and floating-point operations that must be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// Operations on floats.
+    pub flops: u64,
+    /// Those of them that multiply matrices of halves: units of their own do these on some devices.
+    pub half_flops: u64,
+}
+
+impl Costs {
+    /// The costs of one run of `kernel`. In a loop, `slots` are the buffers of which a trip sees a slice, with
+    /// the slice's elements.
+    pub fn of(kernel: &Kernel, buffers: &[Buffer], slots: &[(BufferId, usize)]) -> Costs {
+        let mut traffic = Traffic { buffers, slots, touched: vec![] };
+        let (flops, half_flops) = match kernel {
+            Kernel::Fused(k) => {
+                traffic.tape(&k.tape, &k.axes);
+                traffic.stores(&k.stores, &k.axes);
+                (fused_flops(k), 0)
+            }
+            Kernel::Product(k) => {
+                let axes = |last: [usize; 2]| [&k.batch[..], &last].concat();
+                traffic.tape(&k.lhs.tape, &axes([k.m, k.k]));
+                traffic.tape(&k.rhs.tape, &axes([k.k, k.n]));
+                traffic.tape(&k.epilogue, &axes([k.m, k.n]));
+                traffic.stores(&k.stores, &axes([k.m, k.n]));
+                product_flops(k, buffers)
+            }
+            Kernel::Scatter(k) => {
+                let elements = k.axes.iter().product::<usize>();
+                traffic.touch(k.source.0, false, k.source.1.reach(&k.axes));
+                traffic.touch(k.index.0, false, k.index.1.reach(&k.axes));
+                traffic.touch(k.target, true, usize::MAX);
+                let floats = buffers[k.source.0.0 as usize].dtype.is_float();
+                (if floats { elements as u64 } else { 0 }, 0)
+            }
+            Kernel::Sort(k) => {
+                traffic.touch(k.operand, false, usize::MAX);
+                traffic.touch(k.order, true, usize::MAX);
+                (0, 0)
+            }
+            Kernel::Custom(k) => return custom(k, &mut traffic),
+            Kernel::Loop(k) => {
+                let trip = |step: &crate::program::Step| Costs::of(&step.kernel, buffers, &k.slots);
+                return k.steps.iter().map(trip).sum::<Costs>() * k.trips as u64;
+            }
+        };
+        Costs { bytes: traffic.bytes(), flops, half_flops }
+    }
+}
+
+/// A user's op says itself, or moves what it is given and gives back.
+fn custom(kernel: &Custom, traffic: &mut Traffic) -> Costs {
+    if let Some((bytes, flops)) = kernel.op.costs(&kernel.shapes) {
+        return Costs { bytes, flops, half_flops: 0 };
+    }
+    kernel.operands.iter().for_each(|&id| traffic.touch(id, false, usize::MAX));
+    kernel.results.iter().for_each(|&id| traffic.touch(id, true, usize::MAX));
+    Costs { bytes: traffic.bytes(), ..Costs::default() }
+}
+
+/// Elements of buffers that a kernel reads or writes, each counted once a direction.
+struct Traffic<'a> {
+    buffers: &'a [Buffer],
+    slots: &'a [(BufferId, usize)],
+    touched: Vec<(BufferId, bool, usize)>,
+}
+
+impl Traffic<'_> {
+    fn touch(&mut self, buffer: BufferId, write: bool, elements: usize) {
+        match self.touched.iter_mut().find(|(id, way, _)| (*id, *way) == (buffer, write)) {
+            Some((.., most)) => *most = elements.max(*most),
+            None => self.touched.push((buffer, write, elements)),
+        }
+    }
+
+    fn tape(&mut self, tape: &[Instr], axes: &[usize]) {
+        for instr in tape {
+            match &instr.code {
+                Code::Load(buffer, view) => self.touch(*buffer, false, view.reach(axes)),
+                Code::Take { buffer, .. } => self.touch(*buffer, false, axes.iter().product()),
+                _ => {}
+            }
+        }
+    }
+
+    fn stores(&mut self, stores: &[Store], axes: &[usize]) {
+        stores.iter().for_each(|store| self.touch(store.buffer, true, store.view.reach(axes)));
+    }
+
+    fn bytes(&self) -> u64 {
+        let bytes = self.touched.iter().map(|&(id, _, elements)| {
+            let buffer = self.buffers[id.0 as usize];
+            let slice = self.slots.iter().find(|(slot, _)| *slot == id);
+            let most = slice.map_or(buffer.len, |&(_, stride)| stride.min(buffer.len));
+            (elements.min(most) * buffer.dtype.size()) as u64
+        });
+        bytes.sum()
+    }
+}
+
+fn fused_flops(kernel: &Fused) -> u64 {
+    let (outer, reduced) = (kernel.outer_len() as u64, kernel.reduced_len() as u64);
+    let of = |instr: &Instr| match instr.code {
+        // A reduction's value is of outer level, and takes an operation at every position.
+        Code::Reduce(..) => outer * reduced,
+        _ if instr.level == Level::Outer => outer,
+        _ => outer * reduced,
+    };
+    kernel.tape.iter().filter(|instr| computes(instr)).map(of).sum()
+}
+
+/// All operations, and those of the product itself if it multiplies halves.
+fn product_flops(kernel: &Product, buffers: &[Buffer]) -> (u64, u64) {
+    let batch = kernel.batch.iter().product::<usize>() as u64;
+    let [m, n, terms] = [kernel.m, kernel.n, kernel.k].map(|size| size as u64);
+    let of = |tape: &[Instr]| tape.iter().filter(|instr| computes(instr)).count() as u64;
+    let around =
+        of(&kernel.lhs.tape) * m * terms + of(&kernel.rhs.tape) * terms * n + of(&kernel.epilogue) * m * n;
+    let product = batch * 2 * m * n * terms;
+    let halves = [&kernel.lhs, &kernel.rhs].into_iter().all(|operand| loads_halves(operand, buffers));
+    (product + batch * around, if halves { product } else { 0 })
+}
+
+fn loads_halves(operand: &Operand, buffers: &[Buffer]) -> bool {
+    operand.tape.iter().any(|instr| match &instr.code {
+        Code::Load(id, _) => buffers[id.0 as usize].dtype == DType::F16,
+        _ => false,
+    })
+}
+
+/// Whether an instruction computes a float.
+fn computes(instr: &Instr) -> bool {
+    instr.dtype == DType::F32 && matches!(instr.code, Code::Unary(..) | Code::Binary(..) | Code::Reduce(..))
+}
+
+impl Add for Costs {
+    type Output = Costs;
+
+    fn add(self, other: Costs) -> Costs {
+        Costs {
+            bytes: self.bytes + other.bytes,
+            flops: self.flops + other.flops,
+            half_flops: self.half_flops + other.half_flops,
+        }
+    }
+}
+
+impl Mul<u64> for Costs {
+    type Output = Costs;
+
+    fn mul(self, times: u64) -> Costs {
+        Costs { bytes: self.bytes * times, flops: self.flops * times, half_flops: self.half_flops * times }
+    }
+}
+
+impl Sum for Costs {
+    fn sum<I: Iterator<Item = Costs>>(costs: I) -> Costs {
+        costs.fold(Costs::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farad_ir::{Graph, Op, Reduce, Scan, Shape};
+
+    use super::*;
+    use crate::compile;
+    use crate::program::Target;
+
+    fn costs(graph: &Graph, outputs: &[farad_ir::NodeId]) -> Vec<Costs> {
+        let program = compile(graph, outputs, &[], &Target::cpu());
+        program.steps.iter().map(|step| Costs::of(&step.kernel, &program.buffers, &[])).collect()
+    }
+
+    #[test]
+    fn a_softmax_reads_and_writes_once() {
+        let mut graph = Graph::new();
+        let x = graph.input(0, Shape::new(&[16, 1024]), DType::F32);
+        let most = graph.reduce(Reduce::Max, x, &[1]);
+        let most = graph.reshape(most, Shape::new(&[16, 1]));
+        let most = graph.expand(most, Shape::new(&[16, 1024]));
+        let y = graph.sub(x, most);
+        let found = costs(&graph, &[y]);
+        assert_eq!(found, [Costs { bytes: 2 * 16 * 1024 * 4, flops: 2 * 16 * 1024, half_flops: 0 }]);
+    }
+
+    #[test]
+    fn a_loop_costs_its_trips_and_a_trip_its_slices() {
+        let mut body = Graph::new();
+        let carry = body.input(0, Shape::new(&[8]), DType::F32);
+        let slice = body.input(1, Shape::new(&[8]), DType::F32);
+        let next = body.add(carry, slice);
+        let mut graph = Graph::new();
+        let start = graph.input(0, Shape::new(&[8]), DType::F32);
+        let sequence = graph.input(1, Shape::new(&[100, 8]), DType::F32);
+        let scan = Scan { body, outputs: vec![next], carries: 1, sequences: 1, steps: 100, reverse: false };
+        let scan = graph.push(Op::Scan(std::sync::Arc::new(scan)), &[start, sequence]);
+        let last = graph.push(Op::Pick(0, Shape::new(&[8]), DType::F32), &[scan]);
+        // Carries are copied in and out besides.
+        let found = costs(&graph, &[last]);
+        let most = found.iter().max_by_key(|costs| costs.bytes).copied();
+        assert_eq!(most, Some(Costs { bytes: 100 * 3 * 32, flops: 100 * 8, half_flops: 0 }), "{found:?}");
+    }
+}

@@ -1,0 +1,475 @@
+//! Where backends note what they do while somebody profiles: phases of the host, launches of kernels, bytes
+//! moved.
+//!
+//! Invariant: phases nest on a thread, and a phase is charged with its own time only, never with that of a
+//! phase inside it. So on every thread the phases together take at most the time that has passed, and what is
+//! left is time outside of Farad. While no profile is open, a phase costs one atomic load. Start at
+//! [`Profiler::enter`].
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use crate::costs::Costs;
+
+/// Spans and launches that are kept for a trace, of each; sums go on beyond.
+pub const KEPT: usize = 1 << 20;
+
+/// What the host is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Turning recorded ops into graphs, and results into tensors.
+    Recording,
+    /// Hashing a graph and looking for its plan.
+    Lookup,
+    /// Making a plan that was not there: gradients, passes, shaders.
+    Compiling,
+    /// Getting memory.
+    Allocating,
+    /// Writing commands for the device.
+    Encoding,
+    /// Handing commands to the queue.
+    Submitting,
+    /// Running kernels: only where the host is the device.
+    Computing,
+    /// Waiting for the device.
+    Waiting,
+    /// Sending bytes to the device.
+    Uploading,
+    /// Fetching bytes from the device.
+    Reading,
+}
+
+impl Phase {
+    /// All of them, in the order of a step.
+    pub const ALL: [Phase; 10] = [
+        Phase::Recording,
+        Phase::Lookup,
+        Phase::Compiling,
+        Phase::Allocating,
+        Phase::Encoding,
+        Phase::Submitting,
+        Phase::Computing,
+        Phase::Waiting,
+        Phase::Uploading,
+        Phase::Reading,
+    ];
+
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Recording => "recording",
+            Phase::Lookup => "hashing and lookup",
+            Phase::Compiling => "compiling",
+            Phase::Allocating => "allocating",
+            Phase::Encoding => "encoding",
+            Phase::Submitting => "submitting",
+            Phase::Computing => "running kernels",
+            Phase::Waiting => "waiting",
+            Phase::Uploading => "uploading",
+            Phase::Reading => "reading",
+        }
+    }
+}
+
+/// What a phase has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Its own time, without phases inside it.
+    pub nanoseconds: u64,
+    /// How often it was entered.
+    pub count: u64,
+    /// Bytes that it moved.
+    pub bytes: u64,
+}
+
+/// A tally for every phase, in the order of [`Phase::ALL`].
+pub type Tallies = [Tally; Phase::ALL.len()];
+
+/// One time that a phase was entered, phases inside it included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The phase.
+    pub phase: Phase,
+    /// A number for the thread.
+    pub thread: u32,
+    /// Nanoseconds since the profiler was made.
+    pub start: u64,
+    /// How long.
+    pub nanoseconds: u64,
+}
+
+/// One launch of a kernel that was timed alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// What the program calls the kernel.
+    pub label: Arc<str>,
+    /// Nanoseconds since the profiler was made.
+    pub start: u64,
+    /// How long.
+    pub nanoseconds: u64,
+}
+
+/// What the launches of one kernel come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTally {
+    /// What the program calls it.
+    pub label: Arc<str>,
+    /// Launches.
+    pub count: u64,
+    /// Time on the device; zero where launches were only counted.
+    pub nanoseconds: u64,
+    /// What they had to do.
+    pub costs: Costs,
+}
+
+/// Everything noted up to a moment; what was noted between two moments is the difference.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// What phases of all threads came to.
+    pub all: Tallies,
+    /// What phases of the thread that asked came to.
+    pub here: Tallies,
+    /// The kernels.
+    pub kernels: Vec<KernelTally>,
+    /// How many spans there were.
+    pub spans: usize,
+    /// How many launches there were.
+    pub launches: usize,
+}
+
+/// What a device's profiles are made of. Any number may be open at once.
+#[derive(Debug)]
+pub struct Profiler {
+    number: u64,
+    origin: Instant,
+    /// Profiles that are open, and those of them that want every launch timed alone.
+    open: AtomicUsize,
+    alone: AtomicUsize,
+    nanoseconds: [AtomicU64; Phase::ALL.len()],
+    counts: [AtomicU64; Phase::ALL.len()],
+    bytes: [AtomicU64; Phase::ALL.len()],
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    spans: Vec<Span>,
+    launches: Vec<Launch>,
+    kernels: HashMap<Arc<str>, KernelTally>,
+    /// Programs that ran without being timed, by address, with their kernels and how often.
+    runs: HashMap<usize, (Arc<[KernelTally]>, u64)>,
+}
+
+thread_local! {
+    /// Time of the phases directly inside the one that is under way.
+    static INSIDE: Cell<u64> = const { Cell::new(0) };
+    static THREAD: u32 = {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    };
+    /// What phases of this thread came to, by profiler.
+    static HERE: RefCell<Vec<(u64, Tallies)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A phase under way; it ends when this is dropped, which must be in the reverse order of entering.
+#[must_use = "the phase ends when this is dropped"]
+pub struct Entered<'a> {
+    of: Option<(&'a Profiler, Phase, Instant)>,
+    /// What was inside the phase around this one so far.
+    around: u64,
+    thread_bound: PhantomData<*const ()>,
+}
+
+impl Default for Profiler {
+    fn default() -> Profiler {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        Profiler {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            origin: Instant::now(),
+            open: AtomicUsize::new(0),
+            alone: AtomicUsize::new(0),
+            nanoseconds: Default::default(),
+            counts: Default::default(),
+            bytes: Default::default(),
+            noted: Mutex::default(),
+        }
+    }
+}
+
+impl Profiler {
+    /// Begins to note; with `alone`, kernels are to be timed one by one. Returns where things stand.
+    pub fn open(&self, alone: bool) -> Snapshot {
+        self.alone.fetch_add(alone as usize, Ordering::AcqRel);
+        self.open.fetch_add(1, Ordering::AcqRel);
+        self.snapshot()
+    }
+
+    /// Ends what [`Profiler::open`] with the same `alone` began. Returns where things stand, with the spans
+    /// and launches noted since `from`; what nobody can ask for any more is forgotten.
+    pub fn close(&self, alone: bool, from: &Snapshot) -> (Snapshot, Vec<Span>, Vec<Launch>) {
+        let end = self.snapshot();
+        let mut noted = self.noted();
+        let spans = noted.spans[from.spans..end.spans].to_vec();
+        let launches = noted.launches[from.launches..end.launches].to_vec();
+        self.alone.fetch_sub(alone as usize, Ordering::AcqRel);
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *noted = Noted::default();
+        }
+        (end, spans, launches)
+    }
+
+    /// Whether a profile is open.
+    pub fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether every launch is to be timed alone.
+    pub fn times_launches(&self) -> bool {
+        self.alone.load(Ordering::Acquire) > 0
+    }
+
+    /// Nanoseconds from the profiler's beginning to a moment.
+    pub fn at(&self, moment: Instant) -> u64 {
+        moment.saturating_duration_since(self.origin).as_nanos() as u64
+    }
+
+    /// Enters a phase, unless no profile is open.
+    pub fn enter(&self, phase: Phase) -> Entered<'_> {
+        let (of, around) = match self.is_open() {
+            true => (Some((self, phase, Instant::now())), INSIDE.replace(0)),
+            false => (None, 0),
+        };
+        Entered { of, around, thread_bound: PhantomData }
+    }
+
+    /// Notes bytes that a phase moved.
+    pub fn moved(&self, phase: Phase, bytes: usize) {
+        if self.is_open() {
+            self.bytes[phase as usize].fetch_add(bytes as u64, Ordering::Relaxed);
+            self.here(|tallies| tallies[phase as usize].bytes += bytes as u64);
+        }
+    }
+
+    /// Notes a launch that was timed alone.
+    pub fn launched(&self, label: &Arc<str>, costs: Costs, start: u64, nanoseconds: u64) {
+        let noted = &mut *self.noted();
+        let tally = noted.kernels.entry(label.clone()).or_insert_with(|| KernelTally::none(label.clone()));
+        tally.add(&KernelTally { label: label.clone(), count: 1, nanoseconds, costs });
+        if noted.launches.len() < KEPT {
+            noted.launches.push(Launch { label: label.clone(), start, nanoseconds });
+        }
+    }
+
+    /// Notes a run of a program whose launches are not timed.
+    pub fn ran(&self, kernels: &Arc<[KernelTally]>) {
+        let address = Arc::as_ptr(kernels) as *const u8 as usize;
+        self.noted().runs.entry(address).or_insert_with(|| (kernels.clone(), 0)).1 += 1;
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let noted = self.noted();
+        let mut kernels = noted.kernels.clone();
+        for (program, times) in noted.runs.values() {
+            for kernel in program.iter() {
+                let tally = kernels
+                    .entry(kernel.label.clone())
+                    .or_insert_with(|| KernelTally::none(kernel.label.clone()));
+                tally.add(&KernelTally {
+                    count: kernel.count * times,
+                    costs: kernel.costs * *times,
+                    ..kernel.clone()
+                });
+            }
+        }
+        let read = |counts: &[AtomicU64], n: usize| counts[n].load(Ordering::Relaxed);
+        let mut here = Tallies::default();
+        self.here(|tallies| here = *tallies);
+        Snapshot {
+            all: std::array::from_fn(|n| Tally {
+                nanoseconds: read(&self.nanoseconds, n),
+                count: read(&self.counts, n),
+                bytes: read(&self.bytes, n),
+            }),
+            here,
+            kernels: kernels.into_values().collect(),
+            spans: noted.spans.len(),
+            launches: noted.launches.len(),
+        }
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Does something with this thread's tallies.
+    fn here(&self, change: impl FnOnce(&mut Tallies)) {
+        HERE.with_borrow_mut(|list| {
+            let at = list.iter().position(|(number, _)| *number == self.number).unwrap_or_else(|| {
+                list.push((self.number, Tallies::default()));
+                list.len() - 1
+            });
+            change(&mut list[at].1);
+        });
+    }
+
+    fn leave(&self, phase: Phase, start: Instant, around: u64) {
+        let whole = start.elapsed().as_nanos() as u64;
+        let own = whole.saturating_sub(INSIDE.replace(around + whole));
+        self.nanoseconds[phase as usize].fetch_add(own, Ordering::Relaxed);
+        self.counts[phase as usize].fetch_add(1, Ordering::Relaxed);
+        self.here(|tallies| {
+            tallies[phase as usize].nanoseconds += own;
+            tallies[phase as usize].count += 1;
+        });
+        let span = Span { phase, thread: THREAD.with(|n| *n), start: self.at(start), nanoseconds: whole };
+        let mut noted = self.noted();
+        if self.is_open() && noted.spans.len() < KEPT {
+            noted.spans.push(span);
+        }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some((profiler, phase, start)) = self.of {
+            profiler.leave(phase, start, self.around);
+        }
+    }
+}
+
+impl KernelTally {
+    /// A kernel that was never launched.
+    pub fn none(label: Arc<str>) -> KernelTally {
+        KernelTally { label, count: 0, nanoseconds: 0, costs: Costs::default() }
+    }
+
+    /// The launches of a program by kernel, from the label and the costs of each.
+    pub fn by_label<'a>(launches: impl Iterator<Item = (&'a Arc<str>, Costs)>) -> Arc<[KernelTally]> {
+        let mut kernels: HashMap<Arc<str>, KernelTally> = HashMap::new();
+        for (label, costs) in launches {
+            let tally = kernels.entry(label.clone()).or_insert_with(|| KernelTally::none(label.clone()));
+            tally.add(&KernelTally { label: label.clone(), count: 1, nanoseconds: 0, costs });
+        }
+        kernels.into_values().collect()
+    }
+
+    fn add(&mut self, other: &KernelTally) {
+        self.count += other.count;
+        self.nanoseconds += other.nanoseconds;
+        self.costs = self.costs + other.costs;
+    }
+}
+
+impl Snapshot {
+    /// What was noted from `before` to here: phases of all threads, phases of this thread, kernels.
+    pub fn since(&self, before: &Snapshot) -> (Tallies, Tallies, Vec<KernelTally>) {
+        let less = |after: &Tallies, before: &Tallies| -> Tallies {
+            std::array::from_fn(|n| Tally {
+                nanoseconds: after[n].nanoseconds - before[n].nanoseconds,
+                count: after[n].count - before[n].count,
+                bytes: after[n].bytes - before[n].bytes,
+            })
+        };
+        let earlier: HashMap<&Arc<str>, &KernelTally> =
+            before.kernels.iter().map(|k| (&k.label, k)).collect();
+        let kernel = |kernel: &KernelTally| match earlier.get(&kernel.label) {
+            None => kernel.clone(),
+            Some(earlier) => KernelTally {
+                label: kernel.label.clone(),
+                count: kernel.count - earlier.count,
+                nanoseconds: kernel.nanoseconds - earlier.nanoseconds,
+                costs: Costs {
+                    bytes: kernel.costs.bytes - earlier.costs.bytes,
+                    flops: kernel.costs.flops - earlier.costs.flops,
+                    half_flops: kernel.costs.half_flops - earlier.costs.half_flops,
+                },
+            },
+        };
+        let kernels = self.kernels.iter().map(kernel).filter(|kernel| kernel.count > 0).collect();
+        (less(&self.all, &before.all), less(&self.here, &before.here), kernels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn pause(milliseconds: u64) {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+    }
+
+    #[test]
+    fn a_phase_is_charged_with_its_own_time_only() {
+        let profiler = Profiler::default();
+        drop(profiler.enter(Phase::Lookup));
+        let before = profiler.open(false);
+        let start = Instant::now();
+        {
+            let _outer = profiler.enter(Phase::Encoding);
+            pause(4);
+            for _ in 0..2 {
+                let _inner = profiler.enter(Phase::Waiting);
+                pause(10);
+            }
+        }
+        let wall = start.elapsed().as_nanos() as u64;
+        let (after, spans, launches) = profiler.close(false, &before);
+        let (all, here, kernels) = after.since(&before);
+        assert_eq!(all, here);
+        let of = |phase: Phase| all[phase as usize];
+        assert_eq!((of(Phase::Lookup).count, of(Phase::Waiting).count, of(Phase::Encoding).count), (0, 2, 1));
+        assert!(of(Phase::Waiting).nanoseconds >= 20_000_000);
+        let sum: u64 = all.iter().map(|tally| tally.nanoseconds).sum();
+        assert!(sum <= wall && sum * 100 >= wall * 95, "{sum} vs {wall}");
+        assert!(of(Phase::Encoding).nanoseconds <= wall - 20_000_000);
+        assert_eq!((spans.len(), launches.len(), kernels.len()), (3, 0, 0));
+        assert!(spans[2].phase == Phase::Encoding && spans[2].start <= spans[0].start);
+        assert!(profiler.noted().spans.is_empty(), "the last to close forgets");
+    }
+
+    #[test]
+    fn threads_add_up_and_are_told_apart() {
+        let profiler = Profiler::default();
+        let before = profiler.open(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let _phase = profiler.enter(Phase::Reading);
+                    profiler.moved(Phase::Reading, 100);
+                    pause(5);
+                });
+            }
+        });
+        profiler.moved(Phase::Reading, 1);
+        let (after, ..) = profiler.close(false, &before);
+        let (all, here, _) = after.since(&before);
+        let (all, here) = (all[Phase::Reading as usize], here[Phase::Reading as usize]);
+        assert_eq!((all.count, all.bytes, here.count, here.bytes), (3, 301, 0, 1));
+        assert!(all.nanoseconds >= 15_000_000);
+    }
+
+    #[test]
+    fn profiles_may_overlap() {
+        let (profiler, label) = (Profiler::default(), Arc::<str>::from("sum"));
+        let costs = Costs { bytes: 8, flops: 1, half_flops: 0 };
+        let kernels = KernelTally::by_label([(&label, costs), (&label, costs)].into_iter());
+        let first = profiler.open(true);
+        profiler.launched(&label, costs, 10, 5);
+        let second = profiler.open(false);
+        profiler.ran(&kernels);
+        profiler.ran(&kernels);
+        let (end, _, launches) = profiler.close(false, &second);
+        let found = end.since(&second).2;
+        assert_eq!((found[0].count, found[0].nanoseconds, found[0].costs.bytes), (4, 0, 32));
+        assert!(launches.is_empty() && profiler.times_launches());
+        let (end, _, launches) = profiler.close(true, &first);
+        assert_eq!((end.since(&first).2[0].count, launches.len()), (5, 1));
+        assert!(!profiler.times_launches() && !profiler.is_open());
+    }
+}
