@@ -36,6 +36,7 @@ pub mod nn;
 mod node;
 pub mod optim;
 mod plan;
+mod precision;
 pub mod prelude;
 mod profile;
 mod recording;
@@ -54,6 +55,7 @@ pub use farad_ir::{
     Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
 };
 pub use nearest::nearest;
+pub use precision::Precision;
 pub use profile::{KernelTime, Profile};
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
