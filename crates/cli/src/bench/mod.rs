@@ -17,6 +17,7 @@ mod reduce;
 mod reference;
 mod report;
 mod rows;
+mod steady;
 mod timing;
 mod train;
 
@@ -93,6 +94,14 @@ fn measure(case: &'static Case, device: &Device, name: &str) -> Result<(Measurem
             };
             let gpu_ms = timing::time_on_gpu(device, &mut workload.iterate)?;
             (Measurement { case: case.name, timing, gpu_ms, work: workload.work, error }, timing.compiled)
+        }
+        Kind::Steady => {
+            device.seed(1);
+            let (timing, error) = steady::measure(case.name, device)?;
+            (
+                Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error },
+                timing.compiled,
+            )
         }
         Kind::Process => {
             let (timing, error) = first_step::parent(name)?;
