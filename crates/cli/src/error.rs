@@ -44,6 +44,8 @@ pub enum Error {
     Wrong { case: &'static str, error: f64, tolerance: f64 },
     #[error("bench: the repeat is no replay: {case} ({compiled} programs compiled while timing vs 0)")]
     Compiled { case: &'static str, compiled: usize },
+    #[error("bench: memory grows: {case}: {what} ({before} bytes vs {now} later)")]
+    Grew { case: &'static str, what: &'static str, before: usize, now: usize },
     #[error("bench: the first step failed in a process of its own: {message}")]
     Child { message: String },
     #[error("bench: cases failed: {names} ({failed} vs {total} run)")]

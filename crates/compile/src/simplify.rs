@@ -24,7 +24,8 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let node = graph.node(id);
         let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        if let (Op::Permute(order), 1) = (&node.op, node.operands.first().map_or(0, |o| users[o.index()]))
+        if let Op::Permute(order) = &node.op
+            && used_once(graph, node.operands[0], &users)
             && let Some(product) = pass.permuted_product(order, operands[0])
         {
             map[id.index()] = product;
@@ -35,6 +36,12 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     }
     let outputs: Vec<NodeId> = outputs.iter().map(|o| map[o.index()]).collect();
     prune(&pass.graph, &outputs)
+}
+
+/// Whether a node has one user and, where it is a cast, so has what it casts.
+fn used_once(graph: &Graph, id: NodeId, users: &[usize]) -> bool {
+    let node = graph.node(id);
+    users[id.index()] == 1 && (!matches!(node.op, Op::Cast(_)) || used_once(graph, node.operands[0], users))
 }
 
 /// Drops nodes that the outputs do not need.
@@ -115,9 +122,13 @@ impl Simplify {
         self.push(Op::Expand(shape), &[ones])
     }
 
-    /// A contraction whose result is only wanted permuted gives it so.
+    /// A contraction whose result is only wanted permuted, or cast and permuted, gives it so.
     fn permuted_product(&mut self, order: &[usize], x: NodeId) -> Option<NodeId> {
         let inner = self.graph.node(x).clone();
+        if let Op::Cast(_) = inner.op {
+            let product = self.permuted_product(order, inner.operands[0])?;
+            return Some(self.push(inner.op, &[product]));
+        }
         let Op::Contract(contraction) = &inner.op else { return None };
         let mut permuted = (**contraction).clone();
         permuted.out = order.iter().map(|&axis| contraction.out[axis]).collect();
@@ -163,7 +174,10 @@ impl Simplify {
         match &node.op {
             Op::StopGradient => Some(x),
             Op::Cast(to) if *to == inner.dtype => Some(x),
-            Op::Cast(to) => self.constant(x).map(|s| self.fill(s.cast(*to), node.shape)),
+            Op::Cast(to) => match self.constant(x) {
+                Some(s) => Some(self.fill(s.cast(*to), node.shape)),
+                None => self.narrowed(*to, &inner),
+            },
             Op::Unary(unary) => self.unary(*unary, x, &inner, node),
             Op::Binary(binary) => self.binary(*binary, x, node.operands[1], node),
             Op::Select => match self.constant(x) {
@@ -174,6 +188,18 @@ impl Simplify {
             op if op.is_movement() => self.movement(op, x, from, &inner, node.shape),
             _ => None,
         }
+    }
+
+    /// A cast to fewer bytes comes before what only moves its elements about, so that all views of a tensor
+    /// share one.
+    fn narrowed(&mut self, to: DType, moved: &Node) -> Option<NodeId> {
+        if !matches!(moved.op, Op::Permute(_) | Op::Reshape(_) | Op::Expand(_))
+            || to.size() >= moved.dtype.size()
+        {
+            return None;
+        }
+        let cast = self.push(Op::Cast(to), &moved.operands);
+        Some(self.push(moved.op.clone(), &[cast]))
     }
 
     /// Pointwise work on a reshaped product (a batch of rows folded into one axis) is done in the

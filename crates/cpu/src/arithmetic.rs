@@ -128,6 +128,7 @@ unsafe fn float_unary<const F: bool>(unary: Unary, op: &Op, r: Registers, n: usi
             Unary::Relu => map!(op, r, n, |x: f32| -> f32 { if x > 0.0 { x } else { 0.0 } }),
             Unary::Floor => map!(op, r, n, |x: f32| -> f32 { x.floor() }),
             Unary::Ceil => map!(op, r, n, |x: f32| -> f32 { x.ceil() }),
+            Unary::Finite => map!(op, r, n, |x: f32| -> f32 { x.is_finite() as u32 as f32 }),
             Unary::Round => map!(op, r, n, |x: f32| -> f32 { x.round_ties_even() }),
             Unary::Not => unreachable!("loading refuses not on floats"),
         }

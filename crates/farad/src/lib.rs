@@ -37,6 +37,7 @@ pub mod nn;
 mod node;
 pub mod optim;
 mod plan;
+mod precision;
 pub mod prelude;
 mod profile;
 mod recording;
@@ -57,6 +58,7 @@ pub use farad_ir::{
 };
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
+pub use precision::Precision;
 pub use profile::{
     HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
 };

@@ -160,6 +160,12 @@ impl Recording {
         id
     }
 
+    /// A number given with the run.
+    pub fn number(&mut self, number: f32) -> NodeId {
+        self.words.push(number.to_bits());
+        self.graph.parameter(self.words.len() - 1, DType::F32)
+    }
+
     /// Nodes without a value that a user still holds a handle to.
     pub fn live(&self) -> Vec<(Arc<Node>, NodeId)> {
         let live =

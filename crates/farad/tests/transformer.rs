@@ -73,7 +73,7 @@ impl Decoder {
     }
 }
 
-fn losses(device: &Device, steps: usize) -> Vec<f32> {
+fn losses(device: &Device, steps: usize, precision: Precision) -> Vec<f32> {
     let [_, _, context, batch, _, vocabulary] = SIZES;
     let model = Decoder::new(device);
     let mut adam = AdamW::new(model.all.clone()).learning_rate(0.01);
@@ -84,7 +84,7 @@ fn losses(device: &Device, steps: usize) -> Vec<f32> {
     let next = Tensor::from_vec(next, [count], device);
     let mut losses = Vec::new();
     for _ in 0..steps {
-        let loss = model.forward(&ids).cross_entropy(&next);
+        let loss = precision.scope(|| model.forward(&ids).cross_entropy(&next));
         adam.step(&loss).unwrap();
         losses.push(loss.item().unwrap());
     }
@@ -99,14 +99,22 @@ fn a_decoder_learns_the_same_on_every_device_fused_or_not() {
         Ok(gpu) => devices.push(gpu),
         Err(error) => skip(&error.to_string()),
     }
-    let expected = losses(&devices[0], 12);
+    let expected = losses(&devices[0], 12, Precision::Single);
     // Knowing nothing costs about ln(vocabulary).
     assert!((expected[0] - (SIZES[5] as f32).ln()).abs() < 0.3, "{expected:?}");
     assert!(expected[11] < expected[0] * 0.7, "nothing was learned: {expected:?}");
     for device in &devices[1..] {
-        let got = losses(device, 12);
+        let got = losses(device, 12, Precision::Single);
         for (a, b) in got.iter().zip(&expected) {
             assert!((a - b).abs() < 1e-3, "{device}: {got:?} instead of {expected:?}");
         }
+    }
+    // Halves have eleven bits: a step's loss moves by about 1e-3, and later steps by what came before.
+    for device in &devices {
+        let got = losses(device, 12, Precision::Mixed);
+        for (a, b) in got.iter().zip(&expected) {
+            assert!((a - b).abs() < 2e-2, "{device}, mixed: {got:?} instead of {expected:?}");
+        }
+        assert!(got.iter().zip(&expected).any(|(a, b)| a != b), "{device}: nothing was rounded");
     }
 }

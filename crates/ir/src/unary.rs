@@ -88,6 +88,8 @@ unary_table! {
     Ceil, "ceil", CHEAP, f64::ceil, None, "ceil(x)", None, (-5.0, 5.0), 1e-7;
     /// Nearest integer, ties to even
     Round, "round", CHEAP, f64::round_ties_even, None, "round(x)", None, (-5.0, 5.0), 1e-7;
+    /// 1 where `x` is finite, 0 where it is infinite or no number
+    Finite, "finite", CHEAP, |x| x.is_finite() as i64 as f64, None, "select(0f, 1f, (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u)", None, (-5.0, 5.0), 0.0;
     /// Logical not of truth values, bitwise not of integers
     Not, "not", CHEAP, |x| x, Some(|x| !x), "~x", None, (0.0, 9.0), 0.0;
 }

@@ -34,6 +34,8 @@ pub enum Kind {
     Operation(fn(&Device) -> farad::Result<Workload>),
     /// Steps that change their parameters.
     Training(fn(&Device) -> farad::Result<Workload>),
+    /// Very many steps, the last compared with the first.
+    Steady,
     /// The first step of a new process.
     Process,
 }
@@ -138,6 +140,7 @@ pub const CASES: &[Case] = &[
         sort::embedding_gradient(32_768, 8192, 384, device)
     }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
+    Case { tolerance: 3e-2, ..training("mlp_train_mixed", Sizes::Any, train::mlp_mixed) },
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
     training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),
     training("difflogic_ca_16x16_b1", Sizes::Any, |device| automaton::checkerboard(1, 1, device)),
@@ -145,5 +148,6 @@ pub const CASES: &[Case] = &[
     training("difflogic_ca_16x16_b20", Sizes::Large, |device| automaton::checkerboard(20, 1, device)),
     training("difflogic_ca_16x16_b2_seeds16", Sizes::Large, |device| automaton::checkerboard(2, 16, device)),
     Case { name: "xor_200_epochs", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Operation(train::xor) },
+    Case { name: "tiny_steps_100k", sizes: Sizes::Any, tolerance: 0.05, kind: Kind::Steady },
     Case { name: "first_step", sizes: Sizes::Any, tolerance: 1e-4, kind: Kind::Process },
 ];

@@ -19,6 +19,7 @@ mod reference;
 mod report;
 mod rows;
 mod sort;
+mod steady;
 mod timing;
 mod train;
 
@@ -133,6 +134,14 @@ fn measure(
                 profile = Some(found);
             }
             (Measurement { case: case.name, timing, gpu_ms, work: workload.work, error }, timing.compiled)
+        }
+        Kind::Steady => {
+            device.seed(1);
+            let (timing, error) = steady::measure(case.name, device)?;
+            (
+                Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error },
+                timing.compiled,
+            )
         }
         Kind::Process => {
             let (timing, error) = first_step::parent(&options.device)?;

@@ -30,6 +30,7 @@ pub struct Training {
     x: Tensor,
     y: Tensor,
     loss: fn(&Tensor, &Tensor) -> Tensor,
+    precision: Precision,
     reference: Reference,
 }
 
@@ -47,6 +48,18 @@ pub fn mlp(device: &Device) -> farad::Result<Workload> {
     let iterate = Box::new(move || training.step());
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || Training::mlp(&device)?.error(MLP_STEPS)), work })
+}
+
+/// The same steps in mixed precision.
+pub fn mlp_mixed(device: &Device) -> farad::Result<Workload> {
+    let mixed = |device: &Device| -> farad::Result<Training> {
+        Ok(Training { precision: Precision::Mixed, ..Training::mlp(device)? })
+    };
+    let mut training = mixed(device)?;
+    let work = Work { items: BATCH as f64, ..Work::default() };
+    let iterate = Box::new(move || training.step());
+    let device = device.clone();
+    Ok(Workload { iterate, error: Box::new(move || mixed(&device)?.error(MLP_STEPS)), work })
 }
 
 /// 200 steps of 2-8-1 on the four rows of exclusive or.
@@ -96,12 +109,12 @@ impl Training {
         let reference = Reference { network: Network::new(sizes, activation, parameters), batch, adam };
         let optimiser =
             AdamW::new(model.parameters()).learning_rate(adam.rate as f32).weight_decay(adam.decay as f32);
-        Ok(Training { model, optimiser, x, y, loss, reference })
+        Ok(Training { model, optimiser, x, y, loss, precision: Precision::Single, reference })
     }
 
     /// One step, not waited for.
     pub fn step(&mut self) -> farad::Result<()> {
-        let loss = (self.loss)(&self.model.forward(&self.x), &self.y);
+        let loss = self.precision.scope(|| (self.loss)(&self.model.forward(&self.x), &self.y));
         self.optimiser.step(&loss)
     }
 

@@ -13,6 +13,7 @@ use farad_compile::profile::Phase;
 use farad_ir::{DType, Graph, NodeId, Op, Shape};
 
 use super::Clip;
+use super::scale::{Scale, Scaling, WORDS, all_finite};
 use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -22,6 +23,7 @@ use crate::live::{Maker, Origin};
 use crate::nn::Parameter;
 use crate::node::{Node, Value};
 use crate::plan::Request;
+use crate::precision::has_halves;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
 
@@ -60,6 +62,7 @@ pub struct Flat {
     pub(super) step: u64,
     /// What happens to gradients before the update.
     pub clip: Clip,
+    pub(super) scaling: Scaling,
 }
 
 enum Source<'a> {
@@ -81,7 +84,8 @@ impl Flat {
             offsets.push(len);
             len += parameter.value().numel().next_multiple_of(SLOT);
         }
-        Flat { parameters: unique, offsets, len, array: None, states: Vec::new(), step: 0, clip: Clip::None }
+        let (clip, scaling) = (Clip::None, Scaling::default());
+        Flat { parameters: unique, offsets, len, array: None, states: Vec::new(), step: 0, clip, scaling }
     }
 
     /// The parameters, each once.
@@ -92,6 +96,15 @@ impl Flat {
     /// Steps taken so far.
     pub fn steps(&self) -> u64 {
         self.step
+    }
+
+    /// The loss scale as a tensor of no axes.
+    #[track_caller]
+    pub(super) fn scale(&mut self) -> Result<Tensor> {
+        let device = self.device()?;
+        let memory = self.scaling.memory(&device)?.clone();
+        let value = Value::Memory { memory, offset: 0, whole: WORDS };
+        Ok(Tensor::leaf(value, Shape::scalar(), DType::F32, &device, Location::caller()))
     }
 
     /// A step from a loss.
@@ -142,16 +155,21 @@ impl Flat {
             .numbers(self.step + 1)
             .into_iter()
             .chain(self.clip.numbers())
-            .map(|number| {
-                recording.words.push(number.to_bits());
-                recording.graph.parameter(recording.words.len() - 1, DType::F32)
-            })
+            .map(|number| recording.number(number))
             .collect();
+        let depends = users(&recording.graph, &ids);
+        let scale = match has_halves(&recording.graph, &depends) || self.scaling.memory.is_some() {
+            true if self.len > 0 => {
+                let words = recording.input(self.scaling.memory(&device)?, WORDS, DType::F32);
+                Some(Scale { words, growth: recording.number(self.scaling.settings.growth as f32) })
+            }
+            _ => None,
+        };
         let live = recording.live();
         let live_ids: Vec<NodeId> = live.iter().map(|(_, id)| *id).collect();
         let from_loss = matches!(source, Source::Loss(_));
-        let parts =
-            Parts { seeds: &seeds, ids: &ids, array, states: &states, numbers: &numbers, live: &live_ids };
+        let (states, numbers, live_ids) = (&states, &numbers, &live_ids);
+        let parts = Parts { seeds: &seeds, ids: &ids, array, states, numbers, scale, live: live_ids };
         let lookup = device.profiler().enter(Phase::Lookup);
         let plan_key = key(&Structure {
             graph: &recording.graph,
@@ -173,7 +191,6 @@ impl Flat {
         let at = array.map(|id| input_number(&recording.graph, id));
         // From here on the recorded graph is gone: what it computed from the parameters are leaves,
         // and whatever still refers to the old parameters is somebody else's.
-        let depends = users(&recording.graph, &ids);
         live.iter().filter(|(_, id)| depends[id.index()]).for_each(|(node, _)| node.cut(true));
         drop(recording);
         drop(values);
@@ -181,7 +198,7 @@ impl Flat {
             self.protect(&device, &mut inputs, at, location)?;
         }
         let outputs = device.run(&plan, &inputs, &words)?;
-        self.take(&device, live.iter().map(|(node, _)| node), outputs, location);
+        self.take(&device, live.iter().map(|(node, _)| node), outputs, scale.is_some(), location);
         Ok(())
     }
 
@@ -269,13 +286,22 @@ impl Flat {
         from_loss: bool,
         location: &'static Location<'static>,
     ) -> Result<Request> {
+        let scale = parts.scale;
         let gradients = match from_loss {
-            true => farad_ir::gradient(&mut graph, parts.seeds[0], parts.ids)?,
+            true => {
+                let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut graph, parts.seeds[0]));
+                farad_ir::gradient(&mut graph, loss, parts.ids)?
+            }
             false => parts.seeds.to_vec(),
         };
         Recording::substitute(&mut graph, known);
         let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
         let g = graph.push(Op::Pack(self.offsets.clone(), self.len), &gradients);
+        let fine = scale.map(|_| all_finite(&mut graph, g));
+        let g = match scale.filter(|_| from_loss) {
+            Some(scale) => scale.divide(&mut graph, g),
+            None => g,
+        };
         let shape = Shape::new(&[self.len]);
         let count = rule.numbers(1).len();
         let g = self.clip.apply(&mut graph, g, &parts.numbers[count..]);
@@ -284,7 +310,14 @@ impl Flat {
             None => graph.push(Op::Pack(self.offsets.clone(), self.len), parts.ids),
         };
         let numbers: Vec<NodeId> = parts.numbers[..count].iter().map(|&n| graph.spread(n, shape)).collect();
-        let (new, states) = rule.update(&mut graph, p, g, parts.states, &numbers);
+        let (mut new, mut states) = rule.update(&mut graph, p, g, parts.states, &numbers);
+        if let Some(fine) = fine {
+            let fine = graph.spread(fine, shape);
+            new = graph.select(fine, new, p);
+            for (state, &old) in states.iter_mut().zip(parts.states) {
+                *state = graph.select(fine, *state, old);
+            }
+        }
         let mut outputs = parts.live.to_vec();
         let mut donations = Vec::new();
         for (output, from) in std::iter::once((new, parts.array))
@@ -296,6 +329,9 @@ impl Flat {
             // What has no line of its own is made by the step's.
             graph.nodes[output.index()].location.get_or_insert(location);
             outputs.push(output);
+        }
+        if let (Some(scale), Some(fine)) = (scale, fine) {
+            outputs.push(scale.next(&mut graph, fine));
         }
         Ok(Request { graph, outputs, donations })
     }
@@ -330,9 +366,13 @@ impl Flat {
         &mut self,
         device: &Device,
         live: impl Iterator<Item = &'a Arc<Node>>,
-        outputs: Vec<Memory>,
+        mut outputs: Vec<Memory>,
+        scaled: bool,
         location: &'static Location<'static>,
     ) {
+        if scaled {
+            self.scaling.memory = outputs.pop();
+        }
         let mut outputs = outputs.into_iter();
         for node in live {
             let memory = outputs.next().expect("one output a live tensor");
@@ -375,6 +415,7 @@ struct Parts<'a> {
     array: Option<NodeId>,
     states: &'a [NodeId],
     numbers: &'a [NodeId],
+    scale: Option<Scale>,
     live: &'a [NodeId],
 }
 

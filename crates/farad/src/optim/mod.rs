@@ -4,6 +4,7 @@
 mod adamw;
 mod clip;
 mod flat;
+mod scale;
 mod sgd;
 mod state;
 mod updater;
@@ -11,6 +12,7 @@ mod updater;
 pub use adamw::AdamW;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
 pub use flat::{Flat, Rule};
+pub use scale::LossScale;
 pub use sgd::Sgd;
 pub use updater::Updater;
 
@@ -34,8 +36,8 @@ pub trait Optimiser {
     /// The parameters, in order.
     fn parameters(&self) -> &[Parameter];
 
-    /// What the optimiser remembers apart from the parameters themselves, as named tensors: steps
-    /// and moments. For checkpoints.
+    /// What the optimiser remembers apart from the parameters themselves, as named tensors: steps,
+    /// moments, and the loss scale if it is in use. For checkpoints.
     fn state(&self) -> Result<Vec<(String, Tensor)>>;
 
     /// Takes over what [`Optimiser::state`] gave, for the same parameters in the same order. Set the

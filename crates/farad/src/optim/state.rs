@@ -9,6 +9,7 @@ use std::panic::Location;
 use farad_ir::{DType, Shape};
 
 use super::Flat;
+use super::scale::{WORDS, written};
 use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ use crate::tensor::Tensor;
 
 /// Steps taken, low word and high word, and whether the parameters lay in one array.
 const PROGRESS: &str = "progress";
+/// The loss scale's words, if it is in use.
+const SCALE: &str = "scale";
 
 impl Flat {
     /// Steps and moments, on the CPU: `progress`, then `moment.0.3` for moment 0 of parameter 3.
@@ -37,6 +40,10 @@ impl Flat {
                 state.push((moment_name(number, index), moment));
             }
         }
+        if self.scaling.memory.is_some() {
+            let words = self.scaling.read(&device)?;
+            state.push((SCALE.to_string(), Tensor::try_from_vec(&words, [WORDS], &cpu)?));
+        }
         Ok(state)
     }
 
@@ -56,13 +63,22 @@ impl Flat {
                 .collect::<Result<Vec<&Tensor>>>()?;
             states.push(self.laid_out(&device, &parts, location)?);
         }
-        refuse_left_over(state, moments, values.len())?;
+        let scale = match named.contains_key(SCALE) {
+            true => Some(find(&named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
+            false => None,
+        };
+        refuse_left_over(state, moments, values.len(), scale.is_some())?;
+        let scale = match scale {
+            Some(words) => Some(written(&device, [words[0], words[1], words[2]])?),
+            None => None,
+        };
         let array = match progress[2] != 0 {
             true => Some(self.laid_out(&device, &values.iter().collect::<Vec<_>>(), location)?),
             false => None,
         };
         drop(values);
         (self.step, self.states, self.array) = (step, states, None);
+        self.scaling.memory = scale;
         if let Some(array) = array {
             self.adopt(&device, array, location);
         }
@@ -109,13 +125,19 @@ fn find<'a>(state: &HashMap<&str, &'a Tensor>, name: &str, shape: Shape, dtype: 
 }
 
 /// A state with more in it than the rule keeps belongs to another optimiser.
-fn refuse_left_over(state: &[(String, Tensor)], moments: usize, parameters: usize) -> Result<()> {
-    let wanted = 1 + moments * parameters;
+fn refuse_left_over(
+    state: &[(String, Tensor)],
+    moments: usize,
+    parameters: usize,
+    scaled: bool,
+) -> Result<()> {
+    let wanted = 1 + moments * parameters + scaled as usize;
     if state.len() <= wanted {
         return Ok(());
     }
     let moment = |name: &str| (0..moments).any(|m| (0..parameters).any(|p| name == moment_name(m, p)));
-    let foreign = state.iter().map(|(name, _)| name).find(|name| *name != PROGRESS && !moment(name));
+    let known = |name: &str| name == PROGRESS || name == SCALE || moment(name);
+    let foreign = state.iter().map(|(name, _)| name).find(|name| !known(name));
     let name = foreign.unwrap_or(&state[wanted].0).clone();
     Err(Error::StateLeftOver { name, got: state.len(), wanted })
 }

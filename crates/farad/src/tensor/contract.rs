@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use farad_ir::{Contraction, Op, OpError, Shape};
+use farad_ir::{Contraction, DType, Op, OpError, Shape};
 
 use super::{Tensor, expect, raise};
+use crate::precision::Precision;
 
 impl Tensor {
     /// Matrix product: `[.., m, k] × [.., k, n] -> [.., m, n]`. Leading axes broadcast; a vector on
@@ -58,9 +59,15 @@ impl Tensor {
         a.contract(&b, Contraction::matmul(&batch, m, k, n))
     }
 
-    /// A sum of products over index maps: what matmul and convolutions are made of.
+    /// A sum of products over index maps: what matmul and convolutions are made of. In
+    /// [`Precision::Mixed`] operands of `f32` are rounded to halves first.
     #[track_caller]
     pub fn contract(&self, other: &Tensor, contraction: Contraction) -> Tensor {
-        Tensor::record(Op::Contract(Arc::new(contraction)), &[self, other])
+        let dtype = self.dtype().promote(other.dtype());
+        let product = |a: &Tensor, b: &Tensor| Tensor::record(Op::Contract(Arc::new(contraction)), &[a, b]);
+        if dtype == DType::F32 && Precision::current() == Precision::Mixed {
+            return product(&self.cast(DType::F16), &other.cast(DType::F16)).cast(dtype);
+        }
+        product(self, other)
     }
 }

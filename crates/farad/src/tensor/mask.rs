@@ -1,6 +1,6 @@
-//! Truth values over axes, and triangles of matrices.
+//! Finite values, truth values over axes, and triangles of matrices.
 
-use farad_ir::{DType, OpError};
+use farad_ir::{DType, OpError, Unary};
 
 use super::{Tensor, raise};
 
@@ -11,6 +11,19 @@ impl Tensor {
         let truth = self.cast(DType::Bool);
         let counted = if wanted { truth } else { truth.not() };
         counted.cast(DType::I32).sum_axes(axes, keep)
+    }
+
+    /// Whether elements are neither infinite nor NaN, decided by their bits on every device.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, f32::NAN, f32::INFINITY], [3], &Device::cpu());
+    /// assert_eq!(x.is_finite().to_vec::<bool>()?, [true, false, false]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn is_finite(&self) -> Tensor {
+        self.unary(Unary::Finite).cast(DType::Bool)
     }
 
     /// Whether any element is true, or not zero; false for no elements.

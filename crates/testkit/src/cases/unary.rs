@@ -28,6 +28,7 @@ fn method(op: Unary) -> (&'static str, fn(&Tensor) -> Tensor) {
         Unary::Floor => ("floor", Tensor::floor),
         Unary::Ceil => ("ceil", Tensor::ceil),
         Unary::Round => ("round", Tensor::round),
+        Unary::Finite => ("is_finite", Tensor::is_finite),
         Unary::Not => ("not", Tensor::not),
     }
 }

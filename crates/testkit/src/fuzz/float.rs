@@ -57,6 +57,7 @@ pub(super) const MAPS: &[Map] = &[
     Map::jumps("floor", Tensor::floor),
     Map::jumps("ceil", Tensor::ceil),
     Map::jumps("round", Tensor::round),
+    Map::jumps("finite", |x| x.is_finite().cast(x.dtype())),
     Map::smooth("tanh", Tensor::tanh, 1.0, 3e-6, |_| 1.0),
     Map::smooth("sin", Tensor::sin, 1.0, 3e-6, |_| 1.0),
     Map::smooth("cos", Tensor::cos, 1.0, 3e-6, |_| 1.0),

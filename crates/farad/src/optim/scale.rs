@@ -1,0 +1,150 @@
+//! The loss scale: what keeps gradients of halves from vanishing, and what happens when they overflow.
+//!
+//! Small gradients are zero in `f16`, so the loss is multiplied before it is differentiated and the
+//! gradients, in `f32` by then, are divided again: both by a power of two, so nothing is rounded. The scale
+//! grows while all goes well; where a gradient is not finite, the step changes nothing but the scale.
+//!
+//! Invariant: the scale is known to the device alone. A step reads it, judges its gradients and writes the next
+//! one in the same submission; the host looks only when asked.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Shape, Span, Unary};
+
+use crate::backend::Memory;
+use crate::device::Device;
+use crate::error::Result;
+
+/// How the loss scale of an optimiser begins and grows. It is in use from the first loss on that was computed
+/// with halves ([`Precision::Mixed`](crate::Precision)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossScale {
+    /// The first scale. Powers of two round nothing.
+    pub start: f32,
+    /// Steps without overflow after which the scale doubles.
+    pub growth: u32,
+}
+
+impl Default for LossScale {
+    /// 65536, doubling after 2000 steps without overflow.
+    fn default() -> LossScale {
+        LossScale { start: 65536.0, growth: 2000 }
+    }
+}
+
+/// Gradients that underflow at this scale are not worth more; its reciprocal is a normal number.
+const LARGEST: f64 = (1u64 << 32) as f64;
+/// An overflow at this scale is the forward pass's own.
+const SMALLEST: f64 = 1.0 / 65536.0;
+/// Scale, steps since it changed, overflows so far.
+pub(super) const WORDS: usize = 3;
+
+/// An optimiser's scale.
+#[derive(Default)]
+pub(super) struct Scaling {
+    pub settings: LossScale,
+    /// The words, once they are in use.
+    pub memory: Option<Memory>,
+    /// Overflows that were told.
+    told: AtomicU32,
+}
+
+impl Scaling {
+    /// The words on the device, made if there are none yet.
+    pub fn memory(&mut self, device: &Device) -> Result<&Memory> {
+        if self.memory.is_none() {
+            self.memory = Some(written(device, [self.settings.start, 0.0, 0.0])?);
+        }
+        Ok(self.memory.as_ref().expect("made above"))
+    }
+
+    /// The words as they are now; waits for the device.
+    pub fn read(&self, device: &Device) -> Result<[f32; WORDS]> {
+        let Some(memory) = &self.memory else { return Ok([self.settings.start, 0.0, 0.0]) };
+        let bytes = device.0.backend.read(memory, 0, WORDS * 4).wait()?;
+        let word = |n: usize| f32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * n + byte]));
+        let words = [word(0), word(1), word(2)];
+        let overflows = words[2] as u32;
+        if self.told.swap(overflows, Ordering::Relaxed) < overflows {
+            let scale = words[0];
+            tracing::warn!("step: gradients overflowed: {overflows} steps were skipped (scale {scale} now)");
+        }
+        Ok(words)
+    }
+}
+
+/// New memory with these words.
+pub(super) fn written(device: &Device, words: [f32; WORDS]) -> Result<Memory> {
+    let memory = device.allocate(WORDS * 4)?;
+    device.0.backend.write(&memory, &words.map(f32::to_le_bytes).concat())?;
+    Ok(memory)
+}
+
+/// The nodes of a scale in a step's graph.
+#[derive(Clone, Copy, Hash)]
+pub(super) struct Scale {
+    /// The words, `[3]`.
+    pub words: NodeId,
+    /// Steps after which it doubles.
+    pub growth: NodeId,
+}
+
+impl Scale {
+    fn word(self, graph: &mut Graph, n: usize) -> NodeId {
+        let part = graph.push(Op::Slice(vec![Span { start: n, len: 1, step: 1 }]), &[self.words]);
+        graph.reshape(part, Shape::scalar())
+    }
+
+    /// The loss times the scale.
+    pub fn multiply(self, graph: &mut Graph, loss: NodeId) -> NodeId {
+        let scale = self.word(graph, 0);
+        let loss = graph.cast(loss, DType::F32);
+        let scale = graph.spread(scale, graph.shape(loss));
+        graph.mul(loss, scale)
+    }
+
+    /// Gradients of the loss from those of the scaled loss.
+    pub fn divide(self, graph: &mut Graph, g: NodeId) -> NodeId {
+        let scale = self.word(graph, 0);
+        let factor = graph.unary(Unary::Recip, scale);
+        let factor = graph.spread(factor, graph.shape(g));
+        graph.mul(g, factor)
+    }
+
+    /// The words after a step with gradients of which all are `fine`.
+    pub fn next(self, graph: &mut Graph, fine: NodeId) -> NodeId {
+        let [scale, steps, overflows] = [0, 1, 2].map(|n| self.word(graph, n));
+        let number =
+            |graph: &mut Graph, value: f64| graph.fill(Scalar::float(DType::F32, value), Shape::scalar());
+        let (none, one) = (number(graph, 0.0), number(graph, 1.0));
+        let more = graph.add(steps, one);
+        let due = graph.binary(Binary::GreaterEqual, more, self.growth);
+        let (twice, half) = (graph.scale(scale, 2.0), graph.scale(scale, 0.5));
+        let (most, least) = (number(graph, LARGEST), number(graph, SMALLEST));
+        let (twice, half) = (graph.binary(Binary::Min, twice, most), graph.binary(Binary::Max, half, least));
+        let grown = graph.select(due, twice, scale);
+        let scale = graph.select(fine, grown, half);
+        let counted = graph.select(due, none, more);
+        let steps = graph.select(fine, counted, none);
+        let skipped = graph.add(overflows, one);
+        let overflows = graph.select(fine, overflows, skipped);
+        // One kernel of three elements, each of which picks its word.
+        let shape = Shape::new(&[WORDS]);
+        let place = graph.push(Op::Iota(WORDS), &[]);
+        let is = |graph: &mut Graph, n: i64| {
+            let wanted = graph.fill(Scalar::int(DType::I32, n), shape);
+            graph.binary(Binary::Equal, place, wanted)
+        };
+        let (first, second) = (is(graph, 0), is(graph, 1));
+        let [scale, steps, overflows] = [scale, steps, overflows].map(|word| graph.spread(word, shape));
+        let rest = graph.select(second, steps, overflows);
+        graph.select(first, scale, rest)
+    }
+}
+
+/// Whether all elements of a node of one axis are finite: a truth value.
+pub(super) fn all_finite(graph: &mut Graph, x: NodeId) -> NodeId {
+    let finite = graph.unary(Unary::Finite, x);
+    let least = graph.reduce(Reduce::Min, finite, &[0]);
+    graph.cast(least, DType::Bool)
+}
