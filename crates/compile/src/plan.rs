@@ -1,26 +1,23 @@
 //! Memory and order: every materialised node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
 
+mod sort;
+
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{Graph, NodeId, Op};
 
 use crate::assemble::{Memory, copy, kernel, rename};
 use crate::draft::{Draft, resident};
 use crate::fuse::Fused;
 use crate::program::{
-    Buffer, BufferId, Code, Custom, Kernel, Keys, Loop, Output, Place, Program, Scatter, Site, Sort, Spec,
-    Step, Target, View,
+    Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Sort, Spec, Step,
+    Target, View,
 };
 use crate::works::{Work, touches};
 
 /// Bytes that every buffer's offset is a multiple of.
 const ALIGNMENT: usize = 256;
-
-/// Sources up to which a scatter scans its index for every place, whatever their number.
-const SCANNED: usize = 4096;
-/// Sources times places up to which it scans.
-const SCANNED_ALL: usize = 1 << 24;
 
 /// Lays the kernels of a graph out in memory and time.
 pub fn plan(
@@ -35,10 +32,11 @@ pub fn plan(
         materialised: fused.materialised,
         program: Program::default(),
         homes: HashMap::new(),
+        sorts: HashMap::new(),
     };
     planner.declare(outputs);
     let donated = planner.donate(outputs, donations, &mut fused.works);
-    planner.place(outputs, &donated, &fused.works);
+    planner.place(outputs, &donated, &fused.works, target);
     for work in &fused.works {
         planner.step(work, target);
     }
@@ -53,6 +51,8 @@ struct Planner<'a> {
     materialised: Vec<bool>,
     program: Program,
     homes: HashMap<NodeId, BufferId>,
+    /// Sorts that have their memory and wait for their step.
+    sorts: HashMap<NodeId, Sort>,
 }
 
 impl Memory for Planner<'_> {
@@ -142,7 +142,7 @@ impl Planner<'_> {
 
     /// A place for every materialised node: outputs first, packs with their parts, then blocks by
     /// lifetime.
-    fn place(&mut self, outputs: &[NodeId], donated: &HashSet<usize>, works: &[Work]) {
+    fn place(&mut self, outputs: &[NodeId], donated: &HashSet<usize>, works: &[Work], target: &Target) {
         for (n, &id) in outputs.iter().enumerate() {
             let home = match self.program.outputs[n].donor.filter(|_| donated.contains(&n)) {
                 Some(input) => {
@@ -177,10 +177,10 @@ impl Planner<'_> {
                 self.homes.insert(id, buffer);
             }
         }
-        self.share_blocks(works);
+        self.share_blocks(works, target);
     }
 
-    fn share_blocks(&mut self, works: &[Work]) {
+    fn share_blocks(&mut self, works: &[Work], target: &Target) {
         let mut last: HashMap<NodeId, usize> = HashMap::new();
         let touched: Vec<(Vec<NodeId>, Vec<NodeId>)> =
             works.iter().map(|w| touches(self.graph, &self.materialised, w)).collect();
@@ -204,6 +204,10 @@ impl Planner<'_> {
                 let buffer = self.add_buffer(Place::Block(block), 0, spec);
                 self.homes.insert(id, buffer);
                 expiring[last[&id]].push(block);
+            }
+            if let Work::Node(id) = works[i] {
+                let scratch = self.place_sort(id, &mut free, target);
+                expiring[i].extend(scratch);
             }
             free.append(&mut expiring[i]);
         }
@@ -239,8 +243,10 @@ impl Planner<'_> {
                 self.push(label(self.graph, draft), kernel);
             }
             Work::Node(id) => match &self.graph.node(*id).op {
-                Op::ScatterAdd(axis, size) => self.scatter(*id, *axis, *size, target),
-                Op::Order(descending) => self.order(*id, *descending, target),
+                Op::ScatterAdd(axis, size) => self.scatter(*id, *axis, *size),
+                Op::Order(_) => {
+                    self.sort(*id, "sort");
+                }
                 Op::Custom(_) => self.custom(*id),
                 Op::Scan(_) => self.scan(*id, target),
                 other => unreachable!("{} is computed by drafts", other.name()),
@@ -252,13 +258,13 @@ impl Planner<'_> {
         self.program.steps.push(Step { wave: 0, label, kernel });
     }
 
-    fn scatter(&mut self, id: NodeId, axis: usize, size: usize, target: &Target) {
+    fn scatter(&mut self, id: NodeId, axis: usize, size: usize) {
         let node = self.graph.node(id);
         let (source, index) = (node.operands[0], node.operands[1]);
         let (shape, at) = (self.graph.shape(source), self.graph.shape(index));
         let mut strides: Vec<i64> = at.strides().iter().map(|&s| s as i64).collect();
         (0..at.rank()).filter(|&a| at[a] == 1).for_each(|a| strides[a] = 0);
-        let order = self.scatter_order(&at, self.buffer(index), axis, size, target);
+        let order = self.sort(id, "scatter_add order");
         self.program.sites.push(Site { op: "scatter_add".into(), location: node.location, size });
         let kernel = Kernel::Scatter(Scatter {
             axes: shape.to_vec(),
@@ -271,60 +277,6 @@ impl Planner<'_> {
             site: self.program.sites.len() - 1,
         });
         self.push("scatter_add".into(), kernel);
-    }
-
-    /// The order of an index, if there is much to find by it.
-    fn scatter_order(
-        &mut self,
-        index: &Shape,
-        buffer: BufferId,
-        axis: usize,
-        size: usize,
-        target: &Target,
-    ) -> Option<BufferId> {
-        let (len, rows) = (index[axis], index[..axis].iter().product::<usize>());
-        let whole_rows = index[axis + 1..].iter().all(|&size| size == 1);
-        if !target.scratch || !whole_rows || len < SCANNED || len * size < SCANNED_ALL {
-            return None;
-        }
-        let order = self.scratch(rows * len, DType::I32);
-        self.sort("scatter_add order", (rows, len), (buffer, order), Keys::Below(size), target);
-        Some(order)
-    }
-
-    fn order(&mut self, id: NodeId, descending: bool, target: &Target) {
-        let operand = self.graph.node(id).operands[0];
-        let (shape, inverse) = (self.graph.shape(id), matches!(self.graph.node(operand).op, Op::Order(_)));
-        let keys = match descending {
-            false if inverse => Keys::Permutation,
-            false => Keys::Ascending,
-            true => Keys::Descending,
-        };
-        let len = shape[shape.rank() - 1];
-        let buffers = (self.buffer(operand), self.buffer(id));
-        self.sort("sort", (shape.numel() / len, len), buffers, keys, target);
-    }
-
-    fn sort(
-        &mut self,
-        label: &str,
-        (rows, len): (usize, usize),
-        (operand, order): (BufferId, BufferId),
-        keys: Keys,
-        target: &Target,
-    ) {
-        let mut sort = Sort { rows, len, operand, order, keys, scratch: vec![] };
-        if target.scratch {
-            let words = sort.scratch_words().into_iter();
-            sort.scratch = words.map(|words| self.scratch(words, DType::U32)).collect();
-        }
-        self.push(label.into(), Kernel::Sort(sort));
-    }
-
-    /// Memory that only the kernels of one op see.
-    fn scratch(&mut self, len: usize, dtype: DType) -> BufferId {
-        let block = self.add_block(len * dtype.size());
-        self.add_buffer(Place::Block(block), 0, Spec { dtype, len })
     }
 
     fn picks(&self, id: NodeId) -> Vec<(usize, NodeId)> {
@@ -359,7 +311,12 @@ impl Planner<'_> {
         let specs: Vec<Spec> =
             results.iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
         let results = self.result_buffers(id, &specs);
-        let scratch = op.scratch(&shapes).into_iter().map(|words| self.scratch(words, DType::U32)).collect();
+        let mut scratch = Vec::new();
+        for words in op.scratch(&shapes) {
+            let block = self.add_block(words * 4);
+            let spec = Spec { dtype: farad_ir::DType::U32, len: words };
+            scratch.push(self.add_buffer(Place::Block(block), 0, spec));
+        }
         let operands = node.operands.iter().map(|&o| self.buffer(o)).collect();
         let kernel = Kernel::Custom(Custom { op: op.clone(), shapes, operands, results, scratch });
         self.push(op.name().to_string(), kernel);

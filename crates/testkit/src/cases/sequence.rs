@@ -4,7 +4,7 @@ use farad::{Tensor, checkpoint, scan};
 use farad_ir::DType;
 
 use super::{HALF, SIGNED};
-use crate::case::{Case, Given, Input, float, half, int, truth};
+use crate::case::{Case, Given, Input, float, half, int, truth, whole};
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = sums();
@@ -22,6 +22,18 @@ fn running_sum(x: &Given) -> Vec<Tensor> {
     last.into_iter().chain(sums).collect()
 }
 
+/// Each slice's order, and the largest so far in order.
+fn sorted(x: &Given) -> Vec<Tensor> {
+    let (last, orders) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
+        let largest = carry[0].maximum(&slice[0]).sort(0, true).0;
+        (vec![largest], vec![slice[0].argsort(0, false)])
+    });
+    last.into_iter().chain(orders).collect()
+}
+
+/// Whole numbers of which many are equal.
+const SMALL: (f64, f64) = (-40.0, 40.0);
+
 fn sums() -> Vec<Case> {
     let of = |detail: &str, carry: Input, sequence: Input, tolerance| {
         Case::many("scan", detail, vec![carry, sequence], tolerance, running_sum)
@@ -32,6 +44,11 @@ fn sums() -> Vec<Case> {
         of("one position", float([3], SIGNED), float([1, 3], SIGNED), 1e-6),
         of("two positions", float([65], SIGNED), float([2, 65], SIGNED), 1e-6),
         of("running sum of integers", int([5], -9, 9), int([8, 5], i32::MIN, i32::MAX), 0.0),
+        // Slices of halves start in the middle of words; rows of 2500 take several launches.
+        Case::many("scan", "orders of slices", vec![half([33], SIGNED), half([5, 33], SIGNED)], 0.0, sorted)
+            .without_gradient(),
+        Case::many("scan", "long orders", vec![whole([2500], SMALL), whole([3, 2500], SMALL)], 0.0, sorted)
+            .without_gradient(),
         Case::many("scan", "parity", vec![truth([5]), truth([8, 5])], 0.0, |x| {
             let (last, seen) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
                 let odd = carry[0].xor(&slice[0]);
