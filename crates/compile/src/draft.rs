@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{Graph, NodeId, Op, Shape};
 
 use crate::access::{Access, Affine, Obstacle, reshape};
 use crate::program::{Code, Instr, Level, Reg, Site, View};
@@ -172,7 +172,7 @@ impl Draft {
                 }
                 Code::Unary(_, x) => of(x),
                 // A cast to the type that the register has already was made to lift it.
-                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && *to != DType::F16 => {
+                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && !to.is_half() => {
                     Level::Full
                 }
                 Code::Cast(x, _) => of(x),

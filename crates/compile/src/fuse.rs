@@ -98,7 +98,7 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
         missing(graph, id, &materialised, &counts).into_iter().for_each(|id| materialised[id.index()] = true);
         let node = graph.node(id);
         if matches!(node.op, Op::Contract(_)) {
-            let end = end_of_chain(graph, id, &users, outputs);
+            let end = end_of_chain(graph, id, &users, outputs, &materialised);
             materialised[end.index()] = true;
             ends.entry(end).or_insert(id);
         }
@@ -126,9 +126,16 @@ fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
 }
 
 /// The last of the pointwise nodes that follow a contraction one by one: what its kernel computes
-/// before it writes.
-fn end_of_chain(graph: &Graph, contraction: NodeId, users: &[Vec<NodeId>], outputs: &[NodeId]) -> NodeId {
-    let mut end = contraction;
+/// before it writes. A product of halves that is cast back and shifted by a bias is kept as halves: what follows is
+/// little work to do again from half the bytes.
+fn end_of_chain(
+    graph: &Graph,
+    contraction: NodeId,
+    users: &[Vec<NodeId>],
+    outputs: &[NodeId],
+    materialised: &[bool],
+) -> NodeId {
+    let (mut end, mut last) = (contraction, contraction);
     let mut at = contraction;
     let numel = graph.shape(contraction).numel();
     while let [user] = users[at.index()][..] {
@@ -138,12 +145,30 @@ fn end_of_chain(graph: &Graph, contraction: NodeId, users: &[Vec<NodeId>], outpu
         if !follows || outputs.contains(&at) {
             break;
         }
-        at = user;
         if node.op.is_pointwise() {
-            end = user;
+            last = user;
+            let wider = node.dtype.size() > graph.dtype(end).size();
+            let slight = node.operands.iter().all(|&o| o == at || repeats(graph, o));
+            if !(wider && slight && cost(&node.op) == 1) {
+                end = user;
+            }
         }
+        if materialised[user.index()] {
+            end = last;
+        }
+        at = user;
     }
     end
+}
+
+/// Whether a node repeats something smaller.
+fn repeats(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    match &node.op {
+        Op::Expand(_) | Op::Constant(_) | Op::Parameter(_) => true,
+        Op::Reshape(_) | Op::Permute(_) => repeats(graph, node.operands[0]),
+        _ => false,
+    }
 }
 
 fn draft_all(

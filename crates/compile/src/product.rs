@@ -109,8 +109,8 @@ fn pull(
         }
         Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
             let x = pull(graph, node.operands[0], access, axes, materialised, tape, ops)?;
-            if *to == DType::F16 {
-                tape.push(Instr { code: Code::Cast(x, DType::F16), dtype: DType::F32, level: Level::Full });
+            if to.is_half() {
+                tape.push(Instr { code: Code::Cast(x, *to), dtype: DType::F32, level: Level::Full });
                 return Some(Reg(tape.len() as u32 - 1));
             }
             Some(x)

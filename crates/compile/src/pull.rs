@@ -201,10 +201,8 @@ impl Pull<'_> {
             Op::Unary(unary) => Code::Unary(*unary, regs[0]),
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
-            // A cast that only changes how values are stored computes nothing; rounding to f16 does.
-            Op::Cast(to)
-                if to.register() == self.draft.tape[regs[0].0 as usize].dtype && *to != DType::F16 =>
-            {
+            // A cast that only changes how values are stored computes nothing; rounding to a half does.
+            Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && !to.is_half() => {
                 return Ok(regs[0]);
             }
             Op::Cast(to) => Code::Cast(regs[0], *to),

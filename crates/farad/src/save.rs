@@ -88,7 +88,7 @@ pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashM
             }
             _ => view.data(),
         };
-        let home = if dtype.is_compute() { device.clone() } else { Device::cpu() };
+        let home = if dtype.is_on_gpus() { device.clone() } else { Device::cpu() };
         tensors.insert(name, loaded(&Tensor::from_bytes(data, shape, dtype, &home)?, device)?);
     }
     Ok(tensors)
@@ -96,7 +96,7 @@ pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashM
 
 /// A tensor on a device, as the nearest dtype that the device can hold.
 pub(crate) fn loaded(tensor: &Tensor, device: &Device) -> Result<Tensor> {
-    match device.is_gpu() && !tensor.dtype().is_compute() {
+    match device.is_gpu() && !tensor.dtype().is_on_gpus() {
         true => tensor.cast(tensor.dtype().register()).to_device(device),
         false => tensor.to_device(device),
     }

@@ -168,3 +168,21 @@ fn operands_that_keep_moving_are_warned_about_once() {
     assert!(found[0].contains("counted.rs") && found[0].contains("operands keep moving to"), "{found:?}");
     assert!(found[0].ends_with("move them once with `to_device`"), "{found:?}");
 }
+
+#[test]
+fn an_overflow_is_told_once_when_it_is_asked_for() {
+    let device = Device::cpu_with(Default::default());
+    let weight = Parameter::new(Tensor::full(300.0, [2, 2], &device));
+    let mut sgd = Sgd::new(vec![weight.clone()]);
+    let warnings = Warnings::default();
+    tracing::subscriber::with_default(warnings.clone(), || {
+        // 300 · 300 fits no half, so every step overflows.
+        sgd.step(&Precision::Mixed.scope(|| weight.value().matmul(&weight.value()).square().mean())).unwrap();
+        assert!(warnings.0.lock().unwrap().is_empty(), "nobody has asked yet");
+        assert_eq!(sgd.overflows().unwrap(), 1);
+        assert_eq!(sgd.loss_scale().unwrap(), 32768.0);
+    });
+    assert_eq!(weight.value().to_vec::<f32>().unwrap(), [300.0; 4]);
+    let found = warnings.0.lock().unwrap();
+    assert_eq!(*found, ["step: gradients overflowed: 1 steps were skipped (scale 32768 now)"]);
+}

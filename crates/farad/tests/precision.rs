@@ -7,6 +7,7 @@ use devices::{devices, skip};
 use farad::DeviceOptions;
 use farad::optim::{Clip, LossScale};
 use farad::prelude::*;
+use half::bf16;
 
 /// A half has eleven bits, so an operand is off by 2⁻¹² of its size on average and products are off by about twice
 /// that; five layers of products and their gradients stay within this of the gradient's norm.
@@ -306,4 +307,57 @@ fn a_mixed_step_replays_in_one_submission() {
         }
         assert!(adam.overflows().unwrap() > 0, "on {device}");
     }
+}
+
+#[test]
+fn a_mixed_step_keeps_its_activations_as_halves() {
+    // On a GPU: the CPU widens operands of products in memory of its own.
+    let device = |handle: usize| Device::gpu_with(0, DeviceOptions { handle, ..Default::default() });
+    if let Err(error) = device(13) {
+        return skip(&error.to_string());
+    }
+    let held = |precision: Precision, handle: usize| {
+        let device = device(handle).unwrap();
+        Device::cpu().seed(1);
+        let model =
+            Sequential::new((Linear::new(64, 64), Gelu, Linear::new(64, 64), Gelu, Linear::new(64, 64)))
+                .to_device(&device);
+        let x = Tensor::rand([2048, 64], &device).detach().unwrap();
+        let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
+        let before = device.counters().bytes_live;
+        sgd.step(&precision.scope(|| model.forward(&x).square().mean())).unwrap();
+        device.counters().bytes_live - before
+    };
+    let (single, mixed) = (held(Precision::Single, 13), held(Precision::Mixed, 14));
+    assert!(mixed * 10 < single * 8, "{mixed} bytes instead of {single}");
+}
+
+#[test]
+fn bf16_has_the_same_bits_on_every_device_and_in_files() {
+    let folder = std::env::temp_dir().join(format!("farad-bf16-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (number, device) in devices().into_iter().enumerate() {
+        // Ties, the largest numbers, subnormals, what is no number; an odd count, so that a word is half empty.
+        let words =
+            [0, 0x8000_0000, 0x3f80_8000, 0x3f81_8000, 0x3f80_8001, 0x7f7f_ffff, 0xff7f_8000, 0x7f80_0000];
+        let mut values: Vec<f32> = words.map(f32::from_bits).to_vec();
+        values.extend((0..33).map(|i| (i as f32 - 16.0) * 0.317));
+        let want: Vec<u16> = values.iter().map(|&v| bf16::from_f32(v).to_bits()).collect();
+        let bits =
+            |x: &Tensor| x.to_vec::<bf16>().unwrap().into_iter().map(bf16::to_bits).collect::<Vec<_>>();
+        let x = Tensor::from_vec(values, [41], &device);
+        let cast = x.cast(DType::BF16);
+        assert_eq!(bits(&cast), want, "on {device}");
+        let again = (&x * 1.0).cast(DType::BF16).cast(DType::F32);
+        let widened: Vec<u32> = want.iter().map(|&w| (w as u32) << 16).collect();
+        let found: Vec<u32> = again.to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect();
+        assert_eq!(found, widened, "a cast there and back rounds on {device}");
+        let none = Tensor::from_vec(vec![f32::NAN, 1.0], [2], &device).cast(DType::BF16);
+        assert!(none.to_vec::<bf16>().unwrap()[0].is_nan(), "on {device}");
+        let path = folder.join(format!("{number}.safetensors"));
+        farad::save(&path, &[("x", &cast)]).unwrap();
+        let loaded = farad::load(&path, &device).unwrap().remove("x").unwrap();
+        assert_eq!((loaded.dtype(), bits(&loaded)), (DType::BF16, want), "on {device}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

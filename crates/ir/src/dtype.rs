@@ -68,6 +68,16 @@ impl DType {
         matches!(self, DType::F32 | DType::F16 | DType::I32 | DType::U32 | DType::Bool)
     }
 
+    /// Whether GPUs hold it too; the others live on the CPU.
+    pub fn is_on_gpus(self) -> bool {
+        self.is_compute() || self == DType::BF16
+    }
+
+    /// Whether it is a float of two bytes: registers hold more of it, so that a cast to it rounds.
+    pub fn is_half(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16)
+    }
+
     /// The type that registers hold for it: `f32`, `i32`, `u32` or `bool`.
     pub fn register(self) -> DType {
         match self {

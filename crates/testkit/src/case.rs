@@ -177,7 +177,7 @@ impl Case {
         function: impl Fn(&Given) -> Vec<Tensor> + Send + Sync + 'static,
     ) -> Case {
         let differentiable = inputs.iter().any(|i| i.dtype.is_float());
-        let cpu_only = inputs.iter().any(|i| !i.dtype.is_compute());
+        let cpu_only = inputs.iter().any(|i| !i.dtype.is_on_gpus());
         let tolerance = Tolerance::relative(tolerance);
         Case {
             op,

@@ -140,7 +140,8 @@ pub const CASES: &[Case] = &[
         sort::embedding_gradient(32_768, 8192, 384, device)
     }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
-    Case { tolerance: 3e-2, ..training("mlp_train_mixed", Sizes::Any, train::mlp_mixed) },
+    // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.
+    Case { tolerance: 0.1, ..training("mlp_train_mixed", Sizes::Any, train::mlp_mixed) },
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
     training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),
     training("difflogic_ca_16x16_b1", Sizes::Any, |device| automaton::checkerboard(1, 1, device)),

@@ -43,6 +43,7 @@ pub fn measure(case: &'static str, device: &Device) -> Result<(Timing, f64)> {
             (early, before) = (Some(held(device)), compiled(device));
         }
     }
+    let compiled = compiled(device) - before;
     let ((live, process), (live_now, process_now)) = (early.expect("there are blocks"), held(device));
     for (what, before, now, room) in
         [("the device", live, live_now, ROOM.0), ("the process", process, process_now, ROOM.1)]
@@ -62,7 +63,7 @@ pub fn measure(case: &'static str, device: &Device) -> Result<(Timing, f64)> {
         best: best(&blocks),
         first: blocks[0] * BLOCK as f64,
         iterations: STEPS,
-        compiled: compiled(device) - before,
+        compiled,
         ..Timing::default()
     };
     Ok((timing, (last / second - 1.0).max(0.0)))

@@ -27,7 +27,8 @@ pub trait Optimiser {
     fn step(&mut self, loss: &Tensor) -> Result<()>;
 
     /// The update from gradients made elsewhere ([`Tensor::gradients`]), one a parameter: for
-    /// clipping by hand, accumulation, several losses.
+    /// clipping by hand, accumulation, several losses. In mixed precision take them with
+    /// [`Updater::gradients`], which scales the loss.
     fn apply(&mut self, gradients: &[Tensor]) -> Result<()>;
 
     /// The learning rate from the next step on. Changing it compiles nothing.

@@ -71,7 +71,7 @@ impl Tensor {
     /// A tensor from its bytes in device form.
     #[track_caller]
     pub(crate) fn from_bytes(bytes: &[u8], shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
-        if device.is_gpu() && !dtype.is_compute() {
+        if device.is_gpu() && !dtype.is_on_gpus() {
             raise(OpError::DType {
                 op: "from_vec",
                 dtype,

@@ -266,7 +266,7 @@ impl Tensor {
         if dtype == self.dtype() {
             return self.clone();
         }
-        if self.device().is_gpu() && !dtype.is_compute() {
+        if self.device().is_gpu() && !dtype.is_on_gpus() {
             raise(OpError::DType {
                 op: "cast",
                 dtype,

@@ -130,12 +130,14 @@ pub(super) fn condition(module: &mut Module, view: &View, point: &Point) -> Opti
 fn element(module: &Module, bound: usize, at: &str) -> String {
     let bound = module.at(bound);
     let name = &bound.name;
+    let word = match (bound.atomic, bound.wide) {
+        (true, _) => format!("atomicLoad(&{name}[{at} >> 1u])"),
+        (_, true) => format!("{name}[{at} >> 2u][({at} >> 1u) & 1u]"),
+        _ => format!("{name}[{at} >> 1u]"),
+    };
     match (bound.dtype, bound.wide) {
-        (DType::F16, _) if bound.atomic => {
-            format!("unpack2x16float(atomicLoad(&{name}[{at} >> 1u]))[{at} & 1u]")
-        }
-        (DType::F16, true) => format!("unpack2x16float({name}[{at} >> 2u][({at} >> 1u) & 1u])[{at} & 1u]"),
-        (DType::F16, false) => format!("unpack2x16float({name}[{at} >> 1u])[{at} & 1u]"),
+        (DType::F16, _) => format!("unpack2x16float({word})[{at} & 1u]"),
+        (DType::BF16, _) => format!("farad_unpack_brain({word}, {at} & 1u)"),
         (DType::Bool, true) => format!("({name}[{at} >> 2u][{at} & 3u] != 0u)"),
         (DType::Bool, false) => format!("({name}[{at}] != 0u)"),
         (_, true) => format!("{name}[{at} >> 2u][{at} & 3u]"),
@@ -220,6 +222,12 @@ fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&V
             let words = module.bind("h", &text);
             text = format!("vec4<f32>(unpack2x16float({words}.x), unpack2x16float({words}.y))");
         }
+        DType::BF16 => {
+            let words = module.bind("h", &text);
+            let parts = ["x << 16u", "x & 0xffff0000u", "y << 16u", "y & 0xffff0000u"];
+            let parts = parts.map(|part| format!("{words}.{part}")).join(", ");
+            text = format!("bitcast<vec4<f32>>(vec4<u32>({parts}))");
+        }
         DType::Bool => text = format!("{text} != vec4<u32>()"),
         _ => {}
     }
@@ -242,7 +250,7 @@ pub(super) fn store(module: &mut Module, buffer: BufferId, view: &View, value: &
     if is_wide(module, buffer, view, point) {
         return store_wide(module, bound, &base, value, point);
     }
-    if dtype == DType::F16 && store_words(module, buffer, view, &base, value, point) {
+    if dtype.is_half() && store_words(module, buffer, view, &base, value, point) {
         return;
     }
     let factor = point.factor(&view.strides);
@@ -261,16 +269,23 @@ pub(super) fn store(module: &mut Module, buffer: BufferId, view: &View, value: &
     group.iter().for_each(|_| module.line("}"));
 }
 
+/// The word of two floats of two bytes.
+fn pair(dtype: DType, low: &str, high: &str) -> String {
+    let function = if dtype == DType::BF16 { "farad_brains" } else { "farad_halves" };
+    format!("{function}({low}, {high})")
+}
+
 fn store_element(module: &mut Module, bound: usize, at: &str, value: &str) {
     let (name, dtype, wide) = (module.at(bound).name.clone(), module.at(bound).dtype, module.at(bound).wide);
-    if dtype == DType::F16 {
+    if dtype.is_half() {
         // Two threads may hold the halves of a word: each clears and sets only its own.
         module.share_words(bound);
         let at = module.bind("i", at);
         let shift = module.bind("h", &format!("({at} & 1u) << 4u"));
         if module.at(bound).atomic {
             line!(module, "atomicAnd(&{name}[{at} >> 1u], 0xffff0000u >> {shift});");
-            line!(module, "atomicOr(&{name}[{at} >> 1u], farad_halves({value}, 0f) << {shift});");
+            let word = pair(dtype, value, "0f");
+            line!(module, "atomicOr(&{name}[{at} >> 1u], {word} << {shift});");
         }
         return;
     }
@@ -288,10 +303,9 @@ fn store_wide(module: &mut Module, bound: usize, base: &str, value: &Value, poin
     let (name, dtype) = (module.at(bound).name.clone(), module.at(bound).dtype);
     let lanes: Vec<&str> = (0..4).map(|lane| value.lane(lane)).collect();
     let text = match dtype {
-        DType::F16 => format!(
-            "vec2<u32>(farad_halves({}, {}), farad_halves({}, {}))",
-            lanes[0], lanes[1], lanes[2], lanes[3]
-        ),
+        DType::F16 | DType::BF16 => {
+            format!("vec2<u32>({}, {})", pair(dtype, lanes[0], lanes[1]), pair(dtype, lanes[2], lanes[3]))
+        }
         DType::Bool => format!("vec4<u32>(vec4<bool>({}))", lanes.join(", ")),
         _ => format!("vec4<{}>({})", type_name(dtype), lanes.join(", ")),
     };
@@ -324,9 +338,9 @@ fn store_words(
     if !pairs || !whole || module.at(bound).atomic {
         return false;
     }
-    let name = module.at(bound).name.clone();
+    let (name, dtype) = (module.at(bound).name.clone(), module.at(bound).dtype);
     for pair in (0..point.lanes).step_by(2) {
-        let text = format!("farad_halves({}, {})", value.lane(pair), value.lane(pair + 1));
+        let text = self::pair(dtype, value.lane(pair), value.lane(pair + 1));
         let at = if pair == 0 { base.to_string() } else { format!("{base} + {pair}u") };
         match point.exists(pair) {
             Some(condition) => {

@@ -51,11 +51,13 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &str, b: &str) -> String {
 /// A register of type `from` converted to `to`.
 pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
     let register = to.register();
-    if to == DType::F16 && from == DType::F32 {
-        return format!("farad_round_half({x})");
-    }
+    let rounded = |x: &str| match to {
+        DType::F16 => format!("farad_round_half({x})"),
+        DType::BF16 => format!("farad_round_brain({x})"),
+        _ => x.into(),
+    };
     let plain = match (from, register) {
-        (from, register) if from == register => return x.into(),
+        (from, register) if from == register => return rounded(x),
         (DType::F32, DType::I32) => format!("farad_to_i32({x})"),
         (DType::F32, DType::U32) => format!("farad_to_u32({x})"),
         (DType::F32, DType::Bool) => format!("{x} != 0f"),
@@ -65,7 +67,7 @@ pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
         (DType::U32, DType::I32) => format!("bitcast<i32>({x})"),
         _ => format!("{}({x})", type_name(register)),
     };
-    if to == DType::F16 { format!("farad_round_half({plain})") } else { plain }
+    rounded(&plain)
 }
 
 /// A constant as a literal, or `None` if WGSL has no literal for it (infinities, NaN, subnormals).

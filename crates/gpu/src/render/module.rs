@@ -320,8 +320,7 @@ impl Bound {
             (DType::F32, false, _) => "f32",
             (DType::I32, true, _) => "vec4<i32>",
             (DType::I32, false, _) => "i32",
-            (DType::F16, true, _) => "vec2<u32>",
-            (DType::F16, false, _) => "u32",
+            (DType::F16 | DType::BF16, true, _) => "vec2<u32>",
             (_, true, _) => "vec4<u32>",
             (_, false, _) => "u32",
         }

@@ -47,7 +47,7 @@ pub(super) fn write(module: &mut Module, kernel: &Fused) -> Launch {
 fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
     let inner = kernel.axes[kernel.axes.len() - 1];
     let total: usize = kernel.axes.iter().product();
-    let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype == DType::F16);
+    let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
     let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
     match () {
         // Two groups in flight hide the arithmetic of one behind the memory of the other; four are

@@ -77,7 +77,7 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
         }
         Code::Cast(x, to) => {
             let from = typed(x);
-            if from == to.register() && *to != DType::F16 {
+            if from == to.register() && !to.is_half() {
                 return scope[x].clone();
             }
             lanes(module, tape, scope, &[*x], |texts| code::cast(from, *to, texts[0]))

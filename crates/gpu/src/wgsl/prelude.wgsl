@@ -140,6 +140,27 @@ fn farad_round_half(x: f32) -> f32 {
     return unpack2x16float(farad_halves(x, 0f)).x;
 }
 
+// The bits of x rounded to its upper sixteen, to nearest even: what bf16 keeps. NaN stays one.
+fn farad_brain(x: f32) -> u32 {
+    let bits = bitcast<u32>(x);
+    let rounded = bits + 0x7fffu + ((bits >> 16u) & 1u);
+    return select(rounded, bits | 0x400000u, (bits & 0x7fffffffu) > 0x7f800000u) & 0xffff0000u;
+}
+
+// Two numbers as a word of two bf16.
+fn farad_brains(low: f32, high: f32) -> u32 {
+    return (farad_brain(low) >> 16u) | farad_brain(high);
+}
+
+fn farad_round_brain(x: f32) -> f32 {
+    return bitcast<f32>(farad_brain(x));
+}
+
+// One of the two bf16 of a word.
+fn farad_unpack_brain(word: u32, odd: u32) -> f32 {
+    return bitcast<f32>((word >> (odd << 4u)) << 16u);
+}
+
 // The high word of a 32 by 32 bit product, by 16-bit halves.
 fn farad_high(a: u32, b: u32) -> u32 {
     let al = a & 0xffffu;

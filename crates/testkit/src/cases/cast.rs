@@ -37,7 +37,8 @@ pub(super) fn cases() -> Vec<Case> {
                 let case =
                     Case::new("cast", format!("to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to));
                 let compute = from.is_compute() && to.is_compute();
-                let case = if compute { case } else { case.on_cpu_only() };
+                let everywhere = from.is_on_gpus() && to.is_on_gpus();
+                let case = if everywhere { case } else { case.on_cpu_only() };
                 // A cast to integers or truth values ends a path.
                 cases.push(if to.is_float() && compute { case } else { case.without_gradient() });
             }
@@ -48,6 +49,7 @@ pub(super) fn cases() -> Vec<Case> {
         (float([257], (-4e9, 8e9)), DType::U32),
         (float([257], (-15_000.0, 15_000.0)), DType::I32),
         (float([257], (-15_000.0, 15_000.0)), DType::F16),
+        (float([257], (-1e38, 1e38)), DType::BF16),
         (int([257], i32::MIN, i32::MAX), DType::U32),
         (unsigned([257], 0, u32::MAX), DType::I32),
         (int([257], i32::MIN, i32::MAX), DType::F32),
@@ -64,7 +66,32 @@ pub(super) fn cases() -> Vec<Case> {
     cases.push(Case::new("cast", "there and back", vec![float([65], (-3.0, 3.0))], HALF, |x| {
         x[0].cast(DType::F16).cast(DType::F32)
     }));
+    cases.extend(brains());
     cases
+}
+
+/// `bf16` in odd shapes, through movement and on the way into a product.
+fn brains() -> Vec<Case> {
+    let brain = |shape: &[usize]| float(shape, (-3.0, 3.0)).stored(DType::BF16);
+    let of = |detail: &str, input: Input, tolerance: f64, function: fn(&Tensor) -> Tensor| {
+        Case::new("cast", detail, vec![input], tolerance, move |x| function(&x[0])).without_gradient()
+    };
+    let to = |dtype| tolerance(dtype);
+    vec![
+        of("bf16 there and back", float([65], (-3.0, 3.0)), to(DType::BF16), |x| {
+            x.cast(DType::BF16).cast(DType::F32)
+        }),
+        of("bf16 of rows of three", float([5, 3], (-3.0, 3.0)), to(DType::BF16), |x| x.cast(DType::BF16)),
+        of("bf16 transposed", brain(&[7, 5]), 0.0, |x| x.transpose(0, 1).cast(DType::F32)),
+        of("bf16 kept transposed", float([7, 5], (-3.0, 3.0)), to(DType::BF16), |x| {
+            x.transpose(0, 1).cast(DType::BF16)
+        }),
+        of("bf16 in a product", brain(&[33, 40]), 1e-6, |x| {
+            let x = x.cast(DType::F32);
+            x.matmul(&x.transpose(0, 1))
+        }),
+        of("bf16 summed", brain(&[9, 64]), 1e-6, |x| x.cast(DType::F32).sum_axes(&[1], false)),
+    ]
 }
 
 /// Casts of constants, which the compiler folds: to the numbers that the device would give.
