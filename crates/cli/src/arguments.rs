@@ -18,6 +18,7 @@ Examples:
 
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
+  FARAD_TUNING=tuning.json             tiles that `farad tune` chose
   FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN";
 
 const TRAIN_EXAMPLES: &str = "\
@@ -58,9 +59,19 @@ Examples:
   farad bench --filter matmul          cases with `matmul` in their name
   farad bench --filter mlp_train_f32 --json
   farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
+  farad bench --break-even             from which size on the GPU is worth it
 
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
 relative, against f64, on a sample of the result.";
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  farad tune                           products of the MLP's training step
+  farad tune matmul bmm --out tiles.json
+  FARAD_TUNING=tiles.json farad bench --filter matmul
+
+Without a table a fixed rule chooses tiles, and runs repeat bit for bit. A table is for one GPU and driver;
+checkpoints name it. Tiles that are less accurate than the rule's are refused.";
 
 /// Trains neural networks and logic circuits on any GPU and on the CPU.
 #[derive(Debug, Parser)]
@@ -93,6 +104,9 @@ pub enum Command {
     /// Time operations and training steps, and check their results
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchOptions),
+    /// Time the tiles of matrix products on this GPU and keep the quickest
+    #[command(after_help = TUNE_EXAMPLES)]
+    Tune(TuneOptions),
 }
 
 /// Which settings a recipe starts from.
@@ -278,11 +292,28 @@ pub struct BenchOptions {
     /// All cases, also the sizes that are too large or too small for the device
     #[arg(long)]
     pub full: bool,
+    /// Time a few kinds of work on the CPU and on the GPU, size by size, and say where the GPU starts to win
+    #[arg(long)]
+    pub break_even: bool,
     /// Make one training step and say when it is done: what the case first_step starts
     #[arg(long, hide = true)]
     pub first_step: bool,
     #[command(flatten)]
     pub profile: ProfileFlags,
+}
+
+/// Options of `farad tune`.
+#[derive(Debug, Args)]
+pub struct TuneOptions {
+    /// Bench cases whose products are timed, by parts of their names
+    #[arg(value_name = "CASE", default_value = "mlp_train")]
+    pub cases: Vec<String>,
+    /// `best`, `gpu` or `gpu:1`
+    #[arg(long, default_value = "best")]
+    pub device: String,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "tuning.json")]
+    pub out: PathBuf,
 }
 
 #[cfg(test)]

@@ -32,6 +32,10 @@ pub enum Error {
         "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
     )]
     NoAutomaton { path: String },
+    #[error("tune: a file is there already: {path}\nhelp: name another one with --out, or move it away")]
+    TableExists { path: String },
+    #[error("bench: a break-even needs a GPU: {device}\nhelp: `farad devices` lists what there is")]
+    NoGpu { device: String },
     #[error("output: {0}")]
     Output(#[from] std::io::Error),
     #[error("bench: no case matches: {filter} (0 vs {count} cases)\nhelp: the cases are {names}")]

@@ -15,6 +15,7 @@ mod profile;
 mod simulate;
 mod source;
 mod train;
+mod tune;
 
 use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::run(&options),
         Command::Devices(options) => devices::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Tune(options) => tune::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

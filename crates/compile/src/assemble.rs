@@ -68,29 +68,20 @@ fn reorder(view: &View, order: &[usize]) -> View {
 
 fn place(instr: &Instr, order: &[usize], memory: &dyn Memory, sites: usize) -> Instr {
     let mut instr = instr.clone();
-    match &mut instr.code {
-        Code::Load(buffer, view) => {
-            *view = reorder(view, order);
-            *buffer = memory.buffer(NodeId(buffer.0));
-        }
-        Code::Take { buffer, view, site, .. } => {
-            *view = reorder(view, order);
-            *buffer = memory.buffer(NodeId(buffer.0));
-            *site += sites;
-        }
-        Code::Position(view) | Code::Random(_, view) => *view = reorder(view, order),
-        _ => {}
+    if let Some(view) = instr.code.view_mut() {
+        *view = reorder(view, order);
+    }
+    if let Some(buffer) = instr.code.buffer_mut() {
+        *buffer = memory.buffer(NodeId(buffer.0));
+    }
+    if let Code::Take { site, .. } = &mut instr.code {
+        *site += sites;
     }
     instr
 }
 
 fn views(tape: &mut [Instr]) -> impl Iterator<Item = &mut View> {
-    tape.iter_mut().filter_map(|instr| match &mut instr.code {
-        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
-            Some(view)
-        }
-        _ => None,
-    })
+    tape.iter_mut().filter_map(|instr| instr.code.view_mut())
 }
 
 /// Merges neighbouring axes of one kind that every view walks as one.

@@ -207,14 +207,15 @@ impl Draft {
         self.results.iter().for_each(|r| needed[r.value.0 as usize] = true);
         for index in (0..self.tape.len()).rev().collect::<Vec<_>>() {
             if needed[index] {
-                operands(&self.tape[index].code).into_iter().for_each(|reg| needed[reg.0 as usize] = true);
+                self.tape[index].code.operands().into_iter().for_each(|reg| needed[reg.0 as usize] = true);
             }
         }
         let mut map = vec![Reg(u32::MAX); self.tape.len()];
         let mut kept = Vec::with_capacity(self.tape.len());
         for (index, instr) in self.tape.iter().enumerate().filter(|(index, _)| needed[*index]) {
             map[index] = Reg(kept.len() as u32);
-            kept.push(Instr { code: crate::merge::renumber(&instr.code, &map), ..instr.clone() });
+            let code = instr.code.renumbered(|reg| map[reg.0 as usize]);
+            kept.push(Instr { code, ..instr.clone() });
         }
         self.tape = kept;
         self.results.iter_mut().for_each(|r| r.value = map[r.value.0 as usize]);
@@ -227,27 +228,7 @@ impl Draft {
 
     /// The nodes that the kernel loads.
     pub fn loads(&self) -> HashSet<NodeId> {
-        self.tape
-            .iter()
-            .filter_map(|i| match &i.code {
-                Code::Load(buffer, _) | Code::Take { buffer, .. } => Some(NodeId(buffer.0)),
-                _ => None,
-            })
-            .collect()
-    }
-}
-
-/// The registers that an instruction reads.
-pub fn operands(code: &Code) -> Vec<Reg> {
-    match code {
-        Code::Unary(_, x) | Code::Cast(x, _) | Code::Reduce(_, x) => vec![*x],
-        Code::Binary(_, a, b) => vec![*a, *b],
-        Code::Select(c, a, b) => vec![*c, *a, *b],
-        Code::Random(key, _) => key.to_vec(),
-        Code::Take { position, .. } => vec![*position],
-        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => {
-            vec![]
-        }
+        self.tape.iter().filter_map(|instr| instr.code.buffer()).map(|buffer| NodeId(buffer.0)).collect()
     }
 }
 

@@ -29,8 +29,9 @@ const WORTH_KEEPING: usize = 24;
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
     let Roots { mut materialised, ends } = roots(graph, outputs, target);
     let mut apart = vec![false; graph.nodes.len()];
+    let ancestors = Ancestors::of(graph);
     loop {
-        let mut drafts = draft_all(graph, &mut materialised, &ends, &apart, target);
+        let mut drafts = draft_all(graph, &mut materialised, &ends, &apart, &ancestors, target);
         let tangled = tangled(graph, &drafts);
         if !tangled.is_empty() {
             tangled.into_iter().for_each(|id| apart[id.index()] = true);
@@ -150,11 +151,11 @@ fn draft_all(
     materialised: &mut Vec<bool>,
     ends: &HashMap<NodeId, NodeId>,
     apart: &[bool],
+    ancestors: &Ancestors,
     target: &Target,
 ) -> Vec<Work> {
     let mut owned = vec![false; graph.nodes.len()];
     let mut works = Vec::new();
-    let ancestors = Ancestors::of(graph);
     for id in graph.ids().rev() {
         if !materialised[id.index()] || owned[id.index()] || graph.shape(id).numel() == 0 {
             continue;
@@ -165,7 +166,7 @@ fn draft_all(
             // Written by the scan or custom node, or laid into the pack's memory by its operands.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {
-                let draft = draft(graph, id, materialised, &owned, ends, apart, &ancestors, target);
+                let draft = draft(graph, id, materialised, &owned, ends, apart, ancestors, target);
                 draft.results.iter().for_each(|r| owned[r.node.index()] = true);
                 works.push(Work::Draft(Box::new(draft)));
             }

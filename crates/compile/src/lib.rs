@@ -6,6 +6,7 @@
 
 mod access;
 mod assemble;
+mod copies;
 pub mod costs;
 mod draft;
 mod fuse;
@@ -18,9 +19,10 @@ mod pull;
 mod show;
 mod simplify;
 mod split;
+mod tape;
 mod works;
 
-use farad_ir::{Graph, NodeId, Op};
+use farad_ir::{Graph, NodeId};
 
 use program::{Program, Target};
 
@@ -29,43 +31,7 @@ use program::{Program, Target};
 pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], target: &Target) -> Program {
     let (graph, outputs) = simplify::simplify(graph, outputs);
     let (graph, outputs) = split::split(&graph, &outputs, target);
-    let (graph, outputs) = copies(graph, outputs);
+    let (graph, outputs) = copies::copies(graph, outputs);
     let fused = fuse::fuse(&graph, &outputs, target);
     plan::plan(&graph, &outputs, donations, fused, target)
-}
-
-/// Puts a copy wherever one value would need two places: a leaf or a repeated node as an output or
-/// as a part of a pack.
-fn copies(mut graph: Graph, mut outputs: Vec<NodeId>) -> (Graph, Vec<NodeId>) {
-    let mut placed = vec![false; graph.nodes.len()];
-    let fixed =
-        |graph: &Graph, id: NodeId| matches!(graph.node(id).op, Op::Input(_) | Op::Pack(..) | Op::Pick(..));
-    let mut rebuilt = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
-    for (index, node) in graph.nodes.iter().enumerate() {
-        let mut operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        if matches!(node.op, Op::Pack(..)) {
-            for (operand, old) in operands.iter_mut().zip(&node.operands) {
-                if fixed(&graph, *old) || placed[old.index()] || outputs.contains(old) {
-                    let number = rebuilt.nodes.len();
-                    *operand = rebuilt.push(Op::Barrier(number), &[*operand]);
-                }
-                placed[old.index()] = true;
-            }
-        }
-        debug_assert_eq!(index, map.len());
-        map.push(rebuilt.append(farad_ir::Node { operands, ..node.clone() }));
-    }
-    let mut seen = Vec::new();
-    for output in &mut outputs {
-        let mut id = map[output.index()];
-        if fixed(&graph, *output) || seen.contains(output) {
-            let number = rebuilt.nodes.len();
-            id = rebuilt.push(Op::Barrier(number), &[id]);
-        }
-        seen.push(*output);
-        *output = id;
-    }
-    graph = rebuilt;
-    (graph, outputs)
 }

@@ -106,7 +106,7 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
     let sites = draft.sites.len();
     let mut map: Vec<Reg> = Vec::with_capacity(second.tape.len());
     for instr in second.tape {
-        let mut code = renumber(&instr.code, &map);
+        let mut code = instr.code.renumbered(|reg| map[reg.0 as usize]);
         if let Code::Load(buffer, view) = &code
             && let Some(result) = written.get(&NodeId(buffer.0))
         {
@@ -139,30 +139,6 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
     }
     draft.relevel();
     Some(draft)
-}
-
-/// The code with its operands renamed.
-pub fn renumber(code: &Code, map: &[Reg]) -> Code {
-    let at = |reg: &Reg| map[reg.0 as usize];
-    match code {
-        Code::Unary(op, x) => Code::Unary(*op, at(x)),
-        Code::Binary(op, a, b) => Code::Binary(*op, at(a), at(b)),
-        Code::Select(c, a, b) => Code::Select(at(c), at(a), at(b)),
-        Code::Cast(x, to) => Code::Cast(at(x), *to),
-        Code::Reduce(op, x) => Code::Reduce(*op, at(x)),
-        Code::Random(key, view) => Code::Random(key.map(|r| at(&r)), view.clone()),
-        Code::Take { buffer, view, position, stride, size, site } => Code::Take {
-            buffer: *buffer,
-            view: view.clone(),
-            position: at(position),
-            stride: *stride,
-            size: *size,
-            site: *site,
-        },
-        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => {
-            code.clone()
-        }
-    }
 }
 
 /// Which kernels wait for which.

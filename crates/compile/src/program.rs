@@ -50,6 +50,14 @@ pub struct Spec {
     pub len: usize,
 }
 
+impl Program {
+    /// What a buffer holds.
+    pub fn spec(&self, id: BufferId) -> Spec {
+        let buffer = &self.buffers[id.0 as usize];
+        Spec { dtype: buffer.dtype, len: buffer.len }
+    }
+}
+
 /// A tensor that a run gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {

@@ -1,6 +1,6 @@
 //! What values of a tape depend on: how often they change, and which reductions they wait for.
 
-use farad_compile::program::{Code as TapeCode, Fused, Guard, Reg, View};
+use farad_compile::program::{Code as TapeCode, Fused, Guard, View};
 
 /// How often a value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,30 +15,14 @@ pub enum Level {
 
 /// Registers that an instruction reads.
 pub fn operands(code: &TapeCode) -> Vec<usize> {
-    let list = |registers: &[Reg]| registers.iter().map(|r| r.0 as usize).collect();
-    match code {
-        TapeCode::Take { position, .. } => list(&[*position]),
-        TapeCode::Random(key, _) => list(key),
-        TapeCode::Unary(_, a) | TapeCode::Cast(a, _) | TapeCode::Reduce(_, a) => list(&[*a]),
-        TapeCode::Binary(_, a, b) => list(&[*a, *b]),
-        TapeCode::Select(a, b, c) => list(&[*a, *b, *c]),
-        _ => Vec::new(),
-    }
-}
-
-fn view_of(code: &TapeCode) -> Option<&View> {
-    match code {
-        TapeCode::Load(_, view) | TapeCode::Take { view, .. } => Some(view),
-        TapeCode::Position(view) | TapeCode::Random(_, view) => Some(view),
-        _ => None,
-    }
+    code.operands().iter().map(|register| register.0 as usize).collect()
 }
 
 /// Which values depend on axes that `moves` finds in a view, directly or through operands (not through reductions).
 pub fn dependence(fused: &Fused, moves: impl Fn(&View) -> bool) -> Vec<bool> {
     let mut depends: Vec<bool> = Vec::with_capacity(fused.tape.len());
     for instr in &fused.tape {
-        let own = view_of(&instr.code).is_some_and(&moves);
+        let own = instr.code.view().is_some_and(&moves);
         let inherited = operands(&instr.code).iter().any(|&o| depends[o]);
         depends.push(own || (inherited && !matches!(instr.code, TapeCode::Reduce(..))));
     }

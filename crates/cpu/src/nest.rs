@@ -7,7 +7,6 @@
 //! needs of the full space, unless rows are *resident*: whole in a tile, and computed once.
 
 use farad_compile::program::{self, Fused, Instr, Level, Store, View};
-use farad_ir::DType;
 
 use crate::code::{Accumulator, Op, Source};
 use crate::dependence;
@@ -39,14 +38,7 @@ pub enum Shape {
     Block,
 }
 
-/// What a buffer holds, as far as kernels care.
-#[derive(Clone, Copy, Debug)]
-pub struct Spec {
-    /// The element type.
-    pub dtype: DType,
-    /// How many elements.
-    pub len: usize,
-}
+pub use farad_compile::program::Spec;
 
 /// A view of a buffer.
 #[derive(Clone, Debug)]

@@ -177,7 +177,11 @@ impl Device {
         let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..gpu.target() };
         let handle = if options.handle == 0 { String::new() } else { format!("#{}", options.handle) };
         let name = format!("gpu:{index}{handle} ({})", gpu.name());
-        Ok(Device::new(Backend::Gpu(gpu), target, name, Some(index), options))
+        let device = Device::new(Backend::Gpu(gpu), target, name, Some(index), options);
+        if let Some(path) = ENVIRONMENT.tuning.as_ref().filter(|_| !options.core) {
+            device.set_tuning(crate::load_tuning(path)?)?;
+        }
+        Ok(device)
     }
 
     /// A GPU if there is one that is not software, else the CPU; `FARAD_DEVICE` overrides. Chosen
@@ -350,7 +354,12 @@ impl Device {
     /// A device of its own on the same hardware, opened in the same way but without a limit of memory.
     pub(crate) fn another(&self) -> Result<Device> {
         let options = DeviceOptions { memory_limit: None, ..self.0.options };
-        self.0.index.map_or_else(|| Ok(Device::cpu_with(options)), |index| Device::open_gpu(index, options))
+        let Some(index) = self.0.index else { return Ok(Device::cpu_with(options)) };
+        let device = Device::open_gpu(index, options)?;
+        if let (Backend::Gpu(from), Backend::Gpu(to)) = (&self.0.backend, &device.0.backend) {
+            to.set_tuning((*from.tuning()).clone());
+        }
+        Ok(device)
     }
 
     /// Times whole passes instead of kernels while on; `false` if the device cannot.
@@ -364,7 +373,7 @@ impl Device {
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
-        self.0.backend.allocate(bytes)
+        self.with_room(|| self.0.backend.allocate(bytes))
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 pub struct Environment {
     /// `FARAD_DEVICE`: the device that `Device::best` gives.
     pub device: Option<String>,
+    /// `FARAD_TUNING`: a file of tiles that `farad tune` made, for every GPU that is opened.
+    pub tuning: Option<std::path::PathBuf>,
     /// `FARAD_DEBUG` has `plan`: print every new program.
     pub plan: bool,
     /// `FARAD_DEBUG` has `wgsl`: print every new shader.
@@ -22,6 +24,7 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
     let has = |word: &str| debug.split(',').any(|w| w.trim() == word);
     Environment {
         device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
+        tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
         plan: has("plan"),
         wgsl: has("wgsl"),
         time: has("time"),

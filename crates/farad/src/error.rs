@@ -90,6 +90,14 @@ pub enum Error {
     TensorType { op: &'static str, name: String, found: DType, wanted: DType },
     #[error("restore: more tensors than the optimiser has: {name} is left over ({got} vs {wanted})")]
     StateLeftOver { name: String, got: usize, wanted: usize },
+    #[error("tune: nothing to tune: {device}: {why}")]
+    NothingToTune { device: String, why: &'static str },
+    #[error("tuning: not a table: {path}: {message}\nhelp: `farad tune` makes one")]
+    Tuning { path: PathBuf, message: String },
+    #[error(
+        "tuning: made on another adapter: ({table} vs {device})\nhelp: times of one GPU say nothing about another; run `farad tune` here"
+    )]
+    TuningAdapter { table: String, device: String },
     #[error("picture: cannot be encoded: {path}: {message}")]
     Picture { path: PathBuf, message: String },
     #[error("step: non-finite value: first made by {op}{location}")]

@@ -43,13 +43,14 @@ mod recording;
 pub mod run;
 mod save;
 mod tensor;
+mod tuning;
 mod whole;
 
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result};
-pub use farad_gpu::{AdapterInfo, AdapterKind, Holdings, adapters};
+pub use farad_gpu::{AdapterInfo, AdapterKind, Holdings, ProductShape, Tuned, Tuning, Variant, adapters};
 pub use farad_ir::philox;
 pub use farad_ir::{
     Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
@@ -61,6 +62,7 @@ pub use profile::{
 };
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
+pub use tuning::{load_tuning, save_tuning};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

@@ -70,9 +70,21 @@ impl PlanCache {
         Some(plan.clone())
     }
 
+    /// The programs of all plans.
+    pub fn programs(&self) -> Vec<Arc<Program>> {
+        self.plans.values().map(|(_, plan)| plan.program.clone()).collect()
+    }
+
     /// Forgets all plans.
     pub fn clear(&mut self) {
         self.plans.clear();
+    }
+
+    /// Forgets the plans that nobody runs; whether there were any.
+    fn forget_idle(&mut self) -> bool {
+        let before = self.plans.len();
+        self.plans.retain(|_, (_, plan)| Arc::strong_count(plan) > 1);
+        self.plans.len() < before
     }
 
     fn insert(&mut self, key: u128, plan: Arc<Plan>) {
@@ -110,13 +122,27 @@ impl Device {
         ));
         self.show(&program);
         let results: Arc<[Maker]> = request.outputs.iter().map(|&id| maker(&request.graph, id)).collect();
-        let executable =
-            self.0.backend.load(program.clone()).map_err(|e| lacking(&results, "work space", e))?;
+        let executable = self
+            .with_room(|| self.0.backend.load(program.clone()))
+            .map_err(|e| lacking(&results, "work space", e))?;
         let recorded = cfg!(debug_assertions).then(|| recorded.clone());
         let plan = Arc::new(Plan { executable, program, results, recorded, running: Mutex::new(()) });
         self.0.compiled.fetch_add(1, Ordering::Relaxed);
         self.0.plans.lock().expect("no panic with the cache held").insert(key, plan.clone());
         Ok(plan)
+    }
+
+    /// Does what takes memory; if there is too little, once more without the plans that nobody runs,
+    /// whose blocks are memory too.
+    pub(crate) fn with_room<T>(&self, take: impl Fn() -> Result<T>) -> Result<T> {
+        match take() {
+            Err(error) if error.is_out_of_memory() => {
+                let freed = self.0.plans.lock().expect("no panic with the cache held").forget_idle();
+                tracing::debug!(freed, "out of memory: idle plans forgotten");
+                if freed { take() } else { Err(error) }
+            }
+            result => result,
+        }
     }
 
     fn show(&self, program: &Program) {

@@ -172,6 +172,7 @@ fn two_bad_indices_are_not_mixed_up() {
 
 #[test]
 fn an_index_out_of_range_is_an_error_with_its_line() {
+    let _turn = turn();
     for device in devices() {
         let table = Tensor::rand([10, 4], &device);
         let ids = Tensor::from_vec(vec![0, 12], [2], &device);
@@ -190,6 +191,7 @@ fn an_index_out_of_range_is_an_error_with_its_line() {
 
 #[test]
 fn empty_tensors_work() {
+    let _turn = turn();
     for device in devices() {
         let empty = Tensor::zeros([0, 3], &device);
         assert_eq!((&empty + 1.0).exp().to_vec::<f32>().unwrap(), Vec::<f32>::new());
@@ -215,6 +217,7 @@ fn a_device_that_is_not_there() {
 
 #[test]
 fn a_tensor_larger_than_the_adapter_allows() {
+    let _turn = turn();
     let Ok(gpu) = Device::gpu_with(0, farad::DeviceOptions { core: true, ..Default::default() }) else {
         return skip("none");
     };
@@ -325,6 +328,7 @@ fn files_that_are_not_there_or_not_right() {
 
 #[test]
 fn saved_tensors_come_back() {
+    let _turn = turn();
     let path = std::env::temp_dir().join(format!("farad-round-{}.safetensors", std::process::id()));
     for device in devices() {
         let tensors = [

@@ -149,6 +149,63 @@ fn a_full_device_names_the_op_and_goes_on() {
 }
 
 #[test]
+fn idle_plans_make_room() {
+    const LIMIT: usize = 2 << 20;
+    let _turn = turn();
+    let options = DeviceOptions { memory_limit: Some(LIMIT), handle: 4, ..Default::default() };
+    let mut limited = vec![Device::cpu_with(options)];
+    limited.extend(Device::gpu_with(0, options).inspect_err(|error| skip(&error.to_string())));
+    for device in limited {
+        for n in [96, 112, 128] {
+            let x = Tensor::from_vec(vec![1.0; n * n], [n, n], &device);
+            let y = x.matmul(&x).relu().matmul(&x).relu().matmul(&x);
+            assert_eq!(y.to_vec::<f32>().unwrap()[0], (n * n * n) as f32);
+        }
+        let held = device.holdings();
+        assert!(held.blocks > 100_000 && held.tensors == 0, "{device}: {held}");
+        // More than is free beside the blocks, but not more than there is without them.
+        let elements = (LIMIT - held.blocks as usize) / 4 + 8192;
+        let x = Tensor::from_vec(vec![1.0; elements], [elements], &device);
+        assert!(device.holdings().blocks < held.blocks, "{device}: {}", device.holdings());
+        assert_eq!(x.device(), &device);
+    }
+}
+
+#[test]
+fn a_step_that_found_no_memory_can_be_taken_again() {
+    let _turn = turn();
+    let options = DeviceOptions { memory_limit: Some(1 << 20), handle: 5, ..Default::default() };
+    let mut limited = vec![Device::cpu_with(options)];
+    limited.extend(Device::gpu_with(0, options).inspect_err(|error| skip(&error.to_string())));
+    let step = |weight: &Parameter, adam: &mut AdamW| adam.step(&weight.value().square().sum());
+    let start = |device: &Device| {
+        let weight = Parameter::new(Tensor::from_vec(vec![1.0; 32 << 10], [32 << 10], device));
+        let adam = AdamW::new(vec![weight.clone()]).learning_rate(0.5);
+        (weight, adam)
+    };
+    let (weight, mut adam) = start(&Device::cpu());
+    step(&weight, &mut adam).unwrap();
+    let wanted = weight.value().to_vec::<f32>().unwrap()[7];
+    for device in limited {
+        let mut failures = 0;
+        // Less and less room, so that every allocation of the step is the one that fails.
+        for taken in (8..216).step_by(8) {
+            let (weight, mut adam) = start(&device);
+            let filler = Tensor::from_vec(vec![0.0; taken << 10], [taken << 10], &device);
+            if let Err(error) = step(&weight, &mut adam) {
+                assert!(error.is_out_of_memory(), "{device}: {error}");
+                failures += 1;
+                drop(filler);
+                step(&weight, &mut adam).unwrap();
+            }
+            let got = weight.value().to_vec::<f32>().unwrap()[7];
+            assert!((got - wanted).abs() < 1e-6, "{device}, {taken} KiB of floats: {got} vs {wanted}");
+        }
+        assert!((3..26).contains(&failures), "{device}: {failures} of 26 steps failed");
+    }
+}
+
+#[test]
 fn a_profile_counts_launches() {
     let _turn = turn();
     for device in devices::devices() {

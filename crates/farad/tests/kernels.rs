@@ -43,6 +43,15 @@ fn row_ops_are_one_kernel() {
 }
 
 #[test]
+fn running_sums_are_a_few_kernels() {
+    let _turn = turn();
+    // Blocks of 16: five levels for a million elements, each summed up and run over.
+    check("cumsum", 9, &[1 << 20], |x| x.cumsum(0));
+    check("cumsum along columns", 5, &[1000, 30], |x| x.cumsum_from_end(0));
+    check("short cumsum", 1, &[64, 16], |x| x.cumsum(1));
+}
+
+#[test]
 fn bias_and_activation_ride_on_their_product() {
     let _turn = turn();
     for device in devices() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use devices::{devices, turn};
 use farad::prelude::*;
 use farad::run::{Checkpoint, Events, Log, LogTable, Run, Table, Value, json};
-use farad::{RandomState, nearest};
+use farad::{DeviceOptions, RandomState, nearest};
 use folder::Folder;
 
 fn example_config() -> Table {
@@ -352,4 +352,34 @@ fn a_state_of_another_optimiser_is_refused() {
     assert_eq!(adam.steps(), 0);
     adam.restore(&trained()).unwrap();
     assert_eq!(adam.steps(), 1);
+}
+
+#[test]
+fn checkpoints_name_the_table_of_tiles() {
+    let Ok(device) = Device::gpu_with(0, DeviceOptions { handle: 41, ..Default::default() }) else {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter");
+        return;
+    };
+    let folder = Folder::new("tuning");
+    let path = folder.at("checkpoint.safetensors");
+    let x = Tensor::rand([48, 40], &device).detach().unwrap();
+    x.matmul(&x.transpose(0, 1)).compute().unwrap();
+    let mut seen = Vec::new();
+    let tuned = device.tune(|done, all| seen.push((done, all))).unwrap();
+    assert_eq!((tuned.len(), seen), (1, vec![(0, 1)]));
+    let write = || {
+        let mut checkpoint = Checkpoint::new("test", 1);
+        checkpoint.put("x", &x);
+        checkpoint.write(&path).unwrap();
+        Checkpoint::read(&path, "test").unwrap().tuning().map(String::from)
+    };
+    assert_eq!(write(), None);
+    let mut table = device.tuning_of(&tuned);
+    table.products.insert(tuned[0].shape, "32x32x32 in 4 parts".into());
+    device.set_tuning(table.clone()).unwrap();
+    assert_eq!(write(), Some(table.name()));
+    let compiled = device.counters().plans_compiled;
+    x.matmul(&x.transpose(0, 1)).compute().unwrap();
+    assert_eq!(device.counters().plans_compiled, compiled + 1, "programs are compiled again");
 }

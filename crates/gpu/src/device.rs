@@ -23,6 +23,7 @@ use crate::profile::{Alignment, PassTimer};
 use crate::read::StagingPool;
 use crate::report::Report;
 use crate::submission::Pending;
+use crate::tuning::Tuning;
 
 /// Storage buffers that a kernel names at most, whatever the adapter allows.
 const MOST_BINDINGS: u32 = 32;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) pipelines: Mutex<Pipelines>,
     pub(crate) profiler: Profiler,
     pub(crate) alignment: Mutex<Alignment>,
+    pub(crate) tuning: Mutex<Arc<Tuning>>,
     pub(crate) timer: Mutex<Option<PassTimer>>,
     pub(crate) poller: Poller,
     /// Programs that ran since the last read and may have met bad data.
@@ -140,6 +142,16 @@ impl Device {
             invocations: limits.invocations,
             workgroups: limits.workgroups,
         }
+    }
+
+    /// The table that names tiles for products; empty unless set.
+    pub fn tuning(&self) -> Arc<Tuning> {
+        lock(&self.shared.tuning).clone()
+    }
+
+    /// Makes programs that are loaded from now on use a table.
+    pub fn set_tuning(&self, tuning: Tuning) {
+        *lock(&self.shared.tuning) = Arc::new(tuning);
     }
 
     /// What the compiler needs to know.
@@ -227,6 +239,7 @@ impl Shared {
             pipelines: Mutex::default(),
             profiler: Profiler::default(),
             alignment: Mutex::default(),
+            tuning: Mutex::default(),
             timer: Mutex::default(),
             poller: Poller::default(),
             reports: Mutex::default(),

@@ -35,12 +35,14 @@ mod routine;
 
 mod load;
 mod schedule;
+mod tuning;
 
 mod groups;
 mod pipeline;
 
 mod executable;
 mod profile;
+mod tune;
 
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
 pub use buffer::Holdings;
@@ -51,3 +53,5 @@ pub use executable::Executable;
 pub use memory::{Memory, WeakMemory};
 pub use read::ReadFuture;
 pub use routine::{Routine, Stage};
+pub use tune::{Tuned, Variant};
+pub use tuning::{ProductShape, Tuning};

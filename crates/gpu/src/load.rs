@@ -17,6 +17,7 @@ use crate::executable::Executable;
 use crate::render::render;
 use crate::routine::{Routine, Stage};
 use crate::transfer::WORD;
+use crate::tuning::Tuning;
 
 const SLICE: &str = include_str!("slice.wgsl");
 
@@ -27,8 +28,13 @@ impl Device {
     /// Prepares a program: renders its kernels and compiles those not seen before, both in parallel,
     /// and allocates its blocks.
     pub fn load(&self, program: Arc<Program>) -> Result<Executable, Error> {
+        self.load_tuned(program, &self.tuning())
+    }
+
+    /// The same with another table of tiles than the device's.
+    pub(crate) fn load_tuned(&self, program: Arc<Program>, tuning: &Tuning) -> Result<Executable, Error> {
         let started = std::time::Instant::now();
-        let mut rendered = self.render_all(&program).into_iter().map(|(_, dispatches)| dispatches);
+        let mut rendered = self.render_all(&program, tuning).into_iter().map(|(_, dispatches)| dispatches);
         let mut loader = Loader { device: self, program: program.clone(), rendered: &mut rendered };
         let stages = program.steps.iter().map(|step| loader.stage(step)).collect::<Result<Vec<_>, _>>()?;
         let executable = Executable::from_dispatches(self, loader.program, stages)?;
@@ -45,7 +51,7 @@ impl Device {
 impl Device {
     /// The WGSL of every kernel of a program, with its label, for people to read.
     pub fn shaders(&self, program: &Program) -> Vec<(String, Arc<str>)> {
-        let all = self.render_all(program).into_iter();
+        let all = self.render_all(program, &self.tuning()).into_iter();
         let texts = all.flat_map(|(step, dispatches)| {
             dispatches.into_iter().map(|dispatch| (step.label.clone(), dispatch.wgsl))
         });
@@ -53,7 +59,7 @@ impl Device {
     }
 
     /// Every step, those of loops among the others, with its launches; custom ops have none yet.
-    fn render_all<'a>(&self, program: &'a Program) -> Vec<(&'a Step, Vec<Dispatch>)> {
+    fn render_all<'a>(&self, program: &'a Program, tuning: &Tuning) -> Vec<(&'a Step, Vec<Dispatch>)> {
         let capabilities = self.capabilities();
         let mut parts: Vec<(&Step, &[(BufferId, usize)])> = Vec::new();
         for step in &program.steps {
@@ -64,7 +70,7 @@ impl Device {
         }
         let write = |(step, slots): (&'a Step, &[(BufferId, usize)])| match &step.kernel {
             Kernel::Custom(_) => (step, vec![]),
-            kernel => (step, render(kernel, program, slots, &capabilities)),
+            kernel => (step, render(kernel, program, slots, &capabilities, tuning)),
         };
         parts.into_par_iter().map(write).collect()
     }

@@ -53,9 +53,8 @@ impl Device {
             // A long upload: let finished staging memory go before taking more.
             self.shared.flush();
             self.shared.poll(wgpu::PollType::wait_indefinitely());
-        } else {
-            self.shared.keep_pace();
         }
+        self.shared.keep_pace();
     }
 
     /// Copies on the device, in order with runs. Offsets are multiples of 4; a length that is not

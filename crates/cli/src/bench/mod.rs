@@ -5,6 +5,7 @@
 //! [`case::CASES`].
 
 mod automaton;
+mod break_even;
 mod case;
 mod first_step;
 mod hardware;
@@ -37,6 +38,9 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let device = Device::named(&options.device)?;
     if options.first_step {
         return first_step::child(&device);
+    }
+    if options.break_even {
+        return break_even::run(&device, options.json);
     }
     let hardware = Hardware::of(&device);
     let cases = select(CASES, &options.filter, hardware.small(), options.full)?;
@@ -72,6 +76,17 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         return Ok(());
     }
     Err(Error::Failed { names: failed.join(", "), failed: failed.len(), total: cases.len() })
+}
+
+/// Runs the matching cases once each, so that the device has their programs.
+pub fn record(filter: &[String], device: &Device) -> Result<()> {
+    for case in select(CASES, filter, Hardware::of(device).small(), false)? {
+        if let Kind::Operation(prepare) | Kind::Training(prepare) = case.kind {
+            eprintln!("tune: recording {} on {device}", case.name);
+            (prepare(device)?.iterate)()?;
+        }
+    }
+    Ok(device.wait()?)
 }
 
 /// The cases of the device's set that match; a filter that matches none of these may match others.

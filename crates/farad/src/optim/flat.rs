@@ -130,11 +130,11 @@ impl Flat {
             .filter(|_| packed)
             .map(|memory| recording.input(memory, self.len, DType::F32));
         if self.states.is_empty() {
-            for _ in 0..rule.states() {
-                let memory = device.0.backend.allocate_zeroed(self.len * 4)?;
-                device.hold(&memory, self.origin("optimiser state", location));
-                self.states.push(memory);
-            }
+            // All of them or none: a step after one that found too little memory starts afresh.
+            let fresh = || device.with_room(|| device.0.backend.allocate_zeroed(self.len * 4));
+            let states = (0..rule.states()).map(|_| fresh()).collect::<Result<Vec<_>>>()?;
+            states.iter().for_each(|state| device.hold(state, self.origin("optimiser state", location)));
+            self.states = states;
         }
         let states: Vec<NodeId> =
             self.states.iter().map(|memory| recording.input(memory, self.len, DType::F32)).collect();

@@ -31,6 +31,7 @@ pub struct Checkpoint {
     step: u64,
     value: Value,
     tensors: BTreeMap<String, Tensor>,
+    tuning: Option<String>,
     path: PathBuf,
 }
 
@@ -38,7 +39,13 @@ impl Checkpoint {
     /// An empty checkpoint of a kind of run after `step` steps.
     pub fn new(kind: &str, step: u64) -> Checkpoint {
         let (value, tensors, path) = (Value::Null, BTreeMap::new(), PathBuf::new());
-        Checkpoint { kind: kind.into(), step, value, tensors, path }
+        Checkpoint { kind: kind.into(), step, value, tensors, tuning: None, path }
+    }
+
+    /// The table of measured tiles that the tensors were computed under, by name; none if the fixed
+    /// rule chose. Under another one a resumed run may end with other last bits.
+    pub fn tuning(&self) -> Option<&str> {
+        self.tuning.as_deref()
     }
 
     /// What is trained.
@@ -69,12 +76,13 @@ impl Checkpoint {
 
     /// Keeps a tensor under a name; it is read when the checkpoint is written.
     pub fn put(&mut self, name: &str, tensor: &Tensor) {
+        self.tuning = self.tuning.take().or_else(|| tensor.device().tuning_name());
         self.tensors.insert(name.into(), tensor.clone());
     }
 
     /// Keeps tensors as `{prefix}.{name}`, e.g. an optimiser's state.
     pub fn put_all(&mut self, prefix: &str, tensors: Vec<(String, Tensor)>) {
-        self.tensors.extend(tensors.into_iter().map(|(name, t)| (format!("{prefix}.{name}"), t)));
+        tensors.iter().for_each(|(name, tensor)| self.put(&format!("{prefix}.{name}"), tensor));
     }
 
     /// Keeps the current tensors of parameters as `{prefix}.{name}`.
@@ -128,7 +136,11 @@ impl Checkpoint {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         remove_unfinished(path);
-        let head = json!({ "version": VERSION, "kind": self.kind, "step": self.step, "value": self.value });
+        let mut head =
+            json!({ "version": VERSION, "kind": self.kind, "step": self.step, "value": self.value });
+        if let Some(tuning) = &self.tuning {
+            head["tuning"] = json!(tuning);
+        }
         let tensors: Vec<(&str, &Tensor)> = self.tensors.iter().map(|(name, t)| (name.as_str(), t)).collect();
         write_whole("checkpoint", path, &encode(path, &tensors, Some((FORMAT, head.to_string())))?)
     }
@@ -154,7 +166,8 @@ impl Checkpoint {
         }
         let step = head["step"].as_u64().ok_or_else(|| damaged("it has no step"))?;
         let tensors = decode(path, &bytes, &Device::cpu())?.into_iter().collect();
-        Ok(Checkpoint { kind: kind.into(), step, value: head["value"].clone(), tensors, path: path.into() })
+        let (value, tuning) = (head["value"].clone(), head["tuning"].as_str().map(String::from));
+        Ok(Checkpoint { kind: kind.into(), step, value, tensors, tuning, path: path.into() })
     }
 
     fn find(&self, name: &str) -> Result<&Tensor> {

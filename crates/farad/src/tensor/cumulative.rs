@@ -1,16 +1,31 @@
 //! Running sums and products along an axis.
 //!
 //! An axis is cut into blocks. Inside a block every position reduces what comes up to it, all
-//! positions at once; the blocks' last values are run over in the same way, and each block goes on
-//! from what came before it. The work is the axis times the block size, in two kernels or so for
-//! every factor of the block size.
+//! positions at once; the blocks' whole values are run over in the same way, and each block goes on
+//! from what came before it. That is two kernels a level, and the work is the axis times the block
+//! size.
 
 use farad_ir::{Binary, DType, OpError, Reduce};
 
 use super::{Tensor, raise};
 
-/// Positions in a block.
+/// Most positions in a block.
 const BLOCK: usize = 16;
+
+/// Sizes of blocks, innermost first, whose product is `length` or a little more.
+fn radices(length: usize) -> Vec<usize> {
+    let mut levels = 1;
+    while BLOCK.pow(levels) < length {
+        levels += 1;
+    }
+    let mut rest = length;
+    let block = |level: u32| {
+        let size = (1..=BLOCK).find(|size| size.pow(level) >= rest).unwrap_or(BLOCK);
+        rest = rest.div_ceil(size);
+        size
+    };
+    (1..=levels).rev().map(block).collect()
+}
 
 /// What is accumulated.
 struct Running {
@@ -18,10 +33,14 @@ struct Running {
     combine: Binary,
     /// What stands where nothing comes before.
     nothing: f64,
+    /// Whether it runs from the last position to the first.
+    reverse: bool,
 }
 
-const SUMS: Running = Running { reduce: Reduce::Sum, combine: Binary::Add, nothing: 0.0 };
-const PRODUCTS: Running = Running { reduce: Reduce::Prod, combine: Binary::Mul, nothing: 1.0 };
+const SUMS: Running = Running { reduce: Reduce::Sum, combine: Binary::Add, nothing: 0.0, reverse: false };
+const SUMS_FROM_END: Running = Running { reverse: true, ..SUMS };
+const PRODUCTS: Running =
+    Running { reduce: Reduce::Prod, combine: Binary::Mul, nothing: 1.0, reverse: false };
 
 impl Tensor {
     /// Running sums along an axis: every element with all before it.
@@ -47,7 +66,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cumsum_from_end(&self, axis: isize) -> Tensor {
-        self.flip(&[axis]).cumulative("cumsum_from_end", &SUMS, axis).flip(&[axis])
+        self.cumulative("cumsum_from_end", &SUMS_FROM_END, axis)
     }
 
     /// Running products along an axis: every element with all before it.
@@ -74,41 +93,50 @@ impl Tensor {
         }
         let shape = self.shape();
         let (before, after) = (shape[..axis].iter().product(), shape[axis + 1..].iter().product());
-        let x = self.single().reshape([before, shape[axis], after]);
-        x.blocks(running).reshape(shape).rounded_like(self)
+        let radices = radices(shape[axis]);
+        let beyond = radices.iter().product::<usize>() - shape[axis];
+        // What is appended comes after everything, so its value does not matter.
+        let widths = if running.reverse { (beyond, 0) } else { (0, beyond) };
+        let x = self.single().reshape([before, shape[axis], after]).pad(&[(0, 0), widths, (0, 0)]);
+        let sums = x.blocks(running, &radices, true);
+        sums.narrow(1, widths.0, shape[axis]).reshape(shape).rounded_like(self)
     }
 
-    /// `[before, length, after]`, accumulated along the middle axis.
+    /// `[before, length, after]`, accumulated along the middle axis in blocks of these sizes, each
+    /// position itself included or not.
     #[track_caller]
-    fn blocks(&self, running: &Running) -> Tensor {
+    fn blocks(&self, running: &Running, radices: &[usize], included: bool) -> Tensor {
         let [before, length, after] = self.shape()[..] else { unreachable!("made of three axes") };
-        if length == 1 {
-            return self.clone();
-        }
-        let block = BLOCK.min(length);
-        let count = length.div_ceil(block);
-        // What is appended comes after everything, so its value does not matter.
-        let whole = self.pad(&[(0, 0), (0, count * block - length), (0, 0)]);
-        let terms =
-            whole.reshape([before, count, block, 1, after]).expand([before, count, block, block, after]);
+        let (block, count) = (radices[0], length / radices[0]);
+        let terms = self.reshape([before, count, block, 1, after]);
+        let terms = terms.expand([before, count, block, block, after]);
         let position = Tensor::arange(block, self.device());
-        let seen = position.reshape([block, 1, 1]).less_equal(position.reshape([1, block, 1]));
+        let (from, to) = (position.reshape([block, 1, 1]), position.reshape([1, block, 1]));
+        let (first, second) = if running.reverse { (&to, &from) } else { (&from, &to) };
+        let seen = if included { first.less_equal(second) } else { first.less(second) };
         let terms = seen.select(&terms, &terms.full_like(running.nothing));
-        let mut sums = match running.reduce {
-            Reduce::Prod => terms.prod_axes(&[2], false),
-            _ => terms.sum_axes(&[2], false),
-        };
+        let mut sums = terms.reduced(running.reduce, &[2], false);
         if count > 1 {
-            let last =
-                sums.narrow(2, block - 1, 1).narrow(1, 0, count - 1).reshape([before, count - 1, after]);
-            let earlier = last.blocks(running).pad(&[(0, 0), (1, 0), (0, 0)]);
-            let first = Tensor::arange(count, self.device()).equal(0).reshape([count, 1]);
-            let earlier = match running.reduce {
-                Reduce::Sum => earlier,
-                _ => first.select(&earlier.full_like(running.nothing), &earlier),
-            };
+            let whole = self.reshape([before, count, block, after]).reduced(running.reduce, &[2], false);
+            let earlier = whole.blocks(running, &radices[1..], false);
             sums = Tensor::binary(running.combine, &sums, &earlier.reshape([before, count, 1, after]));
         }
-        sums.reshape([before, count * block, after]).narrow(1, 0, length)
+        sums.reshape([before, length, after])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_hold_the_axis_and_little_more() {
+        for length in (1..600).chain([4096, 5003, 70_001, 1 << 20, 123_456_789]) {
+            let radices = radices(length);
+            let product: usize = radices.iter().product();
+            assert!(product >= length && radices.iter().all(|&r| r <= BLOCK), "{length}: {radices:?}");
+            assert!(product as f64 <= 1.3 * length as f64 + 3.0, "{length}: {radices:?}");
+            assert!(BLOCK.pow(radices.len() as u32 - 1) < length.max(2), "{length}: {radices:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::Tensor;
 
 impl Tensor {
     #[track_caller]
-    fn reduced(&self, op: Reduce, axes: &[isize], keep: bool) -> Tensor {
+    pub(super) fn reduced(&self, op: Reduce, axes: &[isize], keep: bool) -> Tensor {
         let axes = self.axes(op.row().name, axes);
         if axes.is_empty() {
             return self.clone();

@@ -20,50 +20,62 @@ const COMFORT: usize = 24_000;
 /// Writes the product of a tile that starts at `at`, with the epilogue.
 pub(super) fn write(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
     module.use_cooperative();
-    let (subgroups, across) = tile.group();
+    let across = tile.group().1;
     let down = module.bind("m", &format!("subgroup / {across}u * {}u", tile.rows));
     let right = module.bind("n", &format!("subgroup % {across}u * {}u", tile.columns));
+    let halves = multiply(module, product, tile, batch, [at.0, at.1], [&down, &right]);
+    let rooms = rooms(tile.group().0, halves);
+    finish(module, tile, rooms, batch, [&format!("{} + {down}", at.0), &format!("{} + {right}", at.1)]);
+}
+
+/// The loop over the terms; leaves the subgroup's sums in `c{row}_{column}` and gives the halves of
+/// workgroup memory that it needs. `at` is where the tile starts, `own` where the subgroup's piece
+/// starts in it.
+fn multiply(
+    module: &mut Module,
+    product: &Product,
+    tile: Tile,
+    batch: &[String],
+    at: [&str; 2],
+    own: [&str; 2],
+) -> usize {
     for (row, column) in matrices(tile) {
         line!(module, "var c{row}_{column} = coop_mat16x16<f32, C>();");
     }
     let terms = module.size(product.k);
-    let mut left = Side::left(module, product, tile, (batch, at.0, &terms));
-    let mut right_side = Side::right(module, product, tile, (batch, at.1, &terms));
-    let halves = left.halves() + right_side.halves();
-    module.global(&format!("var<workgroup> halves_a: array<f16, {}>;", left.halves()));
-    module.global(&format!("var<workgroup> halves_b: array<f16, {}>;", right_side.halves()));
-    left.declare(module, "");
-    right_side.declare(module, "");
-    line!(module, "if ({terms} > 0u) {{");
-    left.fetch(module, "0u");
-    right_side.fetch(module, "0u");
-    module.line("}");
+    let left = Side::left(module, product, tile, (batch, at[0], &terms));
+    let right = Side::right(module, product, tile, (batch, at[1], &terms));
+    let mut sides = [left, right];
+    for (side, name) in sides.iter_mut().zip(["a", "b"]) {
+        module.global(&format!("var<workgroup> halves_{name}: array<f16, {}>;", side.halves()));
+        side.declare(module, "");
+    }
     line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
-    left.put(module);
-    right_side.put(module);
+    sides.iter().for_each(|side| side.put(module));
     module.line("workgroupBarrier();");
     line!(module, "let k1 = k0 + {}u;", tile.k);
     line!(module, "if (k1 < {terms}) {{");
-    left.fetch(module, "k1");
-    right_side.fetch(module, "k1");
+    sides.iter().for_each(|side| side.fetch(module, "k1"));
     module.line("}");
     for step in (0..tile.k).step_by(SIDE) {
-        let take = |module: &mut Module, side: &Side, first: &str, held: usize| -> Vec<String> {
-            (0..held).step_by(SIDE).map(|along| side.matrix(module, step, first, along)).collect()
+        let mut take = |n: usize, held: usize| -> Vec<String> {
+            (0..held).step_by(SIDE).map(|along| sides[n].matrix(module, step, own[n], along)).collect()
         };
-        let a = take(module, &left, &down, tile.rows);
-        let b = take(module, &right_side, &right, tile.columns);
+        let (a, b) = (take(0, tile.rows), take(1, tile.columns));
         for (row, column) in matrices(tile) {
             line!(module, "c{row}_{column} = coopMultiplyAdd({}, {}, c{row}_{column});", a[row], b[column]);
         }
     }
     module.line("workgroupBarrier();");
     module.line("}");
-    let bytes = SIDE * SIDE * 4;
-    let rooms = (COMFORT.saturating_sub(2 * halves) / bytes).clamp(1, subgroups);
-    // As many rooms as give equal turns.
-    let rooms = (1..=rooms).rev().find(|&rooms| subgroups.is_multiple_of(rooms)).unwrap_or(1);
-    finish(module, tile, rooms, batch, (&format!("{} + {down}", at.0), &format!("{} + {right}", at.1)));
+    sides.iter().map(Side::halves).sum()
+}
+
+/// Subgroups that take their results through workgroup memory at a time: as many as fit beside so many
+/// halves, in equal turns.
+fn rooms(subgroups: usize, halves: usize) -> usize {
+    let most = COMFORT.saturating_sub(2 * halves) / (SIDE * SIDE * 4);
+    (1..=most.clamp(1, subgroups)).rev().find(|&rooms| subgroups.is_multiple_of(rooms)).unwrap_or(1)
 }
 
 /// The subgroup's matrices, by row and column.
@@ -74,10 +86,10 @@ fn matrices(tile: Tile) -> impl Iterator<Item = (usize, usize)> {
 
 /// Takes the matrices through workgroup memory to the epilogue. `rooms` subgroups at a time have a room
 /// there each.
-fn finish(module: &mut Module, tile: Tile, rooms: usize, batch: &[String], at: (&str, &str)) {
+fn finish(module: &mut Module, tile: Tile, rooms: usize, batch: &[String], at: [&str; 2]) {
     let (turns, room) = (tile.group().0 / rooms, SIDE * SIDE);
     module.global(&format!("var<workgroup> results: array<f32, {}>;", rooms * room));
-    let (row, column) = (module.bind("m", at.0), module.bind("n", at.1));
+    let (row, column) = (module.bind("m", at[0]), module.bind("n", at[1]));
     for (number, (down, right)) in matrices(tile).enumerate() {
         for turn in 0..turns {
             if turns > 1 {

@@ -9,12 +9,12 @@ mod access;
 mod code;
 mod cooperative;
 mod module;
-mod operand;
+pub(crate) mod operand;
 mod plan;
 mod point;
 mod pointwise;
 mod prelude;
-mod product;
+pub(crate) mod product;
 mod reduce;
 mod scatter;
 mod space;
@@ -22,20 +22,22 @@ mod tape;
 mod team;
 #[cfg(test)]
 mod tests;
-mod vector;
+pub(crate) mod vector;
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Fused, Kernel, Program};
 
 use crate::dispatch::{Capabilities, Dispatch};
+use crate::tuning::{ProductShape, Tuning};
 
 /// The launches that run `kernel` (neither a loop nor a user's kernel). `slots` are the buffers that
-/// the surrounding loop moves on, with the elements of a slice.
+/// the surrounding loop moves on, with the elements of a slice; `tuning` may name tiles for products.
 pub fn render(
     kernel: &Kernel,
     program: &Program,
     slots: &[(BufferId, usize)],
     capabilities: &Capabilities,
+    tuning: &Tuning,
 ) -> Vec<Dispatch> {
     let context = (program, slots, capabilities);
     let mut dispatch = match kernel {
@@ -47,7 +49,11 @@ pub fn render(
             Some(fused) => fused_dispatch(kernel.touches(), context, &space::canonical(&fused)),
             None => {
                 let canonical = space::canonical_product(product);
-                module::build(kernel.touches(), context, |module| product::write(module, &canonical))
+                let shape = ProductShape::of(&canonical, program);
+                let tile = tuning.tile(&shape, capabilities);
+                let halves = shape.halves && capabilities.cooperative > 0;
+                let tile = tile.unwrap_or_else(|| product::Tile::of(&canonical, halves));
+                module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))
             }
         },
         Kernel::Scatter(scatter) => {

@@ -2,7 +2,7 @@
 //! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
 //! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
 
-use farad_compile::program::{BufferId, Code, Operand, Product, View};
+use farad_compile::program::{BufferId, Code, Operand, Product, Program, View};
 use farad_ir::{DType, Unary};
 
 use super::module::{Module, line};
@@ -14,19 +14,38 @@ use crate::dispatch::Word;
 /// Halves between rows of a tile of halves, so that neighbours in a column meet different banks.
 const GAP: usize = 8;
 
-/// Whether an operand is a half wherever it is read, so that nothing is lost in a tile of halves.
-pub(super) fn is_half(module: &Module, operand: &Operand) -> bool {
+/// Whether both operands are halves wherever they are read, so that nothing is lost in tiles of halves.
+pub(crate) fn are_halves(product: &Product, program: &Program) -> bool {
+    is_half(&product.lhs, program) && is_half(&product.rhs, program)
+}
+
+fn is_half(operand: &Operand, program: &Program) -> bool {
     let mut at = operand.value;
     loop {
         match &operand.tape[at.0 as usize].code {
-            Code::Load(buffer, _) => {
-                return module.program.buffers[buffer.0 as usize].dtype == DType::F16;
-            }
+            Code::Load(buffer, _) => return program.buffers[buffer.0 as usize].dtype == DType::F16,
             Code::Cast(_, dtype) => return *dtype == DType::F16,
             Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs, x) => at = *x,
             _ => return false,
         }
     }
+}
+
+/// Whether more of an operand is contiguous along the terms than along its rows or columns.
+pub(crate) fn along_terms(product: &Product, left: bool) -> bool {
+    let rank = product.batch.len() + 2;
+    let (width, terms) = if left { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
+    let mut axes = product.batch.clone();
+    axes.extend(if left { [product.m, product.k] } else { [product.k, product.n] });
+    let operand = if left { &product.lhs } else { &product.rhs };
+    let contiguous = |axis: usize| -> usize {
+        let loads = operand.tape.iter().map(|instr| match &instr.code {
+            Code::Load(_, view) if view.strides[axis].abs() == 1 => view.reach(&axes),
+            _ => 0,
+        });
+        loads.sum()
+    };
+    contiguous(terms) > contiguous(width)
 }
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
@@ -108,18 +127,7 @@ impl<'p> Side<'p> {
         left: bool,
     ) -> Side<'p> {
         let (size, width) = if left { (product.m, tile.m) } else { (product.n, tile.n) };
-        let rank = product.batch.len() + 2;
-        let (width_axis, terms_axis) = if left { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
-        let mut axes = product.batch.clone();
-        axes.extend(if left { [product.m, product.k] } else { [product.k, product.n] });
-        let contiguous = |axis: usize| -> usize {
-            let loads = operand.tape.iter().map(|instr| match &instr.code {
-                Code::Load(_, view) if view.strides[axis].abs() == 1 => view.reach(&axes),
-                _ => 0,
-            });
-            loads.sum()
-        };
-        let along_terms = contiguous(terms_axis) > contiguous(width_axis);
+        let along_terms = along_terms(product, left);
         let lanes_size = if along_terms { product.k } else { size };
         Side {
             operand,
@@ -191,17 +199,24 @@ impl<'p> Side<'p> {
     }
 
     /// Declares the registers that hold the next piece, and names what stays the same all along.
-    /// `thread` is the thread's place along the width.
+    /// `thread` is the thread's place along the width. Registers of halves get their first piece at once: set
+    /// under a condition they made products a third slower; scalar tiles are quicker with one condition for
+    /// both operands ([`Side::first`]).
     pub fn declare(&mut self, module: &mut Module, thread: &str) {
-        let zero = self.zero();
+        let (stem, zero, at_once) = (self.stem, self.zero(), self.half && self.sizes.1 > 0);
         for number in 0..self.count() {
-            line!(module, "var {}f{number} = {zero};", self.stem);
+            if !at_once {
+                line!(module, "var {stem}f{number} = {zero};");
+            }
             let part = self.part(module, number);
             self.parts.push(part);
         }
         if self.half {
             if let Some((buffer, view)) = self.plain(module) {
                 self.start(module, buffer, view);
+            }
+            if at_once {
+                self.read(module, "0u", "var ");
             }
             return;
         }
@@ -277,10 +292,21 @@ impl<'p> Side<'p> {
         Part { across, deep, x, column }
     }
 
+    /// Reads the first piece into registers.
+    pub fn first(&self, module: &mut Module) {
+        self.read(module, "0u", "");
+    }
+
     /// Reads the piece whose terms start at `start` into registers.
     pub fn fetch(&self, module: &mut Module, start: &str) {
+        self.places.iter().for_each(|place| line!(module, "{place} += {};", self.step));
+        self.read(module, start, "");
+    }
+
+    /// Reads a piece; `var` goes in front of the registers' names.
+    fn read(&self, module: &mut Module, start: &str, var: &str) {
         if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
-            return self.fetch_halves(module, buffer, start);
+            return self.read_halves(module, buffer, var);
         }
         for (number, part) in self.parts.iter().enumerate() {
             let mut k = module.bind("k", &format!("{start} + {}", part.deep));
@@ -298,7 +324,7 @@ impl<'p> Side<'p> {
             evaluate(module, &self.operand.tape, &[self.operand.value], &point, &mut scope);
             let (text, zero) = (self.piece(&scope[&self.operand.value]), self.zero());
             let text = exists.map_or(text.clone(), |exists| format!("select({zero}, {text}, {exists})"));
-            line!(module, "{}f{number} = {text};", self.stem);
+            line!(module, "{var}{}f{number} = {text};", self.stem);
         }
     }
 
@@ -312,16 +338,13 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// Reads the next piece of halves as they lie.
-    fn fetch_halves(&self, module: &mut Module, buffer: BufferId, start: &str) {
+    /// Reads a piece of halves as they lie.
+    fn read_halves(&self, module: &mut Module, buffer: BufferId, var: &str) {
         let bound = module.bound(buffer);
         module.take_halves(bound);
         let name = module.at(bound).name.clone();
         for (number, place) in self.places.iter().enumerate() {
-            if start != "0u" {
-                line!(module, "{place} += {};", self.step);
-            }
-            line!(module, "{}f{number} = {name}[{place}];", self.stem);
+            line!(module, "{var}{}f{number} = {name}[{place}];", self.stem);
         }
     }
 

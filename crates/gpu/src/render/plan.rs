@@ -7,7 +7,6 @@
 
 use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Reg, View};
 
-use super::tape::operands;
 use crate::dispatch::Capabilities;
 
 /// The layout of a kernel with reductions.
@@ -133,7 +132,7 @@ impl Passes {
         let needed = needed(kernel);
         let mut stages: Vec<usize> = Vec::new();
         for Instr { code, .. } in tape {
-            let most = operands(code).iter().map(|register| stages[register.0 as usize]).max().unwrap_or(0);
+            let most = code.operands().iter().map(|register| stages[register.0 as usize]).max().unwrap_or(0);
             stages.push(most + usize::from(matches!(code, Code::Reduce(..))));
         }
         let rounds = (0..tape.len()).filter(|&at| needed[at]).map(|at| stages[at]).max().unwrap_or(0);
@@ -175,7 +174,7 @@ fn needed(kernel: &Fused) -> Vec<bool> {
         let at = register.0 as usize;
         if !needed[at] {
             needed[at] = true;
-            pending.extend(operands(&kernel.tape[at].code));
+            pending.extend(kernel.tape[at].code.operands());
         }
     }
     needed

@@ -10,7 +10,7 @@ use farad_compile::program::{Code, Product, Reg};
 use super::access::store;
 use super::cooperative;
 use super::module::{Launch, Module, line};
-use super::operand::{Side, is_half};
+use super::operand::Side;
 use super::point::{Point, Value, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
@@ -20,10 +20,12 @@ use crate::dispatch::Capabilities;
 const THREADS: usize = 256;
 /// `vec4`s of workgroup memory: 16 KiB, what every adapter has.
 const SHARED: usize = 1024;
+/// Rows of tiles that are made together where subgroups multiply.
+const BAND: usize = 8;
 
 /// How a workgroup makes a piece of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     /// Rows and columns of the piece.
     pub m: usize,
     pub n: usize,
@@ -40,7 +42,7 @@ pub(super) struct Tile {
 
 /// Who multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Each thread its own numbers, in `f32`.
     Scalar,
     /// Subgroups multiply matrices of halves and add up in `f32`.
@@ -48,7 +50,7 @@ pub(super) enum Form {
 }
 
 /// A tile and what the rule knows of it, measured on a large GPU.
-pub(super) struct Choice {
+pub(crate) struct Choice {
     pub tile: Tile,
     /// The part of the first tile's speed that it reaches when the device is full.
     speed: f64,
@@ -60,7 +62,7 @@ pub(super) struct Choice {
     alone: f64,
 }
 
-pub(super) const TILES: [Choice; 7] = [
+pub(crate) const TILES: [Choice; 7] = [
     Choice {
         tile: Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1, form: Form::Scalar },
         speed: 1.0,
@@ -138,6 +140,16 @@ impl Tile {
         best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
+    /// What tables call it.
+    pub fn name(&self) -> String {
+        let Tile { m, n, k, split, form, .. } = self;
+        match (form, split) {
+            (Form::Scalar, 1) => format!("{m}x{n}x{k}"),
+            (Form::Scalar, _) => format!("{m}x{n}x{k} in {split} parts"),
+            (Form::Cooperative, _) => format!("{m}x{n}x{k} by subgroups"),
+        }
+    }
+
     /// Threads of a workgroup.
     pub fn threads(&self, capabilities: &Capabilities) -> usize {
         match self.form {
@@ -152,20 +164,23 @@ impl Tile {
     }
 }
 
-/// Writes the product, whose batch axes are canonical.
-pub(super) fn write(module: &mut Module, product: &Product) -> Launch {
-    let halves = is_half(module, &product.lhs) && is_half(module, &product.rhs);
-    write_tiles(module, product, Tile::of(product, halves && module.capabilities.cooperative > 0))
-}
-
-/// Writes the product in these tiles.
-pub(super) fn write_tiles(module: &mut Module, product: &Product, tile: Tile) -> Launch {
+/// Writes the product, whose batch axes are canonical, in these tiles.
+pub(super) fn write(module: &mut Module, product: &Product, tile: Tile) -> Launch {
     let (rows, columns) = (product.m.div_ceil(tile.m), product.n.div_ceil(tile.n));
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
-    sizes.extend([module.size(rows), module.size(columns)]);
-    let mut batch = decode(module, "w", &sizes);
-    let column = batch.pop().unwrap_or_default();
-    let row = batch.pop().unwrap_or_default();
+    let counts = [module.size(rows), module.size(columns)];
+    let (row, column, batch) = if tile.form == Form::Cooperative {
+        sizes.push(module.size(rows * columns));
+        let mut batch = decode(module, "w", &sizes);
+        let number = batch.pop().unwrap_or_default();
+        let (row, column) = banded(module, &number, &counts);
+        (row, column, batch)
+    } else {
+        sizes.extend(counts);
+        let mut batch = decode(module, "w", &sizes);
+        let column = batch.pop().unwrap_or_default();
+        (batch.pop().unwrap_or_default(), column, batch)
+    };
     let row = module.bind("m", &format!("{row} * {}u", tile.m));
     let column = module.bind("n", &format!("{column} * {}u", tile.n));
     write_finish(module, product, tile);
@@ -176,6 +191,16 @@ pub(super) fn write_tiles(module: &mut Module, product: &Product, tile: Tile) ->
     let batches: usize = product.batch.iter().product();
     let threads = tile.threads(module.capabilities) as u32;
     Launch { threads, workgroups: batches * rows * columns }
+}
+
+/// Row and column of a tile, by its number: down a band of a few rows, then on to the next column, so that
+/// workgroups that run together share more of what they read.
+fn banded(module: &mut Module, number: &str, [rows, columns]: &[String; 2]) -> (String, String) {
+    let band = module.bind("e", &format!("{number} / ({columns} * {BAND}u) * {BAND}u"));
+    let inside = module.bind("e", &format!("{number} % ({columns} * {BAND}u)"));
+    let height = module.bind("e", &format!("min({rows} - {band}, {BAND}u)"));
+    let row = module.bind("e", &format!("{band} + {inside} % {height}"));
+    (row, module.bind("e", &format!("{inside} / {height}")))
 }
 
 fn scalar(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
@@ -203,8 +228,8 @@ fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String]
     left.declare(module, "uy");
     right.declare(module, "ux");
     line!(module, "if ({terms} > 0u) {{");
-    left.fetch(module, "0u");
-    right.fetch(module, "0u");
+    left.first(module);
+    right.first(module);
     module.line("}");
     line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
     left.put(module);

@@ -15,20 +15,6 @@ use crate::dispatch::Word;
 /// What registers hold at a point, by the texts that name them.
 pub(super) type Scope = HashMap<Reg, Value>;
 
-/// The registers that an instruction uses.
-pub(super) fn operands(code: &Code) -> Vec<Reg> {
-    match code {
-        Code::Constant(_) | Code::Parameter(_) | Code::Load(..) | Code::Position(_) | Code::Accumulator => {
-            vec![]
-        }
-        Code::Take { position, .. } => vec![*position],
-        Code::Random(registers, _) => registers.to_vec(),
-        Code::Unary(_, x) | Code::Cast(x, _) | Code::Reduce(_, x) => vec![*x],
-        Code::Binary(_, a, b) => vec![*a, *b],
-        Code::Select(c, a, b) => vec![*c, *a, *b],
-    }
-}
-
 /// Writes the instructions that `wanted` depend on and `scope` lacks, in tape order.
 pub(super) fn evaluate(
     module: &mut Module,
@@ -43,7 +29,7 @@ pub(super) fn evaluate(
         let at = register.0 as usize;
         if !needed[at] && !scope.contains_key(&register) {
             needed[at] = true;
-            pending.extend(operands(&tape[at].code));
+            pending.extend(tape[at].code.operands());
         }
     }
     for at in (0..tape.len()).filter(|&at| needed[at]) {

@@ -4,7 +4,7 @@ use farad_compile::program::{Code, Fused, Instr, Level, Product, Reg, Store, Vie
 use farad_ir::{Binary, DType, Reduce};
 
 /// The product as a reduction over its terms, if one side of it has size 1.
-pub(super) fn fused(product: &Product) -> Option<Fused> {
+pub(crate) fn fused(product: &Product) -> Option<Fused> {
     let (left, right, result): (Pick, Pick, Pick) = match (product.m, product.n) {
         // Axes [batch.., m, k] from [batch.., m, k], [batch.., k, n] and [batch.., m, n].
         (_, 1) => ([Some(0), Some(1)], [None, Some(0)], [Some(0), None]),

@@ -95,6 +95,13 @@ impl Training {
     pub fn resume(mut run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut configuration = Configuration::of(&run)?;
         let checkpoint = run.checkpoint()?;
+        if let Some(checkpoint) =
+            checkpoint.as_ref().filter(|c| c.tuning() != device.tuning_name().as_deref())
+        {
+            let name = |tuning: Option<&str>| tuning.unwrap_or("the fixed rule").to_string();
+            let (then, now) = (name(checkpoint.tuning()), name(device.tuning_name().as_deref()));
+            tracing::warn!("the run was made with other tiles ({then} vs {now}): its last bits may differ");
+        }
         let made = checkpoint.as_ref().map(Checkpoint::step);
         if let Some(asked) = updates {
             if let Some(made) = made.filter(|&made| asked < made) {

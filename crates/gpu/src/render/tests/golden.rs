@@ -12,8 +12,8 @@ const F32: DType = DType::F32;
 
 fn text(case: &Case, kernel: &Kernel, subgroups: bool) -> Arc<str> {
     let capabilities = Capabilities { subgroups, ..Capabilities::core() };
-    let dispatches = render(kernel, &case.program, &[], &capabilities);
-    validate(&dispatches[0], subgroups);
+    let dispatches = render(kernel, &case.program, &[], &capabilities, &Tuning::default());
+    validate(&dispatches[0], &capabilities);
     dispatches[0].wgsl.clone()
 }
 
@@ -133,10 +133,10 @@ fn another_batch_size_is_the_same_text() {
 #[test]
 fn the_profile_counts_what_must_move() {
     let (case, kernel) = softmax(16, 1024);
-    let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core())[0];
+    let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default())[0];
     assert_eq!((dispatch.costs.bytes, dispatch.costs.flops), (2 * 16 * 1024 * 4, 5 * 16 * 1024));
     let (case, kernel) = matmul(32, 48, 64);
-    let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core())[0];
+    let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default())[0];
     assert_eq!(dispatch.costs.bytes, 4 * (32 * 48 + 48 * 64 + 32 * 64));
     assert_eq!(dispatch.costs.flops, 2 * 32 * 48 * 64);
 }

@@ -18,6 +18,7 @@ use farad_ir::{Binary, DType, Scalar, Unary};
 
 use super::render;
 use crate::dispatch::{Capabilities, Dispatch};
+use crate::tuning::Tuning;
 use machine::{Given, machines};
 use meaning::{Meaning, Memory};
 
@@ -134,7 +135,7 @@ impl Case {
     /// Runs the kernel on every machine and compares all buffers; gives the last error words.
     fn check(&self, kernel: &Kernel, tolerance: f64) -> [u32; 2] {
         self.check_rendered(kernel, tolerance, |slots, capabilities| {
-            render(kernel, &self.program, slots, capabilities)
+            render(kernel, &self.program, slots, capabilities, &Tuning::default())
         })
     }
 
@@ -162,7 +163,7 @@ impl Case {
             }
             let mut bytes = self.bytes();
             for dispatch in &dispatches {
-                validate(dispatch, machine.capabilities.subgroups);
+                validate(dispatch, &machine.capabilities);
                 errors = machine.run(dispatch, &mut bytes, &Given { parameters: &parameters, slots: &moved });
             }
             for (number, dtype) in dtypes.iter().enumerate() {
@@ -211,14 +212,17 @@ fn compare(found: &[f64], expected: &[f64], dtype: DType, tolerance: f64, buffer
 }
 
 /// Fails unless naga takes the text, with subgroup operations only where they are allowed.
-fn validate(dispatch: &Dispatch, subgroups: bool) {
-    use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
+fn validate(dispatch: &Dispatch, capabilities: &Capabilities) {
+    use naga::valid::Capabilities as Naga;
+    use naga::valid::{ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
     let module = naga::front::wgsl::parse_str(&dispatch.wgsl)
         .unwrap_or_else(|error| panic!("{}\n{}", error.emit_to_string(&dispatch.wgsl), dispatch.wgsl));
-    let extra = if subgroups { Capabilities::SUBGROUP } else { Capabilities::empty() };
-    let mut validator =
-        Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16_IN_FLOAT32 | extra);
-    if subgroups {
+    let matrices = Naga::SHADER_FLOAT16 | Naga::COOPERATIVE_MATRIX | Naga::SUBGROUP_BARRIER;
+    let extra = [(capabilities.subgroups, Naga::SUBGROUP), (capabilities.cooperative > 0, matrices)];
+    let extra = extra.into_iter().filter(|(has, _)| *has).map(|(_, extra)| extra);
+    let all = extra.fold(Naga::SHADER_FLOAT16_IN_FLOAT32, |all, extra| all | extra);
+    let mut validator = Validator::new(ValidationFlags::all(), all);
+    if capabilities.subgroups {
         validator.subgroup_operations(SubgroupOperationSet::all());
         validator.subgroup_stages(ShaderStages::COMPUTE);
     }

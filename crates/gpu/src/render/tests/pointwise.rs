@@ -37,7 +37,7 @@ fn long_grids_fold() {
     case.store(y, x, view(0, &[1]));
     let kernel = case.fused(&[len], 1);
     case.check(&kernel, 0.0);
-    let dispatch = &render(&kernel, &case.program, &[], &crate::dispatch::Capabilities::core())[0];
+    let dispatch = &render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default())[0];
     assert_eq!(dispatch.costs.bytes, 4 * (len as u64 + 1));
 }
 
