@@ -176,7 +176,7 @@ impl Sum for Costs {
 
 #[cfg(test)]
 mod tests {
-    use farad_ir::{Graph, Op, Reduce, Scan, Shape};
+    use farad_ir::{Contraction, Graph, Op, Reduce, Scan, Shape};
 
     use super::*;
     use crate::compile;
@@ -185,6 +185,26 @@ mod tests {
     fn costs(graph: &Graph, outputs: &[farad_ir::NodeId]) -> Vec<Costs> {
         let program = compile(graph, outputs, &[], &Target::cpu());
         program.steps.iter().map(|step| Costs::of(&step.kernel, &program.buffers, &[])).collect()
+    }
+
+    #[test]
+    fn every_element_counts_once_a_direction() {
+        let mut graph = Graph::new();
+        let x = graph.input(0, Shape::new(&[10, 7]), DType::F32);
+        let square = graph.mul(x, x);
+        let y = graph.add(square, x);
+        assert_eq!(costs(&graph, &[y]), [Costs { bytes: 2 * 70 * 4, flops: 2 * 70, half_flops: 0 }]);
+        let sums = graph.reduce(Reduce::Sum, x, &[1]);
+        assert_eq!(costs(&graph, &[sums]), [Costs { bytes: (70 + 10) * 4, flops: 70, half_flops: 0 }]);
+        for (dtype, halves) in [(DType::F32, 0), (DType::F16, 2 * 64 * 32 * 16)] {
+            let mut graph = Graph::new();
+            let a = graph.input(0, Shape::new(&[64, 32]), dtype);
+            let b = graph.input(1, Shape::new(&[32, 16]), dtype);
+            let product = graph.contract(Contraction::matmul(&[], 64, 32, 16), a, b);
+            let bytes = ((64 * 32 + 32 * 16 + 64 * 16) * dtype.size()) as u64;
+            let wanted = Costs { bytes, flops: 2 * 64 * 32 * 16, half_flops: halves };
+            assert_eq!(costs(&graph, &[product]), [wanted]);
+        }
     }
 
     #[test]

@@ -354,7 +354,12 @@ impl Device {
     /// A device of its own on the same hardware, opened in the same way but without a limit of memory.
     pub(crate) fn another(&self) -> Result<Device> {
         let options = DeviceOptions { memory_limit: None, ..self.0.options };
-        self.0.index.map_or_else(|| Ok(Device::cpu_with(options)), |index| Device::open_gpu(index, options))
+        let Some(index) = self.0.index else { return Ok(Device::cpu_with(options)) };
+        let device = Device::open_gpu(index, options)?;
+        if let (Backend::Gpu(from), Backend::Gpu(to)) = (&self.0.backend, &device.0.backend) {
+            to.set_tuning((*from.tuning()).clone());
+        }
+        Ok(device)
     }
 
     /// Times whole passes instead of kernels while on; `false` if the device cannot.

@@ -55,6 +55,7 @@ impl Device {
             return Err(Error::TuningAdapter { table: tuning.adapter, device: gpu.adapter_name() });
         }
         gpu.set_tuning(tuning);
+        *self.0.peaks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         self.0.plans.lock().expect("no panic while planning").clear();
         Ok(())
     }
