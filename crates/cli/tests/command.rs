@@ -72,12 +72,26 @@ fn bench_as_json() {
 
 #[test]
 fn bench_as_a_table() {
-    let output = farad(&["bench", "--device", "cpu", "--filter", "softmax_1024,mlp_train"]);
+    let output = farad(&["bench", "--device", "cpu", "--filter", "softmax_1024,mlp_train_f32"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.lines().any(|line| line.starts_with("softmax_1024x1024_f32 ")), "{text}");
     assert!(text.lines().any(|line| line.starts_with("mlp_train_f32 ")), "{text}");
     assert!(stderr(&output).contains("softmax_1024x1024_f32 on cpu (1 of 2)"), "{}", stderr(&output));
+}
+
+#[test]
+fn tuning_needs_a_gpu_and_writes_over_nothing() {
+    let output = farad(&["tune", "--device", "cpu", "--out", "/nowhere/tuning.json"]);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("tune: nothing to tune: cpu: "), "{}", stderr(&output));
+    let there = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let output = farad(&["tune", "--device", "cpu", "--out", there]);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("tune: a file is there already: "), "{}", stderr(&output));
+    let output = farad(&["bench", "--device", "cpu", "--break-even"]);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("bench: a break-even needs a GPU: cpu"), "{}", stderr(&output));
 }
 
 #[test]
