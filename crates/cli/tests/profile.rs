@@ -43,7 +43,7 @@ fn training_shows_where_its_time_went_and_other_commands_too() {
 #[test]
 fn a_bench_profiles_beside_what_it_times() {
     let folder = Folder::new("profiled_bench");
-    let output = folder.farad("bench --device cpu --filter xor,mlp_train --json --profile=bench.json");
+    let output = folder.farad("bench --device cpu --filter xor,mlp_train_f32 --json --profile=bench.json");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}");
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
