@@ -237,10 +237,13 @@ fn draft(
         match trouble {
             // Before anything is cut off, load what is in memory anyway.
             Trouble::TooLarge if fuse => fuse = false,
+            // An epilogue may hold what it loads and not what it computes along the way.
+            _ if fuse && product.is_some_and(|p| p != root) => fuse = false,
             // Whatever a product's epilogue cannot hold ends the attempt to be one.
             _ if product.is_some_and(|p| p != root) => {
                 let contraction = product.take().expect("just seen");
                 materialised[contraction.index()] = true;
+                fuse = target.fuse;
             }
             Trouble::Materialise(node) => {
                 assert!(

@@ -231,3 +231,24 @@ fn many_sources_for_many_places_are_sorted_first() {
         );
     }
 }
+
+#[test]
+fn an_epilogue_loads_what_is_kept_for_others() {
+    // The gradient of relu rides on its product, although relu's operand is a sum of parts.
+    let mut graph = Graph::new();
+    let (x, w) = (input(&mut graph, 0, &[64, 784]), input(&mut graph, 1, &[784, 128]));
+    let (u, v) = (input(&mut graph, 2, &[128, 10]), input(&mut graph, 3, &[10, 128]));
+    let before = graph.contract(Contraction::matmul(&[], 64, 784, 128), x, w);
+    let hidden = graph.unary(Unary::Relu, before);
+    let g = graph.contract(Contraction::matmul(&[], 64, 128, 10), hidden, u);
+    let back = graph.contract(Contraction::matmul(&[], 64, 10, 128), g, v);
+    let zeros = graph.fill_like(hidden, 0.0);
+    let on = graph.binary(Binary::Greater, hidden, zeros);
+    let back = graph.select(on, back, zeros);
+    let turned = graph.permute(hidden, &[1, 0]);
+    let weights = graph.contract(Contraction::matmul(&[], 128, 64, 10), turned, g);
+    let program = compile(&graph, &[back, weights], &[], &gpu());
+    let labels: Vec<&str> = program.steps.iter().map(|step| step.label.as_str()).collect();
+    assert!(labels.contains(&"contract+greater+select"), "{labels:?}");
+    assert_eq!(labels.len(), 5, "{labels:?}");
+}
