@@ -78,24 +78,43 @@ fn sums(module: &mut Module, scatter: &Scatter, lanes: usize) -> Vec<String> {
     (0..lanes).map(|_| module.variable("r", &zero)).collect()
 }
 
+/// A thread's place in the target, or the first of its lanes, with what both ways to add up need.
+struct Places {
+    index: Vec<String>,
+    /// Positions and sources on the scattered axis, as texts.
+    size: String,
+    sources: String,
+    launch: Launch,
+}
+
+impl Places {
+    /// Names the place of every thread; threads beyond the last return.
+    fn of(module: &mut Module, scatter: &Scatter, axes: &[usize], lanes: usize) -> Places {
+        let last = axes.len() - 1;
+        let per: Vec<usize> =
+            axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
+        let count: usize = per.iter().product();
+        let (limit, size, sources) =
+            (module.size(count), module.size(scatter.size), module.size(scatter.axes[scatter.axis]));
+        let sizes: Vec<String> = per.iter().map(|&n| module.size(n)).collect();
+        let group = module.bind("g", &format!("w * {THREADS}u + t"));
+        line!(module, "if ({group} >= {limit}) {{");
+        module.line("return;");
+        module.line("}");
+        let mut index = decode(module, &group, &sizes);
+        if lanes > 1 {
+            index[last] = module.bind("a", &format!("{} * {lanes}u", index[last]));
+        }
+        let launch = Launch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) };
+        Places { index, size, sources, launch }
+    }
+}
+
 fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
-    let per: Vec<usize> =
-        axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
-    let count: usize = per.iter().product();
-    let (limit, size, sources) =
-        (module.size(count), module.size(scatter.size), module.size(scatter.axes[axis]));
-    let sizes: Vec<String> = per.iter().map(|&n| module.size(n)).collect();
-    let group = module.bind("g", &format!("w * {THREADS}u + t"));
-    line!(module, "if ({group} >= {limit}) {{");
-    module.line("return;");
-    module.line("}");
-    let mut index = decode(module, &group, &sizes);
-    if lanes > 1 {
-        index[last] = module.bind("a", &format!("{} * {lanes}u", index[last]));
-    }
+    let Places { mut index, size, sources, launch } = Places::of(module, scatter, &axes, lanes);
     let target = Point::along(index.clone(), last, axes[last], lanes);
     let own = index[axis].clone();
     let held = sums(module, scatter, lanes);
@@ -118,7 +137,7 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
     }
     module.line("}");
     store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
-    Launch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) }
+    launch
 }
 
 /// A thread finds where its place starts and ends in the order, and adds what stands between.
@@ -126,20 +145,7 @@ fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> Laun
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if last > axis && axes[last].is_multiple_of(4) { 4 } else { 1 };
-    let per: Vec<usize> =
-        axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
-    let count: usize = per.iter().product();
-    let (limit, size, sources) =
-        (module.size(count), module.size(scatter.size), module.size(scatter.axes[axis]));
-    let sizes: Vec<String> = per.iter().map(|&n| module.size(n)).collect();
-    let group = module.bind("g", &format!("w * {THREADS}u + t"));
-    line!(module, "if ({group} >= {limit}) {{");
-    module.line("return;");
-    module.line("}");
-    let mut index = decode(module, &group, &sizes);
-    if lanes > 1 {
-        index[last] = module.bind("a", &format!("{} * {lanes}u", index[last]));
-    }
+    let Places { index, size, sources, launch } = Places::of(module, scatter, &axes, lanes);
     let own = index[axis].clone();
     let at = |place: &str| [&index[..axis], &[place.to_string()], &index[axis + 1..]].concat();
     let sorted = Sorted { scatter, order, lanes, at: &at };
@@ -155,7 +161,7 @@ fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> Laun
     }
     let target = sorted.point(&index);
     store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
-    Launch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) }
+    launch
 }
 
 /// A scatter whose index has been put in order, which lies as the index does.
