@@ -2,6 +2,7 @@
 
 mod activation;
 mod cell;
+mod conv;
 mod linear;
 mod module;
 mod parameter;
@@ -11,6 +12,7 @@ mod summary;
 
 pub use activation::{Gelu, Relu, Tanh};
 pub use cell::{Buffer, Mode};
+pub use conv::{Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d};
 pub use farad_derive::Module;
 pub use linear::Linear;
 pub use module::{Layer, Module, Visitor};

@@ -4,6 +4,7 @@
 
 mod activations;
 mod contract;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;

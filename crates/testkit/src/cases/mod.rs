@@ -7,6 +7,7 @@ mod activation;
 mod binary;
 mod cast;
 mod contraction;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Case> {
         sort::cases(),
         matmul::cases(),
         contraction::cases(),
+        convolution::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
