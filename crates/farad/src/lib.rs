@@ -69,7 +69,7 @@ pub use profile::{
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
-pub use window::{ConvOptions, PerAxis};
+pub use window::{ConvOptions, PerAxis, PoolOptions};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

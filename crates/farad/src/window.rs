@@ -101,3 +101,97 @@ impl<const N: usize> Default for ConvOptions<N> {
         ConvOptions::new()
     }
 }
+
+/// How a pooling window moves over `N` spatial axes. Starts with the kernel as stride, no padding, dilation 1.
+///
+/// ```
+/// use farad::PoolOptions;
+/// let options = PoolOptions::<2>::new(3).stride(2).padding(1);
+/// assert_eq!((options.kernel, options.stride), ([3, 3], [2, 2]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolOptions<const N: usize> {
+    /// The window's size.
+    pub kernel: [usize; N],
+    /// How far the window moves from one output to the next.
+    pub stride: [usize; N],
+    /// Nothing around the input, on both sides of an axis: no element for a maximum, zero for an average.
+    pub padding: [usize; N],
+    /// Maxima only: how far apart the window's elements are.
+    pub dilation: [usize; N],
+    /// Whether a last window that reaches beyond the input counts.
+    pub ceil: bool,
+    /// Averages only: whether padding is counted in what is divided by.
+    pub count_padding: bool,
+}
+
+impl<const N: usize> PoolOptions<N> {
+    /// Windows of this size side by side, without padding.
+    pub fn new(kernel: impl PerAxis<N>) -> PoolOptions<N> {
+        let kernel = kernel.per_axis();
+        PoolOptions {
+            kernel,
+            stride: kernel,
+            padding: [0; N],
+            dilation: [1; N],
+            ceil: false,
+            count_padding: true,
+        }
+    }
+
+    /// How far the window moves from one output to the next.
+    pub fn stride(self, stride: impl PerAxis<N>) -> PoolOptions<N> {
+        PoolOptions { stride: stride.per_axis(), ..self }
+    }
+
+    /// Nothing around the input, on both sides of an axis; at most half of the kernel.
+    pub fn padding(self, padding: impl PerAxis<N>) -> PoolOptions<N> {
+        PoolOptions { padding: padding.per_axis(), ..self }
+    }
+
+    /// Maxima only: how far apart the window's elements are.
+    pub fn dilation(self, dilation: impl PerAxis<N>) -> PoolOptions<N> {
+        PoolOptions { dilation: dilation.per_axis(), ..self }
+    }
+
+    /// A last window that reaches beyond the input counts.
+    pub fn ceil(self) -> PoolOptions<N> {
+        PoolOptions { ceil: true, ..self }
+    }
+
+    /// Averages only: padding is not counted in what is divided by.
+    pub fn without_padding_counted(self) -> PoolOptions<N> {
+        PoolOptions { count_padding: false, ..self }
+    }
+
+    /// How many places the window has along each axis of these sizes.
+    #[track_caller]
+    pub(crate) fn places(&self, op: &'static str, sizes: &[usize]) -> [usize; N] {
+        let mut places = [0; N];
+        for (axis, place) in places.iter_mut().enumerate() {
+            let (kernel, stride, padding) = (self.kernel[axis], self.stride[axis], self.padding[axis]);
+            for (name, size) in [("kernel", kernel), ("stride", stride), ("dilation", self.dilation[axis])] {
+                if size == 0 {
+                    let what = format!("{name} is at least 1: axis {axis}");
+                    raise(OpError::Sizes { op, what, a: 0, b: 1 });
+                }
+            }
+            if padding > kernel / 2 {
+                let what = format!("padding is at most half of the kernel: axis {axis}");
+                raise(OpError::Sizes { op, what, a: padding, b: kernel / 2 });
+            }
+            let (size, reach) = (sizes[axis], self.dilation[axis] * (kernel - 1) + 1);
+            if reach > size + 2 * padding {
+                let what = format!("kernel does not fit into the padded input: {sizes:?} axis {axis}");
+                raise(OpError::Sizes { op, what, a: reach, b: size + 2 * padding });
+            }
+            let room = size + 2 * padding - reach;
+            *place = if self.ceil { room.div_ceil(stride) } else { room / stride } + 1;
+            // The last window has to begin inside the input or its padding before it.
+            if self.ceil && (*place - 1) * stride >= size + padding {
+                *place -= 1;
+            }
+        }
+        places
+    }
+}

@@ -7,6 +7,7 @@ mod linear;
 mod module;
 mod parameter;
 mod parts;
+mod pool;
 mod sequential;
 mod summary;
 
@@ -17,5 +18,9 @@ pub use farad_derive::Module;
 pub use linear::Linear;
 pub use module::{Layer, Module, Visitor};
 pub use parameter::Parameter;
+pub use pool::{
+    AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool, AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d, AvgPool, AvgPool1d, AvgPool2d, MaxPool, MaxPool1d, MaxPool2d,
+};
 pub use sequential::{Layers, Sequential};
 pub use summary::{Summary, SummaryRow};

@@ -16,6 +16,7 @@ mod mask;
 mod movement;
 mod operators;
 mod pointwise;
+mod pooling;
 mod random;
 mod reduce;
 mod sequence;
@@ -30,6 +31,7 @@ use std::sync::atomic::Ordering;
 use farad_ir::{DType, Op, OpError, Shape};
 
 pub use element::Element;
+pub(crate) use pooling::Kind;
 pub use sequence::scan;
 pub use slicing::{Part, Parts};
 

@@ -17,6 +17,7 @@ mod matmul;
 mod movement;
 mod norm;
 mod part;
+mod pooling;
 mod random;
 mod reduce;
 mod sequence;
@@ -46,6 +47,7 @@ pub fn all() -> Vec<Case> {
         matmul::cases(),
         contraction::cases(),
         convolution::cases(),
+        pooling::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
