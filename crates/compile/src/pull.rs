@@ -129,8 +129,11 @@ impl Pull<'_> {
     /// Whether a materialised node can as well be computed and stored by this kernel.
     fn may_compute(&self, id: NodeId, access: &Access) -> bool {
         let node = self.context.graph.node(id);
-        let kind =
-            node.op.is_pointwise() || matches!(node.op, Op::Reduce(..)) || self.start.product == Some(id);
+        let kept = matches!(node.op, Op::Barrier(_)) && node.operands.len() == 1;
+        let kind = kept
+            || node.op.is_pointwise()
+            || matches!(node.op, Op::Reduce(..))
+            || self.start.product == Some(id);
         let twice = self.extra.iter().any(|(other, ..)| *other == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));

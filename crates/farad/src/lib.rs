@@ -49,6 +49,7 @@ mod save;
 mod tensor;
 mod tuning;
 mod whole;
+mod window;
 
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
@@ -68,6 +69,7 @@ pub use profile::{
 pub use save::{load, save};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
+pub use window::{ConvOptions, PerAxis, PoolOptions};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

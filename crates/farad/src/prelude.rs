@@ -2,8 +2,11 @@
 
 pub use crate::checkpoint::checkpoint;
 pub use crate::device::Device;
-pub use crate::nn::{Buffer, Gelu, Layer, Linear, Mode, Module, Parameter, Relu, Sequential};
+pub use crate::nn::{
+    Buffer, Conv2d, Gelu, Layer, Linear, MaxPool2d, Mode, Module, Parameter, Relu, Sequential,
+};
 pub use crate::optim::{AdamW, Optimiser, Sgd};
 pub use crate::precision::Precision;
 pub use crate::tensor::{Part, Tensor, scan};
+pub use crate::window::{ConvOptions, PoolOptions};
 pub use farad_ir::{DType, Shape};
