@@ -5,52 +5,28 @@
 //! gradients into a third one, and updates in place. If somebody still holds an old weight, the
 //! array is copied first and the old one stays as it is.
 
-use std::hash::Hash;
 use std::panic::Location;
 use std::sync::Arc;
 
 use farad_compile::profile::Phase;
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{DType, NodeId, Shape};
 
-use super::Clip;
-use super::scale::{Scale, Scaling, WORDS, all_finite};
+use super::program::{Parts, Structure, input_number, users};
+use super::scale::{Scale, Scaling, WORDS};
+use super::{Clip, Rule};
 use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::gradient::refuse_spent;
 use crate::hashing::key;
-use crate::live::{Maker, Origin};
 use crate::nn::Parameter;
 use crate::node::{Node, Value};
-use crate::plan::Request;
 use crate::precision::has_halves;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
 
 /// Slots start at multiples of this many elements: 256 bytes.
 const SLOT: usize = 64;
-
-/// How an optimiser turns parameters and gradients into new parameters.
-pub trait Rule {
-    /// Everything about the rule that changes its program; numbers that may change do not.
-    fn kind(&self) -> String;
-    /// The learning rate from the next step on.
-    fn set_rate(&mut self, rate: f32);
-    /// How many moments it keeps for every parameter.
-    fn states(&self) -> usize;
-    /// The numbers of step `step` (counted from 1), given with every run.
-    fn numbers(&self, step: u64) -> Vec<f32>;
-    /// New parameters and moments, all of one axis, from the old ones, the gradients and the
-    /// numbers (already repeated to that axis).
-    fn update(
-        &self,
-        graph: &mut Graph,
-        p: NodeId,
-        g: NodeId,
-        states: &[NodeId],
-        numbers: &[NodeId],
-    ) -> (NodeId, Vec<NodeId>);
-}
 
 /// Parameters in one array, with their moments.
 pub struct Flat {
@@ -266,157 +242,6 @@ impl Flat {
             }
         }
     }
-
-    /// Whether all parameters lie in the array, each in its slot.
-    pub(super) fn is_packed(&self, values: &[Tensor]) -> bool {
-        let Some(array) = &self.array else { return false };
-        values.iter().zip(&self.offsets).all(|(value, slot)| match value.node.value() {
-            Some(Value::Memory { memory, offset, whole }) => {
-                memory.identity() == array.identity() && offset == *slot && whole == self.len
-            }
-            _ => false,
-        })
-    }
-
-    fn build(
-        &self,
-        rule: &dyn Rule,
-        (mut graph, known): (Graph, &[(NodeId, NodeId)]),
-        parts: Parts,
-        from_loss: bool,
-        location: &'static Location<'static>,
-    ) -> Result<Request> {
-        let scale = parts.scale;
-        let gradients = match from_loss {
-            true => {
-                let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut graph, parts.seeds[0]));
-                farad_ir::gradient(&mut graph, loss, parts.ids)?
-            }
-            false => parts.seeds.to_vec(),
-        };
-        Recording::substitute(&mut graph, known);
-        let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
-        let g = graph.push(Op::Pack(self.offsets.clone(), self.len), &gradients);
-        let fine = scale.map(|_| all_finite(&mut graph, g));
-        let g = match scale.filter(|_| from_loss) {
-            Some(scale) => scale.divide(&mut graph, g),
-            None => g,
-        };
-        let shape = Shape::new(&[self.len]);
-        let count = rule.numbers(1).len();
-        let g = self.clip.apply(&mut graph, g, &parts.numbers[count..]);
-        let p = match parts.array {
-            Some(array) => array,
-            None => graph.push(Op::Pack(self.offsets.clone(), self.len), parts.ids),
-        };
-        let numbers: Vec<NodeId> = parts.numbers[..count].iter().map(|&n| graph.spread(n, shape)).collect();
-        let (mut new, mut states) = rule.update(&mut graph, p, g, parts.states, &numbers);
-        if let Some(fine) = fine {
-            let fine = graph.spread(fine, shape);
-            new = graph.select(fine, new, p);
-            for (state, &old) in states.iter_mut().zip(parts.states) {
-                *state = graph.select(fine, *state, old);
-            }
-        }
-        let mut outputs = parts.live.to_vec();
-        let mut donations = Vec::new();
-        for (output, from) in std::iter::once((new, parts.array))
-            .chain(states.into_iter().zip(parts.states.iter().map(|s| Some(*s))))
-        {
-            if let Some(from) = from {
-                donations.push((outputs.len(), input_number(&graph, from)));
-            }
-            // What has no line of its own is made by the step's.
-            graph.nodes[output.index()].location.get_or_insert(location);
-            outputs.push(output);
-        }
-        if let (Some(scale), Some(fine)) = (scale, fine) {
-            outputs.push(scale.next(&mut graph, fine));
-        }
-        Ok(Request { graph, outputs, donations })
-    }
-
-    /// Copies the array if anybody but the parameters themselves could still read it.
-    fn protect(
-        &self,
-        device: &Device,
-        inputs: &mut [Memory],
-        at: usize,
-        location: &'static Location<'static>,
-    ) -> Result<()> {
-        let sole = self.parameters.iter().all(|p| p.holders() == 1);
-        // Held by every parameter's value, by this optimiser and by the list of inputs.
-        if sole && inputs[at].handles() == self.parameters.len() + 2 {
-            return Ok(());
-        }
-        let copy = device.allocate(self.len * 4)?;
-        device.hold(&copy, self.origin("parameters", location));
-        device.0.backend.copy(&inputs[at], &copy, self.len * 4)?;
-        inputs[at] = copy;
-        Ok(())
-    }
-
-    /// Who made an array of this optimiser.
-    pub(super) fn origin(&self, what: &'static str, location: &'static Location<'static>) -> Origin {
-        Maker::named(what, Shape::new(&[self.len]), DType::F32, Some(location))
-    }
-
-    /// Gives every result its new home.
-    fn take<'a>(
-        &mut self,
-        device: &Device,
-        live: impl Iterator<Item = &'a Arc<Node>>,
-        mut outputs: Vec<Memory>,
-        scaled: bool,
-        location: &'static Location<'static>,
-    ) {
-        if scaled {
-            self.scaling.memory = outputs.pop();
-        }
-        let mut outputs = outputs.into_iter();
-        for node in live {
-            let memory = outputs.next().expect("one output a live tensor");
-            node.set_value(Value::Memory { memory, offset: 0, whole: node.shape.numel() });
-            node.prune();
-        }
-        let array = outputs.next().expect("the parameters' array");
-        self.adopt(device, array, location);
-        self.states = outputs.collect();
-        self.step += 1;
-    }
-
-    /// Makes the parameters parts of the array.
-    pub(super) fn adopt(&mut self, device: &Device, array: Memory, location: &'static Location<'static>) {
-        for (parameter, &offset) in self.parameters.iter().zip(&self.offsets) {
-            let shape = parameter.value().shape();
-            let value = Value::Memory { memory: array.clone(), offset, whole: self.len };
-            parameter.set(Tensor::leaf(value, shape, DType::F32, device, location));
-        }
-        self.array = Some(array);
-    }
-}
-
-/// What decides a step's program.
-#[derive(Hash)]
-struct Structure<'a> {
-    graph: &'a Graph,
-    parts: Parts<'a>,
-    known: &'a [(NodeId, NodeId)],
-    kind: String,
-    clip: String,
-    from_loss: bool,
-}
-
-/// The nodes that a step's graph starts from.
-#[derive(Clone, Copy, Hash)]
-struct Parts<'a> {
-    seeds: &'a [NodeId],
-    ids: &'a [NodeId],
-    array: Option<NodeId>,
-    states: &'a [NodeId],
-    numbers: &'a [NodeId],
-    scale: Option<Scale>,
-    live: &'a [NodeId],
 }
 
 fn roots(recording: &Recording, source: &Source) -> Vec<NodeId> {
@@ -424,22 +249,5 @@ fn roots(recording: &Recording, source: &Source) -> Vec<NodeId> {
     match source {
         Source::Loss(loss) => vec![id(loss)],
         Source::Gradients(gradients) => gradients.iter().map(id).collect(),
-    }
-}
-
-/// Which nodes are computed from the given ones.
-fn users(graph: &Graph, from: &[NodeId]) -> Vec<bool> {
-    let mut depends = vec![false; graph.nodes.len()];
-    from.iter().for_each(|id| depends[id.index()] = true);
-    for id in graph.ids() {
-        depends[id.index()] |= graph.node(id).operands.iter().any(|o| depends[o.index()]);
-    }
-    depends
-}
-
-fn input_number(graph: &Graph, id: NodeId) -> usize {
-    match graph.node(id).op {
-        Op::Input(n) => n,
-        ref other => unreachable!("{} is no input", other.name()),
     }
 }

@@ -1,9 +1,13 @@
 //! Optimisers: gradients and update of all parameters in one program and one submission. One file
-//! an optimiser: a [`Rule`]; `flat` and `updater` have what they share.
+//! an optimiser: a [`Rule`]. What they share: `updater` is what users hold, `flat` a step from end to end, `program`
+//! its graph, `array` where parameters lie, `state` what is saved.
 
 mod adamw;
+mod array;
 mod clip;
 mod flat;
+mod program;
+mod rule;
 mod scale;
 mod sgd;
 mod state;
@@ -11,7 +15,8 @@ mod updater;
 
 pub use adamw::AdamW;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
-pub use flat::{Flat, Rule};
+pub use flat::Flat;
+pub use rule::Rule;
 pub use scale::LossScale;
 pub use sgd::Sgd;
 pub use updater::Updater;
