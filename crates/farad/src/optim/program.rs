@@ -4,10 +4,13 @@
 
 use std::panic::Location;
 
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{DType, Graph, NodeId, Op};
 
+use super::flat::Flat;
+use super::layout::Layout;
+use super::noise::Noise;
 use super::scale::{Scale, all_finite};
-use super::{Flat, Rule};
+use super::{Rule, Update};
 use crate::error::Result;
 use crate::plan::Request;
 use crate::recording::Recording;
@@ -18,19 +21,26 @@ pub(super) struct Structure<'a> {
     pub graph: &'a Graph,
     pub parts: Parts<'a>,
     pub known: &'a [(NodeId, NodeId)],
+    pub layout: &'a Layout,
     pub kind: String,
     pub clip: String,
-    pub from_loss: bool,
 }
 
 /// The nodes that a step's graph starts from.
 #[derive(Clone, Copy, Hash)]
 pub(super) struct Parts<'a> {
+    /// Whether the seed is a loss, or the seeds are gradients.
+    pub from_loss: bool,
     pub seeds: &'a [NodeId],
+    /// The parameters, in the order of slots.
     pub ids: &'a [NodeId],
     pub array: Option<NodeId>,
     pub states: &'a [NodeId],
+    /// The rule's numbers, segment by segment.
     pub numbers: &'a [NodeId],
+    /// The numbers of clipping.
+    pub limits: &'a [NodeId],
+    pub noise: Option<Noise>,
     pub scale: Option<Scale>,
     pub live: &'a [NodeId],
 }
@@ -41,11 +51,10 @@ impl Flat {
         rule: &dyn Rule,
         (mut graph, known): (Graph, &[(NodeId, NodeId)]),
         parts: Parts,
-        from_loss: bool,
         location: &'static Location<'static>,
     ) -> Result<Request> {
         let scale = parts.scale;
-        let gradients = match from_loss {
+        let gradients = match parts.from_loss {
             true => {
                 let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut graph, parts.seeds[0]));
                 farad_ir::gradient(&mut graph, loss, parts.ids)?
@@ -54,27 +63,31 @@ impl Flat {
         };
         Recording::substitute(&mut graph, known);
         let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
-        let g = graph.push(Op::Pack(self.offsets.clone(), self.len), &gradients);
+        let g = graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &gradients);
         let fine = scale.map(|_| all_finite(&mut graph, g));
-        let g = match scale.filter(|_| from_loss) {
+        let g = match scale.filter(|_| parts.from_loss) {
             Some(scale) => scale.divide(&mut graph, g),
             None => g,
         };
-        let shape = Shape::new(&[self.len]);
-        let count = rule.numbers(1).len();
-        let g = self.clip.apply(&mut graph, g, &parts.numbers[count..]);
+        let mut g = self.clip.apply(&mut graph, g, parts.limits);
+        if let Some(noise) = parts.noise {
+            g = noise.add(&mut graph, g);
+        }
         let p = match parts.array {
             Some(array) => array,
-            None => graph.push(Op::Pack(self.offsets.clone(), self.len), parts.ids),
+            None => graph.push(Op::Pack(self.layout.offsets(), self.layout.len), parts.ids),
         };
-        let numbers: Vec<NodeId> = parts.numbers[..count].iter().map(|&n| graph.spread(n, shape)).collect();
-        let (mut new, mut states) = rule.update(&mut graph, p, g, parts.states, &numbers);
+        let numbers = self.layout.spread(&mut graph, parts.numbers);
+        let slots = &self.layout.slots;
+        let (mut new, mut states) =
+            rule.update(Update { graph: &mut graph, p, g, states: parts.states, numbers: &numbers, slots });
         if let Some(fine) = fine {
-            let fine = graph.spread(fine, shape);
-            new = graph.select(fine, new, p);
-            for (state, &old) in states.iter_mut().zip(parts.states) {
-                *state = graph.select(fine, *state, old);
-            }
+            let mut kept = |new: NodeId, old: NodeId| {
+                let fine = graph.spread(fine, graph.shape(old));
+                graph.select(fine, new, old)
+            };
+            new = kept(new, p);
+            states = states.into_iter().zip(parts.states).map(|(state, &old)| kept(state, old)).collect();
         }
         let mut outputs = parts.live.to_vec();
         let mut donations = Vec::new();
