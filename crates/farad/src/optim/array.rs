@@ -53,9 +53,9 @@ impl Flat {
         Ok(())
     }
 
-    /// Which parameters are to be trained.
+    /// Which parameters are to be trained: all that are not frozen.
     pub(super) fn trained(&self) -> Vec<bool> {
-        vec![true; self.parameters.len()]
+        self.parameters.iter().map(|p| !p.is_frozen()).collect()
     }
 
     /// A moment's array in another layout.

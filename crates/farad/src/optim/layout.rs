@@ -3,6 +3,8 @@
 //! Invariant: parameters with the same numbers lie side by side, so which number an element has is a matter of
 //! comparing its position with a few ends.
 
+use std::hash::{Hash, Hasher};
+
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Scalar, Shape};
 
 use super::Rule;
@@ -11,7 +13,7 @@ use super::Rule;
 const SLOT: usize = 64;
 
 /// What a parameter's numbers depend on, apart from its shape.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Member {
     /// Which group of the optimiser it belongs to.
     pub group: usize,
@@ -33,11 +35,18 @@ pub struct Slot {
 }
 
 /// Parameters side by side that have the same numbers.
-#[derive(Clone, Copy, Hash, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub member: Member,
     pub class: usize,
     pub end: usize,
+}
+
+impl Hash for Segment {
+    /// Whose numbers they are is no part of the program.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.class, self.end).hash(state);
+    }
 }
 
 /// The places of all parameters that are trained.

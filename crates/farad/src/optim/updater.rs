@@ -117,7 +117,7 @@ impl<R: Rule + Clone> Updater<R> {
     }
 
     /// The gradients that [`Optimiser::step`] would use, for clipping or accumulation by hand: taken of the scaled
-    /// loss and divided by the scale. [`Optimiser::apply`] skips those that are not finite.
+    /// loss and divided by the scale; zeros for frozen parameters. [`Optimiser::apply`] skips those that are not finite.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -135,8 +135,16 @@ impl<R: Rule + Clone> Updater<R> {
         let scale = self.flat.scale()?;
         let scaled = loss.cast(DType::F32) * &scale;
         let divisor = scale.recip();
-        let gradients = scaled.gradients(self.parameters())?;
-        Ok(gradients.iter().map(|g| g.cast(DType::F32) * &divisor).collect())
+        let trained: Vec<Parameter> = self.parameters().iter().filter(|p| !p.is_frozen()).cloned().collect();
+        let mut found = scaled.gradients(&trained)?.into_iter();
+        let mut gradients = Vec::with_capacity(self.parameters().len());
+        for parameter in self.parameters() {
+            gradients.push(match parameter.is_frozen() {
+                true => parameter.value().full_like(0.0),
+                false => found.next().expect("one a trained parameter").cast(DType::F32) * &divisor,
+            });
+        }
+        Ok(gradients)
     }
 
     /// Steps taken so far; skipped ones count.
