@@ -5,7 +5,7 @@ pub use crate::device::Device;
 pub use crate::nn::{
     Buffer, Conv2d, Gelu, Layer, Linear, MaxPool2d, Mode, Module, Parameter, Relu, Sequential,
 };
-pub use crate::optim::{AdamW, Optimiser, Sgd};
+pub use crate::optim::{Adagrad, Adam, AdamW, Lion, Muon, Optimiser, RmsProp, Sgd};
 pub use crate::precision::Precision;
 pub use crate::tensor::{Part, Tensor, scan};
 pub use crate::window::{ConvOptions, PoolOptions};
