@@ -3,6 +3,7 @@
 pub use crate::checkpoint::checkpoint;
 pub use crate::device::Device;
 pub use crate::nn::{Buffer, Gelu, Layer, Linear, Mode, Module, Parameter, Relu, Sequential};
+pub use crate::nn::{Gru, GruCell, Lstm, LstmCell, LstmState, Rnn, RnnCell};
 pub use crate::optim::{AdamW, Optimiser, Sgd};
 pub use crate::precision::Precision;
 pub use crate::tensor::{Part, Tensor, scan};

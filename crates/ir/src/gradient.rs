@@ -3,6 +3,7 @@
 //!
 //! Start at [`gradient`]. The rules of the table families stand in their rows; the rest is here.
 
+mod hoist;
 mod scan;
 
 use std::collections::HashMap;
@@ -171,7 +172,7 @@ impl Tape {
         if let Op::Pick(n, ..) = node.op {
             let slots = self.picks.entry(node.operands[0]).or_default();
             slots.resize(slots.len().max(n + 1), None);
-            slots[n] = Some(g);
+            slots[n] = Some(slots[n].map_or(g, |earlier| graph.add(earlier, g)));
             return Ok(());
         }
         let wanted: Vec<bool> = node.operands.iter().map(|o| self.active[o.index()]).collect();

@@ -6,6 +6,7 @@ mod linear;
 mod module;
 mod parameter;
 mod parts;
+mod recurrent;
 mod sequential;
 mod summary;
 
@@ -15,5 +16,8 @@ pub use farad_derive::Module;
 pub use linear::Linear;
 pub use module::{Layer, Module, Visitor};
 pub use parameter::Parameter;
+pub use recurrent::{
+    Cell, Gru, GruCell, Lstm, LstmCell, LstmState, Recurrent, RecurrentWeights, Rnn, RnnCell, State,
+};
 pub use sequential::{Layers, Sequential};
 pub use summary::{Summary, SummaryRow};

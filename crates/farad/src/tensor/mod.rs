@@ -17,7 +17,7 @@ mod operators;
 mod pointwise;
 mod random;
 mod reduce;
-mod sequence;
+pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
