@@ -6,6 +6,9 @@ use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Reduce, Sh
 
 use crate::program::Target;
 
+/// Terms up to which a product stays whole that has a result for every other position that keeps the device busy.
+const SHORT: usize = 512;
+
 /// Rewrites the graph for the target; returns where the outputs went.
 pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
     let mut new = Graph::new();
@@ -98,6 +101,10 @@ fn split_inner(
         return None;
     }
     let (length, results) = (contraction.sizes[inner], contraction.output().numel());
+    // Small tiles keep the device busy: what a split would save, adding up the parts costs.
+    if results * 2 >= target.parallel && length <= SHORT {
+        return None;
+    }
     // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
     let wanted = parts(length, results.div_ceil(16).max(1), 256, target).min(64);
     let count = divisor(length, wanted).filter(|_| wanted > 1 && results * 4 < target.parallel * 16)?;
