@@ -11,6 +11,8 @@ use crate::program::Target;
 
 /// Parts that a product of halves is cut into at least, if at all.
 const LEAST_OF_HALVES: usize = 16;
+/// Terms up to which a product stays whole that has a result for every other position that keeps the device busy.
+const SHORT: usize = 512;
 
 /// Rewrites the graph for the target; returns where the outputs went.
 pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
@@ -106,6 +108,10 @@ fn split_inner(
     }
     let terms: usize = reduced.iter().map(|&axis| contraction.sizes[axis]).product();
     let results = contraction.output().numel();
+    // Small tiles keep the device busy: what a split would save, adding up the parts costs.
+    if results * 2 >= target.parallel && terms <= SHORT {
+        return None;
+    }
     // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
     let wanted = parts(terms, results.div_ceil(16).max(1), 256, target).min(64);
     // Products of halves are quick, so that each part is soon done.

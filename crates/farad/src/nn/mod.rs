@@ -8,6 +8,7 @@ mod module;
 mod parameter;
 mod parts;
 mod pool;
+mod recurrent;
 mod sequential;
 mod summary;
 
@@ -21,6 +22,9 @@ pub use parameter::Parameter;
 pub use pool::{
     AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool, AdaptiveMaxPool1d,
     AdaptiveMaxPool2d, AvgPool, AvgPool1d, AvgPool2d, MaxPool, MaxPool1d, MaxPool2d,
+};
+pub use recurrent::{
+    Cell, Gru, GruCell, Lstm, LstmCell, LstmState, Recurrent, RecurrentWeights, Rnn, RnnCell, State,
 };
 pub use sequential::{Layers, Sequential};
 pub use summary::{Summary, SummaryRow};

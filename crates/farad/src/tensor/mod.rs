@@ -19,7 +19,7 @@ mod pointwise;
 mod pooling;
 mod random;
 mod reduce;
-mod sequence;
+pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
