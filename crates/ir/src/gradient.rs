@@ -172,7 +172,11 @@ impl Tape {
         if let Op::Pick(n, ..) = node.op {
             let slots = self.picks.entry(node.operands[0]).or_default();
             slots.resize(slots.len().max(n + 1), None);
-            slots[n] = Some(g);
+            // A gradient that used the result has picked it again.
+            slots[n] = Some(match slots[n] {
+                Some(earlier) => graph.add(earlier, g),
+                None => g,
+            });
             return Ok(());
         }
         let wanted: Vec<bool> = node.operands.iter().map(|o| self.active[o.index()]).collect();
