@@ -20,6 +20,7 @@
 //! # Ok::<(), farad::Error>(())
 //! ```
 
+mod attention;
 mod backend;
 pub mod check;
 mod checkpoint;
@@ -47,6 +48,7 @@ mod tensor;
 mod tuning;
 mod whole;
 
+pub use attention::Attention;
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};

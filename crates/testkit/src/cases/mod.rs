@@ -4,6 +4,7 @@
 //! a method or a table row that has no case.
 
 mod activation;
+mod attention;
 mod binary;
 mod cast;
 mod contraction;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Case> {
         sort::cases(),
         matmul::cases(),
         contraction::cases(),
+        attention::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
