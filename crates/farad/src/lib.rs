@@ -20,6 +20,9 @@
 //! # Ok::<(), farad::Error>(())
 //! ```
 
+// So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
+extern crate self as farad;
+
 mod attention;
 mod backend;
 pub mod check;

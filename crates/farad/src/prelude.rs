@@ -2,7 +2,7 @@
 
 pub use crate::checkpoint::checkpoint;
 pub use crate::device::Device;
-pub use crate::nn::{Gelu, Linear, Module, Parameter, Relu, Sequential};
+pub use crate::nn::{Buffer, Gelu, Layer, Linear, Mode, Module, Parameter, Relu, Sequential};
 pub use crate::optim::{AdamW, Optimiser, Sgd};
 pub use crate::precision::Precision;
 pub use crate::tensor::{Part, Tensor, scan};

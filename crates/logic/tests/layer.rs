@@ -4,7 +4,7 @@ mod devices;
 mod numbers;
 
 use farad::check;
-use farad::nn::Module;
+use farad::nn::Layer;
 use farad::prelude::*;
 use farad_circuit::Netlist;
 use farad_logic::{GateLayer, GateNetwork, GateTable, LayerWiring, Wires, gates};
@@ -192,7 +192,7 @@ fn transpositions_between_layers_cancel() {
         let [first, second, third] = layers.try_into().expect("three");
         let sequence = Sequential::new((first, second, third));
         let x = uniform([32, 64], 1, &device);
-        let count = |model: &dyn Module| {
+        let count = |model: &dyn Layer| {
             model.forward(&x).compute().unwrap();
             device.wait().unwrap();
             let before = device.counters().dispatches;

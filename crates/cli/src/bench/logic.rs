@@ -3,6 +3,7 @@
 //! A step is compared with f64 gate by gate, for some gates of every layer: what such a gate's
 //! gradient depends on is a small part of the network, and is followed through it.
 
+use farad::nn::Layer as _;
 use farad::prelude::*;
 use farad_circuit::Gate;
 use farad_logic::{Consumers, GateNetwork, Wires};

@@ -1,21 +1,19 @@
 //! Activations as layers, for use in [`Sequential`](super::Sequential).
 
-use super::{Module, Parameter};
+use super::{Layer, Module};
 use crate::tensor::Tensor;
 
 macro_rules! activation {
     ($($(#[doc = $doc:literal])+ $name:ident $method:ident;)*) => {$(
         $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, Default)]
+        #[derive(Clone, Copy, Debug, Default, Module)]
         pub struct $name;
 
-        impl Module for $name {
+        impl Layer for $name {
             #[track_caller]
             fn forward(&self, x: &Tensor) -> Tensor {
                 x.$method()
             }
-
-            fn visit(&self, _: &mut dyn FnMut(&str, &Parameter)) {}
         }
     )*};
 }

@@ -1,6 +1,6 @@
 //! The fully connected layer.
 
-use super::{Module, Parameter};
+use super::{Layer, Module, Parameter};
 use crate::device::Device;
 use crate::tensor::Tensor;
 
@@ -12,7 +12,7 @@ use crate::tensor::Tensor;
 /// let y = layer.forward(&Tensor::ones([4, 3], &Device::cpu()));
 /// assert_eq!(y.shape()[..], [4, 2]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Linear {
     /// `[outputs, inputs]`
     pub weight: Parameter,
@@ -38,20 +38,13 @@ impl Linear {
     }
 }
 
-impl Module for Linear {
+impl Layer for Linear {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let y = x.matmul(&self.weight.value().transpose(0, 1));
         match &self.bias {
             Some(bias) => y + bias.value(),
             None => y,
-        }
-    }
-
-    fn visit(&self, found: &mut dyn FnMut(&str, &Parameter)) {
-        found("weight", &self.weight);
-        if let Some(bias) = &self.bias {
-            found("bias", bias);
         }
     }
 }

@@ -1,13 +1,19 @@
-//! Layers: what has parameters and turns a tensor into a tensor. One file a layer.
+//! Layers: what has parameters and turns a tensor into a tensor. One file a layer. Start at [`Module`].
 
 mod activation;
+mod cell;
 mod linear;
 mod module;
 mod parameter;
+mod parts;
 mod sequential;
+mod summary;
 
 pub use activation::{Gelu, Relu, Tanh};
+pub use cell::{Buffer, Mode};
+pub use farad_derive::Module;
 pub use linear::Linear;
-pub use module::Module;
+pub use module::{Layer, Module, Visitor};
 pub use parameter::Parameter;
 pub use sequential::{Layers, Sequential};
+pub use summary::{Summary, SummaryRow};

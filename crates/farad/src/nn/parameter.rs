@@ -1,8 +1,10 @@
 //! A parameter: a cell that holds its current tensor.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::{Module, Visitor};
 use crate::device::Device;
 use crate::error::Result;
 use crate::tensor::Tensor;
@@ -10,12 +12,17 @@ use crate::tensor::Tensor;
 /// A cell that holds a learned tensor. Clones are the same cell; tensors taken from it keep their
 /// numbers when an optimiser puts new ones in.
 #[derive(Clone)]
-pub struct Parameter(Arc<Mutex<Tensor>>);
+pub struct Parameter(Arc<Cell>);
+
+struct Cell {
+    tensor: Mutex<Tensor>,
+    frozen: AtomicBool,
+}
 
 impl Parameter {
     /// A parameter that starts with this tensor.
     pub fn new(tensor: Tensor) -> Parameter {
-        Parameter(Arc::new(Mutex::new(tensor)))
+        Parameter(Arc::new(Cell { tensor: Mutex::new(tensor), frozen: AtomicBool::new(false) }))
     }
 
     /// The current tensor.
@@ -34,6 +41,21 @@ impl Parameter {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Takes the parameter out of training: [`Module::parameters`] leaves it out.
+    pub fn freeze(&self) {
+        self.0.frozen.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the parameter back into training.
+    pub fn unfreeze(&self) {
+        self.0.frozen.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the parameter is taken out of training.
+    pub fn is_frozen(&self) -> bool {
+        self.0.frozen.load(Ordering::Relaxed)
+    }
+
     /// Moves the current tensor to a device.
     pub fn move_to(&self, device: &Device) -> Result<()> {
         let moved = self.value().to_device(device)?;
@@ -47,13 +69,19 @@ impl Parameter {
         Arc::strong_count(&self.lock().node)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tensor> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn lock(&self) -> MutexGuard<'_, Tensor> {
+        self.0.tensor.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 impl fmt::Debug for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Parameter({:?})", self.value())
+    }
+}
+
+impl Module for Parameter {
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        visitor.parameter(self);
     }
 }

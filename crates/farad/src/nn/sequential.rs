@@ -1,6 +1,6 @@
 //! Layers one after the other.
 
-use super::{Module, Parameter};
+use super::{Layer, Module};
 use crate::tensor::Tensor;
 
 /// Layers applied in order. Parameters are named by position: `0.weight`, `2.bias`.
@@ -10,8 +10,10 @@ use crate::tensor::Tensor;
 /// let model = Sequential::new((Linear::new(3, 4), Relu, Linear::new(4, 1)));
 /// assert_eq!(model.named_parameters()[2].0, "2.weight");
 /// ```
+#[derive(Module)]
 pub struct Sequential {
-    layers: Vec<Box<dyn Module + Send + Sync>>,
+    #[module(flatten)]
+    layers: Vec<Box<dyn Layer + Send + Sync>>,
 }
 
 impl Sequential {
@@ -21,7 +23,7 @@ impl Sequential {
     }
 }
 
-impl Module for Sequential {
+impl Layer for Sequential {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let mut x = x.clone();
@@ -30,31 +32,25 @@ impl Module for Sequential {
         }
         x
     }
-
-    fn visit(&self, found: &mut dyn FnMut(&str, &Parameter)) {
-        for (n, layer) in self.layers.iter().enumerate() {
-            layer.visit(&mut |path, parameter| found(&format!("{n}.{path}"), parameter));
-        }
-    }
 }
 
 /// What a [`Sequential`] can be made from.
 pub trait Layers {
     /// The layers, boxed.
-    fn boxed(self) -> Vec<Box<dyn Module + Send + Sync>>;
+    fn boxed(self) -> Vec<Box<dyn Layer + Send + Sync>>;
 }
 
-impl Layers for Vec<Box<dyn Module + Send + Sync>> {
-    fn boxed(self) -> Vec<Box<dyn Module + Send + Sync>> {
+impl Layers for Vec<Box<dyn Layer + Send + Sync>> {
+    fn boxed(self) -> Vec<Box<dyn Layer + Send + Sync>> {
         self
     }
 }
 
 macro_rules! tuples {
     ($($name:ident)+) => {
-        impl<$($name: Module + Send + Sync + 'static),+> Layers for ($($name,)+) {
+        impl<$($name: Layer + Send + Sync + 'static),+> Layers for ($($name,)+) {
             #[allow(non_snake_case)]
-            fn boxed(self) -> Vec<Box<dyn Module + Send + Sync>> {
+            fn boxed(self) -> Vec<Box<dyn Layer + Send + Sync>> {
                 let ($($name,)+) = self;
                 vec![$(Box::new($name)),+]
             }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use farad::nn::{Module, Parameter};
+use farad::nn::{Layer, Module, Parameter};
 use farad::{Device, Tensor};
 use farad_circuit::Gate;
 
@@ -23,12 +23,14 @@ use crate::wires::Wires;
 /// let y = layer.forward(&Tensor::ones([3, 4], &Device::cpu()));
 /// assert_eq!(y.shape()[..], [3, 6]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct GateLayer {
     /// `[outputs, 16]`
     pub logits: Parameter,
+    #[module(skip)]
     wires: Arc<Wires>,
     /// The wires and the gate table where they were needed last.
+    #[module(skip)]
     placed: Arc<Mutex<Option<Placed>>>,
 }
 
@@ -122,13 +124,9 @@ impl GateLayer {
     }
 }
 
-impl Module for GateLayer {
+impl Layer for GateLayer {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.forward_features(&x.transpose(0, 1)).transpose(0, 1)
-    }
-
-    fn visit(&self, found: &mut dyn FnMut(&str, &Parameter)) {
-        found("logits", &self.logits);
     }
 }

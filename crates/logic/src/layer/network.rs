@@ -1,7 +1,7 @@
 //! Layers of gates one after the other, and the circuit that they become.
 
 use farad::Tensor;
-use farad::nn::{Module, Parameter};
+use farad::nn::{Layer, Module};
 use farad_circuit::{Netlist, Wire};
 
 use super::gate_layer::GateLayer;
@@ -18,8 +18,9 @@ use crate::wires::Wires;
 /// assert_eq!(network.to_netlist("small")?.gates.len(), 20);
 /// # Ok::<(), farad::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct GateNetwork {
+    #[module(flatten)]
     layers: Vec<GateLayer>,
 }
 
@@ -90,16 +91,10 @@ impl GateNetwork {
     }
 }
 
-impl Module for GateNetwork {
+impl Layer for GateNetwork {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let start = x.transpose(0, 1);
         self.layers.iter().fold(start, |x, layer| layer.forward_features(&x)).transpose(0, 1)
-    }
-
-    fn visit(&self, found: &mut dyn FnMut(&str, &Parameter)) {
-        for (n, layer) in self.layers.iter().enumerate() {
-            layer.visit(&mut |path, parameter| found(&format!("{n}.{path}"), parameter));
-        }
     }
 }

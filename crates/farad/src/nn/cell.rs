@@ -1,0 +1,101 @@
+//! Cells that layers keep besides parameters: buffers and the mode.
+//!
+//! Invariant: clones are the same cell, as with parameters.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::{Module, Visitor};
+use crate::device::Device;
+use crate::error::Result;
+use crate::tensor::Tensor;
+
+/// A cell that holds a tensor which is kept, saved and moved with its module, but not trained: running
+/// statistics, fixed tables. Clones are the same cell.
+#[derive(Clone)]
+pub struct Buffer(Arc<Mutex<Tensor>>);
+
+impl Buffer {
+    /// A buffer that starts with this tensor.
+    pub fn new(tensor: Tensor) -> Buffer {
+        Buffer(Arc::new(Mutex::new(tensor)))
+    }
+
+    /// The current tensor.
+    pub fn value(&self) -> Tensor {
+        self.lock().clone()
+    }
+
+    /// Puts another tensor in.
+    pub fn set(&self, tensor: Tensor) {
+        let old = std::mem::replace(&mut *self.lock(), tensor);
+        drop(old); // after the lock is released
+    }
+
+    /// Whether two handles are the same cell.
+    pub fn is(&self, other: &Buffer) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Moves the current tensor to a device.
+    pub fn move_to(&self, device: &Device) -> Result<()> {
+        let moved = self.value().to_device(device)?;
+        self.set(moved);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tensor> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({:?})", self.value())
+    }
+}
+
+impl Module for Buffer {
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        visitor.buffer(self);
+    }
+}
+
+/// Whether a layer is in training or in use. It starts in training; [`Module::train`] and [`Module::eval`]
+/// set it. Clones are the same cell.
+#[derive(Clone, Debug)]
+pub struct Mode(Arc<AtomicBool>);
+
+impl Mode {
+    /// In training.
+    pub fn new() -> Mode {
+        Mode(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Whether it is in training.
+    pub fn is_training(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Puts it into training or into use.
+    pub fn set(&self, training: bool) {
+        self.0.store(training, Ordering::Relaxed);
+    }
+}
+
+impl Default for Mode {
+    fn default() -> Mode {
+        Mode::new()
+    }
+}
+
+impl Module for Mode {
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        visitor.mode(self);
+    }
+
+    fn kind(&self) -> String {
+        String::new()
+    }
+}
