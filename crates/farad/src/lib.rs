@@ -23,6 +23,7 @@
 // So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
 extern crate self as farad;
 
+mod attention;
 mod backend;
 pub mod check;
 mod checkpoint;
@@ -51,6 +52,7 @@ mod tuning;
 mod whole;
 mod window;
 
+pub use attention::Attention;
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};

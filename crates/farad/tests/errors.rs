@@ -7,6 +7,7 @@ use devices::{devices, skip, turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
+use farad::Attention;
 use farad::prelude::*;
 
 /// The panic message of `work`, and whether the panic was laid at this file's door.
@@ -35,6 +36,27 @@ fn wrong_shapes_panic_at_the_caller() {
     let device = Device::cpu();
     let t = |shape: &[usize]| Tensor::zeros(shape, &device);
     let cases: Vec<(Box<dyn FnOnce()>, &str)> = vec![
+        (
+            Box::new({
+                let (q, k) = (t(&[2, 4, 5, 8]), t(&[2, 4, 5, 6]));
+                move || drop(q.attention(&k, &k, &Attention::new()))
+            }),
+            "attention: shapes differ: [2, 4, 5, 8] and [2, 4, 5, 6] (8 vs 6)",
+        ),
+        (
+            Box::new({
+                let (q, k) = (t(&[4, 5, 8]), t(&[3, 5, 8]));
+                move || drop(q.attention(&k, &k, &Attention::new()))
+            }),
+            "attention: heads do not share keys evenly: [4, 5, 8] and [3, 5, 8] (4 vs 3)",
+        ),
+        (
+            Box::new({
+                let (q, mask) = (t(&[2, 4, 5, 8]), t(&[2, 6]));
+                move || drop(q.attention(&q, &q, &Attention::new().key_mask(&mask)))
+            }),
+            "expand: only axes of size 1 grow: [2, 6] to [2, 5] (axis 1: 6 vs 5)",
+        ),
         (
             Box::new({
                 let (a, b) = (t(&[32, 784]), t(&[128, 10]));

@@ -4,6 +4,7 @@
 //! a method or a table row that has no case.
 
 mod activation;
+mod attention;
 mod binary;
 mod cast;
 mod contraction;
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Case> {
         contraction::cases(),
         convolution::cases(),
         pooling::cases(),
+        attention::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
