@@ -27,6 +27,7 @@ mod backend;
 pub mod check;
 mod checkpoint;
 pub mod custom;
+pub mod data;
 mod device;
 mod environment;
 mod error;

@@ -1,6 +1,7 @@
 //! What most programs need: `use farad::prelude::*;`.
 
 pub use crate::checkpoint::checkpoint;
+pub use crate::data::{DataLoader, Dataset};
 pub use crate::device::Device;
 pub use crate::nn::{Buffer, Gelu, Layer, Linear, Mode, Module, Parameter, Relu, Sequential};
 pub use crate::optim::{AdamW, Optimiser, Sgd};
