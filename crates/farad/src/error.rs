@@ -112,6 +112,12 @@ pub enum Error {
     Worker { batch: usize, message: String },
     #[error("loader: no thread could be started: {source}")]
     Thread { source: std::io::Error },
+    #[error(
+        "state: two tensors of one name: {name}\nhelp: rename in another order, or leave one out with `ignore`"
+    )]
+    NameTwice { name: String },
+    #[error("state: does not fit the module: {difference}")]
+    StateDiffers { difference: Box<crate::state_dict::Difference> },
     #[error("run: folder is not empty: {path}\nhelp: choose a new folder, or resume the run in this one")]
     RunExists { path: PathBuf },
     #[error("run: not a run: {path}: {why}\nhelp: a run is a folder that farad made, with a `config.toml`")]

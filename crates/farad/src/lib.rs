@@ -39,6 +39,7 @@ mod live;
 mod nearest;
 pub mod nn;
 mod node;
+mod numpy;
 pub mod optim;
 mod plan;
 mod precision;
@@ -47,6 +48,7 @@ mod profile;
 mod recording;
 pub mod run;
 mod save;
+mod state_dict;
 mod tensor;
 mod tuning;
 mod whole;
@@ -62,11 +64,13 @@ pub use farad_ir::{
 };
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
+pub use numpy::{read_npy, read_npz, write_npy, write_npz};
 pub use precision::Precision;
 pub use profile::{
     HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
 };
 pub use save::{load, save};
+pub use state_dict::{Difference, Mismatch, StateDict};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
 

@@ -27,6 +27,7 @@ mod idx;
 mod image;
 mod image_folder;
 mod mnist;
+mod npy;
 mod synthetic;
 mod text;
 
@@ -44,6 +45,7 @@ pub use image::read_image;
 pub use image_folder::ImageFolder;
 pub use loader::{Batches, DataLoader, Position};
 pub use mnist::{fashion_mnist, idx_set, mnist};
+pub use npy::{npy_set, npz_set};
 pub use places::{find_data, usual_places};
 pub use random::Random;
 pub use subset::{Subset, split};
