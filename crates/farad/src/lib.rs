@@ -33,6 +33,7 @@ mod environment;
 mod error;
 mod evaluate;
 mod finite;
+pub mod fit;
 mod gradient;
 mod hashing;
 mod live;
