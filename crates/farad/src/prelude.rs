@@ -1,6 +1,7 @@
 //! What most programs need: `use farad::prelude::*;`.
 
 pub use crate::checkpoint::checkpoint;
+pub use crate::data::{DataLoader, Dataset};
 pub use crate::device::Device;
 pub use crate::nn::{
     Buffer, Conv2d, Gelu, Layer, Linear, MaxPool2d, Mode, Module, Parameter, Relu, Sequential,
