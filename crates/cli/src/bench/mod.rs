@@ -7,8 +7,10 @@
 mod automaton;
 mod break_even;
 mod case;
+mod convolution;
 mod first_step;
 mod hardware;
+mod images;
 mod logic;
 mod matmul;
 mod movement;
