@@ -35,6 +35,7 @@ mod finite;
 mod gradient;
 mod hashing;
 mod live;
+pub mod loss;
 mod nearest;
 pub mod nn;
 mod node;

@@ -11,6 +11,7 @@ mod create;
 mod cumulative;
 mod custom;
 mod index;
+mod loss;
 mod mask;
 mod matmul;
 mod movement;
@@ -34,6 +35,7 @@ pub fn all() -> Vec<Case> {
         cast::cases(),
         create::cases(),
         activation::cases(),
+        loss::cases(),
         reduce::cases(),
         cumulative::cases(),
         mask::cases(),
