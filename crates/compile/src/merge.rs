@@ -90,14 +90,15 @@ const MOST_INSTRUCTIONS: usize = 200;
 fn try_join(a: &Work, b: &Work, target: &Target) -> Option<Draft> {
     let (Work::Draft(x), Work::Draft(y)) = (a, b) else { return None };
     let joined = join((**x).clone(), (**y).clone())?;
-    (joined.loads().len() + joined.results.len() <= target.bindings).then_some(joined)
+    (joined.loads().len() + joined.written() <= target.bindings).then_some(joined)
 }
 
 /// One kernel that does the work of both; `None` if the second reads a result of the first at other
 /// positions than it is written.
 fn join(first: Draft, second: Draft) -> Option<Draft> {
     let mut draft = first;
-    let written: HashMap<NodeId, Written> = draft.results.iter().map(|r| (r.node, r.clone())).collect();
+    let mut written: HashMap<NodeId, Vec<Written>> = HashMap::new();
+    draft.results.iter().for_each(|r| written.entry(r.node).or_default().push(r.clone()));
     let mut seen: HashMap<(Code, farad_ir::DType), Reg> = draft
         .tape
         .iter()
@@ -109,12 +110,9 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
     for instr in second.tape {
         let mut code = instr.code.renumbered(|reg| map[reg.0 as usize]);
         if let Code::Load(buffer, view) = &code
-            && let Some(result) = written.get(&NodeId(buffer.0))
+            && let Some(results) = written.get(&NodeId(buffer.0))
         {
-            if result.view != *view {
-                return None;
-            }
-            map.push(result.value);
+            map.push(results.iter().find(|result| result.view == *view)?.value);
             continue;
         }
         if let Code::Take { buffer, site, .. } = &mut code {
