@@ -38,6 +38,7 @@ pub mod fit;
 mod gradient;
 mod hashing;
 mod live;
+pub mod loss;
 mod nearest;
 pub mod nn;
 mod node;

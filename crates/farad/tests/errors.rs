@@ -161,6 +161,34 @@ fn wrong_shapes_panic_at_the_caller() {
         ),
         (
             Box::new({
+                let (a, b) = (t(&[2, 3, 5]), Tensor::zeros([2, 4], &device).cast(DType::I32));
+                move || drop(a.negative_log_likelihood(&b))
+            }),
+            "negative_log_likelihood: logits are [batch, classes, ..] and labels [batch, ..]: [2, 3, 5] and [2, 4] (5 vs 4)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[4]));
+                move || drop(farad::loss::CrossEntropy::new().weights(&b).loss(&a, &a))
+            }),
+            "cross_entropy: one weight a class: [2, 3] and [4] (3 vs 4)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[5]), t(&[5, 1]));
+                move || drop(a.mean_squared_error(&b))
+            }),
+            "mean_squared_error: ranks differ: [5] and [5, 1] (1 vs 2)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[2, 4]));
+                move || drop(a.binary_cross_entropy_with_logits(&b))
+            }),
+            "binary_cross_entropy_with_logits: shapes differ: [2, 3] and [2, 4] (3 vs 4)",
+        ),
+        (
+            Box::new({
                 let (a, b) = (t(&[2, 3]), t(&[2, 4]));
                 move || drop(Tensor::concat(&[&a, &b], 0))
             }),

@@ -13,6 +13,7 @@ mod create;
 mod cumulative;
 mod custom;
 mod index;
+mod loss;
 mod mask;
 mod matmul;
 mod movement;
@@ -37,6 +38,7 @@ pub fn all() -> Vec<Case> {
         cast::cases(),
         create::cases(),
         activation::cases(),
+        loss::cases(),
         reduce::cases(),
         cumulative::cases(),
         mask::cases(),
