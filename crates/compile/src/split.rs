@@ -88,16 +88,12 @@ fn split_reduce(
     Some(graph.cast(whole, dtype))
 }
 
-fn split_inner(
-    graph: &mut Graph,
-    contraction: &Contraction,
-    operands: &[NodeId],
-    target: &Target,
-) -> Option<NodeId> {
+/// How many parts the sum of a product of this dtype is cut into, and over which axis.
+pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
     let [inner] = reduced[..] else { return None };
-    if !plain || target.parallel <= 1 || graph.dtype(operands[0]) != DType::F32 {
+    if !plain || target.parallel <= 1 || dtype != DType::F32 {
         return None;
     }
     let (length, results) = (contraction.sizes[inner], contraction.output().numel());
@@ -108,6 +104,17 @@ fn split_inner(
     // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
     let wanted = parts(length, results.div_ceil(16).max(1), 256, target).min(64);
     let count = divisor(length, wanted).filter(|_| wanted > 1 && results * 4 < target.parallel * 16)?;
+    Some((count, inner))
+}
+
+fn split_inner(
+    graph: &mut Graph,
+    contraction: &Contraction,
+    operands: &[NodeId],
+    target: &Target,
+) -> Option<NodeId> {
+    let (count, inner) = cuts(contraction, graph.dtype(operands[0]), target)?;
+    let length = contraction.sizes[inner];
     let cut = |graph: &mut Graph, id: NodeId, maps: &[IndexMap]| {
         let shape = graph.shape(id);
         let dim = maps.iter().position(|m| m.plain() == Some(inner)).expect("the inner axis is read by both");
