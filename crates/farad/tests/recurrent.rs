@@ -90,6 +90,25 @@ fn a_position_is_four_launches_and_a_step_one_submission() {
 }
 
 #[test]
+fn mixed_precision_is_near() {
+    let _turn = turn();
+    for device in devices() {
+        let lstm = Lstm::new(INPUTS, 32).to_device(&device);
+        let x = (Tensor::rand([TIME, BATCH, INPUTS], &device) - 0.5).detach().unwrap();
+        let run = |precision: Precision| -> Vec<Vec<f32>> {
+            let loss = precision.scope(|| lstm.forward(&x).0.square().sum());
+            let gradients = loss.gradients(&lstm.parameters()).unwrap();
+            gradients.iter().map(|g| g.to_vec::<f32>().unwrap()).collect()
+        };
+        for (full, mixed) in run(Precision::Single).iter().zip(&run(Precision::Mixed)) {
+            let norm = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>().sqrt();
+            let off = norm(&mut full.iter().zip(mixed).map(|(a, b)| a - b));
+            assert!(off < 3e-3 * norm(&mut full.iter().copied()), "on {device}: off by {off}");
+        }
+    }
+}
+
+#[test]
 fn dropout_between_layers_is_for_training() {
     let device = Device::cpu();
     let gru = Gru::new(3, 5).layers(2).dropout(0.5);
