@@ -4,7 +4,7 @@
 //! access of its output into the access of its input. A reshape may need a kernel axis split in two
 //! ([`Obstacle::Split`]); what stays impossible is materialised ([`Obstacle::Blocked`]).
 
-use farad_ir::{Op, Shape};
+use farad_ir::{IndexMap, Op, Shape};
 
 use crate::program::{Guard, View};
 
@@ -48,6 +48,16 @@ impl Affine {
             coefficients: self.coefficients.iter().map(|c| c * factor).collect(),
             offset: self.offset * factor + offset,
         }
+    }
+
+    /// Whether the form lies in `0..size` wherever the axes are.
+    fn stays_below(&self, size: usize, axes: &[usize]) -> bool {
+        let (mut least, mut most) = (self.offset, self.offset);
+        for (&c, &n) in self.coefficients.iter().zip(axes) {
+            let reach = c * (n as i64 - 1);
+            if reach < 0 { least += reach } else { most += reach }
+        }
+        axes.contains(&0) || (least >= 0 && most < size as i64)
     }
 
     fn plus(mut self, other: &Affine) -> Affine {
@@ -125,11 +135,57 @@ impl Access {
         Ok(Access { coordinates, guards })
     }
 
+    /// The access to an operand of a contraction, given the place of each of the contraction's axes; `None` where a
+    /// map divides, because such a position is no affine form.
+    pub fn mapped(maps: &[IndexMap], place: &[Affine], shape: &Shape, axes: &[usize]) -> Option<Access> {
+        let mut access = Access { coordinates: Vec::with_capacity(maps.len()), guards: vec![] };
+        for (dim, map) in maps.iter().enumerate() {
+            let form = mapped_form(map, place, axes.len());
+            if map.divisor != 1 {
+                return None;
+            }
+            access.guards.extend(guard(map, &form, shape[dim], 0, axes));
+            access.coordinates.push(form);
+        }
+        Some(access)
+    }
+
     /// Where the element lies in row-major memory of the node's shape.
     pub fn view(&self, shape: &Shape, axes: usize) -> View {
         let form = linear(&self.coordinates, &shape.strides(), axes);
         View { offset: form.offset, strides: form.coefficients, guards: self.guards.clone() }
     }
+}
+
+/// Where a map reads, before its division.
+fn mapped_form(map: &IndexMap, place: &[Affine], axes: usize) -> Affine {
+    let start = Affine { offset: map.offset, ..Affine::zero(axes) };
+    map.terms.iter().fold(start, |sum, &(axis, factor)| sum.plus(&place[axis].scaled(factor, 0)))
+}
+
+/// What a map's position has to keep to, if it can leave the operand.
+fn guard(map: &IndexMap, form: &Affine, size: usize, stride: i64, axes: &[usize]) -> Option<Guard> {
+    if map.divisor == 1 && form.stays_below(size, axes) {
+        return None;
+    }
+    let Affine { coefficients, offset } = form.clone();
+    Some(Guard { coefficients, offset, divisor: map.divisor, size: size as i64, stride })
+}
+
+/// The view of an operand in memory that a contraction reads, given the place of each of the contraction's axes.
+pub fn mapped_view(maps: &[IndexMap], place: &[Affine], shape: &Shape, axes: &[usize]) -> View {
+    let mut view = View { offset: 0, strides: vec![0; axes.len()], guards: vec![] };
+    for (dim, map) in maps.iter().enumerate() {
+        let stride = shape.strides()[dim] as i64;
+        let form = mapped_form(map, place, axes.len());
+        let divides = map.divisor != 1;
+        view.guards.extend(guard(map, &form, shape[dim], if divides { stride } else { 0 }, axes));
+        if !divides {
+            view.offset += stride * form.offset;
+            view.strides.iter_mut().zip(&form.coefficients).for_each(|(s, c)| *s += stride * c);
+        }
+    }
+    view
 }
 
 /// Coordinates in `from` of the element at `out` in `to`, group by group of equal element counts.

@@ -4,7 +4,7 @@
 use farad_ir::{Graph, NodeId, Op};
 
 use crate::draft::Draft;
-use crate::product::{Shape3, operand, orders};
+use crate::product::{Roles, Source, sources};
 use crate::program::{BufferId, Code, Fused, Instr, Kernel, Operand, Product, Reg, Store, View};
 
 /// Where nodes live.
@@ -126,66 +126,65 @@ fn assemble_product(
 ) -> Product {
     let node = graph.node(id);
     let Op::Contract(contraction) = &node.op else { unreachable!("a product is a contraction") };
-    let roles = Shape3::of(contraction).expect("drafted as a product");
-    let (left, right) = orders(&roles);
-    let sides = [(&contraction.lhs, node.operands[0]), (&contraction.rhs, node.operands[1])];
-    let (l, r) = if roles.swapped { (sides[1], sides[0]) } else { (sides[0], sides[1]) };
-    let side = |(maps, x): (&Vec<farad_ir::IndexMap>, NodeId), order: &[usize]| -> Operand {
-        let made =
-            operand(graph, contraction, maps, order, x, materialised).expect("operands were materialised");
-        let all: Vec<usize> = (0..order.len()).collect();
-        Operand { tape: made.tape.iter().map(|i| place(i, &all, memory, 0)).collect(), value: made.value }
+    let roles = Roles::of(contraction).expect("drafted as a product");
+    let [left, right] = sources(contraction, &roles, node);
+    let side = |source: &Source| -> Operand {
+        let Operand { mut tape, value } =
+            source.operand(graph, materialised).expect("operands were materialised");
+        let buffers = tape.iter_mut().filter_map(|instr| instr.code.buffer_mut());
+        buffers.for_each(|buffer| *buffer = memory.buffer(NodeId(buffer.0)));
+        Operand { tape, value }
     };
-    let size = |axis: Option<usize>| axis.map_or(1, |a| contraction.sizes[a]);
-    let all: Vec<usize> = (0..draft.axes.len()).collect();
+    let sizes = |axes: &[usize]| axes.iter().map(|&a| contraction.sizes[a]).collect();
+    // From the order of the result's axes to the product's.
+    let place = |axis: &usize| contraction.out.iter().position(|a| a == axis).expect("an axis of the result");
+    let order: Vec<usize> =
+        [&roles.batch, &roles.rows, &roles.columns].into_iter().flatten().map(place).collect();
     let mut product = Product {
-        batch: roles.batch.iter().map(|&a| contraction.sizes[a]).collect(),
-        m: size(roles.rows),
-        n: size(roles.columns),
-        k: size(roles.inner),
-        lhs: side(l, &left),
-        rhs: side(r, &right),
-        epilogue: draft.tape.iter().map(|i| place(i, &all, memory, 0)).collect(),
-        stores: stores(draft, &all, memory),
+        batch: sizes(&roles.batch),
+        m: sizes(&roles.rows),
+        n: sizes(&roles.columns),
+        k: sizes(&roles.inner),
+        lhs: side(&left),
+        rhs: side(&right),
+        epilogue: draft.tape.iter().map(|i| self::place(i, &order, memory, 0)).collect(),
+        stores: stores(draft, &order, memory),
     };
-    coalesce_batch(&mut product);
+    coalesce_product(&mut product);
     product
 }
 
-/// Merges and drops batch axes where every view allows.
-fn coalesce_batch(product: &mut Product) {
+/// Merges neighbouring axes where every view allows, and drops batch axes of size 1.
+fn coalesce_product(product: &mut Product) {
+    let Product { batch, m, n, k, lhs, rhs, epilogue, stores } = product;
+    let [mut left, mut right] = [lhs, rhs].map(|operand| views(&mut operand.tape).collect::<Vec<_>>());
+    let mut out: Vec<&mut View> = views(epilogue).chain(stores.iter_mut().map(|s| &mut s.view)).collect();
+    for axis in (0..batch.len()).rev().filter(|&axis| batch[axis] == 1).collect::<Vec<_>>() {
+        batch.remove(axis);
+        left.iter_mut().chain(&mut right).chain(&mut out).for_each(|v| drop_axis(v, axis));
+    }
+    join(batch, &mut [(&mut left, 0), (&mut right, 0), (&mut out, 0)]);
+    let b = batch.len();
+    join(m, &mut [(&mut left, b), (&mut out, b)]);
+    join(k, &mut [(&mut left, b + m.len()), (&mut right, b)]);
+    join(n, &mut [(&mut right, b + k.len()), (&mut out, b + m.len())]);
+}
+
+/// Merges neighbours of a group of axes, which starts at a place of its own in each list of views.
+fn join(group: &mut Vec<usize>, lists: &mut [(&mut Vec<&mut View>, usize)]) {
     let mut axis = 0;
-    while axis < product.batch.len() {
-        let next = product.batch.get(axis + 1).copied();
-        let single = product.batch[axis] == 1;
-        let joins = next.is_some_and(|size| all_views(product).all(|v| merges(v, axis, size as i64)));
-        if !single && !joins {
+    while axis + 1 < group.len() {
+        let size = group[axis + 1] as i64;
+        if !lists.iter().all(|(views, from)| views.iter().all(|v| merges(v, from + axis, size))) {
             axis += 1;
             continue;
         }
-        if !single {
-            product.batch[axis + 1] *= product.batch[axis];
+        let outer = group.remove(axis);
+        group[axis] *= outer;
+        for (views, from) in lists.iter_mut() {
+            views.iter_mut().for_each(|v| drop_axis(v, *from + axis));
         }
-        product.batch.remove(axis);
-        let Product { lhs, rhs, epilogue, stores, .. } = product;
-        views(&mut lhs.tape)
-            .chain(views(&mut rhs.tape))
-            .chain(views(epilogue))
-            .chain(stores.iter_mut().map(|s| &mut s.view))
-            .for_each(|v| drop_axis(v, axis));
     }
-}
-
-fn all_views(product: &Product) -> impl Iterator<Item = &View> {
-    let tapes = product.lhs.tape.iter().chain(&product.rhs.tape).chain(&product.epilogue);
-    tapes
-        .filter_map(|instr| match &instr.code {
-            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
-                Some(view)
-            }
-            _ => None,
-        })
-        .chain(product.stores.iter().map(|s| &s.view))
 }
 
 /// A kernel that copies all elements of one buffer to another.

@@ -33,11 +33,11 @@ impl Costs {
                 (fused_flops(k), 0)
             }
             Kernel::Product(k) => {
-                let axes = |last: [usize; 2]| [&k.batch[..], &last].concat();
-                traffic.tape(&k.lhs.tape, &axes([k.m, k.k]));
-                traffic.tape(&k.rhs.tape, &axes([k.k, k.n]));
-                traffic.tape(&k.epilogue, &axes([k.m, k.n]));
-                traffic.stores(&k.stores, &axes([k.m, k.n]));
+                let [lhs, rhs, out] = k.axes();
+                traffic.tape(&k.lhs.tape, &lhs);
+                traffic.tape(&k.rhs.tape, &rhs);
+                traffic.tape(&k.epilogue, &out);
+                traffic.stores(&k.stores, &out);
                 product_flops(k, buffers)
             }
             Kernel::Scatter(k) => {
@@ -126,8 +126,8 @@ fn fused_flops(kernel: &Fused) -> u64 {
 
 /// All operations, and those of the product itself if it multiplies halves.
 fn product_flops(kernel: &Product, buffers: &[Buffer]) -> (u64, u64) {
-    let batch = kernel.batch.iter().product::<usize>() as u64;
-    let [m, n, terms] = [kernel.m, kernel.n, kernel.k].map(|size| size as u64);
+    let [batch, m, n, terms] =
+        [kernel.batches(), kernel.rows(), kernel.columns(), kernel.terms()].map(|size| size as u64);
     let of = |tape: &[Instr]| tape.iter().filter(|instr| computes(instr)).count() as u64;
     let around =
         of(&kernel.lhs.tape) * m * terms + of(&kernel.rhs.tape) * terms * n + of(&kernel.epilogue) * m * n;

@@ -10,7 +10,7 @@ use farad_ir::{Graph, NodeId, Op};
 
 use crate::draft::{Context, Draft, Part, Start, Trouble, resident, unshaped};
 use crate::merge::merge;
-use crate::product::{Shape3, missing};
+use crate::product::{Roles, missing};
 use crate::program::Target;
 use crate::works::{Ancestors, Work, order, tangled};
 
@@ -79,7 +79,7 @@ fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
             Op::Pick(..) => materialised[id.index()] = true,
             Op::Barrier(_) if node.operands.len() == 1 => materialised[id.index()] = true,
             Op::Barrier(_) => need(graph, node.operands[0], &mut materialised),
-            Op::Contract(contraction) if Shape3::of(contraction).is_none() => {
+            Op::Contract(contraction) if Roles::of(contraction).is_none() => {
                 materialised[id.index()] = true;
                 node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
             }
@@ -327,7 +327,7 @@ fn product_below(
             continue;
         }
         match &node.op {
-            Op::Contract(contraction) if Shape3::of(contraction).is_some() && node.shape.numel() == numel => {
+            Op::Contract(contraction) if Roles::of(contraction).is_some() && node.shape.numel() == numel => {
                 return Some(id);
             }
             op if op.is_pointwise() || op.is_movement() => stack.extend(node.operands.iter().filter(|o| {

@@ -6,6 +6,7 @@
 
 mod access;
 mod assemble;
+mod channels;
 mod copies;
 pub mod costs;
 mod draft;
@@ -34,6 +35,7 @@ pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], 
     let (graph, outputs) = simplify::simplify(graph, outputs);
     let (graph, outputs) = rotate::rotate(&graph, &outputs, target);
     let (graph, outputs) = split::split(&graph, &outputs, target);
+    let (graph, outputs) = channels::channels_last(graph, outputs, target);
     let (graph, outputs) = copies::copies(graph, outputs);
     let fused = fuse::fuse(&graph, &outputs, target);
     plan::plan(&graph, &outputs, donations, fused, target)

@@ -1,85 +1,179 @@
-//! Contractions that are matrix products, and the product kernel's operands.
+//! Contractions that are products, and the product kernel's operands.
 
-use farad_ir::{Contraction, DType, Graph, NodeId, Op, Unary};
+use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Unary};
 
-use crate::access::{Access, Affine};
+use crate::access::{Access, Affine, mapped_view};
 use crate::draft::resident;
 use crate::program::{BufferId, Code, Instr, Level, Operand, Reg};
 
-/// Which contraction axes are batch, rows, columns and inner, where each of the last three is at
-/// most one axis and the result is laid out `[batch.., rows, columns]`.
+/// Rows and columns that a convolution needs to be better off as a product.
+const LEAST_SIDE: usize = 4;
+/// Multiplications from which a convolution is better off as a product.
+const LEAST_WORK: usize = 1 << 13;
+
+/// What the axes of a contraction are to a product of matrices. Axes of size 1 that are not needed to have rows,
+/// columns and terms are nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape3 {
-    /// Batch axes, as contraction axes.
+pub struct Roles {
+    /// Both operands and the result have them.
     pub batch: Vec<usize>,
-    /// The row axis.
-    pub rows: Option<usize>,
-    /// The column axis.
-    pub columns: Option<usize>,
-    /// The axis summed over.
-    pub inner: Option<usize>,
+    /// One operand and the result.
+    pub rows: Vec<usize>,
+    /// The other operand and the result, its last axis among them.
+    pub columns: Vec<usize>,
+    /// Summed over.
+    pub inner: Vec<usize>,
     /// Whether the contraction's right operand has the rows.
     pub swapped: bool,
 }
 
-impl Shape3 {
-    /// The roles of the axes; `None` if the contraction is no matrix product.
-    pub fn of(contraction: &Contraction) -> Option<Shape3> {
-        let axes =
-            |maps: &[farad_ir::IndexMap]| maps.iter().map(|m| m.plain()).collect::<Option<Vec<usize>>>();
+impl Roles {
+    /// The roles of the axes; `None` if the contraction is no product or too thin to be worth one.
+    pub fn of(contraction: &Contraction) -> Option<Roles> {
+        Roles::of_matrices(contraction).or_else(|| Roles::of_tensors(contraction))
+    }
+
+    /// Of a product of matrices `[batch.., rows, columns]`, whatever its sizes.
+    fn of_matrices(contraction: &Contraction) -> Option<Roles> {
+        let axes = |maps: &[IndexMap]| maps.iter().map(|m| m.plain()).collect::<Option<Vec<usize>>>();
         let (lhs, rhs) = (axes(&contraction.lhs)?, axes(&contraction.rhs)?);
         let unique = |list: &[usize]| list.iter().enumerate().all(|(i, a)| !list[..i].contains(a));
         if !unique(&lhs) || !unique(&rhs) {
             return None;
         }
-        let mut roles = Shape3 { batch: vec![], rows: None, columns: None, inner: None, swapped: false };
-        let mut free = Vec::new();
+        let (mut batch, mut free) = (Vec::new(), Vec::new());
         for &axis in &contraction.out {
             match (lhs.contains(&axis), rhs.contains(&axis)) {
-                (true, true) if free.is_empty() => roles.batch.push(axis),
+                (true, true) if free.is_empty() => batch.push(axis),
                 (true, false) | (false, true) => free.push(axis),
                 _ => return None,
             }
         }
         let inner = contraction.reduced();
-        if free.len() != 2 || inner.len() != 1 || inner.iter().any(|a| !lhs.contains(a) || !rhs.contains(a)) {
+        let ([rows, columns], [_]) = (&free[..], &inner[..]) else { return None };
+        if inner.iter().any(|a| !lhs.contains(a) || !rhs.contains(a))
+            || lhs.contains(rows) == lhs.contains(columns)
+        {
             return None;
         }
-        if lhs.contains(&free[0]) == lhs.contains(&free[1]) {
-            return None;
-        }
-        roles.swapped = !lhs.contains(&free[0]);
-        (roles.rows, roles.columns, roles.inner) = (Some(free[0]), Some(free[1]), Some(inner[0]));
-        Some(roles)
+        let swapped = !lhs.contains(rows);
+        Some(Roles { batch, rows: vec![*rows], columns: vec![*columns], inner, swapped })
     }
+
+    /// Of any sum of products whose sides are large enough: convolutions and their gradients.
+    fn of_tensors(contraction: &Contraction) -> Option<Roles> {
+        let reads =
+            |maps: &[IndexMap], axis: usize| maps.iter().any(|m| m.terms.iter().any(|term| term.0 == axis));
+        let [mut batch, mut left, mut right, mut inner] = [const { Vec::new() }; 4];
+        let real = |axis: &usize| contraction.sizes[*axis] != 1;
+        for &axis in contraction.out.iter().filter(|axis| real(axis)) {
+            match (reads(&contraction.lhs, axis), reads(&contraction.rhs, axis)) {
+                (true, true) => batch.push(axis),
+                (true, false) => left.push(axis),
+                (false, true) => right.push(axis),
+                (false, false) => return None,
+            }
+        }
+        for axis in contraction.reduced().into_iter().filter(real) {
+            if !reads(&contraction.lhs, axis) || !reads(&contraction.rhs, axis) {
+                return None;
+            }
+            inner.push(axis);
+        }
+        [&mut batch, &mut left, &mut right].into_iter().for_each(|axes| axes.sort_unstable());
+        // Results are written along the columns.
+        let place = |axes: &[usize]| contraction.out.iter().rposition(|axis| axes.contains(axis));
+        let swapped = place(&left) > place(&right);
+        let (rows, columns) = if swapped { (right, left) } else { (left, right) };
+        let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
+        let (m, n, k) = (len(&rows), len(&columns), len(&inner));
+        (m.min(n) >= LEAST_SIDE && k >= 2 && m * n * k >= LEAST_WORK).then_some(Roles {
+            batch,
+            rows,
+            columns,
+            inner,
+            swapped,
+        })
+    }
+
+    /// The contraction axes of the left operand and of the right, in kernel order.
+    fn orders(&self) -> [Vec<usize>; 2] {
+        let with = |first: &[usize], second: &[usize]| [&self.batch[..], first, second].concat();
+        [with(&self.rows, &self.inner), with(&self.inner, &self.columns)]
+    }
+}
+
+/// A product's operand before it is one: how the contraction reads it, over which axes, and what it is.
+pub struct Source<'g> {
+    contraction: &'g Contraction,
+    maps: &'g [IndexMap],
+    /// Contraction axes, in kernel order.
+    order: Vec<usize>,
+    /// What is read.
+    pub node: NodeId,
+}
+
+/// The left and the right operand of the product of a contraction node.
+pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> [Source<'g>; 2] {
+    let [left, right] = roles.orders();
+    let (l, r) = if roles.swapped { (right, left) } else { (left, right) };
+    let source = |maps, order, node| Source { contraction, maps, order, node };
+    let lhs = source(&contraction.lhs[..], l, node.operands[0]);
+    let rhs = source(&contraction.rhs[..], r, node.operands[1]);
+    if roles.swapped { [rhs, lhs] } else { [lhs, rhs] }
 }
 
 /// Pointwise ops that an operand may go through on its way into the product.
 const MOST_PROLOGUE: usize = 3;
 
-/// The operand over axes `[batch.., first, second]` (contraction axes), or `None` if it has to be
-/// materialised.
-pub fn operand(
-    graph: &Graph,
-    contraction: &Contraction,
-    maps: &[farad_ir::IndexMap],
-    order: &[usize],
-    node: NodeId,
-    materialised: &[bool],
-) -> Option<Operand> {
-    let sizes: Vec<usize> = order.iter().map(|&a| contraction.sizes[a]).collect();
-    let coordinates = maps
-        .iter()
-        .map(|m| {
-            let axis = m.plain().expect("checked by Shape3::of");
-            let place = order.iter().position(|&a| a == axis).expect("an operand's axes are its own");
-            if sizes[place] == 1 { Affine::zero(order.len()) } else { Affine::axis(order.len(), place) }
-        })
-        .collect();
-    let mut tape = Vec::new();
-    let access = Access { coordinates, guards: vec![] };
-    let value = pull(graph, node, &access, &sizes, materialised, &mut tape, MOST_PROLOGUE)?;
-    Some(Operand { tape, value })
+impl Source<'_> {
+    /// The operand, or `None` if something has to be materialised first.
+    pub fn operand(&self, graph: &Graph, materialised: &[bool]) -> Option<Operand> {
+        let axes: Vec<usize> = self.order.iter().map(|&a| self.contraction.sizes[a]).collect();
+        let mut place = vec![Affine::zero(axes.len()); self.contraction.sizes.len()];
+        for (at, &axis) in self.order.iter().enumerate().filter(|(at, _)| axes[*at] != 1) {
+            place[axis] = Affine::axis(axes.len(), at);
+        }
+        let shape = graph.shape(self.node);
+        let mut tape = Vec::new();
+        let value = match Access::mapped(self.maps, &place, &shape, &axes) {
+            Some(access) => pull(graph, self.node, &access, &axes, materialised, &mut tape, MOST_PROLOGUE)?,
+            None => {
+                let (stored, rounded) = below_cast(graph, self.node);
+                let base = resident(graph, materialised, stored)?;
+                let view = mapped_view(self.maps, &place, &shape, &axes);
+                let mut emit = |code| tape.push(Instr { code, dtype: DType::F32, level: Level::Full });
+                emit(Code::Load(BufferId(base.0), view));
+                if let Some(dtype) = rounded {
+                    emit(Code::Cast(Reg(0), dtype));
+                }
+                Reg(tape.len() as u32 - 1)
+            }
+        };
+        Some(Operand { tape, value })
+    }
+
+    /// What to materialise so that the operand can be had.
+    fn missing(&self, graph: &Graph, materialised: &[bool], plain: bool) -> NodeId {
+        if self.maps.iter().any(|map| map.divisor != 1) {
+            return below_cast(graph, self.node).0;
+        }
+        let source = source(graph, self.node, materialised, plain);
+        let mut trial = materialised.to_vec();
+        trial[source.index()] = true;
+        if self.operand(graph, &trial).is_some() { source } else { self.node }
+    }
+}
+
+/// The node that a cast between floats reads, and what it rounds to if that is a half.
+fn below_cast(graph: &Graph, id: NodeId) -> (NodeId, Option<DType>) {
+    let node = graph.node(id);
+    match node.op {
+        Op::Cast(to) if to.is_float() && graph.dtype(node.operands[0]).is_float() => {
+            (node.operands[0], to.is_half().then_some(to))
+        }
+        _ => (id, None),
+    }
 }
 
 fn pull(
@@ -100,6 +194,8 @@ fn pull(
         return emit(Code::Load(BufferId(base.0), access.view(&node.shape, axes.len())), node.dtype);
     }
     match &node.op {
+        // Outside its guards an operand is zero, which only loads know.
+        Op::Constant(_) | Op::Parameter(_) if !access.guards.is_empty() => None,
         Op::Constant(scalar) => emit(Code::Constant(*scalar), node.dtype),
         Op::Parameter(n) => emit(Code::Parameter(*n), node.dtype),
         // A guarded load is slower than a copy is dear.
@@ -124,6 +220,7 @@ fn pull(
             if ops > 0
                 && node.dtype == DType::F32
                 && !binary.is_costly()
+                && access.guards.is_empty()
                 && scales(graph, node.operands[1]) =>
         {
             let a = pull(graph, node.operands[0], access, axes, materialised, tape, ops - 1)?;
@@ -149,25 +246,15 @@ fn scales(graph: &Graph, id: NodeId) -> bool {
 pub fn missing(graph: &Graph, id: NodeId, materialised: &[bool], users: &[usize]) -> Vec<NodeId> {
     let node = graph.node(id);
     let Op::Contract(contraction) = &node.op else { return vec![] };
-    let Some(roles) = Shape3::of(contraction) else { return vec![] };
-    let (left, right) = orders(&roles);
-    let (lhs, rhs) = if roles.swapped { (right, left) } else { (left, right) };
+    let Some(roles) = Roles::of(contraction) else { return vec![] };
     let mut needed = Vec::new();
-    for (n, (maps, order)) in [(&contraction.lhs, lhs), (&contraction.rhs, rhs)].into_iter().enumerate() {
-        let x = node.operands[n];
-        let plain = operand(graph, contraction, maps, &order, x, materialised).is_some();
-        if !plain || computes(graph, x, materialised) && users[x.index()] > 1 {
-            needed.push(source(graph, x, materialised, plain));
+    for source in sources(contraction, &roles, node) {
+        let plain = source.operand(graph, materialised).is_some();
+        if !plain || computes(graph, source.node, materialised) && users[source.node.index()] > 1 {
+            needed.push(source.missing(graph, materialised, plain));
         }
     }
     needed
-}
-
-/// The contraction axes of the left operand and of the right, in kernel order.
-pub fn orders(roles: &Shape3) -> (Vec<usize>, Vec<usize>) {
-    let with =
-        |last: [Option<usize>; 2]| roles.batch.iter().copied().chain(last.into_iter().flatten()).collect();
-    (with([roles.rows, roles.inner]), with([roles.inner, roles.columns]))
 }
 
 /// Whether an operand does arithmetic before it reaches memory.

@@ -254,24 +254,25 @@ pub struct Store {
     pub view: View,
 }
 
-/// `y[b, m, n] = Σ_k lhs[b, m, k] · rhs[b, k, n]`, accumulated in `f32`.
+/// `y[b, m, n] = Σ_k lhs[b, m, k] · rhs[b, k, n]`, accumulated in `f32`. Rows, columns and terms are one axis each in
+/// a product of matrices; in a convolution they are several, which views walk each in its own way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// Batch axes.
     pub batch: Vec<usize>,
-    /// Rows.
-    pub m: usize,
-    /// Columns.
-    pub n: usize,
-    /// Terms of the sum; may be zero.
-    pub k: usize,
-    /// The left operand over axes `[batch.., m, k]`.
+    /// The axes that rows are made of.
+    pub m: Vec<usize>,
+    /// The axes that columns are made of.
+    pub n: Vec<usize>,
+    /// The axes summed over; sizes may be zero.
+    pub k: Vec<usize>,
+    /// The left operand over axes `[batch.., m.., k..]`.
     pub lhs: Operand,
-    /// The right operand over axes `[batch.., k, n]`.
+    /// The right operand over axes `[batch.., k.., n..]`.
     pub rhs: Operand,
-    /// Over axes `[batch.., m, n]`, with [`Code::Accumulator`] as the product.
+    /// Over axes `[batch.., m.., n..]`, with [`Code::Accumulator`] as the product.
     pub epilogue: Vec<Instr>,
-    /// Over axes `[batch.., m, n]`.
+    /// Over axes `[batch.., m.., n..]`.
     pub stores: Vec<Store>,
 }
 
@@ -350,6 +351,8 @@ pub struct Target {
     pub fuse: bool,
     /// Bytes that a binding may have.
     pub binding_bytes: usize,
+    /// Multiplications from which a convolution is worth copies of its operands with the channels last.
+    pub channels_last: usize,
     /// Whether sorting takes several launches with memory between them, and a scatter of many sources
     /// to many places is better sorted first.
     pub scratch: bool,
@@ -358,7 +361,14 @@ pub struct Target {
 impl Target {
     /// A CPU.
     pub fn cpu() -> Target {
-        Target { bindings: 64, parallel: 1, fuse: true, binding_bytes: usize::MAX, scratch: false }
+        Target {
+            bindings: 64,
+            parallel: 1,
+            fuse: true,
+            binding_bytes: usize::MAX,
+            channels_last: usize::MAX,
+            scratch: false,
+        }
     }
 }
 
@@ -405,6 +415,34 @@ impl Fused {
     /// Positions reduced over, for each that is kept (1 without reduced axes).
     pub fn reduced_len(&self) -> usize {
         self.axes[self.outer..].iter().product()
+    }
+}
+
+impl Product {
+    /// How many products.
+    pub fn batches(&self) -> usize {
+        self.batch.iter().product()
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.m.iter().product()
+    }
+
+    /// How many columns.
+    pub fn columns(&self) -> usize {
+        self.n.iter().product()
+    }
+
+    /// How many terms a sum has.
+    pub fn terms(&self) -> usize {
+        self.k.iter().product()
+    }
+
+    /// The axes of the left operand, of the right one, and of the result.
+    pub fn axes(&self) -> [Vec<usize>; 3] {
+        let of = |first: &[usize], second: &[usize]| [&self.batch[..], first, second].concat();
+        [of(&self.m, &self.k), of(&self.k, &self.n), of(&self.m, &self.n)]
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape};
 
-use crate::access::{Access, Affine, Obstacle, reshape};
+use crate::access::{Access, Affine, Obstacle, mapped_view, reshape};
 use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 
@@ -152,8 +152,11 @@ impl Pull<'_> {
     /// Whether a materialised node can as well be computed and stored by this kernel.
     fn may_compute(&self, id: NodeId, access: &Access) -> bool {
         let node = self.context.graph.node(id);
-        let kind =
-            node.op.is_pointwise() || matches!(node.op, Op::Reduce(..)) || self.start.product == Some(id);
+        let kept = matches!(node.op, Op::Barrier(_)) && node.operands.len() == 1;
+        let kind = kept
+            || node.op.is_pointwise()
+            || matches!(node.op, Op::Reduce(..))
+            || self.start.product == Some(id);
         let twice = self.extra.iter().any(|(other, ..)| *other == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
@@ -377,7 +380,7 @@ impl Pull<'_> {
                 return Err(Trouble::Materialise(operand));
             };
             let shape = graph.shape(operand);
-            let view = mapped_view(maps, &place, &shape, count);
+            let view = mapped_view(maps, &place, &shape, &self.draft.axes);
             regs[n] = self.emit(Code::Load(BufferId(base.0), view), node.dtype)?;
         }
         let product = self.emit(Code::Binary(Binary::Mul, regs[0], regs[1]), DType::F32)?;
@@ -412,33 +415,6 @@ impl Pull<'_> {
         let code = Code::Take { buffer: BufferId(base.0), view, position, stride, size: shape[axis], site };
         self.emit(code, node.dtype)
     }
-}
-
-/// The view of an operand read through index maps, given the place of every contraction axis.
-fn mapped_view(maps: &[farad_ir::IndexMap], place: &[Affine], shape: &Shape, count: usize) -> View {
-    let mut view = View { offset: 0, strides: vec![0; count], guards: vec![] };
-    for (dim, map) in maps.iter().enumerate() {
-        let stride = shape.strides()[dim] as i64;
-        let mut form = Affine { offset: map.offset, ..Affine::zero(count) };
-        for &(axis, factor) in &map.terms {
-            form.offset += factor * place[axis].offset;
-            form.coefficients.iter_mut().zip(&place[axis].coefficients).for_each(|(c, p)| *c += factor * p);
-        }
-        if map.divisor == 1 {
-            view.offset += stride * form.offset;
-            view.strides.iter_mut().zip(&form.coefficients).for_each(|(s, c)| *s += stride * c);
-        }
-        if map.plain().is_none() {
-            view.guards.push(Guard {
-                coefficients: form.coefficients,
-                offset: form.offset,
-                divisor: map.divisor,
-                size: shape[dim] as i64,
-                stride: if map.divisor == 1 { 0 } else { stride },
-            });
-        }
-    }
-    view
 }
 
 /// Whether a view runs exactly once over `numel` elements in row-major order of some of the axes.

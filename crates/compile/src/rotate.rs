@@ -246,8 +246,6 @@ mod tests {
     use farad_ir::reference::{Values, evaluate_outputs};
     use farad_ir::{DType, Unary};
 
-    const TARGET: Target =
-        Target { bindings: 8, parallel: 131_072, fuse: true, binding_bytes: 1 << 30, scratch: true };
     const SIZE: usize = 512;
 
     /// `y' = tanh(y) · w + rest` over four positions of `x`, which is added to the first result; all outputs.
@@ -278,6 +276,7 @@ mod tests {
 
     #[test]
     fn a_turned_loop_computes_the_same() {
+        let target = Target { parallel: 131_072, ..Target::cpu() };
         let wave = |len: usize, step: f64| (0..len).map(|n| (n as f64 * step).sin()).collect::<Vec<f64>>();
         let weights: Vec<f64> = wave(SIZE * SIZE, 0.37).into_iter().map(|w| w * 0.05).collect();
         let inputs = [wave(4 * 2 * SIZE, 0.7), weights, wave(2 * SIZE, 1.3)].map(Values::Float);
@@ -285,7 +284,7 @@ mod tests {
             [(false, false, false), (true, false, true), (false, true, true), (false, false, true)]
         {
             let (graph, outputs) = graph(rest, zero, reverse);
-            let (turned, moved) = rotate(&graph, &outputs, &TARGET);
+            let (turned, moved) = rotate(&graph, &outputs, &target);
             let scan = |graph: &Graph| {
                 let found = graph.nodes.iter().find_map(|node| match &node.op {
                     Op::Scan(scan) => Some(scan.clone()),

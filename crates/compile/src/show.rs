@@ -76,7 +76,11 @@ fn show_fused(f: &mut fmt::Formatter<'_>, k: &Fused, indent: &str) -> fmt::Resul
 }
 
 fn show_product(f: &mut fmt::Formatter<'_>, k: &Product, indent: &str) -> fmt::Result {
-    writeln!(f, "product batch {:?} m {} n {} k {}", k.batch, k.m, k.n, k.k)?;
+    let [m, n, terms] = [&k.m, &k.n, &k.k].map(|axes| match axes[..] {
+        [size] => size.to_string(),
+        _ => format!("{axes:?}"),
+    });
+    writeln!(f, "product batch {:?} m {m} n {n} k {terms}", k.batch)?;
     writeln!(f, "{indent}  lhs r{}", k.lhs.value.0)?;
     show_tape(f, &k.lhs.tape, indent, false)?;
     writeln!(f, "{indent}  rhs r{}", k.rhs.value.0)?;

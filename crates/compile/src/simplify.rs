@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use farad_ir::{Binary, DType, Graph, Node, NodeId, Op, Reduce, Scalar, Scan, Shape, Span, Unary};
 
-use crate::product::Shape3;
+use crate::product::Roles;
 
 /// The graph with only what `outputs` need, and where they went.
 pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
@@ -133,7 +133,7 @@ impl Simplify {
         let mut permuted = (**contraction).clone();
         permuted.out = order.iter().map(|&axis| contraction.out[axis]).collect();
         // Batch axes come first in a matrix product; what would end as a plain sum is not worth it.
-        if Shape3::of(contraction).is_some() && Shape3::of(&permuted).is_none() {
+        if Roles::of(contraction).is_some() && Roles::of(&permuted).is_none() {
             return None;
         }
         Some(self.push(Op::Contract(permuted.into()), &inner.operands))

@@ -11,7 +11,7 @@ const BATCH: usize = 64;
 const HIDDEN: usize = 512;
 
 fn gpu() -> Target {
-    Target { bindings: 15, parallel: 131_072, fuse: true, binding_bytes: 1 << 30, scratch: true }
+    Target { bindings: 15, parallel: 131_072, binding_bytes: 1 << 30, scratch: true, ..Target::cpu() }
 }
 
 fn shape(sizes: &[usize]) -> Shape {

@@ -174,9 +174,9 @@ fn matmul(batch: usize, m: usize, k: usize, n: usize, transposed: (bool, bool)) 
     let epilogue = vec![Instr { code: Code::Accumulator, dtype: DType::F32, level: Level::Full }];
     let product = Product {
         batch: vec![batch],
-        m,
-        n,
-        k,
+        m: vec![m],
+        n: vec![n],
+        k: vec![k],
         lhs: operand(0, m, k, transposed.0),
         rhs: operand(1, k, n, transposed.1),
         epilogue,

@@ -48,11 +48,16 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    fn of(buffer: usize, view: &View) -> Matrix {
-        let [batch @ .., row, column] = &view.strides[..] else {
-            unreachable!("an operand has rows and columns")
+    /// A view over `batch` axes, `rows` axes and the rest; `None` where rows or columns are several axes that do not
+    /// follow each other.
+    fn of(buffer: usize, view: &View, axes: &[usize], [batch, rows]: [usize; 2]) -> Option<Matrix> {
+        let one = |from: usize, to: usize| {
+            let inner = to.checked_sub(1).filter(|_| from < to);
+            let follows = |a: usize| view.strides[a] == view.strides[a + 1] * axes[a + 1] as i64;
+            (from + 1..to).all(|a| follows(a - 1)).then(|| inner.map_or(0, |a| view.strides[a]))
         };
-        Matrix { buffer, offset: view.offset, batch: batch.to_vec(), row: *row, column: *column }
+        let (row, column) = (one(batch, batch + rows)?, one(batch + rows, axes.len())?);
+        Some(Matrix { buffer, offset: view.offset, batch: view.strides[..batch].to_vec(), row, column })
     }
 }
 
@@ -79,13 +84,14 @@ impl Temporaries<'_> {
 impl Plan {
     /// Plans a product.
     pub fn new(product: &Product, temporaries: &mut Temporaries, label: &str) -> Result<Plan, Error> {
-        let (m, n, k) = (product.m, product.n, product.k);
-        let axes = |last: [usize; 2]| product.batch.iter().copied().chain(last).collect::<Vec<_>>();
+        let [left, right, whole] = product.axes();
+        let counts = [product.batch.len(), product.m.len(), product.n.len(), product.k.len()];
         let mut prepare = Vec::new();
-        let lhs = operand(&product.lhs, &axes([m, k]), temporaries, &mut prepare, label)?;
-        let rhs = operand(&product.rhs, &axes([k, n]), temporaries, &mut prepare, label)?;
-        let (out, epilogue) = result(product, &axes([m, n]), temporaries, label)?;
-        Ok(Plan::with(prepare, product.batch.clone(), (m, n, k), (lhs, rhs, out), epilogue))
+        let lhs = operand(&product.lhs, &left, [counts[0], counts[1]], temporaries, &mut prepare, label)?;
+        let rhs = operand(&product.rhs, &right, [counts[0], counts[3]], temporaries, &mut prepare, label)?;
+        let (out, epilogue) = result(product, &whole, temporaries, label)?;
+        let sizes = (product.rows(), product.columns(), product.terms());
+        Ok(Plan::with(prepare, product.batch.clone(), sizes, (lhs, rhs, out), epilogue))
     }
 
     /// A product of matrices that `prepare` makes or that are there, into a matrix that `epilogue` works on.
@@ -214,24 +220,31 @@ fn single(p: Multiply, parallel: bool) {
 }
 
 /// The view of an operand that is a plain matrix in memory.
-fn plain(operand: &Operand, axes: &[usize], specs: &[Spec], label: &str) -> Result<Option<Matrix>, Error> {
+fn plain(
+    operand: &Operand,
+    axes: &[usize],
+    counts: [usize; 2],
+    specs: &[Spec],
+    label: &str,
+) -> Result<Option<Matrix>, Error> {
     let Code::Load(buffer, view) = &operand.tape[operand.value.0 as usize].code else { return Ok(None) };
     let spec = specs[buffer.0 as usize];
     if spec.dtype != DType::F32 || !view.guards.is_empty() {
         return Ok(None);
     }
     view::check(view, axes, spec.len, label)?;
-    Ok(Some(Matrix::of(buffer.0 as usize, view)))
+    Ok(Matrix::of(buffer.0 as usize, view, axes, counts))
 }
 
 fn operand(
     operand: &Operand,
     axes: &[usize],
+    counts: [usize; 2],
     temporaries: &mut Temporaries,
     prepare: &mut Vec<Nest>,
     label: &str,
 ) -> Result<Matrix, Error> {
-    if let Some(matrix) = plain(operand, axes, temporaries.specs, label)? {
+    if let Some(matrix) = plain(operand, axes, counts, temporaries.specs, label)? {
         return Ok(matrix);
     }
     // Batch axes on which nothing depends need not be repeated.
@@ -246,7 +259,7 @@ fn operand(
     let kept: Vec<usize> = axes
         .iter()
         .enumerate()
-        .map(|(axis, &n)| if axis + 2 < axes.len() && !depends(axis) { 1 } else { n })
+        .map(|(axis, &n)| if axis < counts[0] && !depends(axis) { 1 } else { n })
         .collect();
     let buffer = temporaries.add(kept.iter().product());
     let mut view = View::contiguous(&kept);
@@ -257,7 +270,7 @@ fn operand(
     for (stride, (kept, size)) in view.strides.iter_mut().zip(kept.iter().zip(axes)) {
         *stride = if kept == size { *stride } else { 0 };
     }
-    Ok(Matrix::of(buffer.0 as usize, &view))
+    Ok(Matrix::of(buffer.0 as usize, &view, axes, counts).expect("a contiguous matrix"))
 }
 
 /// Where the product proper goes, and what is left to do then.
@@ -273,11 +286,13 @@ fn result(
             .iter()
             .any(|i| matches!(&i.code, Code::Load(b, _) | Code::Take { buffer: b, .. } if *b == buffer))
     };
+    let counts = [product.batch.len(), product.m.len()];
+    let matrix = |buffer: BufferId, view: &View| Matrix::of(buffer.0 as usize, view, axes, counts);
     let fits = |store: &&Store| {
         let spec = temporaries.specs[store.buffer.0 as usize];
-        let [.., row, column] = &store.view.strides[..] else { return false };
+        let Some(matrix) = matrix(store.buffer, &store.view) else { return false };
         spec.dtype == DType::F32
-            && (*column == 1 || *row == 1 || product.m * product.n == 1)
+            && (matrix.column == 1 || matrix.row == 1 || product.rows() * product.columns() == 1)
             && !loaded(store.buffer)
     };
     let target = product.stores.iter().find(fits);
@@ -287,7 +302,7 @@ fn result(
         Some(store) => (store.buffer, store.view.clone()),
         None => (temporaries.add(axes.iter().product()), View::contiguous(axes)),
     };
-    let matrix = Matrix::of(buffer.0 as usize, &view);
+    let matrix = matrix(buffer, &view).expect("a matrix that was chosen for being one");
     let replace = |instr: &Instr| match instr.code {
         Code::Accumulator => {
             Instr { code: Code::Load(buffer, view.clone()), dtype: DType::F32, level: Level::Full }

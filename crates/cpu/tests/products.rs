@@ -31,9 +31,9 @@ fn product(m: usize, k: usize, n: usize, lhs: bool, rhs: bool, out: bool) -> Cas
     let y = case.output(DType::F32, m * n);
     case.step(Kernel::Product(Product {
         batch: vec![],
-        m,
-        n,
-        k,
+        m: vec![m],
+        n: vec![n],
+        k: vec![k],
         lhs: plain(a, strided(0, &matrix(m, k, lhs))),
         rhs: plain(b, strided(0, &matrix(k, n, rhs))),
         epilogue: vec![accumulator()],
@@ -88,9 +88,9 @@ fn batches_broadcast_and_fold() {
             };
             case.step(Kernel::Product(Product {
                 batch: vec![batch],
-                m,
-                n,
-                k,
+                m: vec![m],
+                n: vec![n],
+                k: vec![k],
                 lhs: plain(a, view(m, k, left)),
                 rhs: plain(b, view(k, n, right)),
                 epilogue: vec![accumulator()],
@@ -114,9 +114,9 @@ fn heads_between_rows_and_columns() {
     let turned = [(t * h * w) as i64, w as i64, 1, (h * w) as i64];
     case.step(Kernel::Product(Product {
         batch: vec![b, h],
-        m: t,
-        n: t,
-        k: w,
+        m: vec![t],
+        n: vec![t],
+        k: vec![w],
         lhs: plain(q, strided(0, &strides)),
         rhs: plain(k, strided(0, &turned)),
         epilogue: vec![accumulator()],
@@ -150,9 +150,9 @@ fn operands_are_computed_first() {
     });
     case.step(Kernel::Product(Product {
         batch: vec![batch],
-        m,
-        n,
-        k,
+        m: vec![m],
+        n: vec![n],
+        k: vec![k],
         lhs: Operand { tape: lhs.0, value: lhs_value },
         rhs: plain(b, shifted),
         epilogue: vec![accumulator()],
@@ -189,9 +189,9 @@ fn epilogues_see_the_product() {
         });
         case.step(Kernel::Product(Product {
             batch: vec![],
-            m,
-            n,
-            k,
+            m: vec![m],
+            n: vec![n],
+            k: vec![k],
             lhs: plain(a, View::contiguous(&[m, k])),
             rhs: plain(b, View::contiguous(&[k, n])),
             epilogue: tape.0,

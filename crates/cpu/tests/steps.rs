@@ -246,9 +246,9 @@ fn mixture() -> Case {
     let value = epilogue.unary(Unary::Erf, acc);
     case.step(Kernel::Product(Product {
         batch: vec![],
-        m,
-        n,
-        k,
+        m: vec![m],
+        n: vec![n],
+        k: vec![k],
         lhs: load(a, View::contiguous(&[m, k])),
         rhs: load(b, View::contiguous(&[k, n])),
         epilogue: epilogue.0,

@@ -156,9 +156,9 @@ impl<'d> Trial<'d> {
         let store = Store { buffer: BufferId(2), value: Reg(1), view: View::contiguous(&[batch, m, n]) };
         Product {
             batch: vec![batch],
-            m,
-            n,
-            k,
+            m: vec![m],
+            n: vec![n],
+            k: vec![k],
             lhs: operand(0, m, k, turned[0]),
             rhs: operand(1, k, n, turned[1]),
             epilogue: vec![accumulator, rounded],

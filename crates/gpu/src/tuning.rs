@@ -33,12 +33,12 @@ pub struct ProductShape {
 impl ProductShape {
     /// The shape of a product of a program.
     pub fn of(product: &Product, program: &Program) -> ProductShape {
-        let along = |left| operand::along_terms(product, left);
+        let along = |left| operand::Layout::of(product, left).along_terms();
         ProductShape {
-            batch: product.batch.iter().product(),
-            m: product.m,
-            k: product.k,
-            n: product.n,
+            batch: product.batches(),
+            m: product.rows(),
+            k: product.terms(),
+            n: product.columns(),
             halves: operand::are_halves(product, program),
             turned: [!along(true), along(false)],
         }

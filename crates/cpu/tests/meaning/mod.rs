@@ -296,22 +296,23 @@ impl<'a> World<'a> {
     }
 
     fn product(&mut self, product: &Product) {
-        let axes = |last: [usize; 2]| product.batch.iter().copied().chain(last).collect::<Vec<_>>();
+        let [left, right, all] = product.axes();
         let operand = |operand: &farad_compile::program::Operand, axes: Vec<usize>| {
             let fused = Fused { outer: axes.len(), axes, tape: operand.tape.clone(), stores: vec![] };
             let mut point = Point { world: self, fused: &fused, accumulator: None, reduced: HashMap::new() };
             positions(&fused.axes).iter().map(|i| point.value(operand.value, i)).collect::<Vec<_>>()
         };
-        let lhs = operand(&product.lhs, axes([product.m, product.k]));
-        let rhs = operand(&product.rhs, axes([product.k, product.n]));
+        let (lhs, rhs) = (operand(&product.lhs, left), operand(&product.rhs, right));
+        let (rows, columns, terms) = (product.rows(), product.columns(), product.terms());
         let sum = |i: &[usize]| {
-            let (batch, last) = i.split_at(i.len() - 2);
-            let batch = batch.iter().zip(&product.batch).fold(0, |at, (&c, &n)| at * n + c);
-            let left = (batch * product.m + last[0]) * product.k;
-            let right = batch * product.k * product.n + last[1];
-            (0..product.k).map(|k| lhs[left + k] * rhs[right + k * product.n]).sum::<f64>()
+            let flat = |i: &[usize], axes: &[usize]| i.iter().zip(axes).fold(0, |at, (&c, &n)| at * n + c);
+            let (batch, rest) = i.split_at(product.batch.len());
+            let (row, column) = rest.split_at(product.m.len());
+            let batch = flat(batch, &product.batch);
+            let left = (batch * rows + flat(row, &product.m)) * terms;
+            let right = batch * terms * columns + flat(column, &product.n);
+            (0..terms).map(|k| lhs[left + k] * rhs[right + k * columns]).sum::<f64>()
         };
-        let all = axes([product.m, product.n]);
         let fused = Fused {
             outer: all.len(),
             axes: all,

@@ -6,10 +6,8 @@
 //! the operands are read into registers meanwhile. Matrices cannot be looked into, so results go to the
 //! epilogue through workgroup memory, one matrix at a time.
 
-use farad_compile::program::Product;
-
 use super::module::{Module, line};
-use super::operand::Side;
+use super::operand::{Layout, Side};
 use super::product::{Tile, call};
 
 /// Rows and columns of a matrix.
@@ -18,12 +16,19 @@ const SIDE: usize = 16;
 const COMFORT: usize = 24_000;
 
 /// Writes the product of a tile that starts at `at`, with the epilogue.
-pub(super) fn write(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
+pub(super) fn write(
+    module: &mut Module,
+    operands: &[Layout; 2],
+    terms: usize,
+    tile: Tile,
+    batch: &[String],
+    at: (&str, &str),
+) {
     module.use_cooperative();
     let across = tile.group().1;
     let down = module.bind("m", &format!("subgroup / {across}u * {}u", tile.rows));
     let right = module.bind("n", &format!("subgroup % {across}u * {}u", tile.columns));
-    let halves = multiply(module, product, tile, batch, [at.0, at.1], [&down, &right]);
+    let halves = multiply(module, operands, terms, tile, batch, [at.0, at.1], [&down, &right]);
     let rooms = rooms(tile.group().0, halves);
     finish(module, tile, rooms, batch, [&format!("{} + {down}", at.0), &format!("{} + {right}", at.1)]);
 }
@@ -33,7 +38,8 @@ pub(super) fn write(module: &mut Module, product: &Product, tile: Tile, batch: &
 /// starts in it.
 fn multiply(
     module: &mut Module,
-    product: &Product,
+    operands: &[Layout; 2],
+    terms: usize,
     tile: Tile,
     batch: &[String],
     at: [&str; 2],
@@ -42,9 +48,9 @@ fn multiply(
     for (row, column) in matrices(tile) {
         line!(module, "var c{row}_{column} = coop_mat16x16<f32, C>();");
     }
-    let terms = module.size(product.k);
-    let left = Side::left(module, product, tile, (batch, at[0], &terms));
-    let right = Side::right(module, product, tile, (batch, at[1], &terms));
+    let terms = module.size(terms);
+    let left = Side::new(module, &operands[0], tile, (batch, at[0], &terms));
+    let right = Side::new(module, &operands[1], tile, (batch, at[1], &terms));
     let mut sides = [left, right];
     for (side, name) in sides.iter_mut().zip(["a", "b"]) {
         module.global(&format!("var<workgroup> halves_{name}: array<f16, {}>;", side.halves()));

@@ -2,17 +2,23 @@
 //! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
 //! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
 
-use farad_compile::program::{BufferId, Code, Operand, Product, Program, View};
+use farad_compile::program::{BufferId, Code, Instr, Operand, Product, Program, View};
 use farad_ir::{DType, Unary};
 
+use super::access::wide_place;
 use super::module::{Module, line};
+use super::plan::read;
 use super::point::{Point, Value};
+use super::pointwise::decode;
 use super::product::{Form, Tile};
+use super::space;
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Word;
 
 /// Halves between rows of a tile of halves, so that neighbours in a column meet different banks.
 const GAP: usize = 8;
+/// Axes up to this size are constants of the text where places along them are found.
+const LARGEST_WINDOW: usize = 16;
 
 /// Whether both operands are halves wherever they are read, so that nothing is lost in tiles of halves.
 pub(crate) fn are_halves(product: &Product, program: &Program) -> bool {
@@ -31,26 +37,99 @@ fn is_half(operand: &Operand, program: &Program) -> bool {
     }
 }
 
-/// Whether more of an operand is contiguous along the terms than along its rows or columns.
-pub(crate) fn along_terms(product: &Product, left: bool) -> bool {
-    let rank = product.batch.len() + 2;
-    let (width, terms) = if left { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
-    let mut axes = product.batch.clone();
-    axes.extend(if left { [product.m, product.k] } else { [product.k, product.n] });
-    let operand = if left { &product.lhs } else { &product.rhs };
-    let contiguous = |axis: usize| -> usize {
-        let loads = operand.tape.iter().map(|instr| match &instr.code {
-            Code::Load(_, view) if view.strides[axis].abs() == 1 => view.reach(&axes),
-            _ => 0,
-        });
-        loads.sum()
-    };
-    contiguous(terms) > contiguous(width)
+/// An operand over its own simplest axes: those that rows (or columns) are made of and those of the terms, merged
+/// where this operand walks them as one, whatever the other operand does.
+pub(crate) struct Layout {
+    operand: Operand,
+    /// How many batch axes there are.
+    batch: usize,
+    /// The axes of rows or columns.
+    width: Vec<usize>,
+    /// The axes of terms.
+    terms: Vec<usize>,
+    /// Views are over `[batch.., width.., terms..]`, not `[batch.., terms.., width..]`.
+    width_first: bool,
+    /// Nothing else of the product reads the operand's buffer.
+    alone: bool,
+}
+
+impl Layout {
+    /// The left or the right operand's.
+    pub fn of(product: &Product, left: bool) -> Layout {
+        let mut operand = if left { product.lhs.clone() } else { product.rhs.clone() };
+        let groups = if left { [&product.m, &product.k] } else { [&product.k, &product.n] };
+        let batch = product.batch.len();
+        let mut axes = [&product.batch[..], groups[0], groups[1]].concat();
+        let mut views = space::views(&mut operand.tape, &mut []);
+        let (first, end) = (batch + groups[0].len(), axes.len());
+        if groups[1].len() > 1 {
+            space::simplify(&mut axes, first, end, &mut views);
+        }
+        let first = match groups[0].len() {
+            1 => first,
+            _ => space::simplify(&mut axes, batch, first, &mut views),
+        };
+        let (a, b) = (axes[batch..first].to_vec(), axes[first..].to_vec());
+        let (width, terms) = if left { (a, b) } else { (b, a) };
+        let tapes = [&product.lhs.tape, &product.rhs.tape, &product.epilogue];
+        let loads = |buffer| {
+            let all = tapes.iter().flat_map(|tape| tape.iter());
+            all.filter(|instr| read(&instr.code) == Some(buffer)).count()
+        };
+        let alone =
+            operand.tape.iter().filter_map(|instr| read(&instr.code)).all(|buffer| loads(buffer) == 1);
+        Layout { operand, batch, width, terms, width_first: left, alone }
+    }
+
+    /// Whether rows, columns or terms are several axes, so that a place along them has to be taken apart.
+    fn is_composed(&self) -> bool {
+        self.width.len() > 1 || self.terms.len() > 1
+    }
+
+    /// Whether four neighbours are always read together.
+    pub fn is_in_fours(&self) -> bool {
+        let near = if self.along_terms() { &self.terms } else { &self.width };
+        !self.is_composed() || near.last().is_some_and(|size| size.is_multiple_of(4))
+    }
+
+    /// The innermost axis of the width, or of the terms.
+    fn innermost(&self, of_terms: bool) -> usize {
+        let last = of_terms == self.width_first;
+        let before = if self.width_first { self.width.len() } else { self.terms.len() };
+        self.batch + if last { self.width.len() + self.terms.len() } else { before } - 1
+    }
+
+    /// Elements that are contiguous along the width or the terms, and how many follow each other.
+    fn contiguous(&self, of_terms: bool) -> (usize, usize) {
+        let (group, end) = (if of_terms { &self.terms } else { &self.width }, self.innermost(of_terms) + 1);
+        let from = end - group.len();
+        let mut found = (0, 0);
+        for instr in &self.operand.tape {
+            let Code::Load(_, view) = &instr.code else { continue };
+            let moves = |axis: usize| {
+                view.strides[axis] != 0 || view.guards.iter().any(|g| g.coefficients[axis] != 0)
+            };
+            let groups = [&self.width, &self.terms];
+            let [first, second] = if self.width_first { groups } else { [groups[1], groups[0]] };
+            let sizes = first.iter().chain(second).enumerate();
+            let reach =
+                sizes.filter(|(at, _)| moves(self.batch + at)).map(|(_, size)| *size).product::<usize>();
+            if let Some(axis) = (from..end).find(|&axis| view.strides[axis].abs() == 1) {
+                found = (found.0 + reach, found.1.max(group[axis - from]));
+            }
+        }
+        found
+    }
+
+    /// Whether more of the operand is contiguous along the terms than along its rows or columns.
+    pub fn along_terms(&self) -> bool {
+        self.contiguous(true) > self.contiguous(false)
+    }
 }
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
 pub(super) struct Side<'p> {
-    operand: &'p Operand,
+    layout: &'p Layout,
     /// `a` or `b`: what the names of its registers start with.
     stem: &'static str,
     /// Indices of the batch axes.
@@ -74,8 +153,6 @@ pub(super) struct Side<'p> {
     /// Lanes lie along the terms, not along the width.
     along_terms: bool,
     lanes: usize,
-    /// The axes of its views are `[batch.., width, terms]`, not `[batch.., terms, width]`.
-    width_first: bool,
     /// What the thread reads of every piece.
     parts: Vec<Part>,
     /// Places of `vec4`s that a thread takes from a row, by four terms (and then over again).
@@ -91,46 +168,25 @@ struct Part {
     /// The place in the tile: along the width and among the terms.
     across: String,
     deep: String,
-    /// The index along the width, inside the operand.
+    /// The index along the width, inside the operand, and the same axis by axis.
     x: String,
+    index: Vec<String>,
     /// The `vec4` of the tile's first row that it goes to.
     column: String,
 }
 
 impl<'p> Side<'p> {
-    /// The left operand.
-    pub fn left(
-        module: &mut Module,
-        product: &'p Product,
-        tile: Tile,
-        at: (&[String], &str, &str),
-    ) -> Side<'p> {
-        Side::new(module, &product.lhs, product, tile, at, true)
-    }
-
-    /// The right operand.
-    pub fn right(
-        module: &mut Module,
-        product: &'p Product,
-        tile: Tile,
-        at: (&[String], &str, &str),
-    ) -> Side<'p> {
-        Side::new(module, &product.rhs, product, tile, at, false)
-    }
-
-    fn new(
-        module: &mut Module,
-        operand: &'p Operand,
-        product: &Product,
-        tile: Tile,
-        at: (&[String], &str, &str),
-        left: bool,
-    ) -> Side<'p> {
-        let (size, width) = if left { (product.m, tile.m) } else { (product.n, tile.n) };
-        let along_terms = along_terms(product, left);
-        let lanes_size = if along_terms { product.k } else { size };
+    /// The operand of a tile that starts at `at`: the indices of batch axes, the first row or column, and the
+    /// number of terms, as texts.
+    pub fn new(module: &mut Module, layout: &'p Layout, tile: Tile, at: (&[String], &str, &str)) -> Side<'p> {
+        let left = layout.width_first;
+        let width = if left { tile.m } else { tile.n };
+        let [size, terms] = [&layout.width, &layout.terms].map(|axes| axes.iter().product::<usize>());
+        let along_terms = layout.along_terms();
+        let near = if along_terms { &layout.terms } else { &layout.width };
+        let lanes_size = near.last().copied().unwrap_or(1);
         Side {
-            operand,
+            layout,
             stem: if left { "a" } else { "b" },
             batch: at.0.to_vec(),
             first: at.1.into(),
@@ -142,11 +198,10 @@ impl<'p> Side<'p> {
             half: tile.form == Form::Cooperative,
             limit: module.size(size),
             terms: at.2.into(),
-            even: (size.is_multiple_of(width), product.k.is_multiple_of(tile.k)),
-            sizes: (size, product.k),
+            even: (size.is_multiple_of(width), terms.is_multiple_of(tile.k)),
+            sizes: (size, terms),
             along_terms,
             lanes: if lanes_size.is_multiple_of(4) && lanes_size > 0 { 4 } else { 1 },
-            width_first: left,
             parts: vec![],
             columns: vec![],
             places: vec![],
@@ -156,10 +211,11 @@ impl<'p> Side<'p> {
 
     /// The buffer and view of halves that are read by fours, as they lie, whole tiles at a time.
     fn plain(&self, module: &Module) -> Option<(BufferId, &'p View)> {
-        let [load] = &self.operand.tape[..] else { return None };
+        let [load] = &self.layout.operand.tape[..] else { return None };
         let Code::Load(buffer, view) = &load.code else { return None };
         let spec = module.program.buffers[buffer.0 as usize];
-        let near = view.strides.len() - if self.width_first == self.along_terms { 1 } else { 2 };
+        let near = self.layout.innermost(self.along_terms);
+        let single = self.layout.width.len() == 1 && self.layout.terms.len() == 1;
         let fours = view
             .strides
             .iter()
@@ -170,13 +226,12 @@ impl<'p> Side<'p> {
             && view.guards.is_empty()
             && view.offset % 4 == 0
             && module.slot(*buffer).is_none_or(|stride| stride.is_multiple_of(4));
-        (self.half && self.lanes == 4 && self.even.1 && fours && fits).then_some((*buffer, view))
+        (self.half && single && self.lanes == 4 && self.even.1 && fours && fits).then_some((*buffer, view))
     }
 
     /// Names the places that the thread reads first, and how far they move on with every tile.
     fn start(&mut self, module: &mut Module, buffer: BufferId, view: &View) {
-        let rank = view.strides.len();
-        let (width, terms) = if self.width_first { (rank - 2, rank - 1) } else { (rank - 1, rank - 2) };
+        let [width, terms] = [false, true].map(|of_terms| self.layout.innermost(of_terms));
         let mut base = vec![module.number(&view.offset)];
         for (axis, index) in self.batch.iter().enumerate() {
             base.push(format!("{} * {index}", module.number(&view.strides[axis])));
@@ -261,35 +316,74 @@ impl<'p> Side<'p> {
         } else {
             format!("{first} + {}u", terms * stride + along)
         };
-        let how = if self.width_first == self.along_terms { "coopLoadT" } else { "coopLoad" };
-        let role = if self.width_first { "A" } else { "B" };
+        let how = if self.layout.width_first == self.along_terms { "coopLoadT" } else { "coopLoad" };
+        let role = if self.layout.width_first { "A" } else { "B" };
         let text = format!("{how}<coop_mat16x16<f16, {role}>>(&halves_{stem}[{place}], {stride}u)");
         module.bind(stem, &text)
     }
 
     /// Names the place of a group of lanes.
     fn part(&self, module: &mut Module, number: usize) -> Part {
-        let item = module.bind("e", &format!("t + {}u", number * self.threads));
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
-        let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
-        let far = module.bind("e", &format!("{item} / {row}u"));
+        // All of a thread's places share one index if whole rows of threads fit.
+        let shared = self.layout.is_composed() && self.threads.is_multiple_of(row);
+        let (near, far) = match self.parts.first().filter(|_| shared) {
+            Some(first) => {
+                let (near, far) = if self.along_terms {
+                    (&first.deep, &first.across)
+                } else {
+                    (&first.across, &first.deep)
+                };
+                (near.clone(), module.bind("e", &format!("{far} + {}u", number * self.threads / row)))
+            }
+            None => {
+                let item = module.bind("e", &format!("t + {}u", number * self.threads));
+                let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
+                (near, module.bind("e", &format!("{item} / {row}u")))
+            }
+        };
         let (across, deep) = if self.along_terms { (far, near) } else { (near, far) };
+        if let Some(first) = self.parts.first().filter(|first| first.across == across) {
+            let (x, index) = (first.x.clone(), first.index.clone());
+            let column = self.column(module, &across, &deep);
+            return Part { across, deep, x, index, column };
+        }
         let mut x = module.bind("x", &format!("{} + {across}", self.first));
         if !self.even.0 {
             let step = if self.along_terms { 1 } else { self.lanes };
             x = module.bind("x", &format!("min({x}, {} - {step}u)", self.limit));
         }
+        let column = self.column(module, &across, &deep);
+        let index = self.axes(module, &x, false);
+        Part { across, deep, x, index, column }
+    }
+
+    /// Names the place in workgroup memory that a group of lanes goes to.
+    fn column(&self, module: &mut Module, across: &str, deep: &str) -> String {
         if self.half {
-            let (far, near) = if self.along_terms { (&across, &deep) } else { (&deep, &across) };
-            let column = module.bind("e", &format!("{far} * {}u + {near}", self.stride()));
-            return Part { across, deep, x, column };
+            let (far, near) = if self.along_terms { (across, deep) } else { (deep, across) };
+            return module.bind("e", &format!("{far} * {}u + {near}", self.stride()));
         }
         let column = match self.mix(&format!("({deep} / 4u)")) {
             Some(mix) => format!("{}u + {deep} * {}u + (({across} / 4u) ^ {mix})", self.base, self.width / 4),
             None => format!("{}u + {deep} * {}u + {across} / 4u", self.base, self.width / 4),
         };
-        let column = module.bind("e", &column);
-        Part { across, deep, x, column }
+        module.bind("e", &column)
+    }
+
+    /// The index of each axis of the width or the terms, from the index along all of them.
+    fn axes(&self, module: &mut Module, flat: &str, of_terms: bool) -> Vec<String> {
+        let axes = if of_terms { &self.layout.terms } else { &self.layout.width };
+        // Windows are small and divide quicker as constants; other sizes are not in the text.
+        let size = |module: &mut Module, &size: &usize| match size {
+            0..=LARGEST_WINDOW => format!("{size}u"),
+            _ => module.size(size),
+        };
+        let sizes: Vec<String> = match axes.len() {
+            1 => vec![String::new()],
+            _ => axes.iter().map(|axis| size(module, axis)).collect(),
+        };
+        decode(module, flat, &sizes)
     }
 
     /// Reads the first piece into registers.
@@ -308,24 +402,54 @@ impl<'p> Side<'p> {
         if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
             return self.read_halves(module, buffer, var);
         }
+        let mut last: Option<(&str, Option<String>, Vec<String>)> = None;
         for (number, part) in self.parts.iter().enumerate() {
-            let mut k = module.bind("k", &format!("{start} + {}", part.deep));
-            let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
-            if !self.even.1 {
-                let step = if self.along_terms { self.lanes } else { 1 };
-                k = module.bind("k", &format!("min({k}, {} - {step}u)", self.terms));
-            }
-            let mut index = self.batch.clone();
-            index.extend(if self.width_first { [part.x.clone(), k] } else { [k, part.x.clone()] });
-            let axis = index.len() - if self.width_first == self.along_terms { 1 } else { 2 };
-            let size = if self.along_terms { self.sizes.1 } else { self.sizes.0 };
-            let point = Point::along(index, axis, size, self.lanes);
-            let mut scope = Scope::new();
-            evaluate(module, &self.operand.tape, &[self.operand.value], &point, &mut scope);
-            let (text, zero) = (self.piece(&scope[&self.operand.value]), self.zero());
+            let (exists, terms) = match &last {
+                Some((deep, exists, terms)) if *deep == part.deep => (exists.clone(), terms.clone()),
+                _ => self.terms_at(module, start, &part.deep),
+            };
+            last = Some((&part.deep, exists.clone(), terms.clone()));
+            let both = [&part.index, &terms];
+            let [first, second] = if self.layout.width_first { both } else { [both[1], both[0]] };
+            let index = [&self.batch[..], first, second].concat();
+            let near = if self.along_terms { &self.layout.terms } else { &self.layout.width };
+            let size = near.last().copied().unwrap_or(1);
+            let point = Point::along(index, self.layout.innermost(self.along_terms), size, self.lanes);
+            let text = self.value(module, &point);
+            let zero = self.zero();
             let text = exists.map_or(text.clone(), |exists| format!("select({zero}, {text}, {exists})"));
             line!(module, "{var}{}f{number} = {text};", self.stem);
         }
+    }
+
+    /// Whether the terms of a group of lanes exist, and the index of each of their axes.
+    fn terms_at(&self, module: &mut Module, start: &str, deep: &str) -> (Option<String>, Vec<String>) {
+        let mut k = module.bind("k", &format!("{start} + {deep}"));
+        let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
+        if !self.even.1 {
+            let step = if self.along_terms { self.lanes } else { 1 };
+            k = module.bind("k", &format!("min({k}, {} - {step}u)", self.terms));
+        }
+        (exists, self.axes(module, &k, true))
+    }
+
+    /// The operand at a point, as registers hold it.
+    fn value(&self, module: &mut Module, point: &Point) -> String {
+        let operand = &self.layout.operand;
+        // Halves that lie by fours stay what they are.
+        if let (true, [Instr { code: Code::Load(buffer, view), .. }]) =
+            (self.half && self.layout.alone && self.layout.is_composed(), &operand.tape[..])
+            && module.program.buffers[buffer.0 as usize].dtype == DType::F16
+            && let Some((place, condition)) = wide_place(module, *buffer, view, point)
+        {
+            let bound = module.bound(*buffer);
+            module.take_halves(bound);
+            let text = format!("{}[{place}]", module.at(bound).name);
+            return condition.map_or(text.clone(), |ok| format!("select(vec4<f16>(), {text}, {ok})"));
+        }
+        let mut scope = Scope::new();
+        evaluate(module, &operand.tape, &[operand.value], point, &mut scope);
+        self.piece(&scope[&operand.value])
     }
 
     fn piece(&self, value: &Value) -> String {

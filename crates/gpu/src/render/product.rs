@@ -10,7 +10,7 @@ use farad_compile::program::{Code, Product, Reg};
 use super::access::store;
 use super::cooperative;
 use super::module::{Launch, Module, line};
-use super::operand::Side;
+use super::operand::{Layout, Side};
 use super::point::{Point, Value, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
@@ -121,12 +121,12 @@ impl Choice {
     /// What the product should take, in any unit: rounds of workgroups over all processors.
     fn cost(&self, product: &Product) -> f64 {
         let Tile { m, n, k, .. } = self.tile;
-        let tiles = product.batch.iter().product::<usize>() * product.m.div_ceil(m) * product.n.div_ceil(n);
+        let tiles = product.batches() * product.rows().div_ceil(m) * product.columns().div_ceil(n);
         let rounds = match tiles.div_ceil(PROCESSORS) {
             rounds if rounds <= self.together => rounds,
             rounds => rounds.next_multiple_of(self.together),
         };
-        let terms = product.k.next_multiple_of(k) + self.extra;
+        let terms = product.terms().next_multiple_of(k) + self.extra;
         self.alone.max(rounds as f64) * (m * n * terms) as f64 / self.speed
     }
 }
@@ -166,7 +166,8 @@ impl Tile {
 
 /// Writes the product, whose batch axes are canonical, in these tiles.
 pub(super) fn write(module: &mut Module, product: &Product, tile: Tile) -> Launch {
-    let (rows, columns) = (product.m.div_ceil(tile.m), product.n.div_ceil(tile.n));
+    let (rows, columns) = (product.rows().div_ceil(tile.m), product.columns().div_ceil(tile.n));
+    let operands = [Layout::of(product, true), Layout::of(product, false)];
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
     let counts = [module.size(rows), module.size(columns)];
     let (row, column, batch) = if tile.form == Form::Cooperative {
@@ -185,12 +186,13 @@ pub(super) fn write(module: &mut Module, product: &Product, tile: Tile) -> Launc
     let column = module.bind("n", &format!("{column} * {}u", tile.n));
     write_finish(module, product, tile);
     match tile.form {
-        Form::Scalar => scalar(module, product, tile, &batch, (&row, &column)),
-        Form::Cooperative => cooperative::write(module, product, tile, &batch, (&row, &column)),
+        Form::Scalar => scalar(module, &operands, product.terms(), tile, &batch, (&row, &column)),
+        Form::Cooperative => {
+            cooperative::write(module, &operands, product.terms(), tile, &batch, (&row, &column));
+        }
     }
-    let batches: usize = product.batch.iter().product();
     let threads = tile.threads(module.capabilities) as u32;
-    Launch { threads, workgroups: batches * rows * columns }
+    Launch { threads, workgroups: product.batches() * rows * columns }
 }
 
 /// Row and column of a tile, by its number: down a band of a few rows, then on to the next column, so that
@@ -203,9 +205,16 @@ fn banded(module: &mut Module, number: &str, [rows, columns]: &[String; 2]) -> (
     (row, module.bind("e", &format!("{inside} / {height}")))
 }
 
-fn scalar(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
+fn scalar(
+    module: &mut Module,
+    operands: &[Layout; 2],
+    terms: usize,
+    tile: Tile,
+    batch: &[String],
+    at: (&str, &str),
+) {
     module.global(&format!("var<workgroup> tile: array<vec4<f32>, {SHARED}>;"));
-    multiply(module, product, tile, batch, at);
+    multiply(module, operands, terms, tile, batch, at);
     match tile.split {
         1 => finish_whole(module, tile, batch, at),
         _ => finish_split(module, tile, batch, at),
@@ -213,7 +222,14 @@ fn scalar(module: &mut Module, product: &Product, tile: Tile, batch: &[String], 
 }
 
 /// The loop over the terms; leaves the thread's sums in `c{row}_{quarter}`.
-fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String], at: (&str, &str)) {
+fn multiply(
+    module: &mut Module,
+    operands: &[Layout; 2],
+    terms: usize,
+    tile: Tile,
+    batch: &[String],
+    at: (&str, &str),
+) {
     let (group, across) = tile.group();
     line!(module, "let u = t % {group}u;");
     line!(module, "let s = t / {group}u;");
@@ -222,9 +238,9 @@ fn multiply(module: &mut Module, product: &Product, tile: Tile, batch: &[String]
     for (row, quarter) in sums(tile) {
         line!(module, "var c{row}_{quarter} = vec4<f32>();");
     }
-    let terms = module.size(product.k);
-    let mut left = Side::left(module, product, tile, (batch, at.0, &terms));
-    let mut right = Side::right(module, product, tile, (batch, at.1, &terms));
+    let terms = module.size(terms);
+    let mut left = Side::new(module, &operands[0], tile, (batch, at.0, &terms));
+    let mut right = Side::new(module, &operands[1], tile, (batch, at.1, &terms));
     left.declare(module, "uy");
     right.declare(module, "ux");
     line!(module, "if ({terms} > 0u) {{");
@@ -262,31 +278,55 @@ fn write_finish(module: &mut Module, product: &Product, tile: Tile) {
     let batch: Vec<String> = (0..product.batch.len()).map(|axis| format!("j{axis}")).collect();
     let mut parameters: Vec<String> = batch.iter().map(|name| format!("{name}: u32")).collect();
     parameters.extend(["row: u32", "column: u32", "value: vec4<f32>"].map(String::from));
-    let (m, n) = (module.size(product.m), module.size(product.n));
+    let (m, n) = (module.size(product.rows()), module.size(product.columns()));
+    let even = product.rows().is_multiple_of(tile.m) && product.columns().is_multiple_of(tile.n);
     module.function(&format!("fn finish({})", parameters.join(", ")), |module| {
-        if !product.m.is_multiple_of(tile.m) || !product.n.is_multiple_of(tile.n) {
+        if !even {
             line!(module, "if (row >= {m} || column >= {n}) {{");
             module.line("return;");
             module.line("}");
         }
-        let mut index = batch;
-        index.extend(["row".to_string(), "column".to_string()]);
-        let axis = index.len() - 1;
-        let point = ragged(module, index, axis, product.n, 4, None);
-        let mut scope = Scope::new();
-        let lanes: Vec<String> = ["x", "y", "z", "w"].iter().map(|lane| format!("value.{lane}")).collect();
-        for (at, instr) in product.epilogue.iter().enumerate() {
-            if matches!(instr.code, Code::Accumulator) {
-                scope.insert(Reg(at as u32), Value(lanes.clone()));
-            }
+        let mut before = batch;
+        before.extend(axes(module, "row", &product.m));
+        let inner = product.n.last().copied().unwrap_or(1);
+        if product.n.len() == 1 || inner.is_multiple_of(4) {
+            let index = [before, axes(module, "column", &product.n)].concat();
+            let axis = index.len() - 1;
+            let point = ragged(module, index, axis, inner, 4, None);
+            return finish_point(module, product, &point, (0..4).collect());
         }
-        finish_point(module, product, &point, &mut scope);
+        // Neighbours lie anywhere.
+        for lane in 0..4 {
+            let column = module.bind("n", &format!("column + {lane}u"));
+            line!(module, "if ({column} < {n}) {{");
+            let index = [before.clone(), axes(module, &column, &product.n)].concat();
+            finish_point(module, product, &Point::single(index), vec![lane]);
+            module.line("}");
+        }
     });
 }
 
-fn finish_point(module: &mut Module, product: &Product, point: &Point, scope: &mut Scope) {
+/// The index of each axis, from the index along all of them.
+fn axes(module: &mut Module, flat: &str, axes: &[usize]) -> Vec<String> {
+    let sizes: Vec<String> = match axes.len() {
+        1 => vec![String::new()],
+        _ => axes.iter().map(|&size| module.size(size)).collect(),
+    };
+    decode(module, flat, &sizes)
+}
+
+/// Takes these lanes of the value through the epilogue.
+fn finish_point(module: &mut Module, product: &Product, point: &Point, lanes: Vec<usize>) {
+    let mut scope = Scope::new();
+    let lanes: Vec<String> =
+        lanes.iter().map(|&lane| format!("value.{}", ["x", "y", "z", "w"][lane])).collect();
+    for (at, instr) in product.epilogue.iter().enumerate() {
+        if matches!(instr.code, Code::Accumulator) {
+            scope.insert(Reg(at as u32), Value(lanes.clone()));
+        }
+    }
     let wanted: Vec<Reg> = product.stores.iter().map(|store| store.value).collect();
-    evaluate(module, &product.epilogue, &wanted, point, scope);
+    evaluate(module, &product.epilogue, &wanted, point, &mut scope);
     for stored in &product.stores {
         store(module, stored.buffer, &stored.view, &scope[&stored.value], point);
     }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use farad_compile::program::{Code, Fused, Instr, Level, Product, Store, View};
 
 /// Every view of a tape and of stores.
-fn views<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
+pub(super) fn views<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
     let codes = tape.iter_mut().filter_map(|instr| match &mut instr.code {
         Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
             Some(view)

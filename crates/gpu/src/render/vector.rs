@@ -5,7 +5,8 @@ use farad_ir::{Binary, DType, Reduce};
 
 /// The product as a reduction over its terms, if one side of it has size 1.
 pub(crate) fn fused(product: &Product) -> Option<Fused> {
-    let (left, right, result): (Pick, Pick, Pick) = match (product.m, product.n) {
+    let ([m], [n], [k]) = (&product.m[..], &product.n[..], &product.k[..]) else { return None };
+    let (left, right, result): (Pick, Pick, Pick) = match (m, n) {
         // Axes [batch.., m, k] from [batch.., m, k], [batch.., k, n] and [batch.., m, n].
         (_, 1) => ([Some(0), Some(1)], [None, Some(0)], [Some(0), None]),
         // Axes [batch.., n, k].
@@ -30,7 +31,7 @@ pub(crate) fn fused(product: &Product) -> Option<Fused> {
         view: pick(&store.view, batch, result),
     });
     let mut axes = product.batch.clone();
-    axes.extend([product.m.max(product.n), product.k]);
+    axes.extend([*m.max(n), *k]);
     Some(Fused { axes, outer: batch + 1, stores: stores.collect(), tape })
 }
 

@@ -78,11 +78,26 @@ pub(super) fn cases() -> Vec<Case> {
         case("image, strides", [2, 1, 3, 5], &[w(9, 3, 2, 1, 1), w(10, 2, 3, 0, 1)]),
         case("image, dilation and groups", [1, 2, 2, 3], &[w(9, 3, 1, 2, 2), w(8, 2, 2, 1, 1)]),
         case("volume", [1, 1, 2, 3], &[w(4, 2, 1, 0, 1), w(5, 3, 2, 1, 1), w(4, 2, 1, 1, 1)]),
+        // From here on there is enough work for a product of matrices.
         case("larger image", [2, 1, 8, 17], &[w(17, 3, 1, 1, 1), w(17, 3, 1, 1, 1)]),
+        case("larger, rows of four", [3, 1, 5, 20], &[w(8, 3, 1, 1, 1), w(12, 3, 1, 1, 1)]),
+        case("larger, strides", [3, 1, 7, 18], &[w(17, 3, 2, 1, 1), w(16, 3, 3, 0, 1)]),
+        case("larger, dilation", [2, 1, 6, 16], &[w(16, 3, 1, 2, 2), w(12, 2, 1, 1, 3)]),
+        case("larger, groups", [2, 3, 6, 10], &[w(9, 3, 1, 1, 1), w(12, 3, 1, 1, 1)]),
+        case("larger, kernel of one", [3, 1, 40, 20], &[w(7, 1, 1, 0, 1), w(9, 1, 1, 0, 1)]),
+        case("larger, kernel of one, strides", [3, 1, 40, 20], &[w(7, 1, 2, 0, 1), w(9, 1, 2, 0, 1)]),
+        case("larger, one axis", [4, 1, 12, 20], &[w(50, 5, 1, 2, 1)]),
+        case("larger volume", [2, 1, 4, 9], &[w(6, 3, 1, 1, 1), w(5, 3, 1, 1, 1), w(7, 2, 2, 0, 1)]),
+        case("no image left but its channels", [20, 1, 32, 24], &[w(3, 3, 1, 0, 1), w(3, 3, 1, 0, 1)]),
     ];
     let (contraction, image, weight) = convolution(2, 1, 3, 5, &[w(8, 3, 2, 1, 1), w(9, 3, 1, 1, 1)]);
     let inputs = vec![half(image, SIGNED), half(weight, SIGNED)];
     cases.push(Case::new("contract", "image", inputs, 2.0 * HALF, move |x| {
+        x[0].contract(&x[1], contraction.clone())
+    }));
+    let (contraction, image, weight) = convolution(3, 1, 16, 20, &[w(8, 3, 1, 1, 1), w(9, 3, 1, 1, 1)]);
+    let inputs = vec![half(image, SIGNED), half(weight, SIGNED)];
+    cases.push(Case::new("contract", "larger image", inputs, 2.0 * HALF, move |x| {
         x[0].contract(&x[1], contraction.clone())
     }));
     cases.extend(others());

@@ -4,9 +4,11 @@
 //! a method or a table row that has no case.
 
 mod activation;
+mod attention;
 mod binary;
 mod cast;
 mod contraction;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
@@ -16,6 +18,7 @@ mod matmul;
 mod movement;
 mod norm;
 mod part;
+mod pooling;
 mod random;
 mod reduce;
 mod sequence;
@@ -44,6 +47,9 @@ pub fn all() -> Vec<Case> {
         sort::cases(),
         matmul::cases(),
         contraction::cases(),
+        convolution::cases(),
+        pooling::cases(),
+        attention::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),

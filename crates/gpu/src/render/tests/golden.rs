@@ -78,7 +78,19 @@ fn matmul(m: usize, k: usize, n: usize) -> (Case, Kernel) {
     let sum = case.full(Code::Accumulator, F32);
     case.store(y, sum, view(0, &[n as i64, 1]));
     let (epilogue, stores) = (std::mem::take(&mut case.tape), std::mem::take(&mut case.stores));
-    (case, Kernel::Product(Product { batch: vec![], m, n, k, lhs, rhs, epilogue, stores }))
+    (
+        case,
+        Kernel::Product(Product {
+            batch: vec![],
+            m: vec![m],
+            n: vec![n],
+            k: vec![k],
+            lhs,
+            rhs,
+            epilogue,
+            stores,
+        }),
+    )
 }
 
 fn embedding_gradient(tokens: usize, features: usize, size: usize) -> (Case, Kernel) {

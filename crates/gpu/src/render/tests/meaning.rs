@@ -189,17 +189,24 @@ impl Meaning<'_> {
 
     fn product(&self, p: &Product, memory: &Memory, after: &mut Memory) {
         for batch in positions(&p.batch) {
-            let operand = |tape: &[Instr], value: Reg, at: [usize; 2]| {
-                self.tape(tape, &[&batch[..], &at].concat(), memory, 0.0)[value.0 as usize]
+            let operand = |tape: &[Instr], value: Reg, at: [&[usize]; 2]| {
+                self.tape(tape, &[&batch[..], at[0], at[1]].concat(), memory, 0.0)[value.0 as usize]
+            };
+            let pairs = |first: &[usize], second: &[usize]| {
+                let second: Vec<Vec<usize>> = positions(second).collect();
+                let first: Vec<Vec<usize>> = positions(first).collect();
+                first.into_iter().flat_map(move |a| second.clone().into_iter().map(move |b| (a.clone(), b)))
             };
             let left: Vec<f64> =
-                positions(&[p.m, p.k]).map(|at| operand(&p.lhs.tape, p.lhs.value, [at[0], at[1]])).collect();
+                pairs(&p.m, &p.k).map(|(m, k)| operand(&p.lhs.tape, p.lhs.value, [&m, &k])).collect();
             let right: Vec<f64> =
-                positions(&[p.n, p.k]).map(|at| operand(&p.rhs.tape, p.rhs.value, [at[1], at[0]])).collect();
-            for at in positions(&[p.m, p.n]) {
-                let (a, b) = (&left[at[0] * p.k..][..p.k], &right[at[1] * p.k..][..p.k]);
+                pairs(&p.n, &p.k).map(|(n, k)| operand(&p.rhs.tape, p.rhs.value, [&k, &n])).collect();
+            let (columns, terms) = (p.columns(), p.terms());
+            for (number, (m, n)) in pairs(&p.m, &p.n).enumerate() {
+                let (row, column) = (number / columns, number % columns);
+                let (a, b) = (&left[row * terms..][..terms], &right[column * terms..][..terms]);
                 let sum = a.iter().zip(b).map(|(a, b)| a * b).sum();
-                let index = [&batch[..], &at].concat();
+                let index = [&batch[..], &m, &n].concat();
                 let values = self.tape(&p.epilogue, &index, memory, sum);
                 for store in &p.stores {
                     self.write(

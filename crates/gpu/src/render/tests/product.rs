@@ -28,7 +28,19 @@ fn product(dtype: DType, batch: usize, [m, k, n]: [usize; 3], transposed: [bool;
     let out = case.unary(Unary::Relu, shifted);
     case.store(y, out, view(0, &[mi * ni, ni, 1]));
     let (epilogue, stores) = (std::mem::take(&mut case.tape), std::mem::take(&mut case.stores));
-    (case, Kernel::Product(Product { batch: vec![batch], m, n, k, lhs, rhs, epilogue, stores }))
+    (
+        case,
+        Kernel::Product(Product {
+            batch: vec![batch],
+            m: vec![m],
+            n: vec![n],
+            k: vec![k],
+            lhs,
+            rhs,
+            epilogue,
+            stores,
+        }),
+    )
 }
 
 #[test]
@@ -89,7 +101,16 @@ fn the_rule_reaches_every_tile() {
 /// A product of these sizes without operands.
 fn shape(batch: usize, [m, k, n]: [usize; 3]) -> Product {
     let none = || Operand { tape: vec![], value: Reg(0) };
-    Product { batch: vec![batch], m, n, k, lhs: none(), rhs: none(), epilogue: vec![], stores: vec![] }
+    Product {
+        batch: vec![batch],
+        m: vec![m],
+        n: vec![n],
+        k: vec![k],
+        lhs: none(),
+        rhs: none(),
+        epilogue: vec![],
+        stores: vec![],
+    }
 }
 
 #[test]
@@ -231,7 +252,16 @@ fn prologues_guards_and_accumulation_in_place() {
         let out = case.binary(Binary::Add, old, sum);
         case.store(y, out, view(0, &[ni, 1]));
         let (epilogue, stores) = (std::mem::take(&mut case.tape), std::mem::take(&mut case.stores));
-        let kernel = Kernel::Product(Product { batch: vec![], m, n, k, lhs, rhs, epilogue, stores });
+        let kernel = Kernel::Product(Product {
+            batch: vec![],
+            m: vec![m],
+            n: vec![n],
+            k: vec![k],
+            lhs,
+            rhs,
+            epilogue,
+            stores,
+        });
         case.check(&kernel, 2e-6);
     }
 }
