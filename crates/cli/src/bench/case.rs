@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::{automaton, logic, matmul, movement, pointwise, reduce, rows, sort, train};
+use super::{attention, automaton, logic, matmul, movement, pointwise, reduce, rows, sort, train};
 
 /// One row: what is timed, where, and how wrong it may be.
 pub struct Case {
@@ -138,6 +138,24 @@ pub const CASES: &[Case] = &[
     }),
     operation("embedding_grad_32768x8192x384_f32", Sizes::Large, |device| {
         sort::embedding_gradient(32_768, 8192, 384, device)
+    }),
+    operation("attention_fwdbwd_4x6x256x64_f32", Sizes::Small, |device| {
+        attention::both_ways([4, 6, 256, 64], false, device)
+    }),
+    operation("attention_composed_4x6x256x64_f32", Sizes::Small, |device| {
+        attention::both_ways([4, 6, 256, 64], true, device)
+    }),
+    operation("attention_fwdbwd_32x6x256x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 256, 64], false, device)
+    }),
+    operation("attention_composed_32x6x256x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 256, 64], true, device)
+    }),
+    operation("attention_fwdbwd_32x6x1024x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 1024, 64], false, device)
+    }),
+    operation("attention_composed_32x6x1024x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 1024, 64], true, device)
     }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
     // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.
