@@ -3,7 +3,7 @@
 use farad::{Device, Precision, Tensor};
 
 use super::{
-    automaton, convolution, images, logic, matmul, movement, pointwise, recurrent, reduce, rows, sort, train,
+    attention, automaton, convolution, images, logic, matmul, movement, pointwise, recurrent, reduce, rows, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
@@ -156,6 +156,24 @@ pub const CASES: &[Case] = &[
     }),
     operation("lstm_fwdbwd_f32", Sizes::Large, |device| {
         recurrent::lstm(recurrent::Size { time: 64, batch: 64, hidden: 512 }, device)
+    }),
+    operation("attention_fwdbwd_4x6x256x64_f32", Sizes::Small, |device| {
+        attention::both_ways([4, 6, 256, 64], false, device)
+    }),
+    operation("attention_composed_4x6x256x64_f32", Sizes::Small, |device| {
+        attention::both_ways([4, 6, 256, 64], true, device)
+    }),
+    operation("attention_fwdbwd_32x6x256x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 256, 64], false, device)
+    }),
+    operation("attention_composed_32x6x256x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 256, 64], true, device)
+    }),
+    operation("attention_fwdbwd_32x6x1024x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 1024, 64], false, device)
+    }),
+    operation("attention_composed_32x6x1024x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 1024, 64], true, device)
     }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
     // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.

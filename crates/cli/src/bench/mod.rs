@@ -4,6 +4,7 @@
 //! case that compiles anything while timed, or whose result is wrong, fails. Start at
 //! [`case::CASES`].
 
+mod attention;
 mod automaton;
 mod break_even;
 mod case;
