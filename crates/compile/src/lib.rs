@@ -6,6 +6,7 @@
 
 mod access;
 mod assemble;
+mod channels;
 mod copies;
 pub mod costs;
 mod draft;
@@ -32,6 +33,7 @@ use program::{Program, Target};
 pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], target: &Target) -> Program {
     let (graph, outputs) = simplify::simplify(graph, outputs);
     let (graph, outputs) = split::split(&graph, &outputs, target);
+    let (graph, outputs) = channels::channels_last(graph, outputs, target);
     let (graph, outputs) = copies::copies(graph, outputs);
     let fused = fuse::fuse(&graph, &outputs, target);
     plan::plan(&graph, &outputs, donations, fused, target)

@@ -53,6 +53,7 @@ mod state_dict;
 mod tensor;
 mod tuning;
 mod whole;
+mod window;
 
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
@@ -74,6 +75,7 @@ pub use save::{load, save};
 pub use state_dict::{Difference, Mismatch, StateDict};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
+pub use window::{ConvOptions, PerAxis, PoolOptions};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

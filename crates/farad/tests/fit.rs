@@ -35,7 +35,8 @@ fn training(run: Run, device: &Device, epochs: u64) -> Training {
     let fit = Fit::new(model, optimiser, Task::Classify).schedule(|step| 5e-3 / (1.0 + step as f32 / 10.0));
     let load = |set: TensorSet| DataLoader::new(set, 50).transform(Flatten).device(device).workers(2);
     let validation = load(digits(100, 2)).workers(0);
-    Training::new(run, fit, load(digits(360, 1)).shuffle(9), Some(validation), Pace { epochs, ..PACE }).unwrap()
+    Training::new(run, fit, load(digits(360, 1)).shuffle(9), Some(validation), Pace { epochs, ..PACE })
+        .unwrap()
 }
 
 fn bytes(folder: &Folder, run: &str, file: &str) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::{automaton, logic, matmul, movement, pointwise, reduce, rows, sort, train};
+use super::{automaton, logic, matmul, movement, pointwise, recurrent, reduce, rows, sort, train};
 
 /// One row: what is timed, where, and how wrong it may be.
 pub struct Case {
@@ -138,6 +138,12 @@ pub const CASES: &[Case] = &[
     }),
     operation("embedding_grad_32768x8192x384_f32", Sizes::Large, |device| {
         sort::embedding_gradient(32_768, 8192, 384, device)
+    }),
+    operation("lstm_16x16x128_fwdbwd_f32", Sizes::Small, |device| {
+        recurrent::lstm(recurrent::Size { time: 16, batch: 16, hidden: 128 }, device)
+    }),
+    operation("lstm_fwdbwd_f32", Sizes::Large, |device| {
+        recurrent::lstm(recurrent::Size { time: 64, batch: 64, hidden: 512 }, device)
     }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
     // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.

@@ -14,6 +14,7 @@ mod matmul;
 mod movement;
 mod network;
 mod pointwise;
+mod recurrent;
 mod reduce;
 mod reference;
 mod report;

@@ -7,6 +7,7 @@ mod activation;
 mod binary;
 mod cast;
 mod contraction;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
@@ -16,6 +17,7 @@ mod matmul;
 mod movement;
 mod norm;
 mod part;
+mod pooling;
 mod random;
 mod reduce;
 mod sequence;
@@ -44,6 +46,8 @@ pub fn all() -> Vec<Case> {
         sort::cases(),
         matmul::cases(),
         contraction::cases(),
+        convolution::cases(),
+        pooling::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
