@@ -3,7 +3,8 @@
 use farad::{Device, Precision, Tensor};
 
 use super::{
-    attention, automaton, convolution, images, logic, matmul, movement, pointwise, recurrent, reduce, rows, sort, train,
+    attention, automaton, convolution, images, logic, matmul, movement, pointwise, recurrent, reduce, rows,
+    sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
