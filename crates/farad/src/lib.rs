@@ -48,6 +48,7 @@ pub mod run;
 mod save;
 mod tensor;
 mod tuning;
+mod unfinished;
 mod whole;
 mod window;
 

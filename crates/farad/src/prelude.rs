@@ -3,7 +3,8 @@
 pub use crate::checkpoint::checkpoint;
 pub use crate::device::Device;
 pub use crate::nn::{
-    Buffer, Conv2d, Gelu, Layer, Linear, MaxPool2d, Mode, Module, Parameter, Relu, Sequential,
+    BatchNorm2d, Buffer, Conv2d, Dropout, Embedding, Flatten, Gelu, Layer, LayerNorm, Linear, MaxPool2d,
+    Mode, Module, Parameter, Relu, Sequential,
 };
 pub use crate::optim::{AdamW, Optimiser, Sgd};
 pub use crate::precision::Precision;

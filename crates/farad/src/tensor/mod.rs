@@ -19,6 +19,7 @@ mod pointwise;
 mod pooling;
 mod random;
 mod reduce;
+mod resample;
 mod sequence;
 mod slicing;
 mod sort;

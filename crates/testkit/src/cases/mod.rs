@@ -20,6 +20,7 @@ mod part;
 mod pooling;
 mod random;
 mod reduce;
+mod resample;
 mod sequence;
 mod sort;
 mod unary;
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Case> {
         contraction::cases(),
         convolution::cases(),
         pooling::cases(),
+        resample::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
