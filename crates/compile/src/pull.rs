@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape};
+use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
 use crate::access::{Access, Affine, Obstacle, mapped_view, reshape};
 use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
@@ -15,6 +15,8 @@ use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 const MOST_AXES: usize = farad_ir::MAX_RANK;
 /// Longer tapes are cut.
 const MOST_INSTRUCTIONS: usize = 256;
+/// How far a value is followed to see that it is zero outside a pad.
+const VANISHING_DEPTH: usize = 6;
 
 impl Draft {
     /// Pulls `root` into a kernel.
@@ -255,9 +257,9 @@ impl Pull<'_> {
             }
         };
         let reg = self.value(x, &inner)?;
-        // Outside a pad the value is zero; a plain load knows that from its guards.
-        let loaded = matches!(self.draft.tape[reg.0 as usize].code, Code::Load(..));
-        if !matches!(op, Op::Pad(_)) || loaded {
+        // Outside a pad the value is zero; what is loaded is so by its guards.
+        let added = &inner.guards[access.guards.len()..];
+        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, VANISHING_DEPTH) {
             return Ok(reg);
         }
         let dtype = graph.dtype(id);
@@ -273,6 +275,28 @@ impl Pull<'_> {
         match inside {
             Some(inside) => self.emit(Code::Select(inside, reg, zero), dtype),
             None => Ok(reg),
+        }
+    }
+
+    /// Whether a register is zero wherever one of these guards fails, because the loads that it is made from are.
+    /// Looks so many instructions deep.
+    fn vanishes(&self, reg: Reg, guards: &[Guard], depth: usize) -> bool {
+        let zero = |reg: Reg| depth > 0 && self.vanishes(reg, guards, depth - 1);
+        let finite = |reg: Reg| match self.draft.tape[reg.0 as usize].code {
+            Code::Constant(scalar) => scalar.as_f64().is_finite(),
+            _ => false,
+        };
+        match &self.draft.tape[reg.0 as usize].code {
+            Code::Load(_, view) => guards.iter().all(|guard| view.guards.contains(guard)),
+            Code::Constant(scalar) => scalar.as_f64() == 0.0,
+            Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => {
+                zero(*x)
+            }
+            Code::Binary(Binary::Add | Binary::Sub | Binary::Max | Binary::Min, a, b)
+            | Code::Select(_, a, b) => zero(*a) && zero(*b),
+            Code::Binary(Binary::Mul, a, b) => zero(*a) && (finite(*b) || zero(*b)) || finite(*a) && zero(*b),
+            Code::Binary(Binary::And, a, b) => zero(*a) || zero(*b),
+            _ => false,
         }
     }
 

@@ -54,6 +54,7 @@ mod save;
 mod state_dict;
 mod tensor;
 mod tuning;
+mod unfinished;
 mod whole;
 mod window;
 

@@ -4,7 +4,8 @@ pub use crate::checkpoint::checkpoint;
 pub use crate::data::{DataLoader, Dataset};
 pub use crate::device::Device;
 pub use crate::nn::{
-    Buffer, Conv2d, Gelu, Layer, Linear, MaxPool2d, Mode, Module, Parameter, Relu, Sequential,
+    BatchNorm2d, Buffer, Conv2d, Dropout, Embedding, Flatten, Gelu, Layer, LayerNorm, Linear, MaxPool2d,
+    Mode, Module, Parameter, Relu, Sequential,
 };
 pub use crate::nn::{Gru, GruCell, Lstm, LstmCell, LstmState, Rnn, RnnCell};
 pub use crate::optim::{Adagrad, Adam, AdamW, Lion, Muon, Optimiser, RmsProp, Sgd};

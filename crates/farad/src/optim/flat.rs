@@ -81,6 +81,8 @@ impl Flat {
         let values = self.values();
         Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
         let mut recording = self.record(&source)?;
+        let kept = device.0.unfinished.beside(&recording);
+        recording.extend(&kept, false)?;
         recording.refuse_placeholders()?;
         let seeds = self.seeds(&recording, &source);
         let ids = self.parameter_nodes(&mut recording, &values, &source)?;
@@ -138,6 +140,8 @@ impl Flat {
         let at = array.map(|id| input_number(&recording.graph, id));
         // From here on the recorded graph is gone: what it computed from the parameters are leaves,
         // and whatever still refers to the old parameters is somebody else's.
+        // What buffers keep is a value and nothing else, whatever it was computed from.
+        kept.iter().for_each(|node| node.cut(false));
         live.iter().filter(|(_, id)| depends[id.index()]).for_each(|(node, _)| node.cut(true));
         drop(recording);
         drop(values);

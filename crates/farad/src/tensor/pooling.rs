@@ -130,8 +130,9 @@ impl Tensor {
         let y = match windows.side_by_side(&planes) {
             Some(rows) if windows.count() > MOST_COMPARED => rows.first_largest(),
             _ => {
-                let parts = windows.of(&planes.bordered(&windows));
-                if windows.overlap() { first_of_many(&parts) } else { first_of_few(&parts) }
+                let parts = windows.of(&planes);
+                let inside = windows.inside(&planes);
+                if windows.overlap() { first_of_many(&parts, &inside) } else { first_of_few(&parts, &inside) }
             }
         };
         y.reshape(self.pooled(&places))
@@ -198,7 +199,7 @@ impl Tensor {
             let parts: Vec<Tensor> = (start..end).map(part).collect();
             windows.push(match kind {
                 Kind::Mean => self.part(axis, start..end).mean_axes(&[axis as isize], true),
-                Kind::Largest => first_of_few(&parts),
+                Kind::Largest => first_of_few(&parts, &vec![None; parts.len()]),
             });
         }
         Tensor::concat(&windows.iter().collect::<Vec<_>>(), axis as isize)
@@ -229,20 +230,6 @@ impl Tensor {
         [&self.shape()[..self.rank() - N], places].concat()
     }
 
-    /// With the lowest number around it where windows reach beyond it.
-    #[track_caller]
-    fn bordered<const N: usize>(&self, windows: &Windows<N>) -> Tensor {
-        let sizes = &self.shape()[1..];
-        if !(0..N).any(|axis| windows.leaves(axis, sizes[axis])) {
-            return self.clone();
-        }
-        let ones: Vec<usize> = [1].iter().chain(sizes).copied().collect();
-        let inside = Tensor::ones(ones, self.device()).cast(DType::Bool);
-        let padded = windows.padded(self);
-        let lowest = if self.dtype() == DType::F16 { -65504.0 } else { f32::MIN as f64 };
-        windows.padded(&inside).select(&padded, &padded.full_like(lowest))
-    }
-
     /// The first largest of the last axis, by comparison with its position.
     #[track_caller]
     fn first_largest(&self) -> Tensor {
@@ -259,32 +246,54 @@ pub(crate) enum Kind {
     Largest,
 }
 
-/// The first largest of several tensors, element by element. What is greater is found again for the gradient.
+/// The first largest of several tensors, element by element, where they are inside. What is greater is found again for
+/// the gradient.
 #[track_caller]
-fn first_of_few(parts: &[Tensor]) -> Tensor {
-    let mut best = parts[0].clone();
-    for part in &parts[1..] {
-        best = part.greater(&best).select(part, &best);
+fn first_of_few(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
+    let mut best = started(&parts[0], &inside[0]);
+    for (part, inside) in parts.iter().zip(inside).skip(1) {
+        best = greater(part, &best, inside).select(part, &best);
     }
     best
 }
 
 /// As [`first_of_few`]; which one it is is kept for the gradient, where every element is in several windows.
 #[track_caller]
-fn first_of_many(parts: &[Tensor]) -> Tensor {
-    let mut best = parts[0].clone();
-    let mut at = Tensor::full(0.0, best.shape(), best.device()).cast(DType::I32);
-    for (number, part) in parts.iter().enumerate().skip(1) {
-        let greater = part.greater(&best);
+fn first_of_many(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
+    let mut best = started(&parts[0], &inside[0]);
+    let mut at = best.full_like(0.0).cast(DType::I32);
+    for (number, (part, inside)) in parts.iter().zip(inside).enumerate().skip(1) {
+        let greater = greater(part, &best, inside);
         at = greater.select(&at.full_like(number as f64), &at);
         best = greater.select(part, &best);
     }
     let at = Tensor::record(Op::Barrier(0), &[&at]);
-    let mut y = parts[0].clone();
+    // One of the terms is not zero. A sum, since the gradient of a term then asks about its own part only.
+    let zero = best.full_like(0.0);
+    let mut y = at.equal(0.0).select(&parts[0], &zero);
     for (number, part) in parts.iter().enumerate().skip(1) {
-        y = at.equal(number as f64).select(part, &y);
+        y = y + at.equal(number as f64).select(part, &zero);
     }
     y
+}
+
+/// The first part, where it is inside; else less than all others.
+#[track_caller]
+fn started(part: &Tensor, inside: &Option<Tensor>) -> Tensor {
+    let lowest = if part.dtype() == DType::F16 { -65504.0 } else { f32::MIN as f64 };
+    match inside {
+        Some(inside) => inside.select(part, &part.full_like(lowest)),
+        None => part.clone(),
+    }
+}
+
+#[track_caller]
+fn greater(part: &Tensor, best: &Tensor, inside: &Option<Tensor>) -> Tensor {
+    let greater = part.greater(best);
+    match inside {
+        Some(inside) => greater & inside,
+        None => greater,
+    }
 }
 
 /// Windows over tensors `[planes, sizes..]`.
@@ -346,21 +355,59 @@ impl<const N: usize> Windows<'_, N> {
     /// One tensor `[planes, places..]` for every element of a window, in row-major order.
     #[track_caller]
     fn of(&self, x: &Tensor) -> Vec<Tensor> {
-        let filled = (0..N).all(|axis| x.shape()[axis + 1] == self.blocks(axis) * self.options.stride[axis]);
-        let x = if filled { x.clone() } else { self.padded(x) };
+        let x = self.padded(x);
         let mut sizes = vec![x.shape()[0]];
         (0..N).for_each(|axis| sizes.extend([self.blocks(axis), self.options.stride[axis]]));
-        let (x, mut all) = (x.reshape(sizes), Vec::with_capacity(self.count()));
-        let mut place = [0; N];
-        for _ in 0..self.count() {
-            all.push(self.one(&x, &place));
+        let x = x.reshape(sizes);
+        self.elements().map(|place| self.one(&x, &place)).collect()
+    }
+
+    /// The places in a window, in row-major order.
+    fn elements(&self) -> impl Iterator<Item = [usize; N]> {
+        let kernel = self.options.kernel;
+        (0..self.count()).map(move |number| {
+            let mut rest = number;
+            let mut place = [0; N];
             for axis in (0..N).rev() {
-                place[axis] += 1;
-                if place[axis] < self.options.kernel[axis] {
-                    break;
-                }
-                place[axis] = 0;
+                place[axis] = rest % kernel[axis];
+                rest /= kernel[axis];
             }
+            place
+        })
+    }
+
+    /// For every element of a window, at which places it is an element of the tensor: `[places..]`, or `None` for all.
+    #[track_caller]
+    fn inside(&self, x: &Tensor) -> Vec<Option<Tensor>> {
+        let sizes = x.shape();
+        let mut all = Vec::with_capacity(self.count());
+        for place in self.elements() {
+            let mut inside: Option<Tensor> = None;
+            for (axis, &at) in place.iter().enumerate() {
+                let (stride, padding) = (self.options.stride[axis], self.options.padding[axis]);
+                let position = at * self.options.dilation[axis];
+                // Window number w reads at w · stride + position - padding.
+                let first = padding.saturating_sub(position).div_ceil(stride);
+                let end = (sizes[axis + 1] + padding).saturating_sub(position).div_ceil(stride);
+                let shape: Vec<usize> =
+                    std::iter::once(self.places[axis]).chain(vec![1; N - 1 - axis]).collect();
+                let number = || Tensor::arange(self.places[axis], x.device());
+                let mut conditions = Vec::new();
+                if first > 0 {
+                    conditions.push(number().greater_equal(first as f64));
+                }
+                if end < self.places[axis] {
+                    conditions.push(number().less(end as f64));
+                }
+                for condition in conditions {
+                    let condition = condition.reshape(shape.clone());
+                    inside = Some(match inside {
+                        Some(others) => others & condition,
+                        None => condition,
+                    });
+                }
+            }
+            all.push(inside);
         }
         all
     }

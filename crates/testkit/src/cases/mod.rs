@@ -22,6 +22,7 @@ mod part;
 mod pooling;
 mod random;
 mod reduce;
+mod resample;
 mod sequence;
 mod sort;
 mod unary;
@@ -52,6 +53,7 @@ pub fn all() -> Vec<Case> {
         convolution::cases(),
         pooling::cases(),
         attention::cases(),
+        resample::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
