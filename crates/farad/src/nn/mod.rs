@@ -21,13 +21,14 @@ mod recurrent;
 mod sequential;
 mod summary;
 mod transformer;
-pub use attention::{LearnedPositions, MultiHeadAttention, Rotary, SinusoidalPositions};
 mod upsample;
+
 pub use activation::{
     Celu, Elu, GeGlu, Gelu, GeluTanh, Glu, HardSigmoid, HardSwish, HardTanh, LeakyRelu, LogSigmoid,
     LogSoftmax, Mish, PRelu, Relu, Relu6, Selu, Sigmoid, Silu, Softmax, Softplus, Softsign, SwiGlu, Tanh,
     TanhShrink,
 };
+pub use attention::{LearnedPositions, MultiHeadAttention, Rotary, SinusoidalPositions};
 pub use bilinear::Bilinear;
 pub use cell::{Buffer, Mode};
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d};
