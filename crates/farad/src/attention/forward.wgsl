@@ -13,6 +13,8 @@ const WIDTH = 4u;
 const COLUMNS = 1u;
 const KEYS = 4u;
 const QUARTERS = 4u;
+const OWN_LOADS = 4u;
+const STREAM_LOADS = 2u;
 //}
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
@@ -65,14 +67,19 @@ fn main(
     let first = (groups.y - 1u - group.y) * OWN;
     let lane = local % LANES;
     let team = local / LANES;
-    for (var e = local; e < OWN * PADDED; e += THREADS) {
-        let row = e / PADDED;
-        let column = e % PADDED;
-        var value = vec4<f32>();
-        if first + row < queries && column < WIDTH {
-            value = q[(head * queries + first + row) * WIDTH + column];
+    var fetched: array<vec4<f32>, OWN_LOADS>;
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let row = first + (local + THREADS * i) / PADDED;
+        let column = (local + THREADS * i) % PADDED;
+        let at = (head * queries + min(row, queries - 1u)) * WIDTH + min(column, WIDTH - 1u);
+        let there = row < queries && column < WIDTH;
+        fetched[i] = select(vec4<f32>(), q[at], there);
+    }
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let e = local + THREADS * i;
+        if e < OWN * PADDED {
+            own[e / PADDED * STRIDE + e % PADDED] = fetched[i];
         }
-        own[row * STRIDE + column] = value;
     }
     var total: array<vec4<f32>, ROWS * COLUMNS>;
     // Of the row that this invocation has in between.
@@ -82,15 +89,20 @@ fn main(
     var sum = 0.0;
     let end = limit(min(first + OWN, queries) - 1u);
     for (var start = 0u; start < end; start += STREAM) {
+        var arrived: array<vec4<f32>, STREAM_LOADS>;
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let row = start + (local + THREADS * i) / PADDED;
+            let column = (local + THREADS * i) % PADDED;
+            let at = (key_head * keys + min(row, keys - 1u)) * WIDTH + min(column, WIDTH - 1u);
+            let there = row < keys && column < WIDTH;
+            arrived[i] = select(vec4<f32>(), k[at], there);
+        }
         workgroupBarrier();
-        for (var e = local; e < STREAM * PADDED; e += THREADS) {
-            let row = e / PADDED;
-            let column = e % PADDED;
-            var value = vec4<f32>();
-            if start + row < keys && column < WIDTH {
-                value = k[(key_head * keys + start + row) * WIDTH + column];
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let e = local + THREADS * i;
+            if e < STREAM * PADDED {
+                stream[e / PADDED * STRIDE + e % PADDED] = arrived[i];
             }
-            stream[row * STRIDE + column] = value;
         }
         workgroupBarrier();
         var score: array<f32, ROWS * KEYS>;
@@ -114,14 +126,13 @@ fn main(
             }
         }
         workgroupBarrier();
-        for (var e = local; e < STREAM * PADDED; e += THREADS) {
-            let row = e / PADDED;
-            let column = e % PADDED;
-            var value = vec4<f32>();
-            if start + row < keys && column < WIDTH {
-                value = v[(key_head * keys + start + row) * WIDTH + column];
-            }
-            stream[row * STRIDE + column] = value;
+        var value: array<vec4<f32>, STREAM_LOADS>;
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let row = start + (local + THREADS * i) / PADDED;
+            let column = (local + THREADS * i) % PADDED;
+            let at = (key_head * keys + min(row, keys - 1u)) * WIDTH + min(column, WIDTH - 1u);
+            let there = row < keys && column < WIDTH;
+            value[i] = select(vec4<f32>(), v[at], there);
         }
         if local < OWN {
             var x: array<vec4<f32>, QUARTERS>;
@@ -147,6 +158,12 @@ fn main(
             sum = sum * keep + ((part.x + part.y) + (part.z + part.w));
             top = next;
             factors[local] = keep;
+        }
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let e = local + THREADS * i;
+            if e < STREAM * PADDED {
+                stream[e / PADDED * STRIDE + e % PADDED] = value[i];
+            }
         }
         workgroupBarrier();
         for (var r = 0u; r < ROWS; r++) { // unroll

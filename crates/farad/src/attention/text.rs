@@ -39,7 +39,12 @@ impl Tile {
         (self.stream / 4) | 1
     }
 
-    fn constants(&self) -> [(&'static str, usize); 8] {
+    /// `vec4`s that an invocation brings into workgroup memory for so many rows.
+    fn loads(&self, rows: usize) -> usize {
+        (rows * self.columns() * self.lanes).div_ceil(self.threads())
+    }
+
+    fn constants(&self) -> [(&'static str, usize); 10] {
         [
             ("OWN", self.own),
             ("STREAM", self.stream),
@@ -49,6 +54,8 @@ impl Tile {
             ("COLUMNS", self.columns()),
             ("KEYS", self.stream / self.lanes),
             ("QUARTERS", self.stream / 4),
+            ("OWN_LOADS", self.loads(self.own)),
+            ("STREAM_LOADS", self.loads(self.stream)),
         ]
     }
 }
