@@ -10,6 +10,7 @@
 
 mod arithmetic;
 mod bits;
+mod block;
 mod code;
 mod contraction;
 mod conversion;
@@ -42,6 +43,7 @@ mod tile;
 mod values;
 mod view;
 
+pub use block::{Matrix, exp, multiply};
 pub use device::{Counters, Device};
 pub use error::Error;
 pub use executable::Executable;

@@ -3,7 +3,9 @@
 //! This file has the handle itself; ops are in the files named after their family.
 
 mod activations;
+mod attention;
 mod contract;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
@@ -15,9 +17,10 @@ mod mask;
 mod movement;
 mod operators;
 mod pointwise;
+mod pooling;
 mod random;
 mod reduce;
-mod sequence;
+pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
@@ -29,6 +32,7 @@ use std::sync::atomic::Ordering;
 use farad_ir::{DType, Op, OpError, Shape};
 
 pub use element::Element;
+pub(crate) use pooling::Kind;
 pub use sequence::scan;
 pub use slicing::{Part, Parts};
 

@@ -4,18 +4,22 @@
 //! a method or a table row that has no case.
 
 mod activation;
+mod attention;
 mod binary;
 mod cast;
 mod contraction;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
 mod index;
+mod loss;
 mod mask;
 mod matmul;
 mod movement;
 mod norm;
 mod part;
+mod pooling;
 mod random;
 mod reduce;
 mod sequence;
@@ -34,6 +38,7 @@ pub fn all() -> Vec<Case> {
         cast::cases(),
         create::cases(),
         activation::cases(),
+        loss::cases(),
         reduce::cases(),
         cumulative::cases(),
         mask::cases(),
@@ -44,6 +49,9 @@ pub fn all() -> Vec<Case> {
         sort::cases(),
         matmul::cases(),
         contraction::cases(),
+        convolution::cases(),
+        pooling::cases(),
+        attention::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),
