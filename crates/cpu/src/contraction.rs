@@ -10,6 +10,7 @@ use crate::dots::Dots;
 use crate::error::Error;
 use crate::machine::Context;
 use crate::merge::merged;
+use crate::phases::phases;
 use crate::product::Temporaries;
 use crate::rows::Rows;
 
@@ -27,6 +28,8 @@ pub enum Sliced {
     Rows(Box<Rows>),
     /// Along terms.
     Dots(Box<Dots>),
+    /// One after the other.
+    Phases(Vec<Sliced>),
 }
 
 impl Sliced {
@@ -35,6 +38,7 @@ impl Sliced {
         match self {
             Sliced::Rows(plan) => plan.run(context),
             Sliced::Dots(plan) => plan.run(context),
+            Sliced::Phases(list) => list.iter().for_each(|plan| plan.run(context)),
         }
     }
 }
@@ -45,7 +49,7 @@ pub fn plan(product: &Product, temporaries: &mut Temporaries, label: &str) -> Re
     if [&product.m, &product.n, &product.k].iter().all(|axes| axes.len() <= 1) {
         return Ok(None);
     }
-    plan_within(&product, SLICE, temporaries, label)
+    plan_phases(&product, temporaries, label)
 }
 
 /// Plans a fused kernel that is a sum of products with few rows; `None` if it is none.
@@ -55,9 +59,22 @@ pub fn plan_fused(
     label: &str,
 ) -> Result<Option<Sliced>, Error> {
     match thin(fused) {
-        Some(product) => plan_within(&merged(&product), SLICE, temporaries, label),
+        Some(product) => plan_phases(&merged(&product), temporaries, label),
         None => Ok(None),
     }
+}
+
+fn plan_phases(
+    product: &Product,
+    temporaries: &mut Temporaries,
+    label: &str,
+) -> Result<Option<Sliced>, Error> {
+    let parts = phases(product);
+    if parts.len() == 1 {
+        return plan_within(product, SLICE, temporaries, label);
+    }
+    let parts = parts.iter().map(|part| plan_within(&merged(part), SLICE, temporaries, label));
+    Ok(parts.collect::<Result<Option<Vec<Sliced>>, Error>>()?.map(Sliced::Phases))
 }
 
 /// As `plan`, with slices of about `most` floats.
@@ -78,6 +95,9 @@ fn plan_within(
 
 /// Whether the right operand has longer runs along its terms than along its columns.
 fn runs_along_terms(product: &Product) -> bool {
+    if product.terms() == 0 {
+        return false;
+    }
     let Some(Code::Load(_, view)) =
         product.rhs.tape.iter().map(|i| &i.code).find(|c| matches!(c, Code::Load(..)))
     else {
@@ -280,6 +300,7 @@ mod tests {
         let slices = match &sliced {
             Sliced::Rows(plan) => plan.slices(),
             Sliced::Dots(plan) => plan.slices(),
+            Sliced::Phases(_) => unreachable!("nothing is divided here"),
         };
         (slices, data[2].clone())
     }

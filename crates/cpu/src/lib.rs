@@ -29,6 +29,7 @@ mod memory;
 mod merge;
 mod nest;
 mod operand;
+mod phases;
 mod product;
 mod reduction;
 mod rows;

@@ -5,7 +5,7 @@ use farad_compile::program::{Code, Instr, Product, View};
 /// The product over as few axes as can be.
 pub fn merged(product: &Product) -> Product {
     let mut product = product.clone();
-    for role in 0..4 {
+    for role in [Role::Batch, Role::Rows, Role::Columns, Role::Terms] {
         let mut axis = 1;
         while axis < sizes(&mut product, role).len() {
             if fits(&mut product, role, axis) { merge(&mut product, role, axis) } else { axis += 1 }
@@ -14,18 +14,27 @@ pub fn merged(product: &Product) -> Product {
     product
 }
 
-/// Batch, rows, columns, terms.
-fn sizes(product: &mut Product, role: usize) -> &mut Vec<usize> {
+/// What axes are to a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Batch,
+    Rows,
+    Columns,
+    Terms,
+}
+
+/// The axes of a role.
+pub fn sizes(product: &mut Product, role: Role) -> &mut Vec<usize> {
     match role {
-        0 => &mut product.batch,
-        1 => &mut product.m,
-        2 => &mut product.n,
-        _ => &mut product.k,
+        Role::Batch => &mut product.batch,
+        Role::Rows => &mut product.m,
+        Role::Columns => &mut product.n,
+        Role::Terms => &mut product.k,
     }
 }
 
 /// Calls `f` with every view that has the axes of a role, and the place of the first of them.
-fn views(product: &mut Product, role: usize, mut f: impl FnMut(&mut View, usize)) {
+pub fn views(product: &mut Product, role: Role, mut f: impl FnMut(&mut View, usize)) {
     let [b, m, k] = [product.batch.len(), product.m.len(), product.k.len()];
     let of = |tape: &mut [Instr], first: usize, f: &mut dyn FnMut(&mut View, usize)| {
         for instr in tape {
@@ -38,10 +47,10 @@ fn views(product: &mut Product, role: usize, mut f: impl FnMut(&mut View, usize)
     };
     // Left: batch, rows, terms. Right: batch, terms, columns. Result: batch, rows, columns.
     let [left, right, whole] = match role {
-        0 => [Some(0); 3],
-        1 => [Some(b), None, Some(b)],
-        2 => [None, Some(b + k), Some(b + m)],
-        _ => [Some(b + m), Some(b), None],
+        Role::Batch => [Some(0); 3],
+        Role::Rows => [Some(b), None, Some(b)],
+        Role::Columns => [None, Some(b + k), Some(b + m)],
+        Role::Terms => [Some(b + m), Some(b), None],
     };
     if let Some(first) = left {
         of(&mut product.lhs.tape, first, &mut f);
@@ -55,7 +64,7 @@ fn views(product: &mut Product, role: usize, mut f: impl FnMut(&mut View, usize)
     }
 }
 
-fn fits(product: &mut Product, role: usize, axis: usize) -> bool {
+fn fits(product: &mut Product, role: Role, axis: usize) -> bool {
     let [outer, inner] = [sizes(product, role)[axis - 1], sizes(product, role)[axis]];
     let mut fits = true;
     views(product, role, |view, first| {
@@ -67,7 +76,7 @@ fn fits(product: &mut Product, role: usize, axis: usize) -> bool {
     fits
 }
 
-fn merge(product: &mut Product, role: usize, axis: usize) {
+fn merge(product: &mut Product, role: Role, axis: usize) {
     let inner = sizes(product, role)[axis];
     // An axis of size 1 says nothing about strides.
     let gone = |at: usize| if inner == 1 { at } else { at - 1 };

@@ -38,6 +38,7 @@ pub struct Operand {
 
 #[derive(Debug)]
 enum Source {
+    Nothing,
     Memory(View),
     Window(Window),
     Spread(Spread),
@@ -81,6 +82,8 @@ impl<'a> Load<'a> {
 /// How an operand is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
+    /// Not at all: a sum has no terms.
+    Nothing,
     Memory,
     Window,
     Spread,
@@ -100,6 +103,10 @@ impl Operand {
     ) -> Result<Operand, Error> {
         let spec = specs[load.buffer.0 as usize];
         let (source, strides, floats) = match way {
+            Way::Nothing => {
+                let spread = Spread::new(load.view, axes, extent, order);
+                (Source::Nothing, spread.strides, 0)
+            }
             Way::Memory => {
                 view::check(load.view, axes, spec.len, label)?;
                 (Source::Memory(load.view.clone()), load.view.strides.clone(), 0)
@@ -119,7 +126,11 @@ impl Operand {
             }
         };
         specs[scratch.0 as usize].len = floats;
-        let finish = load.tape.map(|operand| finish(operand, scratch, floats, specs, label)).transpose()?;
+        let finish = load
+            .tape
+            .filter(|_| floats > 0)
+            .map(|operand| finish(operand, scratch, floats, specs, label))
+            .transpose()?;
         let finish = finish.map(|nest| (scratch.0 as usize, nest));
         Ok(Operand { buffer: load.buffer.0 as usize, source, strides, floats, finish })
     }
@@ -131,6 +142,7 @@ impl Operand {
     pub unsafe fn read(&self, slice: Slice, context: Context, scratch: *mut f32) -> *const f32 {
         let binding = context.bindings[self.buffer];
         let at = match &self.source {
+            Source::Nothing => return scratch,
             Source::Memory(view) => {
                 let index = view.offset + dot(&view.strides, slice.origin);
                 // SAFETY: the view was checked when the program was loaded.

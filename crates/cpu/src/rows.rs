@@ -203,7 +203,9 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
     let extent = |columns: &[usize]| [&vec![1; b][..], &product.k, columns].concat();
     let window = |columns: &[usize]| Window::new(load.view, right, &extent(columns), vector);
     let used = use_of_lanes(right[vector], tiles().lanes);
-    let way = if load.is_direct(right, vector, temporaries.specs) {
+    let way = if product.terms() == 0 {
+        Way::Nothing
+    } else if load.is_direct(right, vector, temporaries.specs) {
         Way::Memory
     } else if window(&product.n).is_some() && (used >= USED || product.rows() < tiles().lanes) {
         Way::Window
@@ -213,7 +215,7 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
     let cost = |columns: &[usize]| {
         let count: usize = columns.iter().product();
         let copied = match way {
-            Way::Memory => 0,
+            Way::Memory | Way::Nothing => 0,
             Way::Window => window(columns).map_or(0, |window| window.floats()),
             Way::Spread => product.terms() * count,
         };
