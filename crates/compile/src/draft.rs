@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{Binary, Graph, NodeId, Op, Shape};
+use farad_ir::{Binary, Graph, Node, NodeId, Op, Shape};
 
 use crate::access::{Access, Affine, Obstacle, reshape};
 use crate::program::{Code, Instr, Level, Reg, Site, View};
@@ -43,11 +43,16 @@ const MOST_PARTS: usize = 8;
 impl Part {
     /// The parts of a sum of padded nodes of one shape that together fill it; empty if it is something else.
     pub fn of(graph: &Graph, materialised: &[bool], root: NodeId) -> Vec<Part> {
-        let (mut parts, mut stack) = (Vec::new(), vec![root]);
+        // A copy of such a node is put together in the same way.
+        let whole = match graph.node(root) {
+            Node { op: Op::Barrier(_), operands, .. } if operands.len() == 1 => operands[0],
+            _ => root,
+        };
+        let (mut parts, mut stack) = (Vec::new(), vec![whole]);
         while let Some(id) = stack.pop() {
             let node = graph.node(id);
             match &node.op {
-                _ if id != root && materialised[id.index()] => return vec![],
+                _ if id != whole && materialised[id.index()] => return vec![],
                 Op::Binary(Binary::Add | Binary::Or) if parts.len() < MOST_PARTS => {
                     stack.extend(&node.operands)
                 }

@@ -17,6 +17,7 @@ mod product;
 pub mod profile;
 pub mod program;
 mod pull;
+mod rotate;
 mod show;
 mod simplify;
 mod sort;
@@ -32,6 +33,7 @@ use program::{Program, Target};
 /// input's memory; it is used where that is safe.
 pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], target: &Target) -> Program {
     let (graph, outputs) = simplify::simplify(graph, outputs);
+    let (graph, outputs) = rotate::rotate(&graph, &outputs, target);
     let (graph, outputs) = split::split(&graph, &outputs, target);
     let (graph, outputs) = channels::channels_last(graph, outputs, target);
     let (graph, outputs) = copies::copies(graph, outputs);

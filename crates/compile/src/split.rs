@@ -93,15 +93,10 @@ fn split_reduce(
     Some(graph.cast(whole, dtype))
 }
 
-fn split_inner(
-    graph: &mut Graph,
-    contraction: &Contraction,
-    operands: &[NodeId],
-    target: &Target,
-) -> Option<NodeId> {
+/// How many parts the sum of a product of this dtype is cut into, and over which axis.
+pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
-    let dtype = graph.dtype(operands[0]);
     let worth = if plain { dtype == DType::F32 } else { Roles::of(contraction).is_some() };
     if target.parallel <= 1 || !worth {
         return None;
@@ -130,6 +125,18 @@ fn split_inner(
     })?;
     let length = contraction.sizes[inner];
     let count = divisor(length, wanted).or((reduced.len() > 1 && length <= wanted).then_some(length))?;
+    Some((count, inner))
+}
+
+fn split_inner(
+    graph: &mut Graph,
+    contraction: &Contraction,
+    operands: &[NodeId],
+    target: &Target,
+) -> Option<NodeId> {
+    let dtype = graph.dtype(operands[0]);
+    let (count, inner) = cuts(contraction, dtype, target)?;
+    let length = contraction.sizes[inner];
     let mut new = contraction.clone();
     let [mut lhs, mut rhs] = [operands[0], operands[1]];
     if count == length {

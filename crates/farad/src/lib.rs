@@ -23,6 +23,7 @@
 // So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
 extern crate self as farad;
 
+mod attention;
 mod backend;
 pub mod check;
 mod checkpoint;
@@ -37,6 +38,7 @@ pub mod fit;
 mod gradient;
 mod hashing;
 mod live;
+pub mod loss;
 mod nearest;
 pub mod nn;
 mod node;
@@ -55,6 +57,7 @@ mod tuning;
 mod whole;
 mod window;
 
+pub use attention::Attention;
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};

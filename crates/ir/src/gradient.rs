@@ -172,6 +172,7 @@ impl Tape {
         if let Op::Pick(n, ..) = node.op {
             let slots = self.picks.entry(node.operands[0]).or_default();
             slots.resize(slots.len().max(n + 1), None);
+            // A gradient that used the result has picked it again.
             slots[n] = Some(slots[n].map_or(g, |earlier| graph.add(earlier, g)));
             return Ok(());
         }

@@ -4,11 +4,14 @@
 //! case that compiles anything while timed, or whose result is wrong, fails. Start at
 //! [`case::CASES`].
 
+mod attention;
 mod automaton;
 mod break_even;
 mod case;
+mod convolution;
 mod first_step;
 mod hardware;
+mod images;
 mod logic;
 mod matmul;
 mod movement;

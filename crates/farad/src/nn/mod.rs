@@ -1,6 +1,7 @@
 //! Layers: what has parameters and turns a tensor into a tensor. One file a layer. Start at [`Module`].
 
 mod activation;
+mod attention;
 mod cell;
 mod conv;
 mod linear;
@@ -11,8 +12,10 @@ mod pool;
 mod recurrent;
 mod sequential;
 mod summary;
+mod transformer;
 
 pub use activation::{Gelu, Relu, Tanh};
+pub use attention::{LearnedPositions, MultiHeadAttention, Rotary, SinusoidalPositions};
 pub use cell::{Buffer, Mode};
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d};
 pub use farad_derive::Module;
@@ -28,3 +31,7 @@ pub use recurrent::{
 };
 pub use sequential::{Layers, Sequential};
 pub use summary::{Summary, SummaryRow};
+pub use transformer::{
+    TransformerActivation, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer, TransformerOptions,
+};

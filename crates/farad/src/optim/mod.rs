@@ -2,10 +2,12 @@
 //! an optimiser: a [`Rule`]. What they share: `updater` is what users hold, `flat` a step from end to end, `program`
 //! its graph, `layout` and `array` where parameters lie, `state` what is saved.
 
+mod accumulate;
 mod adagrad;
 mod adam;
 mod adamw;
 mod array;
+mod average;
 mod clip;
 mod flat;
 mod layout;
@@ -21,9 +23,11 @@ mod sgd;
 mod state;
 mod updater;
 
+pub use accumulate::Accumulator;
 pub use adagrad::{Adagrad, AdagradRule};
 pub use adam::{Adam, AdamRule, Coupled, Decay, Decoupled};
 pub use adamw::AdamW;
+pub use average::WeightAverage;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
 pub use layout::Slot;
 pub use lion::{Lion, LionRule};

@@ -17,6 +17,8 @@ use crate::error::{Error, Result};
 use crate::nn::Parameter;
 use crate::tensor::Tensor;
 
+/// What errors call it.
+const PLACE: &str = "the optimiser's state";
 /// Steps taken, low word and high word, and whether the parameters lay in one array.
 const PROGRESS: &str = "progress";
 /// After how many steps each parameter came in, if not all were there from the start: low words, high words.
@@ -64,7 +66,7 @@ impl Flat {
     ) -> Result<()> {
         let device = self.device()?;
         let named: HashMap<&str, &Tensor> = state.iter().map(|(name, t)| (name.as_str(), t)).collect();
-        let progress = find(&named, PROGRESS, Shape::new(&[3]), DType::U32)?.to_vec::<u32>()?;
+        let progress = find(PLACE, &named, PROGRESS, Shape::new(&[3]), DType::U32)?.to_vec::<u32>()?;
         let step = progress[0] as u64 | (progress[1] as u64) << 32;
         let mut taken = HashSet::from([PROGRESS.to_string()]);
         let members = self.members_of(&named, &mut taken)?;
@@ -77,14 +79,14 @@ impl Flat {
             let mut bytes = rule.start(number).to_le_bytes().repeat(layout.state_len(rule, number));
             for slot in layout.slots.iter().filter(|slot| rule.keeps(number, slot.class)) {
                 let name = moment_name(number, slot.parameter);
-                let moment = find(&named, &name, slot.shape, DType::F32)?;
+                let moment = find(PLACE, &named, &name, slot.shape, DType::F32)?;
                 bytes[slot.offset * 4..][..slot.shape.numel() * 4].copy_from_slice(&moment.read()?.wait()?);
                 taken.insert(name);
             }
             states.push(self.written(&bytes, "restored", &device, location)?);
         }
         let scale = match named.contains_key(SCALE) {
-            true => Some(find(&named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
+            true => Some(find(PLACE, &named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
             false => None,
         };
         taken.extend(scale.is_some().then(|| SCALE.to_string()));
@@ -118,7 +120,7 @@ impl Flat {
         let count = self.members.len();
         let mut born = vec![0u32; 2 * count];
         if named.contains_key(BORN) {
-            born = find(named, BORN, Shape::new(&[2, count]), DType::U32)?.to_vec::<u32>()?;
+            born = find(PLACE, named, BORN, Shape::new(&[2, count]), DType::U32)?.to_vec::<u32>()?;
             taken.insert(BORN.to_string());
         }
         let of = |n: usize| born[n] as u64 | (born[count + n] as u64) << 32;
@@ -130,9 +132,14 @@ fn moment_name(number: usize, index: usize) -> String {
     format!("moment.{number}.{index}")
 }
 
-fn find<'a>(state: &HashMap<&str, &'a Tensor>, name: &str, shape: Shape, dtype: DType) -> Result<&'a Tensor> {
-    let place = || "the optimiser's state".to_string();
-    let no = || Error::NoTensor { op: "restore", name: name.into(), place: place() };
+pub(super) fn find<'a>(
+    place: &str,
+    state: &HashMap<&str, &'a Tensor>,
+    name: &str,
+    shape: Shape,
+    dtype: DType,
+) -> Result<&'a Tensor> {
+    let no = || Error::NoTensor { op: "restore", name: name.into(), place: place.into() };
     let tensor = *state.get(name).ok_or_else(no)?;
     if tensor.shape() != shape {
         let found = tensor.shape();

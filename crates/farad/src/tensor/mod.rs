@@ -3,6 +3,7 @@
 //! This file has the handle itself; ops are in the files named after their family.
 
 mod activations;
+mod attention;
 mod contract;
 mod convolution;
 mod create;
