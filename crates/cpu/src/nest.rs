@@ -150,7 +150,9 @@ impl Nest {
         let mut fused = fused.clone();
         check_views(&fused, specs, label)?;
         let reduces = fused.outer < fused.axes.len();
-        if !reduces {
+        if reduces {
+            order_reduced(&mut fused);
+        } else {
             order_by_store(&mut fused);
         }
         let (sizes, outer) = {
@@ -206,6 +208,31 @@ fn order_by_store(fused: &mut Fused) {
         }
     }
     order.extend((0..fused.axes.len()).filter(|&axis| fused.axes[axis] == 1));
+    reorder(fused, &order);
+}
+
+/// Moves short reduced axes before the longer ones, if all would be read in tiny runs otherwise.
+fn order_reduced(fused: &mut Fused) {
+    let positions = |instr: &Instr| match &instr.code {
+        program::Code::Reduce(reduce, _) => reduce.is_index(),
+        _ => false,
+    };
+    let reduced: Vec<usize> = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] != 1).collect();
+    let is_short = |axis: &usize| fused.axes[*axis] <= SHORT;
+    if !reduced.last().is_some_and(is_short) || fused.tape.iter().any(positions) {
+        return;
+    }
+    let (short, longer): (Vec<usize>, Vec<usize>) = reduced.iter().partition(|axis| is_short(axis));
+    let outer: Vec<usize> = (0..fused.outer).collect();
+    let ones = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] == 1);
+    let order: Vec<usize> = [&outer[..], &short, &longer].concat().into_iter().chain(ones).collect();
+    let before: Vec<usize> = (0..fused.axes.len()).collect();
+    if !longer.is_empty() && 1.5 * run_cost(fused, &order) < run_cost(fused, &before) {
+        reorder(fused, &order);
+    }
+}
+
+fn reorder(fused: &mut Fused, order: &[usize]) {
     if order.is_sorted() {
         return;
     }
