@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape};
+use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
 use crate::access::{Access, Affine, Obstacle, mapped_view, reshape};
 use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
@@ -15,6 +15,8 @@ use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 const MOST_AXES: usize = farad_ir::MAX_RANK;
 /// Longer tapes are cut.
 const MOST_INSTRUCTIONS: usize = 256;
+/// How far a value is followed to see that it is zero outside a pad.
+const VANISHING_DEPTH: usize = 6;
 
 impl Draft {
     /// Pulls `root` into a kernel.
@@ -30,14 +32,12 @@ impl Draft {
             sites: Vec::new(),
         };
         let mut pull = Pull { draft, start, context, memo: HashMap::new(), extra: Vec::new() };
-        // A reshape at the root changes nothing about where elements go.
-        let below = unshaped(context.graph, root);
-        let shape = context.graph.shape(below);
-        let access = start.access(&shape).map_err(|o| pull.obstacle(o, root))?;
-        let value = if below == root { pull.compute(root, &access)? } else { pull.value(below, &access)? };
+        if start.parts.is_empty() {
+            pull.root(root)?;
+        } else {
+            pull.parts(root)?;
+        }
         pull.draft.computed.insert(root);
-        let view = pull.view(&access, &shape);
-        pull.store(root, value, view);
         for (node, value, access) in std::mem::take(&mut pull.extra) {
             let view = pull.view(&access, &context.graph.shape(node));
             pull.store(node, value, view);
@@ -59,6 +59,31 @@ struct Pull<'a> {
 }
 
 impl Pull<'_> {
+    fn root(&mut self, root: NodeId) -> Result<(), Trouble> {
+        // A reshape at the root changes nothing about where elements go.
+        let below = unshaped(self.context.graph, root);
+        let shape = self.context.graph.shape(below);
+        let access = self.start.access(&shape).map_err(|o| self.obstacle(o, root))?;
+        let value = if below == root { self.compute(root, &access)? } else { self.value(below, &access)? };
+        let view = self.view(&access, &shape);
+        self.store(root, value, view);
+        Ok(())
+    }
+
+    /// The root part by part, all at the same position of their own.
+    fn parts(&mut self, root: NodeId) -> Result<(), Trouble> {
+        let (graph, start) = (self.context.graph, self.start);
+        let mut values = Vec::new();
+        for part in &start.parts {
+            let mut access = start.access(&graph.shape(part.node)).map_err(|o| self.obstacle(o, root))?;
+            let value = self.value(part.node, &access)?;
+            access.coordinates[part.axis].offset += part.offset as i64;
+            values.push((value, self.view(&access, &graph.shape(root))));
+        }
+        values.into_iter().for_each(|(value, view)| self.store(root, value, view));
+        Ok(())
+    }
+
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
             Obstacle::Split { axis, inner }
@@ -129,8 +154,11 @@ impl Pull<'_> {
     /// Whether a materialised node can as well be computed and stored by this kernel.
     fn may_compute(&self, id: NodeId, access: &Access) -> bool {
         let node = self.context.graph.node(id);
-        let kind =
-            node.op.is_pointwise() || matches!(node.op, Op::Reduce(..)) || self.start.product == Some(id);
+        let kept = matches!(node.op, Op::Barrier(_)) && node.operands.len() == 1;
+        let kind = kept
+            || node.op.is_pointwise()
+            || matches!(node.op, Op::Reduce(..))
+            || self.start.product == Some(id);
         let twice = self.extra.iter().any(|(other, ..)| *other == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
@@ -229,9 +257,9 @@ impl Pull<'_> {
             }
         };
         let reg = self.value(x, &inner)?;
-        // Outside a pad the value is zero; a plain load knows that from its guards.
-        let loaded = matches!(self.draft.tape[reg.0 as usize].code, Code::Load(..));
-        if !matches!(op, Op::Pad(_)) || loaded {
+        // Outside a pad the value is zero; what is loaded is so by its guards.
+        let added = &inner.guards[access.guards.len()..];
+        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, VANISHING_DEPTH) {
             return Ok(reg);
         }
         let dtype = graph.dtype(id);
@@ -247,6 +275,28 @@ impl Pull<'_> {
         match inside {
             Some(inside) => self.emit(Code::Select(inside, reg, zero), dtype),
             None => Ok(reg),
+        }
+    }
+
+    /// Whether a register is zero wherever one of these guards fails, because the loads that it is made from are.
+    /// Looks so many instructions deep.
+    fn vanishes(&self, reg: Reg, guards: &[Guard], depth: usize) -> bool {
+        let zero = |reg: Reg| depth > 0 && self.vanishes(reg, guards, depth - 1);
+        let finite = |reg: Reg| match self.draft.tape[reg.0 as usize].code {
+            Code::Constant(scalar) => scalar.as_f64().is_finite(),
+            _ => false,
+        };
+        match &self.draft.tape[reg.0 as usize].code {
+            Code::Load(_, view) => guards.iter().all(|guard| view.guards.contains(guard)),
+            Code::Constant(scalar) => scalar.as_f64() == 0.0,
+            Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => {
+                zero(*x)
+            }
+            Code::Binary(Binary::Add | Binary::Sub | Binary::Max | Binary::Min, a, b)
+            | Code::Select(_, a, b) => zero(*a) && zero(*b),
+            Code::Binary(Binary::Mul, a, b) => zero(*a) && (finite(*b) || zero(*b)) || finite(*a) && zero(*b),
+            Code::Binary(Binary::And, a, b) => zero(*a) || zero(*b),
+            _ => false,
         }
     }
 

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::live::LiveList;
 use crate::plan::PlanCache;
 use crate::profile::Peaks;
+use crate::unfinished::Unfinished;
 
 /// Where tensors live: the CPU or one GPU. A cheap handle; equal handles are the same device.
 ///
@@ -42,6 +43,8 @@ pub(crate) struct Inner {
     options: DeviceOptions,
     /// Who made the memory that tensors hold.
     pub live: LiveList,
+    /// What buffers hold that is not computed yet.
+    pub unfinished: Unfinished,
     /// What the device can do at best, once it was measured.
     pub peaks: Mutex<Option<Peaks>>,
 }
@@ -244,6 +247,7 @@ impl Device {
             index,
             options,
             live: LiveList::default(),
+            unfinished: Unfinished::default(),
             peaks: Mutex::default(),
         }))
     }

@@ -28,17 +28,21 @@ mod backend;
 pub mod check;
 mod checkpoint;
 pub mod custom;
+pub mod data;
 mod device;
 mod environment;
 mod error;
 mod evaluate;
 mod finite;
+pub mod fit;
 mod gradient;
 mod hashing;
 mod live;
+pub mod loss;
 mod nearest;
 pub mod nn;
 mod node;
+mod numpy;
 pub mod optim;
 mod plan;
 mod precision;
@@ -47,9 +51,12 @@ mod profile;
 mod recording;
 pub mod run;
 mod save;
+mod state_dict;
 mod tensor;
 mod tuning;
+mod unfinished;
 mod whole;
+mod window;
 
 pub use attention::Attention;
 pub use checkpoint::checkpoint;
@@ -63,13 +70,16 @@ pub use farad_ir::{
 };
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
+pub use numpy::{read_npy, read_npz, write_npy, write_npz};
 pub use precision::Precision;
 pub use profile::{
     HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
 };
 pub use save::{load, save};
+pub use state_dict::{Difference, Mismatch, StateDict};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
+pub use window::{ConvOptions, PerAxis, PoolOptions};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

@@ -40,21 +40,27 @@ impl Recording {
         recording.graph.nodes.reserve(64);
         recording.nodes.reserve(64);
         recording.ids.reserve(64);
+        recording.extend(roots, through)?;
+        Ok(recording)
+    }
+
+    /// Adds everything that more roots need and that is not there yet.
+    pub fn extend(&mut self, roots: &[Arc<Node>], through: bool) -> Result<()> {
         let mut stack: Vec<(Arc<Node>, bool)> = roots.iter().rev().map(|r| (r.clone(), false)).collect();
         while let Some((node, ready)) = stack.pop() {
-            if recording.ids.contains_key(&Arc::as_ptr(&node)) {
+            if self.ids.contains_key(&Arc::as_ptr(&node)) {
                 continue;
             }
             let state = node.state();
             match (&state.value, &state.history) {
                 (Some(value), history) if !(through && history.is_some()) => {
-                    let id = recording.leaf(value, node.shape, node.dtype);
-                    recording.locate(id, node.location);
+                    let id = self.leaf(value, node.shape, node.dtype);
+                    self.locate(id, node.location);
                     if state.spent {
-                        recording.spent.push((id, node.clone()));
+                        self.spent.push((id, node.clone()));
                     }
                     drop(state);
-                    recording.add(node, id);
+                    self.add(node, id);
                     continue;
                 }
                 (_, None) => {
@@ -62,11 +68,8 @@ impl Recording {
                     return Err(Error::Failed { shape: node.shape, location });
                 }
                 (_, Some(history)) if !ready => {
-                    let below = history
-                        .operands
-                        .iter()
-                        .rev()
-                        .filter(|o| !recording.ids.contains_key(&Arc::as_ptr(o)));
+                    let below =
+                        history.operands.iter().rev().filter(|o| !self.ids.contains_key(&Arc::as_ptr(o)));
                     let operands: Vec<(Arc<Node>, bool)> = below.map(|o| (o.clone(), false)).collect();
                     drop(state);
                     stack.push((node, true));
@@ -77,13 +80,13 @@ impl Recording {
             }
             let history = state.history.as_ref().expect("matched above");
             if let Op::Input(_) = history.op {
-                recording.placeholder = Some(node.clone());
+                self.placeholder = Some(node.clone());
             }
             // Numbered by first appearance, so that every recording of the same code is the same.
-            let count = recording.regions.len() as u32;
-            let region = node.region.map(|r| *recording.regions.entry(r).or_insert(count));
-            let operands = history.operands.iter().map(|o| recording.ids[&Arc::as_ptr(o)]).collect();
-            let id = recording.graph.append(farad_ir::Node {
+            let count = self.regions.len() as u32;
+            let region = node.region.map(|r| *self.regions.entry(r).or_insert(count));
+            let operands = history.operands.iter().map(|o| self.ids[&Arc::as_ptr(o)]).collect();
+            let id = self.graph.append(farad_ir::Node {
                 op: history.op.clone(),
                 operands,
                 shape: node.shape,
@@ -92,14 +95,14 @@ impl Recording {
                 region,
             });
             if let Some(value) = &state.value {
-                let input = recording.leaf(value, node.shape, node.dtype);
-                recording.locate(input, node.location);
-                recording.known.push((id, input));
+                let input = self.leaf(value, node.shape, node.dtype);
+                self.locate(input, node.location);
+                self.known.push((id, input));
             }
             drop(state);
-            recording.add(node, id);
+            self.add(node, id);
         }
-        Ok(recording)
+        Ok(())
     }
 
     /// Fails if something is needed that has a value only while a scan runs.
@@ -162,8 +165,13 @@ impl Recording {
 
     /// A number given with the run.
     pub fn number(&mut self, number: f32) -> NodeId {
-        self.words.push(number.to_bits());
-        self.graph.parameter(self.words.len() - 1, DType::F32)
+        self.word(number.to_bits(), DType::F32)
+    }
+
+    /// A number given with the run, as its word.
+    pub fn word(&mut self, word: u32, dtype: DType) -> NodeId {
+        self.words.push(word);
+        self.graph.parameter(self.words.len() - 1, dtype)
     }
 
     /// Nodes without a value that a user still holds a handle to.

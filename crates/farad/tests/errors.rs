@@ -161,6 +161,34 @@ fn wrong_shapes_panic_at_the_caller() {
         ),
         (
             Box::new({
+                let (a, b) = (t(&[2, 3, 5]), Tensor::zeros([2, 4], &device).cast(DType::I32));
+                move || drop(a.negative_log_likelihood(&b))
+            }),
+            "negative_log_likelihood: logits are [batch, classes, ..] and labels [batch, ..]: [2, 3, 5] and [2, 4] (5 vs 4)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[4]));
+                move || drop(farad::loss::CrossEntropy::new().weights(&b).loss(&a, &a))
+            }),
+            "cross_entropy: one weight a class: [2, 3] and [4] (3 vs 4)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[5]), t(&[5, 1]));
+                move || drop(a.mean_squared_error(&b))
+            }),
+            "mean_squared_error: ranks differ: [5] and [5, 1] (1 vs 2)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[2, 4]));
+                move || drop(a.binary_cross_entropy_with_logits(&b))
+            }),
+            "binary_cross_entropy_with_logits: shapes differ: [2, 3] and [2, 4] (3 vs 4)",
+        ),
+        (
+            Box::new({
                 let (a, b) = (t(&[2, 3]), t(&[2, 4]));
                 move || drop(Tensor::concat(&[&a, &b], 0))
             }),
@@ -366,4 +394,48 @@ fn saved_tensors_come_back() {
         }
     }
     std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn convolutions_that_do_not_fit_panic_at_the_caller() {
+    let device = Device::cpu();
+    let t = |shape: &[usize]| Tensor::zeros(shape, &device);
+    let (image, weight) = (t(&[1, 3, 8, 8]), t(&[4, 3, 3, 3]));
+    let one = ConvOptions::<2>::new;
+    let conv = |weight: &[usize], options| panic_of(|| drop(image.conv2d(&t(weight), options)));
+    assert_eq!(
+        conv(&[4, 5, 3, 3], one()),
+        "conv2d: channels differ: input [1, 3, 8, 8], weight [4, 5, 3, 3] (3 vs 5)"
+    );
+    assert_eq!(
+        conv(&[4, 3, 3, 9], one()),
+        "conv2d: kernel does not fit into the padded input: input [1, 3, 8, 8], weight [4, 3, 3, 9] axis 1 (9 vs 8)"
+    );
+    assert_eq!(
+        conv(&[4, 3, 5, 3], one().dilation(3).padding(2)),
+        "conv2d: kernel does not fit into the padded input: input [1, 3, 8, 8], weight [4, 3, 5, 3] axis 0 (13 vs 12)"
+    );
+    assert_eq!(conv(&[4, 1, 3, 3], one().groups(3)), "conv2d: groups do not divide outputs (4 vs 3)");
+    assert_eq!(conv(&[4, 3, 3], one()), "conv2d: weight has 4 axes: [4, 3, 3] (3 vs 4)");
+    assert_eq!(
+        conv(&[4, 3, 3, 3], one().stride([1, 0])),
+        "conv2d: stride is at least 1: [1, 0] axis 1 (0 vs 1)"
+    );
+    assert_eq!(conv(&[4, 3, 3, 3], one().groups(0)), "conv2d: there is at least one group (0 vs 1)");
+    assert_eq!(
+        panic_of(|| drop(t(&[1, 2, 3]).conv_transpose1d(&t(&[3, 2, 3]), ConvOptions::new()))),
+        "conv_transpose1d: channels differ: input [1, 2, 3], weight [3, 2, 3] (2 vs 3)"
+    );
+    assert_eq!(
+        panic_of(|| drop(image.conv_transpose2d(&weight, one()))),
+        "conv_transpose2d: channels differ: input [1, 3, 8, 8], weight [4, 3, 3, 3] (3 vs 4)"
+    );
+    assert_eq!(
+        panic_of(|| drop(Conv2d::new(3, 4, 3).groups(2))),
+        "conv2d: groups do not divide inputs (3 vs 2)"
+    );
+    assert_eq!(
+        panic_of(|| drop(Conv2d::new(5, 4, 3).forward(&image))),
+        "conv2d: channels differ: input [1, 3, 8, 8], weight [4, 5, 3, 3] (3 vs 5)"
+    );
 }

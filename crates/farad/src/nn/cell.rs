@@ -19,6 +19,7 @@ pub struct Buffer(Arc<Mutex<Tensor>>);
 impl Buffer {
     /// A buffer that starts with this tensor.
     pub fn new(tensor: Tensor) -> Buffer {
+        tensor.device().0.unfinished.note(&tensor.node);
         Buffer(Arc::new(Mutex::new(tensor)))
     }
 
@@ -27,8 +28,10 @@ impl Buffer {
         self.lock().clone()
     }
 
-    /// Puts another tensor in.
+    /// Puts another tensor in. If it is not computed yet, the next step that computes something which it uses computes
+    /// it too, in the same submission; from then on it is a value without history.
     pub fn set(&self, tensor: Tensor) {
+        tensor.device().0.unfinished.note(&tensor.node);
         let old = std::mem::replace(&mut *self.lock(), tensor);
         drop(old); // after the lock is released
     }

@@ -5,6 +5,7 @@
 mod activations;
 mod attention;
 mod contract;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
@@ -16,8 +17,11 @@ mod mask;
 mod movement;
 mod operators;
 mod pointwise;
+mod pooling;
 mod random;
 mod reduce;
+mod resample;
+pub(crate) mod sequence;
 mod sequence;
 mod slicing;
 mod sort;
@@ -30,6 +34,7 @@ use std::sync::atomic::Ordering;
 use farad_ir::{DType, Op, OpError, Shape};
 
 pub use element::Element;
+pub(crate) use pooling::Kind;
 pub use sequence::scan;
 pub use slicing::{Part, Parts};
 

@@ -60,6 +60,12 @@ impl<T: Into<Part>> Parts for T {
     }
 }
 
+impl Parts for Vec<Part> {
+    fn parts(self) -> Vec<Part> {
+        self
+    }
+}
+
 macro_rules! tuples {
     ($($name:ident)*) => {
         impl<$($name: Into<Part>),*> Parts for ($($name,)*) {

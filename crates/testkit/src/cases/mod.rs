@@ -8,17 +8,21 @@ mod attention;
 mod binary;
 mod cast;
 mod contraction;
+mod convolution;
 mod create;
 mod cumulative;
 mod custom;
 mod index;
+mod loss;
 mod mask;
 mod matmul;
 mod movement;
 mod norm;
 mod part;
+mod pooling;
 mod random;
 mod reduce;
+mod resample;
 mod sequence;
 mod sort;
 mod unary;
@@ -35,6 +39,7 @@ pub fn all() -> Vec<Case> {
         cast::cases(),
         create::cases(),
         activation::cases(),
+        loss::cases(),
         reduce::cases(),
         cumulative::cases(),
         mask::cases(),
@@ -45,7 +50,10 @@ pub fn all() -> Vec<Case> {
         sort::cases(),
         matmul::cases(),
         contraction::cases(),
+        convolution::cases(),
+        pooling::cases(),
         attention::cases(),
+        resample::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),

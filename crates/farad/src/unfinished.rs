@@ -1,0 +1,73 @@
+//! What buffers hold that is not computed yet: running statistics that a forward pass recorded.
+//!
+//! Invariant: a step computes those that use something which it computes anyway, so that they are values after every
+//! step and no chain of them grows; it never computes anything else for them. Start at [`Unfinished::beside`].
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use crate::node::Node;
+use crate::recording::Recording;
+
+/// Beyond this many, notes that nobody needs any more are thrown away when another is added.
+const MANY: usize = 1024;
+
+/// The pending contents of a device's buffers, in the order in which they were put there.
+#[derive(Default)]
+pub struct Unfinished(Mutex<Vec<Weak<Node>>>);
+
+impl Unfinished {
+    /// Remembers what was put into a buffer, if it is not computed yet.
+    pub fn note(&self, node: &Arc<Node>) {
+        if node.value().is_some() {
+            return;
+        }
+        let mut notes = self.lock();
+        if notes.len() >= MANY {
+            notes.retain(|note| note.upgrade().is_some_and(|node| is_wanted(&node)));
+        }
+        notes.push(Arc::downgrade(node));
+    }
+
+    /// What is still wanted and uses something that the recording computes.
+    pub fn beside(&self, recording: &Recording) -> Vec<Arc<Node>> {
+        let mut wanted = Vec::new();
+        self.lock().retain(|note| match note.upgrade().filter(is_wanted) {
+            Some(node) => {
+                wanted.push(node);
+                true
+            }
+            None => false,
+        });
+        wanted.retain(|node| meets(node, recording));
+        wanted
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Node>>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Whether somebody holds it and it is not computed yet.
+fn is_wanted(node: &Arc<Node>) -> bool {
+    node.handles.load(Ordering::Relaxed) > 0 && node.value().is_none()
+}
+
+/// Whether pending work below a node is in the recording.
+fn meets(node: &Arc<Node>, recording: &Recording) -> bool {
+    let (mut stack, mut seen) = (vec![node.clone()], HashSet::new());
+    while let Some(next) = stack.pop() {
+        let state = next.state();
+        if state.value.is_some() || !seen.insert(Arc::as_ptr(&next)) {
+            continue;
+        }
+        if recording.ids.contains_key(&Arc::as_ptr(&next)) {
+            return true;
+        }
+        if let Some(history) = &state.history {
+            stack.extend(history.operands.iter().cloned());
+        }
+    }
+    false
+}
