@@ -22,7 +22,6 @@ mod random;
 mod reduce;
 mod resample;
 pub(crate) mod sequence;
-mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
