@@ -15,6 +15,8 @@ const KEYS = 4u;
 const QUARTERS = 4u;
 const OWN_LOADS = 4u;
 const STREAM_LOADS = 2u;
+const STEPS = 1u;
+const PARTS = 1u;
 //}
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
@@ -106,16 +108,19 @@ fn main(
         }
         workgroupBarrier();
         var score: array<f32, ROWS * KEYS>;
-        for (var column = 0u; column < PADDED; column++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = own[(team + TEAMS * r) * STRIDE + column];
-            }
-            for (var j = 0u; j < KEYS; j++) { // unroll
-                let b = stream[(lane + LANES * j) * STRIDE + column];
+        for (var base = 0u; base < PADDED; base += STEPS) {
+            for (var u = 0u; u < STEPS; u++) { // unroll
+                let column = base + u;
+                var a: array<vec4<f32>, ROWS>;
                 for (var r = 0u; r < ROWS; r++) { // unroll
-                    score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
-                        fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    a[r] = own[(team + TEAMS * r) * STRIDE + column];
+                }
+                for (var j = 0u; j < KEYS; j++) { // unroll
+                    let b = stream[(lane + LANES * j) * STRIDE + column];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                            fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    }
                 }
             }
         }
@@ -172,16 +177,19 @@ fn main(
                 total[r * COLUMNS + c] *= keep;
             }
         }
-        for (var n = 0u; n < QUARTERS; n++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = scores[(team + TEAMS * r) * SCORES + n];
-            }
-            for (var j = 0u; j < 4u; j++) { // unroll
-                for (var c = 0u; c < COLUMNS; c++) { // unroll
-                    let b = stream[(4u * n + j) * STRIDE + lane + LANES * c];
-                    for (var r = 0u; r < ROWS; r++) { // unroll
-                        total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+        for (var base = 0u; base < QUARTERS; base += PARTS) {
+            for (var u = 0u; u < PARTS; u++) { // unroll
+                let n = base + u;
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = scores[(team + TEAMS * r) * SCORES + n];
+                }
+                for (var j = 0u; j < 4u; j++) { // unroll
+                    for (var c = 0u; c < COLUMNS; c++) { // unroll
+                        let b = stream[(4u * n + j) * STRIDE + lane + LANES * c];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+                        }
                     }
                 }
             }
