@@ -19,6 +19,7 @@ Examples:
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
   FARAD_TUNING=tuning.json             tiles that `farad tune` chose
+  FARAD_DATA=data                      where data sets are looked for first
   FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN";
 
 const TRAIN_EXAMPLES: &str = "\

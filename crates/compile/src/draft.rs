@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{Graph, NodeId, Op, Shape};
+use farad_ir::{Binary, Graph, Node, NodeId, Op, Shape};
 
 use crate::access::{Access, Affine, Obstacle, reshape};
 use crate::program::{Code, Instr, Level, Reg, Site, View};
@@ -22,6 +22,57 @@ pub struct Start {
     pub product: Option<NodeId>,
     /// Materialised nodes that this kernel must load rather than compute.
     pub load: HashSet<NodeId>,
+    /// What the root is put together from, if the kernel writes it part by part.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a node that is parts of one shape side by side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// What stands there.
+    pub node: NodeId,
+    /// Along which axis the parts lie.
+    pub axis: usize,
+    /// Where on that axis the part starts.
+    pub offset: usize,
+}
+
+/// Parts of a node that a kernel may write.
+const MOST_PARTS: usize = 8;
+
+impl Part {
+    /// The parts of a sum of padded nodes of one shape that together fill it; empty if it is something else.
+    pub fn of(graph: &Graph, materialised: &[bool], root: NodeId) -> Vec<Part> {
+        // A copy of such a node is put together in the same way.
+        let whole = match graph.node(root) {
+            Node { op: Op::Barrier(_), operands, .. } if operands.len() == 1 => operands[0],
+            _ => root,
+        };
+        let (mut parts, mut stack) = (Vec::new(), vec![whole]);
+        while let Some(id) = stack.pop() {
+            let node = graph.node(id);
+            match &node.op {
+                _ if id != whole && materialised[id.index()] => return vec![],
+                Op::Binary(Binary::Add | Binary::Or) if parts.len() < MOST_PARTS => {
+                    stack.extend(&node.operands)
+                }
+                Op::Pad(widths) => {
+                    let mut padded = (0..widths.len()).filter(|&axis| widths[axis] != (0, 0));
+                    let (Some(axis), None) = (padded.next(), padded.next()) else { return vec![] };
+                    parts.push(Part { node: node.operands[0], axis, offset: widths[axis].0 });
+                }
+                _ => return vec![],
+            }
+        }
+        parts.sort_by_key(|part| part.offset);
+        let Some(&Part { node, axis, .. }) = parts.first() else { return vec![] };
+        let shape = graph.shape(node);
+        let fits = |(n, part): (usize, &Part)| {
+            graph.shape(part.node) == shape && part.axis == axis && part.offset == n * shape[axis]
+        };
+        let whole = parts.len() * shape[axis] == graph.shape(root)[axis];
+        if whole && parts.iter().enumerate().all(fits) { parts } else { vec![] }
+    }
 }
 
 /// Why a draft has to be started again.
@@ -89,12 +140,12 @@ impl Start {
     /// A kernel over the elements of `shape`.
     pub fn over(shape: &Shape) -> Start {
         let (axes, _) = Access::identity(shape);
-        Start { axes, appended: 0, product: None, load: HashSet::new() }
+        Start { axes, appended: 0, product: None, load: HashSet::new(), parts: Vec::new() }
     }
 
     /// A product kernel over the axes of a contraction's result.
     pub fn product(contraction: NodeId, shape: &Shape) -> Start {
-        Start { axes: shape.to_vec(), appended: 0, product: Some(contraction), load: HashSet::new() }
+        Start { axes: shape.to_vec(), product: Some(contraction), ..Start::over(&Shape::scalar()) }
     }
 
     /// Applies a split, an append or a load; `false` if the trouble is of another kind.
@@ -224,6 +275,11 @@ impl Draft {
     /// Whether the kernel uses the product that it is drafted around.
     pub fn multiplies(&self) -> bool {
         self.tape.iter().any(|instr| instr.code == Code::Accumulator)
+    }
+
+    /// How many nodes the kernel writes.
+    pub fn written(&self) -> usize {
+        self.results.iter().map(|result| result.node).collect::<HashSet<_>>().len()
     }
 
     /// The nodes that the kernel loads.

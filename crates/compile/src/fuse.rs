@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
-use crate::draft::{Context, Draft, Start, Trouble, resident, unshaped};
+use crate::draft::{Context, Draft, Part, Start, Trouble, resident, unshaped};
 use crate::merge::merge;
 use crate::product::{Roles, missing};
 use crate::program::Target;
@@ -212,7 +212,13 @@ fn draft(
     target: &Target,
 ) -> Draft {
     let mut product = product_below(graph, root, materialised, owned, target);
+    let parts = if target.fuse { Part::of(graph, materialised, root) } else { vec![] };
     let mut start = begin(graph, root, product);
+    if product.is_none()
+        && let Some(part) = parts.first()
+    {
+        start = Start { parts: parts.clone(), ..Start::over(&graph.shape(part.node)) };
+    }
     let mut fuse = target.fuse;
     loop {
         let context = Context { graph, materialised, owned, ends, apart, fuse };
@@ -235,6 +241,7 @@ fn draft(
             continue;
         }
         match trouble {
+            _ if !start.parts.is_empty() => {}
             // Before anything is cut off, load what is in memory anyway.
             Trouble::TooLarge if fuse => fuse = false,
             // An epilogue may hold what it loads and not what it computes along the way.
@@ -284,8 +291,8 @@ fn fits(graph: &Graph, draft: Draft, ancestors: &Ancestors, target: &Target) -> 
         }
     }
     let operands = if draft.product.is_some() { 2 } else { 0 };
-    if loads.len() + draft.results.len() + operands > target.bindings {
-        return match draft.results.len() {
+    if loads.len() + draft.written() + operands > target.bindings {
+        return match draft.written() {
             1 => Err(Trouble::TooLarge),
             _ => Err(Trouble::Load(draft.results[draft.results.len() - 1].node)),
         };

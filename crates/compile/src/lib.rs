@@ -6,6 +6,7 @@
 
 mod access;
 mod assemble;
+mod channels;
 mod copies;
 pub mod costs;
 mod draft;
@@ -16,6 +17,7 @@ mod product;
 pub mod profile;
 pub mod program;
 mod pull;
+mod rotate;
 mod show;
 mod simplify;
 mod sort;
@@ -31,7 +33,9 @@ use program::{Program, Target};
 /// input's memory; it is used where that is safe.
 pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], target: &Target) -> Program {
     let (graph, outputs) = simplify::simplify(graph, outputs);
+    let (graph, outputs) = rotate::rotate(&graph, &outputs, target);
     let (graph, outputs) = split::split(&graph, &outputs, target);
+    let (graph, outputs) = channels::channels_last(graph, outputs, target);
     let (graph, outputs) = copies::copies(graph, outputs);
     let fused = fuse::fuse(&graph, &outputs, target);
     plan::plan(&graph, &outputs, donations, fused, target)

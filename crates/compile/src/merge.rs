@@ -62,7 +62,8 @@ impl Search {
                     {
                         continue;
                     }
-                    let apart = flow.detour(a, b) || flow.detour(b, a) || flow.direct(b, a);
+                    let apart =
+                        flow.detour(a, b) || flow.detour(b, a) || flow.direct(b, a) || flow.packed(a, b);
                     if let Some(joined) = (!apart).then(|| try_join(&works[a], &works[b], target)).flatten() {
                         return Some((a, b, joined));
                     }
@@ -89,14 +90,15 @@ const MOST_INSTRUCTIONS: usize = 200;
 fn try_join(a: &Work, b: &Work, target: &Target) -> Option<Draft> {
     let (Work::Draft(x), Work::Draft(y)) = (a, b) else { return None };
     let joined = join((**x).clone(), (**y).clone())?;
-    (joined.loads().len() + joined.results.len() <= target.bindings).then_some(joined)
+    (joined.loads().len() + joined.written() <= target.bindings).then_some(joined)
 }
 
 /// One kernel that does the work of both; `None` if the second reads a result of the first at other
 /// positions than it is written.
 fn join(first: Draft, second: Draft) -> Option<Draft> {
     let mut draft = first;
-    let written: HashMap<NodeId, Written> = draft.results.iter().map(|r| (r.node, r.clone())).collect();
+    let mut written: HashMap<NodeId, Vec<Written>> = HashMap::new();
+    draft.results.iter().for_each(|r| written.entry(r.node).or_default().push(r.clone()));
     let mut seen: HashMap<(Code, farad_ir::DType), Reg> = draft
         .tape
         .iter()
@@ -108,12 +110,9 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
     for instr in second.tape {
         let mut code = instr.code.renumbered(|reg| map[reg.0 as usize]);
         if let Code::Load(buffer, view) = &code
-            && let Some(result) = written.get(&NodeId(buffer.0))
+            && let Some(results) = written.get(&NodeId(buffer.0))
         {
-            if result.view != *view {
-                return None;
-            }
-            map.push(result.value);
+            map.push(results.iter().find(|result| result.view == *view)?.value);
             continue;
         }
         if let Code::Take { buffer, site, .. } = &mut code {
@@ -145,6 +144,8 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
 struct Flow {
     /// Direct consumers.
     next: Vec<Vec<usize>>,
+    /// Those of them that read a result as a part of something larger: a pack.
+    packed: Vec<Vec<usize>>,
 }
 
 impl Flow {
@@ -161,8 +162,9 @@ impl Flow {
             }
         }
         let mut next = vec![Vec::new(); works.len()];
+        let mut packed = vec![Vec::new(); works.len()];
         for (i, work) in works.iter().enumerate() {
-            let mut stack: Vec<NodeId> = match work {
+            let reads: Vec<NodeId> = match work {
                 Work::Draft(draft) => draft
                     .loads()
                     .into_iter()
@@ -171,22 +173,33 @@ impl Flow {
                 Work::Node(id) => graph.node(*id).operands.clone(),
             };
             let mut seen = HashSet::new();
-            while let Some(id) = stack.pop() {
-                if !seen.insert(id) {
+            let mut stack: Vec<(NodeId, bool)> = reads.into_iter().map(|id| (id, false)).collect();
+            while let Some((id, within)) = stack.pop() {
+                if !seen.insert((id, within)) {
                     continue;
                 }
                 match owner.get(&id) {
-                    Some(&from) if from != i => next[from].push(i),
+                    Some(&from) if from != i => {
+                        next[from].push(i);
+                        if within {
+                            packed[from].push(i);
+                        }
+                    }
                     Some(_) => {}
-                    None => stack.extend(&graph.node(id).operands),
+                    None => stack.extend(graph.node(id).operands.iter().map(|&operand| (operand, true))),
                 }
             }
         }
-        Flow { next }
+        Flow { next, packed }
     }
 
     fn direct(&self, from: usize, to: usize) -> bool {
         self.next[from].contains(&to)
+    }
+
+    /// Whether one reads the other's result through a pack, so that it must be written before.
+    fn packed(&self, from: usize, to: usize) -> bool {
+        self.packed[from].contains(&to)
     }
 
     /// Whether a path leads from one to the other through a third.

@@ -385,7 +385,8 @@ impl Planner<'_> {
         steps.iter_mut().for_each(|s| rename(&mut s.kernel, &|b| homes[b.0 as usize], sites));
         let trips = scan.steps;
         self.push("scan".into(), Kernel::Loop(Loop { trips, reverse: scan.reverse, steps, slots, swaps }));
-        for n in 0..scan.carries {
+        let asked = self.picks(id);
+        for n in (0..scan.carries).filter(|n| asked.iter().any(|(m, _)| m == n)) {
             self.push("copy".into(), copy(carries[n][trips % 2], results[n], specs[n].len, specs[n].dtype));
         }
     }

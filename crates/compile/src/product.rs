@@ -80,10 +80,9 @@ impl Roles {
             }
             inner.push(axis);
         }
+        [&mut batch, &mut left, &mut right].into_iter().for_each(|axes| axes.sort_unstable());
         // Results are written along the columns.
-        let place = |axes: &[usize]| {
-            axes.last().and_then(|last| contraction.out.iter().position(|axis| axis == last))
-        };
+        let place = |axes: &[usize]| contraction.out.iter().rposition(|axis| axes.contains(axis));
         let swapped = place(&left) > place(&right);
         let (rows, columns) = if swapped { (right, left) } else { (left, right) };
         let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();

@@ -351,6 +351,8 @@ pub struct Target {
     pub fuse: bool,
     /// Bytes that a binding may have.
     pub binding_bytes: usize,
+    /// Multiplications from which a convolution is worth copies of its operands with the channels last.
+    pub channels_last: usize,
     /// Whether sorting takes several launches with memory between them, and a scatter of many sources
     /// to many places is better sorted first.
     pub scratch: bool,
@@ -359,7 +361,14 @@ pub struct Target {
 impl Target {
     /// A CPU.
     pub fn cpu() -> Target {
-        Target { bindings: 64, parallel: 1, fuse: true, binding_bytes: usize::MAX, scratch: false }
+        Target {
+            bindings: 64,
+            parallel: 1,
+            fuse: true,
+            binding_bytes: usize::MAX,
+            channels_last: usize::MAX,
+            scratch: false,
+        }
     }
 }
 

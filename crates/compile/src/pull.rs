@@ -32,14 +32,12 @@ impl Draft {
             sites: Vec::new(),
         };
         let mut pull = Pull { draft, start, context, memo: HashMap::new(), extra: Vec::new() };
-        // A reshape at the root changes nothing about where elements go.
-        let below = unshaped(context.graph, root);
-        let shape = context.graph.shape(below);
-        let access = start.access(&shape).map_err(|o| pull.obstacle(o, root))?;
-        let value = if below == root { pull.compute(root, &access)? } else { pull.value(below, &access)? };
+        if start.parts.is_empty() {
+            pull.root(root)?;
+        } else {
+            pull.parts(root)?;
+        }
         pull.draft.computed.insert(root);
-        let view = pull.view(&access, &shape);
-        pull.store(root, value, view);
         for (node, value, access) in std::mem::take(&mut pull.extra) {
             let view = pull.view(&access, &context.graph.shape(node));
             pull.store(node, value, view);
@@ -61,6 +59,31 @@ struct Pull<'a> {
 }
 
 impl Pull<'_> {
+    fn root(&mut self, root: NodeId) -> Result<(), Trouble> {
+        // A reshape at the root changes nothing about where elements go.
+        let below = unshaped(self.context.graph, root);
+        let shape = self.context.graph.shape(below);
+        let access = self.start.access(&shape).map_err(|o| self.obstacle(o, root))?;
+        let value = if below == root { self.compute(root, &access)? } else { self.value(below, &access)? };
+        let view = self.view(&access, &shape);
+        self.store(root, value, view);
+        Ok(())
+    }
+
+    /// The root part by part, all at the same position of their own.
+    fn parts(&mut self, root: NodeId) -> Result<(), Trouble> {
+        let (graph, start) = (self.context.graph, self.start);
+        let mut values = Vec::new();
+        for part in &start.parts {
+            let mut access = start.access(&graph.shape(part.node)).map_err(|o| self.obstacle(o, root))?;
+            let value = self.value(part.node, &access)?;
+            access.coordinates[part.axis].offset += part.offset as i64;
+            values.push((value, self.view(&access, &graph.shape(root))));
+        }
+        values.into_iter().for_each(|(value, view)| self.store(root, value, view));
+        Ok(())
+    }
+
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
             Obstacle::Split { axis, inner }

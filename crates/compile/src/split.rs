@@ -2,9 +2,17 @@
 //! becomes two, and a product with few results and a long inner axis becomes a batch of products
 //! and a sum.
 
+use std::cmp::Reverse;
+
 use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Reduce, Shape};
 
+use crate::product::Roles;
 use crate::program::Target;
+
+/// Parts that a product of halves is cut into at least, if at all.
+const LEAST_OF_HALVES: usize = 16;
+/// Terms up to which a product stays whole that has a result for every other position that keeps the device busy.
+const SHORT: usize = 512;
 
 /// Rewrites the graph for the target; returns where the outputs went.
 pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
@@ -85,38 +93,93 @@ fn split_reduce(
     Some(graph.cast(whole, dtype))
 }
 
+/// How many parts the sum of a product of this dtype is cut into, and over which axis.
+pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+    let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
+    let reduced = contraction.reduced();
+    let worth = if plain { dtype == DType::F32 } else { Roles::of(contraction).is_some() };
+    if target.parallel <= 1 || !worth {
+        return None;
+    }
+    let terms: usize = reduced.iter().map(|&axis| contraction.sizes[axis]).product();
+    let results = contraction.output().numel();
+    // Small tiles keep the device busy: what a split would save, adding up the parts costs.
+    if results * 2 >= target.parallel && terms <= SHORT {
+        return None;
+    }
+    // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
+    let wanted = parts(terms, results.div_ceil(16).max(1), 256, target).min(64);
+    // Products of halves are quick, so that each part is soon done.
+    let wanted = if dtype == DType::F16 && wanted > 1 { wanted.max(LEAST_OF_HALVES) } else { wanted };
+    if wanted <= 1 || results * 4 >= target.parallel * 16 {
+        return None;
+    }
+    // An axis that both operands have as it is, if it is long enough, else the longest; of equals the first, which
+    // lies furthest apart in memory.
+    let is_plain = |axis: usize| {
+        [&contraction.lhs, &contraction.rhs].iter().all(|maps| maps.iter().any(|m| m.plain() == Some(axis)))
+    };
+    let &inner = reduced.iter().max_by_key(|&&axis| {
+        let length = contraction.sizes[axis];
+        (is_plain(axis) && 2 * length >= wanted, length, Reverse(axis))
+    })?;
+    let length = contraction.sizes[inner];
+    let count = divisor(length, wanted).or((reduced.len() > 1 && length <= wanted).then_some(length))?;
+    Some((count, inner))
+}
+
 fn split_inner(
     graph: &mut Graph,
     contraction: &Contraction,
     operands: &[NodeId],
     target: &Target,
 ) -> Option<NodeId> {
-    let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
-    let reduced = contraction.reduced();
-    let [inner] = reduced[..] else { return None };
-    if !plain || target.parallel <= 1 || graph.dtype(operands[0]) != DType::F32 {
+    let dtype = graph.dtype(operands[0]);
+    let (count, inner) = cuts(contraction, dtype, target)?;
+    let length = contraction.sizes[inner];
+    let mut new = contraction.clone();
+    let [mut lhs, mut rhs] = [operands[0], operands[1]];
+    if count == length {
+        new.out.insert(0, inner);
+    } else {
+        let part = contraction.sizes.len();
+        new.sizes[inner] = length / count;
+        new.sizes.push(count);
+        new.out.insert(0, part);
+        for (id, maps) in [(&mut lhs, &mut new.lhs), (&mut rhs, &mut new.rhs)] {
+            cut(graph, id, maps, (inner, part), length / count)?;
+        }
+    }
+    if new.out.len() > farad_ir::MAX_RANK {
         return None;
     }
-    let (length, results) = (contraction.sizes[inner], contraction.output().numel());
-    // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
-    let wanted = parts(length, results.div_ceil(16).max(1), 256, target).min(64);
-    let count = divisor(length, wanted).filter(|_| wanted > 1 && results * 4 < target.parallel * 16)?;
-    let cut = |graph: &mut Graph, id: NodeId, maps: &[IndexMap]| {
-        let shape = graph.shape(id);
-        let dim = maps.iter().position(|m| m.plain() == Some(inner)).expect("the inner axis is read by both");
-        let mut sizes = shape.to_vec();
-        sizes.splice(dim..=dim, [count, length / count]);
-        (sizes.len() <= farad_ir::MAX_RANK).then(|| (graph.reshape(id, Shape::new(&sizes)), dim))
-    };
-    let (lhs, ldim) = cut(graph, operands[0], &contraction.lhs)?;
-    let (rhs, rdim) = cut(graph, operands[1], &contraction.rhs)?;
-    let part = contraction.sizes.len();
-    let mut new = contraction.clone();
-    new.sizes[inner] = length / count;
-    new.sizes.push(count);
-    new.out.insert(0, part);
-    new.lhs.insert(ldim, IndexMap::axis(part));
-    new.rhs.insert(rdim, IndexMap::axis(part));
     let partial = graph.contract(new, lhs, rhs);
-    Some(graph.reduce(Reduce::Sum, partial, &[0]))
+    // Parts of a sum are rounded once, at the end.
+    let partial = graph.cast(partial, DType::F32);
+    let whole = graph.reduce(Reduce::Sum, partial, &[0]);
+    Some(graph.cast(whole, dtype))
+}
+
+/// Lets maps read an axis that is now two, `part` with steps of `step` and `inner`. An operand's axis that is just this
+/// one is cut in two itself, as long as there is room for one more.
+fn cut(
+    graph: &mut Graph,
+    operand: &mut NodeId,
+    maps: &mut Vec<IndexMap>,
+    (inner, part): (usize, usize),
+    step: usize,
+) -> Option<()> {
+    let mut sizes = graph.shape(*operand).to_vec();
+    if let Some(dim) = maps.iter().position(|m| m.plain() == Some(inner))
+        && sizes.len() < farad_ir::MAX_RANK
+    {
+        sizes.splice(dim..=dim, [sizes[dim] / step, step]);
+        *operand = graph.reshape(*operand, Shape::new(&sizes));
+        maps.insert(dim, IndexMap::axis(part));
+        return Some(());
+    }
+    let map = maps.iter_mut().find(|m| m.terms.iter().any(|term| term.0 == inner))?;
+    let factor = map.terms.iter().find(|term| term.0 == inner)?.1;
+    map.terms.push((part, factor * step as i64));
+    Some(())
 }

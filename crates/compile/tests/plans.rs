@@ -13,7 +13,14 @@ fn input(graph: &mut Graph, n: usize, sizes: &[usize]) -> NodeId {
 }
 
 fn gpu() -> Target {
-    Target { bindings: 7, parallel: 131_072, fuse: true, binding_bytes: 1 << 30, scratch: true }
+    Target {
+        bindings: 7,
+        parallel: 131_072,
+        fuse: true,
+        binding_bytes: 1 << 30,
+        channels_last: 1 << 29,
+        scratch: true,
+    }
 }
 
 fn softmax(graph: &mut Graph, x: NodeId) -> NodeId {
@@ -251,4 +258,44 @@ fn an_epilogue_loads_what_is_kept_for_others() {
     let labels: Vec<&str> = program.steps.iter().map(|step| step.label.as_str()).collect();
     assert!(labels.contains(&"contract+greater+select"), "{labels:?}");
     assert_eq!(labels.len(), 5, "{labels:?}");
+}
+
+/// `[batch, inputs, side, side] × [outputs, inputs, 3, 3]`, padded so that the side stays.
+fn convolution(batch: usize, inputs: usize, outputs: usize, side: usize) -> Contraction {
+    let axis = IndexMap::axis;
+    let window = |y: usize, k: usize| IndexMap { terms: vec![(y, 1), (k, 1)], offset: -1, divisor: 1 };
+    Contraction {
+        sizes: vec![batch, outputs, side, side, inputs, 3, 3],
+        out: vec![0, 1, 2, 3],
+        lhs: vec![axis(0), axis(4), window(2, 5), window(3, 6)],
+        rhs: vec![axis(1), axis(4), axis(5), axis(6)],
+    }
+}
+
+#[test]
+fn a_convolution_is_a_product_with_its_bias_and_activation() {
+    let mut graph = Graph::new();
+    let (image, weight) = (input(&mut graph, 0, &[8, 3, 28, 28]), input(&mut graph, 1, &[16, 3, 3, 3]));
+    let bias = input(&mut graph, 2, &[1, 16, 1, 1]);
+    let y = graph.contract(convolution(8, 3, 16, 28), image, weight);
+    let bias = graph.expand(bias, shape(&[8, 16, 28, 28]));
+    let y = graph.add(y, bias);
+    let y = graph.unary(Unary::Relu, y);
+    insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
+}
+
+#[test]
+fn large_convolutions_read_along_channels_that_lie_last_and_share_the_copies() {
+    let mut graph = Graph::new();
+    let (image, weight) = (input(&mut graph, 0, &[32, 64, 56, 56]), input(&mut graph, 1, &[128, 64, 3, 3]));
+    let forward = convolution(32, 64, 128, 56);
+    let y = graph.contract(forward.clone(), image, weight);
+    let g = graph.unary(Unary::Tanh, y);
+    let dw = graph.contract(forward.gradient_rhs(&shape(&[128, 64, 3, 3])), g, image);
+    let dx = graph.contract(forward.gradient_lhs(&shape(&[32, 64, 56, 56])), g, weight);
+    let program = compile(&graph, &[dw, dx], &[], &gpu());
+    insta::assert_snapshot!(program);
+    let products = program.steps.iter().filter(|step| matches!(step.kernel, Kernel::Product(_))).count();
+    // Two copies of the weight, one of the image, one of the upstream gradient, and the sum of the parts.
+    assert_eq!((products, program.steps.len()), (3, 8));
 }

@@ -10,6 +10,7 @@
 
 mod arithmetic;
 mod bits;
+mod block;
 mod code;
 mod contraction;
 mod conversion;
@@ -36,6 +37,7 @@ mod sweep;
 mod values;
 mod view;
 
+pub use block::{Matrix, exp, multiply};
 pub use device::{Counters, Device};
 pub use error::Error;
 pub use executable::Executable;

@@ -8,6 +8,8 @@ pub struct Environment {
     pub device: Option<String>,
     /// `FARAD_TUNING`: a file of tiles that `farad tune` made, for every GPU that is opened.
     pub tuning: Option<std::path::PathBuf>,
+    /// `FARAD_DATA`: the folder where data sets are looked for first.
+    pub data: Option<std::path::PathBuf>,
     /// `FARAD_DEBUG` has `plan`: print every new program.
     pub plan: bool,
     /// `FARAD_DEBUG` has `wgsl`: print every new shader.
@@ -25,6 +27,7 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
     Environment {
         device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
         tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
+        data: std::env::var_os("FARAD_DATA").filter(|path| !path.is_empty()).map(Into::into),
         plan: has("plan"),
         wgsl: has("wgsl"),
         time: has("time"),

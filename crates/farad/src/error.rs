@@ -50,6 +50,74 @@ pub enum Error {
     File { op: &'static str, path: PathBuf, source: std::io::Error },
     #[error("load: not a safetensors file: {path}: {message}")]
     Format { path: PathBuf, message: String },
+    #[error(
+        "{op}: truncated: {path} ({found} bytes vs {wanted})\nhelp: the file was cut; get it again from where it came from"
+    )]
+    Truncated { op: &'static str, path: PathBuf, found: u64, wanted: u64 },
+    #[error("{op}: not {wanted}: {path}: it starts with {found}")]
+    Foreign { op: &'static str, path: PathBuf, wanted: &'static str, found: String },
+    #[error("{op}: damaged file: {path}{place}: {what}")]
+    Damaged { op: &'static str, path: PathBuf, place: String, what: String },
+    #[error("{op}: file is too large: {path} ({found} bytes vs at most {most})")]
+    TooLarge { op: &'static str, path: PathBuf, found: u64, most: u64 },
+    #[error(
+        "{op}: checksums differ: {path} ({found:08x} vs {wanted:08x})\nhelp: the file is damaged or of another set; get it again, or read other sets of this format with `idx_set`"
+    )]
+    Checksum { op: &'static str, path: PathBuf, found: u32, wanted: u32 },
+    #[error(
+        "{op}: files are missing: {folder}: {files}\nhelp: get them from {from}\nand put them into {folder}"
+    )]
+    MissingData { op: &'static str, files: String, from: &'static str, folder: PathBuf },
+    #[error("images: no pictures: {path}\nhelp: it takes one folder a class with .png or .jpg files in it")]
+    NoPictures { path: PathBuf },
+    #[error(
+        "csv: a value is missing: {path}: line {line}, column `{column}`\nhelp: fill it in, leave the row out, or ignore the column"
+    )]
+    MissingValue { path: PathBuf, line: u64, column: String },
+    #[error(
+        "csv: not a number: {path}: line {line}, column `{column}`: `{found}`\nhelp: ignore the column, or write it as numbers"
+    )]
+    NotNumber { path: PathBuf, line: u64, column: String, found: String },
+    #[error("csv: no such column: {path}: `{column}`\nhelp: the columns are {columns}")]
+    NoColumn { path: PathBuf, column: String, columns: String },
+    #[error("text: a letter that the model does not know: {letter:?} at {place}")]
+    UnknownLetter { letter: char, place: usize },
+    #[error("text: too short for a window: ({letters} letters vs more than {length}, which is at least 1)")]
+    TextTooShort { letters: usize, length: usize },
+    #[error("{op}: no samples: (0 vs at least 1)")]
+    NoSamples { op: &'static str },
+    #[error("data: no such sample: ({index} vs below {len})")]
+    NoSample { index: usize, len: usize },
+    #[error("data: inputs and targets differ in length: {inputs} and {targets}{}", rows(.inputs, .targets))]
+    Unequal { inputs: Shape, targets: Shape },
+    #[error("{op}: targets are no classes: they are not whole numbers")]
+    NotClasses { op: &'static str },
+    #[error("classes: target outside: sample {sample} ({class} vs below {count})")]
+    Class { sample: usize, class: i64, count: usize },
+    #[error("batch: shapes differ: sample {index} of the batch is {found}, those before {wanted} ({disagree})\nhelp: bring them to one size, e.g. with `Resize`", disagree = disagreement(.found, .wanted))]
+    SampleShape { index: usize, found: Shape, wanted: Shape },
+    #[error("batch: kinds of elements differ: sample {index} of the batch has another than those before")]
+    SampleKind { index: usize },
+    #[error("{op}: inputs have another shape: ({found} vs {wanted})")]
+    TransformShape { op: &'static str, found: Shape, wanted: String },
+    #[error("loader: a batch has samples: (0 vs at least 1)")]
+    BatchSize,
+    #[error(
+        "loader: not one whole batch: ({samples} samples vs {batch})\nhelp: take a smaller batch, or keep the last one"
+    )]
+    NoBatch { samples: usize, batch: usize },
+    #[error("loader: position does not fit: {what} ({found} vs {wanted})")]
+    Position { what: &'static str, found: usize, wanted: usize },
+    #[error("loader: making batch {batch} panicked: {message}")]
+    Worker { batch: usize, message: String },
+    #[error("loader: no thread could be started: {source}")]
+    Thread { source: std::io::Error },
+    #[error(
+        "state: two tensors of one name: {name}\nhelp: rename in another order, or leave one out with `ignore`"
+    )]
+    NameTwice { name: String },
+    #[error("state: does not fit the module: {difference}")]
+    StateDiffers { difference: Box<crate::state_dict::Difference> },
     #[error("run: folder is not empty: {path}\nhelp: choose a new folder, or resume the run in this one")]
     RunExists { path: PathBuf },
     #[error("run: not a run: {path}: {why}\nhelp: a run is a folder that farad made, with a `config.toml`")]
@@ -127,6 +195,14 @@ impl Error {
 
 fn built(location: Option<&'static Location<'static>>) -> String {
     location.map_or_else(String::new, |at| format!(" built at {}:{}", at.file(), at.line()))
+}
+
+/// The first sizes of two shapes.
+fn rows(inputs: &Shape, targets: &Shape) -> String {
+    match (inputs.first(), targets.first()) {
+        (Some(a), Some(b)) => format!(" ({a} vs {b})"),
+        _ => " (both need a first axis)".into(),
+    }
 }
 
 /// The first numbers in which two shapes disagree.

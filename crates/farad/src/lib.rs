@@ -23,21 +23,26 @@
 // So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
 extern crate self as farad;
 
+mod attention;
 mod backend;
 pub mod check;
 mod checkpoint;
 pub mod custom;
+pub mod data;
 mod device;
 mod environment;
 mod error;
 mod evaluate;
 mod finite;
+pub mod fit;
 mod gradient;
 mod hashing;
 mod live;
+pub mod loss;
 mod nearest;
 pub mod nn;
 mod node;
+mod numpy;
 pub mod optim;
 mod plan;
 mod precision;
@@ -46,12 +51,14 @@ mod profile;
 mod recording;
 pub mod run;
 mod save;
+mod state_dict;
 mod tensor;
 mod tuning;
 mod unfinished;
 mod whole;
 mod window;
 
+pub use attention::Attention;
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
@@ -63,11 +70,13 @@ pub use farad_ir::{
 };
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
+pub use numpy::{read_npy, read_npz, write_npy, write_npz};
 pub use precision::Precision;
 pub use profile::{
     HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
 };
 pub use save::{load, save};
+pub use state_dict::{Difference, Mismatch, StateDict};
 pub use tensor::{Element, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
 pub use window::{ConvOptions, PerAxis, PoolOptions};

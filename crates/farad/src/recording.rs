@@ -165,8 +165,13 @@ impl Recording {
 
     /// A number given with the run.
     pub fn number(&mut self, number: f32) -> NodeId {
-        self.words.push(number.to_bits());
-        self.graph.parameter(self.words.len() - 1, DType::F32)
+        self.word(number.to_bits(), DType::F32)
+    }
+
+    /// A number given with the run, as its word.
+    pub fn word(&mut self, word: u32, dtype: DType) -> NodeId {
+        self.words.push(word);
+        self.graph.parameter(self.words.len() - 1, dtype)
     }
 
     /// Nodes without a value that a user still holds a handle to.

@@ -76,6 +76,16 @@ fn a_custom_op_is_blamed_by_its_name() {
     }
 }
 
+#[test]
+fn a_result_that_its_gradient_uses_has_gradients_of_gradients() {
+    let x = Tensor::from_vec(vec![0.5f32, -1.0], [2], &Device::cpu());
+    let slope = power(&x).square().sum().gradient(&x).unwrap();
+    let curve = slope.sum().gradient(&x).unwrap().to_vec::<f32>().unwrap();
+    for (got, x) in curve.iter().zip([0.5f32, -1.0]) {
+        assert!((got - 4.0 * (2.0 * x).exp()).abs() < 1e-5, "{curve:?}");
+    }
+}
+
 /// How often the op runs for the value and gradient of `function`, and the gradient.
 fn count(function: impl Fn(&Tensor) -> Tensor) -> (usize, Vec<f32>) {
     let device = Device::cpu();

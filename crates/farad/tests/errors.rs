@@ -7,6 +7,7 @@ use devices::{devices, skip, turn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
+use farad::Attention;
 use farad::prelude::*;
 
 /// The panic message of `work`, and whether the panic was laid at this file's door.
@@ -35,6 +36,27 @@ fn wrong_shapes_panic_at_the_caller() {
     let device = Device::cpu();
     let t = |shape: &[usize]| Tensor::zeros(shape, &device);
     let cases: Vec<(Box<dyn FnOnce()>, &str)> = vec![
+        (
+            Box::new({
+                let (q, k) = (t(&[2, 4, 5, 8]), t(&[2, 4, 5, 6]));
+                move || drop(q.attention(&k, &k, &Attention::new()))
+            }),
+            "attention: shapes differ: [2, 4, 5, 8] and [2, 4, 5, 6] (8 vs 6)",
+        ),
+        (
+            Box::new({
+                let (q, k) = (t(&[4, 5, 8]), t(&[3, 5, 8]));
+                move || drop(q.attention(&k, &k, &Attention::new()))
+            }),
+            "attention: heads do not share keys evenly: [4, 5, 8] and [3, 5, 8] (4 vs 3)",
+        ),
+        (
+            Box::new({
+                let (q, mask) = (t(&[2, 4, 5, 8]), t(&[2, 6]));
+                move || drop(q.attention(&q, &q, &Attention::new().key_mask(&mask)))
+            }),
+            "expand: only axes of size 1 grow: [2, 6] to [2, 5] (axis 1: 6 vs 5)",
+        ),
         (
             Box::new({
                 let (a, b) = (t(&[32, 784]), t(&[128, 10]));
@@ -136,6 +158,34 @@ fn wrong_shapes_panic_at_the_caller() {
                 move || drop(a.cross_entropy(&Tensor::arange(3, &Device::cpu())))
             }),
             "cross_entropy: logits are [batch, classes] and labels [batch]: [2, 3] and [3] (2 vs 3)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3, 5]), Tensor::zeros([2, 4], &device).cast(DType::I32));
+                move || drop(a.negative_log_likelihood(&b))
+            }),
+            "negative_log_likelihood: logits are [batch, classes, ..] and labels [batch, ..]: [2, 3, 5] and [2, 4] (5 vs 4)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[4]));
+                move || drop(farad::loss::CrossEntropy::new().weights(&b).loss(&a, &a))
+            }),
+            "cross_entropy: one weight a class: [2, 3] and [4] (3 vs 4)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[5]), t(&[5, 1]));
+                move || drop(a.mean_squared_error(&b))
+            }),
+            "mean_squared_error: ranks differ: [5] and [5, 1] (1 vs 2)",
+        ),
+        (
+            Box::new({
+                let (a, b) = (t(&[2, 3]), t(&[2, 4]));
+                move || drop(a.binary_cross_entropy_with_logits(&b))
+            }),
+            "binary_cross_entropy_with_logits: shapes differ: [2, 3] and [2, 4] (3 vs 4)",
         ),
         (
             Box::new({

@@ -165,3 +165,22 @@ fn an_mlp_step_is_one_submission_of_at_most_sixteen_kernels() {
         assert!(last < first, "the loss went from {first} to {last} on {device}");
     }
 }
+
+#[test]
+fn losses_are_a_few_kernels_whatever_their_options() {
+    let _turn = turn();
+    use farad::loss::{BinaryCrossEntropyWithLogits, CrossEntropy, Focal};
+    // A row of losses, and their sum.
+    check("cross-entropy", 2, &[64, 100], |x| {
+        let labels = Tensor::arange(64, x.device());
+        x.cross_entropy(&labels)
+    });
+    check("cross-entropy with all options", 3, &[64, 100], |x| {
+        let (labels, weights) = (Tensor::arange(64, x.device()), Tensor::ones([100], x.device()));
+        CrossEntropy::new().smoothing(0.1).ignore(7).weights(&weights).loss(x, &labels)
+    });
+    check("cross-entropy of probabilities", 2, &[64, 100], |x| x.cross_entropy(&x.stop_gradient()));
+    check("binary cross-entropy", 2, &[64, 100], |x| BinaryCrossEntropyWithLogits::new().loss(x, x));
+    check("focal loss", 2, &[64, 100], |x| Focal::new().loss(x, x));
+    check("huber", 2, &[64, 100], |x| x.huber(&(x * 0.5), 0.1));
+}

@@ -2,8 +2,9 @@
 
 mod devices;
 
-use devices::devices;
-use farad::optim::Clip;
+use devices::{devices, turn};
+use farad::optim::schedule::{Exponential, Warmup};
+use farad::optim::{Clip, GradientNoise};
 use farad::prelude::*;
 
 const START: [f64; 3] = [1.0, -2.0, 0.5];
@@ -103,4 +104,133 @@ fn clipping_by_value_and_by_norm() {
             (0..3).for_each(|i| p[i] -= 0.1 * g[i] * (2.0 / (norm + 1e-6)).min(1.0));
         },
     );
+}
+
+/// What steps of an optimiser cost once they are known: kernels and plans of the last of several steps, for a
+/// network of matrices and vectors.
+fn cost(device: &Device, make: &dyn Fn(&[Parameter]) -> Box<dyn Optimiser>) -> (usize, usize) {
+    device.seed(1);
+    let size = |shape: &[usize]| Parameter::new(Tensor::randn(shape, device) * 0.3);
+    let weights: Vec<Parameter> = (0..3).map(|_| size(&[20, 20])).collect();
+    let biases: Vec<Parameter> = (0..3).map(|_| size(&[20])).collect();
+    let all: Vec<Parameter> = weights.iter().chain(&biases).cloned().collect();
+    let mut optimiser = make(&all);
+    let x = Tensor::randn([8, 20], device);
+    x.compute().unwrap();
+    all.iter().for_each(|p| p.value().compute().unwrap());
+    let mut spent = (0, 0);
+    for step in 0..4 {
+        optimiser.set_learning_rate(0.01 / (step + 1) as f32);
+        let mut y = x.clone();
+        for (weight, bias) in weights.iter().zip(&biases) {
+            y = (y.matmul(&weight.value()) + bias.value()).tanh();
+        }
+        let loss = y.square().mean();
+        device.wait().unwrap();
+        let before = device.counters();
+        optimiser.step(&loss).unwrap();
+        device.wait().unwrap();
+        let after = device.counters();
+        assert_eq!(after.runs - before.runs, 1, "one program a step on {device}");
+        spent = (after.dispatches - before.dispatches, after.plans_compiled - before.plans_compiled);
+    }
+    assert_eq!(spent.1, 0, "a step like those before compiles nothing on {device}");
+    spent
+}
+
+#[test]
+fn the_update_is_one_kernel_whatever_the_optimiser() {
+    let _turn = turn();
+    type Make = Box<dyn Fn(&[Parameter]) -> Box<dyn Optimiser>>;
+    let makes: Vec<(&str, Make)> = vec![
+        ("momentum", Box::new(|p| Box::new(Sgd::new(p.to_vec()).momentum(0.9).nesterov().weight_decay(0.1)))),
+        ("adam", Box::new(|p| Box::new(Adam::new(p.to_vec()).amsgrad().weight_decay(0.1)))),
+        ("adamw", Box::new(|p| Box::new(AdamW::new(p.to_vec())))),
+        ("rmsprop", Box::new(|p| Box::new(RmsProp::new(p.to_vec()).momentum(0.9).centered()))),
+        ("adagrad", Box::new(|p| Box::new(Adagrad::new(p.to_vec()).initial_accumulator(0.1)))),
+        ("lion", Box::new(|p| Box::new(Lion::new(p.to_vec())))),
+        ("noise", Box::new(|p| Box::new(AdamW::new(p.to_vec()).noise(GradientNoise::default())))),
+        (
+            "groups",
+            Box::new(|p| {
+                let first = AdamW::new(p[..2].to_vec()).group(p[2..3].to_vec()).learning_rate(0.1);
+                Box::new(first.group(p[3..].to_vec()).weight_decay(0.0))
+            }),
+        ),
+    ];
+    for device in devices() {
+        let (plain, _) = cost(&device, &|p| Box::new(Sgd::new(p.to_vec())));
+        for (name, make) in &makes {
+            assert_eq!(cost(&device, make).0, plain, "{name} on {device}");
+        }
+        // Three products and a sum an iteration for all three matrices, the norms, and what is around them.
+        let (muon, _) = cost(&device, &|p| Box::new(Muon::new(p.to_vec())));
+        assert!(muon <= plain + 5 * 4 + 5, "{muon} kernels with Muon, {plain} without on {device}");
+    }
+}
+
+#[test]
+fn a_schedule_changes_rates_and_compiles_nothing() {
+    let _turn = turn();
+    for device in devices() {
+        let weight = Parameter::new(Tensor::zeros([3], &device));
+        let other = Parameter::new(Tensor::zeros([3], &device));
+        let sgd = Sgd::new(vec![weight.clone()]).learning_rate(1.0).group(vec![other.clone()]);
+        let mut sgd = sgd.learning_rate(2.0).schedule(Warmup::new(3, Exponential::new(8.0, 0.5)).from(0.0));
+        let mut compiled = 0;
+        for step in 0..6 {
+            let before = device.counters().plans_compiled;
+            sgd.step(&(weight.value().sum() + other.value().sum())).unwrap();
+            if step > 1 {
+                compiled += device.counters().plans_compiled - before;
+            }
+        }
+        // 0, 8/3, 16/3, 8, 4, 2: steps downhill of a slope of 1.
+        assert!((weight.value().to_vec::<f32>().unwrap()[0] + 22.0).abs() < 1e-5);
+        assert!((other.value().to_vec::<f32>().unwrap()[0] + 44.0).abs() < 1e-5);
+        assert_eq!((compiled, sgd.learning_rates()), (0, vec![2.0, 4.0]));
+    }
+}
+
+#[test]
+fn noise_has_its_deviation_and_goes_on_after_a_restore() {
+    let _turn = turn();
+    for device in devices() {
+        let steps = |seed: u64, from: usize| {
+            device.seed(seed);
+            let weight = Parameter::new(Tensor::zeros([4096], &device));
+            let noise = GradientNoise { scale: 4.0, decay: 2.0 };
+            let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(1.0).noise(noise);
+            let mut path = Vec::new();
+            for step in 0..3 {
+                if step == from {
+                    let (state, random) = (sgd.state().unwrap(), device.random_state());
+                    let again = Parameter::new(weight.value());
+                    sgd = Sgd::new(vec![again.clone()]).learning_rate(1.0).noise(noise);
+                    sgd.restore(&state).unwrap();
+                    device.seed(99);
+                    device.set_random_state(random);
+                }
+                sgd.step(&sgd.parameters()[0].value().sum()).unwrap();
+                path.push(sgd.parameters()[0].value().to_vec::<f32>().unwrap());
+            }
+            path
+        };
+        let path = steps(7, 9);
+        // The gradient is 1 everywhere; deviations are 2 / (1 + step).
+        for step in 0..3 {
+            let change = |i: usize| path[step][i] - if step == 0 { 0.0 } else { path[step - 1][i] };
+            let mean = (0..4096).map(|i| change(i) as f64).sum::<f64>() / 4096.0;
+            let spread = (0..4096).map(|i| (change(i) as f64 - mean).powi(2)).sum::<f64>() / 4096.0;
+            assert!((mean + 1.0).abs() < 0.15, "mean {mean} of step {step} on {device}");
+            let wanted = 2.0 / (1.0 + step as f64);
+            assert!(
+                (spread.sqrt() / wanted - 1.0).abs() < 0.05,
+                "spread {spread} of step {step} on {device}"
+            );
+        }
+        assert!(path == steps(7, 9), "the same seed on {device}");
+        assert!(path == steps(7, 2), "resumed on {device}");
+        assert!(path != steps(8, 9), "another seed on {device}");
+    }
 }

@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use devices::{devices, turn};
-use farad::optim::Clip;
+use farad::optim::schedule::{Cosine, Warmup};
+use farad::optim::{Clip, GradientNoise};
 use farad::prelude::*;
 use farad::run::{Checkpoint, Run, Stop, Table};
 use folder::Folder;
@@ -32,7 +33,13 @@ impl Training {
         let parameters = model.parameters();
         let optimiser: Box<dyn Optimiser> = match kind {
             "adamw" => Box::new(AdamW::new(parameters).clip(Clip::Norm(0.5))),
-            "momentum" => Box::new(Sgd::new(parameters).momentum(0.9).nesterov()),
+            "momentum" => Box::new(Sgd::new(parameters).momentum(0.9).dampening(0.1).nesterov()),
+            "adam" => Box::new(Adam::new(parameters).amsgrad().weight_decay(0.01)),
+            "rmsprop" => Box::new(RmsProp::new(parameters).momentum(0.5).centered()),
+            "adagrad" => Box::new(Adagrad::new(parameters).rate_decay(0.1).initial_accumulator(0.1)),
+            "lion" => Box::new(Lion::new(parameters).weight_decay(0.1)),
+            "muon" => Box::new(Muon::new(parameters)),
+            "groups" => Box::new(groups(parameters)),
             _ => Box::new(Sgd::new(parameters)),
         };
         let x: Vec<f32> = (0..13 * 9).map(|i| ((i * 37 % 101) as f32 / 50.0) - 1.0).collect();
@@ -61,6 +68,13 @@ impl Training {
         self.optimiser.restore(&checkpoint.tensors("optimiser", &self.device).unwrap()).unwrap();
         self.device.set_random_state(checkpoint.value().unwrap());
     }
+}
+
+/// Groups, noise and a schedule that overrules the rates that the training sets.
+fn groups(parameters: Vec<Parameter>) -> AdamW {
+    let adam = AdamW::new(parameters[1..].to_vec()).noise(GradientNoise::default());
+    let adam = adam.group(parameters[..1].to_vec()).learning_rate(0.1).weight_decay(0.0);
+    adam.schedule(Warmup::new(4, Cosine::new(0.05, 12)))
 }
 
 /// Makes or resumes a run and trains to a number of steps, saving every few and at the end.
@@ -97,7 +111,7 @@ fn a_resumed_run_has_the_same_bits() {
     let _turn = turn();
     let folder = Folder::new("resumed");
     for device in devices() {
-        for kind in ["adamw", "momentum", "plain"] {
+        for kind in ["adamw", "momentum", "plain", "adam", "rmsprop", "adagrad", "lion", "muon", "groups"] {
             let (whole, broken) = (folder.at("whole"), folder.at("broken"));
             assert_eq!(train(&whole, &device, kind, 20, 5, &Stop::new()), 20);
             // Stopped off the beat: steps 6 to 8 are in the log and not in the checkpoint.

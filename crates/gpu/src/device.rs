@@ -157,12 +157,14 @@ impl Device {
     /// What the compiler needs to know.
     pub fn target(&self) -> Target {
         let limits = &self.shared.info.limits;
+        let software = self.shared.info.kind == AdapterKind::Software;
         Target {
             // One is kept for the error words.
             bindings: limits.storage_buffers.min(MOST_BINDINGS) as usize - 1,
-            parallel: if self.shared.info.kind == AdapterKind::Software { 4096 } else { 131_072 },
+            parallel: if software { 4096 } else { 131_072 },
             fuse: true,
             binding_bytes: limits.binding_bytes as usize,
+            channels_last: if software { 1 << 18 } else { 1 << 29 },
             scratch: true,
         }
     }

@@ -1,8 +1,11 @@
 //! The table of cases. Names are those that other frameworks' scripts print for the same work.
 
-use farad::{Device, Tensor};
+use farad::{Device, Precision, Tensor};
 
-use super::{automaton, logic, matmul, movement, pointwise, reduce, rows, sort, train};
+use super::{
+    attention, automaton, convolution, images, logic, matmul, movement, pointwise, recurrent, reduce, rows,
+    sort, train,
+};
 
 /// One row: what is timed, where, and how wrong it may be.
 pub struct Case {
@@ -108,6 +111,11 @@ const fn training(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> fara
     Case { name, sizes, tolerance: 1e-4, kind: Kind::Training(prepare) }
 }
 
+/// Convolutions of one channel, of many, and of many on large images.
+const SMALL: convolution::Size = convolution::Size { batch: 64, inputs: 1, outputs: 32, side: 28 };
+const BIG: convolution::Size = convolution::Size { batch: 32, inputs: 128, outputs: 256, side: 56 };
+const HUGE: convolution::Size = convolution::Size { side: 224, ..BIG };
+
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[
     operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
@@ -139,9 +147,43 @@ pub const CASES: &[Case] = &[
     operation("embedding_grad_32768x8192x384_f32", Sizes::Large, |device| {
         sort::embedding_gradient(32_768, 8192, 384, device)
     }),
+    operation("conv_small_fwd_f32", Sizes::Any, |device| convolution::forward(SMALL, device)),
+    operation("conv_small_fwdbwd_f32", Sizes::Any, |device| convolution::both(SMALL, device)),
+    operation("conv_big_fwd_f32", Sizes::Large, |device| convolution::forward(BIG, device)),
+    operation("conv_big_fwdbwd_f32", Sizes::Large, |device| convolution::both(BIG, device)),
+    operation("conv_huge_fwd_f32", Sizes::Large, |device| convolution::forward(HUGE, device)),
+    operation("lstm_16x16x128_fwdbwd_f32", Sizes::Small, |device| {
+        recurrent::lstm(recurrent::Size { time: 16, batch: 16, hidden: 128 }, device)
+    }),
+    operation("lstm_fwdbwd_f32", Sizes::Large, |device| {
+        recurrent::lstm(recurrent::Size { time: 64, batch: 64, hidden: 512 }, device)
+    }),
+    operation("attention_fwdbwd_4x6x256x64_f32", Sizes::Small, |device| {
+        attention::both_ways([4, 6, 256, 64], false, device)
+    }),
+    operation("attention_composed_4x6x256x64_f32", Sizes::Small, |device| {
+        attention::both_ways([4, 6, 256, 64], true, device)
+    }),
+    operation("attention_fwdbwd_32x6x256x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 256, 64], false, device)
+    }),
+    operation("attention_composed_32x6x256x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 256, 64], true, device)
+    }),
+    operation("attention_fwdbwd_32x6x1024x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 1024, 64], false, device)
+    }),
+    operation("attention_composed_32x6x1024x64_f32", Sizes::Large, |device| {
+        attention::both_ways([32, 6, 1024, 64], true, device)
+    }),
     training("mlp_train_f32", Sizes::Any, train::mlp),
     // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.
     Case { tolerance: 0.1, ..training("mlp_train_mixed", Sizes::Any, train::mlp_mixed) },
+    training("cnn_train_f32", Sizes::Any, |device| images::train(Precision::Single, device)),
+    Case {
+        tolerance: 0.02,
+        ..training("cnn_train_mixed", Sizes::Large, |device| images::train(Precision::Mixed, device))
+    },
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
     training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),
     training("difflogic_ca_16x16_b1", Sizes::Any, |device| automaton::checkerboard(1, 1, device)),

@@ -4,16 +4,20 @@
 //! case that compiles anything while timed, or whose result is wrong, fails. Start at
 //! [`case::CASES`].
 
+mod attention;
 mod automaton;
 mod break_even;
 mod case;
+mod convolution;
 mod first_step;
 mod hardware;
+mod images;
 mod logic;
 mod matmul;
 mod movement;
 mod network;
 mod pointwise;
+mod recurrent;
 mod reduce;
 mod reference;
 mod report;

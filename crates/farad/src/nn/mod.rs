@@ -1,6 +1,7 @@
 //! Layers: what has parameters and turns a tensor into a tensor. One file a layer. Start at [`Module`].
 
 mod activation;
+mod attention;
 mod bilinear;
 mod cell;
 mod conv;
@@ -16,8 +17,10 @@ mod parameter;
 mod parts;
 mod pixel_shuffle;
 mod pool;
+mod recurrent;
 mod sequential;
 mod summary;
+mod transformer;
 mod upsample;
 
 pub use activation::{
@@ -25,6 +28,7 @@ pub use activation::{
     LogSoftmax, Mish, PRelu, Relu, Relu6, Selu, Sigmoid, Silu, Softmax, Softplus, Softsign, SwiGlu, Tanh,
     TanhShrink,
 };
+pub use attention::{LearnedPositions, MultiHeadAttention, Rotary, SinusoidalPositions};
 pub use bilinear::Bilinear;
 pub use cell::{Buffer, Mode};
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d};
@@ -45,6 +49,13 @@ pub use pool::{
     AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool, AdaptiveMaxPool1d,
     AdaptiveMaxPool2d, AvgPool, AvgPool1d, AvgPool2d, MaxPool, MaxPool1d, MaxPool2d,
 };
+pub use recurrent::{
+    Cell, Gru, GruCell, Lstm, LstmCell, LstmState, Recurrent, RecurrentWeights, Rnn, RnnCell, State,
+};
 pub use sequential::{Layers, Sequential};
 pub use summary::{Summary, SummaryRow};
+pub use transformer::{
+    TransformerActivation, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer, TransformerOptions,
+};
 pub use upsample::Upsample;

@@ -1,167 +1,111 @@
-//! All parameters of an optimiser in one array, so that their update is one kernel.
+//! A step of an optimiser from end to end: all parameters in one array, so that their update is one kernel.
 //!
 //! The array has a slot for every parameter, aligned so that a slot can be read in vectors; moments
 //! have arrays of the same layout. A step's program reads parameters as parts of the array, writes
 //! gradients into a third one, and updates in place. If somebody still holds an old weight, the
 //! array is copied first and the old one stays as it is.
 
-use std::hash::Hash;
 use std::panic::Location;
 use std::sync::Arc;
 
 use farad_compile::profile::Phase;
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{DType, NodeId, Shape};
 
-use super::Clip;
-use super::scale::{Scale, Scaling, WORDS, all_finite};
+use super::layout::{Layout, Member};
+use super::program::{Parts, Structure, input_number, users};
+use super::scale::{Scale, Scaling, WORDS};
+use super::{Clip, GradientNoise, Rule};
 use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::gradient::refuse_spent;
 use crate::hashing::key;
-use crate::live::{Maker, Origin};
 use crate::nn::Parameter;
-use crate::node::{Node, Value};
-use crate::plan::Request;
+use crate::node::Node;
 use crate::precision::has_halves;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
 
-/// Slots start at multiples of this many elements: 256 bytes.
-const SLOT: usize = 64;
-
-/// How an optimiser turns parameters and gradients into new parameters.
-pub trait Rule {
-    /// Everything about the rule that changes its program; numbers that may change do not.
-    fn kind(&self) -> String;
-    /// The learning rate from the next step on.
-    fn set_rate(&mut self, rate: f32);
-    /// How many moments it keeps for every parameter.
-    fn states(&self) -> usize;
-    /// The numbers of step `step` (counted from 1), given with every run.
-    fn numbers(&self, step: u64) -> Vec<f32>;
-    /// New parameters and moments, all of one axis, from the old ones, the gradients and the
-    /// numbers (already repeated to that axis).
-    fn update(
-        &self,
-        graph: &mut Graph,
-        p: NodeId,
-        g: NodeId,
-        states: &[NodeId],
-        numbers: &[NodeId],
-    ) -> (NodeId, Vec<NodeId>);
-}
-
 /// Parameters in one array, with their moments.
-pub struct Flat {
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) offsets: Vec<usize>,
-    pub(super) len: usize,
-    pub(super) array: Option<Memory>,
-    pub(super) states: Vec<Memory>,
-    pub(super) step: u64,
+#[derive(Default)]
+pub(super) struct Flat {
+    pub parameters: Vec<Parameter>,
+    pub members: Vec<Member>,
+    pub layout: Layout,
+    pub array: Option<Memory>,
+    pub states: Vec<Memory>,
+    pub step: u64,
     /// What happens to gradients before the update.
     pub clip: Clip,
-    pub(super) scaling: Scaling,
+    pub noise: Option<GradientNoise>,
+    pub scaling: Scaling,
 }
 
-enum Source<'a> {
+/// What a step starts from.
+pub(super) enum Source<'a> {
     Loss(&'a Tensor),
     Gradients(&'a [Tensor]),
 }
 
 impl Flat {
-    /// Lays parameters out; nothing is moved until the first step.
-    pub fn new(parameters: Vec<Parameter>) -> Flat {
-        let mut unique: Vec<Parameter> = Vec::new();
+    /// Adds parameters to a group, each once; nothing is moved until the next step.
+    pub fn add(&mut self, parameters: Vec<Parameter>, group: usize) {
         for parameter in parameters {
-            if !unique.iter().any(|p| p.is(&parameter)) {
-                unique.push(parameter);
+            if !self.parameters.iter().any(|p| p.is(&parameter)) {
+                self.parameters.push(parameter);
+                self.members.push(Member { group, born: self.step });
             }
         }
-        let (mut offsets, mut len) = (Vec::new(), 0usize);
-        for parameter in &unique {
-            offsets.push(len);
-            len += parameter.value().numel().next_multiple_of(SLOT);
-        }
-        let (clip, scaling) = (Clip::None, Scaling::default());
-        Flat { parameters: unique, offsets, len, array: None, states: Vec::new(), step: 0, clip, scaling }
-    }
-
-    /// The parameters, each once.
-    pub fn parameters(&self) -> &[Parameter] {
-        &self.parameters
-    }
-
-    /// Steps taken so far.
-    pub fn steps(&self) -> u64 {
-        self.step
     }
 
     /// The loss scale as a tensor of no axes.
     #[track_caller]
-    pub(super) fn scale(&mut self) -> Result<Tensor> {
+    pub fn scale(&mut self) -> Result<Tensor> {
         let device = self.device()?;
         let memory = self.scaling.memory(&device)?.clone();
-        let value = Value::Memory { memory, offset: 0, whole: WORDS };
+        let value = crate::node::Value::Memory { memory, offset: 0, whole: WORDS };
         Ok(Tensor::leaf(value, Shape::scalar(), DType::F32, &device, Location::caller()))
     }
 
-    /// A step from a loss.
-    #[track_caller]
-    pub fn step(&mut self, rule: &dyn Rule, loss: &Tensor) -> Result<()> {
-        self.run(rule, Source::Loss(loss), Location::caller())
-    }
-
-    /// A step from gradients.
-    #[track_caller]
-    pub fn apply(&mut self, rule: &dyn Rule, gradients: &[Tensor]) -> Result<()> {
-        self.run(rule, Source::Gradients(gradients), Location::caller())
-    }
-
-    fn run(&mut self, rule: &dyn Rule, source: Source, location: &'static Location<'static>) -> Result<()> {
+    /// A step; `rules` are those of the groups.
+    pub fn run(
+        &mut self,
+        rules: &[&dyn Rule],
+        source: Source,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         let device = self.device()?;
         let _phase = device.profiler().enter(Phase::Recording);
-        let values: Vec<Tensor> = self.parameters.iter().map(Parameter::value).collect();
+        self.check(&source)?;
+        self.arrange(rules[0], &device, location)?;
+        let values = self.values();
         Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
-        self.check(&values, &source)?;
         let mut recording = self.record(&source)?;
         let kept = device.0.unfinished.beside(&recording);
         recording.extend(&kept, false)?;
         recording.refuse_placeholders()?;
-        let seeds = roots(&recording, &source);
-        let ids = values
-            .iter()
-            .enumerate()
-            .map(|(index, v)| self.parameter_node(&mut recording, v, index, &source))
-            .collect::<Result<Vec<NodeId>>>()?;
+        let seeds = self.seeds(&recording, &source);
+        let ids = self.parameter_nodes(&mut recording, &values, &source)?;
         if let Source::Loss(_) = source {
             refuse_spent(&recording, seeds[0], &ids)?;
         }
         let packed = self.is_packed(&values);
-        let array = self
-            .array
-            .as_ref()
-            .filter(|_| packed)
-            .map(|memory| recording.input(memory, self.len, DType::F32));
-        if self.states.is_empty() {
-            // All of them or none: a step after one that found too little memory starts afresh.
-            let fresh = || device.with_room(|| device.0.backend.allocate_zeroed(self.len * 4));
-            let states: Vec<_> = (0..rule.states()).map(|_| fresh()).collect::<Result<_>>()?;
-            states.iter().for_each(|memory| device.hold(memory, self.origin("optimiser state", location)));
-            self.states = states;
-        }
-        let states: Vec<NodeId> =
-            self.states.iter().map(|memory| recording.input(memory, self.len, DType::F32)).collect();
-        let numbers: Vec<NodeId> = rule
-            .numbers(self.step + 1)
-            .into_iter()
-            .chain(self.clip.numbers())
+        let array = self.array.as_ref().filter(|_| packed);
+        let array = array.map(|memory| recording.input(memory, self.layout.len, DType::F32));
+        self.make_states(rules[0], &device, location)?;
+        let states: Vec<NodeId> = (self.states.iter().enumerate())
+            .map(|(n, memory)| recording.input(memory, self.layout.state_len(rules[0], n), DType::F32))
+            .collect();
+        let segments = self.layout.segments.iter();
+        let numbers: Vec<NodeId> = segments
+            .flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class))
             .map(|number| recording.number(number))
             .collect();
+        let limits: Vec<NodeId> = self.clip.numbers().into_iter().map(|n| recording.number(n)).collect();
+        let noise = self.noise.map(|noise| noise.record(&mut recording, &device, self.step));
         let depends = users(&recording.graph, &ids);
         let scale = match has_halves(&recording.graph, &depends) || self.scaling.memory.is_some() {
-            true if self.len > 0 => {
+            true if self.layout.len > 0 => {
                 let words = recording.input(self.scaling.memory(&device)?, WORDS, DType::F32);
                 Some(Scale { words, growth: recording.number(self.scaling.settings.growth as f32) })
             }
@@ -169,21 +113,24 @@ impl Flat {
         };
         let live = recording.live();
         let live_ids: Vec<NodeId> = live.iter().map(|(_, id)| *id).collect();
-        let from_loss = matches!(source, Source::Loss(_));
-        let (states, numbers, live_ids) = (&states, &numbers, &live_ids);
-        let parts = Parts { seeds: &seeds, ids: &ids, array, states, numbers, scale, live: live_ids };
+        let parts = Parts {
+            from_loss: matches!(source, Source::Loss(_)),
+            seeds: &seeds,
+            ids: &ids,
+            array,
+            states: &states,
+            numbers: &numbers,
+            limits: &limits,
+            noise,
+            scale,
+            live: &live_ids,
+        };
         let lookup = device.profiler().enter(Phase::Lookup);
-        let plan_key = key(&Structure {
-            graph: &recording.graph,
-            parts,
-            known: &recording.known,
-            kind: rule.kind(),
-            clip: self.clip.kind(),
-            from_loss,
-        });
+        let (kind, clip) = (rules[0].kind(), self.clip.kind());
+        let (graph, known, layout) = (&recording.graph, &recording.known[..], &self.layout);
+        let plan_key = key(&Structure { graph, parts, known, layout, kind, clip });
         drop(lookup);
-        let build =
-            || self.build(rule, (recording.graph.clone(), &recording.known), parts, from_loss, location);
+        let build = || self.build(rules[0], (recording.graph.clone(), &recording.known), parts, location);
         if device.finds_not_finite() {
             device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
         }
@@ -206,244 +153,81 @@ impl Flat {
         Ok(())
     }
 
-    pub(super) fn device(&self) -> Result<Device> {
+    pub fn device(&self) -> Result<Device> {
         self.parameters.first().map(|p| p.value().device().clone()).ok_or(Error::NoParameters)
     }
 
+    /// The current tensors of the parameters that have a slot, in the order of slots.
+    pub fn values(&self) -> Vec<Tensor> {
+        self.layout.slots.iter().map(|slot| self.parameters[slot.parameter].value()).collect()
+    }
+
     /// What a wrong program would trip over: panics at no line of the user's, so it is an error.
-    fn check(&self, values: &[Tensor], source: &Source) -> Result<()> {
-        for value in values {
-            if value.dtype() != DType::F32 {
-                return Err(farad_ir::OpError::DType {
-                    op: "step",
-                    dtype: value.dtype(),
-                    help: "\nhelp: parameters are f32",
-                }
-                .into());
-            }
+    fn check(&self, source: &Source) -> Result<()> {
+        let values = || self.parameters.iter().map(Parameter::value);
+        if let Some(value) = values().find(|value| value.dtype() != DType::F32) {
+            let help = "\nhelp: parameters are f32";
+            return Err(farad_ir::OpError::DType { op: "step", dtype: value.dtype(), help }.into());
         }
-        if let Source::Gradients(gradients) = source {
-            if gradients.len() != values.len() {
-                return Err(Error::Gradients { got: gradients.len(), wanted: values.len() });
-            }
-            for (g, value) in gradients.iter().zip(values) {
-                if g.shape() != value.shape() {
-                    let (lhs, rhs) = (value.shape(), g.shape());
-                    return Err(farad_ir::OpError::Shapes {
-                        op: "apply",
-                        lhs,
-                        rhs,
-                        a: lhs.numel(),
-                        b: rhs.numel(),
-                    }
-                    .into());
-                }
-            }
+        let Source::Gradients(gradients) = source else { return Ok(()) };
+        if gradients.len() != self.parameters.len() {
+            return Err(Error::Gradients { got: gradients.len(), wanted: self.parameters.len() });
         }
-        Ok(())
+        let mut pairs = gradients.iter().map(Tensor::shape).zip(values().map(|value| value.shape()));
+        match pairs.find(|(rhs, lhs)| rhs != lhs) {
+            Some((rhs, lhs)) => {
+                let (a, b) = (lhs.numel(), rhs.numel());
+                Err(farad_ir::OpError::Shapes { op: "apply", lhs, rhs, a, b }.into())
+            }
+            None => Ok(()),
+        }
     }
 
     fn record(&self, source: &Source) -> Result<Recording> {
         match source {
             Source::Loss(loss) => Recording::of(std::slice::from_ref(&loss.node), true),
             Source::Gradients(gradients) => {
-                let nodes: Vec<Arc<Node>> = gradients.iter().map(|g| g.node.clone()).collect();
+                let slots = self.layout.slots.iter();
+                let nodes: Vec<Arc<Node>> =
+                    slots.map(|slot| gradients[slot.parameter].node.clone()).collect();
                 Recording::of(&nodes, false)
             }
         }
     }
 
-    /// A parameter's node; from gradients it may be one that they do not need.
-    fn parameter_node(
+    /// The nodes of the loss, or of the gradients in the order of slots.
+    fn seeds(&self, recording: &Recording, source: &Source) -> Vec<NodeId> {
+        let id = |t: &Tensor| recording.ids[&Arc::as_ptr(&t.node)];
+        match source {
+            Source::Loss(loss) => vec![id(loss)],
+            Source::Gradients(gradients) => {
+                self.layout.slots.iter().map(|slot| id(&gradients[slot.parameter])).collect()
+            }
+        }
+    }
+
+    /// The parameters' nodes; from gradients they may be some that those do not need.
+    fn parameter_nodes(
         &self,
         recording: &mut Recording,
-        value: &Tensor,
-        index: usize,
+        values: &[Tensor],
         source: &Source,
-    ) -> Result<NodeId> {
-        match (recording.ids.get(&Arc::as_ptr(&value.node)).copied(), source) {
-            (Some(id), _) => Ok(id),
-            (None, Source::Loss(_)) => Err(farad_ir::OpError::NoPath { index, shape: value.shape() }.into()),
-            (None, Source::Gradients(_)) => {
-                let known = value.node.value().expect("parameters were computed");
-                Ok(recording.leaf(&known, value.shape(), value.dtype()))
-            }
+    ) -> Result<Vec<NodeId>> {
+        let mut ids = Vec::with_capacity(values.len());
+        for (value, slot) in values.iter().zip(&self.layout.slots) {
+            let id = match (recording.ids.get(&Arc::as_ptr(&value.node)).copied(), source) {
+                (Some(id), _) => id,
+                (None, Source::Loss(_)) => {
+                    let (index, shape) = (slot.parameter, value.shape());
+                    return Err(farad_ir::OpError::NoPath { index, shape }.into());
+                }
+                (None, Source::Gradients(_)) => {
+                    let known = value.node.value().expect("parameters were computed");
+                    recording.leaf(&known, value.shape(), value.dtype())
+                }
+            };
+            ids.push(id);
         }
-    }
-
-    /// Whether all parameters lie in the array, each in its slot.
-    pub(super) fn is_packed(&self, values: &[Tensor]) -> bool {
-        let Some(array) = &self.array else { return false };
-        values.iter().zip(&self.offsets).all(|(value, slot)| match value.node.value() {
-            Some(Value::Memory { memory, offset, whole }) => {
-                memory.identity() == array.identity() && offset == *slot && whole == self.len
-            }
-            _ => false,
-        })
-    }
-
-    fn build(
-        &self,
-        rule: &dyn Rule,
-        (mut graph, known): (Graph, &[(NodeId, NodeId)]),
-        parts: Parts,
-        from_loss: bool,
-        location: &'static Location<'static>,
-    ) -> Result<Request> {
-        let scale = parts.scale;
-        let gradients = match from_loss {
-            true => {
-                let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut graph, parts.seeds[0]));
-                farad_ir::gradient(&mut graph, loss, parts.ids)?
-            }
-            false => parts.seeds.to_vec(),
-        };
-        Recording::substitute(&mut graph, known);
-        let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
-        let g = graph.push(Op::Pack(self.offsets.clone(), self.len), &gradients);
-        let fine = scale.map(|_| all_finite(&mut graph, g));
-        let g = match scale.filter(|_| from_loss) {
-            Some(scale) => scale.divide(&mut graph, g),
-            None => g,
-        };
-        let shape = Shape::new(&[self.len]);
-        let count = rule.numbers(1).len();
-        let g = self.clip.apply(&mut graph, g, &parts.numbers[count..]);
-        let p = match parts.array {
-            Some(array) => array,
-            None => graph.push(Op::Pack(self.offsets.clone(), self.len), parts.ids),
-        };
-        let numbers: Vec<NodeId> = parts.numbers[..count].iter().map(|&n| graph.spread(n, shape)).collect();
-        let (mut new, mut states) = rule.update(&mut graph, p, g, parts.states, &numbers);
-        if let Some(fine) = fine {
-            let fine = graph.spread(fine, shape);
-            new = graph.select(fine, new, p);
-            for (state, &old) in states.iter_mut().zip(parts.states) {
-                *state = graph.select(fine, *state, old);
-            }
-        }
-        let mut outputs = parts.live.to_vec();
-        let mut donations = Vec::new();
-        for (output, from) in std::iter::once((new, parts.array))
-            .chain(states.into_iter().zip(parts.states.iter().map(|s| Some(*s))))
-        {
-            if let Some(from) = from {
-                donations.push((outputs.len(), input_number(&graph, from)));
-            }
-            // What has no line of its own is made by the step's.
-            graph.nodes[output.index()].location.get_or_insert(location);
-            outputs.push(output);
-        }
-        if let (Some(scale), Some(fine)) = (scale, fine) {
-            outputs.push(scale.next(&mut graph, fine));
-        }
-        Ok(Request { graph, outputs, donations })
-    }
-
-    /// Copies the array if anybody but the parameters themselves could still read it.
-    fn protect(
-        &self,
-        device: &Device,
-        inputs: &mut [Memory],
-        at: usize,
-        location: &'static Location<'static>,
-    ) -> Result<()> {
-        let sole = self.parameters.iter().all(|p| p.holders() == 1);
-        // Held by every parameter's value, by this optimiser and by the list of inputs.
-        if sole && inputs[at].handles() == self.parameters.len() + 2 {
-            return Ok(());
-        }
-        let copy = device.allocate(self.len * 4)?;
-        device.hold(&copy, self.origin("parameters", location));
-        device.0.backend.copy(&inputs[at], &copy, self.len * 4)?;
-        inputs[at] = copy;
-        Ok(())
-    }
-
-    /// Who made an array of this optimiser.
-    pub(super) fn origin(&self, what: &'static str, location: &'static Location<'static>) -> Origin {
-        Maker::named(what, Shape::new(&[self.len]), DType::F32, Some(location))
-    }
-
-    /// Gives every result its new home.
-    fn take<'a>(
-        &mut self,
-        device: &Device,
-        live: impl Iterator<Item = &'a Arc<Node>>,
-        mut outputs: Vec<Memory>,
-        scaled: bool,
-        location: &'static Location<'static>,
-    ) {
-        if scaled {
-            self.scaling.memory = outputs.pop();
-        }
-        let mut outputs = outputs.into_iter();
-        for node in live {
-            let memory = outputs.next().expect("one output a live tensor");
-            node.set_value(Value::Memory { memory, offset: 0, whole: node.shape.numel() });
-            node.prune();
-        }
-        let array = outputs.next().expect("the parameters' array");
-        self.adopt(device, array, location);
-        self.states = outputs.collect();
-        self.step += 1;
-    }
-
-    /// Makes the parameters parts of the array.
-    pub(super) fn adopt(&mut self, device: &Device, array: Memory, location: &'static Location<'static>) {
-        for (parameter, &offset) in self.parameters.iter().zip(&self.offsets) {
-            let shape = parameter.value().shape();
-            let value = Value::Memory { memory: array.clone(), offset, whole: self.len };
-            parameter.set(Tensor::leaf(value, shape, DType::F32, device, location));
-        }
-        self.array = Some(array);
-    }
-}
-
-/// What decides a step's program.
-#[derive(Hash)]
-struct Structure<'a> {
-    graph: &'a Graph,
-    parts: Parts<'a>,
-    known: &'a [(NodeId, NodeId)],
-    kind: String,
-    clip: String,
-    from_loss: bool,
-}
-
-/// The nodes that a step's graph starts from.
-#[derive(Clone, Copy, Hash)]
-struct Parts<'a> {
-    seeds: &'a [NodeId],
-    ids: &'a [NodeId],
-    array: Option<NodeId>,
-    states: &'a [NodeId],
-    numbers: &'a [NodeId],
-    scale: Option<Scale>,
-    live: &'a [NodeId],
-}
-
-fn roots(recording: &Recording, source: &Source) -> Vec<NodeId> {
-    let id = |t: &Tensor| recording.ids[&Arc::as_ptr(&t.node)];
-    match source {
-        Source::Loss(loss) => vec![id(loss)],
-        Source::Gradients(gradients) => gradients.iter().map(id).collect(),
-    }
-}
-
-/// Which nodes are computed from the given ones.
-fn users(graph: &Graph, from: &[NodeId]) -> Vec<bool> {
-    let mut depends = vec![false; graph.nodes.len()];
-    from.iter().for_each(|id| depends[id.index()] = true);
-    for id in graph.ids() {
-        depends[id.index()] |= graph.node(id).operands.iter().any(|o| depends[o.index()]);
-    }
-    depends
-}
-
-fn input_number(graph: &Graph, id: NodeId) -> usize {
-    match graph.node(id).op {
-        Op::Input(n) => n,
-        ref other => unreachable!("{} is no input", other.name()),
+        Ok(ids)
     }
 }

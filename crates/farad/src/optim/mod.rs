@@ -1,19 +1,42 @@
 //! Optimisers: gradients and update of all parameters in one program and one submission. One file
-//! an optimiser: a [`Rule`]; `flat` and `updater` have what they share.
+//! an optimiser: a [`Rule`]. What they share: `updater` is what users hold, `flat` a step from end to end, `program`
+//! its graph, `layout` and `array` where parameters lie, `state` what is saved.
 
+mod accumulate;
+mod adagrad;
+mod adam;
 mod adamw;
+mod array;
+mod average;
 mod clip;
 mod flat;
+mod layout;
+mod lion;
+mod muon;
+mod noise;
+mod program;
+mod rmsprop;
+mod rule;
 mod scale;
+pub mod schedule;
 mod sgd;
 mod state;
 mod updater;
 
+pub use accumulate::Accumulator;
+pub use adagrad::{Adagrad, AdagradRule};
+pub use adam::{Adam, AdamRule, Coupled, Decay, Decoupled};
 pub use adamw::AdamW;
+pub use average::WeightAverage;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
-pub use flat::{Flat, Rule};
+pub use layout::Slot;
+pub use lion::{Lion, LionRule};
+pub use muon::{Muon, MuonRule};
+pub use noise::GradientNoise;
+pub use rmsprop::{RmsProp, RmsPropRule};
+pub use rule::{Rule, Update};
 pub use scale::LossScale;
-pub use sgd::Sgd;
+pub use sgd::{Sgd, SgdRule};
 pub use updater::Updater;
 
 use crate::error::Result;
@@ -31,7 +54,8 @@ pub trait Optimiser {
     /// [`Updater::gradients`], which scales the loss.
     fn apply(&mut self, gradients: &[Tensor]) -> Result<()>;
 
-    /// The learning rate from the next step on. Changing it compiles nothing.
+    /// The learning rate from the next step on. Changing it compiles nothing. Where there are groups it is the
+    /// first one's, and the others keep their ratio to it.
     fn set_learning_rate(&mut self, rate: f32);
 
     /// The parameters, in order.

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::nn::Parameter;
+use crate::nn::{Module, Parameter};
 use crate::save::{decode, encode, loaded};
+use crate::state_dict::StateDict;
 use crate::tensor::Tensor;
 use crate::whole::{remove_unfinished, write_whole};
 
@@ -90,6 +91,17 @@ impl Checkpoint {
         for (name, parameter) in parameters {
             self.put(&format!("{prefix}.{name}"), &parameter.value());
         }
+    }
+
+    /// Keeps all parameters and buffers of a module as `{prefix}.{name}`.
+    pub fn put_module(&mut self, prefix: &str, module: &(impl Module + ?Sized)) {
+        self.put_all(prefix, module.state());
+    }
+
+    /// Puts the tensors `{prefix}.…` into a module, on its devices. Nothing changes unless both have the same
+    /// names and shapes.
+    pub fn restore_module(&self, prefix: &str, module: &(impl Module + ?Sized)) -> Result<()> {
+        StateDict::from_tensors(self.tensors(prefix, &Device::cpu())?).load_exactly(module)
     }
 
     /// The names of all tensors, in order.

@@ -7,7 +7,7 @@ use super::{Tensor, raise};
 
 impl Tensor {
     #[track_caller]
-    fn positions(&self, op: &'static str) -> Tensor {
+    pub(crate) fn positions(&self, op: &'static str) -> Tensor {
         match self.dtype() {
             DType::I32 | DType::U32 => self.clone(),
             DType::I64 | DType::U8 => self.cast(DType::I32),

@@ -3,6 +3,7 @@
 //! This file has the handle itself; ops are in the files named after their family.
 
 mod activations;
+mod attention;
 mod contract;
 mod convolution;
 mod create;
@@ -20,7 +21,7 @@ mod pooling;
 mod random;
 mod reduce;
 mod resample;
-mod sequence;
+pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;

@@ -35,6 +35,17 @@ pub fn scan(
     sequences: &[&Tensor],
     body: impl FnOnce(&[Tensor], &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>),
 ) -> (Vec<Tensor>, Vec<Tensor>) {
+    scan_along(carries, sequences, false, body)
+}
+
+/// As [`scan`], from the last position to the first if `reverse`.
+#[track_caller]
+pub(crate) fn scan_along(
+    carries: &[&Tensor],
+    sequences: &[&Tensor],
+    reverse: bool,
+    body: impl FnOnce(&[Tensor], &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>),
+) -> (Vec<Tensor>, Vec<Tensor>) {
     let Some(first) = sequences.first() else { raise(OpError::Arity { op: "scan", got: 0, least: 1 }) };
     if first.rank() == 0 {
         raise(OpError::RankTooLow { op: "scan", shape: first.shape(), rank: 0, least: 1 });
@@ -63,7 +74,7 @@ pub fn scan(
         carries: carries.len(),
         sequences: sequences.len(),
         steps,
-        reverse: false,
+        reverse,
     };
     let kinds = scan.results();
     let constants: Vec<Tensor> = trace.constants.into_iter().map(Tensor::of).collect();

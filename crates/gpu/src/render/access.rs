@@ -208,6 +208,29 @@ pub(super) fn load(
     Value(values)
 }
 
+/// Where the one `vec4` lies that the lanes of a point are, and the condition under which it exists, if it has one;
+/// `None` if they are not one `vec4`.
+pub(super) fn wide_place(
+    module: &mut Module,
+    buffer: BufferId,
+    view: &View,
+    point: &Point,
+) -> Option<(String, Option<String>)> {
+    if !is_wide(module, buffer, view, point) {
+        return None;
+    }
+    let (condition, additions) = guards(module, view, point);
+    let mut terms = affine(module, &view.offset, &view.strides, point);
+    if module.slot(buffer).is_some() {
+        terms.push(module.word(crate::dispatch::Word::Slot(buffer)));
+    }
+    terms.extend(additions.into_iter().map(|addition| addition.lane(0).to_string()));
+    let base = module.bind("i", &sum(terms));
+    let condition = condition.map(|ok| ok.lane(0).to_string());
+    let at = condition.as_ref().map_or(base.clone(), |ok| format!("select(0u, {base}, {ok})"));
+    Some((format!("({at}) >> 2u"), condition))
+}
+
 /// Reads one `vec4` at an aligned index.
 fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&Value>) -> Value {
     module.take_wide(bound);

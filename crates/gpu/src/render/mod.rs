@@ -52,7 +52,8 @@ pub fn render(
                 let canonical = space::canonical_product(product);
                 let shape = ProductShape::of(&canonical, program);
                 let tile = tuning.tile(&shape, capabilities);
-                let halves = shape.halves && capabilities.cooperative > 0;
+                let fours = || [true, false].map(|left| operand::Layout::of(&canonical, left).is_in_fours());
+                let halves = shape.halves && capabilities.cooperative > 0 && fours() == [true, true];
                 let tile = tile.unwrap_or_else(|| product::Tile::of(&canonical, halves));
                 module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))
             }

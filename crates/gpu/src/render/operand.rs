@@ -2,10 +2,12 @@
 //! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
 //! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
 
-use farad_compile::program::{BufferId, Code, Operand, Product, Program, View};
+use farad_compile::program::{BufferId, Code, Instr, Operand, Product, Program, View};
 use farad_ir::{DType, Unary};
 
+use super::access::wide_place;
 use super::module::{Module, line};
+use super::plan::read;
 use super::point::{Point, Value};
 use super::pointwise::decode;
 use super::product::{Form, Tile};
@@ -47,6 +49,8 @@ pub(crate) struct Layout {
     terms: Vec<usize>,
     /// Views are over `[batch.., width.., terms..]`, not `[batch.., terms.., width..]`.
     width_first: bool,
+    /// Nothing else of the product reads the operand's buffer.
+    alone: bool,
 }
 
 impl Layout {
@@ -67,7 +71,25 @@ impl Layout {
         };
         let (a, b) = (axes[batch..first].to_vec(), axes[first..].to_vec());
         let (width, terms) = if left { (a, b) } else { (b, a) };
-        Layout { operand, batch, width, terms, width_first: left }
+        let tapes = [&product.lhs.tape, &product.rhs.tape, &product.epilogue];
+        let loads = |buffer| {
+            let all = tapes.iter().flat_map(|tape| tape.iter());
+            all.filter(|instr| read(&instr.code) == Some(buffer)).count()
+        };
+        let alone =
+            operand.tape.iter().filter_map(|instr| read(&instr.code)).all(|buffer| loads(buffer) == 1);
+        Layout { operand, batch, width, terms, width_first: left, alone }
+    }
+
+    /// Whether rows, columns or terms are several axes, so that a place along them has to be taken apart.
+    fn is_composed(&self) -> bool {
+        self.width.len() > 1 || self.terms.len() > 1
+    }
+
+    /// Whether four neighbours are always read together.
+    pub fn is_in_fours(&self) -> bool {
+        let near = if self.along_terms() { &self.terms } else { &self.width };
+        !self.is_composed() || near.last().is_some_and(|size| size.is_multiple_of(4))
     }
 
     /// The innermost axis of the width, or of the terms.
@@ -302,29 +324,51 @@ impl<'p> Side<'p> {
 
     /// Names the place of a group of lanes.
     fn part(&self, module: &mut Module, number: usize) -> Part {
-        let item = module.bind("e", &format!("t + {}u", number * self.threads));
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
-        let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
-        let far = module.bind("e", &format!("{item} / {row}u"));
+        // All of a thread's places share one index if whole rows of threads fit.
+        let shared = self.layout.is_composed() && self.threads.is_multiple_of(row);
+        let (near, far) = match self.parts.first().filter(|_| shared) {
+            Some(first) => {
+                let (near, far) = if self.along_terms {
+                    (&first.deep, &first.across)
+                } else {
+                    (&first.across, &first.deep)
+                };
+                (near.clone(), module.bind("e", &format!("{far} + {}u", number * self.threads / row)))
+            }
+            None => {
+                let item = module.bind("e", &format!("t + {}u", number * self.threads));
+                let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
+                (near, module.bind("e", &format!("{item} / {row}u")))
+            }
+        };
         let (across, deep) = if self.along_terms { (far, near) } else { (near, far) };
+        if let Some(first) = self.parts.first().filter(|first| first.across == across) {
+            let (x, index) = (first.x.clone(), first.index.clone());
+            let column = self.column(module, &across, &deep);
+            return Part { across, deep, x, index, column };
+        }
         let mut x = module.bind("x", &format!("{} + {across}", self.first));
         if !self.even.0 {
             let step = if self.along_terms { 1 } else { self.lanes };
             x = module.bind("x", &format!("min({x}, {} - {step}u)", self.limit));
         }
+        let column = self.column(module, &across, &deep);
+        let index = self.axes(module, &x, false);
+        Part { across, deep, x, index, column }
+    }
+
+    /// Names the place in workgroup memory that a group of lanes goes to.
+    fn column(&self, module: &mut Module, across: &str, deep: &str) -> String {
         if self.half {
-            let (far, near) = if self.along_terms { (&across, &deep) } else { (&deep, &across) };
-            let column = module.bind("e", &format!("{far} * {}u + {near}", self.stride()));
-            let index = self.axes(module, &x, false);
-            return Part { across, deep, x, index, column };
+            let (far, near) = if self.along_terms { (across, deep) } else { (deep, across) };
+            return module.bind("e", &format!("{far} * {}u + {near}", self.stride()));
         }
         let column = match self.mix(&format!("({deep} / 4u)")) {
             Some(mix) => format!("{}u + {deep} * {}u + (({across} / 4u) ^ {mix})", self.base, self.width / 4),
             None => format!("{}u + {deep} * {}u + {across} / 4u", self.base, self.width / 4),
         };
-        let column = module.bind("e", &column);
-        let index = self.axes(module, &x, false);
-        Part { across, deep, x, index, column }
+        module.bind("e", &column)
     }
 
     /// The index of each axis of the width or the terms, from the index along all of them.
@@ -358,27 +402,54 @@ impl<'p> Side<'p> {
         if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
             return self.read_halves(module, buffer, var);
         }
+        let mut last: Option<(&str, Option<String>, Vec<String>)> = None;
         for (number, part) in self.parts.iter().enumerate() {
-            let mut k = module.bind("k", &format!("{start} + {}", part.deep));
-            let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
-            if !self.even.1 {
-                let step = if self.along_terms { self.lanes } else { 1 };
-                k = module.bind("k", &format!("min({k}, {} - {step}u)", self.terms));
-            }
-            let terms = self.axes(module, &k, true);
-            let [first, second] =
-                if self.layout.width_first { [&part.index, &terms] } else { [&terms, &part.index] };
+            let (exists, terms) = match &last {
+                Some((deep, exists, terms)) if *deep == part.deep => (exists.clone(), terms.clone()),
+                _ => self.terms_at(module, start, &part.deep),
+            };
+            last = Some((&part.deep, exists.clone(), terms.clone()));
+            let both = [&part.index, &terms];
+            let [first, second] = if self.layout.width_first { both } else { [both[1], both[0]] };
             let index = [&self.batch[..], first, second].concat();
             let near = if self.along_terms { &self.layout.terms } else { &self.layout.width };
             let size = near.last().copied().unwrap_or(1);
             let point = Point::along(index, self.layout.innermost(self.along_terms), size, self.lanes);
-            let mut scope = Scope::new();
-            let operand = &self.layout.operand;
-            evaluate(module, &operand.tape, &[operand.value], &point, &mut scope);
-            let (text, zero) = (self.piece(&scope[&operand.value]), self.zero());
+            let text = self.value(module, &point);
+            let zero = self.zero();
             let text = exists.map_or(text.clone(), |exists| format!("select({zero}, {text}, {exists})"));
             line!(module, "{var}{}f{number} = {text};", self.stem);
         }
+    }
+
+    /// Whether the terms of a group of lanes exist, and the index of each of their axes.
+    fn terms_at(&self, module: &mut Module, start: &str, deep: &str) -> (Option<String>, Vec<String>) {
+        let mut k = module.bind("k", &format!("{start} + {deep}"));
+        let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
+        if !self.even.1 {
+            let step = if self.along_terms { self.lanes } else { 1 };
+            k = module.bind("k", &format!("min({k}, {} - {step}u)", self.terms));
+        }
+        (exists, self.axes(module, &k, true))
+    }
+
+    /// The operand at a point, as registers hold it.
+    fn value(&self, module: &mut Module, point: &Point) -> String {
+        let operand = &self.layout.operand;
+        // Halves that lie by fours stay what they are.
+        if let (true, [Instr { code: Code::Load(buffer, view), .. }]) =
+            (self.half && self.layout.alone && self.layout.is_composed(), &operand.tape[..])
+            && module.program.buffers[buffer.0 as usize].dtype == DType::F16
+            && let Some((place, condition)) = wide_place(module, *buffer, view, point)
+        {
+            let bound = module.bound(*buffer);
+            module.take_halves(bound);
+            let text = format!("{}[{place}]", module.at(bound).name);
+            return condition.map_or(text.clone(), |ok| format!("select(vec4<f16>(), {text}, {ok})"));
+        }
+        let mut scope = Scope::new();
+        evaluate(module, &operand.tape, &[operand.value], point, &mut scope);
+        self.piece(&scope[&operand.value])
     }
 
     fn piece(&self, value: &Value) -> String {

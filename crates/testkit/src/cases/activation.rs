@@ -70,12 +70,5 @@ fn losses() -> Vec<Case> {
             2e-6,
             |x| x[0].mean_squared_error(&x[1]),
         ),
-        Case::new(
-            "mean_squared_error",
-            "broadcast",
-            vec![float([9, 5], (-2.0, 2.0)), float([5], (-2.0, 2.0))],
-            2e-6,
-            |x| x[0].mean_squared_error(&x[1]),
-        ),
     ]
 }

@@ -4,6 +4,7 @@
 //! a method or a table row that has no case.
 
 mod activation;
+mod attention;
 mod binary;
 mod cast;
 mod contraction;
@@ -12,6 +13,7 @@ mod create;
 mod cumulative;
 mod custom;
 mod index;
+mod loss;
 mod mask;
 mod matmul;
 mod movement;
@@ -37,6 +39,7 @@ pub fn all() -> Vec<Case> {
         cast::cases(),
         create::cases(),
         activation::cases(),
+        loss::cases(),
         reduce::cases(),
         cumulative::cases(),
         mask::cases(),
@@ -50,6 +53,7 @@ pub fn all() -> Vec<Case> {
         convolution::cases(),
         pooling::cases(),
         resample::cases(),
+        attention::cases(),
         random::cases(),
         sequence::cases(),
         custom::cases(),

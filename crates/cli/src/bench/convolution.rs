@@ -1,0 +1,170 @@
+//! Convolutions of 3×3 windows: forward, and with the gradients at image and weight.
+
+use farad::prelude::*;
+
+use super::case::{Work, Workload, uniform};
+use super::reference::{Difference, spread};
+
+/// Elements of each result that are compared with f64.
+const SAMPLES: usize = 64;
+
+/// `[batch, inputs, side, side] × [outputs, inputs, 3, 3]`, padded so that the side stays.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub batch: usize,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub side: usize,
+}
+
+impl Size {
+    fn image(&self) -> [usize; 4] {
+        [self.batch, self.inputs, self.side, self.side]
+    }
+
+    fn weight(&self) -> [usize; 4] {
+        [self.outputs, self.inputs, 3, 3]
+    }
+
+    fn result(&self) -> [usize; 4] {
+        [self.batch, self.outputs, self.side, self.side]
+    }
+
+    fn flops(&self) -> f64 {
+        2.0 * (self.result().iter().product::<usize>() * self.inputs * 9) as f64
+    }
+}
+
+/// The forward pass alone.
+pub fn forward(size: Size, device: &Device) -> farad::Result<Workload> {
+    let inputs = vec![uniform(&size.image(), device)?, uniform(&size.weight(), device)?];
+    let work = Work { flops: size.flops(), ..Work::default() };
+    let error = move |inputs: &[Tensor], y: &Tensor| {
+        let sample = Sample::read(size, &inputs[0], &inputs[1], None)?;
+        sample.difference(y, |sample, at| sample.result(at))
+    };
+    Ok(Workload::expression(inputs, work, |x| convolve(&x[0], &x[1]), error))
+}
+
+/// The forward pass and the gradients at both operands.
+pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
+    let (x, weight) = (uniform(&size.image(), device)?, uniform(&size.weight(), device)?);
+    let upstream = uniform(&size.result(), device)?;
+    let compute = move || -> farad::Result<[Tensor; 3]> {
+        let y = convolve(&x, &weight);
+        let gradients = (&y * &upstream).sum().gradients_at(&[&x, &weight])?;
+        let [dx, dw] = [gradients[0].clone(), gradients[1].clone()];
+        Tensor::compute_all(&[&y, &dx, &dw])?;
+        Ok([y, dx, dw])
+    };
+    let again = compute.clone();
+    let device = device.clone();
+    let error = move || {
+        // On fewer images, so that the host can follow.
+        let size = Size { batch: size.batch.min(2), ..size };
+        let (x, weight) = (uniform(&size.image(), &device)?, uniform(&size.weight(), &device)?);
+        let upstream = uniform(&size.result(), &device)?;
+        let y = convolve(&x, &weight);
+        let gradients = (&y * &upstream).sum().gradients_at(&[&x, &weight])?;
+        let sample = Sample::read(size, &x, &weight, Some(&upstream))?;
+        let errors = [
+            sample.difference(&y, |sample, at| sample.result(at))?,
+            sample.difference(&gradients[0], |sample, at| sample.image_gradient(at))?,
+            sample.difference(&gradients[1], |sample, at| sample.weight_gradient(at))?,
+        ];
+        Ok(errors.into_iter().fold(0.0, f64::max))
+    };
+    Ok(Workload {
+        iterate: Box::new(move || again().map(|_| ())),
+        error: Box::new(error),
+        work: Work { flops: 3.0 * size.flops(), ..Work::default() },
+    })
+}
+
+fn convolve(x: &Tensor, weight: &Tensor) -> Tensor {
+    x.conv2d(weight, ConvOptions::new().padding(1))
+}
+
+/// Operands on the host, for elements of results one by one.
+struct Sample {
+    size: Size,
+    x: Vec<f32>,
+    weight: Vec<f32>,
+    upstream: Vec<f32>,
+}
+
+impl Sample {
+    fn read(size: Size, x: &Tensor, weight: &Tensor, upstream: Option<&Tensor>) -> farad::Result<Sample> {
+        let upstream = upstream.map_or(Ok(vec![]), |g| g.to_vec::<f32>())?;
+        Ok(Sample { size, x: x.to_vec::<f32>()?, weight: weight.to_vec::<f32>()?, upstream })
+    }
+
+    /// The error of some elements of a result.
+    fn difference(&self, result: &Tensor, wanted: impl Fn(&Sample, [usize; 4]) -> f64) -> farad::Result<f64> {
+        let (shape, values) = (result.shape(), result.to_vec::<f32>()?);
+        let mut difference = Difference::default();
+        for flat in spread(values.len(), SAMPLES) {
+            let mut rest = flat;
+            let mut at = [0; 4];
+            for axis in (0..4).rev() {
+                (at[axis], rest) = (rest % shape[axis], rest / shape[axis]);
+            }
+            difference.add(values[flat], wanted(self, at));
+        }
+        Ok(difference.relative())
+    }
+
+    /// Where a window's element lies, if it is not padding.
+    fn source(&self, y: usize, k: usize) -> Option<usize> {
+        (y + k).checked_sub(1).filter(|&at| at < self.size.side)
+    }
+
+    fn x(&self, [b, c, h, w]: [usize; 4]) -> f64 {
+        self.x[((b * self.size.inputs + c) * self.size.side + h) * self.size.side + w] as f64
+    }
+
+    fn weight(&self, [o, c, kh, kw]: [usize; 4]) -> f64 {
+        self.weight[(o * self.size.inputs + c) * 9 + kh * 3 + kw] as f64
+    }
+
+    fn upstream(&self, [b, o, h, w]: [usize; 4]) -> f64 {
+        self.upstream[((b * self.size.outputs + o) * self.size.side + h) * self.size.side + w] as f64
+    }
+
+    fn result(&self, [b, o, h, w]: [usize; 4]) -> f64 {
+        let mut sum = 0.0;
+        for (kh, kw) in windows() {
+            let (Some(y), Some(x)) = (self.source(h, kh), self.source(w, kw)) else { continue };
+            sum += (0..self.size.inputs)
+                .map(|c| self.x([b, c, y, x]) * self.weight([o, c, kh, kw]))
+                .sum::<f64>();
+        }
+        sum
+    }
+
+    fn image_gradient(&self, [b, c, h, w]: [usize; 4]) -> f64 {
+        let mut sum = 0.0;
+        for (kh, kw) in windows() {
+            // The result that reads this element through this part of the kernel.
+            let (Some(y), Some(x)) = (self.source(h, 2 - kh), self.source(w, 2 - kw)) else { continue };
+            sum += (0..self.size.outputs)
+                .map(|o| self.upstream([b, o, y, x]) * self.weight([o, c, kh, kw]))
+                .sum::<f64>();
+        }
+        sum
+    }
+
+    fn weight_gradient(&self, [o, c, kh, kw]: [usize; 4]) -> f64 {
+        let mut sum = 0.0;
+        for (h, w) in (0..self.size.side).flat_map(|h| (0..self.size.side).map(move |w| (h, w))) {
+            let (Some(y), Some(x)) = (self.source(h, kh), self.source(w, kw)) else { continue };
+            sum +=
+                (0..self.size.batch).map(|b| self.upstream([b, o, h, w]) * self.x([b, c, y, x])).sum::<f64>();
+        }
+        sum
+    }
+}
+
+fn windows() -> impl Iterator<Item = (usize, usize)> {
+    (0..9).map(|at| (at / 3, at % 3))
+}

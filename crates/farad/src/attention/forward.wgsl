@@ -1,0 +1,192 @@
+// Attention, forward: a workgroup has OWN queries of a head and walks over the keys, STREAM at once. An
+// invocation has ROWS queries, and of these KEYS scores and COLUMNS vectors of the result; LANES
+// neighbours share the queries. In between, each of the first OWN invocations has one query's row of scores.
+// parameters: heads, queries, keys, heads that share a key head; how much further than its own
+// place a query sees, scale · log2(e) as f32, scale, heads that share a row of the mask.
+
+//{ sizes
+const OWN = 32u;
+const STREAM = 16u;
+const ROWS = 4u;
+const LANES = 4u;
+const WIDTH = 4u;
+const COLUMNS = 1u;
+const KEYS = 4u;
+const QUARTERS = 4u;
+//}
+const TEAMS = OWN / ROWS;
+const THREADS = TEAMS * LANES;
+const PADDED = COLUMNS * LANES;
+// Odd, so that neighbouring rows start in different banks.
+const STRIDE = PADDED | 1u;
+const SCORES = QUARTERS | 1u;
+// A score that is not there.
+const HIDDEN = -1e30;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
+@group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> y: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> sums: array<f32>;
+@group(0) @binding(6) var<storage, read> mask: array<u32>;
+
+var<workgroup> own: array<vec4<f32>, OWN * STRIDE>;
+var<workgroup> stream: array<vec4<f32>, STREAM * STRIDE>;
+var<workgroup> scores: array<vec4<f32>, OWN * SCORES>;
+var<workgroup> factors: array<f32, OWN>;
+
+// How many keys a query sees.
+fn limit(query: u32) -> u32 {
+    return u32(clamp(i32(query) + 1 + bitcast<i32>(parameters[1].x), 0, i32(parameters[0].z)));
+}
+
+//{ mask
+fn seen(head: u32, key: u32) -> bool {
+    return mask[head / parameters[1].w * parameters[0].z + key] != 0u;
+}
+//}
+
+@compute @workgroup_size(THREADS)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let queries = parameters[0].y;
+    let keys = parameters[0].z;
+    let head = group.x + group.z * groups.x;
+    if head >= parameters[0].x {
+        return;
+    }
+    let factor = bitcast<f32>(parameters[1].y);
+    let key_head = head / parameters[0].w;
+    // The last queries see most: they start first.
+    let first = (groups.y - 1u - group.y) * OWN;
+    let lane = local % LANES;
+    let team = local / LANES;
+    for (var e = local; e < OWN * PADDED; e += THREADS) {
+        let row = e / PADDED;
+        let column = e % PADDED;
+        var value = vec4<f32>();
+        if first + row < queries && column < WIDTH {
+            value = q[(head * queries + first + row) * WIDTH + column];
+        }
+        own[row * STRIDE + column] = value;
+    }
+    var total: array<vec4<f32>, ROWS * COLUMNS>;
+    // Of the row that this invocation has in between.
+    let query = first + local;
+    let sees = select(0u, limit(query), local < OWN && query < queries);
+    var top = HIDDEN;
+    var sum = 0.0;
+    let end = limit(min(first + OWN, queries) - 1u);
+    for (var start = 0u; start < end; start += STREAM) {
+        workgroupBarrier();
+        for (var e = local; e < STREAM * PADDED; e += THREADS) {
+            let row = e / PADDED;
+            let column = e % PADDED;
+            var value = vec4<f32>();
+            if start + row < keys && column < WIDTH {
+                value = k[(key_head * keys + start + row) * WIDTH + column];
+            }
+            stream[row * STRIDE + column] = value;
+        }
+        workgroupBarrier();
+        var score: array<f32, ROWS * KEYS>;
+        for (var column = 0u; column < PADDED; column++) {
+            var a: array<vec4<f32>, ROWS>;
+            for (var r = 0u; r < ROWS; r++) { // unroll
+                a[r] = own[(team + TEAMS * r) * STRIDE + column];
+            }
+            for (var j = 0u; j < KEYS; j++) { // unroll
+                let b = stream[(lane + LANES * j) * STRIDE + column];
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                        fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                }
+            }
+        }
+        for (var r = 0u; r < ROWS; r++) { // unroll
+            for (var j = 0u; j < KEYS; j++) { // unroll
+                let place = lane + LANES * j;
+                scores[(team + TEAMS * r) * SCORES + place / 4u][place % 4u] = score[r * KEYS + j];
+            }
+        }
+        workgroupBarrier();
+        for (var e = local; e < STREAM * PADDED; e += THREADS) {
+            let row = e / PADDED;
+            let column = e % PADDED;
+            var value = vec4<f32>();
+            if start + row < keys && column < WIDTH {
+                value = v[(key_head * keys + start + row) * WIDTH + column];
+            }
+            stream[row * STRIDE + column] = value;
+        }
+        if local < OWN {
+            var x: array<vec4<f32>, QUARTERS>;
+            var best = vec4<f32>(top);
+            for (var n = 0u; n < QUARTERS; n++) { // unroll
+                let key = start + 4u * n;
+                x[n] = scores[local * SCORES + n] * factor;
+                x[n].x = select(HIDDEN, x[n].x, key < sees && seen(head, key));
+                x[n].y = select(HIDDEN, x[n].y, key + 1u < sees && seen(head, key + 1u));
+                x[n].z = select(HIDDEN, x[n].z, key + 2u < sees && seen(head, key + 2u));
+                x[n].w = select(HIDDEN, x[n].w, key + 3u < sees && seen(head, key + 3u));
+                best = max(best, x[n]);
+            }
+            let next = max(max(best.x, best.y), max(best.z, best.w));
+            let keep = exp2(max(top - next, -200.0));
+            var part = vec4<f32>();
+            for (var n = 0u; n < QUARTERS; n++) { // unroll
+                let there = x[n] > vec4<f32>(HIDDEN);
+                x[n] = select(vec4<f32>(), exp2(max(x[n] - next, vec4<f32>(-200.0))), there);
+                part += x[n];
+                scores[local * SCORES + n] = x[n];
+            }
+            sum = sum * keep + ((part.x + part.y) + (part.z + part.w));
+            top = next;
+            factors[local] = keep;
+        }
+        workgroupBarrier();
+        for (var r = 0u; r < ROWS; r++) { // unroll
+            let keep = factors[team + TEAMS * r];
+            for (var c = 0u; c < COLUMNS; c++) { // unroll
+                total[r * COLUMNS + c] *= keep;
+            }
+        }
+        for (var n = 0u; n < QUARTERS; n++) {
+            var a: array<vec4<f32>, ROWS>;
+            for (var r = 0u; r < ROWS; r++) { // unroll
+                a[r] = scores[(team + TEAMS * r) * SCORES + n];
+            }
+            for (var j = 0u; j < 4u; j++) { // unroll
+                for (var c = 0u; c < COLUMNS; c++) { // unroll
+                    let b = stream[(4u * n + j) * STRIDE + lane + LANES * c];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+                    }
+                }
+            }
+        }
+    }
+    workgroupBarrier();
+    if local < OWN {
+        // A query that sees nothing has zeros.
+        factors[local] = select(0.0, 1.0 / max(sum, 0.5), sum > 0.0);
+        if query < queries {
+            let logarithm = (top + log2(max(sum, 0.5))) * 0.6931471805599453;
+            sums[head * queries + query] = select(HIDDEN, logarithm, sum > 0.0);
+        }
+    }
+    workgroupBarrier();
+    for (var r = 0u; r < ROWS; r++) { // unroll
+        let row = team + TEAMS * r;
+        for (var c = 0u; c < COLUMNS; c++) { // unroll
+            let column = lane + LANES * c;
+            if first + row < queries && column < WIDTH {
+                y[(head * queries + first + row) * WIDTH + column] = total[r * COLUMNS + c] * factors[row];
+            }
+        }
+    }
+}

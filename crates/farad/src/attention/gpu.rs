@@ -1,0 +1,161 @@
+//! The ops as WGSL kernels: one forward, and two backward that each write what no other workgroup writes.
+//!
+//! A workgroup has some rows of a head in its memory and lets the others pass by, in tiles as large as the
+//! adapter's workgroup memory allows.
+
+use std::f64::consts::LOG2_E;
+
+use farad_ir::{CustomKernel, CustomLimits};
+
+use super::extent::Extent;
+use super::op::Forward;
+use super::text::{Tile, specialise};
+
+const FORWARD: &str = include_str!("forward.wgsl");
+const QUERIES: &str = include_str!("queries.wgsl");
+const KEYS: &str = include_str!("keys.wgsl");
+
+/// Rows that a workgroup has and that pass by at once, the best first.
+const TILES: [(usize, usize); 8] = [(64, 32), (32, 32), (32, 16), (16, 16), (16, 8), (8, 8), (8, 4), (4, 4)];
+
+/// The largest tile that fits, with at most so many vectors of the result in an invocation's registers; `vectors`
+/// says how many `vec4`s of workgroup memory one takes.
+fn choose(width: usize, most: usize, limits: &CustomLimits, vectors: impl Fn(&Tile) -> usize) -> Tile {
+    let width = width.div_ceil(4);
+    let fits = |tile: &Tile| {
+        tile.own >= tile.rows
+            && tile.stream >= tile.lanes
+            && tile.threads() <= limits.invocations as usize
+            && 16 * vectors(tile) <= limits.workgroup_memory as usize
+    };
+    let tile = |lanes: usize, (own, stream): (usize, usize)| {
+        let rows = [8, 4, 2].into_iter().find(|rows| rows * width.div_ceil(lanes) <= most).unwrap_or(1);
+        Tile { own, stream, rows: rows.min(lanes), lanes, width }
+    };
+    // Eight invocations share rows of a multiple of eight vectors; where that leaves no room, four.
+    let wide = if width.is_multiple_of(8) { &TILES[..] } else { &[] };
+    let found = wide.iter().map(|&sizes| tile(8, sizes)).chain(TILES.iter().map(|&sizes| tile(4, sizes)));
+    found.clone().find(fits).unwrap_or(tile(4, TILES[TILES.len() - 1]))
+}
+
+fn forward_tile(width: usize, limits: &CustomLimits) -> Tile {
+    choose(width, 16, limits, |tile| {
+        (tile.own + tile.stream) * tile.stride() + tile.own * tile.scores() + tile.own.div_ceil(4)
+    })
+}
+
+/// With `matrices` of scores.
+fn backward_tile(width: usize, matrices: usize, limits: &CustomLimits) -> Tile {
+    let most = if matrices == 1 { 16 } else { 8 };
+    choose(width, most, limits, |tile| {
+        2 * (tile.own + tile.stream) * tile.stride() + matrices * tile.own * tile.scores()
+    })
+}
+
+struct Launch<'a> {
+    op: &'a Forward,
+    extent: &'a Extent,
+    limits: &'a CustomLimits,
+    masked: bool,
+}
+
+impl Launch<'_> {
+    /// A workgroup for every tile of `rows` of every head.
+    fn kernel(
+        &self,
+        file: &str,
+        tile: &Tile,
+        (heads, rows): (usize, usize),
+        arguments: &[usize],
+    ) -> CustomKernel {
+        let Extent { heads: all, sharing, queries, keys, .. } = *self.extent;
+        let factor = (self.op.scale * LOG2_E) as f32;
+        let ahead = self.op.ahead(self.extent).min(i32::MAX as usize / 2);
+        let parameters = [
+            all as u32,
+            queries as u32,
+            keys as u32,
+            sharing as u32,
+            ahead as u32,
+            factor.to_bits(),
+            (self.op.scale as f32).to_bits(),
+            self.extent.mask_heads() as u32,
+        ];
+        let x = heads.clamp(1, self.limits.workgroups as usize);
+        let workgroups = [x, rows.div_ceil(tile.own), heads.div_ceil(x)].map(|size| size as u32);
+        CustomKernel::new(specialise(file, tile, self.masked), "main", workgroups)
+            .parameters(&parameters)
+            .arguments(&arguments[..arguments.len() - !self.masked as usize])
+    }
+}
+
+/// Operands: q, k, v, perhaps a mask; results: y, sums.
+pub fn forward(op: &Forward, extent: &Extent, masked: bool, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let launch = Launch { op, extent, limits, masked };
+    let results = 3 + masked as usize;
+    let tile = forward_tile(extent.width, limits);
+    let size = (extent.heads, extent.queries);
+    vec![launch.kernel(FORWARD, &tile, size, &[0, 1, 2, results, results + 1, 3])]
+}
+
+/// Operands: q, k, v, g, sums, shares, perhaps a mask; results: gradients at q, and at k and v.
+pub fn backward(op: &Forward, extent: &Extent, masked: bool, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let launch = Launch { op, extent, limits, masked };
+    let results = 6 + masked as usize;
+    let (queries, keys) = (backward_tile(extent.width, 1, limits), backward_tile(extent.width, 2, limits));
+    let (at_queries, at_keys) = ((extent.heads, extent.queries), (extent.key_heads(), extent.keys));
+    vec![
+        launch.kernel(QUERIES, &queries, at_queries, &[0, 1, 2, 3, 4, 5, results, 6]),
+        launch.kernel(KEYS, &keys, at_keys, &[0, 1, 2, 3, 4, 5, results + 1, 6]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CORE: CustomLimits =
+        CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65_535, subgroups: false };
+
+    fn valid(text: &str) {
+        let module =
+            naga::front::wgsl::parse_str(text).unwrap_or_else(|e| panic!("{}", e.emit_to_string(text)));
+        let (flags, capabilities) = (naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty());
+        let checked = naga::valid::Validator::new(flags, capabilities).validate(&module);
+        checked.unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+    }
+
+    #[test]
+    fn files_are_valid_as_they_lie() {
+        [FORWARD, QUERIES, KEYS].into_iter().for_each(valid);
+    }
+
+    #[test]
+    fn every_width_has_valid_kernels_within_every_limit() {
+        let op = Forward { scale: 0.5, offset: Some(3) };
+        for memory in [16, 32, 48] {
+            let limits = CustomLimits { workgroup_memory: memory << 10, ..CORE };
+            for width in (4..=super::super::WIDEST).step_by(4) {
+                let extent = Extent { heads: 6, sharing: 2, masks: 3, queries: 65, keys: 70, width };
+                let masked = width % 8 == 0;
+                let kernels = forward(&op, &extent, masked, &limits);
+                for kernel in kernels.into_iter().chain(backward(&op, &extent, masked, &limits)) {
+                    valid(&kernel.wgsl);
+                    assert!(kernel.arguments.expect("given").len() <= 8);
+                }
+                for tile in [forward_tile(width, &limits), backward_tile(width, 2, &limits)] {
+                    assert!(tile.threads() <= 256 && tile.rows <= tile.lanes, "{width}: {tile:?}");
+                    let memory = 16 * (tile.own + tile.stream) * tile.stride();
+                    assert!(memory <= limits.workgroup_memory as usize, "{width}: {tile:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_memories_have_large_tiles() {
+        let limits = CustomLimits { workgroup_memory: 48 << 10, ..CORE };
+        assert_eq!(forward_tile(64, &limits), Tile { own: 64, stream: 32, rows: 8, lanes: 8, width: 16 });
+        assert_eq!(backward_tile(64, 2, &limits), Tile { own: 32, stream: 32, rows: 4, lanes: 8, width: 16 });
+    }
+}

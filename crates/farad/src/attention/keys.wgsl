@@ -1,0 +1,201 @@
+// Attention, gradients at keys and values: a workgroup has OWN keys of a key head and walks over the queries of
+// the heads that share it, STREAM at once. Probabilities are computed again from the logarithms of
+// their sums. An invocation has ROWS keys; parameters are as in forward.wgsl.
+
+//{ sizes
+const OWN = 32u;
+const STREAM = 16u;
+const ROWS = 4u;
+const LANES = 4u;
+const WIDTH = 4u;
+const COLUMNS = 1u;
+const KEYS = 4u;
+const QUARTERS = 4u;
+//}
+const TEAMS = OWN / ROWS;
+const THREADS = TEAMS * LANES;
+const PADDED = COLUMNS * LANES;
+// Odd, so that neighbouring rows start in different banks.
+const STRIDE = PADDED | 1u;
+const SCORES = QUARTERS | 1u;
+const LOG2_E = 1.4426950408889634;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
+@group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> g: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> sums: array<f32>;
+// Of every query, the sum of its result times the gradient there.
+@group(0) @binding(6) var<storage, read> shares: array<f32>;
+// At the keys, then at the values.
+@group(0) @binding(7) var<storage, read_write> result: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read> mask: array<u32>;
+
+var<workgroup> own_k: array<vec4<f32>, OWN * STRIDE>;
+var<workgroup> own_v: array<vec4<f32>, OWN * STRIDE>;
+var<workgroup> stream_q: array<vec4<f32>, STREAM * STRIDE>;
+var<workgroup> stream_g: array<vec4<f32>, STREAM * STRIDE>;
+var<workgroup> powers: array<vec4<f32>, OWN * SCORES>;
+var<workgroup> slopes: array<vec4<f32>, OWN * SCORES>;
+
+// How many keys a query sees.
+fn limit(query: u32) -> u32 {
+    return u32(clamp(i32(query) + 1 + bitcast<i32>(parameters[1].x), 0, i32(parameters[0].z)));
+}
+
+//{ mask
+fn seen(head: u32, key: u32) -> bool {
+    return mask[head / parameters[1].w * parameters[0].z + key] != 0u;
+}
+//}
+
+@compute @workgroup_size(THREADS)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let queries = parameters[0].y;
+    let keys = parameters[0].z;
+    let sharing = parameters[0].w;
+    let key_head = group.x + group.z * groups.x;
+    if key_head * sharing >= parameters[0].x {
+        return;
+    }
+    let factor = bitcast<f32>(parameters[1].y);
+    let scale = bitcast<f32>(parameters[1].z);
+    // The first keys are seen most: they start first.
+    let first = group.y * OWN;
+    let lane = local % LANES;
+    let team = local / LANES;
+    for (var e = local; e < OWN * PADDED; e += THREADS) {
+        let row = e / PADDED;
+        let column = e % PADDED;
+        var key = vec4<f32>();
+        var value = vec4<f32>();
+        if first + row < keys && column < WIDTH {
+            let at = (key_head * keys + first + row) * WIDTH + column;
+            key = k[at];
+            value = v[at];
+        }
+        own_k[row * STRIDE + column] = key;
+        own_v[row * STRIDE + column] = value;
+    }
+    var total_k: array<vec4<f32>, ROWS * COLUMNS>;
+    var total_v: array<vec4<f32>, ROWS * COLUMNS>;
+    var there: array<bool, ROWS>;
+    for (var r = 0u; r < ROWS; r++) { // unroll
+        let key = first + team + TEAMS * r;
+        there[r] = key < keys && seen(key_head * sharing, key);
+    }
+    // The first query that sees any of these keys, and so all after it.
+    let before = u32(max(i32(first) - bitcast<i32>(parameters[1].x), 0)) / STREAM * STREAM;
+    for (var head = key_head * sharing; head < (key_head + 1u) * sharing; head++) {
+        for (var start = before; start < queries; start += STREAM) {
+            workgroupBarrier();
+            for (var e = local; e < STREAM * PADDED; e += THREADS) {
+                let row = e / PADDED;
+                let column = e % PADDED;
+                var query = vec4<f32>();
+                var upstream = vec4<f32>();
+                if start + row < queries && column < WIDTH {
+                    let at = (head * queries + start + row) * WIDTH + column;
+                    query = q[at];
+                    upstream = g[at];
+                }
+                stream_q[row * STRIDE + column] = query;
+                stream_g[row * STRIDE + column] = upstream;
+            }
+            workgroupBarrier();
+            var score: array<f32, ROWS * KEYS>;
+            for (var column = 0u; column < PADDED; column++) {
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = own_k[(team + TEAMS * r) * STRIDE + column];
+                }
+                for (var j = 0u; j < KEYS; j++) { // unroll
+                    let b = stream_q[(lane + LANES * j) * STRIDE + column];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                            fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    }
+                }
+            }
+            var slope: array<f32, ROWS * KEYS>;
+            for (var column = 0u; column < PADDED; column++) {
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = own_v[(team + TEAMS * r) * STRIDE + column];
+                }
+                for (var j = 0u; j < KEYS; j++) { // unroll
+                    let b = stream_g[(lane + LANES * j) * STRIDE + column];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        slope[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                            fma(a[r].z, b.z, fma(a[r].w, b.w, slope[r * KEYS + j]))));
+                    }
+                }
+            }
+            for (var j = 0u; j < KEYS; j++) { // unroll
+                let place = lane + LANES * j;
+                let query = start + place;
+                let at = head * queries + min(query, queries - 1u);
+                let sum = sums[at] * LOG2_E;
+                let share = shares[at];
+                let sees = select(0u, limit(query), query < queries);
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    let row = team + TEAMS * r;
+                    let power = select(
+                        0.0,
+                        exp2(min(score[r * KEYS + j] * factor - sum, 1.0)),
+                        there[r] && first + row < sees,
+                    );
+                    let change = power * (slope[r * KEYS + j] - share) * scale;
+                    powers[row * SCORES + place / 4u][place % 4u] = power;
+                    slopes[row * SCORES + place / 4u][place % 4u] = change;
+                }
+            }
+            workgroupBarrier();
+            for (var n = 0u; n < QUARTERS; n++) {
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = powers[(team + TEAMS * r) * SCORES + n];
+                }
+                for (var j = 0u; j < 4u; j++) { // unroll
+                    for (var c = 0u; c < COLUMNS; c++) { // unroll
+                        let b = stream_g[(4u * n + j) * STRIDE + lane + LANES * c];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            total_v[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total_v[r * COLUMNS + c]);
+                        }
+                    }
+                }
+            }
+            for (var n = 0u; n < QUARTERS; n++) {
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = slopes[(team + TEAMS * r) * SCORES + n];
+                }
+                for (var j = 0u; j < 4u; j++) { // unroll
+                    for (var c = 0u; c < COLUMNS; c++) { // unroll
+                        let b = stream_q[(4u * n + j) * STRIDE + lane + LANES * c];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            total_k[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total_k[r * COLUMNS + c]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let values = parameters[0].x / sharing * keys;
+    for (var r = 0u; r < ROWS; r++) { // unroll
+        let row = team + TEAMS * r;
+        for (var c = 0u; c < COLUMNS; c++) { // unroll
+            let column = lane + LANES * c;
+            if first + row < keys && column < WIDTH {
+                let at = key_head * keys + first + row;
+                result[at * WIDTH + column] = total_k[r * COLUMNS + c];
+                result[(values + at) * WIDTH + column] = total_v[r * COLUMNS + c];
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+// Attention, gradients at the queries: a workgroup has OWN queries of a head and walks over the keys, STREAM at
+// once. Probabilities are computed again from the logarithms of their sums. Who has what and the
+// parameters are as in forward.wgsl.
+
+//{ sizes
+const OWN = 32u;
+const STREAM = 16u;
+const ROWS = 4u;
+const LANES = 4u;
+const WIDTH = 4u;
+const COLUMNS = 1u;
+const KEYS = 4u;
+const QUARTERS = 4u;
+//}
+const TEAMS = OWN / ROWS;
+const THREADS = TEAMS * LANES;
+const PADDED = COLUMNS * LANES;
+// Odd, so that neighbouring rows start in different banks.
+const STRIDE = PADDED | 1u;
+const SCORES = QUARTERS | 1u;
+const LOG2_E = 1.4426950408889634;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
+@group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> g: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> sums: array<f32>;
+// Of every query, the sum of its result times the gradient there.
+@group(0) @binding(6) var<storage, read> shares: array<f32>;
+@group(0) @binding(7) var<storage, read_write> result: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read> mask: array<u32>;
+
+var<workgroup> own_q: array<vec4<f32>, OWN * STRIDE>;
+var<workgroup> own_g: array<vec4<f32>, OWN * STRIDE>;
+var<workgroup> stream_k: array<vec4<f32>, STREAM * STRIDE>;
+var<workgroup> stream_v: array<vec4<f32>, STREAM * STRIDE>;
+var<workgroup> slopes: array<vec4<f32>, OWN * SCORES>;
+
+// How many keys a query sees.
+fn limit(query: u32) -> u32 {
+    return u32(clamp(i32(query) + 1 + bitcast<i32>(parameters[1].x), 0, i32(parameters[0].z)));
+}
+
+//{ mask
+fn seen(head: u32, key: u32) -> bool {
+    return mask[head / parameters[1].w * parameters[0].z + key] != 0u;
+}
+//}
+
+@compute @workgroup_size(THREADS)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let queries = parameters[0].y;
+    let keys = parameters[0].z;
+    let head = group.x + group.z * groups.x;
+    if head >= parameters[0].x {
+        return;
+    }
+    let factor = bitcast<f32>(parameters[1].y);
+    let scale = bitcast<f32>(parameters[1].z);
+    let key_head = head / parameters[0].w;
+    // The last queries see most: they start first.
+    let first = (groups.y - 1u - group.y) * OWN;
+    let lane = local % LANES;
+    let team = local / LANES;
+    for (var e = local; e < OWN * PADDED; e += THREADS) {
+        let row = e / PADDED;
+        let column = e % PADDED;
+        var query = vec4<f32>();
+        var upstream = vec4<f32>();
+        if first + row < queries && column < WIDTH {
+            let at = (head * queries + first + row) * WIDTH + column;
+            query = q[at];
+            upstream = g[at];
+        }
+        own_q[row * STRIDE + column] = query;
+        own_g[row * STRIDE + column] = upstream;
+    }
+    var total: array<vec4<f32>, ROWS * COLUMNS>;
+    var sum: array<f32, ROWS>;
+    var share: array<f32, ROWS>;
+    var sees: array<u32, ROWS>;
+    for (var r = 0u; r < ROWS; r++) { // unroll
+        let query = first + team + TEAMS * r;
+        let at = head * queries + min(query, queries - 1u);
+        sum[r] = sums[at] * LOG2_E;
+        share[r] = shares[at];
+        sees[r] = select(0u, limit(query), query < queries);
+    }
+    let end = limit(min(first + OWN, queries) - 1u);
+    for (var start = 0u; start < end; start += STREAM) {
+        workgroupBarrier();
+        for (var e = local; e < STREAM * PADDED; e += THREADS) {
+            let row = e / PADDED;
+            let column = e % PADDED;
+            var key = vec4<f32>();
+            var value = vec4<f32>();
+            if start + row < keys && column < WIDTH {
+                let at = (key_head * keys + start + row) * WIDTH + column;
+                key = k[at];
+                value = v[at];
+            }
+            stream_k[row * STRIDE + column] = key;
+            stream_v[row * STRIDE + column] = value;
+        }
+        workgroupBarrier();
+        var score: array<f32, ROWS * KEYS>;
+        for (var column = 0u; column < PADDED; column++) {
+            var a: array<vec4<f32>, ROWS>;
+            for (var r = 0u; r < ROWS; r++) { // unroll
+                a[r] = own_q[(team + TEAMS * r) * STRIDE + column];
+            }
+            for (var j = 0u; j < KEYS; j++) { // unroll
+                let b = stream_k[(lane + LANES * j) * STRIDE + column];
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                        fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                }
+            }
+        }
+        var slope: array<f32, ROWS * KEYS>;
+        for (var column = 0u; column < PADDED; column++) {
+            var a: array<vec4<f32>, ROWS>;
+            for (var r = 0u; r < ROWS; r++) { // unroll
+                a[r] = own_g[(team + TEAMS * r) * STRIDE + column];
+            }
+            for (var j = 0u; j < KEYS; j++) { // unroll
+                let b = stream_v[(lane + LANES * j) * STRIDE + column];
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    slope[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                        fma(a[r].z, b.z, fma(a[r].w, b.w, slope[r * KEYS + j]))));
+                }
+            }
+        }
+        for (var j = 0u; j < KEYS; j++) { // unroll
+            let place = lane + LANES * j;
+            let key = start + place;
+            for (var r = 0u; r < ROWS; r++) { // unroll
+                let power = exp2(min(score[r * KEYS + j] * factor - sum[r], 1.0));
+                let change = power * (slope[r * KEYS + j] - share[r]) * scale;
+                let there = key < sees[r] && seen(head, key);
+                slopes[(team + TEAMS * r) * SCORES + place / 4u][place % 4u] = select(0.0, change, there);
+            }
+        }
+        workgroupBarrier();
+        for (var n = 0u; n < QUARTERS; n++) {
+            var a: array<vec4<f32>, ROWS>;
+            for (var r = 0u; r < ROWS; r++) { // unroll
+                a[r] = slopes[(team + TEAMS * r) * SCORES + n];
+            }
+            for (var j = 0u; j < 4u; j++) { // unroll
+                for (var c = 0u; c < COLUMNS; c++) { // unroll
+                    let b = stream_k[(4u * n + j) * STRIDE + lane + LANES * c];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+                    }
+                }
+            }
+        }
+    }
+    for (var r = 0u; r < ROWS; r++) { // unroll
+        let row = team + TEAMS * r;
+        for (var c = 0u; c < COLUMNS; c++) { // unroll
+            let column = lane + LANES * c;
+            if first + row < queries && column < WIDTH {
+                result[(head * queries + first + row) * WIDTH + column] = total[r * COLUMNS + c];
+            }
+        }
+    }
+}

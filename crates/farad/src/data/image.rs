@@ -1,0 +1,100 @@
+//! Pictures from files: PNG and JPEG, as bytes `[channels, height, width]`.
+//!
+//! Invariant: sizes are looked at before anything is allocated for them.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::Array;
+use super::file::read_bounded;
+use crate::error::{Error, Result};
+
+const OP: &str = "image";
+/// A file of more bytes is not read.
+const MOST_BYTES: u64 = 1 << 28;
+/// Pixels of a picture at most.
+const MOST_PIXELS: usize = 1 << 26;
+
+/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` if `grey`. Which of the two it
+/// is, its first bytes say. Transparency is left out.
+pub fn read_image(path: impl AsRef<Path>, grey: bool) -> Result<Array> {
+    let path = path.as_ref();
+    let bytes = read_bounded(OP, path, MOST_BYTES)?;
+    let (width, height, interleaved) = match &bytes[..] {
+        [0x89, b'P', b'N', b'G', ..] => decode_png(path, &bytes)?,
+        [0xff, 0xd8, ..] => decode_jpeg(path, &bytes)?,
+        _ => {
+            let found = format!("{:02x?}", &bytes[..bytes.len().min(4)]);
+            return Err(Error::Foreign { op: OP, path: path.into(), wanted: "a PNG or JPEG file", found });
+        }
+    };
+    let pixels = width * height;
+    let channels = interleaved.len() / pixels.max(1);
+    let at = |pixel: usize, channel: usize| interleaved[pixel * channels + channel.min(channels - 1)];
+    if grey {
+        let light = |pixel: usize| match channels {
+            1 => at(pixel, 0),
+            // The weights of ITU-R 601, in thousandths.
+            _ => {
+                let [r, g, b] = [0, 1, 2].map(|channel| u32::from(at(pixel, channel)));
+                ((299 * r + 587 * g + 114 * b + 500) / 1000) as u8
+            }
+        };
+        return Ok(Array::new((0..pixels).map(light).collect::<Vec<u8>>(), [1, height, width]));
+    }
+    let planes = (0..3).flat_map(|channel| (0..pixels).map(move |pixel| (pixel, channel)));
+    Ok(Array::new(planes.map(|(pixel, channel)| at(pixel, channel)).collect::<Vec<u8>>(), [3, height, width]))
+}
+
+/// Width, height, and one or three bytes a pixel.
+fn decode_png(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
+    let fail = |error: png::DecodingError| damaged(path, error.to_string());
+    let mut decoder =
+        png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: 4 * MOST_PIXELS });
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(fail)?;
+    let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+    check_size(path, width, height)?;
+    let size = reader.output_buffer_size().ok_or_else(|| damaged(path, "its size overflows".into()))?;
+    let mut pixels = vec![0; size];
+    let frame = reader.next_frame(&mut pixels).map_err(fail)?;
+    pixels.truncate(frame.buffer_size());
+    let kept = match frame.color_type {
+        png::ColorType::Grayscale | png::ColorType::Rgb => pixels,
+        png::ColorType::GrayscaleAlpha => pixels.chunks_exact(2).map(|pixel| pixel[0]).collect(),
+        png::ColorType::Rgba => pixels.chunks_exact(4).flat_map(|pixel| pixel[..3].to_vec()).collect(),
+        png::ColorType::Indexed => return Err(damaged(path, "its palette was not resolved".into())),
+    };
+    Ok((width, height, kept))
+}
+
+fn decode_jpeg(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
+    let fail = |error: zune_jpeg::errors::DecodeErrors| damaged(path, error.to_string());
+    // Without its end marker the file was cut; the decoder would fill up with grey.
+    if !bytes.windows(2).rev().take(64).any(|pair| pair == [0xff, 0xd9]) {
+        return Err(damaged(path, format!("it has no end: truncated after {} bytes", bytes.len())));
+    }
+    let options = DecoderOptions::default().jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    decoder.decode_headers().map_err(fail)?;
+    let info = decoder.info().ok_or_else(|| damaged(path, "it has no header".into()))?;
+    let (width, height) = (usize::from(info.width), usize::from(info.height));
+    check_size(path, width, height)?;
+    Ok((width, height, decoder.decode().map_err(fail)?))
+}
+
+fn check_size(path: &Path, width: usize, height: usize) -> Result<()> {
+    match width.checked_mul(height) {
+        Some(1..=MOST_PIXELS) => Ok(()),
+        _ => Err(damaged(path, format!("absurd size: {width} × {height}"))),
+    }
+}
+
+fn damaged(path: &Path, what: String) -> Error {
+    Error::Damaged { op: OP, path: path.into(), place: String::new(), what }
+}

@@ -1,0 +1,172 @@
+//! Supervised training: a model, an optimiser, and batches of inputs and targets.
+//!
+//! [`Fit`] is the state and one step; [`Score`] judges a model on a set; [`Training`] runs epochs into a run folder with
+//! log and checkpoints; [`report`] writes down how it ended. Nothing here prints, and nothing knows which data set or
+//! which model it is.
+//!
+//! Invariant: a run that was stopped anywhere, also in mid-epoch, ends with the bits of an unbroken one.
+//!
+//! ```
+//! use farad::data::moons;
+//! use farad::fit::{Fit, Task};
+//! use farad::prelude::*;
+//! Device::cpu().seed(1);
+//! let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 2)));
+//! let optimiser = AdamW::new(model.parameters()).learning_rate(0.02);
+//! let mut fit = Fit::new(model, optimiser, Task::Classify);
+//! let mut loader = DataLoader::new(moons(400, 0.1, 1), 100).shuffle(1);
+//! for _ in 0..20 {
+//!     for batch in &mut loader {
+//!         let (x, y) = batch?;
+//!         fit.step(&x, &y)?;
+//!     }
+//! }
+//! let score = fit.score(&mut DataLoader::new(moons(200, 0.1, 2), 100))?;
+//! assert!(score.accuracy.unwrap() > 0.8);
+//! # Ok::<(), farad::Error>(())
+//! ```
+
+mod confusion;
+pub mod report;
+mod score;
+mod training;
+
+pub use confusion::Confusion;
+pub use score::Score;
+pub use training::{KIND, Pace, Progress, Summary, Training};
+
+use crate::data::DataLoader;
+use crate::error::Result;
+use crate::nn::{Layer, Module};
+use crate::optim::Optimiser;
+use crate::precision::Precision;
+use crate::run::Checkpoint;
+use crate::tensor::Tensor;
+
+/// What a model should say, and by what loss it learns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// One class of several: `[batch, classes]` against whole numbers `[batch]`, by cross-entropy.
+    Classify,
+    /// Numbers: `[batch, ..]` against `[batch, ..]`, by mean squared error.
+    Regress,
+}
+
+impl Task {
+    /// The loss of what a model said.
+    pub fn loss(self, said: &Tensor, target: &Tensor) -> Tensor {
+        match self {
+            Task::Classify => said.cross_entropy(target),
+            Task::Regress => said.mean_squared_error(target),
+        }
+    }
+}
+
+/// A model in training.
+pub struct Fit {
+    model: Box<dyn Layer + Send + Sync>,
+    optimiser: Box<dyn Optimiser + Send>,
+    task: Task,
+    precision: Precision,
+    rate: Option<Box<dyn Fn(u64) -> f32 + Send>>,
+    steps: u64,
+}
+
+impl Fit {
+    /// A model whose parameters the optimiser has.
+    pub fn new(
+        model: impl Layer + Send + Sync + 'static,
+        optimiser: impl Optimiser + Send + 'static,
+        task: Task,
+    ) -> Fit {
+        let (model, optimiser) = (Box::new(model), Box::new(optimiser));
+        Fit { model, optimiser, task, precision: Precision::Single, rate: None, steps: 0 }
+    }
+
+    /// In which precision products are computed.
+    pub fn precision(mut self, precision: Precision) -> Fit {
+        self.precision = precision;
+        self
+    }
+
+    /// The learning rate of every step, counted from 0.
+    pub fn schedule(mut self, rate: impl Fn(u64) -> f32 + Send + 'static) -> Fit {
+        self.rate = Some(Box::new(rate));
+        self
+    }
+
+    /// The model.
+    pub fn model(&self) -> &(dyn Layer + Send + Sync) {
+        &*self.model
+    }
+
+    /// What it should say.
+    pub fn task(&self) -> Task {
+        self.task
+    }
+
+    /// Steps made so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The learning rate of the next step, if a schedule says it.
+    pub fn rate(&self) -> Option<f32> {
+        self.rate.as_ref().map(|rate| rate(self.steps))
+    }
+
+    /// One step on a batch. The loss before it is not waited for.
+    #[track_caller]
+    pub fn step(&mut self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        if let Some(rate) = self.rate() {
+            self.optimiser.set_learning_rate(rate);
+        }
+        let loss = self.precision.scope(|| self.task.loss(&self.model.forward(x), y));
+        self.optimiser.step(&loss)?;
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    /// What the model says in use, without learning from it.
+    pub fn predict(&self, x: &Tensor) -> Tensor {
+        let training = self.model.is_training();
+        self.model.eval();
+        let said = self.precision.scope(|| self.model.forward(x));
+        if training {
+            self.model.train();
+        }
+        said
+    }
+
+    /// How good the model is on the next epoch of a loader.
+    pub fn score(&self, loader: &mut DataLoader) -> Result<Score> {
+        Score::of(self, loader)
+    }
+
+    /// Puts model, optimiser (moments, loss scale) and steps into a checkpoint.
+    pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
+        checkpoint.put_module("model", &*self.model);
+        checkpoint.put_all("optimiser", self.optimiser.state()?);
+        Ok(())
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.restore_model(checkpoint)?;
+        let device = self.device();
+        self.optimiser.restore(&checkpoint.tensors("optimiser", &device)?)?;
+        self.steps = checkpoint.step();
+        Ok(())
+    }
+
+    /// Takes the weights of a checkpoint and nothing else, for a model in use.
+    pub fn restore_model(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.restore_module("model", &*self.model)
+    }
+
+    /// The device of the first parameter.
+    pub fn device(&self) -> crate::Device {
+        let first = self.optimiser.parameters().first().map(|parameter| parameter.value().device().clone());
+        first.unwrap_or_else(crate::Device::cpu)
+    }
+}

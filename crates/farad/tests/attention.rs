@@ -1,0 +1,175 @@
+//! Attention by its kernels: equal to the composed form in value and gradients, without the scores of all queries
+//! and keys.
+
+mod devices;
+
+use devices::{devices, turn};
+use farad::prelude::*;
+use farad::{Attention, DeviceOptions};
+
+/// The largest difference, relative to the largest element or to 1.
+fn distance(a: &Tensor, b: &Tensor) -> f32 {
+    assert_eq!(a.shape(), b.shape());
+    let (a, b) = (a.to_vec::<f32>().unwrap(), b.to_vec::<f32>().unwrap());
+    let scale = b.iter().fold(1f32, |most, x| most.max(x.abs()));
+    a.iter().zip(&b).map(|(a, b)| (a - b).abs() / scale).fold(0.0, |m, d| if d >= m { d } else { m.max(d) })
+}
+
+fn signed(shape: &[usize], seed: u64, device: &Device) -> Tensor {
+    (Tensor::rand_at(seed, 0, shape, device) * 4.0 - 2.0).detach().unwrap()
+}
+
+/// The result and the gradients at queries, keys and values of a sum of squares.
+fn both_ways(x: &[Tensor; 3], options: &Attention) -> Vec<Tensor> {
+    let y = x[0].attention(&x[1], &x[2], options);
+    let weight = signed(&y.shape(), 9, y.device());
+    let mut all = (&y * weight).square().sum().gradients_at(&x.iter().collect::<Vec<_>>()).unwrap();
+    all.insert(0, y);
+    Tensor::compute_all(&all.iter().collect::<Vec<_>>()).unwrap();
+    all
+}
+
+fn compare(sizes: [usize; 6], options: impl Fn(&Device) -> Attention, device: &Device) {
+    let [batch, heads, key_heads, queries, keys, width] = sizes;
+    let other = [batch, key_heads, keys, width];
+    let x = [
+        signed(&[batch, heads, queries, width], 1, device),
+        signed(&other, 2, device),
+        signed(&other, 3, device),
+    ];
+    let options = options(device);
+    let (got, wanted) = (both_ways(&x, &options), both_ways(&x, &options.clone().composed(true)));
+    for (n, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
+        let (far, most) = (distance(got, wanted), if n == 0 { 1e-5 } else { 1e-4 });
+        assert!(far <= most, "{sizes:?} on {device}: result {n} is off by {far:.1e}");
+    }
+}
+
+#[test]
+fn kernels_and_composed_form_agree_in_every_size() {
+    let _turn = turn();
+    for device in devices() {
+        for width in [5, 16, 64, 80, 128] {
+            compare([1, 2, 2, 65, 65, width], |_| Attention::new().causal(), &device);
+        }
+        for length in [1, 63, 64, 65, 300] {
+            compare([1, 1, 1, length, length, 16], |_| Attention::new(), &device);
+            compare([1, 1, 1, length, length, 16], |_| Attention::new().causal(), &device);
+        }
+        compare([2, 6, 3, 40, 70, 24], |_| Attention::new().offset(30).scale(0.3), &device);
+        compare([2, 4, 2, 33, 70, 8], |d| Attention::new().key_lengths(&lengths(&[7, 70], d)), &device);
+    }
+}
+
+fn lengths(numbers: &[i32], device: &Device) -> Tensor {
+    Tensor::from_vec(numbers.to_vec(), [numbers.len()], device)
+}
+
+#[test]
+fn core_limits_are_enough() {
+    let _turn = turn();
+    let options = DeviceOptions { core: true, handle: 31, ..DeviceOptions::default() };
+    let Ok(device) = Device::gpu_with(0, options) else { return devices::skip("core limits") };
+    for width in [16, 64, 80, 128] {
+        compare([1, 2, 1, 37, 41, width], |_| Attention::new().causal(), &device);
+    }
+}
+
+#[test]
+fn queries_that_see_nothing_get_zeros() {
+    let _turn = turn();
+    for device in devices() {
+        let x = [1, 2, 3].map(|seed| signed(&[2, 2, 5, 8], seed, &device));
+        let none = lengths(&[0, 3], &device);
+        for composed in [false, true] {
+            let options = Attention::new().key_lengths(&none).composed(composed);
+            for (n, result) in both_ways(&x, &options).iter().enumerate() {
+                let numbers = result.to_vec::<f32>().unwrap();
+                let (first, second) = numbers.split_at(numbers.len() / 2);
+                assert!(first.iter().all(|x| *x == 0.0), "{device}, {composed}: {n}");
+                assert!(second.iter().all(|x| x.is_finite()), "{device}, {composed}: {n}");
+                assert!(second.iter().any(|x| *x != 0.0), "{device}, {composed}: {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_later_key_changes_later_queries_only() {
+    let _turn = turn();
+    for device in devices() {
+        let [q, k, v] = [1, 2, 3].map(|seed| signed(&[1, 2, 100, 16], seed, &device));
+        let place = Tensor::arange(100, &device).equal(70).cast(DType::F32).unsqueeze(1);
+        let changed = [&k + &place, &v + &place];
+        let run = |k: &Tensor, v: &Tensor| {
+            let y = q.attention(k, v, &Attention::new().causal()).narrow(1, 0, 1);
+            y.to_vec::<f32>().unwrap()
+        };
+        let (before, after) = (run(&k, &v), run(&changed[0], &changed[1]));
+        assert_eq!(before[..70 * 16], after[..70 * 16], "{device}");
+        for query in 70..100 {
+            let row = query * 16..(query + 1) * 16;
+            assert_ne!(before[row.clone()], after[row], "{device}: query {query}");
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_every_time() {
+    let _turn = turn();
+    for device in devices() {
+        let x = [1, 2, 3].map(|seed| signed(&[2, 2, 70, 16], seed, &device));
+        let run = || -> Vec<Vec<f32>> {
+            both_ways(&x, &Attention::new().causal()).iter().map(|t| t.to_vec().unwrap()).collect()
+        };
+        assert_eq!(run(), run(), "{device}");
+    }
+}
+
+#[test]
+fn scores_are_never_held() {
+    let _turn = turn();
+    let (heads, length, width) = (2, 2048, 16);
+    let options = DeviceOptions { handle: 32, ..DeviceOptions::default() };
+    let gpu = Device::gpu_with(0, options).ok();
+    for device in [Some(Device::cpu_with(options)), gpu].into_iter().flatten() {
+        let x = [1, 2, 3].map(|seed| signed(&[1, heads, length, width], seed, &device));
+        let results = both_ways(&x, &Attention::new().causal());
+        assert!(results[1].to_vec::<f32>().unwrap().iter().all(|x| x.is_finite()));
+        let (peak, scores) = (device.counters().bytes_peak, 4 * heads * length * length);
+        // Three operands, the result and three gradients, a few of them twice.
+        let rows = 4 * heads * length * width;
+        assert!(peak < 24 * rows && peak < scores / 4, "{device}: {peak} bytes held, {scores} of scores");
+    }
+}
+
+#[test]
+fn a_gradient_is_few_kernels() {
+    let _turn = turn();
+    for device in devices() {
+        let x = [1, 2, 3].map(|seed| signed(&[2, 2, 20, 16], seed, &device));
+        let y = x[0].attention(&x[1], &x[2], &Attention::new().causal());
+        let gradients = y.square().sum().gradients_at(&x.iter().collect::<Vec<_>>()).unwrap();
+        let before = device.counters().dispatches;
+        Tensor::compute_all(&gradients.iter().collect::<Vec<_>>()).unwrap();
+        let kernels = device.counters().dispatches - before;
+        // Forward, gradient of the sum with the shares, queries, keys and values, and the copies that
+        // part keys from values.
+        assert!(kernels <= 7, "{device}: {kernels}");
+    }
+}
+
+#[test]
+fn halves_come_and_go_as_halves() {
+    let _turn = turn();
+    for device in devices() {
+        let x = [1, 2, 3].map(|seed| signed(&[1, 2, 9, 16], seed, &device).cast(DType::F16));
+        let y = x[0].attention(&x[1], &x[2], &Attention::new());
+        assert_eq!(y.dtype(), DType::F16);
+        let wanted = {
+            let [q, k, v] = x.map(|t| t.cast(DType::F32));
+            q.attention(&k, &v, &Attention::new())
+        };
+        assert!(distance(&y.cast(DType::F32), &wanted) < 2e-3, "{device}");
+    }
+}
