@@ -439,3 +439,73 @@ fn convolutions_that_do_not_fit_panic_at_the_caller() {
         "conv2d: channels differ: input [1, 3, 8, 8], weight [4, 5, 3, 3] (3 vs 5)"
     );
 }
+
+#[test]
+fn layers_that_do_not_fit_panic_at_the_caller() {
+    use farad::nn::{GroupNorm, InstanceNorm2d, RmsNorm, Upsample, init};
+    let device = Device::cpu();
+    let t = |shape: &[usize]| Tensor::zeros(shape, &device);
+    let image = t(&[1, 3, 8, 8]);
+    let pool = |options: PoolOptions<2>| panic_of(|| drop(image.max_pool2d(options)));
+    assert_eq!(
+        pool(PoolOptions::new(9)),
+        "max_pool2d: kernel does not fit into the padded input: [8, 8] axis 0 (9 vs 8)"
+    );
+    assert_eq!(
+        pool(PoolOptions::new(3).padding(2)),
+        "max_pool2d: padding is at most half of the kernel: axis 0 (2 vs 1)"
+    );
+    assert_eq!(pool(PoolOptions::new([2, 0])), "max_pool2d: kernel is at least 1: axis 1 (0 vs 1)");
+    assert_eq!(
+        panic_of(|| drop(t(&[8, 8]).avg_pool2d(PoolOptions::new(2)))),
+        "avg_pool2d: input is [batch, channels, ..] with 2 more axes: [8, 8] (2 vs 4)"
+    );
+    assert_eq!(
+        panic_of(|| drop(image.adaptive_avg_pool2d([0, 2]))),
+        "adaptive_avg_pool2d: there is at least one window and one element: [1, 3, 8, 8] axis 0 (0 vs 1)"
+    );
+    assert_eq!(
+        panic_of(|| drop(BatchNorm2d::new(4).forward(&image))),
+        "batch_norm2d: channels differ: [1, 3, 8, 8] (3 vs 4)"
+    );
+    assert_eq!(
+        panic_of(|| drop(BatchNorm2d::new(3).forward(&t(&[1, 3, 1, 1])))),
+        "batch_norm2d: more than one value a channel is needed: [1, 3, 1, 1] (1 vs 2)"
+    );
+    assert_eq!(
+        panic_of(|| drop(InstanceNorm2d::new(3).forward(&t(&[1, 3, 1, 1])))),
+        "instance_norm2d: more than one place is needed: [1, 3, 1, 1] (1 vs 2)"
+    );
+    assert_eq!(
+        panic_of(|| drop(LayerNorm::new([8, 7]).forward(&image))),
+        "layer_norm: last axes differ: [1, 3, 8, 8] and [8, 7] (8 vs 7)"
+    );
+    assert_eq!(
+        panic_of(|| drop(RmsNorm::new(7).forward(&image))),
+        "rms_norm: last axes differ: [1, 3, 8, 8] and [7] (8 vs 7)"
+    );
+    assert_eq!(panic_of(|| drop(GroupNorm::new(2, 3))), "group_norm: groups do not divide channels (3 vs 2)");
+    assert_eq!(panic_of(|| drop(Dropout::new(1.5))), "dropout: not a probability (1.5 vs 0 to 1)");
+    assert_eq!(
+        panic_of(|| drop(Embedding::new(4, 2).padding(4))),
+        "embedding: padding out of range: [4, 2] (4 vs 4)"
+    );
+    assert_eq!(
+        panic_of(|| drop(image.pixel_shuffle(2))),
+        "pixel_shuffle: the factor's square divides the channels: [1, 3, 8, 8] (3 vs 4)"
+    );
+    assert_eq!(
+        panic_of(|| drop(Upsample::nearest(2).forward(&t(&[8, 8])))),
+        "upsample: images have four axes: [8, 8] (2 vs 4)"
+    );
+    assert_eq!(panic_of(|| drop(t(&[2, 3]).glu(1))), "glu: the axis has two halves: [2, 3] axis 1 (3 vs 2)");
+    assert_eq!(
+        panic_of(|| drop(image.prelu(&t(&[2])))),
+        "prelu: one slope, or one a channel: [1, 3, 8, 8] and [2] (2 vs 3)"
+    );
+    let bias = Parameter::new(t(&[3]));
+    assert_eq!(
+        panic_of(|| drop(init::he_normal(&bias, init::Fan::In, 1.0))),
+        "he: weights have inputs and outputs: [3] (1 vs at least 2)"
+    );
+}
