@@ -6,8 +6,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use farad_circuit::Format;
 use farad_logic::Recipe;
 
+use crate::fit::SetKind;
+
 const EXAMPLES: &str = "\
 Examples:
+  farad train mnist                    learn handwritten digits with a convolutional network
   farad train checkerboard             learn an automaton, prove and simplify its circuit
   farad eval runs/checkerboard-23      how good the circuit is
   farad export runs/checkerboard-23 --format verilog --out hardware
@@ -32,8 +35,13 @@ Examples:
   farad train --resume runs/life-23                go on after Ctrl-C, or to more --updates
   farad train life --updates 50 --profile=trace.json      where the time goes
 
+  farad train mnist --model mlp --epochs 5         a network on a data set
+  farad train cifar10 --data pictures/cifar10 --mixed --batch 256
+  farad train csv --data flowers.csv --set target=species
+  farad train mnist --data synthetic               drawn digits, without any files
+
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
-report.md. `farad train --list` shows recipes and keys.";
+report.md. `farad train --list` shows recipes, data sets and keys.";
 
 const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -86,10 +94,10 @@ pub struct Arguments {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train an automaton of logic gates, then simplify and prove its circuit
+    /// Train an automaton of logic gates and prove its circuit, or a network on a data set
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(TrainOptions),
-    /// Say how good the circuits of a run are
+    /// Say how good the circuits or the network of a run are
     #[command(after_help = EVAL_EXAMPLES)]
     Eval(EvalOptions),
     /// Write a circuit for other tools
@@ -146,7 +154,7 @@ pub struct ProfileFlags {
 pub struct TrainOptions {
     #[arg(
         value_name = "RECIPE",
-        help = format!("What to learn: {}", Recipe::all().map(|recipe| recipe.name).join(", ")),
+        help = format!("What to learn: {}; or from data: {}", Recipe::all().map(|recipe| recipe.name).join(", "), SetKind::names()),
         required_unless_present_any = ["resume", "list"]
     )]
     pub name: Option<String>,
@@ -173,7 +181,7 @@ pub struct TrainOptions {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with this run from its checkpoint
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out", "model", "data", "batch", "learning_rate", "optimiser", "schedule", "mixed"])]
     pub resume: Option<PathBuf>,
     /// At the end, one JSON object a line and seed on stdout
     #[arg(long)]
@@ -185,7 +193,77 @@ pub struct TrainOptions {
     #[arg(long)]
     pub list: bool,
     #[command(flatten)]
+    pub network: NetworkFlags,
+    #[command(flatten)]
     pub profile: ProfileFlags,
+}
+
+/// The networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModelName {
+    /// Fully connected layers
+    Mlp,
+    /// Convolutions and pooling
+    Cnn,
+    /// The rows of a picture through an LSTM
+    Rnn,
+}
+
+impl ModelName {
+    /// As in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            ModelName::Mlp => "mlp",
+            ModelName::Cnn => "cnn",
+            ModelName::Rnn => "rnn",
+        }
+    }
+}
+
+/// Options of `farad train` with a data set.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Data sets")]
+pub struct NetworkFlags {
+    /// Which network [default: cnn for pictures, mlp for tables]
+    #[arg(long, value_name = "MODEL", value_enum)]
+    pub model: Option<ModelName>,
+    /// Where the data are; `synthetic` for drawn digits [default: the usual places]
+    #[arg(long, value_name = "PATH")]
+    pub data: Option<PathBuf>,
+    /// Passes over the training set
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub epochs: Option<u64>,
+    /// Samples a step
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub batch: Option<u64>,
+    /// The largest learning rate
+    #[arg(long, value_name = "RATE")]
+    pub learning_rate: Option<f64>,
+    /// adamw, adam, sgd, rmsprop, adagrad, lion or muon
+    #[arg(long, value_name = "NAME")]
+    pub optimiser: Option<String>,
+    /// constant, linear, cosine or one-cycle
+    #[arg(long, value_name = "NAME")]
+    pub schedule: Option<String>,
+    /// Compute products with halves
+    #[arg(long)]
+    pub mixed: bool,
+}
+
+impl NetworkFlags {
+    /// The first flag that was given, for those who do not take any; the number of epochs is not among them.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.model.is_some(), "--model"),
+            (self.data.is_some(), "--data"),
+            (self.batch.is_some(), "--batch"),
+            (self.learning_rate.is_some(), "--learning-rate"),
+            (self.optimiser.is_some(), "--optimiser"),
+            (self.schedule.is_some(), "--schedule"),
+            (self.mixed, "--mixed"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
 }
 
 /// Options of `farad eval`.
@@ -334,6 +412,7 @@ mod tests {
             command.find_subcommand_mut(name).expect("a subcommand").render_long_help().to_string()
         };
         assert!(Recipe::all().iter().all(|recipe| help("train").contains(recipe.name)));
+        assert!(SetKind::ALL.iter().all(|kind| help("train").contains(kind.name())));
         assert!(Format::ALL.iter().all(|format| help("export").contains(format.name)));
     }
 

@@ -32,6 +32,30 @@ pub enum Error {
         "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
     )]
     NoAutomaton { path: String },
+    #[error("train: there is nothing called `{name}` to learn{nearest}\nhelp: there are {names}")]
+    UnknownName { name: String, nearest: String, names: String },
+    #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
+    OtherFlag { what: String, flag: &'static str, instead: &'static str },
+    #[error(
+        "train: no data: {set} is in none of {places}\nhelp: say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead"
+    )]
+    NoData { set: &'static str, places: String },
+    #[error("train: {set} needs --data\nhelp: name the file or folder to learn from")]
+    NeedsData { set: &'static str },
+    #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]
+    ModelInput { model: String, shape: String, wanted: &'static str },
+    #[error("settings: `{text}` is not key=value")]
+    Assignment { text: String },
+    #[error("settings: there is no key `{key}`{nearest}\nhelp: the keys are {keys}")]
+    UnknownKey { key: String, nearest: String, keys: String },
+    #[error("settings: {key} takes {wanted}, not `{found}`")]
+    Setting { key: String, wanted: &'static str, found: String },
+    #[error("settings: there is no {key} `{found}`\nhelp: {known}")]
+    Choice { key: &'static str, found: String, known: String },
+    #[error("settings: config.toml: {message}")]
+    Config { message: String },
+    #[error("eval: nothing was learned yet: {path} has no checkpoint")]
+    NothingLearned { path: String },
     #[error("tune: a file is there already: {path}\nhelp: name another one with --out, or move it away")]
     TableExists { path: String },
     #[error("bench: a break-even needs a GPU: {device}\nhelp: `farad devices` lists what there is")]

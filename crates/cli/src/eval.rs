@@ -1,4 +1,4 @@
-//! `farad eval`: how good the circuits of a run are.
+//! `farad eval`: how good the circuits or the network of a run are.
 
 use std::io::Write;
 
@@ -8,12 +8,18 @@ use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
 use crate::error::Result;
+use crate::fit;
 use crate::profile::Profiling;
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
     let profiling = Profiling::start(&options.profile, &Device::cpu());
-    let verdicts = report::judge(&Run::open(&options.run)?)?;
+    let run = Run::open(&options.run)?;
+    if fit::is_fit(&run) {
+        fit::eval(&run, options.json)?;
+        return profiling.finish();
+    }
+    let verdicts = report::judge(&run)?;
     if options.json { print_json(&verdicts) } else { print_table(&verdicts) }?;
     profiling.finish()
 }

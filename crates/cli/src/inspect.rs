@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::InspectOptions;
 use crate::error::Result;
+use crate::fit;
 use crate::source::Source;
 
 /// Shows what lies there.
@@ -27,6 +28,9 @@ pub fn run(options: &InspectOptions) -> Result<()> {
 }
 
 fn of_run(run: &Run) -> Result<Value> {
+    if fit::is_fit(run) {
+        return fit::inspect(run);
+    }
     let configuration = Configuration::of(run)?;
     let mut value = json!({
         "run": run.path().display().to_string(),

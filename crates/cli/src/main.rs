@@ -1,4 +1,4 @@
-//! The `farad` command: train automata, turn them into circuits, and see what there is to compute on.
+//! The `farad` command: train automata and networks, turn automata into circuits, and see what there is to compute on.
 //!
 //! Results go to stdout, everything else to stderr. Start at [`arguments`], then one module a
 //! subcommand.
@@ -9,6 +9,7 @@ mod devices;
 mod error;
 mod eval;
 mod export;
+mod fit;
 mod inspect;
 mod processor;
 mod profile;

@@ -1,4 +1,4 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit.
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Networks on data sets are in [`fit`].
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::arguments::{TrainOptions, Variant};
 use crate::error::{Error, Result};
 use crate::eval;
+use crate::fit::{self, SetKind};
 use crate::profile::Profiling;
 
 /// Trains, or goes on training.
@@ -21,8 +22,13 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if options.list {
         return list(options.name.as_deref());
     }
-    let mut training = match &options.resume {
-        Some(folder) => resume(options, folder)?,
+    let resumed = options.resume.as_ref().map(Run::resume).transpose()?;
+    let set = options.name.as_deref().and_then(SetKind::named);
+    if set.is_some() || resumed.as_ref().is_some_and(fit::is_fit) {
+        return fit::train(options, resumed);
+    }
+    let mut training = match resumed {
+        Some(run) => resume(options, run)?,
         None => start(options)?,
     };
     let device = training.trainer().device().clone();
@@ -36,14 +42,8 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     let seeds = training.trainer().seeds().len();
     let many = if seeds > 1 { format!(", {seeds} seeds at once") } else { String::new() };
     say(format!("training on {}{many}; the run is {}", device.name(), folder.display()));
-    let (stop, ended) = (Stop::new(), Stop::new());
-    let (asked, saved) = (stop.clone(), ended.clone());
-    // A second Ctrl-C ends the process at once, and so does the first when everything is saved already.
-    let _ = ctrlc::set_handler(move || match asked.is_set() || saved.is_set() {
-        true => std::process::exit(130),
-        false => asked.set(),
-    });
-    let bar = bar(options.quiet, &training);
+    let (stop, ended) = interrupts();
+    let bar = bar(options.quiet, training.updates_in_all(), training.trainer().updates());
     let summary = training.train(&stop, |progress| show(&bar, progress))?;
     ended.set();
     bar.finish_and_clear();
@@ -66,9 +66,21 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     profiling.finish()
 }
 
+/// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.
+pub fn interrupts() -> (Stop, Stop) {
+    let (stop, ended) = (Stop::new(), Stop::new());
+    let (asked, saved) = (stop.clone(), ended.clone());
+    // A second Ctrl-C ends the process at once, and so does the first when everything is saved already.
+    let _ = ctrlc::set_handler(move || match asked.is_set() || saved.is_set() {
+        true => std::process::exit(130),
+        false => asked.set(),
+    });
+    (stop, ended)
+}
+
 /// Goes on with a run, where it ran before if nothing else is asked for.
-fn resume(options: &TrainOptions, folder: &Path) -> Result<Training> {
-    let run = Run::resume(folder)?;
+fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
+    refuse_network_flags(options, "a run of automata")?;
     let device = match &options.device {
         Some(name) => Device::named(name)?,
         None => {
@@ -80,8 +92,29 @@ fn resume(options: &TrainOptions, folder: &Path) -> Result<Training> {
     Ok(Training::resume(run, options.updates, &device)?)
 }
 
+/// Flags of networks mean nothing to automata.
+fn refuse_network_flags(options: &TrainOptions, what: &str) -> Result<()> {
+    let epochs = options.network.epochs.map(|_| "--epochs");
+    match options.network.first_given().or(epochs) {
+        Some(flag) => Err(Error::OtherFlag { what: what.into(), flag, instead: "--updates and --set" }),
+        None => Ok(()),
+    }
+}
+
 fn start(options: &TrainOptions) -> Result<Training> {
-    let recipe = Recipe::named(options.name.as_deref().unwrap_or_default())?;
+    let name = options.name.as_deref().unwrap_or_default();
+    let recipe = Recipe::named(name).map_err(|error| match error {
+        LogicError::UnknownRecipe { .. } => {
+            let names =
+                Recipe::all().map(|recipe| recipe.name).into_iter().chain(SetKind::ALL.map(SetKind::name));
+            let names: Vec<&str> = names.collect();
+            let nearest = farad::nearest(name, names.iter().copied());
+            let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            Error::UnknownName { name: name.into(), nearest, names: names.join(", ") }
+        }
+        error => error.into(),
+    })?;
+    refuse_network_flags(options, recipe.name)?;
     let mut settings = settings(&recipe, options.recipe);
     for assignment in &options.set {
         settings.set(assignment)?;
@@ -108,7 +141,7 @@ fn settings(recipe: &Recipe, variant: Variant) -> Settings {
 }
 
 /// The first of `runs/NAME-SEED`, `runs/NAME-SEED-2`, … that is free.
-fn free_folder(name: &str, seed: u64) -> PathBuf {
+pub fn free_folder(name: &str, seed: u64) -> PathBuf {
     let named = |n: u32| match n {
         1 => PathBuf::from(format!("runs/{name}-{seed}")),
         _ => PathBuf::from(format!("runs/{name}-{seed}-{n}")),
@@ -116,13 +149,14 @@ fn free_folder(name: &str, seed: u64) -> PathBuf {
     (1..).map(named).find(|path| !path.exists()).expect("there are enough numbers")
 }
 
-fn bar(quiet: bool, training: &Training) -> ProgressBar {
+/// A progress bar for so many steps, of which some are done.
+pub fn bar(quiet: bool, steps: u64, done: u64) -> ProgressBar {
     let hidden = quiet || !std::io::stderr().is_terminal();
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
-    let bar = ProgressBar::with_draw_target(Some(training.updates_in_all()), target);
+    let bar = ProgressBar::with_draw_target(Some(steps), target);
     let style = "{bar:30} {pos}/{len}  {per_sec}  {msg}  left {eta}";
     bar.set_style(ProgressStyle::with_template(style).expect("a fixed text").progress_chars("=> "));
-    bar.set_position(training.trainer().updates());
+    bar.set_position(done);
     bar.reset_eta();
     bar.enable_steady_tick(Duration::from_millis(250));
     bar
@@ -159,9 +193,16 @@ fn list(name: Option<&str>) -> Result<()> {
         for recipe in Recipe::all() {
             writeln!(out, "{:20} {}", recipe.name, recipe.about)?;
         }
+        writeln!(out, "\ndata sets")?;
+        for kind in SetKind::ALL {
+            writeln!(out, "{:20} {}", kind.name(), kind.about())?;
+        }
         writeln!(out, "\nfarad train RECIPE --list shows the keys of one")?;
         return Ok(());
     };
+    if let Some(kind) = SetKind::named(name) {
+        return fit::list(kind);
+    }
     let recipe = Recipe::named(name)?;
     let (own, published) = ((recipe.settings)().table(), (recipe.reference)().table());
     writeln!(out, "{:20} {:>16} {:>16}", "key", "default", "reference")?;

@@ -84,7 +84,7 @@ fn bad_input_is_refused_and_nothing_is_overwritten() {
     let folder = trained("bad");
     let before = results(&folder.path("run"));
     let text = folder.fail("train lizzard --out x");
-    assert!(text.contains("there is no `lizzard`; did you mean `lizard`?"), "{text}");
+    assert!(text.contains("nothing called `lizzard` to learn; did you mean `lizard`?"), "{text}");
     let listed = folder.succeed("train --list");
     for recipe in Recipe::all() {
         assert!(text.contains(recipe.name) && listed.contains(recipe.name), "{}", recipe.name);

@@ -25,6 +25,9 @@ pub struct Fused {
 /// Recomputing less than this (in the unit of [`cost`]) is cheaper than keeping.
 const WORTH_KEEPING: usize = 24;
 
+/// Readers up to which a product of halves is kept as it is, and what is little work computed again by each.
+const MOST_READERS: usize = 2;
+
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
     let Roots { mut materialised, ends } = roots(graph, outputs, target);
@@ -126,8 +129,8 @@ fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
 }
 
 /// The last of the pointwise nodes that follow a contraction one by one: what its kernel computes
-/// before it writes. A product of halves that is cast back and shifted by a bias is kept as halves: what follows is
-/// little work to do again from half the bytes.
+/// before it writes. A product of halves that is cast back and shifted by a bias is kept as halves if few read it: what
+/// follows is little work to do again from half the bytes.
 fn end_of_chain(
     graph: &Graph,
     contraction: NodeId,
@@ -158,7 +161,8 @@ fn end_of_chain(
         }
         at = user;
     }
-    end
+    // What many read is computed once.
+    if users[at.index()].len() > MOST_READERS { last } else { end }
 }
 
 /// Whether a node repeats something smaller.

@@ -115,8 +115,8 @@ fn as_loop(step: &Step) -> Option<&Loop> {
     }
 }
 
-fn products(of: &Loop) -> usize {
-    of.steps.iter().filter(|step| matches!(step.kernel, Kernel::Product(_))).count()
+fn products(steps: &[Step]) -> usize {
+    steps.iter().filter(|step| matches!(step.kernel, Kernel::Product(_))).count()
 }
 
 #[test]
@@ -124,16 +124,18 @@ fn an_lstm_multiplies_once_a_trip_each_way() {
     let program = trained(lstm());
     let loops = loops(&program);
     assert_eq!(loops.len(), 2, "{program}");
-    assert_eq!(loops.iter().map(|of| products(of)).collect::<Vec<_>>(), [1, 1], "{program}");
+    assert_eq!(loops.iter().map(|of| products(&of.steps)).collect::<Vec<_>>(), [1, 1], "{program}");
     let kernels: Vec<usize> = loops.iter().map(|of| of.steps.len()).collect();
     assert_eq!(kernels, [2, 2], "{program}");
+    assert_eq!(products(&program.steps), 1, "the weight's gradient, over all positions: {program}");
 }
 
 #[test]
 fn a_gru_multiplies_once_a_trip_each_way() {
     let program = trained(gru());
     let loops = loops(&program);
-    assert_eq!(loops.iter().map(|of| products(of)).collect::<Vec<_>>(), [1, 1], "{program}");
+    assert_eq!(loops.iter().map(|of| products(&of.steps)).collect::<Vec<_>>(), [1, 1], "{program}");
     let kernels: Vec<usize> = loops.iter().map(|of| of.steps.len()).collect();
     assert_eq!(kernels, [2, 2], "{program}");
+    assert_eq!(products(&program.steps), 1, "the weight's gradient, over all positions: {program}");
 }

@@ -47,7 +47,7 @@ struct Ready {
 enum Plan {
     Nest(Box<Nest>),
     Product(Box<product::Plan>),
-    Contraction(Box<Sliced>),
+    Contraction(Sliced),
     Scatter(scatter::Plan),
     Sort(sort::Plan),
     Custom(custom::Plan),
@@ -245,18 +245,23 @@ fn ready(
         let plan = match &step.kernel {
             Kernel::Fused(fused) => {
                 let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
-                let contraction = contraction::plan(fused, &mut temporaries, &step.label)?;
+                let contraction = contraction::plan_fused(fused, &mut temporaries, &step.label)?;
                 *most = (*most).max(temporaries.bytes);
                 match contraction {
-                    Some(sliced) => Plan::Contraction(Box::new(sliced)),
+                    Some(sliced) => Plan::Contraction(sliced),
                     None => Plan::Nest(Box::new(Nest::new(fused, specs, &step.label)?)),
                 }
             }
             Kernel::Product(product) => {
                 let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
-                let plan = product::Plan::new(product, &mut temporaries, &step.label)?;
+                let plan = match contraction::plan(product, &mut temporaries, &step.label)? {
+                    Some(sliced) => Plan::Contraction(sliced),
+                    None => {
+                        Plan::Product(Box::new(product::Plan::new(product, &mut temporaries, &step.label)?))
+                    }
+                };
                 *most = (*most).max(temporaries.bytes);
-                Plan::Product(Box::new(plan))
+                plan
             }
             Kernel::Scatter(scatter) => {
                 let signed = scatter::is_signed(specs[scatter.index.0.0 as usize].dtype);

@@ -22,6 +22,9 @@ const RESIDENT: usize = 8192;
 /// Innermost axes from this length on are worth a row of their own in pointwise kernels.
 const LONG: usize = 512;
 
+/// Innermost axes up to this length may be better off further out.
+const SHORT: usize = 4;
+
 /// Rows of a patch: a cache line of floats.
 pub const PATCH_ROWS: usize = 16;
 /// Columns of a patch.
@@ -147,7 +150,9 @@ impl Nest {
         let mut fused = fused.clone();
         check_views(&fused, specs, label)?;
         let reduces = fused.outer < fused.axes.len();
-        if !reduces {
+        if reduces {
+            order_reduced(&mut fused);
+        } else {
             order_by_store(&mut fused);
         }
         let (sizes, outer) = {
@@ -185,11 +190,49 @@ fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Error> 
     touches.try_for_each(|(buffer, view)| view::check(view, &fused.axes, specs[buffer.0 as usize].len, label))
 }
 
-/// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be.
+/// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be, unless all would be
+/// read in tiny runs then.
 fn order_by_store(fused: &mut Fused) {
     let Some(store) = fused.stores.first() else { return };
     let mut order: Vec<usize> = (0..fused.axes.len()).collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(store.view.strides[axis].abs()));
+    order.retain(|&axis| fused.axes[axis] != 1);
+    let short = order.iter().rev().take_while(|&&axis| fused.axes[axis] <= SHORT).count();
+    if short > 0 && short < order.len() {
+        // The next longer axis changes places with the short ones behind it.
+        let mut longer = order.clone();
+        let axis = longer.remove(order.len() - short - 1);
+        longer.push(axis);
+        if 1.5 * run_cost(fused, &longer) < run_cost(fused, &order) {
+            order = longer;
+        }
+    }
+    order.extend((0..fused.axes.len()).filter(|&axis| fused.axes[axis] == 1));
+    reorder(fused, &order);
+}
+
+/// Moves short reduced axes before the longer ones, if all would be read in tiny runs otherwise.
+fn order_reduced(fused: &mut Fused) {
+    let positions = |instr: &Instr| match &instr.code {
+        program::Code::Reduce(reduce, _) => reduce.is_index(),
+        _ => false,
+    };
+    let reduced: Vec<usize> = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] != 1).collect();
+    let is_short = |axis: &usize| fused.axes[*axis] <= SHORT;
+    if !reduced.last().is_some_and(is_short) || fused.tape.iter().any(positions) {
+        return;
+    }
+    let (short, longer): (Vec<usize>, Vec<usize>) = reduced.iter().partition(|axis| is_short(axis));
+    let outer: Vec<usize> = (0..fused.outer).collect();
+    let ones = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] == 1);
+    let order: Vec<usize> = [&outer[..], &short, &longer].concat().into_iter().chain(ones).collect();
+    let before: Vec<usize> = (0..fused.axes.len()).collect();
+    if !longer.is_empty() && 1.5 * run_cost(fused, &order) < run_cost(fused, &before) {
+        reorder(fused, &order);
+    }
+}
+
+fn reorder(fused: &mut Fused, order: &[usize]) {
     if order.is_sorted() {
         return;
     }
@@ -200,6 +243,22 @@ fn order_by_store(fused: &mut Fused) {
             guard.coefficients = order.iter().map(|&axis| guard.coefficients[axis]).collect();
         }
     }
+}
+
+/// What reading and writing an element costs, roughly, if axes are in this order.
+fn run_cost(fused: &Fused, order: &[usize]) -> f64 {
+    let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
+        program::Code::Load(_, view) => Some(view),
+        _ => None,
+    });
+    let touch = |view: &View| {
+        let access = Access::new(view, &fused.axes, order, &[]);
+        let (size, stride) = access.dims[access.dims.len() - 1];
+        let runs =
+            if access.dims.len() > 1 || !access.conditions.is_empty() { 8.0 / size as f64 } else { 0.0 };
+        (if matches!(stride, 0 | 1) { 0.3 } else { 1.0 }) + runs
+    };
+    loads.chain(fused.stores.iter().map(|store| &store.view)).map(touch).sum()
 }
 
 /// Whether some take's position is the same along the innermost axis.

@@ -72,6 +72,14 @@ pub struct Temporaries<'a> {
 }
 
 impl Temporaries<'_> {
+    /// A buffer of `len` floats that every task has for itself: it has no memory of its own, and is to be bound
+    /// before use.
+    pub fn reserve(&mut self, len: usize) -> BufferId {
+        self.specs.push(Spec { dtype: DType::F32, len });
+        self.offsets.push(0);
+        BufferId(self.specs.len() as u32 - 1)
+    }
+
     /// A temporary of `len` floats.
     pub fn add(&mut self, len: usize) -> BufferId {
         self.specs.push(Spec { dtype: DType::F32, len });
@@ -247,6 +255,19 @@ fn operand(
     if let Some(matrix) = plain(operand, axes, counts, temporaries.specs, label)? {
         return Ok(matrix);
     }
+    let (buffer, view) = evaluated(operand, axes, counts[0], temporaries, prepare, label)?;
+    Ok(Matrix::of(buffer.0 as usize, &view, axes, counts).expect("a contiguous matrix"))
+}
+
+/// An operand in a temporary, whose axes behind `batch` are contiguous, and how it is read there.
+pub fn evaluated(
+    operand: &Operand,
+    axes: &[usize],
+    batch: usize,
+    temporaries: &mut Temporaries,
+    prepare: &mut Vec<Nest>,
+    label: &str,
+) -> Result<(BufferId, View), Error> {
     // Batch axes on which nothing depends need not be repeated.
     let depends = |axis: usize| {
         operand.tape.iter().any(|instr| match &instr.code {
@@ -259,7 +280,7 @@ fn operand(
     let kept: Vec<usize> = axes
         .iter()
         .enumerate()
-        .map(|(axis, &n)| if axis < counts[0] && !depends(axis) { 1 } else { n })
+        .map(|(axis, &n)| if axis < batch && !depends(axis) { 1 } else { n })
         .collect();
     let buffer = temporaries.add(kept.iter().product());
     let mut view = View::contiguous(&kept);
@@ -270,7 +291,7 @@ fn operand(
     for (stride, (kept, size)) in view.strides.iter_mut().zip(kept.iter().zip(axes)) {
         *stride = if kept == size { *stride } else { 0 };
     }
-    Ok(Matrix::of(buffer.0 as usize, &view, axes, counts).expect("a contiguous matrix"))
+    Ok((buffer, view))
 }
 
 /// Where the product proper goes, and what is left to do then.

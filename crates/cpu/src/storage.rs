@@ -214,6 +214,15 @@ unsafe fn read_run<T: Element>(start: *const T, stride: isize, out: &mut [u32]) 
         1 => T::read(unsafe { std::slice::from_raw_parts(start, out.len()) }, out),
         // SAFETY: as above.
         0 => out.fill(unsafe { start.read() }.word()),
+        // As pairs, which compilers know how to take apart.
+        2 if out.len() > 1 => {
+            // SAFETY: as above; the last pair has no second element in the run.
+            let pairs = unsafe { std::slice::from_raw_parts(start, 2 * out.len() - 1) };
+            for (out, pair) in out.iter_mut().zip(pairs.chunks_exact(2)) {
+                *out = pair[0].word();
+            }
+            out[out.len() - 1] = pairs[pairs.len() - 1].word();
+        }
         _ => {
             for (i, out) in out.iter_mut().enumerate() {
                 // SAFETY: as above.

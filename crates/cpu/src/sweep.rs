@@ -29,10 +29,7 @@ impl Nest {
         }
         scratch::with(|scratch| {
             let mut machine = Machine::new(self, context, scratch, None);
-            let tiles = match layout.patch {
-                Some(size) => layout.outer_len / size * size.div_ceil(layout.rows),
-                None => layout.outer_len.div_ceil(layout.rows),
-            };
+            let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
             let busy = work >= PARALLEL;
             if busy && tiles < MANY && layout.inner_len > layout.columns {
@@ -44,6 +41,26 @@ impl Nest {
                 (0..tiles).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
             }
         });
+    }
+
+    /// Runs the kernel on this thread alone, for those that share out work themselves.
+    pub fn run_alone(&self, context: Context) {
+        let layout = &self.layout;
+        if layout.outer_len == 0 || (layout.inner_len == 0 && self.accumulators.is_empty()) {
+            return;
+        }
+        scratch::with(|scratch| {
+            let mut machine = Machine::new(self, context, scratch, None);
+            (0..self.tiles()).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
+        });
+    }
+
+    fn tiles(&self) -> usize {
+        let layout = &self.layout;
+        match layout.patch {
+            Some(size) => layout.outer_len / size * size.div_ceil(layout.rows),
+            None => layout.outer_len.div_ceil(layout.rows),
+        }
     }
 
     fn rows_of(&self, tile: usize) -> Tile {

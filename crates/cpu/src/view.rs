@@ -217,6 +217,9 @@ impl Access {
         if self.conditions.is_empty() {
             return self.runs(range, f);
         }
+        if self.conditions.iter().any(|condition| self.fails_throughout(condition, range)) {
+            return gap(0, range.count);
+        }
         self.walk(range, |run, sums, coordinates| {
             let (mut low, mut high, mut index) = (0, run.len as i64, run.index);
             let mut scattered = false;
@@ -253,6 +256,21 @@ impl Access {
             }
             self.scattered(part, low, coordinates, range.fixed, &mut f, &mut gap);
         });
+    }
+
+    /// Whether no element of a range exists, because a condition that is the same for all of them fails.
+    fn fails_throughout(&self, condition: &Condition, range: Range) -> bool {
+        let inner = condition.dims.iter().rev().take_while(|&&c| c == 0).count();
+        let block: usize = self.dims[self.dims.len() - inner..].iter().map(|dim| dim.0).product();
+        if inner == 0 || range.start / block != (range.start + range.count.max(1) - 1) / block {
+            return false;
+        }
+        let (mut rest, mut sum) = (range.start, condition.offset + dot(&condition.fixed, range.fixed));
+        for (dim, &coefficient) in self.dims.iter().zip(&condition.dims).skip(1).rev() {
+            sum += coefficient * (rest % dim.0) as i64;
+            rest /= dim.0;
+        }
+        condition.position(sum + condition.dims[0] * rest as i64).is_none()
     }
 
     /// A run with divisors along it, element by element.
@@ -422,6 +440,8 @@ mod tests {
             (vec![0, 0, 0], vec![]),
             (vec![20, 5, 1], vec![guard(&[0, 0, 1], -2, 1, 2, 0)]),
             (vec![20, 5, 1], vec![guard(&[0, 2, -1], 1, 1, 3, 0), guard(&[1, 0, 0], -1, 1, 9, 0)]),
+            (vec![20, 5, 1], vec![guard(&[1, 0, 0], -1, 1, 1, 0)]),
+            (vec![20, 5, 1], vec![guard(&[0, 1, 0], 0, 2, 9, 0), guard(&[1, 0, 0], 0, 1, 2, 0)]),
             (vec![6, 0, 0], vec![guard(&[0, 1, 1], -1, 2, 3, 7)]),
             (vec![6, 1, 0], vec![guard(&[1, 0, 0], 0, 2, 9, 7), guard(&[0, 0, -3], 9, 3, 3, 2)]),
         ];

@@ -1,81 +1,103 @@
-//! Sums of products that are not given as products: convolutions, their gradients, groups, transposed layouts.
+//! Products over several axes: convolutions and their gradients, with padding, strides, dilation and groups; and sums of
+//! products that are given as fused kernels.
 
+mod convolution;
 mod meaning;
 
-use farad_compile::program::{BufferId, Code, Guard, Level, Store, View};
+use convolution::{Convolution, Which};
+use farad_compile::program::{BufferId, Store, View};
 use farad_ir::{Binary, DType, Reduce, Unary};
 use meaning::{Case, Rng, Tape, strided};
 
-/// A convolution's sizes.
-#[derive(Clone, Copy)]
-struct Convolution {
-    batch: usize,
-    inputs: usize,
-    outputs: usize,
-    size: usize,
-    taps: usize,
-    stride: usize,
-}
+const PLAIN: Convolution = Convolution {
+    groups: 1,
+    batch: 2,
+    inputs: 3,
+    outputs: 5,
+    size: [9, 20],
+    taps: 3,
+    stride: 1,
+    pad: 1,
+    dilation: 1,
+    image: DType::F32,
+    result: DType::F32,
+    epilogue: false,
+};
 
-impl Convolution {
-    /// The size of the result, with as much padding as taps allow.
-    fn result(&self) -> usize {
-        (self.size + 2 * self.padding() - self.taps) / self.stride + 1
-    }
-    fn padding(&self) -> usize {
-        self.taps / 2
-    }
-
-    /// `y[b, o, h, w] = Σ x[b, i, h·s + p - pad, w·s + q - pad] · k[o, i, p, q]`, then `tanh(y + bias[o])` if asked
-    /// for.
-    fn case(&self, epilogue: bool) -> Case {
-        let Convolution { batch, inputs, outputs, size, taps, stride } = *self;
-        let (result, pad, s) = (self.result(), self.padding() as i64, size as i64);
-        let mut rng = Rng(71);
-        let mut case = Case::default();
-        let x = case.input(DType::F32, rng.floats(batch * inputs * size * size, -1.0, 1.0));
-        let k = case.input(DType::F32, rng.floats(outputs * inputs * taps * taps, -1.0, 1.0));
-        let bias = case.input(DType::F32, rng.floats(outputs, -1.0, 1.0));
-        let axes = [batch, outputs, result, result, inputs, taps, taps];
-        let y = case.output(DType::F32, axes[..4].iter().product());
-        let (step, t, i) = (stride as i64, taps as i64, inputs as i64);
-        let mut image = strided(-pad * (s + 1), &[i * s * s, 0, step * s, step, s * s, s, 1]);
-        for axis in [2, 3] {
-            let mut coefficients = vec![0; 7];
-            (coefficients[axis], coefficients[axis + 3]) = (step, 1);
-            image.guards.push(Guard { coefficients, offset: -pad, divisor: 1, size: s, stride: 0 });
-        }
-        let mut tape = Tape::default();
-        let a = tape.load(x, image);
-        let b = tape.load(k, strided(0, &[0, i * t * t, 0, 0, t * t, t, 1]));
-        let product = tape.binary(Binary::Mul, a, b);
-        let mut value = tape.reduce(Reduce::Sum, product);
-        if epilogue {
-            let view = strided(0, &[0, 1, 0, 0, 0, 0, 0]);
-            let c = tape.push(Code::Load(BufferId(bias), view), DType::F32, Level::Outer);
-            let sum = tape.binary(Binary::Add, value, c);
-            value = tape.unary(Unary::Tanh, sum);
-        }
-        let mut view = View::contiguous(&axes[..4]);
-        view.strides.resize(7, 0);
-        case.fused(&axes, 4, tape, vec![Store { buffer: BufferId(y), value, view }]);
-        case
-    }
-}
-
-const SIZES: [Convolution; 5] = [
-    Convolution { batch: 2, inputs: 3, outputs: 4, size: 8, taps: 3, stride: 1 },
-    Convolution { batch: 3, inputs: 4, outputs: 8, size: 9, taps: 3, stride: 2 },
-    Convolution { batch: 2, inputs: 5, outputs: 6, size: 20, taps: 5, stride: 1 },
-    Convolution { batch: 4, inputs: 16, outputs: 5, size: 7, taps: 1, stride: 1 },
-    Convolution { batch: 1, inputs: 1, outputs: 1, size: 6, taps: 3, stride: 1 },
+/// Every class of sizes: windows, copies, memory as it is; few and many rows; more than one slice.
+const SIZES: [Convolution; 14] = [
+    PLAIN,
+    Convolution { pad: 0, ..PLAIN },
+    Convolution { pad: 2, dilation: 2, outputs: 17, ..PLAIN },
+    Convolution { stride: 2, ..PLAIN },
+    Convolution { stride: 3, size: [11, 16], pad: 2, taps: 4, ..PLAIN },
+    Convolution { stride: 2, taps: 1, pad: 0, inputs: 20, ..PLAIN },
+    Convolution { taps: 1, pad: 0, inputs: 20, outputs: 9, ..PLAIN },
+    Convolution { size: [7, 7], outputs: 24, inputs: 8, ..PLAIN },
+    Convolution { size: [3, 3], pad: 0, outputs: 12, batch: 20, inputs: 16, ..PLAIN },
+    Convolution { outputs: 1, inputs: 1, size: [30, 40], ..PLAIN },
+    Convolution { inputs: 1, outputs: 32, size: [28, 28], batch: 8, ..PLAIN },
+    Convolution { groups: 3, inputs: 2, outputs: 4, ..PLAIN },
+    Convolution { groups: 6, inputs: 1, outputs: 1, stride: 2, ..PLAIN },
+    Convolution { batch: 9, inputs: 16, outputs: 20, size: [14, 14], ..PLAIN },
 ];
 
+const ALL: [Which; 3] = [Which::Forward, Which::Weight, Which::Image];
+
 #[test]
-fn convolutions() {
+fn convolutions_and_their_gradients() {
     for convolution in SIZES {
-        convolution.case(false).check(3e-6);
-        convolution.case(true).check(3e-6);
+        for which in ALL {
+            convolution.case(which).check(3e-6);
+        }
+    }
+}
+
+#[test]
+fn work_on_the_result_and_a_second_store() {
+    for convolution in SIZES {
+        for which in ALL {
+            Convolution { epilogue: true, ..convolution }.case(which).check(1e-3);
+        }
+    }
+}
+
+#[test]
+fn halves_are_read_and_written() {
+    for convolution in SIZES {
+        for which in ALL {
+            let halves = Convolution { image: DType::F16, result: DType::F16, ..convolution };
+            halves.case(which).check(1e-3);
+        }
+    }
+}
+
+#[test]
+fn operands_are_worked_on_before_they_are_multiplied() {
+    for convolution in SIZES {
+        for which in ALL {
+            convolution.case_of(which, Some(Unary::Relu)).check(3e-6);
+        }
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let large = [
+        Convolution { inputs: 8, outputs: 16, batch: 7, size: [28, 30], epilogue: true, ..PLAIN },
+        Convolution { inputs: 1, outputs: 16, batch: 9, size: [28, 28], ..PLAIN },
+        Convolution { inputs: 8, outputs: 12, batch: 7, size: [28, 30], stride: 2, ..PLAIN },
+    ];
+    for (convolution, which) in large.into_iter().flat_map(|c| ALL.map(|which| (c, which))) {
+        let case = convolution.case(which);
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| case.run().unwrap())
+        };
+        let first = run(1);
+        for threads in [2, 5] {
+            assert!(first == run(threads), "{threads} threads change {which:?}");
+        }
     }
 }
 
@@ -117,6 +139,18 @@ fn groups_are_batches() {
         let a = strided(0, &[600, 30, 0, 1]);
         let b = strided(0, &[720, 0, 1, 24]);
         contraction(&axes, 3, a, b, strided(0, &[480, 24, 1, 0]), epilogue).check(2e-3);
+    }
+}
+
+#[test]
+fn few_rows_or_columns() {
+    // A matrix by a vector either way round, and few of each.
+    for (m, n) in [(1, 300), (300, 1), (2, 200), (200, 3)] {
+        let (axes, k) = ([m, n, 40], 40);
+        let (a, b) = (strided(0, &[k, 0, 1]), strided(0, &[0, k, 1]));
+        contraction(&axes, 2, a.clone(), b, strided(0, &[n as i64, 1, 0]), true).check(2e-3);
+        let b = strided(0, &[0, 1, n as i64]);
+        contraction(&axes, 2, a, b, strided(0, &[n as i64, 1, 0]), false).check(3e-6);
     }
 }
 

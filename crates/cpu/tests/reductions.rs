@@ -2,7 +2,7 @@
 
 mod meaning;
 
-use farad_compile::program::{BufferId, Code, Level, Output, Reg, Spec, Store, View};
+use farad_compile::program::{BufferId, Code, Guard, Level, Output, Reg, Spec, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 use meaning::{Case, Rng, Tape, strided};
 
@@ -238,5 +238,49 @@ fn values_without_inner_axes_are_reduced_too() {
         let sum = tape.reduce(Reduce::Sum, y);
         case.fused(&axes, 1, tape, vec![store_outer(out, sum, &axes, 1)]);
         case.check(2e-6);
+    }
+}
+
+/// The gradient of pooling by two on both axes, with the sum of it over all images if `sums`: axes
+/// `[channel, image, h, 2, w, 2]`, and of every block the elements that some window's gradient belongs to.
+fn pooled(sums: bool, [channels, images, h, w]: [usize; 4]) -> Case {
+    let mut rng = Rng(83);
+    let (mut case, mut tape) = (Case::default(), Tape::default());
+    let axes = [channels, images, h, 2, w, 2];
+    let len: usize = axes.iter().product();
+    let x = case.input(DType::F32, rng.floats(len, -1.0, 1.0));
+    let g = case.input(DType::F32, rng.floats(len / 4, -1.0, 1.0));
+    let (y, total) = (case.output(DType::F32, len), case.output(DType::F32, channels));
+    let n = |size: usize| size as i64;
+    let plane = 4 * n(h) * n(w);
+    let whole = [plane, n(channels) * plane, 4 * n(w), 2 * n(w), 2, 1];
+    let mut value = tape.load(x, strided(0, &whole));
+    for (p, q) in [(0, 0), (1, 0), (1, 1)] {
+        let mut view = strided(0, &[plane / 4, n(channels) * plane / 4, n(w), 0, 1, 0]);
+        for (axis, at) in [(3, p), (5, q)] {
+            let mut coefficients = vec![0; 6];
+            coefficients[axis] = 1;
+            view.guards.push(Guard { coefficients, offset: -at, divisor: 1, size: 1, stride: 0 });
+        }
+        let part = tape.load(g, view);
+        value = tape.binary(Binary::Add, value, part);
+    }
+    let mut stores = vec![Store { buffer: BufferId(y), value, view: strided(0, &whole) }];
+    if sums {
+        let sum = tape.reduce(Reduce::Sum, value);
+        stores.push(store_outer(total, sum, &axes, 1));
+    } else {
+        case.program.outputs.pop();
+        case.program.buffers.pop();
+    }
+    case.fused(&axes, if sums { 1 } else { 6 }, tape, stores);
+    case
+}
+
+#[test]
+fn short_inner_axes_are_read_along_longer_ones() {
+    for sizes in [[3, 2, 5, 7], [2, 9, 14, 14], [40, 3, 6, 17], [1, 1, 1, 1]] {
+        pooled(true, sizes).check(2e-6);
+        pooled(false, sizes).check(2e-6);
     }
 }

@@ -36,6 +36,7 @@ fn weights(parameters: &[Parameter]) -> Vec<Vec<f32>> {
 
 #[test]
 fn averages_follow_their_definition() {
+    let _turn = turn();
     for device in devices() {
         let parameters = network(&device);
         let mut adam = AdamW::new(parameters.clone()).learning_rate(0.05);
@@ -99,6 +100,7 @@ fn an_update_is_one_kernel_and_swapping_none() {
 
 #[test]
 fn weights_change_places_and_training_goes_on_as_if_nothing_had_been() {
+    let _turn = turn();
     for device in devices() {
         let (parameters, others) = (network(&device), network(&device));
         let mut adam = AdamW::new(parameters.clone()).learning_rate(0.05);
@@ -123,6 +125,7 @@ fn weights_change_places_and_training_goes_on_as_if_nothing_had_been() {
 
 #[test]
 fn averages_are_saved_and_go_on_with_the_same_bits() {
+    let _turn = turn();
     let folder = Folder::new("average");
     for device in devices() {
         let parameters = network(&device);

@@ -6,6 +6,7 @@ mod folder;
 use devices::{devices, turn};
 use farad::data::{Flatten, TensorSet, digits, moons, split};
 use farad::fit::{Confusion, Fit, KIND, Pace, Summary, Task, Training, report};
+use farad::optim::schedule::Cosine;
 use farad::prelude::*;
 use farad::run::{Run, Stop, Table};
 use folder::Folder;
@@ -32,7 +33,7 @@ fn training(run: Run, device: &Device, epochs: u64) -> Training {
     let layers = Sequential::new((Linear::new(784, 24), Relu, Linear::new(24, 10)));
     let model = Noisy { layers, mode: Mode::new() }.to_device(device);
     let optimiser = AdamW::new(model.parameters()).learning_rate(5e-3);
-    let fit = Fit::new(model, optimiser, Task::Classify).schedule(|step| 5e-3 / (1.0 + step as f32 / 10.0));
+    let fit = Fit::new(model, optimiser, Task::Classify).schedule(Cosine::new(5e-3, 300));
     let load = |set: TensorSet| DataLoader::new(set, 50).transform(Flatten).device(device).workers(2);
     let validation = load(digits(100, 2)).workers(0);
     Training::new(run, fit, load(digits(360, 1)).shuffle(9), Some(validation), Pace { epochs, ..PACE })

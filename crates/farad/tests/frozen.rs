@@ -22,6 +22,7 @@ fn loss(parameters: &[Parameter]) -> Tensor {
 
 #[test]
 fn a_frozen_parameter_stays_and_has_no_moments() {
+    let _turn = turn();
     for device in devices() {
         let [free, frozen] = pair(&device);
         frozen.freeze();
@@ -46,6 +47,7 @@ fn a_frozen_parameter_stays_and_has_no_moments() {
 
 #[test]
 fn training_begins_afresh_with_a_parameter_that_thaws() {
+    let _turn = turn();
     for device in devices() {
         let [first, second] = pair(&device);
         let both = [first.clone(), second.clone()];

@@ -20,6 +20,7 @@ fn follow<O: Optimiser>(
     make: impl Fn(Vec<Parameter>) -> O,
     mut rule: impl FnMut(usize, &mut [f64; 3], [f64; 3]),
 ) {
+    let _turn = turn();
     let mut expected = START;
     let mut path = Vec::new();
     for step in 1..=6 {

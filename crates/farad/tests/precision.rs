@@ -230,7 +230,8 @@ fn gradients_by_hand_and_apply_are_a_step() {
             weights(&model.parameters())
         };
         let off = distance(&trained(true), &trained(false));
-        assert!(off < 1e-6, "off by {off} on {device}");
+        // Two programs, so two orders of rounding.
+        assert!(off < 1e-5, "off by {off} on {device}");
         // Gradients that are not finite are skipped and counted, wherever they come from.
         let w = Parameter::new(Tensor::ones([2], &device));
         let mut sgd = Sgd::new(vec![w.clone()]);

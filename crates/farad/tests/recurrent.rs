@@ -90,6 +90,22 @@ fn a_position_is_four_launches_and_a_step_one_submission() {
 }
 
 #[test]
+fn the_gradient_at_the_input_is_the_slope() {
+    let lstm = Lstm::new(8, 16);
+    let x = Tensor::rand([10, 4, 8], &Device::cpu()) - 0.5;
+    let (y, last) = lstm.forward(&x);
+    assert_eq!(y.shape()[..], [10, 4, 16]);
+    assert_eq!([last[0].hidden.shape(), last[0].cell.shape()].map(|s| s.to_vec()), [[4, 16], [4, 16]]);
+    let loss = |x: &[Tensor]| {
+        let (y, last) = lstm.forward(&x[0]);
+        y.square().sum() + (&last[0].hidden * &last[0].cell).sum()
+    };
+    assert!(farad::check::gradients(std::slice::from_ref(&x), loss).unwrap().error() < 1e-6);
+    let of_last = |x: &[Tensor]| lstm.forward(&x[0]).1[0].hidden.square().sum();
+    assert!(farad::check::gradients(&[x], of_last).unwrap().error() < 1e-6);
+}
+
+#[test]
 fn mixed_precision_is_near() {
     let _turn = turn();
     for device in devices() {

@@ -23,7 +23,7 @@ const RUN_AHEAD: usize = 4;
 const BUSY: usize = 1;
 /// Time after a submission within which the next run waits for others, whether or not the device is done: programs that
 /// come this close together are smaller than their submissions.
-const CLOSE: Duration = Duration::from_micros(100);
+const CLOSE: Duration = Duration::from_millis(1);
 /// Runs that wait between two looks at the device's progress.
 const LOOK: usize = 4;
 /// Runs that are held back at most.

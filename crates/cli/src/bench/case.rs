@@ -116,6 +116,10 @@ const SMALL: convolution::Size = convolution::Size { batch: 64, inputs: 1, outpu
 const BIG: convolution::Size = convolution::Size { batch: 32, inputs: 128, outputs: 256, side: 56 };
 const HUGE: convolution::Size = convolution::Size { side: 224, ..BIG };
 
+/// A network of convolutions as others time it, and one that is wide enough to keep tensor cores busy.
+const CNN: images::Size = images::Size { batch: 64, channels: [32, 64] };
+const WIDE: images::Size = images::Size { batch: 256, channels: [128, 256] };
+
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[
     operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
@@ -179,10 +183,13 @@ pub const CASES: &[Case] = &[
     training("mlp_train_f32", Sizes::Any, train::mlp),
     // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.
     Case { tolerance: 0.1, ..training("mlp_train_mixed", Sizes::Any, train::mlp_mixed) },
-    training("cnn_train_f32", Sizes::Any, |device| images::train(Precision::Single, device)),
+    training("cnn_train_f32", Sizes::Any, |device| images::train(CNN, Precision::Single, device)),
+    training("cnn_wide_train_f32", Sizes::Large, |device| images::train(WIDE, Precision::Single, device)),
     Case {
         tolerance: 0.02,
-        ..training("cnn_train_mixed", Sizes::Large, |device| images::train(Precision::Mixed, device))
+        ..training("cnn_wide_train_mixed", Sizes::Large, |device| {
+            images::train(WIDE, Precision::Mixed, device)
+        })
     },
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
     training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),

@@ -5,16 +5,28 @@ use farad::prelude::*;
 use super::case::{Work, Workload, uniform};
 use super::reference::Difference;
 
-/// Images of a batch.
-const BATCH: usize = 64;
 /// Different images of the batch that is compared with f64; the others repeat them, which changes no mean.
 const DIFFERENT: usize = 2;
 /// Rows and columns of an image.
 const SIDE: usize = 28;
-/// Channels behind the two convolutions.
-const CHANNELS: [usize; 2] = [32, 64];
-/// What the last pooling leaves, hidden units, and classes.
-const LINEAR: [usize; 3] = [CHANNELS[1] * (SIDE / 4) * (SIDE / 4), 128, 10];
+/// Hidden units and classes.
+const LINEAR: [usize; 2] = [128, 10];
+
+/// How large the network and its batch are.
+#[derive(Clone, Copy)]
+pub struct Size {
+    /// Images of a batch.
+    pub batch: usize,
+    /// Channels behind the two convolutions.
+    pub channels: [usize; 2],
+}
+
+impl Size {
+    /// What the last pooling leaves of an image.
+    fn pooled(&self) -> usize {
+        self.channels[1] * (SIDE / 4) * (SIDE / 4)
+    }
+}
 
 /// The layers in order: convolutions with padding 1, each with ReLU and pooling of 2×2, then two linear layers.
 #[derive(Module)]
@@ -26,12 +38,13 @@ struct Network {
 }
 
 impl Network {
-    fn new(device: &Device) -> farad::Result<Network> {
+    fn new(size: Size, device: &Device) -> farad::Result<Network> {
+        let [wide, wider] = size.channels;
         let network = Network {
-            first: Conv2d::new(1, CHANNELS[0], 3).padding(1),
-            second: Conv2d::new(CHANNELS[0], CHANNELS[1], 3).padding(1),
-            hidden: Linear::new(LINEAR[0], LINEAR[1]),
-            output: Linear::new(LINEAR[1], LINEAR[2]),
+            first: Conv2d::new(1, wide, 3).padding(1),
+            second: Conv2d::new(wide, wider, 3).padding(1),
+            hidden: Linear::new(size.pooled(), LINEAR[0]),
+            output: Linear::new(LINEAR[0], LINEAR[1]),
         };
         network.try_to_device(device)
     }
@@ -40,18 +53,19 @@ impl Network {
         let pool = || PoolOptions::new(2);
         let x = self.first.forward(images).relu().max_pool2d(pool());
         let x = self.second.forward(&x).relu().max_pool2d(pool());
-        let x = self.hidden.forward(&x.reshape([images.shape()[0], LINEAR[0]])).relu();
+        let flat = x.shape().numel() / images.shape()[0];
+        let x = self.hidden.forward(&x.reshape([images.shape()[0], flat])).relu();
         self.output.forward(&x).cross_entropy(labels)
     }
 }
 
-/// Steps with AdamW and cross-entropy, 64 images.
-pub fn train(precision: Precision, device: &Device) -> farad::Result<Workload> {
-    let network = Network::new(device)?;
+/// Steps with AdamW and cross-entropy.
+pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
+    let network = Network::new(size, device)?;
     let mut optimiser = AdamW::new(network.parameters()).learning_rate(3e-4);
-    let x = uniform(&[BATCH, 1, SIDE, SIDE], device)?;
-    let labels: Vec<i32> = (0..BATCH).map(|n| (n * 7 % 64 % LINEAR[2]) as i32).collect();
-    let y = Tensor::from_vec(labels, [BATCH], device);
+    let x = uniform(&[size.batch, 1, SIDE, SIDE], device)?;
+    let labels: Vec<i32> = (0..size.batch).map(|n| (n * 7 % 64 % LINEAR[1]) as i32).collect();
+    let y = Tensor::from_vec(labels, [size.batch], device);
     let iterate = move || {
         let loss = precision.scope(|| network.loss(&x, &y));
         optimiser.step(&loss)
@@ -59,20 +73,20 @@ pub fn train(precision: Precision, device: &Device) -> farad::Result<Workload> {
     let device = device.clone();
     Ok(Workload {
         iterate: Box::new(iterate),
-        error: Box::new(move || error(precision, &device)),
-        work: Work { items: BATCH as f64, ..Work::default() },
+        error: Box::new(move || error(size, precision, &device)),
+        work: Work { items: size.batch as f64, ..Work::default() },
     })
 }
 
 /// The error of the gradients at all parameters.
-fn error(precision: Precision, device: &Device) -> farad::Result<f64> {
-    let network = Network::new(device)?;
+fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64> {
+    let (batch, network) = (size.batch, Network::new(size, device)?);
     let few = uniform(&[DIFFERENT, 1, SIDE, SIDE], device)?;
     let labels = [3, 8];
-    let repeat = BATCH / DIFFERENT;
+    let repeat = batch / DIFFERENT;
     let x = few.unsqueeze(0).broadcast_to([repeat, DIFFERENT, 1, SIDE, SIDE]);
-    let x = x.reshape([BATCH, 1, SIDE, SIDE]).detach()?;
-    let y = Tensor::from_vec((0..BATCH).map(|n| labels[n % DIFFERENT] as i32).collect(), [BATCH], device);
+    let x = x.reshape([batch, 1, SIDE, SIDE]).detach()?;
+    let y = Tensor::from_vec((0..batch).map(|n| labels[n % DIFFERENT] as i32).collect(), [batch], device);
     let parameters = network.parameters();
     let found = precision.scope(|| network.loss(&x, &y)).gradients(&parameters)?;
     let read = |t: &Tensor| Ok(t.to_vec::<f32>()?.into_iter().map(f64::from).collect());

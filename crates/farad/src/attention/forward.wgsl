@@ -13,6 +13,10 @@ const WIDTH = 4u;
 const COLUMNS = 1u;
 const KEYS = 4u;
 const QUARTERS = 4u;
+const OWN_LOADS = 4u;
+const STREAM_LOADS = 2u;
+const STEPS = 1u;
+const PARTS = 1u;
 //}
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
@@ -65,14 +69,19 @@ fn main(
     let first = (groups.y - 1u - group.y) * OWN;
     let lane = local % LANES;
     let team = local / LANES;
-    for (var e = local; e < OWN * PADDED; e += THREADS) {
-        let row = e / PADDED;
-        let column = e % PADDED;
-        var value = vec4<f32>();
-        if first + row < queries && column < WIDTH {
-            value = q[(head * queries + first + row) * WIDTH + column];
+    var fetched: array<vec4<f32>, OWN_LOADS>;
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let row = first + (local + THREADS * i) / PADDED;
+        let column = (local + THREADS * i) % PADDED;
+        let at = (head * queries + min(row, queries - 1u)) * WIDTH + min(column, WIDTH - 1u);
+        let there = row < queries && column < WIDTH;
+        fetched[i] = select(vec4<f32>(), q[at], there);
+    }
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let e = local + THREADS * i;
+        if e < OWN * PADDED {
+            own[e / PADDED * STRIDE + e % PADDED] = fetched[i];
         }
-        own[row * STRIDE + column] = value;
     }
     var total: array<vec4<f32>, ROWS * COLUMNS>;
     // Of the row that this invocation has in between.
@@ -82,28 +91,36 @@ fn main(
     var sum = 0.0;
     let end = limit(min(first + OWN, queries) - 1u);
     for (var start = 0u; start < end; start += STREAM) {
+        var arrived: array<vec4<f32>, STREAM_LOADS>;
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let row = start + (local + THREADS * i) / PADDED;
+            let column = (local + THREADS * i) % PADDED;
+            let at = (key_head * keys + min(row, keys - 1u)) * WIDTH + min(column, WIDTH - 1u);
+            let there = row < keys && column < WIDTH;
+            arrived[i] = select(vec4<f32>(), k[at], there);
+        }
         workgroupBarrier();
-        for (var e = local; e < STREAM * PADDED; e += THREADS) {
-            let row = e / PADDED;
-            let column = e % PADDED;
-            var value = vec4<f32>();
-            if start + row < keys && column < WIDTH {
-                value = k[(key_head * keys + start + row) * WIDTH + column];
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let e = local + THREADS * i;
+            if e < STREAM * PADDED {
+                stream[e / PADDED * STRIDE + e % PADDED] = arrived[i];
             }
-            stream[row * STRIDE + column] = value;
         }
         workgroupBarrier();
         var score: array<f32, ROWS * KEYS>;
-        for (var column = 0u; column < PADDED; column++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = own[(team + TEAMS * r) * STRIDE + column];
-            }
-            for (var j = 0u; j < KEYS; j++) { // unroll
-                let b = stream[(lane + LANES * j) * STRIDE + column];
+        for (var base = 0u; base < PADDED; base += STEPS) {
+            for (var u = 0u; u < STEPS; u++) { // unroll
+                let column = base + u;
+                var a: array<vec4<f32>, ROWS>;
                 for (var r = 0u; r < ROWS; r++) { // unroll
-                    score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
-                        fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    a[r] = own[(team + TEAMS * r) * STRIDE + column];
+                }
+                for (var j = 0u; j < KEYS; j++) { // unroll
+                    let b = stream[(lane + LANES * j) * STRIDE + column];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                            fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    }
                 }
             }
         }
@@ -114,14 +131,13 @@ fn main(
             }
         }
         workgroupBarrier();
-        for (var e = local; e < STREAM * PADDED; e += THREADS) {
-            let row = e / PADDED;
-            let column = e % PADDED;
-            var value = vec4<f32>();
-            if start + row < keys && column < WIDTH {
-                value = v[(key_head * keys + start + row) * WIDTH + column];
-            }
-            stream[row * STRIDE + column] = value;
+        var value: array<vec4<f32>, STREAM_LOADS>;
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let row = start + (local + THREADS * i) / PADDED;
+            let column = (local + THREADS * i) % PADDED;
+            let at = (key_head * keys + min(row, keys - 1u)) * WIDTH + min(column, WIDTH - 1u);
+            let there = row < keys && column < WIDTH;
+            value[i] = select(vec4<f32>(), v[at], there);
         }
         if local < OWN {
             var x: array<vec4<f32>, QUARTERS>;
@@ -148,6 +164,12 @@ fn main(
             top = next;
             factors[local] = keep;
         }
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let e = local + THREADS * i;
+            if e < STREAM * PADDED {
+                stream[e / PADDED * STRIDE + e % PADDED] = value[i];
+            }
+        }
         workgroupBarrier();
         for (var r = 0u; r < ROWS; r++) { // unroll
             let keep = factors[team + TEAMS * r];
@@ -155,16 +177,19 @@ fn main(
                 total[r * COLUMNS + c] *= keep;
             }
         }
-        for (var n = 0u; n < QUARTERS; n++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = scores[(team + TEAMS * r) * SCORES + n];
-            }
-            for (var j = 0u; j < 4u; j++) { // unroll
-                for (var c = 0u; c < COLUMNS; c++) { // unroll
-                    let b = stream[(4u * n + j) * STRIDE + lane + LANES * c];
-                    for (var r = 0u; r < ROWS; r++) { // unroll
-                        total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+        for (var base = 0u; base < QUARTERS; base += PARTS) {
+            for (var u = 0u; u < PARTS; u++) { // unroll
+                let n = base + u;
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = scores[(team + TEAMS * r) * SCORES + n];
+                }
+                for (var j = 0u; j < 4u; j++) { // unroll
+                    for (var c = 0u; c < COLUMNS; c++) { // unroll
+                        let b = stream[(4u * n + j) * STRIDE + lane + LANES * c];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+                        }
                     }
                 }
             }

@@ -11,6 +11,10 @@ const WIDTH = 4u;
 const COLUMNS = 1u;
 const KEYS = 4u;
 const QUARTERS = 4u;
+const OWN_LOADS = 4u;
+const STREAM_LOADS = 2u;
+const STEPS = 1u;
+const PARTS = 1u;
 //}
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
@@ -69,18 +73,22 @@ fn main(
     let first = group.y * OWN;
     let lane = local % LANES;
     let team = local / LANES;
-    for (var e = local; e < OWN * PADDED; e += THREADS) {
-        let row = e / PADDED;
-        let column = e % PADDED;
-        var key = vec4<f32>();
-        var value = vec4<f32>();
-        if first + row < keys && column < WIDTH {
-            let at = (key_head * keys + first + row) * WIDTH + column;
-            key = k[at];
-            value = v[at];
+    var key_rows: array<vec4<f32>, OWN_LOADS>;
+    var value_rows: array<vec4<f32>, OWN_LOADS>;
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let row = first + (local + THREADS * i) / PADDED;
+        let column = (local + THREADS * i) % PADDED;
+        let at = (key_head * keys + min(row, keys - 1u)) * WIDTH + min(column, WIDTH - 1u);
+        let there = row < keys && column < WIDTH;
+        key_rows[i] = select(vec4<f32>(), k[at], there);
+        value_rows[i] = select(vec4<f32>(), v[at], there);
+    }
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let e = local + THREADS * i;
+        if e < OWN * PADDED {
+            own_k[e / PADDED * STRIDE + e % PADDED] = key_rows[i];
+            own_v[e / PADDED * STRIDE + e % PADDED] = value_rows[i];
         }
-        own_k[row * STRIDE + column] = key;
-        own_v[row * STRIDE + column] = value;
     }
     var total_k: array<vec4<f32>, ROWS * COLUMNS>;
     var total_v: array<vec4<f32>, ROWS * COLUMNS>;
@@ -93,93 +101,113 @@ fn main(
     let before = u32(max(i32(first) - bitcast<i32>(parameters[1].x), 0)) / STREAM * STREAM;
     for (var head = key_head * sharing; head < (key_head + 1u) * sharing; head++) {
         for (var start = before; start < queries; start += STREAM) {
+            var query_rows: array<vec4<f32>, STREAM_LOADS>;
+            var upstream: array<vec4<f32>, STREAM_LOADS>;
+            for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+                let row = start + (local + THREADS * i) / PADDED;
+                let column = (local + THREADS * i) % PADDED;
+                let at = (head * queries + min(row, queries - 1u)) * WIDTH + min(column, WIDTH - 1u);
+                let there = row < queries && column < WIDTH;
+                query_rows[i] = select(vec4<f32>(), q[at], there);
+                upstream[i] = select(vec4<f32>(), g[at], there);
+            }
+            var sum: array<f32, KEYS>;
+            var share: array<f32, KEYS>;
+            for (var j = 0u; j < KEYS; j++) { // unroll
+                let at = head * queries + min(start + lane + LANES * j, queries - 1u);
+                sum[j] = sums[at] * LOG2_E;
+                share[j] = shares[at];
+            }
             workgroupBarrier();
-            for (var e = local; e < STREAM * PADDED; e += THREADS) {
-                let row = e / PADDED;
-                let column = e % PADDED;
-                var query = vec4<f32>();
-                var upstream = vec4<f32>();
-                if start + row < queries && column < WIDTH {
-                    let at = (head * queries + start + row) * WIDTH + column;
-                    query = q[at];
-                    upstream = g[at];
+            for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+                let e = local + THREADS * i;
+                if e < STREAM * PADDED {
+                    stream_q[e / PADDED * STRIDE + e % PADDED] = query_rows[i];
+                    stream_g[e / PADDED * STRIDE + e % PADDED] = upstream[i];
                 }
-                stream_q[row * STRIDE + column] = query;
-                stream_g[row * STRIDE + column] = upstream;
             }
             workgroupBarrier();
             var score: array<f32, ROWS * KEYS>;
-            for (var column = 0u; column < PADDED; column++) {
-                var a: array<vec4<f32>, ROWS>;
-                for (var r = 0u; r < ROWS; r++) { // unroll
-                    a[r] = own_k[(team + TEAMS * r) * STRIDE + column];
-                }
-                for (var j = 0u; j < KEYS; j++) { // unroll
-                    let b = stream_q[(lane + LANES * j) * STRIDE + column];
+            for (var base = 0u; base < PADDED; base += STEPS) {
+                for (var u = 0u; u < STEPS; u++) { // unroll
+                    let column = base + u;
+                    var a: array<vec4<f32>, ROWS>;
                     for (var r = 0u; r < ROWS; r++) { // unroll
-                        score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
-                            fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                        a[r] = own_k[(team + TEAMS * r) * STRIDE + column];
+                    }
+                    for (var j = 0u; j < KEYS; j++) { // unroll
+                        let b = stream_q[(lane + LANES * j) * STRIDE + column];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                                fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                        }
                     }
                 }
             }
             var slope: array<f32, ROWS * KEYS>;
-            for (var column = 0u; column < PADDED; column++) {
-                var a: array<vec4<f32>, ROWS>;
-                for (var r = 0u; r < ROWS; r++) { // unroll
-                    a[r] = own_v[(team + TEAMS * r) * STRIDE + column];
-                }
-                for (var j = 0u; j < KEYS; j++) { // unroll
-                    let b = stream_g[(lane + LANES * j) * STRIDE + column];
+            for (var base = 0u; base < PADDED; base += STEPS) {
+                for (var u = 0u; u < STEPS; u++) { // unroll
+                    let column = base + u;
+                    var a: array<vec4<f32>, ROWS>;
                     for (var r = 0u; r < ROWS; r++) { // unroll
-                        slope[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
-                            fma(a[r].z, b.z, fma(a[r].w, b.w, slope[r * KEYS + j]))));
+                        a[r] = own_v[(team + TEAMS * r) * STRIDE + column];
+                    }
+                    for (var j = 0u; j < KEYS; j++) { // unroll
+                        let b = stream_g[(lane + LANES * j) * STRIDE + column];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            slope[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                                fma(a[r].z, b.z, fma(a[r].w, b.w, slope[r * KEYS + j]))));
+                        }
                     }
                 }
             }
             for (var j = 0u; j < KEYS; j++) { // unroll
                 let place = lane + LANES * j;
                 let query = start + place;
-                let at = head * queries + min(query, queries - 1u);
-                let sum = sums[at] * LOG2_E;
-                let share = shares[at];
                 let sees = select(0u, limit(query), query < queries);
                 for (var r = 0u; r < ROWS; r++) { // unroll
                     let row = team + TEAMS * r;
                     let power = select(
                         0.0,
-                        exp2(min(score[r * KEYS + j] * factor - sum, 1.0)),
+                        exp2(min(score[r * KEYS + j] * factor - sum[j], 1.0)),
                         there[r] && first + row < sees,
                     );
-                    let change = power * (slope[r * KEYS + j] - share) * scale;
+                    let change = power * (slope[r * KEYS + j] - share[j]) * scale;
                     powers[row * SCORES + place / 4u][place % 4u] = power;
                     slopes[row * SCORES + place / 4u][place % 4u] = change;
                 }
             }
             workgroupBarrier();
-            for (var n = 0u; n < QUARTERS; n++) {
-                var a: array<vec4<f32>, ROWS>;
-                for (var r = 0u; r < ROWS; r++) { // unroll
-                    a[r] = powers[(team + TEAMS * r) * SCORES + n];
-                }
-                for (var j = 0u; j < 4u; j++) { // unroll
-                    for (var c = 0u; c < COLUMNS; c++) { // unroll
-                        let b = stream_g[(4u * n + j) * STRIDE + lane + LANES * c];
-                        for (var r = 0u; r < ROWS; r++) { // unroll
-                            total_v[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total_v[r * COLUMNS + c]);
+            for (var base = 0u; base < QUARTERS; base += PARTS) {
+                for (var u = 0u; u < PARTS; u++) { // unroll
+                    let n = base + u;
+                    var a: array<vec4<f32>, ROWS>;
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        a[r] = powers[(team + TEAMS * r) * SCORES + n];
+                    }
+                    for (var j = 0u; j < 4u; j++) { // unroll
+                        for (var c = 0u; c < COLUMNS; c++) { // unroll
+                            let b = stream_g[(4u * n + j) * STRIDE + lane + LANES * c];
+                            for (var r = 0u; r < ROWS; r++) { // unroll
+                                total_v[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total_v[r * COLUMNS + c]);
+                            }
                         }
                     }
                 }
             }
-            for (var n = 0u; n < QUARTERS; n++) {
-                var a: array<vec4<f32>, ROWS>;
-                for (var r = 0u; r < ROWS; r++) { // unroll
-                    a[r] = slopes[(team + TEAMS * r) * SCORES + n];
-                }
-                for (var j = 0u; j < 4u; j++) { // unroll
-                    for (var c = 0u; c < COLUMNS; c++) { // unroll
-                        let b = stream_q[(4u * n + j) * STRIDE + lane + LANES * c];
-                        for (var r = 0u; r < ROWS; r++) { // unroll
-                            total_k[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total_k[r * COLUMNS + c]);
+            for (var base = 0u; base < QUARTERS; base += PARTS) {
+                for (var u = 0u; u < PARTS; u++) { // unroll
+                    let n = base + u;
+                    var a: array<vec4<f32>, ROWS>;
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        a[r] = slopes[(team + TEAMS * r) * SCORES + n];
+                    }
+                    for (var j = 0u; j < 4u; j++) { // unroll
+                        for (var c = 0u; c < COLUMNS; c++) { // unroll
+                            let b = stream_q[(4u * n + j) * STRIDE + lane + LANES * c];
+                            for (var r = 0u; r < ROWS; r++) { // unroll
+                                total_k[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total_k[r * COLUMNS + c]);
+                            }
                         }
                     }
                 }

@@ -11,6 +11,10 @@ const WIDTH = 4u;
 const COLUMNS = 1u;
 const KEYS = 4u;
 const QUARTERS = 4u;
+const OWN_LOADS = 4u;
+const STREAM_LOADS = 2u;
+const STEPS = 1u;
+const PARTS = 1u;
 //}
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
@@ -67,18 +71,22 @@ fn main(
     let first = (groups.y - 1u - group.y) * OWN;
     let lane = local % LANES;
     let team = local / LANES;
-    for (var e = local; e < OWN * PADDED; e += THREADS) {
-        let row = e / PADDED;
-        let column = e % PADDED;
-        var query = vec4<f32>();
-        var upstream = vec4<f32>();
-        if first + row < queries && column < WIDTH {
-            let at = (head * queries + first + row) * WIDTH + column;
-            query = q[at];
-            upstream = g[at];
+    var query_rows: array<vec4<f32>, OWN_LOADS>;
+    var upstream: array<vec4<f32>, OWN_LOADS>;
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let row = first + (local + THREADS * i) / PADDED;
+        let column = (local + THREADS * i) % PADDED;
+        let at = (head * queries + min(row, queries - 1u)) * WIDTH + min(column, WIDTH - 1u);
+        let there = row < queries && column < WIDTH;
+        query_rows[i] = select(vec4<f32>(), q[at], there);
+        upstream[i] = select(vec4<f32>(), g[at], there);
+    }
+    for (var i = 0u; i < OWN_LOADS; i++) { // unroll
+        let e = local + THREADS * i;
+        if e < OWN * PADDED {
+            own_q[e / PADDED * STRIDE + e % PADDED] = query_rows[i];
+            own_g[e / PADDED * STRIDE + e % PADDED] = upstream[i];
         }
-        own_q[row * STRIDE + column] = query;
-        own_g[row * STRIDE + column] = upstream;
     }
     var total: array<vec4<f32>, ROWS * COLUMNS>;
     var sum: array<f32, ROWS>;
@@ -93,46 +101,56 @@ fn main(
     }
     let end = limit(min(first + OWN, queries) - 1u);
     for (var start = 0u; start < end; start += STREAM) {
+        var key_rows: array<vec4<f32>, STREAM_LOADS>;
+        var value_rows: array<vec4<f32>, STREAM_LOADS>;
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let row = start + (local + THREADS * i) / PADDED;
+            let column = (local + THREADS * i) % PADDED;
+            let at = (key_head * keys + min(row, keys - 1u)) * WIDTH + min(column, WIDTH - 1u);
+            let there = row < keys && column < WIDTH;
+            key_rows[i] = select(vec4<f32>(), k[at], there);
+            value_rows[i] = select(vec4<f32>(), v[at], there);
+        }
         workgroupBarrier();
-        for (var e = local; e < STREAM * PADDED; e += THREADS) {
-            let row = e / PADDED;
-            let column = e % PADDED;
-            var key = vec4<f32>();
-            var value = vec4<f32>();
-            if start + row < keys && column < WIDTH {
-                let at = (key_head * keys + start + row) * WIDTH + column;
-                key = k[at];
-                value = v[at];
+        for (var i = 0u; i < STREAM_LOADS; i++) { // unroll
+            let e = local + THREADS * i;
+            if e < STREAM * PADDED {
+                stream_k[e / PADDED * STRIDE + e % PADDED] = key_rows[i];
+                stream_v[e / PADDED * STRIDE + e % PADDED] = value_rows[i];
             }
-            stream_k[row * STRIDE + column] = key;
-            stream_v[row * STRIDE + column] = value;
         }
         workgroupBarrier();
         var score: array<f32, ROWS * KEYS>;
-        for (var column = 0u; column < PADDED; column++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = own_q[(team + TEAMS * r) * STRIDE + column];
-            }
-            for (var j = 0u; j < KEYS; j++) { // unroll
-                let b = stream_k[(lane + LANES * j) * STRIDE + column];
+        for (var base = 0u; base < PADDED; base += STEPS) {
+            for (var u = 0u; u < STEPS; u++) { // unroll
+                let column = base + u;
+                var a: array<vec4<f32>, ROWS>;
                 for (var r = 0u; r < ROWS; r++) { // unroll
-                    score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
-                        fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    a[r] = own_q[(team + TEAMS * r) * STRIDE + column];
+                }
+                for (var j = 0u; j < KEYS; j++) { // unroll
+                    let b = stream_k[(lane + LANES * j) * STRIDE + column];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        score[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                            fma(a[r].z, b.z, fma(a[r].w, b.w, score[r * KEYS + j]))));
+                    }
                 }
             }
         }
         var slope: array<f32, ROWS * KEYS>;
-        for (var column = 0u; column < PADDED; column++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = own_g[(team + TEAMS * r) * STRIDE + column];
-            }
-            for (var j = 0u; j < KEYS; j++) { // unroll
-                let b = stream_v[(lane + LANES * j) * STRIDE + column];
+        for (var base = 0u; base < PADDED; base += STEPS) {
+            for (var u = 0u; u < STEPS; u++) { // unroll
+                let column = base + u;
+                var a: array<vec4<f32>, ROWS>;
                 for (var r = 0u; r < ROWS; r++) { // unroll
-                    slope[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
-                        fma(a[r].z, b.z, fma(a[r].w, b.w, slope[r * KEYS + j]))));
+                    a[r] = own_g[(team + TEAMS * r) * STRIDE + column];
+                }
+                for (var j = 0u; j < KEYS; j++) { // unroll
+                    let b = stream_v[(lane + LANES * j) * STRIDE + column];
+                    for (var r = 0u; r < ROWS; r++) { // unroll
+                        slope[r * KEYS + j] = fma(a[r].x, b.x, fma(a[r].y, b.y,
+                            fma(a[r].z, b.z, fma(a[r].w, b.w, slope[r * KEYS + j]))));
+                    }
                 }
             }
         }
@@ -147,16 +165,19 @@ fn main(
             }
         }
         workgroupBarrier();
-        for (var n = 0u; n < QUARTERS; n++) {
-            var a: array<vec4<f32>, ROWS>;
-            for (var r = 0u; r < ROWS; r++) { // unroll
-                a[r] = slopes[(team + TEAMS * r) * SCORES + n];
-            }
-            for (var j = 0u; j < 4u; j++) { // unroll
-                for (var c = 0u; c < COLUMNS; c++) { // unroll
-                    let b = stream_k[(4u * n + j) * STRIDE + lane + LANES * c];
-                    for (var r = 0u; r < ROWS; r++) { // unroll
-                        total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+        for (var base = 0u; base < QUARTERS; base += PARTS) {
+            for (var u = 0u; u < PARTS; u++) { // unroll
+                let n = base + u;
+                var a: array<vec4<f32>, ROWS>;
+                for (var r = 0u; r < ROWS; r++) { // unroll
+                    a[r] = slopes[(team + TEAMS * r) * SCORES + n];
+                }
+                for (var j = 0u; j < 4u; j++) { // unroll
+                    for (var c = 0u; c < COLUMNS; c++) { // unroll
+                        let b = stream_k[(4u * n + j) * STRIDE + lane + LANES * c];
+                        for (var r = 0u; r < ROWS; r++) { // unroll
+                            total[r * COLUMNS + c] = fma(vec4<f32>(a[r][j]), b, total[r * COLUMNS + c]);
+                        }
                     }
                 }
             }

@@ -16,6 +16,8 @@ pub struct Tile {
     pub lanes: usize,
     /// `vec4`s of a row.
     pub width: usize,
+    /// Turns of a hot loop that are written out: 1, 2 or 4.
+    pub steps: usize,
 }
 
 impl Tile {
@@ -39,7 +41,12 @@ impl Tile {
         (self.stream / 4) | 1
     }
 
-    fn constants(&self) -> [(&'static str, usize); 8] {
+    /// `vec4`s that an invocation brings into workgroup memory for so many rows.
+    fn loads(&self, rows: usize) -> usize {
+        (rows * self.columns() * self.lanes).div_ceil(self.threads())
+    }
+
+    fn constants(&self) -> [(&'static str, usize); 12] {
         [
             ("OWN", self.own),
             ("STREAM", self.stream),
@@ -49,6 +56,10 @@ impl Tile {
             ("COLUMNS", self.columns()),
             ("KEYS", self.stream / self.lanes),
             ("QUARTERS", self.stream / 4),
+            ("OWN_LOADS", self.loads(self.own)),
+            ("STREAM_LOADS", self.loads(self.stream)),
+            ("STEPS", self.steps),
+            ("PARTS", self.steps.min(self.stream / 4)),
         ]
     }
 }
@@ -159,7 +170,7 @@ mod tests {
 
     #[test]
     fn sizes_replace_those_of_the_file() {
-        let tile = Tile { own: 8, stream: 4, rows: 2, lanes: 4, width: 3 };
+        let tile = Tile { own: 8, stream: 4, rows: 2, lanes: 4, width: 3, steps: 4 };
         let text = specialise("//{ sizes\nconst OWN = 1u;\n//}\n//{ mask\nold\n//}\n", &tile, true);
         assert!(text.contains("const OWN = 8u;\n") && text.contains("const COLUMNS = 1u;\n"), "{text}");
         assert!(text.contains("old"));

@@ -49,7 +49,7 @@ pub use npy::{npy_set, npz_set};
 pub use places::{find_data, usual_places};
 pub use random::Random;
 pub use subset::{Subset, split};
-pub use synthetic::{blobs, digits, moons, sine, spirals};
+pub use synthetic::{blobs, coloured_digits, digits, moons, sine, spirals};
 pub use tensor_set::TensorSet;
 pub use text::Text;
 pub use transform::{Flatten, HorizontalFlip, Normalise, RandomCrop, Resize, ToFloat, Transform};

@@ -39,6 +39,7 @@ use crate::data::DataLoader;
 use crate::error::Result;
 use crate::nn::{Layer, Module};
 use crate::optim::Optimiser;
+use crate::optim::schedule::Schedule;
 use crate::precision::Precision;
 use crate::run::Checkpoint;
 use crate::tensor::Tensor;
@@ -68,7 +69,7 @@ pub struct Fit {
     optimiser: Box<dyn Optimiser + Send>,
     task: Task,
     precision: Precision,
-    rate: Option<Box<dyn Fn(u64) -> f32 + Send>>,
+    schedule: Option<Box<dyn Schedule + Send>>,
     steps: u64,
 }
 
@@ -80,7 +81,7 @@ impl Fit {
         task: Task,
     ) -> Fit {
         let (model, optimiser) = (Box::new(model), Box::new(optimiser));
-        Fit { model, optimiser, task, precision: Precision::Single, rate: None, steps: 0 }
+        Fit { model, optimiser, task, precision: Precision::Single, schedule: None, steps: 0 }
     }
 
     /// In which precision products are computed.
@@ -90,8 +91,8 @@ impl Fit {
     }
 
     /// The learning rate of every step, counted from 0.
-    pub fn schedule(mut self, rate: impl Fn(u64) -> f32 + Send + 'static) -> Fit {
-        self.rate = Some(Box::new(rate));
+    pub fn schedule(mut self, schedule: impl Schedule + Send + 'static) -> Fit {
+        self.schedule = Some(Box::new(schedule));
         self
     }
 
@@ -112,7 +113,7 @@ impl Fit {
 
     /// The learning rate of the next step, if a schedule says it.
     pub fn rate(&self) -> Option<f32> {
-        self.rate.as_ref().map(|rate| rate(self.steps))
+        self.schedule.as_ref().map(|schedule| schedule.rate(self.steps))
     }
 
     /// One step on a batch. The loss before it is not waited for.

@@ -96,21 +96,12 @@ impl Flat {
         let states: Vec<NodeId> = (self.states.iter().enumerate())
             .map(|(n, memory)| recording.input(memory, self.layout.state_len(rules[0], n), DType::F32))
             .collect();
-        let segments = self.layout.segments.iter();
-        let numbers: Vec<NodeId> = segments
-            .flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class))
-            .map(|number| recording.number(number))
-            .collect();
+        let numbers = self.numbers(&mut recording, rules);
         let limits: Vec<NodeId> = self.clip.numbers().into_iter().map(|n| recording.number(n)).collect();
         let noise = self.noise.map(|noise| noise.record(&mut recording, &device, self.step));
         let depends = users(&recording.graph, &ids);
-        let scale = match has_halves(&recording.graph, &depends) || self.scaling.memory.is_some() {
-            true if self.layout.len > 0 => {
-                let words = recording.input(self.scaling.memory(&device)?, WORDS, DType::F32);
-                Some(Scale { words, growth: recording.number(self.scaling.settings.growth as f32) })
-            }
-            _ => None,
-        };
+        let halves = has_halves(&recording.graph, &depends);
+        let scale = self.scale_nodes(&mut recording, halves, &device)?;
         let live = recording.live();
         let live_ids: Vec<NodeId> = live.iter().map(|(_, id)| *id).collect();
         let parts = Parts {
@@ -151,6 +142,29 @@ impl Flat {
         let outputs = device.run(&plan, &inputs, &words)?;
         self.take(&device, live.iter().map(|(node, _)| node), outputs, scale.is_some(), location);
         Ok(())
+    }
+
+    /// The numbers of the rules for this step, segment by segment.
+    fn numbers(&self, recording: &mut Recording, rules: &[&dyn Rule]) -> Vec<NodeId> {
+        let segments = self.layout.segments.iter();
+        segments
+            .flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class))
+            .map(|number| recording.number(number))
+            .collect()
+    }
+
+    /// The loss scale, if there are halves or were some before.
+    fn scale_nodes(
+        &mut self,
+        recording: &mut Recording,
+        halves: bool,
+        device: &Device,
+    ) -> Result<Option<Scale>> {
+        if self.layout.len == 0 || !(halves || self.scaling.memory.is_some()) {
+            return Ok(None);
+        }
+        let words = recording.input(self.scaling.memory(device)?, WORDS, DType::F32);
+        Ok(Some(Scale { words, growth: recording.number(self.scaling.settings.growth as f32) }))
     }
 
     pub fn device(&self) -> Result<Device> {

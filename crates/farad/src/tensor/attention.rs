@@ -6,14 +6,15 @@ use super::{Tensor, raise};
 use crate::attention::{Attention, Forward, WIDEST, composed};
 
 impl Tensor {
-    /// Attention: every query (`self`) gets the mean of the values, weighted by the softmax of its products with the keys.
+    /// Attention: every query (`self`) gets the mean of the values, weighted by the softmax of its products with
+    /// the keys.
     /// `[batch.., heads, queries, width], [batch.., key heads, keys, width], [batch.., key heads, keys, values]
     /// -> [batch.., heads, queries, values]`
     ///
     /// Heads may share keys: their number is a multiple of the key heads'. A query that sees nothing gets zeros.
     /// The scores of all queries and keys are never held, neither here nor for the gradients, unless
-    /// [`Attention::mask`], [`Attention::dropout`], heads wider than 128 or values of another width ask for the composed
-    /// form, or gradients of gradients are taken.
+    /// [`Attention::mask`], [`Attention::dropout`], heads wider than 128 or values of another width ask for the
+    /// composed form, or gradients of gradients are taken.
     ///
     /// ```
     /// use farad::prelude::*;

@@ -37,6 +37,37 @@ pub fn digits(count: usize, seed: u64) -> TensorSet {
     set.with_classes((0..10).map(|digit| digit.to_string())).expect("classes below ten")
 }
 
+/// Drawn digits in colour: images `[3, 32, 32]` of bytes, one colour on another, classes 0 to 9 in turn. The shapes are
+/// those of [`digits`].
+///
+/// ```
+/// use farad::data::{Dataset, coloured_digits};
+/// assert_eq!(coloured_digits(3, 1).get(2)?.input.shape()[..], [3, 32, 32]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub fn coloured_digits(count: usize, seed: u64) -> TensorSet {
+    const LARGE: usize = 32;
+    let plain = digits(count, seed);
+    let (inks, margin) = (plain.inputs().to_f32(), (LARGE - SIDE) / 2);
+    let mut pixels = Vec::with_capacity(count * 3 * LARGE * LARGE);
+    for (n, ink) in inks.chunks_exact(SIDE * SIDE).enumerate() {
+        let mut random = Random::at(seed, DIGITS + 1, n as u64);
+        for _ in 0..3 {
+            // Each channel is light on dark or dark on light, and never alike.
+            let (low, high) = (random.between(0.0, 90.0), random.between(150.0, 255.0));
+            let (ground, front) = if random.bits() & 1 == 0 { (low, high) } else { (high, low) };
+            for (y, x) in (0..LARGE).flat_map(|y| (0..LARGE).map(move |x| (y, x))) {
+                let inside = |at: usize| at.checked_sub(margin).filter(|&at| at < SIDE);
+                let here = inside(y).zip(inside(x)).map_or(0.0, |(y, x)| ink[y * SIDE + x]);
+                pixels.push((ground + (front - ground) * here) as u8);
+            }
+        }
+    }
+    let set = TensorSet::from_arrays(Array::new(pixels, [count, 3, LARGE, LARGE]), plain.targets().clone());
+    let set = set.expect("a class a picture");
+    set.with_classes((0..10).map(|digit| digit.to_string())).expect("classes below ten")
+}
+
 /// Adds one picture of strokes.
 fn draw(strokes: &[Vec<Point>], random: &mut Random, pixels: &mut Vec<u8>) {
     let (scale, width) = (HALF * random.between(0.8, 1.1), random.between(1.0, 1.9));

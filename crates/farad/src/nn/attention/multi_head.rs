@@ -12,9 +12,9 @@ use crate::tensor::{Tensor, raise};
 /// Attention of `heads` heads, each over a part of the width:
 /// `[batch.., queries, width], [batch.., keys, width], [batch.., keys, width] -> [batch.., queries, width]`.
 ///
-/// Parameters, their names and how they start are those of PyTorch's `MultiheadAttention` (with `batch_first`). Keys that
-/// are to be left out are those that [`Attention::key_mask`] does *not* name: the opposite of PyTorch's
-/// `key_padding_mask`.
+/// Parameters, their names and how they start are those of PyTorch's `MultiheadAttention` (with `batch_first`).
+/// Keys that are to be left out are those that [`Attention::key_mask`] does *not* name: the opposite of
+/// PyTorch's `key_padding_mask`.
 ///
 /// ```
 /// use farad::prelude::*;

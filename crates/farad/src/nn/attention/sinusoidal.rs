@@ -4,8 +4,8 @@ use super::angles::Angles;
 use crate::nn::{Layer, Module};
 use crate::tensor::Tensor;
 
-/// Adds to every row of a sequence the sines (even columns) and cosines (odd columns) of its place, in waves from 2π to
-/// 10000 · 2π rows long: `[.., time, width] -> [.., time, width]`.
+/// Adds to every row of a sequence the sines (even columns) and cosines (odd columns) of its place, in waves
+/// from 2π to 10000 · 2π rows long: `[.., time, width] -> [.., time, width]`.
 ///
 /// ```
 /// use farad::prelude::*;

@@ -1,0 +1,194 @@
+//! `farad train mnist`, and the like: networks that learn from data sets.
+//!
+//! `settings` is what a user may set, `sets` opens data, `models` builds networks, `session` puts them together; the
+//! training itself is [`farad::fit`]. Start at [`train`].
+
+mod models;
+mod session;
+mod sets;
+mod settings;
+
+use std::io::Write;
+use std::path::Path;
+
+use farad::Device;
+use farad::fit::report::{self, Outcome};
+use farad::fit::{KIND, Progress, Score};
+use farad::run::{Run, Value};
+use serde_json::json;
+
+use crate::arguments::TrainOptions;
+use crate::error::{Error, Result};
+use crate::profile::Profiling;
+use crate::train;
+use session::Session;
+pub use sets::SetKind;
+use settings::Settings;
+
+/// Whether a run is one of these.
+pub fn is_fit(run: &Run) -> bool {
+    run.kind() == KIND
+}
+
+/// Trains on a data set, or goes on with a run if there is one.
+pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
+    let (session, run) = match resumed {
+        Some(run) => resume(options, run)?,
+        None => start(options)?,
+    };
+    let mut training = session.training(run)?;
+    let device = training.fit().device();
+    let profiling = Profiling::start(&options.profile, &device);
+    let folder = training.run().path().to_path_buf();
+    let say = |text: String| {
+        if !options.quiet {
+            eprintln!("{text}");
+        }
+    };
+    let settings = session.settings.clone();
+    let (title, samples) = (settings.title(), session.sets.train.len());
+    say(format!("{title}: {samples} samples, {} parameters", training.fit().model().summary().parameters));
+    say(format!("training on {}; the run is {}", device.name(), folder.display()));
+    let (stop, ended) = train::interrupts();
+    let bar = train::bar(options.quiet, training.steps_in_all(), training.fit().steps());
+    let summary = training.train(&stop, |progress| show(&bar, progress))?;
+    ended.set();
+    bar.finish_and_clear();
+    // The run stays locked until everything is written.
+    let (run, fit) = training.into_parts();
+    if summary.interrupted {
+        let (steps, path) = (summary.steps, folder.display());
+        say(format!("stopped and saved after {steps} steps\ngo on with: farad train --resume {path}"));
+        return profiling.finish();
+    }
+    let score = fit.score(&mut session.test_loader())?;
+    let facts = facts(&settings, &session, &fit.model().summary().parameters, device.name());
+    let next = format!("farad eval {}", folder.display());
+    let (dataset, task) = (&*session.sets.test, session.sets.task);
+    let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
+    report::write(&run, &outcome)?;
+    print(options.json, &settings, &score, summary.steps)?;
+    let path = folder.display();
+    say(format!("report   {path}/report.md\npictures {path}/plots\nnext: farad eval {path}"));
+    profiling.finish()
+}
+
+/// Judges the model of a run on its test set again.
+pub fn eval(run: &Run, json: bool) -> Result<()> {
+    let settings = Settings::of(run)?;
+    let device = settings.device()?;
+    let session = Session::new(settings, &device)?;
+    let mut fit = session.fit()?;
+    let checkpoint = run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: shown(run.path()) })?;
+    fit.restore_model(&checkpoint)?;
+    let score = fit.score(&mut session.test_loader())?;
+    print(json, &session.settings, &score, checkpoint.step())
+}
+
+/// What a run is made of. Needs neither its data nor its device.
+pub fn inspect(run: &Run) -> Result<Value> {
+    let settings = Settings::of(run)?;
+    let checkpoint = run.checkpoint()?;
+    let tensors: Vec<Value> = checkpoint
+        .iter()
+        .flat_map(|checkpoint| checkpoint.tensors("model", &Device::cpu()))
+        .flatten()
+        .map(|(name, tensor)| json!({ "name": name, "shape": tensor.shape().to_string() }))
+        .collect();
+    Ok(json!({
+        "run": shown(run.path()),
+        "kind": run.kind(),
+        "set": settings.set,
+        "model": settings.model,
+        "data": settings.data,
+        "device": settings.device,
+        "steps": checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.step()),
+        "epochs": settings.epochs,
+        "settings": serde_json::to_value(settings.table()).unwrap_or_default(),
+        "tensors": tensors,
+    }))
+}
+
+/// The keys of a set and their values.
+pub fn list(kind: SetKind) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let settings = Settings::new(kind, kind.default_model());
+    writeln!(out, "{:20} {:>16}", "key", "default")?;
+    for (key, value) in &settings.table() {
+        writeln!(out, "{key:20} {:>16}", value.to_string())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn start(options: &TrainOptions) -> Result<(Session, Run)> {
+    let flags = &options.network;
+    let kind = SetKind::named(options.name.as_deref().unwrap_or_default()).expect("the caller looked");
+    if options.updates.is_some() || options.seeds != 1 {
+        let what = kind.name().to_string();
+        return Err(Error::OtherFlag { what, flag: "--updates or --seeds", instead: "--epochs and --seed" });
+    }
+    let model = flags.model.unwrap_or(kind.default_model());
+    let mut settings = Settings::new(kind, model);
+    settings.take(options)?;
+    let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
+    settings.device = device.name().to_string();
+    let session = Session::new(settings, &device)?;
+    let folder = options.out.clone();
+    let folder = folder.unwrap_or_else(|| train::free_folder(kind.name(), session.settings.seed as u64));
+    let run = Run::create(&folder, KIND, session.settings.table())?;
+    Ok((session, run))
+}
+
+fn resume(options: &TrainOptions, mut run: Run) -> Result<(Session, Run)> {
+    let mut settings = Settings::of(&run)?;
+    if let Some(epochs) = options.network.epochs {
+        settings.epochs = epochs as i64;
+        settings.check()?;
+        run.set_config(settings.table())?;
+    }
+    let device = match &options.device {
+        Some(name) => Device::named(name)?,
+        None => settings.device()?,
+    };
+    Ok((Session::new(settings, &device)?, run))
+}
+
+fn show(bar: &indicatif::ProgressBar, progress: &Progress) {
+    bar.set_position(progress.step);
+    let good = progress.goodness.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
+    let (epoch, epochs) = (progress.epoch, progress.epochs);
+    bar.set_message(format!("epoch {epoch}/{epochs}  loss {:.4}  validation {good}", progress.loss));
+}
+
+fn facts(settings: &Settings, session: &Session, parameters: &usize, device: &str) -> Vec<(String, String)> {
+    let sets = &session.sets;
+    let fact = |name: &str, value: String| (name.to_string(), value);
+    vec![
+        fact("data", format!("{} ({})", settings.set, settings.data)),
+        fact("samples", format!("{} to train, {} to test", sets.train.len(), sets.test.len())),
+        fact("model", format!("{} with {parameters} parameters", settings.model)),
+        fact("optimiser", format!("{}, {} schedule", settings.optimiser, settings.schedule)),
+        fact("epochs", format!("{} of batches of {}", settings.epochs, settings.batch)),
+        fact("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
+        fact("seed", settings.seed.to_string()),
+        fact("device", device.to_string()),
+    ]
+}
+
+fn print(json: bool, settings: &Settings, score: &Score, steps: u64) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        let value = json!({
+            "set": settings.set, "model": settings.model, "samples": score.samples, "loss": score.loss,
+            "accuracy": score.accuracy, "explained": score.explained, "steps": steps, "seed": settings.seed,
+        });
+        writeln!(out, "{value}")?;
+    } else {
+        writeln!(out, "{}", report::sentence("test", score))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

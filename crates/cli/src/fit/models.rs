@@ -1,0 +1,122 @@
+//! The networks by name. Each takes any input of its kind; sizes come from the settings.
+
+use farad::nn::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
+use farad::{Shape, Tensor};
+
+use super::settings::Settings;
+use crate::error::{Error, Result};
+
+/// A network.
+pub type Model = Box<dyn Layer + Send + Sync>;
+
+/// The network that the settings ask for.
+pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model> {
+    let sizes: Vec<usize> = settings.sizes.iter().map(|&size| size as usize).collect();
+    let head = |inputs: usize| Head::new(inputs, outputs, settings.dropout);
+    let wrong =
+        |wanted| Error::ModelInput { model: settings.model.clone(), shape: shape.to_string(), wanted };
+    Ok(match (settings.model.as_str(), &shape[..]) {
+        ("mlp", _) => {
+            let widths: Vec<usize> = std::iter::once(shape.numel()).chain(sizes).collect();
+            let layers = widths.windows(2).map(|pair| Linear::new(pair[0], pair[1])).collect();
+            Box::new(Mlp { layers, head: head(widths[widths.len() - 1]) })
+        }
+        ("cnn", &[channels, height, width]) => {
+            let stages = sizes.len() as u32;
+            if height >> stages == 0 || width >> stages == 0 {
+                return Err(wrong("pictures that can be halved as often as there are sizes"));
+            }
+            let widths: Vec<usize> = std::iter::once(channels).chain(sizes).collect();
+            let stages_of = widths.windows(2).map(|pair| Conv2d::new(pair[0], pair[1], 3).padding(1));
+            let (last, area) = (widths[widths.len() - 1], (height >> stages) * (width >> stages));
+            Box::new(Cnn {
+                stages: stages_of.collect(),
+                hidden: Linear::new(last * area, HIDDEN),
+                head: head(HIDDEN),
+            })
+        }
+        ("cnn", _) => return Err(wrong("pictures [channels, height, width]")),
+        (_, &[channels, _, width]) => {
+            let units = sizes[0];
+            let lstm = Lstm::new(channels * width, units).layers(sizes.len()).batch_first();
+            Box::new(Rows { lstm, head: head(units) })
+        }
+        _ => return Err(wrong("pictures [channels, height, width], row by row")),
+    })
+}
+
+/// Units before a convolutional network's last layer.
+const HIDDEN: usize = 128;
+
+/// The last layer, with dropout before it in training.
+#[derive(Module)]
+struct Head {
+    linear: Linear,
+    dropout: f64,
+    mode: Mode,
+}
+
+impl Head {
+    fn new(inputs: usize, outputs: usize, dropout: f64) -> Head {
+        Head { linear: Linear::new(inputs, outputs), dropout, mode: Mode::new() }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        match self.mode.is_training() && self.dropout > 0.0 {
+            true => self.linear.forward(&x.dropout(self.dropout)),
+            false => self.linear.forward(x),
+        }
+    }
+}
+
+/// Fully connected layers: `[batch, ..] -> [batch, outputs]`.
+#[derive(Module)]
+struct Mlp {
+    layers: Vec<Linear>,
+    head: Head,
+}
+
+impl Layer for Mlp {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let x = flat(x);
+        self.head.forward(&self.layers.iter().fold(x, |x, layer| layer.forward(&x).relu()))
+    }
+}
+
+/// Convolutions, each with a pooling that halves the picture: `[batch, channels, height, width] -> [batch, outputs]`.
+#[derive(Module)]
+struct Cnn {
+    stages: Vec<Conv2d>,
+    hidden: Linear,
+    head: Head,
+}
+
+impl Layer for Cnn {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let pool = MaxPool2d::new(2);
+        let x = self.stages.iter().fold(x.clone(), |x, stage| pool.forward(&stage.forward(&x)).relu());
+        self.head.forward(&self.hidden.forward(&flat(&x)).relu())
+    }
+}
+
+/// The rows of a picture, one after the other, through an LSTM: `[batch, channels, height, width] -> [batch, outputs]`.
+#[derive(Module)]
+struct Rows {
+    lstm: Lstm,
+    head: Head,
+}
+
+impl Layer for Rows {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let shape = x.shape();
+        let rows = x.permute(&[0, 2, 1, 3]).reshape([shape[0], shape[2], shape[1] * shape[3]]);
+        let (_, last) = self.lstm.forward(&rows);
+        self.head.forward(&last[last.len() - 1].hidden)
+    }
+}
+
+/// `[batch, ..] -> [batch, n]`
+fn flat(x: &Tensor) -> Tensor {
+    let shape = x.shape();
+    x.reshape([shape[0], shape[1..].iter().product()])
+}

@@ -1,0 +1,121 @@
+//! A training put together: data, model, optimiser, loaders.
+
+use farad::data::{HorizontalFlip, Normalise, RandomCrop, Resize};
+use farad::fit::{Fit, Pace, Training};
+use farad::nn::Module;
+use farad::optim::schedule::{Constant, Cosine, Linear, OneCycle, Schedule, Warmup};
+use farad::optim::{Adagrad, Adam, AdamW, Clip, Lion, Muon, Optimiser, RmsProp, Rule, Sgd, Updater};
+use farad::prelude::{DataLoader, Dataset};
+use farad::run::Run;
+use farad::{Device, Precision};
+
+use super::models::{self, Model};
+use super::sets::{SetKind, Sets};
+use super::settings::Settings;
+use crate::error::Result;
+
+/// Samples a batch when nothing is learned from them.
+const JUDGED: usize = 256;
+/// Pixels by which pictures are shifted at most, of 32.
+const SHIFT: usize = 4;
+
+/// Everything that a training is made of.
+pub struct Session {
+    pub settings: Settings,
+    pub sets: Sets,
+    pub device: Device,
+}
+
+impl Session {
+    /// Opens the data. The settings say where, or where they were found when they do not.
+    pub fn new(mut settings: Settings, device: &Device) -> Result<Session> {
+        let sets = Sets::open(&mut settings)?;
+        Ok(Session { settings, sets, device: device.clone() })
+    }
+
+    /// A training in the run's folder, from its checkpoint if it has one.
+    pub fn training(&self, run: Run) -> Result<Training> {
+        let settings = &self.settings;
+        let train = self.loader(self.sets.train.clone(), settings.batch as usize);
+        let mut train = train.shuffle(settings.seed as u64).workers(settings.workers as usize).prefetch(4);
+        if settings.augment && self.sets.shape.rank() == 3 {
+            train = train.transform(RandomCrop { padding: SHIFT * self.sets.shape[2] / 32 });
+            if settings.set_kind() == SetKind::Cifar10 || settings.set_kind() == SetKind::Images {
+                train = train.transform(HorizontalFlip);
+            }
+        }
+        let validation =
+            (!self.sets.validation.is_empty()).then(|| self.loader(self.sets.validation.clone(), JUDGED));
+        let pace = Pace {
+            epochs: settings.epochs as u64,
+            log_every: settings.log_every as u64,
+            checkpoint_every: settings.checkpoint_every as u64,
+        };
+        Ok(Training::new(run, self.fit()?, train, validation, pace)?)
+    }
+
+    /// The samples that the model is judged on.
+    pub fn test_loader(&self) -> DataLoader {
+        self.loader(self.sets.test.clone(), JUDGED)
+    }
+
+    /// The model with its optimiser, before the first step.
+    pub fn fit(&self) -> Result<Fit> {
+        let settings = &self.settings;
+        // Weights are drawn on the CPU, dropout on the device.
+        Device::cpu().seed(settings.seed as u64);
+        let model =
+            models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
+        self.device.seed(settings.seed as u64);
+        let parameters = model.parameters();
+        let decay = settings.weight_decay as f32;
+        Ok(match settings.optimiser.as_str() {
+            "adam" => self.with(model, Adam::new(parameters).weight_decay(decay)),
+            "sgd" => self.with(model, Sgd::new(parameters).momentum(0.9).weight_decay(decay)),
+            "rmsprop" => self.with(model, RmsProp::new(parameters).weight_decay(decay)),
+            "adagrad" => self.with(model, Adagrad::new(parameters).weight_decay(decay)),
+            "lion" => self.with(model, Lion::new(parameters).weight_decay(decay)),
+            "muon" => self.with(model, Muon::new(parameters).weight_decay(decay)),
+            _ => self.with(model, AdamW::new(parameters).weight_decay(decay)),
+        })
+    }
+
+    fn with<R: Rule + Clone + Send + 'static>(&self, model: Model, optimiser: Updater<R>) -> Fit
+    where
+        Updater<R>: Optimiser,
+    {
+        let settings = &self.settings;
+        let optimiser = match settings.clip > 0.0 {
+            true => optimiser.clip(Clip::Norm(settings.clip as f32)),
+            false => optimiser,
+        };
+        let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
+        Fit::new(model, optimiser, self.sets.task).precision(precision).schedule(self.schedule())
+    }
+
+    /// The rate over all steps of the run.
+    fn schedule(&self) -> Box<dyn Schedule + Send> {
+        let settings = &self.settings;
+        let (rate, warm) = (settings.learning_rate, settings.warm_up as u64);
+        let batches = self.sets.train.len().div_ceil(settings.batch as usize) as u64;
+        let steps = (settings.epochs as u64 * batches).max(1);
+        let warm = warm.min(steps / 4);
+        let left = (steps - warm).max(1);
+        match settings.schedule.as_str() {
+            "constant" => Box::new(Warmup::new(warm, Constant(rate as f32))),
+            "linear" => Box::new(Warmup::new(warm, Linear::new(rate, left).from(1.0).to(0.0))),
+            "one-cycle" => Box::new(OneCycle::new(rate, steps)),
+            _ => Box::new(Warmup::new(warm, Cosine::new(rate, left))),
+        }
+    }
+
+    fn loader(&self, set: std::sync::Arc<dyn Dataset>, batch: usize) -> DataLoader {
+        let numbers = |all: &[f64]| all.iter().map(|&number| number as f32).collect::<Vec<f32>>();
+        let settings = &self.settings;
+        let mut loader = DataLoader::new(set, batch).device(&self.device);
+        if let &[_, height, width] = &self.sets.shape[..] {
+            loader = loader.transform(Resize { height, width });
+        }
+        loader.transform(Normalise::new(numbers(&settings.means), numbers(&settings.deviations)))
+    }
+}

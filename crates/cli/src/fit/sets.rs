@@ -1,0 +1,222 @@
+//! The data sets by name: where they are looked for, and how they are cut into parts.
+//!
+//! Invariant: which samples train, watch and judge depends on the set, the shares and the seed only.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use farad::Shape;
+use farad::data::{
+    Array, Column, Csv, Dataset, Elements, ImageFolder, Random, Split, Subset, TargetKind, cifar10,
+    coloured_digits, digits, fashion_mnist, find_data, mnist, split, usual_places,
+};
+use farad::fit::Task;
+
+use super::settings::Settings;
+use crate::arguments::ModelName;
+use crate::error::{Error, Result};
+
+/// Samples that means and deviations are taken from at most.
+const MEASURED: usize = 2000;
+/// Drawn digits to train on, and to judge.
+const DRAWN: (usize, usize) = (6000, 1000);
+
+/// A data set that can be trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetKind {
+    Mnist,
+    FashionMnist,
+    Cifar10,
+    Images,
+    Csv,
+}
+
+impl SetKind {
+    /// All of them.
+    pub const ALL: [SetKind; 5] =
+        [SetKind::Mnist, SetKind::FashionMnist, SetKind::Cifar10, SetKind::Images, SetKind::Csv];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            SetKind::Mnist => "mnist",
+            SetKind::FashionMnist => "fashion-mnist",
+            SetKind::Cifar10 => "cifar10",
+            SetKind::Images => "images",
+            SetKind::Csv => "csv",
+        }
+    }
+
+    /// What it is, for lists.
+    pub fn about(self) -> &'static str {
+        match self {
+            SetKind::Mnist => "handwritten digits (idx files, gzipped or not)",
+            SetKind::FashionMnist => "pictures of clothes in the format of MNIST",
+            SetKind::Cifar10 => "small photographs in ten classes (binary files, or a folder of pictures)",
+            SetKind::Images => "a folder of .png and .jpg files, one folder a class (--data DIR)",
+            SetKind::Csv => "a table of numbers with one column to learn (--data FILE)",
+        }
+    }
+
+    /// The set of a name.
+    pub fn named(name: &str) -> Option<SetKind> {
+        SetKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// All names, for messages.
+    pub fn names() -> String {
+        SetKind::ALL.map(SetKind::name).join(", ")
+    }
+
+    /// The model if none is asked for.
+    pub fn default_model(self) -> ModelName {
+        match self {
+            SetKind::Csv => ModelName::Mlp,
+            _ => ModelName::Cnn,
+        }
+    }
+}
+
+/// A set in its parts.
+pub struct Sets {
+    pub train: Arc<dyn Dataset>,
+    pub validation: Arc<dyn Dataset>,
+    pub test: Arc<dyn Dataset>,
+    pub task: Task,
+    /// The shape of an input.
+    pub shape: Shape,
+    /// Classes, or numbers that are predicted.
+    pub outputs: usize,
+}
+
+impl Sets {
+    /// Opens what the settings say, and writes down where it was found and how it is normalised.
+    pub fn open(settings: &mut Settings) -> Result<Sets> {
+        let (train, test) = parts(settings)?;
+        let (train, validation) = split(train, 1.0 - settings.validation, settings.seed as u64);
+        let (train, validation): (Arc<dyn Dataset>, Arc<dyn Dataset>) =
+            (Arc::new(train), Arc::new(validation));
+        let first = train.get(0)?;
+        let (task, outputs) = match first.target.elements() {
+            Elements::I32(_) => (Task::Classify, train.classes().len()),
+            _ => (Task::Regress, first.target.shape().numel()),
+        };
+        let mut shape = first.input.shape();
+        if let (&[channels, height, width], size) = (&shape[..], settings.size as usize) {
+            let (height, width) = if size > 0 { (size, size) } else { (height, width) };
+            shape = Shape::new(&[channels, height, width]);
+        }
+        if settings.means.is_empty() {
+            (settings.means, settings.deviations) = measured(&*train)?;
+        }
+        Ok(Sets { train, validation, test, task, shape, outputs })
+    }
+}
+
+/// The training part and the test part.
+fn parts(settings: &mut Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
+    let kind = settings.set_kind();
+    if settings.data == "synthetic" {
+        return match kind {
+            SetKind::Mnist | SetKind::FashionMnist => {
+                Ok((Arc::new(digits(DRAWN.0, 1)), Arc::new(digits(DRAWN.1, 2))))
+            }
+            SetKind::Cifar10 => {
+                Ok((Arc::new(coloured_digits(DRAWN.0, 1)), Arc::new(coloured_digits(DRAWN.1, 2))))
+            }
+            _ => Err(Error::NeedsData { set: kind.name() }),
+        };
+    }
+    let path = place(kind, &settings.data)?;
+    settings.data = path.display().to_string();
+    let published = |read: fn(&Path, Split) -> farad::Result<farad::data::TensorSet>| {
+        let part = |split: Split| -> farad::Result<Arc<dyn Dataset>> { Ok(Arc::new(read(&path, split)?)) };
+        Ok::<_, Error>((part(Split::Train)?, part(Split::Test)?))
+    };
+    match kind {
+        SetKind::Mnist => published(|path, split| mnist(path, split)),
+        SetKind::FashionMnist => published(|path, split| fashion_mnist(path, split)),
+        SetKind::Cifar10 if path.join("train").is_dir() => pictures(&path, settings),
+        SetKind::Cifar10 => published(|path, split| cifar10(path, split)),
+        SetKind::Images => pictures(&path, settings),
+        SetKind::Csv => {
+            let set: Arc<dyn Dataset> = Arc::new(table(settings).read(&path)?);
+            Ok(held_back(set, settings))
+        }
+    }
+}
+
+/// Where the data are: where the user says, or in one of the usual places.
+fn place(kind: SetKind, asked: &str) -> Result<PathBuf> {
+    if !asked.is_empty() {
+        return Ok(asked.into());
+    }
+    match kind {
+        SetKind::Images | SetKind::Csv => Err(Error::NeedsData { set: kind.name() }),
+        _ => find_data(kind.name()).ok_or_else(|| Error::NoData {
+            set: kind.name(),
+            places: usual_places(kind.name())
+                .iter()
+                .map(|p| p.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
+        }),
+    }
+}
+
+/// `train` and `test` of a folder, or one folder cut in two.
+fn pictures(path: &Path, settings: &Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
+    let open = |path: &Path| -> farad::Result<Arc<dyn Dataset>> { Ok(Arc::new(ImageFolder::open(path)?)) };
+    let (train, test) = (path.join("train"), path.join("test"));
+    match train.is_dir() && test.is_dir() {
+        true => Ok((open(&train)?, open(&test)?)),
+        false => Ok(held_back(open(path)?, settings)),
+    }
+}
+
+/// A share of the samples for the end.
+fn held_back(set: Arc<dyn Dataset>, settings: &Settings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
+    // Another seed than that of the validation part.
+    let mut order = Random::at(settings.seed as u64, 0x7465_7374, 0).permutation(set.len());
+    let kept = ((1.0 - settings.test) * set.len() as f64).round() as usize;
+    let test = order.split_off(kept.clamp(1, set.len().max(1)).min(set.len()));
+    (Arc::new(Subset::new(set.clone(), order)), Arc::new(Subset::new(set, test)))
+}
+
+fn table(settings: &Settings) -> Csv {
+    let column = |text: &str| match text.parse::<usize>() {
+        Ok(number) => Column::Number(number),
+        Err(_) => Column::Name(text.into()),
+    };
+    let mut csv = Csv::new().kind(match settings.kind.as_str() {
+        "class" => TargetKind::Class,
+        "number" => TargetKind::Number,
+        _ => TargetKind::Guess,
+    });
+    if !settings.header {
+        csv = csv.without_header();
+    }
+    if !settings.target.is_empty() {
+        csv = csv.target(column(&settings.target));
+    }
+    settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name)))
+}
+
+/// Means and deviations along the first axis of inputs, over the first samples.
+fn measured(set: &dyn Dataset) -> Result<(Vec<f64>, Vec<f64>)> {
+    let mut sums: Vec<[f64; 3]> = vec![];
+    for index in 0..set.len().min(MEASURED) {
+        let input: Array = set.get(index)?.input;
+        let channels = input.shape().first().copied().unwrap_or(1).max(1);
+        let values = input.to_f32();
+        sums.resize(channels, [0.0; 3]);
+        for (sum, part) in sums.iter_mut().zip(values.chunks((values.len() / channels).max(1))) {
+            for &value in part {
+                *sum = [sum[0] + 1.0, sum[1] + f64::from(value), sum[2] + f64::from(value).powi(2)];
+            }
+        }
+    }
+    let mean = |[count, total, _]: &[f64; 3]| total / count.max(1.0);
+    let deviation = |sum: &[f64; 3]| (sum[2] / sum[0].max(1.0) - mean(sum).powi(2)).max(0.0).sqrt();
+    Ok((sums.iter().map(mean).collect(), sums.iter().map(deviation).collect()))
+}

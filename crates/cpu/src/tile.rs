@@ -1,0 +1,481 @@
+//! Register tiles of products: some rows times some vectors of a result, kept in registers over all terms.
+//!
+//! Operands are read where they lie, through tables of offsets, so that what overlaps in memory (the windows of a
+//! convolution) needs no copy of its own. Two forms: [`Rows`] runs along the columns of the result, [`Dots`] along
+//! the terms. A result element adds its terms in an order that no tile size changes.
+
+use std::sync::OnceLock;
+
+/// A run of neighbours that fits a vector: where it begins in each of two operands (or an operand and the result).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub first: isize,
+    pub second: isize,
+    /// At most [`Tiles::lanes`].
+    pub len: usize,
+}
+
+/// `out[r, piece] = Σ_k lhs[k, r] · rhs[terms[k] + piece]` for the rows of one panel.
+pub struct Rows<'a> {
+    /// A panel: for every term as many elements as the tile has rows.
+    pub lhs: *const f32,
+    pub rhs: *const f32,
+    /// Where every term begins in `rhs`.
+    pub terms: &'a [isize],
+    pub out: *mut f32,
+    /// Where every row begins in `out`.
+    pub rows: &'a [isize],
+}
+
+/// `out[r, c] += Σ_piece lhs[rows[r] + piece] · rhs[columns[c] + piece]`.
+pub struct Dots<'a> {
+    pub lhs: *const f32,
+    pub rows: &'a [isize],
+    pub rhs: *const f32,
+    pub columns: &'a [isize],
+    pub pieces: &'a [Piece],
+    pub out: *mut f32,
+    /// Elements between the rows of `out`.
+    pub pitch: usize,
+}
+
+/// A tile of [`Rows`].
+#[derive(Debug)]
+pub struct RowTile {
+    pub rows: usize,
+    /// Pieces at once.
+    pub vectors: usize,
+    /// Takes at most `vectors` pieces: first in `rhs`, second in `out`. All addresses must be in memory.
+    pub run: unsafe fn(&Rows, &[Piece]),
+}
+
+/// A tile of [`Dots`].
+#[derive(Debug)]
+pub struct DotTile {
+    pub rows: usize,
+    pub columns: usize,
+    /// Pieces are first in `lhs`, second in `rhs`. All addresses must be in memory.
+    pub run: unsafe fn(&Dots),
+}
+
+/// The tiles of an instruction set, the largest first; the last has a single row (and column).
+pub struct Tiles {
+    /// Elements of a vector.
+    pub lanes: usize,
+    pub rows: &'static [RowTile],
+    pub dots: &'static [DotTile],
+}
+
+/// A vector of floats. All functions are `unsafe` because its instructions must be there.
+trait Vector: Copy {
+    const LANES: usize;
+    /// Some first lanes.
+    type Mask: Copy;
+    unsafe fn mask(len: usize) -> Self::Mask;
+    unsafe fn zero() -> Self;
+    unsafe fn splat(x: f32) -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    /// Zero in the other lanes, which are not read.
+    unsafe fn load_some(from: *const f32, mask: Self::Mask) -> Self;
+    unsafe fn store_some(self, to: *mut f32, mask: Self::Mask);
+    /// `self · b + c`
+    unsafe fn multiply_add(self, b: Self, c: Self) -> Self;
+    unsafe fn sum(self) -> f32;
+}
+
+#[inline(always)]
+unsafe fn rows<V: Vector, const M: usize, const N: usize>(job: &Rows, pieces: &[Piece]) {
+    debug_assert!(pieces.len() <= N && job.rows.len() == M);
+    // SAFETY: all addresses are in memory, as promised by the caller; what is left of the pieces has no lanes.
+    unsafe {
+        let mut sums = [[V::zero(); N]; M];
+        let piece = |n: usize| pieces.get(n).copied().unwrap_or(Piece { len: 0, ..pieces[0] });
+        let starts: [*const f32; N] = std::array::from_fn(|n| job.rhs.offset(piece(n).first));
+        let whole = pieces.len() == N && pieces.iter().all(|piece| piece.len == V::LANES);
+        if whole {
+            accumulate::<V, M, N>(job, |n, at| V::load(starts[n].offset(at)), &mut sums);
+        } else {
+            let masks: [V::Mask; N] = std::array::from_fn(|n| V::mask(piece(n).len));
+            accumulate::<V, M, N>(job, |n, at| V::load_some(starts[n].offset(at), masks[n]), &mut sums);
+        }
+        for (row, sums) in job.rows.iter().zip(&sums) {
+            for (piece, sum) in pieces.iter().zip(sums) {
+                sum.store_some(job.out.offset(row + piece.second), V::mask(piece.len));
+            }
+        }
+    }
+}
+
+// Loops over indices are unrolled whole, so that sums stay in registers; iterators are not.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+unsafe fn accumulate<V: Vector, const M: usize, const N: usize>(
+    job: &Rows,
+    load: impl Fn(usize, isize) -> V,
+    sums: &mut [[V; N]; M],
+) {
+    let mut lhs = job.lhs;
+    for &at in job.terms {
+        // SAFETY: see `rows`.
+        unsafe {
+            let columns: [V; N] = std::array::from_fn(|n| load(n, at));
+            for m in 0..M {
+                let x = V::splat(*lhs.add(m));
+                for n in 0..N {
+                    sums[m][n] = x.multiply_add(columns[n], sums[m][n]);
+                }
+            }
+            lhs = lhs.add(M);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn dots<V: Vector, const M: usize, const N: usize>(job: &Dots) {
+    debug_assert!(job.rows.len() == M && job.columns.len() == N);
+    // SAFETY: all addresses are in memory, as promised by the caller.
+    unsafe {
+        let left: [*const f32; M] = std::array::from_fn(|m| job.lhs.offset(job.rows[m]));
+        let right: [*const f32; N] = std::array::from_fn(|n| job.rhs.offset(job.columns[n]));
+        let mut sums = [[V::zero(); N]; M];
+        for piece in job.pieces {
+            if piece.len == V::LANES {
+                let load = |from: *const f32| V::load(from);
+                add_products::<V, M, N>(piece, &left, &right, load, &mut sums);
+            } else {
+                let mask = V::mask(piece.len);
+                let load = |from: *const f32| V::load_some(from, mask);
+                add_products::<V, M, N>(piece, &left, &right, load, &mut sums);
+            }
+        }
+        for (m, sums) in sums.iter().enumerate() {
+            for (n, sum) in sums.iter().enumerate() {
+                *job.out.add(m * job.pitch + n) += sum.sum();
+            }
+        }
+    }
+}
+
+#[allow(clippy::needless_range_loop)] // see `accumulate`
+#[inline(always)]
+unsafe fn add_products<V: Vector, const M: usize, const N: usize>(
+    piece: &Piece,
+    left: &[*const f32; M],
+    right: &[*const f32; N],
+    load: impl Fn(*const f32) -> V,
+    sums: &mut [[V; N]; M],
+) {
+    // SAFETY: see `dots`.
+    unsafe {
+        let rows: [V; M] = std::array::from_fn(|m| load(left[m].offset(piece.first)));
+        for n in 0..N {
+            let column = load(right[n].offset(piece.second));
+            for m in 0..M {
+                sums[m][n] = rows[m].multiply_add(column, sums[m][n]);
+            }
+        }
+    }
+}
+
+macro_rules! tiles {
+    ($table:ident, $vector:ty $(, $feature:literal)?; rows $($m:literal x $n:literal),+; dots $($r:literal x $c:literal),+) => {
+        mod $table {
+            use super::*;
+
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn rows<const M: usize, const N: usize>(job: &Rows, pieces: &[Piece]) {
+                // SAFETY: the caller keeps the conditions.
+                unsafe { super::rows::<$vector, M, N>(job, pieces) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn dots<const M: usize, const N: usize>(job: &Dots) {
+                // SAFETY: the caller keeps the conditions.
+                unsafe { super::dots::<$vector, M, N>(job) }
+            }
+
+            pub static TABLE: Tiles = Tiles {
+                lanes: <$vector as Vector>::LANES,
+                rows: &[$(RowTile { rows: $m, vectors: $n, run: rows::<$m, $n> }),+],
+                dots: &[$(DotTile { rows: $r, columns: $c, run: dots::<$r, $c> }),+],
+            };
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+tiles!(wide, x86::Wide, "avx512f,avx512dq,avx512vl,avx2,fma"; rows 8 x 3, 4 x 6, 2 x 8, 1 x 8; dots 4 x 6, 4 x 3, 4 x 1, 1 x 6, 1 x 3, 1 x 1);
+#[cfg(target_arch = "x86_64")]
+tiles!(middle, x86::Middle, "avx2,fma"; rows 4 x 3, 2 x 4, 1 x 8; dots 3 x 3, 3 x 1, 1 x 3, 1 x 1);
+tiles!(plain, [f32; 4]; rows 4 x 4, 1 x 8; dots 4 x 4, 4 x 1, 1 x 4, 1 x 1);
+
+/// Every table that this machine can run, widest first.
+fn available() -> Vec<&'static Tiles> {
+    let mut tables = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if avx2 && avx512 {
+            tables.push(&wide::TABLE);
+        }
+        if avx2 {
+            tables.push(&middle::TABLE);
+        }
+    }
+    tables.push(&plain::TABLE);
+    tables
+}
+
+/// The widest tiles that this machine can run.
+pub fn tiles() -> &'static Tiles {
+    static CHOSEN: OnceLock<&'static Tiles> = OnceLock::new();
+    CHOSEN.get_or_init(|| available()[0])
+}
+
+/// For machines without vectors of their own here; compilers make good use of what there is.
+impl Vector for [f32; 4] {
+    const LANES: usize = 4;
+    type Mask = usize;
+    #[inline(always)]
+    unsafe fn mask(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        [0.0; 4]
+    }
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        [x; 4]
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { from.cast::<[f32; 4]>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn load_some(from: *const f32, mask: usize) -> Self {
+        // SAFETY: promised by the caller.
+        std::array::from_fn(|i| if i < mask { unsafe { *from.add(i) } } else { 0.0 })
+    }
+    #[inline(always)]
+    unsafe fn store_some(self, to: *mut f32, mask: usize) {
+        // SAFETY: promised by the caller.
+        (0..mask.min(4)).for_each(|i| unsafe { *to.add(i) = self[i] });
+    }
+    #[inline(always)]
+    unsafe fn multiply_add(self, b: Self, c: Self) -> Self {
+        // Without the instruction, a fused multiply-add would be a call.
+        let fused = cfg!(target_arch = "aarch64");
+        std::array::from_fn(|i| if fused { self[i].mul_add(b[i], c[i]) } else { self[i] * b[i] + c[i] })
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        (self[0] + self[2]) + (self[1] + self[3])
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    //! Vectors of x86.
+
+    use std::arch::x86_64::*;
+
+    use super::Vector;
+
+    /// Sixteen floats.
+    #[derive(Clone, Copy)]
+    pub struct Wide(__m512);
+
+    // SAFETY (of all functions): callers have the instructions, and addresses in memory.
+    impl Vector for Wide {
+        const LANES: usize = 16;
+        type Mask = __mmask16;
+        #[inline(always)]
+        unsafe fn mask(len: usize) -> __mmask16 {
+            ((1u32 << len) - 1) as __mmask16
+        }
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_setzero_ps()) }
+        }
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_set1_ps(x)) }
+        }
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_loadu_ps(from)) }
+        }
+        #[inline(always)]
+        unsafe fn load_some(from: *const f32, mask: __mmask16) -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_maskz_loadu_ps(mask, from)) }
+        }
+        #[inline(always)]
+        unsafe fn store_some(self, to: *mut f32, mask: __mmask16) {
+            // SAFETY: as above.
+            unsafe { _mm512_mask_storeu_ps(to, mask, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn multiply_add(self, b: Self, c: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_fmadd_ps(self.0, b.0, c.0)) }
+        }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            // SAFETY: as above.
+            unsafe {
+                let low = _mm512_castps512_ps256(self.0);
+                let high = _mm512_extractf32x8_ps(self.0, 1);
+                Middle(_mm256_add_ps(low, high)).sum()
+            }
+        }
+    }
+
+    /// Eight floats.
+    #[derive(Clone, Copy)]
+    pub struct Middle(__m256);
+
+    impl Vector for Middle {
+        const LANES: usize = 8;
+        type Mask = __m256i;
+        #[inline(always)]
+        unsafe fn mask(len: usize) -> __m256i {
+            // SAFETY: as above.
+            unsafe {
+                let lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+                _mm256_cmpgt_epi32(_mm256_set1_epi32(len as i32), lane)
+            }
+        }
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_setzero_ps()) }
+        }
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_set1_ps(x)) }
+        }
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_loadu_ps(from)) }
+        }
+        #[inline(always)]
+        unsafe fn load_some(from: *const f32, mask: __m256i) -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_maskload_ps(from, mask)) }
+        }
+        #[inline(always)]
+        unsafe fn store_some(self, to: *mut f32, mask: __m256i) {
+            // SAFETY: as above.
+            unsafe { _mm256_maskstore_ps(to, mask, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn multiply_add(self, b: Self, c: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_fmadd_ps(self.0, b.0, c.0)) }
+        }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            // SAFETY: as above.
+            unsafe {
+                let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps(self.0, 1));
+                let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+                _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(len: usize, step: usize) -> Vec<f32> {
+        (0..len).map(|i| (i * step % 101) as f32 / 50.0 - 1.0).collect()
+    }
+
+    #[test]
+    fn rows_of_every_tile() {
+        for table in available() {
+            for tile in table.rows {
+                let (terms, pitch) = (5, 40 * table.lanes);
+                let (lhs, rhs) = (wave(terms * tile.rows, 37), wave(pitch + 100, 53));
+                // Terms overlap, and pieces are of every length.
+                let at: Vec<isize> = (0..terms as isize).map(|k| 7 * k).collect();
+                let out_rows: Vec<isize> = (0..tile.rows).map(|r| (r * pitch) as isize).collect();
+                let piece = |n: usize| {
+                    let len = table.lanes - n % table.lanes;
+                    Piece { first: (3 * n) as isize, second: (n * table.lanes) as isize, len }
+                };
+                for count in 1..=tile.vectors {
+                    let pieces: Vec<Piece> = (0..count).map(piece).collect();
+                    let mut out = vec![9f32; tile.rows * pitch];
+                    let job = Rows {
+                        lhs: lhs.as_ptr(),
+                        rhs: rhs.as_ptr(),
+                        terms: &at,
+                        out: out.as_mut_ptr(),
+                        rows: &out_rows,
+                    };
+                    // SAFETY: the table is available, and all addresses are in these vectors.
+                    unsafe { (tile.run)(&job, &pieces) };
+                    for r in 0..tile.rows {
+                        for (n, i) in (0..count).flat_map(|n| (0..table.lanes).map(move |i| (n, i))) {
+                            let want = (0..terms).map(|k| lhs[k * tile.rows + r] * rhs[7 * k + 3 * n + i]);
+                            let want = if i < pieces[n].len { want.sum::<f32>() } else { 9.0 };
+                            let got = out[r * pitch + n * table.lanes + i];
+                            assert!((got - want).abs() < 1e-5, "{got} is not {want}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dots_of_every_tile() {
+        for table in available() {
+            for tile in table.dots {
+                let (lhs, rhs) = (wave(600, 37), wave(600, 53));
+                let rows: Vec<isize> = (0..tile.rows).map(|r| (60 * r) as isize).collect();
+                let columns: Vec<isize> = (0..tile.columns).map(|c| (5 * c) as isize).collect();
+                let pieces = [(0, table.lanes), (20, table.lanes), (40, 3)].map(|(at, len)| Piece {
+                    first: at,
+                    second: at + 2,
+                    len,
+                });
+                let mut out = vec![1f32; tile.rows * 10];
+                let job = Dots {
+                    lhs: lhs.as_ptr(),
+                    rows: &rows,
+                    rhs: rhs.as_ptr(),
+                    columns: &columns,
+                    pieces: &pieces,
+                    out: out.as_mut_ptr(),
+                    pitch: 10,
+                };
+                // SAFETY: the table is available, and all addresses are in these vectors.
+                unsafe { (tile.run)(&job) };
+                for (r, c) in (0..tile.rows).flat_map(|r| (0..tile.columns).map(move |c| (r, c))) {
+                    let of = |piece: &Piece| -> f32 {
+                        let (l, r) = (60 * r + piece.first as usize, 5 * c + piece.second as usize);
+                        (0..piece.len).map(|i| lhs[l + i] * rhs[r + i]).sum()
+                    };
+                    let want = 1.0 + pieces.iter().map(of).sum::<f32>();
+                    let got = out[r * 10 + c];
+                    assert!((got - want).abs() < 1e-5, "{got} is not {want}");
+                }
+            }
+        }
+    }
+}
