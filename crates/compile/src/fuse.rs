@@ -162,7 +162,16 @@ fn end_of_chain(
         at = user;
     }
     // What many read is computed once.
-    if users[at.index()].len() > MOST_READERS { last } else { end }
+    if readers(graph, at, users) > MOST_READERS { last } else { end }
+}
+
+/// How many nodes read a node, itself or through movement.
+fn readers(graph: &Graph, id: NodeId, users: &[Vec<NodeId>]) -> usize {
+    let through = |user: &NodeId| match graph.node(*user).op.is_movement() {
+        true => readers(graph, *user, users),
+        false => 1,
+    };
+    users[id.index()].iter().map(through).sum()
 }
 
 /// Whether a node repeats something smaller.

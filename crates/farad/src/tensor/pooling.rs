@@ -29,7 +29,8 @@ impl Tensor {
     }
 
     /// The largest of every window of images: `[batch, channels, height, width] -> [batch, channels, height',
-    /// width']`. The batch axis may be left out.
+    /// width']`. The batch axis may be left out. Of equal elements the first gets the gradient; one that is no number is
+    /// passed over, unless it is the first of its window.
     ///
     /// ```
     /// use farad::prelude::*;
