@@ -1,9 +1,8 @@
 //! A stack of blocks that look at their own sequence and at another.
 
-use super::norm::Norm;
 use super::{TransformerDecoderLayer, TransformerOptions};
 use crate::attention::Attention;
-use crate::nn::Module;
+use crate::nn::{Layer, LayerNorm, Module};
 use crate::tensor::Tensor;
 
 /// Blocks one after the other, all with the same memory:
@@ -20,7 +19,7 @@ use crate::tensor::Tensor;
 #[derive(Clone, Debug, Module)]
 pub struct TransformerDecoder {
     layers: Vec<TransformerDecoderLayer>,
-    norm: Option<Norm>,
+    norm: Option<LayerNorm>,
     #[module(skip)]
     options: TransformerOptions,
 }

@@ -1,10 +1,9 @@
 //! A block that looks at its own sequence and at another.
 
 use super::TransformerOptions;
-use super::feed_forward::{DropValues, FeedForward};
-use super::norm::Norm;
+use super::feed_forward::FeedForward;
 use crate::attention::Attention;
-use crate::nn::{Module, MultiHeadAttention};
+use crate::nn::{Dropout, Layer, LayerNorm, Module, MultiHeadAttention};
 use crate::tensor::Tensor;
 
 /// Self-attention, attention to a memory, and a feed-forward part, each added to its input:
@@ -24,11 +23,10 @@ pub struct TransformerDecoderLayer {
     multihead_attn: MultiHeadAttention,
     #[module(flatten)]
     feed_forward: FeedForward,
-    norm1: Norm,
-    norm2: Norm,
-    norm3: Norm,
-    #[module(flatten)]
-    drop: DropValues,
+    norm1: LayerNorm,
+    norm2: LayerNorm,
+    norm3: LayerNorm,
+    dropout: Dropout,
     norm_first: bool,
 }
 
@@ -43,7 +41,7 @@ impl TransformerDecoderLayer {
             norm1: options.norm(),
             norm2: options.norm(),
             norm3: options.norm(),
-            drop: DropValues::new(options),
+            dropout: options.drop(),
             norm_first: options.norm_first,
         }
     }
@@ -51,17 +49,17 @@ impl TransformerDecoderLayer {
     /// The block applied to a sequence that looks at itself and at the memory as both options say.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, memory: &Tensor, own: &Attention, other: &Attention) -> Tensor {
-        let drop = &self.drop;
+        let drop = &self.dropout;
         if self.norm_first {
             let own_input = self.norm1.forward(x);
-            let x = x + drop.forward(self.self_attn.forward(&own_input, &own_input, &own_input, own));
+            let x = x + drop.forward(&self.self_attn.forward(&own_input, &own_input, &own_input, own));
             let question = self.norm2.forward(&x);
-            let x = &x + drop.forward(self.multihead_attn.forward(&question, memory, memory, other));
-            return &x + drop.forward(self.feed_forward.forward(&self.norm3.forward(&x)));
+            let x = &x + drop.forward(&self.multihead_attn.forward(&question, memory, memory, other));
+            return &x + drop.forward(&self.feed_forward.forward(&self.norm3.forward(&x)));
         }
-        let x = self.norm1.forward(&(x + drop.forward(self.self_attn.forward(x, x, x, own))));
+        let x = self.norm1.forward(&(x + drop.forward(&self.self_attn.forward(x, x, x, own))));
         let found = self.multihead_attn.forward(&x, memory, memory, other);
-        let x = self.norm2.forward(&(&x + drop.forward(found)));
-        self.norm3.forward(&(&x + drop.forward(self.feed_forward.forward(&x))))
+        let x = self.norm2.forward(&(&x + drop.forward(&found)));
+        self.norm3.forward(&(&x + drop.forward(&self.feed_forward.forward(&x))))
     }
 }

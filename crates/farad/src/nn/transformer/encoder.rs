@@ -1,13 +1,12 @@
 //! A stack of blocks that look at their own sequence.
 
-use super::norm::Norm;
 use super::{TransformerEncoderLayer, TransformerOptions};
 use crate::attention::Attention;
-use crate::nn::Module;
+use crate::nn::{Layer, LayerNorm, Module};
 use crate::tensor::Tensor;
 
-/// Blocks one after the other: `[batch, time, width] -> [batch, time, width]`. With causal attention it is what language
-/// models are made of.
+/// Blocks one after the other: `[batch, time, width] -> [batch, time, width]`. With causal attention it is what
+/// language models are made of.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -20,7 +19,7 @@ use crate::tensor::Tensor;
 #[derive(Clone, Debug, Module)]
 pub struct TransformerEncoder {
     layers: Vec<TransformerEncoderLayer>,
-    norm: Option<Norm>,
+    norm: Option<LayerNorm>,
     #[module(skip)]
     options: TransformerOptions,
 }

@@ -1,10 +1,9 @@
 //! A block that looks at its own sequence.
 
 use super::TransformerOptions;
-use super::feed_forward::{DropValues, FeedForward};
-use super::norm::Norm;
+use super::feed_forward::FeedForward;
 use crate::attention::Attention;
-use crate::nn::{Module, MultiHeadAttention};
+use crate::nn::{Dropout, Layer, LayerNorm, Module, MultiHeadAttention};
 use crate::tensor::Tensor;
 
 /// Self-attention and a feed-forward part, each added to its input: `[batch, time, width] -> [batch, time, width]`.
@@ -22,10 +21,9 @@ pub struct TransformerEncoderLayer {
     self_attn: MultiHeadAttention,
     #[module(flatten)]
     feed_forward: FeedForward,
-    norm1: Norm,
-    norm2: Norm,
-    #[module(flatten)]
-    drop: DropValues,
+    norm1: LayerNorm,
+    norm2: LayerNorm,
+    dropout: Dropout,
     norm_first: bool,
 }
 
@@ -38,7 +36,7 @@ impl TransformerEncoderLayer {
             feed_forward: FeedForward::new(options),
             norm1: options.norm(),
             norm2: options.norm(),
-            drop: DropValues::new(options),
+            dropout: options.drop(),
             norm_first: options.norm_first,
         }
     }
@@ -48,14 +46,14 @@ impl TransformerEncoderLayer {
     pub fn forward(&self, x: &Tensor, options: &Attention) -> Tensor {
         if self.norm_first {
             let x = x + self.look(&self.norm1.forward(x), options);
-            return &x + self.drop.forward(self.feed_forward.forward(&self.norm2.forward(&x)));
+            return &x + self.dropout.forward(&self.feed_forward.forward(&self.norm2.forward(&x)));
         }
         let x = self.norm1.forward(&(x + self.look(x, options)));
-        self.norm2.forward(&(&x + self.drop.forward(self.feed_forward.forward(&x))))
+        self.norm2.forward(&(&x + self.dropout.forward(&self.feed_forward.forward(&x))))
     }
 
     #[track_caller]
     fn look(&self, x: &Tensor, options: &Attention) -> Tensor {
-        self.drop.forward(self.self_attn.forward(x, x, x, options))
+        self.dropout.forward(&self.self_attn.forward(x, x, x, options))
     }
 }

@@ -1,7 +1,7 @@
-//! The feed-forward part of a block, and dropout between its parts.
+//! The feed-forward part of a block.
 
 use super::{TransformerActivation, TransformerOptions};
-use crate::nn::{Layer, Linear, Mode, Module};
+use crate::nn::{Dropout, Layer, Linear, Module};
 use crate::tensor::Tensor;
 
 /// Two layers with an activation between them; its parts are the block's.
@@ -9,29 +9,9 @@ use crate::tensor::Tensor;
 pub struct FeedForward {
     linear1: Linear,
     linear2: Linear,
-    #[module(flatten)]
-    drop: DropValues,
+    dropout: Dropout,
     #[module(skip)]
     activation: TransformerActivation,
-}
-
-/// Zeroes values in training.
-#[derive(Clone, Debug, Module)]
-pub struct DropValues {
-    #[module(skip)]
-    probability: f64,
-    mode: Mode,
-}
-
-impl DropValues {
-    pub fn new(options: &TransformerOptions) -> DropValues {
-        DropValues { probability: options.dropout, mode: Mode::new() }
-    }
-
-    #[track_caller]
-    pub fn forward(&self, x: Tensor) -> Tensor {
-        if self.probability > 0.0 && self.mode.is_training() { x.dropout(self.probability) } else { x }
-    }
 }
 
 impl FeedForward {
@@ -40,7 +20,7 @@ impl FeedForward {
         FeedForward {
             linear1: options.linear(options.width, options.hidden),
             linear2: options.linear(options.hidden, options.width),
-            drop: DropValues::new(options),
+            dropout: options.drop(),
             activation: options.activation,
         }
     }
@@ -53,6 +33,6 @@ impl FeedForward {
             TransformerActivation::Relu => hidden.relu(),
             TransformerActivation::Gelu => hidden.gelu(),
         };
-        self.linear2.forward(&self.drop.forward(hidden))
+        self.linear2.forward(&self.dropout.forward(&hidden))
     }
 }

@@ -6,7 +6,6 @@ mod decoder_layer;
 mod encoder;
 mod encoder_layer;
 mod feed_forward;
-mod norm;
 mod options;
 
 pub use decoder::TransformerDecoder;

@@ -1,7 +1,6 @@
 //! What the blocks of a transformer have in common.
 
-use super::norm::Norm;
-use crate::nn::{Linear, MultiHeadAttention};
+use crate::nn::{Dropout, LayerNorm, Linear, MultiHeadAttention};
 
 /// The sizes and habits of a block. Defaults are PyTorch's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,8 +74,14 @@ impl TransformerOptions {
         TransformerOptions { bias, ..self }
     }
 
-    pub(super) fn norm(&self) -> Norm {
-        Norm::new(self.width, self.epsilon, self.bias)
+    pub(super) fn norm(&self) -> LayerNorm {
+        let norm = LayerNorm::new(self.width).epsilon(self.epsilon);
+        if self.bias { norm } else { norm.without_bias() }
+    }
+
+    #[track_caller]
+    pub(super) fn drop(&self) -> Dropout {
+        Dropout::new(self.dropout)
     }
 
     #[track_caller]
