@@ -13,12 +13,11 @@ use crate::profile::Profiling;
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
-    let profiling = Profiling::start(&options.profile, &Device::cpu());
     let run = Run::open(&options.run)?;
     if fit::is_fit(&run) {
-        fit::eval(&run, options.json)?;
-        return profiling.finish();
+        return fit::eval(&run, options);
     }
+    let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;
     if options.json { print_json(&verdicts) } else { print_table(&verdicts) }?;
     profiling.finish()

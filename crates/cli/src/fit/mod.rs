@@ -17,7 +17,7 @@ use farad::fit::{KIND, Progress, Score};
 use farad::run::{Run, Value};
 use serde_json::json;
 
-use crate::arguments::TrainOptions;
+use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
 use crate::profile::Profiling;
 use crate::train;
@@ -74,15 +74,17 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
 }
 
 /// Judges the model of a run on its test set again.
-pub fn eval(run: &Run, json: bool) -> Result<()> {
+pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let settings = Settings::of(run)?;
     let device = settings.device()?;
+    let profiling = Profiling::start(&options.profile, &device);
     let session = Session::new(settings, &device)?;
     let mut fit = session.fit()?;
     let checkpoint = run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: shown(run.path()) })?;
     fit.restore_model(&checkpoint)?;
     let score = fit.score(&mut session.test_loader())?;
-    print(json, &session.settings, &score, checkpoint.step())
+    print(options.json, &session.settings, &score, checkpoint.step())?;
+    profiling.finish()
 }
 
 /// What a run is made of. Needs neither its data nor its device.

@@ -128,7 +128,8 @@ fn parts(settings: &mut Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)
         };
     }
     let path = place(kind, &settings.data)?;
-    settings.data = path.display().to_string();
+    // Whoever opens the run later may stand elsewhere.
+    settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
     let published = |read: fn(&Path, Split) -> farad::Result<farad::data::TensorSet>| {
         let part = |split: Split| -> farad::Result<Arc<dyn Dataset>> { Ok(Arc::new(read(&path, split)?)) };
         Ok::<_, Error>((part(Split::Train)?, part(Split::Test)?))
@@ -188,7 +189,7 @@ fn table(settings: &Settings) -> Csv {
         Ok(number) => Column::Number(number),
         Err(_) => Column::Name(text.into()),
     };
-    let mut csv = Csv::new().kind(match settings.kind.as_str() {
+    let mut csv = Csv::new().kind(match settings.target_kind.as_str() {
         "class" => TargetKind::Class,
         "number" => TargetKind::Number,
         _ => TargetKind::Guess,

@@ -60,7 +60,7 @@ pub struct Settings {
     /// Whether a table's first line names the columns.
     pub header: bool,
     /// What a table's target is: guess, class or number.
-    pub kind: String,
+    pub target_kind: String,
     /// Means of the inputs, by channel or column; found when the run is made.
     pub means: Vec<f64>,
     /// Their standard deviations.
@@ -108,7 +108,7 @@ impl Settings {
             target: String::new(),
             ignore: vec![],
             header: true,
-            kind: "guess".into(),
+            target_kind: "guess".into(),
             means: vec![],
             deviations: vec![],
             workers: 2,
@@ -228,7 +228,7 @@ impl Settings {
         for (key, found, known) in [
             ("optimiser", &self.optimiser, &OPTIMISERS[..]),
             ("schedule", &self.schedule, &SCHEDULES[..]),
-            ("kind", &self.kind, &["guess", "class", "number"][..]),
+            ("target_kind", &self.target_kind, &["guess", "class", "number"][..]),
             ("model", &self.model, &["mlp", "cnn", "rnn"][..]),
         ] {
             if !known.contains(&found.as_str()) {

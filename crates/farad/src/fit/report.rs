@@ -1,7 +1,5 @@
 //! The end of a run: charts, the confusion matrix, samples with what the model saw in them, and `report.md`.
 
-use serde_json::Value;
-
 use super::{Score, Task};
 use crate::data::{Dataset, Elements};
 use crate::error::Result;
@@ -122,7 +120,7 @@ fn picture(values: &[f32], shape: &[usize]) -> Option<Picture> {
 fn page(run: &Run, outcome: &Outcome, pictures: &[(&str, &str)]) -> Result<String> {
     let Outcome { title, facts, judged_on, score, dataset, next, .. } = outcome;
     let mut text = format!("# {title}\n\n{}\n\n", sentence(judged_on, score));
-    let seconds = training_seconds(&Events::read(run.events_path())?);
+    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     text += "| | |\n|---|---|\n";
     facts.iter().for_each(|(name, value)| text += &format!("| {name} | {value} |\n"));
     text += &format!("| training time | {seconds:.1} s |\n\n");
@@ -158,19 +156,4 @@ pub fn sentence(judged_on: &str, score: &Score) -> String {
         }
         _ => format!("{judged_on} loss {loss:.4} ({samples} samples)"),
     }
-}
-
-/// Seconds of training over all processes; of a killed one, up to its last event.
-fn training_seconds(events: &[Value]) -> f64 {
-    let (mut total, mut last) = (0.0, 0.0);
-    for event in events {
-        match event["training_seconds"].as_f64() {
-            Some(seconds) => last = seconds,
-            None => {
-                total += last;
-                last = 0.0;
-            }
-        }
-    }
-    total + last
 }

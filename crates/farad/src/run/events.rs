@@ -68,6 +68,19 @@ impl Events {
         self.before + self.start.elapsed().as_secs_f64()
     }
 
+    /// The time that a run was trained for, over all its processes: of each, what the field `training_seconds` of its
+    /// last event says.
+    pub fn training_seconds(events: &[Value]) -> f64 {
+        let (mut before, mut current) = (0.0, 0.0);
+        for event in events {
+            if matches!(event["event"].as_str(), Some("start" | "resume")) {
+                (before, current) = (before + current, 0.0);
+            }
+            current = event["training_seconds"].as_f64().unwrap_or(current);
+        }
+        before + current
+    }
+
     /// All events of a file; lines that are none are passed over, none if there is no file.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Value>> {
         let path = path.as_ref();
@@ -86,4 +99,27 @@ pub(super) fn whole_lines(bytes: &[u8]) -> usize {
 
 fn parse(bytes: &[u8]) -> Vec<Value> {
     bytes.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_killed_process_counts_up_to_its_last_event() {
+        let event =
+            |event: &str, seconds: Option<f64>| json!({ "event": event, "training_seconds": seconds });
+        let events = [
+            event("start", None),
+            event("checkpoint", Some(2.0)),
+            event("checkpoint", Some(4.0)),
+            event("resume", None),
+            event("resume", None),
+            event("checkpoint", Some(1.0)),
+            event("end", Some(1.5)),
+        ];
+        assert_eq!(Events::training_seconds(&events), 5.5);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use farad::run::{Events, Run, Value};
+use farad::run::{Events, Run};
 use farad_circuit::Statistics;
 
 use super::{Pass, Verdict, yes};
@@ -14,7 +14,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
     let configuration = &learned.configuration;
     let recipe = &configuration.recipe;
     let mut text = format!("# {}\n\n{}.\n\n", recipe.name, capital(recipe.about));
-    let seconds = training_seconds(&Events::read(run.events_path())?);
+    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
     let _ = writeln!(
         text,
@@ -135,42 +135,7 @@ fn pictures(text: &mut String, damage: bool, robustness: bool, larger: bool) {
     *text += "![gates](plots/gates.svg)\n\n![circuit](plots/circuit.svg)\n";
 }
 
-/// Over all processes that trained: of each, what its last event says.
-fn training_seconds(events: &[Value]) -> f64 {
-    let (mut before, mut current) = (0.0, 0.0);
-    for event in events {
-        if matches!(event["event"].as_str(), Some("start" | "resume")) {
-            (before, current) = (before + current, 0.0);
-        }
-        current = event["training_seconds"].as_f64().unwrap_or(current);
-    }
-    before + current
-}
-
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use farad::run::json;
-
-    use super::*;
-
-    #[test]
-    fn the_time_of_a_killed_process_counts_up_to_its_last_event() {
-        let event =
-            |event: &str, seconds: Option<f64>| json!({ "event": event, "training_seconds": seconds });
-        let events = [
-            event("start", None),
-            event("checkpoint", Some(2.0)),
-            event("checkpoint", Some(4.0)),
-            event("resume", None),
-            event("resume", None),
-            event("checkpoint", Some(1.0)),
-            event("end", Some(1.5)),
-        ];
-        assert_eq!(training_seconds(&events), 5.5);
-    }
 }
