@@ -95,8 +95,15 @@ fn last(graph: &mut Graph, id: NodeId, dim: usize) -> NodeId {
     if dim + 1 == rank {
         return id;
     }
+    // Work on many operands is done where they lie; only its result is turned.
+    let below = match graph.node(id).op {
+        Op::Cast(_) => graph.node(id).operands[0],
+        _ => id,
+    };
+    let computed = graph.node(below).op.is_pointwise();
+    let source = if computed { graph.push(Op::Barrier(0), &[id]) } else { id };
     let order = (0..rank).filter(|&axis| axis != dim).chain([dim]).collect();
-    let moved = graph.push(Op::Permute(order), &[id]);
+    let moved = graph.push(Op::Permute(order), &[source]);
     graph.push(Op::Barrier(0), &[moved])
 }
 

@@ -23,6 +23,7 @@ mod simplify;
 mod sort;
 mod split;
 mod tape;
+mod unroll;
 mod works;
 
 use farad_ir::{Graph, NodeId};

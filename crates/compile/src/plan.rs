@@ -14,6 +14,7 @@ use crate::program::{
     Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Sort, Spec, Step,
     Target, View,
 };
+use crate::unroll::unroll;
 use crate::works::{Work, touches};
 
 /// Bytes that every buffer's offset is a multiple of.
@@ -238,7 +239,12 @@ impl Planner<'_> {
         match work {
             Work::Draft(draft) => {
                 let sites = self.program.sites.len();
-                let kernel = kernel(self.graph, draft, &self.materialised, self, sites);
+                let kernel = match kernel(self.graph, draft, &self.materialised, self, sites) {
+                    Kernel::Fused(fused) if target.fuse => {
+                        Kernel::Fused(unroll(fused, &self.program.buffers))
+                    }
+                    kernel => kernel,
+                };
                 self.program.sites.extend(draft.sites.iter().cloned());
                 self.push(label(self.graph, draft), kernel);
             }

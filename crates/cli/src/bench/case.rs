@@ -118,7 +118,7 @@ const HUGE: convolution::Size = convolution::Size { side: 224, ..BIG };
 
 /// A network of convolutions as others time it, and one that is wide enough to keep tensor cores busy.
 const CNN: images::Size = images::Size { batch: 64, channels: [32, 64] };
-const WIDE: images::Size = images::Size { batch: 256, channels: [128, 256] };
+const WIDE: images::Size = images::Size { batch: 128, channels: [256, 512] };
 
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[

@@ -53,6 +53,8 @@ fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
         // Two groups in flight hide the arithmetic of one behind the memory of the other; four are
         // slower again.
         _ if inner.is_multiple_of(4) && total >= 1 << 22 => (4, 2),
+        // Windows of two side by side: two halves are a word.
+        _ if inner == 2 && halves => (2, 1),
         _ if inner.is_multiple_of(4) || ((halves || random) && inner > 1) => (4, 1),
         _ if total >= 1 << 18 => (1, 4),
         _ => (1, 1),

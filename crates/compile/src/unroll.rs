@@ -1,0 +1,171 @@
+//! Takes tiny axes out of pointwise kernels whose conditions depend on them.
+//!
+//! The gradient of a pooling is, at every place of a window, a choice by what the whole window holds: written over
+//! all places, every one of them looks at all the others. With the places of a window written out one after the
+//! other, what they share is loaded and computed once, and most conditions are known.
+
+use std::collections::HashMap;
+
+use farad_ir::{Binary, DType, Scalar};
+
+use crate::program::{Buffer, Code, Fused, Guard, Instr, Level, Reg, Store, View};
+
+/// Axes up to this size are taken out.
+const LARGEST: usize = 3;
+/// Instructions that a kernel may have afterwards.
+const MOST: usize = 128;
+
+/// The kernel without its tiny axes, if that shares work.
+pub fn unroll(kernel: Fused, buffers: &[Buffer]) -> Fused {
+    let mut kernel = kernel;
+    while let Some(axis) = (0..kernel.axes.len()).find(|&axis| gains(&kernel, axis, buffers)) {
+        match without(&kernel, axis) {
+            Some(smaller) => kernel = smaller,
+            None => break,
+        }
+    }
+    kernel
+}
+
+/// Whether conditions depend on an axis that can be taken out.
+fn gains(kernel: &Fused, axis: usize, buffers: &[Buffer]) -> bool {
+    let tiny = (2..=LARGEST).contains(&kernel.axes[axis]) && kernel.outer == kernel.axes.len();
+    let depends = |instr: &Instr| {
+        instr.code.view().is_some_and(|view| {
+            let guarded = view.guards.iter().any(|guard| guard.coefficients[axis] != 0);
+            guarded || matches!(instr.code, Code::Position(_)) && view.strides[axis] != 0
+        })
+    };
+    let loaded = |store: &Store| kernel.tape.iter().any(|instr| instr.code.buffer() == Some(store.buffer));
+    // Two halves of a word are written together or not at all.
+    let halves = |store: &Store| {
+        buffers[store.buffer.0 as usize].dtype.is_half() && store.view.strides[axis].abs() == 1
+    };
+    tiny && kernel.axes.len() > 1
+        && kernel.tape.iter().any(depends)
+        && !kernel.stores.iter().any(|store| loaded(store) || halves(store))
+}
+
+/// The kernel with one axis written out; `None` if it becomes too long or shares nothing.
+fn without(kernel: &Fused, axis: usize) -> Option<Fused> {
+    let size = kernel.axes[axis];
+    let mut tape = Tape::default();
+    let mut stores = Vec::new();
+    for place in 0..size as i64 {
+        let mut registers: Vec<Reg> = Vec::with_capacity(kernel.tape.len());
+        for instr in &kernel.tape {
+            let mut code = instr.code.renumbered(|reg| registers[reg.0 as usize]);
+            if let Some(view) = code.view_mut() {
+                fix(view, axis, place);
+            }
+            registers.push(tape.add(code, instr.dtype));
+        }
+        for store in &kernel.stores {
+            let mut view = store.view.clone();
+            fix(&mut view, axis, place);
+            stores.push(Store { view, value: registers[store.value.0 as usize], ..store.clone() });
+        }
+    }
+    let mut axes = kernel.axes.clone();
+    axes.remove(axis);
+    let kept = tape.sweep(&mut stores);
+    // Without anything shared the text would only be longer.
+    let gain = kept.len() <= MOST && 4 * kept.len() < 3 * size * kernel.tape.len();
+    gain.then_some(Fused { outer: axes.len(), axes, tape: kept, stores })
+}
+
+/// The view at a place of an axis, which it loses.
+fn fix(view: &mut View, axis: usize, place: i64) {
+    view.offset += place * view.strides.remove(axis);
+    for Guard { coefficients, offset, .. } in &mut view.guards {
+        *offset += place * coefficients.remove(axis);
+    }
+}
+
+/// Instructions in the making: none twice, none of which the result is known.
+#[derive(Default)]
+struct Tape {
+    instrs: Vec<Instr>,
+    known: HashMap<(Code, DType), Reg>,
+}
+
+impl Tape {
+    fn add(&mut self, code: Code, dtype: DType) -> Reg {
+        let code = match self.simplified(code, dtype) {
+            Ok(code) => code,
+            Err(reg) => return reg,
+        };
+        let next = Reg(self.instrs.len() as u32);
+        let reg = *self.known.entry((code.clone(), dtype)).or_insert(next);
+        if reg == next {
+            self.instrs.push(Instr { code, dtype, level: Level::Full });
+        }
+        reg
+    }
+
+    fn constant(&self, reg: Reg) -> Option<f64> {
+        match &self.instrs[reg.0 as usize].code {
+            Code::Constant(scalar) => Some(scalar.as_f64()),
+            _ => None,
+        }
+    }
+
+    /// A simpler instruction, or the register that holds the result already.
+    fn simplified(&self, code: Code, dtype: DType) -> Result<Code, Reg> {
+        let fixed = |list: &[i64]| list.iter().all(|c| *c == 0);
+        let of = |value: f64| Code::Constant(Scalar::of(dtype, value));
+        Ok(match code {
+            Code::Load(buffer, mut view) => {
+                let (known, open) = view
+                    .guards
+                    .into_iter()
+                    .partition(|guard| fixed(&guard.coefficients) && guard.divisor == 1 && guard.stride == 0);
+                let known: Vec<Guard> = known;
+                if known.iter().any(|guard| !(0..guard.size).contains(&guard.offset)) {
+                    return Ok(of(0.0));
+                }
+                view.guards = open;
+                Code::Load(buffer, view)
+            }
+            Code::Position(view) if fixed(&view.strides) => of(view.offset as f64),
+            Code::Binary(op, a, b) => match (op, self.constant(a), self.constant(b)) {
+                (Binary::GreaterEqual, Some(x), Some(y)) => of(f64::from(u8::from(x >= y))),
+                (Binary::Less, Some(x), Some(y)) => of(f64::from(u8::from(x < y))),
+                (Binary::And, Some(x), _) if dtype == DType::Bool => {
+                    return if x != 0.0 { Err(b) } else { Ok(of(0.0)) };
+                }
+                (Binary::And, _, Some(y)) if dtype == DType::Bool => {
+                    return if y != 0.0 { Err(a) } else { Ok(of(0.0)) };
+                }
+                (Binary::Add, Some(0.0), _) => return Err(b),
+                (Binary::Add, _, Some(0.0)) => return Err(a),
+                _ => Code::Binary(op, a, b),
+            },
+            Code::Select(c, a, b) => match self.constant(c) {
+                Some(truth) => return Err(if truth != 0.0 { a } else { b }),
+                None if a == b => return Err(a),
+                None => Code::Select(c, a, b),
+            },
+            other => other,
+        })
+    }
+
+    /// What the stores need, in order; their registers follow.
+    fn sweep(self, stores: &mut [Store]) -> Vec<Instr> {
+        let mut needed = vec![false; self.instrs.len()];
+        stores.iter().for_each(|store| needed[store.value.0 as usize] = true);
+        for at in (0..self.instrs.len()).rev() {
+            if needed[at] {
+                self.instrs[at].code.operands().iter().for_each(|reg| needed[reg.0 as usize] = true);
+            }
+        }
+        let mut number = vec![Reg(0); self.instrs.len()];
+        let mut kept: Vec<Instr> = Vec::new();
+        for (at, instr) in self.instrs.into_iter().enumerate().filter(|(at, _)| needed[*at]) {
+            number[at] = Reg(kept.len() as u32);
+            kept.push(Instr { code: instr.code.renumbered(|reg| number[reg.0 as usize]), ..instr });
+        }
+        stores.iter_mut().for_each(|store| store.value = number[store.value.0 as usize]);
+        kept
+    }
+}
