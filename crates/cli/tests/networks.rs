@@ -1,0 +1,142 @@
+//! Networks on data sets, as users train them: runs, reports, going on in mid-epoch, and what is refused.
+
+mod folder;
+
+use folder::{Folder, events, results};
+use serde_json::Value;
+
+/// Drawn digits and a small network: seconds.
+const SHORT: &str = "train mnist --model mlp --data synthetic --device cpu --epochs 2 --batch 200 \
+    --set sizes=32 --set checkpoint_every=7 --set log_every=5 --quiet";
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_network_is_trained_judged_and_inspected() {
+    let folder = Folder::new("network");
+    let trained = json(&folder.succeed(&format!("{SHORT} --out run --json")));
+    assert!(trained["accuracy"].as_f64() > Some(0.8), "{trained}");
+    assert_eq!((trained["samples"].as_u64(), trained["steps"].as_u64()), (Some(1000), Some(2 * 29)));
+    let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
+    for text in [
+        "# mnist by mlp",
+        "test accuracy ",
+        "| is \\ seen as |",
+        "plots/samples.png",
+        "Next: `farad eval run`",
+    ] {
+        assert!(report.contains(text), "{text} is not in {report}");
+    }
+    for file in ["loss.svg", "goodness.svg", "confusion.png", "samples.png"] {
+        assert!(folder.path("run/plots").join(file).exists(), "{file}");
+    }
+    let judged = json(&folder.succeed("eval run --json"));
+    assert_eq!((&judged["accuracy"], &judged["loss"]), (&trained["accuracy"], &trained["loss"]));
+    assert!(folder.succeed("eval run").starts_with("test accuracy "));
+    let inspected = json(&folder.succeed("inspect run --json"));
+    assert_eq!((inspected["kind"].as_str(), inspected["steps"].as_u64()), (Some("fit"), Some(58)));
+    assert_eq!(inspected["tensors"].as_array().unwrap().len(), 4, "{inspected}");
+    assert!(folder.succeed("inspect run").contains("model              mlp"));
+    let kinds: Vec<String> =
+        events(&folder.path("run")).iter().map(|e| e["event"].as_str().unwrap().into()).collect();
+    assert!(kinds[0] == "start" && kinds[kinds.len() - 1] == "end", "{kinds:?}");
+}
+
+/// Ctrl-C somewhere in an epoch, then on to the end: nothing shows that it was broken off.
+#[cfg(unix)]
+#[test]
+fn a_run_stopped_in_mid_epoch_ends_as_an_unbroken_one() {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+    let folder = Folder::new("network-resumed");
+    folder.succeed(&format!("{SHORT} --out whole"));
+    let mut child = folder.command(&format!("{SHORT} --out broken")).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    let saved = || folder.path("broken/checkpoint.safetensors").exists();
+    while !saved() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    let broken_off = events(&folder.path("broken")).iter().any(|event| event["event"] == "interrupted");
+    folder.succeed("train --resume broken --quiet");
+    assert!(results(&folder.path("whole")) == results(&folder.path("broken")), "broken off: {broken_off}");
+    // Killed without a word: the last checkpoint counts, which may be in mid-epoch too.
+    let mut child = folder.command(&format!("{SHORT} --out killed")).spawn().unwrap();
+    while !folder.path("killed/checkpoint.safetensors").exists() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    folder.succeed("train --resume killed --quiet");
+    assert!(results(&folder.path("whole")) == results(&folder.path("killed")));
+    // More epochs than were asked for at first.
+    let more = json(&folder.succeed("train --resume killed --epochs 3 --quiet --json"));
+    assert_eq!(more["steps"].as_u64(), Some(3 * 29));
+}
+
+#[test]
+fn every_kind_of_network_and_set_trains() {
+    let folder = Folder::new("network-kinds");
+    let mut table = String::from("number,width,height,kind\n");
+    let mut lines = String::from("x,y\n");
+    for n in 0..300 {
+        let (width, height) = (n as f32 / 30.0, (n * 7 % 50) as f32 / 5.0);
+        table += &format!("{n},{width},{height},{}\n", if width > height { "wide" } else { "high" });
+        lines += &format!("{width},{}\n", 3.0 * width - 2.0);
+    }
+    std::fs::write(folder.path("table.csv"), table).unwrap();
+    std::fs::write(folder.path("lines.csv"), lines).unwrap();
+    let csv = "train csv --device cpu --quiet --json --set warm_up=0";
+    let shapes = json(&folder.succeed(&format!("{csv} --data table.csv --set ignore=number --out table")));
+    assert!(shapes["accuracy"].as_f64() > Some(0.9), "{shapes}");
+    let numbers =
+        json(&folder.succeed(&format!("{csv} --data lines.csv --set target=y --epochs 40 --out lines")));
+    assert!(numbers["explained"].as_f64() > Some(0.98), "{numbers}");
+    assert!(
+        std::fs::read_to_string(folder.path("lines/report.md")).unwrap().contains("% of variance explained")
+    );
+    let small = "--data synthetic --device cpu --quiet --json";
+    let cnn = json(&folder.succeed(&format!(
+        "train cifar10 {small} --epochs 1 --set sizes=4,8 --out cnn --optimiser muon --schedule one-cycle"
+    )));
+    assert_eq!(cnn["model"], "cnn");
+    let rnn = json(
+        &folder.succeed(&format!("train fashion-mnist --model rnn {small} --epochs 3 --learning-rate 0.01 --set sizes=32 --mixed --out rnn")),
+    );
+    assert!(rnn["accuracy"].as_f64() > Some(0.4), "{rnn}");
+}
+
+#[test]
+fn what_cannot_be_done_says_why_and_what_to_do() {
+    let folder = Folder::new("network-refused");
+    let refused = |arguments: &str, texts: &[&str]| {
+        let mut command = folder.command(arguments);
+        let output = command.env_remove("FARAD_DATA").output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.status.code() != Some(101), "{error}");
+        texts.iter().for_each(|text| assert!(error.contains(text), "{text} is not in {error}"));
+    };
+    refused("train mnist", &["error: train: no data: mnist is in none of data/mnist", "--data synthetic"]);
+    refused(
+        "train mnist --data nowhere",
+        &["mnist: files are missing: nowhere", "train-images-idx3-ubyte.gz", "help: get them from"],
+    );
+    refused("train csv", &["train: csv needs --data"]);
+    refused("train mnits", &["there is nothing called `mnits` to learn; did you mean `mnist`?"]);
+    refused("train life --epochs 3", &["train: life does not take --epochs", "help: use --updates"]);
+    refused("train mnist --updates 3 --data synthetic", &["train: mnist does not take --updates"]);
+    refused(
+        "train mnist --data synthetic --set bach=3",
+        &["settings: there is no key `bach`; did you mean `batch`?"],
+    );
+    refused("train mnist --data synthetic --optimiser adamx", &["settings: there is no optimiser `adamx`"]);
+    std::fs::write(folder.path("holes.csv"), "a,b\n1,2\n,3\n").unwrap();
+    refused("train csv --data holes.csv", &["csv: a value is missing: holes.csv: line 3, column `a`"]);
+    std::fs::write(folder.path("t10k-images-idx3-ubyte"), "nothing").unwrap();
+    assert!(folder.succeed("train --list").contains("fashion-mnist"));
+    assert!(folder.succeed("train mnist --list").contains("learning_rate"));
+    assert!(!folder.path("runs").exists(), "a refusal leaves no run");
+}
