@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Capabilities;
 use crate::render::product::{Form, TILES, Tile};
-use crate::render::{operand, vector};
+use crate::render::{layout, vector};
 
 /// What a product's speed depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,13 +33,13 @@ pub struct ProductShape {
 impl ProductShape {
     /// The shape of a product of a program.
     pub fn of(product: &Product, program: &Program) -> ProductShape {
-        let along = |left| operand::Layout::of(product, left).along_terms();
+        let along = |left| layout::Layout::of(product, left).along_terms();
         ProductShape {
             batch: product.batches(),
             m: product.rows(),
             k: product.terms(),
             n: product.columns(),
-            halves: operand::are_halves(product, program),
+            halves: layout::are_halves(product, program),
             turned: [!along(true), along(false)],
         }
     }

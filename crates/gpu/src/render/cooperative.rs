@@ -6,8 +6,9 @@
 //! the operands are read into registers meanwhile. Matrices cannot be looked into, so results go to the
 //! epilogue through workgroup memory, one matrix at a time.
 
+use super::layout::Layout;
 use super::module::{Module, line};
-use super::operand::{Layout, Side};
+use super::operand::Side;
 use super::product::{Tile, call};
 
 /// Rows and columns of a matrix.

@@ -8,8 +8,9 @@
 mod access;
 mod code;
 mod cooperative;
+pub(crate) mod layout;
 mod module;
-pub(crate) mod operand;
+mod operand;
 mod plan;
 mod point;
 mod pointwise;
@@ -52,7 +53,7 @@ pub fn render(
                 let canonical = space::canonical_product(product);
                 let shape = ProductShape::of(&canonical, program);
                 let tile = tuning.tile(&shape, capabilities);
-                let fours = || [true, false].map(|left| operand::Layout::of(&canonical, left).is_in_fours());
+                let fours = || [true, false].map(|left| layout::Layout::of(&canonical, left).is_in_fours());
                 let halves = shape.halves && capabilities.cooperative > 0 && fours() == [true, true];
                 let tile = tile.unwrap_or_else(|| product::Tile::of(&canonical, halves));
                 module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))

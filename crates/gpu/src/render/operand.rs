@@ -2,16 +2,15 @@
 //! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
 //! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
 
-use farad_compile::program::{BufferId, Code, Instr, Operand, Product, Program, View};
-use farad_ir::{DType, Unary};
+use farad_compile::program::{BufferId, Code, Instr, View};
+use farad_ir::DType;
 
 use super::access::wide_place;
+use super::layout::Layout;
 use super::module::{Module, line};
-use super::plan::read;
 use super::point::{Point, Value};
 use super::pointwise::decode;
 use super::product::{Form, Tile};
-use super::space;
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Word;
 
@@ -19,113 +18,6 @@ use crate::dispatch::Word;
 const GAP: usize = 8;
 /// Axes up to this size are constants of the text where places along them are found.
 const LARGEST_WINDOW: usize = 16;
-
-/// Whether both operands are halves wherever they are read, so that nothing is lost in tiles of halves.
-pub(crate) fn are_halves(product: &Product, program: &Program) -> bool {
-    is_half(&product.lhs, program) && is_half(&product.rhs, program)
-}
-
-fn is_half(operand: &Operand, program: &Program) -> bool {
-    let mut at = operand.value;
-    loop {
-        match &operand.tape[at.0 as usize].code {
-            Code::Load(buffer, _) => return program.buffers[buffer.0 as usize].dtype == DType::F16,
-            Code::Cast(_, dtype) => return *dtype == DType::F16,
-            Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs, x) => at = *x,
-            _ => return false,
-        }
-    }
-}
-
-/// An operand over its own simplest axes: those that rows (or columns) are made of and those of the terms, merged
-/// where this operand walks them as one, whatever the other operand does.
-pub(crate) struct Layout {
-    operand: Operand,
-    /// How many batch axes there are.
-    batch: usize,
-    /// The axes of rows or columns.
-    width: Vec<usize>,
-    /// The axes of terms.
-    terms: Vec<usize>,
-    /// Views are over `[batch.., width.., terms..]`, not `[batch.., terms.., width..]`.
-    width_first: bool,
-    /// Nothing else of the product reads the operand's buffer.
-    alone: bool,
-}
-
-impl Layout {
-    /// The left or the right operand's.
-    pub fn of(product: &Product, left: bool) -> Layout {
-        let mut operand = if left { product.lhs.clone() } else { product.rhs.clone() };
-        let groups = if left { [&product.m, &product.k] } else { [&product.k, &product.n] };
-        let batch = product.batch.len();
-        let mut axes = [&product.batch[..], groups[0], groups[1]].concat();
-        let mut views = space::views(&mut operand.tape, &mut []);
-        let (first, end) = (batch + groups[0].len(), axes.len());
-        if groups[1].len() > 1 {
-            space::simplify(&mut axes, first, end, &mut views);
-        }
-        let first = match groups[0].len() {
-            1 => first,
-            _ => space::simplify(&mut axes, batch, first, &mut views),
-        };
-        let (a, b) = (axes[batch..first].to_vec(), axes[first..].to_vec());
-        let (width, terms) = if left { (a, b) } else { (b, a) };
-        let tapes = [&product.lhs.tape, &product.rhs.tape, &product.epilogue];
-        let loads = |buffer| {
-            let all = tapes.iter().flat_map(|tape| tape.iter());
-            all.filter(|instr| read(&instr.code) == Some(buffer)).count()
-        };
-        let alone =
-            operand.tape.iter().filter_map(|instr| read(&instr.code)).all(|buffer| loads(buffer) == 1);
-        Layout { operand, batch, width, terms, width_first: left, alone }
-    }
-
-    /// Whether rows, columns or terms are several axes, so that a place along them has to be taken apart.
-    fn is_composed(&self) -> bool {
-        self.width.len() > 1 || self.terms.len() > 1
-    }
-
-    /// Whether four neighbours are always read together.
-    pub fn is_in_fours(&self) -> bool {
-        let near = if self.along_terms() { &self.terms } else { &self.width };
-        !self.is_composed() || near.last().is_some_and(|size| size.is_multiple_of(4))
-    }
-
-    /// The innermost axis of the width, or of the terms.
-    fn innermost(&self, of_terms: bool) -> usize {
-        let last = of_terms == self.width_first;
-        let before = if self.width_first { self.width.len() } else { self.terms.len() };
-        self.batch + if last { self.width.len() + self.terms.len() } else { before } - 1
-    }
-
-    /// Elements that are contiguous along the width or the terms, and how many follow each other.
-    fn contiguous(&self, of_terms: bool) -> (usize, usize) {
-        let (group, end) = (if of_terms { &self.terms } else { &self.width }, self.innermost(of_terms) + 1);
-        let from = end - group.len();
-        let mut found = (0, 0);
-        for instr in &self.operand.tape {
-            let Code::Load(_, view) = &instr.code else { continue };
-            let moves = |axis: usize| {
-                view.strides[axis] != 0 || view.guards.iter().any(|g| g.coefficients[axis] != 0)
-            };
-            let groups = [&self.width, &self.terms];
-            let [first, second] = if self.width_first { groups } else { [groups[1], groups[0]] };
-            let sizes = first.iter().chain(second).enumerate();
-            let reach =
-                sizes.filter(|(at, _)| moves(self.batch + at)).map(|(_, size)| *size).product::<usize>();
-            if let Some(axis) = (from..end).find(|&axis| view.strides[axis].abs() == 1) {
-                found = (found.0 + reach, found.1.max(group[axis - from]));
-            }
-        }
-        found
-    }
-
-    /// Whether more of the operand is contiguous along the terms than along its rows or columns.
-    pub fn along_terms(&self) -> bool {
-        self.contiguous(true) > self.contiguous(false)
-    }
-}
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
 pub(super) struct Side<'p> {

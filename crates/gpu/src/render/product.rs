@@ -9,8 +9,9 @@ use farad_compile::program::{Code, Product, Reg};
 
 use super::access::store;
 use super::cooperative;
+use super::layout::Layout;
 use super::module::{Launch, Module, line};
-use super::operand::{Layout, Side};
+use super::operand::Side;
 use super::point::{Point, Value, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
