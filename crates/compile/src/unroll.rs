@@ -169,3 +169,55 @@ impl Tape {
         kept
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{BufferId, Place};
+
+    fn buffer(dtype: DType, len: usize) -> Buffer {
+        Buffer { place: Place::Input(0), offset: 0, dtype, len }
+    }
+
+    fn view(offset: i64, strides: [i64; 2], guards: Vec<Guard>) -> View {
+        View { offset, strides: strides.to_vec(), guards }
+    }
+
+    /// Over `[5, 2]`: both elements of a window added up (the same for both places), and at the first place alone a
+    /// third number.
+    fn windows() -> Fused {
+        let at = |offset| Code::Load(BufferId(0), view(offset, [2, 0], vec![]));
+        let first = Guard { coefficients: vec![0, 1], offset: 0, divisor: 1, size: 1, stride: 0 };
+        let codes = [
+            at(0),
+            at(1),
+            Code::Binary(Binary::Add, Reg(0), Reg(1)),
+            Code::Load(BufferId(1), view(0, [1, 0], vec![first])),
+            Code::Binary(Binary::Add, Reg(2), Reg(3)),
+        ];
+        let instr = |code| Instr { code, dtype: DType::F32, level: Level::Full };
+        let store = Store { buffer: BufferId(2), value: Reg(4), view: view(0, [2, 1], vec![]) };
+        let tape = codes.into_iter().map(instr).collect();
+        Fused { axes: vec![5, 2], outer: 2, tape, stores: vec![store] }
+    }
+
+    #[test]
+    fn places_of_a_window_share_what_they_read() {
+        let buffers = [10, 5, 10].map(|len| buffer(DType::F32, len));
+        let kernel = unroll(windows(), &buffers);
+        assert_eq!((kernel.axes, kernel.outer, kernel.tape.len()), (vec![5], 1, 5));
+        let stores: Vec<(i64, u32)> = kernel.stores.iter().map(|s| (s.view.offset, s.value.0)).collect();
+        // The second place adds nothing: its value is the sum of the window.
+        assert_eq!(stores, [(0, 4), (1, 2)]);
+    }
+
+    #[test]
+    fn halves_of_a_word_and_updates_in_place_are_left_alone() {
+        let halves = [buffer(DType::F32, 10), buffer(DType::F32, 5), buffer(DType::F16, 10)];
+        assert_eq!(unroll(windows(), &halves), windows());
+        let mut kernel = windows();
+        kernel.stores[0].buffer = BufferId(0);
+        let buffers = [10, 5, 10].map(|len| buffer(DType::F32, len));
+        assert_eq!(unroll(kernel.clone(), &buffers), kernel);
+    }
+}
