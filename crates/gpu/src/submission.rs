@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use farad_compile::profile::Phase;
 
@@ -21,9 +20,6 @@ use crate::error::Error;
 const RUN_AHEAD: usize = 4;
 /// Submissions in flight with which the device has something to do: then runs are held back.
 const BUSY: usize = 1;
-/// Time after a submission within which the next run waits for others, whether or not the device is done: programs that
-/// come this close together are smaller than their submissions.
-const CLOSE: Duration = Duration::from_millis(1);
 /// Runs that wait between two looks at the device's progress.
 const LOOK: usize = 4;
 /// Runs that are held back at most.
@@ -43,8 +39,6 @@ pub(crate) struct Pending {
     held: Vec<wgpu::CommandBuffer>,
     /// Runs that wait, in the open pass and in closed ones.
     runs: usize,
-    /// When the last submission was made.
-    last: Option<Instant>,
     /// Submissions that nobody has waited for, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
     /// Submissions that are not done yet.
@@ -74,17 +68,16 @@ impl Device {
         self.shared.submit(Some(commands))
     }
 
-    /// Appends a run to the open pass and submits it, unless few runs wait and the device has enough to do or the last
-    /// submission was just now: a submission costs the host and the device more than a small program does. Frees
+    /// Appends a run to the open pass and submits it, unless the device has enough to do and few
+    /// runs wait: a submission costs the host and the device more than a small program does. Frees
     /// what is done, and waits if the host is too far ahead.
     pub(crate) fn append_run(&self, encode: impl FnOnce(&mut wgpu::ComputePass)) {
         let shared = &*self.shared;
         let mut pending = lock(&shared.pending);
         let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
-        let close = pending.last.is_some_and(|last| last.elapsed() < CLOSE);
         encode(&mut pending.open(shared).pass);
         pending.runs += 1;
-        if (busy || close) && pending.runs < HELD {
+        if busy && pending.runs < HELD {
             // Looking at the device's progress costs as much as a run; every few will do.
             let look = pending.runs.is_multiple_of(LOOK);
             drop(pending);
@@ -127,7 +120,7 @@ impl Shared {
         });
         Tally::add(&self.tally.submissions, 1);
         pending.in_flight.push_back(index.clone());
-        (pending.runs, pending.staged, pending.last) = (0, 0, Some(Instant::now()));
+        (pending.runs, pending.staged) = (0, 0);
         for buffer in pending.doomed.drain(..) {
             buffer.destroy();
         }

@@ -1,12 +1,12 @@
 //! `farad train mnist`, and the like: networks that learn from data sets.
 //!
-//! `settings` is what a user may set, `sets` opens data, `models` builds networks, `session` puts them together; the
+//! `settings` is what a user may set, `sets` opens data, `models` builds networks, `setup` puts them together; the
 //! training itself is [`farad::fit`]. Start at [`train`].
 
 mod models;
-mod session;
 mod sets;
 mod settings;
+mod setup;
 
 use std::io::Write;
 use std::path::Path;
@@ -21,9 +21,9 @@ use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
 use crate::profile::Profiling;
 use crate::train;
-use session::Session;
 pub use sets::SetKind;
 use settings::Settings;
+use setup::Setup;
 
 /// Whether a run is one of these.
 pub fn is_fit(run: &Run) -> bool {
@@ -32,11 +32,11 @@ pub fn is_fit(run: &Run) -> bool {
 
 /// Trains on a data set, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
-    let (session, run) = match resumed {
+    let (setup, run) = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
     };
-    let mut training = session.training(run)?;
+    let mut training = setup.training(run)?;
     let device = training.fit().device();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
@@ -45,8 +45,8 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
             eprintln!("{text}");
         }
     };
-    let settings = session.settings.clone();
-    let (title, samples) = (settings.title(), session.sets.train.len());
+    let settings = setup.settings.clone();
+    let (title, samples) = (settings.title(), setup.sets.train.len());
     say(format!("{title}: {samples} samples, {} parameters", training.fit().model().summary().parameters));
     say(format!("training on {}; the run is {}", device.name(), folder.display()));
     let (stop, ended) = train::interrupts();
@@ -61,10 +61,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         say(format!("stopped and saved after {steps} steps\ngo on with: farad train --resume {path}"));
         return profiling.finish();
     }
-    let score = fit.score(&mut session.test_loader())?;
-    let facts = facts(&settings, &session, &fit.model().summary().parameters, device.name());
+    let score = fit.score(&mut setup.test_loader())?;
+    let facts = facts(&settings, &setup, &fit.model().summary().parameters, device.name());
     let next = format!("farad eval {}", folder.display());
-    let (dataset, task) = (&*session.sets.test, session.sets.task);
+    let (dataset, task) = (&*setup.sets.test, setup.sets.task);
     let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
     report::write(&run, &outcome)?;
     print(options.json, &settings, &score, summary.steps)?;
@@ -78,12 +78,12 @@ pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let settings = Settings::of(run)?;
     let device = settings.device()?;
     let profiling = Profiling::start(&options.profile, &device);
-    let session = Session::new(settings, &device)?;
-    let mut fit = session.fit()?;
+    let setup = Setup::new(settings, &device)?;
+    let mut fit = setup.fit()?;
     let checkpoint = run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: shown(run.path()) })?;
     fit.restore_model(&checkpoint)?;
-    let score = fit.score(&mut session.test_loader())?;
-    print(options.json, &session.settings, &score, checkpoint.step())?;
+    let score = fit.score(&mut setup.test_loader())?;
+    print(options.json, &setup.settings, &score, checkpoint.step())?;
     profiling.finish()
 }
 
@@ -122,7 +122,7 @@ pub fn list(kind: SetKind) -> Result<()> {
     Ok(out.flush()?)
 }
 
-fn start(options: &TrainOptions) -> Result<(Session, Run)> {
+fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     let flags = &options.network;
     let kind = SetKind::named(options.name.as_deref().unwrap_or_default()).expect("the caller looked");
     if options.updates.is_some() || options.seeds != 1 {
@@ -134,14 +134,14 @@ fn start(options: &TrainOptions) -> Result<(Session, Run)> {
     settings.take(options)?;
     let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
     settings.device = device.name().to_string();
-    let session = Session::new(settings, &device)?;
+    let setup = Setup::new(settings, &device)?;
     let folder = options.out.clone();
-    let folder = folder.unwrap_or_else(|| train::free_folder(kind.name(), session.settings.seed as u64));
-    let run = Run::create(&folder, KIND, session.settings.table())?;
-    Ok((session, run))
+    let folder = folder.unwrap_or_else(|| train::free_folder(kind.name(), setup.settings.seed as u64));
+    let run = Run::create(&folder, KIND, setup.settings.table())?;
+    Ok((setup, run))
 }
 
-fn resume(options: &TrainOptions, mut run: Run) -> Result<(Session, Run)> {
+fn resume(options: &TrainOptions, mut run: Run) -> Result<(Setup, Run)> {
     let mut settings = Settings::of(&run)?;
     if let Some(epochs) = options.network.epochs {
         settings.epochs = epochs as i64;
@@ -152,7 +152,7 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<(Session, Run)> {
         Some(name) => Device::named(name)?,
         None => settings.device()?,
     };
-    Ok((Session::new(settings, &device)?, run))
+    Ok((Setup::new(settings, &device)?, run))
 }
 
 fn show(bar: &indicatif::ProgressBar, progress: &Progress) {
@@ -162,8 +162,8 @@ fn show(bar: &indicatif::ProgressBar, progress: &Progress) {
     bar.set_message(format!("epoch {epoch}/{epochs}  loss {:.4}  validation {good}", progress.loss));
 }
 
-fn facts(settings: &Settings, session: &Session, parameters: &usize, device: &str) -> Vec<(String, String)> {
-    let sets = &session.sets;
+fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -> Vec<(String, String)> {
+    let sets = &setup.sets;
     let fact = |name: &str, value: String| (name.to_string(), value);
     vec![
         fact("data", format!("{} ({})", settings.set, settings.data)),

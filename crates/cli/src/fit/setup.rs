@@ -20,17 +20,17 @@ const JUDGED: usize = 256;
 const SHIFT: usize = 4;
 
 /// Everything that a training is made of.
-pub struct Session {
+pub struct Setup {
     pub settings: Settings,
     pub sets: Sets,
     pub device: Device,
 }
 
-impl Session {
+impl Setup {
     /// Opens the data. The settings say where, or where they were found when they do not.
-    pub fn new(mut settings: Settings, device: &Device) -> Result<Session> {
+    pub fn new(mut settings: Settings, device: &Device) -> Result<Setup> {
         let sets = Sets::open(&mut settings)?;
-        Ok(Session { settings, sets, device: device.clone() })
+        Ok(Setup { settings, sets, device: device.clone() })
     }
 
     /// A training in the run's folder, from its checkpoint if it has one.
