@@ -14,7 +14,7 @@ use crate::program::{
     Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Sort, Spec, Step,
     Target, View,
 };
-use crate::unroll::unroll;
+use crate::unroll::{apart, unroll};
 use crate::works::{Work, touches};
 
 /// Bytes that every buffer's offset is a multiple of.
@@ -239,14 +239,20 @@ impl Planner<'_> {
         match work {
             Work::Draft(draft) => {
                 let sites = self.program.sites.len();
-                let kernel = match kernel(self.graph, draft, &self.materialised, self, sites) {
-                    Kernel::Fused(fused) if target.fuse => {
-                        Kernel::Fused(unroll(fused, &self.program.buffers))
-                    }
-                    kernel => kernel,
-                };
+                let kernel = kernel(self.graph, draft, &self.materialised, self, sites);
                 self.program.sites.extend(draft.sites.iter().cloned());
-                self.push(label(self.graph, draft), kernel);
+                let label = label(self.graph, draft);
+                match kernel {
+                    Kernel::Fused(fused) if target.fuse => {
+                        if let Some([first, second]) = apart(&fused, &self.program.buffers) {
+                            self.push(label, Kernel::Fused(first));
+                            return self.push("sum".into(), Kernel::Fused(second));
+                        }
+                        let fused = unroll(fused, &self.program.buffers);
+                        self.push(label, Kernel::Fused(fused));
+                    }
+                    kernel => self.push(label, kernel),
+                }
             }
             Work::Node(id) => match &self.graph.node(*id).op {
                 Op::ScatterAdd(axis, size) => self.scatter(*id, *axis, *size),

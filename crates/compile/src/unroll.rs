@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use farad_ir::{Binary, DType, Scalar};
+use farad_ir::{Binary, DType, Reduce, Scalar};
 
 use crate::program::{Buffer, Code, Fused, Guard, Instr, Level, Reg, Store, View};
 
@@ -25,6 +25,41 @@ pub fn unroll(kernel: Fused, buffers: &[Buffer]) -> Fused {
         }
     }
     kernel
+}
+
+/// A kernel that only adds up what it also writes, as two: one without sums and without its tiny axes, and one that adds
+/// up what the first wrote. `None` if that shares no work.
+pub fn apart(kernel: &Fused, buffers: &[Buffer]) -> Option<[Fused; 2]> {
+    let full = |store: &&Store| kernel.tape[store.value.0 as usize].level == Level::Full;
+    let (written, sums): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(full);
+    let ([whole], false) = (&written[..], sums.is_empty()) else { return None };
+    let sums_it = |instr: &Instr| match instr.code {
+        Code::Reduce(reduce, x) => reduce == Reduce::Sum && x == whole.value,
+        _ => true,
+    };
+    let plain = buffers[whole.buffer.0 as usize].dtype == DType::F32 && kernel.tape.iter().all(sums_it);
+    if !plain || kernel.outer == kernel.axes.len() {
+        return None;
+    }
+    let first = Fused { outer: kernel.axes.len(), stores: vec![(*whole).clone()], ..kernel.clone() };
+    let mut first = first.swept();
+    first.tape.iter_mut().for_each(|instr| instr.level = Level::Full);
+    let unrolled = unroll(first.clone(), buffers);
+    if unrolled == first || first.tape.iter().any(|instr| matches!(instr.code, Code::Reduce(..))) {
+        return None;
+    }
+    let mut second = Fused { stores: sums.into_iter().cloned().collect(), ..kernel.clone() };
+    second.tape[whole.value.0 as usize].code = Code::Load(whole.buffer, whole.view.clone());
+    Some([unrolled, second.swept()])
+}
+
+impl Fused {
+    /// Without instructions that no store needs.
+    fn swept(mut self) -> Fused {
+        let tape = Tape { instrs: std::mem::take(&mut self.tape), known: HashMap::new() };
+        self.tape = tape.sweep(&mut self.stores);
+        self
+    }
 }
 
 /// Whether conditions depend on an axis that can be taken out.

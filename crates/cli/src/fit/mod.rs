@@ -1,7 +1,7 @@
 //! `farad train mnist`, and the like: networks that learn from data sets.
 //!
 //! `settings` is what a user may set, `sets` opens data, `models` builds networks, `setup` puts them together; the
-//! training itself is [`farad::fit`]. Start at [`train`].
+//! training itself is [`farad::fit`]. Start at [`train()`].
 
 mod models;
 mod sets;
