@@ -19,6 +19,7 @@ pub mod recipe;
 pub mod report;
 mod settings;
 pub mod simulate;
+mod soft_gates;
 pub mod train;
 mod wires;
 
@@ -28,5 +29,6 @@ pub use gates::{GateTable, hard_gates, initial_logits};
 pub use harden::harden;
 pub use layer::{GateLayer, GateNetwork, LayerWiring, gates};
 pub use recipe::Recipe;
-pub use settings::{Forward, Keep, Loss, Settings};
+pub use settings::{Forward, FreezeOrder, Keep, Loss, Settings, States};
+pub use soft_gates::{GateKind, Rounding, SoftGates, straight_through};
 pub use wires::{Consumers, Wires};
