@@ -1,0 +1,10 @@
+//! Language models: a decoder transformer, its weights under GPT-2's names, and text made with it.
+//!
+//! Tokens are whole numbers `[batch, time]`; a model turns them into logits `[batch, time, vocabulary]`, and nothing at
+//! a place depends on what comes after it. Start at [`ModelOptions`] for the sizes and at [`Transformer`] for the model.
+
+mod error;
+pub mod model;
+
+pub use error::{Error, Result};
+pub use model::{Activation, ModelOptions, Positions, Transformer};
