@@ -1,0 +1,13 @@
+//! Language models: a decoder transformer, its weights under GPT-2's names, and text made with it.
+//!
+//! Tokens are whole numbers `[batch, time]`; a model turns them into logits `[batch, time, vocabulary]`, and nothing at
+//! a place depends on what comes after it. Start at [`ModelOptions`] for the sizes, at [`Transformer`]
+//! for the model and at [`Generator`] for text.
+
+mod error;
+pub mod generate;
+pub mod model;
+
+pub use error::{Error, Result};
+pub use generate::{Cache, Generator, Sampler, Sampling};
+pub use model::{Activation, AttentionForm, ModelOptions, Positions, Transformer};
