@@ -3,8 +3,11 @@
 //! Tokens are whole numbers `[batch, time]`; a model turns them into logits `[batch, time, vocabulary]`, and nothing at
 //! a place depends on what comes after it. Start at [`ModelOptions`] for the sizes and at [`Transformer`] for the model.
 
+pub mod data;
 mod error;
 pub mod model;
+pub mod tokenise;
 
 pub use error::{Error, Result};
 pub use model::{Activation, ModelOptions, Positions, Transformer};
+pub use tokenise::{Tokeniser, TokeniserKind};
