@@ -156,6 +156,64 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// There is no setting of this name.
+    #[error("settings: there is no key `{key}`{}\nhelp: the keys are {}", did_you_mean(.nearest), .keys.join(", "))]
+    UnknownSetting {
+        /// What was asked for.
+        key: String,
+        /// The key that looks most like it.
+        nearest: Option<String>,
+        /// All keys.
+        keys: Vec<String>,
+    },
+    /// Something that should set a key does not.
+    #[error("settings: `{text}` is not key=value")]
+    SettingAssignment {
+        /// What was given.
+        text: String,
+    },
+    /// A setting has a value that makes no sense.
+    #[error("settings: {key} takes {wanted}, not `{found}`")]
+    Setting {
+        /// The key.
+        key: String,
+        /// What it takes.
+        wanted: &'static str,
+        /// What it was given.
+        found: String,
+    },
+    /// Settings that could not be read.
+    #[error("settings: {place}: {message}")]
+    Settings {
+        /// Where they stand.
+        place: String,
+        /// What the parser said.
+        message: String,
+    },
+    /// A checkpoint whose vocabulary is not the run's.
+    #[error("checkpoint: another vocabulary: {} ({found} vs {wanted})\nhelp: the file belongs to another run; copy it back to where it came from", path.display())]
+    OtherVocabulary {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        found: String,
+        /// What the run has.
+        wanted: String,
+    },
+    /// A run is asked to end before where it stands.
+    #[error("settings: updates: more were made already ({asked} vs {made})")]
+    UpdatesMade {
+        /// Where it should end.
+        asked: u64,
+        /// Where it stands.
+        made: u64,
+    },
+    /// A run that has not learned anything yet.
+    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), path.display())]
+    NothingLearned {
+        /// The run.
+        path: PathBuf,
+    },
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

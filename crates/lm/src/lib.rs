@@ -7,6 +7,7 @@ pub mod data;
 mod error;
 pub mod model;
 pub mod tokenise;
+pub mod train;
 
 pub use error::{Error, Result};
 pub use model::{Activation, ModelOptions, Positions, Transformer};

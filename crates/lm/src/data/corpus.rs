@@ -60,6 +60,11 @@ impl Corpus {
         Ok(corpus.held_out(*kind == TokeniserKind::Words, share))
     }
 
+    /// What there is to be judged on, if nothing is to be learned: the test text, else the validation text, else all.
+    pub fn judged(self) -> Text {
+        self.test.or(self.validation).unwrap_or(self.train)
+    }
+
     /// Takes the end of the training text for validation if nothing else is there for it.
     fn held_out(mut self, by_line: bool, share: f64) -> Corpus {
         if self.validation.is_some() || share <= 0.0 {

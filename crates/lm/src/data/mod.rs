@@ -12,6 +12,7 @@ mod windows;
 
 pub use corpus::{Corpus, Text};
 pub use coverage::Coverage;
+pub(crate) use coverage::IGNORED;
 pub use token_file::TokenFile;
 pub use tokens::Tokens;
 pub use windows::Windows;

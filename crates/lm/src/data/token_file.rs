@@ -27,15 +27,30 @@ const HEAD: usize = 32;
 /// ```
 #[derive(Debug)]
 pub struct TokenFile {
-    file: MappedFile,
+    bytes: Bytes,
     /// Bytes of a token.
     width: usize,
 }
 
+/// Where the bytes are.
+#[derive(Debug)]
+enum Bytes {
+    Mapped(MappedFile),
+    Here(Vec<u8>),
+}
+
 impl TokenFile {
+    /// Tokens that are in no file.
+    #[track_caller]
+    pub fn in_memory(tokens: &[u32], vocabulary: usize) -> TokenFile {
+        let outside = tokens.iter().find(|&&token| token as usize >= vocabulary);
+        assert!(outside.is_none(), "tokens: outside of the vocabulary: ({outside:?} vs below {vocabulary})");
+        TokenFile { bytes: Bytes::Here(TokenFile::encoded(tokens, vocabulary)), width: width(vocabulary) }
+    }
+
     /// The bytes of such a file.
     pub fn encoded(tokens: &[u32], vocabulary: usize) -> Vec<u8> {
-        let width = if vocabulary <= 1 << 16 { 2 } else { 4 };
+        let width = width(vocabulary);
         let mut bytes = Vec::with_capacity(HEAD + width * tokens.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -68,7 +83,7 @@ impl TokenFile {
         if !matches!(width, 2 | 4) || wanted != Some(bytes.len() as u64) {
             return Err(wrong(format!("it is cut or damaged ({} bytes vs {} tokens)", bytes.len(), count)));
         }
-        let tokens = TokenFile { file, width };
+        let tokens = TokenFile { bytes: Bytes::Mapped(file), width };
         let outside = tokens.iter(0, tokens.len()).find(|&token| token as usize >= vocabulary);
         match outside {
             Some(token) => {
@@ -80,7 +95,7 @@ impl TokenFile {
 
     /// How many tokens there are.
     pub fn len(&self) -> usize {
-        (self.file.bytes().len() - HEAD) / self.width
+        (self.all().len() - HEAD) / self.width
     }
 
     /// Whether there are none.
@@ -100,14 +115,26 @@ impl TokenFile {
         self.iter(from, count).collect()
     }
 
+    fn all(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(file) => file.bytes(),
+            Bytes::Here(bytes) => bytes,
+        }
+    }
+
     fn iter(&self, from: usize, count: usize) -> impl Iterator<Item = u32> {
-        let bytes = &self.file.bytes()[HEAD + from * self.width..][..count * self.width];
+        let bytes = &self.all()[HEAD + from * self.width..][..count * self.width];
         bytes.chunks_exact(self.width).map(|token| {
             let mut word = [0; 4];
             word[..token.len()].copy_from_slice(token);
             u32::from_le_bytes(word)
         })
     }
+}
+
+/// Bytes of a token.
+fn width(vocabulary: usize) -> usize {
+    if vocabulary <= 1 << 16 { 2 } else { 4 }
 }
 
 #[cfg(test)]
