@@ -62,6 +62,66 @@ pub enum Error {
         /// Parts of them.
         heads: usize,
     },
+    /// Weights that do not say what model they are of.
+    #[error("weights: {what}\nhelp: expected GPT-2's names: wte.weight, h.0.attn.c_attn.weight, …")]
+    Weights {
+        /// What is missing or odd.
+        what: String,
+    },
+    /// Weights whose head is not their table of tokens.
+    #[error(
+        "weights: lm_head.weight and wte.weight differ, and the model is tied\nhelp: load them with tied = false"
+    )]
+    Untied,
+    /// A way to draw tokens that makes no sense.
+    #[error("generate: {key} takes {wanted}, not `{found}`")]
+    Sampling {
+        /// The key.
+        key: String,
+        /// What it takes.
+        wanted: &'static str,
+        /// What it was given.
+        found: String,
+    },
+    /// A token that the model does not have.
+    #[error("generate: the model does not know token {token} ({token} vs {vocabulary} tokens)")]
+    UnknownToken {
+        /// Its number.
+        token: u32,
+        /// How many there are.
+        vocabulary: usize,
+    },
+    /// Nothing to go on with.
+    #[error("generate: there is no token to go on with\nhelp: a prompt has at least one")]
+    NoTokens,
+    /// More tokens than places are left.
+    #[error("generate: no room in the context: {cached} tokens cached, {tokens} more ({} vs {context})", cached + tokens)]
+    NoRoom {
+        /// How many came.
+        tokens: usize,
+        /// How many were there.
+        cached: usize,
+        /// How many there may be.
+        context: usize,
+    },
+    /// A prompt that the model cannot see whole.
+    #[error(
+        "generate: the prompt is longer than the context: {tokens} tokens ({tokens} vs {context})\nhelp: give it the last {context} at most"
+    )]
+    PromptTooLong {
+        /// How many came.
+        tokens: usize,
+        /// How many there may be.
+        context: usize,
+    },
+    /// Logits that nothing can be drawn from.
+    #[error(
+        "generate: the logit of token {token} is not a number\nhelp: the weights are broken, or training diverged"
+    )]
+    NotANumber {
+        /// The first such token.
+        token: u32,
+    },
     /// The engine.
     #[error(transparent)]
     Farad(#[from] farad::Error),

@@ -3,7 +3,7 @@
 use farad::nn::{Dropout, Layer, Module, Rotary};
 use farad::{Attention, Tensor};
 
-use super::{ModelOptions, Positions, Projection};
+use super::{AttentionForm, ModelOptions, Positions, Projection};
 use crate::error::Result;
 
 /// Every token looks at itself and those before it, in several heads: `[batch, time, width] -> [batch, time, width]`.
@@ -16,6 +16,7 @@ pub struct SelfAttention {
     rotary: Option<Rotary>,
     dropout: Dropout,
     heads: usize,
+    composed: bool,
 }
 
 impl SelfAttention {
@@ -29,6 +30,7 @@ impl SelfAttention {
             rotary,
             dropout: Dropout::new(options.dropout.into()),
             heads,
+            composed: options.attention == AttentionForm::Composed,
         })
     }
 
@@ -61,6 +63,6 @@ impl Layer for SelfAttention {
     fn forward(&self, x: &Tensor) -> Tensor {
         let [q, k, v] = self.project(x);
         let [q, k] = [q, k].map(|t| self.turn(&t, Rotary::forward));
-        self.join(&q.attention(&k, &v, &Attention::new().causal()))
+        self.join(&q.attention(&k, &v, &Attention::new().causal().composed(self.composed)))
     }
 }

@@ -133,6 +133,16 @@ impl Transformer {
         self.h.iter().fold(self.dropout.forward(&x), |x, block| block.forward(&x))
     }
 
+    /// Rows of tokens `[1, time]` at places `[time]`.
+    #[track_caller]
+    pub(crate) fn embed_at(&self, tokens: &Tensor, places: &Tensor) -> Tensor {
+        let x = self.wte.forward(tokens);
+        match &self.wpe {
+            Some(positions) => x + positions.weight.value().embedding(places),
+            None => x,
+        }
+    }
+
     /// `[.., width] -> [.., vocabulary]`, with the last norm.
     #[track_caller]
     pub(crate) fn logits(&self, x: &Tensor) -> Tensor {
