@@ -4,6 +4,7 @@
 //! came before, with registers if it has state, and an [`Automaton`] is the netlist of one cell of a
 //! grid. This crate knows nothing of tensors. Start at [`Netlist`].
 
+mod arithmetic;
 mod automaton;
 mod draw;
 pub mod equivalence;
@@ -25,6 +26,6 @@ pub use error::{Error, Result};
 pub use export::{Format, export};
 pub use file::Circuit;
 pub use gate::Gate;
-pub use netlist::{Netlist, Node, Output, Register, Wire};
+pub use netlist::{Meta, Netlist, Node, Output, Register, Wire};
 pub use simulate::{Grid, Simulator, State, fire_mask};
 pub use statistics::Statistics;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farad_circuit::Format;
 use farad_logic::Recipe;
+use farad_logic::classify::TaskKind;
 
 use crate::fit::SetKind;
 
@@ -39,6 +40,10 @@ Examples:
   farad train cifar10 --data pictures/cifar10 --mixed --batch 256
   farad train csv --data flowers.csv --set target=species
   farad train mnist --data synthetic               drawn digits, without any files
+
+  farad train logic-mnist                          a circuit that reads digits
+  farad train logic-mnist --set model=medium       48,000 gates; `logic-mnist --list` shows the models
+  farad train logic-table --data flowers.csv --set target=species
 
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. `farad train --list` shows recipes, data sets and keys.";
@@ -154,7 +159,7 @@ pub struct ProfileFlags {
 pub struct TrainOptions {
     #[arg(
         value_name = "RECIPE",
-        help = format!("What to learn: {}; or from data: {}", Recipe::all().map(|recipe| recipe.name).join(", "), SetKind::names()),
+        help = format!("What to learn: {}; as a circuit from data: {}; from data: {}", Recipe::all().map(|recipe| recipe.name).join(", "), TaskKind::ALL.map(TaskKind::name).join(", "), SetKind::names()),
         required_unless_present_any = ["resume", "list"]
     )]
     pub name: Option<String>,

@@ -7,6 +7,7 @@ use farad::run::Run;
 use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
+use crate::classify;
 use crate::error::Result;
 use crate::fit;
 use crate::profile::Profiling;
@@ -16,6 +17,9 @@ pub fn run(options: &EvalOptions) -> Result<()> {
     let run = Run::open(&options.run)?;
     if fit::is_fit(&run) {
         return fit::eval(&run, options);
+    }
+    if classify::is_classify(&run) {
+        return classify::eval(&run, options);
     }
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;

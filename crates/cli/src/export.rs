@@ -7,6 +7,7 @@ use farad_logic::report::simplified;
 use farad_logic::train::Learned;
 
 use crate::arguments::ExportOptions;
+use crate::classify;
 use crate::error::{Error, Result};
 use crate::source::{Source, pick};
 
@@ -53,6 +54,9 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
         Source::Circuit(circuit) => return Ok(circuit),
         Source::Run(run) => run,
     };
+    if classify::is_classify(&run) {
+        return Ok(Circuit::Netlist(classify::circuit(&run, options.raw)?));
+    }
     let mut learned = Learned::of(&run)?;
     let index = pick("export", &learned, options.seed)?;
     let circuit = learned.circuits.swap_remove(index);

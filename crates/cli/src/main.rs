@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bench;
+mod classify;
 mod devices;
 mod error;
 mod eval;

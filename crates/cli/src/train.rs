@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use farad::Device;
 use farad::run::{Run, Stop};
+use farad_logic::classify::TaskKind;
 use farad_logic::report::{self, Verdict};
 use farad_logic::train::{Configuration, Progress, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::arguments::{TrainOptions, Variant};
+use crate::classify;
 use crate::error::{Error, Result};
 use crate::eval;
 use crate::fit::{self, SetKind};
@@ -26,6 +28,10 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     let set = options.name.as_deref().and_then(SetKind::named);
     if set.is_some() || resumed.as_ref().is_some_and(fit::is_fit) {
         return fit::train(options, resumed);
+    }
+    let task = options.name.as_deref().and_then(TaskKind::named);
+    if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
+        return classify::train(options, resumed);
     }
     let mut training = match resumed {
         Some(run) => resume(options, run)?,
@@ -105,8 +111,8 @@ fn start(options: &TrainOptions) -> Result<Training> {
     let name = options.name.as_deref().unwrap_or_default();
     let recipe = Recipe::named(name).map_err(|error| match error {
         LogicError::UnknownRecipe { .. } => {
-            let names =
-                Recipe::all().map(|recipe| recipe.name).into_iter().chain(SetKind::ALL.map(SetKind::name));
+            let names = Recipe::all().map(|recipe| recipe.name).into_iter();
+            let names = names.chain(TaskKind::ALL.map(TaskKind::name)).chain(SetKind::ALL.map(SetKind::name));
             let names: Vec<&str> = names.collect();
             let nearest = farad::nearest(name, names.iter().copied());
             let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
@@ -193,6 +199,10 @@ fn list(name: Option<&str>) -> Result<()> {
         for recipe in Recipe::all() {
             writeln!(out, "{:20} {}", recipe.name, recipe.about)?;
         }
+        writeln!(out, "\nlogic networks")?;
+        for task in TaskKind::ALL {
+            writeln!(out, "{:20} {}", task.name(), task.about())?;
+        }
         writeln!(out, "\ndata sets")?;
         for kind in SetKind::ALL {
             writeln!(out, "{:20} {}", kind.name(), kind.about())?;
@@ -202,6 +212,9 @@ fn list(name: Option<&str>) -> Result<()> {
     };
     if let Some(kind) = SetKind::named(name) {
         return fit::list(kind);
+    }
+    if let Some(task) = TaskKind::named(name) {
+        return classify::list(task);
     }
     let recipe = Recipe::named(name)?;
     let (own, published) = ((recipe.settings)().table(), (recipe.reference)().table());

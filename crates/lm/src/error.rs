@@ -1,6 +1,8 @@
 //! What can go wrong with language models.
 
-/// An error of a model's sizes, its weights, or text made with it.
+use std::path::PathBuf;
+
+/// An error of a model's sizes, its weights, its data, or text made with it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -123,6 +125,155 @@ pub enum Error {
     /// The engine.
     #[error(transparent)]
     Farad(#[from] farad::Error),
+    /// There is no tokeniser of this name.
+    #[error("tokeniser: there is no `{name}`{}\nhelp: use bytes, chars, words, bpe, or the path of a tokenizer.json", did_you_mean(.nearest))]
+    UnknownTokeniser {
+        /// What was asked for.
+        name: String,
+        /// The name that looks most like it.
+        nearest: Option<String>,
+    },
+    /// Bytes that a tokeniser of text cannot take.
+    #[error(
+        "tokeniser: not UTF-8: byte {at}\nhelp: use --tokeniser bytes or bpe, which take any bytes, or convert the text"
+    )]
+    NotText {
+        /// The first byte that is no text.
+        at: usize,
+    },
+    /// A character that was not there when the tokeniser was made.
+    #[error(
+        "tokeniser: a character that the model does not know: {letter:?} at {place} (1 vs {known} known ones)\nhelp: use characters of the training text only, or train with --tokeniser bytes or bpe"
+    )]
+    UnknownCharacter {
+        /// The character.
+        letter: char,
+        /// Where it stands, counted in characters.
+        place: usize,
+        /// How many the tokeniser knows.
+        known: usize,
+    },
+    /// A vocabulary that cannot be as small.
+    #[error(
+        "tokeniser: vocabulary is too small: {why} ({entries} vs at least {least})\nhelp: --vocabulary {least} or more"
+    )]
+    SmallVocabulary {
+        /// What was asked for.
+        entries: usize,
+        /// What is needed.
+        least: usize,
+        /// For what.
+        why: &'static str,
+    },
+    /// A stored vocabulary that is damaged.
+    #[error("tokeniser: damaged vocabulary: {what}")]
+    Vocabulary {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A `tokenizer.json` that could not be used.
+    #[error("tokeniser: tokenizer.json: {message}")]
+    ForeignTokeniser {
+        /// What the library said.
+        message: String,
+    },
+    /// A `tokenizer.json` where the feature is off.
+    #[error(
+        "tokeniser: this build reads no tokenizer.json\nhelp: build it with `cargo build --release --features tokenizers`"
+    )]
+    NoForeignTokenisers,
+    /// Files without text.
+    #[error("data: no text: {} (0 bytes in {files} {})\nhelp: name a text file, or a folder with some in it", path.display(), if *files == 1 { "file" } else { "files" })]
+    NoText {
+        /// The file or folder.
+        path: PathBuf,
+        /// How many files were read.
+        files: usize,
+    },
+    /// A file that is not in UTF-8.
+    #[error("data: not UTF-8: {}: byte {at}\nhelp: use --tokeniser bytes or bpe, which take any bytes, or convert the file", path.display())]
+    TextEncoding {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that is no text.
+        at: usize,
+    },
+    /// A text without one whole window.
+    #[error("data: text is shorter than the context: {name} ({tokens} tokens vs at least {})\nhelp: use more text, or a smaller --context", context + 1)]
+    ShortText {
+        /// Which text.
+        name: String,
+        /// How many tokens it has.
+        tokens: usize,
+        /// Tokens of a window.
+        context: usize,
+    },
+    /// A file of tokens that cannot be used.
+    #[error("tokens: {}: {what}\nhelp: remove the file to make it again from the text", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// There is no setting of this name.
+    #[error("settings: there is no key `{key}`{}\nhelp: the keys are {}", did_you_mean(.nearest), .keys.join(", "))]
+    UnknownSetting {
+        /// What was asked for.
+        key: String,
+        /// The key that looks most like it.
+        nearest: Option<String>,
+        /// All keys.
+        keys: Vec<String>,
+    },
+    /// Something that should set a key does not.
+    #[error("settings: `{text}` is not key=value")]
+    SettingAssignment {
+        /// What was given.
+        text: String,
+    },
+    /// A setting has a value that makes no sense.
+    #[error("settings: {key} takes {wanted}, not `{found}`")]
+    Setting {
+        /// The key.
+        key: String,
+        /// What it takes.
+        wanted: &'static str,
+        /// What it was given.
+        found: String,
+    },
+    /// Settings that could not be read.
+    #[error("settings: {place}: {message}")]
+    Settings {
+        /// Where they stand.
+        place: String,
+        /// What the parser said.
+        message: String,
+    },
+    /// A checkpoint whose vocabulary is not the run's.
+    #[error("checkpoint: another vocabulary: {} ({found} vs {wanted})\nhelp: the file belongs to another run; copy it back to where it came from", path.display())]
+    OtherVocabulary {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        found: String,
+        /// What the run has.
+        wanted: String,
+    },
+    /// A run is asked to end before where it stands.
+    #[error("settings: updates: more were made already ({asked} vs {made})")]
+    UpdatesMade {
+        /// Where it should end.
+        asked: u64,
+        /// Where it stands.
+        made: u64,
+    },
+    /// A run that has not learned anything yet.
+    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), path.display())]
+    NothingLearned {
+        /// The run.
+        path: PathBuf,
+    },
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {
