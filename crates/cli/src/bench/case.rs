@@ -1,7 +1,6 @@
 //! The table of cases. Names are those that other frameworks' scripts print for the same work.
 
 use farad::{Device, Precision, Tensor};
-use farad_lm::AttentionForm;
 
 use super::{
     attention, automaton, convolution, gpt, images, logic, matmul, movement, pointwise, recurrent, reduce,
@@ -122,17 +121,9 @@ const CNN: images::Size = images::Size { batch: 64, channels: [32, 64] };
 const WIDE: images::Size = images::Size { batch: 128, channels: [256, 512] };
 
 /// Decoder transformers.
-const GPT_TINY: gpt::Size = gpt::Size {
-    layers: 2,
-    heads: 4,
-    width: 128,
-    time: 64,
-    batch: 32,
-    vocabulary: 8192,
-    attention: AttentionForm::Streamed,
-};
+const GPT_TINY: gpt::Size =
+    gpt::Size { layers: 2, heads: 4, width: 128, time: 64, batch: 32, vocabulary: 8192 };
 const GPT_SMALL: gpt::Size = gpt::Size { layers: 6, heads: 6, width: 384, time: 256, ..GPT_TINY };
-const GPT_SMALL_COMPOSED: gpt::Size = gpt::Size { attention: AttentionForm::Composed, ..GPT_SMALL };
 
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[
@@ -217,15 +208,6 @@ pub const CASES: &[Case] = &[
         tolerance: 0.01,
         ..training("gpt_small_train_mixed", Sizes::Large, |device| {
             gpt::train(GPT_SMALL, Precision::Mixed, device)
-        })
-    },
-    training("gpt_small_train_composed_f32", Sizes::Large, |device| {
-        gpt::train(GPT_SMALL_COMPOSED, Precision::Single, device)
-    }),
-    Case {
-        tolerance: 0.01,
-        ..training("gpt_small_train_composed_mixed", Sizes::Large, |device| {
-            gpt::train(GPT_SMALL_COMPOSED, Precision::Mixed, device)
         })
     },
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),

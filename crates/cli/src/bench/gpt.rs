@@ -2,7 +2,7 @@
 
 use farad::Precision;
 use farad::prelude::*;
-use farad_lm::{AttentionForm, ModelOptions, Transformer};
+use farad_lm::{ModelOptions, Transformer};
 
 use super::case::{Work, Workload};
 
@@ -15,7 +15,6 @@ pub struct Size {
     pub time: usize,
     pub batch: usize,
     pub vocabulary: usize,
-    pub attention: AttentionForm,
 }
 
 impl Size {
@@ -27,7 +26,6 @@ impl Size {
             width: self.width,
             context: self.time,
             vocabulary: self.vocabulary,
-            attention: self.attention,
             tied: false,
             ..ModelOptions::default()
         }
