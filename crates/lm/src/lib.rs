@@ -13,5 +13,5 @@ pub mod train;
 
 pub use error::{Error, Result};
 pub use generate::{Cache, Generator, Sampler, Sampling};
-pub use model::{Activation, AttentionForm, ModelOptions, Positions, Transformer};
+pub use model::{Activation, ModelOptions, Positions, Transformer};
 pub use tokenise::{Tokeniser, TokeniserKind};

@@ -8,7 +8,7 @@ use std::path::Path;
 use devices::devices;
 use farad::StateDict;
 use farad::prelude::*;
-use farad_lm::{Activation, AttentionForm, Error, ModelOptions, Positions, Transformer};
+use farad_lm::{Activation, Error, ModelOptions, Positions, Transformer};
 use fixtures::Fixture;
 
 const GPT2: ModelOptions = ModelOptions {
@@ -20,7 +20,6 @@ const GPT2: ModelOptions = ModelOptions {
     feed_forward: 0,
     activation: Activation::GeluTanh,
     positions: Positions::Learned,
-    attention: AttentionForm::Streamed,
     tied: true,
     dropout: 0.0,
     bias: true,
@@ -75,11 +74,6 @@ fn follows_pytorch(case: &str, options: &ModelOptions) {
 #[test]
 fn gpt2_follows_pytorch() {
     follows_pytorch("gpt2", &GPT2);
-}
-
-#[test]
-fn composed_attention_follows_pytorch() {
-    follows_pytorch("gpt2", &ModelOptions { attention: AttentionForm::Composed, ..GPT2 });
 }
 
 #[test]

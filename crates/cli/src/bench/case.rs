@@ -123,8 +123,7 @@ const WIDE: images::Size = images::Size { batch: 128, channels: [256, 512] };
 /// Decoder transformers.
 const GPT_TINY: gpt::Size =
     gpt::Size { layers: 2, heads: 4, width: 128, time: 64, batch: 32, vocabulary: 8192 };
-const GPT_SMALL: gpt::Size =
-    gpt::Size { layers: 6, heads: 6, width: 384, time: 256, batch: 32, vocabulary: 8192 };
+const GPT_SMALL: gpt::Size = gpt::Size { layers: 6, heads: 6, width: 384, time: 256, ..GPT_TINY };
 
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[

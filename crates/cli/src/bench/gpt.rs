@@ -1,9 +1,8 @@
 //! Training steps of a decoder transformer on tokens that stay the same.
 
-use farad::nn::{Embedding, LayerNorm, LearnedPositions, TransformerActivation};
-use farad::nn::{TransformerEncoderLayer, TransformerOptions};
+use farad::Precision;
 use farad::prelude::*;
-use farad::{Attention, Precision};
+use farad_lm::{ModelOptions, Transformer};
 
 use super::case::{Work, Workload};
 
@@ -18,46 +17,32 @@ pub struct Size {
     pub vocabulary: usize,
 }
 
-#[derive(Module)]
-struct Decoder {
-    tokens: Embedding,
-    positions: LearnedPositions,
-    blocks: Vec<TransformerEncoderLayer>,
-    norm: LayerNorm,
-    head: Linear,
-}
-
-impl Decoder {
-    fn new(size: Size) -> Decoder {
-        let options = TransformerOptions::new(size.width, size.heads)
-            .hidden(4 * size.width)
-            .dropout(0.0)
-            .activation(TransformerActivation::Gelu)
-            .norm_first(true);
-        Decoder {
-            tokens: Embedding::new(size.vocabulary, size.width),
-            positions: LearnedPositions::new(size.time, size.width),
-            blocks: (0..size.layers).map(|_| TransformerEncoderLayer::new(&options)).collect(),
-            norm: LayerNorm::new(size.width),
-            head: Linear::new(size.width, size.vocabulary).without_bias(),
+impl Size {
+    /// As others time it: biases everywhere, a product of its own for the logits.
+    fn options(&self) -> ModelOptions {
+        ModelOptions {
+            layers: self.layers,
+            heads: self.heads,
+            width: self.width,
+            context: self.time,
+            vocabulary: self.vocabulary,
+            tied: false,
+            ..ModelOptions::default()
         }
     }
 
-    /// The mean loss of the next tokens.
-    fn loss(&self, tokens: &Tensor, next: &Tensor) -> Tensor {
-        let mut x = self.positions.forward(&self.tokens.forward(tokens));
-        let causal = Attention::new().causal();
-        for block in &self.blocks {
-            x = block.forward(&x, &causal);
-        }
-        let logits = self.head.forward(&self.norm.forward(&x));
-        let [count, vocabulary] = [next.numel(), logits.size(-1)];
-        logits.reshape([count, vocabulary]).cross_entropy(&next.reshape([count]))
+    /// Products of a step, forward and twice as much backward: those with weights, and those of queries with the keys
+    /// that they see. What a backward pass computes again does not count.
+    fn flops(&self) -> f64 {
+        let Size { layers, width, time, batch, vocabulary, .. } = *self;
+        let weights = layers * 12 * width * width + vocabulary * width;
+        let pairs = layers * time.div_ceil(2) * 2 * width;
+        6.0 * (batch * time) as f64 * (weights + pairs) as f64
     }
 }
 
 struct Training {
-    model: Decoder,
+    model: Transformer,
     optimiser: AdamW,
     tokens: Tensor,
     next: Tensor,
@@ -67,7 +52,8 @@ struct Training {
 impl Training {
     fn new(size: Size, precision: Precision, device: &Device) -> farad::Result<Training> {
         Device::cpu().seed(1);
-        let model = Decoder::new(size).try_to_device(device)?;
+        let model = Transformer::new(&size.options()).expect("the sizes are sound").try_to_device(device)?;
+        // All parameters decay, as with the peers.
         let optimiser = AdamW::new(model.parameters()).learning_rate(3e-4);
         let draw = |salt: usize| {
             let count = size.batch * size.time;
@@ -87,7 +73,7 @@ impl Training {
 /// Steps with AdamW and cross-entropy.
 pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
     let mut training = Training::new(size, precision, device)?;
-    let work = Work { items: (size.batch * size.time) as f64, ..Work::default() };
+    let work = Work { items: (size.batch * size.time) as f64, flops: size.flops(), ..Work::default() };
     let device = device.clone();
     Ok(Workload {
         iterate: Box::new(move || training.step().map(|_| ())),

@@ -3,7 +3,7 @@
 use farad::nn::{Dropout, Layer, Module, Rotary};
 use farad::{Attention, Tensor};
 
-use super::{AttentionForm, ModelOptions, Positions, Projection};
+use super::{ModelOptions, Positions, Projection};
 use crate::error::Result;
 
 /// Every token looks at itself and those before it, in several heads: `[batch, time, width] -> [batch, time, width]`.
@@ -16,7 +16,6 @@ pub struct SelfAttention {
     rotary: Option<Rotary>,
     dropout: Dropout,
     heads: usize,
-    composed: bool,
 }
 
 impl SelfAttention {
@@ -30,7 +29,6 @@ impl SelfAttention {
             rotary,
             dropout: Dropout::new(options.dropout.into()),
             heads,
-            composed: options.attention == AttentionForm::Composed,
         })
     }
 
@@ -63,6 +61,6 @@ impl Layer for SelfAttention {
     fn forward(&self, x: &Tensor) -> Tensor {
         let [q, k, v] = self.project(x);
         let [q, k] = [q, k].map(|t| self.turn(&t, Rotary::forward));
-        self.join(&q.attention(&k, &v, &Attention::new().causal().composed(self.composed)))
+        self.join(&q.attention(&k, &v, &Attention::new().causal()))
     }
 }

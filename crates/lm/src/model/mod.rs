@@ -14,7 +14,7 @@ mod weights;
 pub use attention::SelfAttention;
 pub use block::Block;
 pub use feed_forward::FeedForward;
-pub use options::{Activation, AttentionForm, ModelOptions, Positions};
+pub use options::{Activation, ModelOptions, Positions};
 pub use projection::Projection;
 pub use transformer::Transformer;
 

@@ -27,17 +27,6 @@ pub enum Positions {
     Rotary,
 }
 
-/// How attention is computed; the numbers are the same but for rounding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AttentionForm {
-    /// Keys pass by the queries, and scores are never held: memory grows with the context.
-    Streamed,
-    /// By products and softmax, which hold all scores: memory grows with the square of the context. Quicker where
-    /// contexts are short and products of halves are much quicker than others.
-    Composed,
-}
-
 /// The sizes and kinds of a transformer.
 ///
 /// ```
@@ -72,8 +61,6 @@ pub struct ModelOptions {
     pub activation: Activation,
     /// How places are told apart: learned or rotary.
     pub positions: Positions,
-    /// How attention is computed: streamed or composed.
-    pub attention: AttentionForm,
     /// Whether the table of tokens gives the logits too.
     pub tied: bool,
     /// The probability with which features are left out in training.
@@ -94,7 +81,6 @@ impl Default for ModelOptions {
             feed_forward: 0,
             activation: Activation::Gelu,
             positions: Positions::Learned,
-            attention: AttentionForm::Streamed,
             tied: true,
             dropout: 0.0,
             bias: true,
