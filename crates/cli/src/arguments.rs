@@ -35,6 +35,7 @@ Examples:
   farad train life --set learning_rate=0.03 --set warm_up=100
   farad train --resume runs/life-23                go on after Ctrl-C, or to more --updates
   farad train life --updates 50 --profile=trace.json      where the time goes
+  farad train checkerboard --seeds 16 --quick --set forward=gumbel     how many seeds succeed
 
   farad train mnist --model mlp --epochs 5         a network on a data set
   farad train cifar10 --data pictures/cifar10 --mixed --batch 256
@@ -188,6 +189,9 @@ pub struct TrainOptions {
     /// Go on with this run from its checkpoint
     #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out", "model", "data", "batch", "learning_rate", "optimiser", "schedule", "mixed"])]
     pub resume: Option<PathBuf>,
+    /// At the end only count the wrong bits of automata; no simplification, proof, plots and report
+    #[arg(long)]
+    pub quick: bool,
     /// At the end, one JSON object a line and seed on stdout
     #[arg(long)]
     pub json: bool,

@@ -61,6 +61,11 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return profiling.finish();
     }
     let early = if summary.early { ", as every circuit was right" } else { "" };
+    if options.quick {
+        say(format!("trained {} updates{early}; farad eval {} proves", summary.updates, folder.display()));
+        glance(&run, options.json)?;
+        return profiling.finish();
+    }
     say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
     let verdicts = report::conclude(&run)?;
     if options.json {
@@ -70,6 +75,23 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     }
     say(closing(&folder, &verdicts));
     profiling.finish()
+}
+
+/// What a quick look at the circuits finds, a line a seed.
+fn glance(run: &Run, as_json: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let checks = report::check(run)?;
+    for check in &checks {
+        match as_json {
+            true => writeln!(out, "{}", check.json())?,
+            false => writeln!(out, "seed {}: {} of {} bits wrong", check.seed, check.wrong, check.of)?,
+        }
+    }
+    if !as_json {
+        let exact = checks.iter().filter(|check| check.wrong == 0).count();
+        writeln!(out, "{exact} of {} exact", checks.len())?;
+    }
+    Ok(out.flush()?)
 }
 
 /// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.
