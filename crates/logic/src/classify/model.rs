@@ -7,7 +7,9 @@ use farad::run::Checkpoint;
 use super::data::{Levels, Part};
 use super::settings::Settings;
 use crate::error::{Error, Result};
-use crate::network::{Block, GroupSum, LogicLayer, LogicNetwork, Thermometer, WiringKind};
+use crate::network::{
+    Block, GroupSum, LogicLayer, LogicNetwork, Thermometer, TreeShape, Trees, WiredLayer, WiringKind,
+};
 
 /// The largest level of a picture.
 const BRIGHTEST: f32 = 255.0;
@@ -25,17 +27,56 @@ pub fn build(
 ) -> Result<LogicNetwork> {
     let encoding = encoding(settings, shape.iter().product(), samples)?;
     let seed = settings.seed as u64;
-    let mut layers = vec![];
-    let mut width = encoding.outputs();
+    let (mut layers, mut width) = trees(settings, shape)?;
+    if layers.is_empty() {
+        width = encoding.outputs();
+    }
     for &outputs in &settings.layers {
         let (outputs, stream) = (outputs as usize, layers.len() as u64);
-        let kind = if settings.wiring == "unique" { WiringKind::Unique } else { WiringKind::Random };
-        let layer = LogicLayer::new(width, outputs, kind, seed, stream)?;
-        layers.push(Block::Gates(layer.passing(settings.initial_logit as f32)));
+        layers.push(layer(settings, width, outputs, seed, stream)?);
         width = outputs;
     }
     let head = GroupSum::new(width, classes, settings.tau as f32)?;
     Ok(LogicNetwork::new(encoding, layers, head)?.try_to_device(device)?)
+}
+
+/// The stages of trees, and how many bits they give.
+fn trees(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<Block>, usize)> {
+    let mut blocks = vec![];
+    let (mut channels, mut height, mut width) = (channels * settings.thresholds as usize, height, width);
+    for (stage, &kernels) in settings.kernels.iter().enumerate() {
+        let window = settings.windows.get(stage).or(settings.windows.last()).copied().unwrap_or(1);
+        let shape = TreeShape {
+            channels,
+            // A thermometer puts the bits of a pixel beside each other.
+            beside: if stage == 0 { settings.thresholds as usize } else { 1 },
+            height,
+            width,
+            kernels: kernels as usize,
+            depth: settings.tree_depth as usize,
+            window: window as usize,
+            reads: settings.tree_channels as usize,
+            pool: 2,
+        };
+        let trees = Trees::new(shape, settings.seed as u64, stage as u64)?;
+        (channels, (height, width)) = (shape.kernels, trees.pooled());
+        blocks.push(Block::Trees(trees.passing(settings.initial_logit as f32)));
+    }
+    Ok((blocks, channels * height * width))
+}
+
+fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<Block> {
+    let strength = settings.initial_logit as f32;
+    let kind = match settings.wiring.as_str() {
+        "learned" => {
+            let (candidates, spread) = (settings.candidates as usize, settings.choice_spread as f32);
+            let layer = WiredLayer::new(inputs, outputs, candidates, spread, seed, stream)?;
+            return Ok(Block::Wired(layer.passing(strength)));
+        }
+        "unique" => WiringKind::Unique,
+        _ => WiringKind::Random,
+    };
+    Ok(Block::Gates(LogicLayer::new(inputs, outputs, kind, seed, stream)?.passing(strength)))
 }
 
 /// The kept network of a checkpoint, on the CPU.

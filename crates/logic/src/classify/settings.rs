@@ -44,8 +44,8 @@ pub struct Settings {
     pub kernels: Vec<i64>,
     /// Levels of gates of a tree.
     pub tree_depth: i64,
-    /// Pixels along a side of a tree's window.
-    pub window: i64,
+    /// Pixels along a side of the trees' windows, one number a stage; the last one goes for all others.
+    pub windows: Vec<i64>,
     /// Channels that a tree reads at most.
     pub tree_channels: i64,
     /// Gates of each layer.
@@ -107,7 +107,7 @@ impl Settings {
             thresholds: 1,
             kernels: vec![],
             tree_depth: 3,
-            window: 5,
+            windows: vec![5, 3],
             tree_channels: 2,
             layers: vec![3000, 3000, 2000],
             wiring: "random".into(),
@@ -139,8 +139,8 @@ impl Settings {
                 ..small
             },
             "conv" => Settings {
-                kernels: vec![32, 128],
-                layers: vec![10_240, 5_120, 2_560],
+                kernels: vec![32, 96, 288],
+                layers: vec![8000, 4000, 2000],
                 thresholds: 2,
                 epochs: 60,
                 shift: 1,
@@ -223,7 +223,6 @@ impl Settings {
             ("batch", self.batch, 1, 1 << 20),
             ("thresholds", self.thresholds, 1, 255),
             ("tree_depth", self.tree_depth, 1, 6),
-            ("window", self.window, 1, 64),
             ("tree_channels", self.tree_channels, 1, 1 << 16),
             ("candidates", self.candidates, 1, 64),
             ("shift", self.shift, 0, 16),
@@ -255,7 +254,8 @@ impl Settings {
                 return Err(refuse(key, "a number above 0 and below 1", value.to_string()));
             }
         }
-        for (key, sizes) in [("layers", &self.layers), ("kernels", &self.kernels)] {
+        for (key, sizes) in [("layers", &self.layers), ("kernels", &self.kernels), ("windows", &self.windows)]
+        {
             if sizes.iter().any(|&size| !(1..=1 << 22).contains(&size)) {
                 return Err(refuse(key, "whole numbers from 1 on", format!("{sizes:?}")));
             }

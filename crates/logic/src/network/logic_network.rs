@@ -4,7 +4,7 @@ use farad::Tensor;
 use farad::nn::{Layer, Module, Visitor};
 use farad_circuit::{Netlist, Wire};
 
-use super::{GroupSum, LogicLayer, Thermometer};
+use super::{GroupSum, LogicLayer, Thermometer, Trees, WiredLayer};
 use crate::error::{Error, Result};
 use crate::layer::Pass;
 
@@ -14,6 +14,10 @@ use crate::layer::Pass;
 pub enum Block {
     /// Gates on drawn wires.
     Gates(LogicLayer),
+    /// Gates that learn their wires.
+    Wired(WiredLayer),
+    /// Trees of gates over windows of a picture.
+    Trees(Trees),
 }
 
 impl Block {
@@ -21,6 +25,8 @@ impl Block {
     pub fn inputs(&self) -> usize {
         match self {
             Block::Gates(layer) => layer.gates().inputs(),
+            Block::Wired(layer) => layer.inputs(),
+            Block::Trees(trees) => trees.inputs(),
         }
     }
 
@@ -28,6 +34,8 @@ impl Block {
     pub fn outputs(&self) -> usize {
         match self {
             Block::Gates(layer) => layer.gates().outputs(),
+            Block::Wired(layer) => layer.outputs(),
+            Block::Trees(trees) => trees.outputs(),
         }
     }
 
@@ -35,6 +43,8 @@ impl Block {
     pub fn gates(&self) -> usize {
         match self {
             Block::Gates(layer) => layer.gates().outputs(),
+            Block::Wired(layer) => layer.outputs(),
+            Block::Trees(trees) => trees.gates(),
         }
     }
 
@@ -43,6 +53,8 @@ impl Block {
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         match self {
             Block::Gates(layer) => layer.gates().features(x, pass),
+            Block::Wired(layer) => layer.features(x, pass),
+            Block::Trees(trees) => trees.features(x, pass),
         }
     }
 
@@ -50,6 +62,8 @@ impl Block {
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
         match self {
             Block::Gates(layer) => Ok(layer.gates().add_to(netlist, values)?),
+            Block::Wired(layer) => layer.add_to(netlist, values),
+            Block::Trees(trees) => trees.add_to(netlist, values),
         }
     }
 }
@@ -58,12 +72,16 @@ impl Module for Block {
     fn visit(&self, visitor: &mut dyn Visitor) {
         match self {
             Block::Gates(layer) => layer.visit(visitor),
+            Block::Wired(layer) => layer.visit(visitor),
+            Block::Trees(trees) => trees.visit(visitor),
         }
     }
 
     fn kind(&self) -> String {
         match self {
             Block::Gates(layer) => layer.kind(),
+            Block::Wired(layer) => layer.kind(),
+            Block::Trees(trees) => trees.kind(),
         }
     }
 }

@@ -5,12 +5,17 @@
 //! (`[features, batch]`), since every gate reads two whole rows. Start at [`LogicNetwork`]; [`Thermometer`] encodes, a
 //! [`Block`] is a layer of some kind, [`GroupSum`] is the head.
 
+pub mod choice;
 mod encoding;
 mod group_sum;
 mod logic_layer;
 mod logic_network;
+mod trees;
+mod wired_layer;
 
 pub use encoding::Thermometer;
 pub use group_sum::GroupSum;
 pub use logic_layer::{LogicLayer, WiringKind};
 pub use logic_network::{Block, LogicNetwork};
+pub use trees::{TreeShape, Trees};
+pub use wired_layer::WiredLayer;
