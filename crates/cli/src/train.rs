@@ -17,6 +17,7 @@ use crate::classify;
 use crate::error::{Error, Result};
 use crate::eval;
 use crate::fit::{self, SetKind};
+use crate::lm;
 use crate::profile::Profiling;
 
 /// Trains, or goes on training.
@@ -25,6 +26,13 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return list(options.name.as_deref());
     }
     let resumed = options.resume.as_ref().map(Run::resume).transpose()?;
+    if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
+        return lm::train(options, resumed);
+    }
+    if let Some(flag) = options.language.first_given() {
+        let what = options.name.clone().unwrap_or_else(|| "this run".into());
+        return Err(Error::OtherFlag { what, flag, instead: "--set; these flags are for language models" });
+    }
     let set = options.name.as_deref().and_then(SetKind::named);
     if set.is_some() || resumed.as_ref().is_some_and(fit::is_fit) {
         return fit::train(options, resumed);
@@ -134,7 +142,10 @@ fn start(options: &TrainOptions) -> Result<Training> {
     let recipe = Recipe::named(name).map_err(|error| match error {
         LogicError::UnknownRecipe { .. } => {
             let names = Recipe::all().map(|recipe| recipe.name).into_iter();
-            let names = names.chain(TaskKind::ALL.map(TaskKind::name)).chain(SetKind::ALL.map(SetKind::name));
+            let names = names
+                .chain(TaskKind::ALL.map(TaskKind::name))
+                .chain(SetKind::ALL.map(SetKind::name))
+                .chain([lm::NAME]);
             let names: Vec<&str> = names.collect();
             let nearest = farad::nearest(name, names.iter().copied());
             let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
@@ -229,9 +240,13 @@ fn list(name: Option<&str>) -> Result<()> {
         for kind in SetKind::ALL {
             writeln!(out, "{:20} {}", kind.name(), kind.about())?;
         }
+        writeln!(out, "{:20} {}", lm::NAME, lm::ABOUT)?;
         writeln!(out, "\nfarad train RECIPE --list shows the keys of one")?;
         return Ok(());
     };
+    if name == lm::NAME {
+        return lm::list();
+    }
     if let Some(kind) = SetKind::named(name) {
         return fit::list(kind);
     }

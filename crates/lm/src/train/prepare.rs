@@ -38,8 +38,7 @@ impl Prepared {
         settings.model.check()?;
         let Corpus { train, validation, test } = corpus;
         let mut parts = vec![];
-        // What is trained on comes last: once its file is there, all are.
-        for (part, text) in [(TEST, test), (VALIDATION, validation), (TRAIN, Some(train))] {
+        for (part, text) in [(TRAIN, Some(train)), (VALIDATION, validation), (TEST, test)] {
             let Some(Text { name, bytes }) = text else { continue };
             let tokens = tokeniser.encode(&bytes)?;
             let context = if part == TRAIN { settings.model.context } else { 1 };
@@ -48,6 +47,8 @@ impl Prepared {
             }
             parts.push((part, tokens));
         }
+        // What is trained on is written last: once its file is there, all are.
+        parts.reverse();
         Ok(Prepared { tokeniser, parts })
     }
 
