@@ -4,6 +4,7 @@
 //! came before, with registers if it has state, and an [`Automaton`] is the netlist of one cell of a
 //! grid. This crate knows nothing of tensors. Start at [`Netlist`].
 
+mod arithmetic;
 mod automaton;
 mod draw;
 pub mod equivalence;

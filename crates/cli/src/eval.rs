@@ -7,15 +7,26 @@ use farad::run::Run;
 use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
-use crate::error::Result;
+use crate::classify;
+use crate::error::{Error, Result};
 use crate::fit;
+use crate::lm;
 use crate::profile::Profiling;
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
     let run = Run::open(&options.run)?;
+    if lm::is_lm(&run) {
+        return lm::eval(&run, options);
+    }
+    if options.data.is_some() || options.device.is_some() {
+        return Err(Error::EvalFlag { kind: run.kind().into() });
+    }
     if fit::is_fit(&run) {
         return fit::eval(&run, options);
+    }
+    if classify::is_classify(&run) {
+        return classify::eval(&run, options);
     }
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;

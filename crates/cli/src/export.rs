@@ -9,6 +9,7 @@ use farad_logic::report::simplified;
 use farad_logic::train::{Configuration, Learned};
 
 use crate::arguments::ExportOptions;
+use crate::classify;
 use crate::error::{Error, Result};
 use crate::source::{Source, pick};
 
@@ -55,6 +56,9 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
         Source::Circuit(circuit) => return Ok(circuit),
         Source::Run(run) => run,
     };
+    if classify::is_classify(&run) {
+        return Ok(Circuit::Netlist(classify::circuit(&run, options.raw)?));
+    }
     let mut learned = Learned::of(&run)?;
     let index = pick("export", &learned, options.seed)?;
     let circuit = learned.circuits.swap_remove(index);

@@ -8,8 +8,10 @@ use farad_logic::train::{Configuration, Learned};
 use serde_json::{Value, json};
 
 use crate::arguments::InspectOptions;
+use crate::classify;
 use crate::error::Result;
 use crate::fit;
+use crate::lm;
 use crate::source::Source;
 
 /// Shows what lies there.
@@ -30,6 +32,12 @@ pub fn run(options: &InspectOptions) -> Result<()> {
 fn of_run(run: &Run) -> Result<Value> {
     if fit::is_fit(run) {
         return fit::inspect(run);
+    }
+    if classify::is_classify(run) {
+        return classify::inspect(run);
+    }
+    if lm::is_lm(run) {
+        return lm::inspect(run);
     }
     let configuration = Configuration::of(run)?;
     let mut value = json!({

@@ -84,6 +84,89 @@ pub enum Error {
         /// The first seed asked for.
         seed: u64,
     },
+    /// An encoding that does not fit its data.
+    #[error("encoding: {what} ({found} vs {wanted})")]
+    Encoding {
+        /// What is wrong.
+        what: &'static str,
+        /// What there is.
+        found: usize,
+        /// What it is measured by.
+        wanted: usize,
+    },
+    /// Wires that cannot be drawn.
+    #[error("wiring: {what}: {inputs} inputs, {outputs} gates ({found} vs {wanted})")]
+    Wiring {
+        /// What is wrong.
+        what: &'static str,
+        /// Inputs of the layer.
+        inputs: usize,
+        /// Its gates.
+        outputs: usize,
+        /// What there is.
+        found: usize,
+        /// What it is measured by.
+        wanted: usize,
+    },
+    /// A layer that does not take what comes before it.
+    #[error("logic network: layer {layer} does not take what comes before it ({found} bits vs {wanted})")]
+    Layers {
+        /// Which, from 0 on; the head comes after all layers.
+        layer: usize,
+        /// Bits that come.
+        found: usize,
+        /// Bits that it takes.
+        wanted: usize,
+    },
+    /// Outputs that do not make equal groups.
+    #[error(
+        "group sum: a class has no outputs of its own, or not as many as the others: {features} outputs ({features} vs a multiple of {classes} classes)\nhelp: make the last layer a multiple of the classes"
+    )]
+    Groups {
+        /// Outputs of the last layer.
+        features: usize,
+        /// Classes.
+        classes: usize,
+    },
+    /// Nothing to tell apart.
+    #[error("classify: there is nothing to tell apart ({classes} classes vs at least 2)")]
+    OneClass {
+        /// Classes found.
+        classes: usize,
+    },
+    /// A set that is too small to be cut into parts.
+    #[error("classify: too few samples to train, choose and judge ({samples} vs at least 4)")]
+    FewSamples {
+        /// Samples found.
+        samples: usize,
+    },
+    /// A setting that names none of what there is.
+    #[error("settings: there is no {key} `{found}`\nhelp: there are {known}")]
+    Choice {
+        /// The key.
+        key: &'static str,
+        /// What it was given.
+        found: String,
+        /// What there is.
+        known: String,
+    },
+    /// A task whose data nobody can guess.
+    #[error("train: {task} needs --data\nhelp: name the file to learn from")]
+    NeedsData {
+        /// The task.
+        task: &'static str,
+    },
+    /// A set that is nowhere.
+    #[error(
+        "train: no data: {set} is in none of {}\nhelp: say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead",
+        .places.join(", ")
+    )]
+    NoData {
+        /// The set.
+        set: &'static str,
+        /// Where it was looked for.
+        places: Vec<String>,
+    },
     /// A checkpoint does not belong to its run.
     #[error("checkpoint: does not fit the run: {what}")]
     Mismatch {

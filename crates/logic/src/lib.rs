@@ -6,19 +6,22 @@
 //! ([`GateTable`]), and everything after that is in terms of coefficients. Hard gates are soft
 //! gates with whole coefficients, so hard and soft roll-outs are the same op.
 //!
-//! Start at [`Topology`] for automata, at [`GateLayer`] for networks and at [`Wires`] for how gates are
+//! Start at [`Topology`] for automata, at [`network`] and [`classify`] for networks and at [`Wires`] for how gates are
 //! connected.
 
 pub mod automaton;
+pub mod classify;
 mod error;
 pub mod evaluate;
 mod gates;
 mod harden;
 pub mod layer;
+pub mod network;
 pub mod recipe;
 pub mod report;
 mod settings;
 pub mod simulate;
+mod soft_gates;
 pub mod train;
 mod wires;
 
@@ -26,7 +29,9 @@ pub use automaton::{Policy, RollOut, Topology, Wiring};
 pub use error::{Error, Result};
 pub use gates::{GateTable, hard_gates, initial_logits};
 pub use harden::harden;
-pub use layer::{GateLayer, GateNetwork, LayerWiring, gates};
+pub use layer::{GateLayer, GateNetwork, LayerWiring, Pass, gates};
+pub use network::{GroupSum, LogicLayer, LogicNetwork, Thermometer};
 pub use recipe::Recipe;
-pub use settings::{Forward, Keep, Loss, Settings};
+pub use settings::{Forward, FreezeOrder, Keep, Loss, Settings, States};
+pub use soft_gates::{GateKind, Rounding, SoftGates, straight_through};
 pub use wires::{Consumers, Wires};

@@ -4,12 +4,24 @@ use std::sync::{Arc, Mutex};
 
 use farad::nn::{Layer, Module, Parameter};
 use farad::{Device, Tensor};
-use farad_circuit::Gate;
+use farad_circuit::{Gate, Netlist, Wire};
 
 use super::op::gates;
 use super::wiring::LayerWiring;
 use crate::gates::{GateTable, hard_gates, initial_logits};
 use crate::wires::Wires;
+
+/// How gates compute in a forward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pass {
+    /// Mixtures of functions, as the logits say: what is differentiated.
+    #[default]
+    Soft,
+    /// The likeliest function of each, with the mixture's gradient (straight-through).
+    Straight,
+    /// The likeliest function of each, without a gradient at the logits: bits give bits.
+    Hard,
+}
 
 /// Soft gates on fixed wires: `[batch, inputs] -> [batch, outputs]`.
 ///
@@ -25,10 +37,12 @@ use crate::wires::Wires;
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct GateLayer {
-    /// `[outputs, 16]`
+    /// `[outputs / copies, 16]`
     pub logits: Parameter,
     #[module(skip)]
     wires: Arc<Wires>,
+    /// Gates in a row that share their logits.
+    copies: usize,
     /// The wires and the gate table where they were needed last.
     #[module(skip)]
     placed: Arc<Mutex<Option<Placed>>>,
@@ -45,8 +59,23 @@ impl GateLayer {
     /// A layer on these wires. Logits start normal, drawn from the CPU's random numbers.
     #[track_caller]
     pub fn new(wires: Wires) -> GateLayer {
-        let logits = Parameter::new(Tensor::randn([wires.outputs(), 16], &Device::cpu()));
-        GateLayer { logits, wires: Arc::new(wires), placed: Arc::default() }
+        GateLayer::shared(wires, 1)
+    }
+
+    /// A layer on these wires in which `copies` gates in a row are one gate in several places: they share their
+    /// logits, as a kernel does over the positions of an image.
+    ///
+    /// # Panics
+    /// If the gates are no multiple of the copies.
+    #[track_caller]
+    pub fn shared(wires: Wires, copies: usize) -> GateLayer {
+        let gates = wires.outputs();
+        assert!(
+            copies > 0 && gates.is_multiple_of(copies),
+            "gate layer: copies do not divide the gates ({copies} vs {gates})"
+        );
+        let logits = Parameter::new(Tensor::randn([gates / copies, 16], &Device::cpu()));
+        GateLayer { logits, wires: Arc::new(wires), copies, placed: Arc::default() }
     }
 
     /// A layer on wires that read every input about equally often.
@@ -64,7 +93,7 @@ impl GateLayer {
     /// The layer with gates that begin by passing their first operand on, the more decidedly the
     /// larger the strength.
     pub fn passing(self, strength: f32) -> GateLayer {
-        self.logits.set(initial_logits(&[self.outputs()], strength, &Device::cpu()));
+        self.logits.set(initial_logits(&[self.learned()], strength, &Device::cpu()));
         self
     }
 
@@ -83,9 +112,15 @@ impl GateLayer {
         &self.wires
     }
 
-    /// The likeliest gates.
+    /// Gates with logits of their own.
+    pub fn learned(&self) -> usize {
+        self.outputs() / self.copies
+    }
+
+    /// The likeliest gates, one an output.
     pub fn gates(&self) -> farad::Result<Vec<Gate>> {
-        Ok(hard_gates(&self.logits.value().to_vec::<f32>()?))
+        let learned = hard_gates(&self.logits.value().to_vec::<f32>()?);
+        Ok(learned.into_iter().flat_map(|gate| std::iter::repeat_n(gate, self.copies)).collect())
     }
 
     /// The layer with the likeliest gate of each alone: bits give bits.
@@ -98,15 +133,43 @@ impl GateLayer {
     /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn forward_features(&self, x: &Tensor) -> Tensor {
-        let (logits, placed) = self.placed();
-        gates(&placed.table.soft(&logits), &placed.wiring, x)
+        self.features(x, Pass::Soft)
     }
 
     /// [`GateLayer::hard`] on features by samples. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn hard_features(&self, x: &Tensor) -> Tensor {
-        let (logits, placed) = self.placed();
-        gates(&placed.table.hard(&logits), &placed.wiring, x)
+        self.features(x, Pass::Hard)
+    }
+
+    /// The layer on features by samples, one way or another. `[inputs, batch] -> [outputs, batch]`
+    #[track_caller]
+    pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
+        let (logits, Placed { wiring, table, .. }) = self.placed();
+        let coefficients = match pass {
+            Pass::Soft => table.soft(&logits),
+            Pass::Hard => table.hard(&logits),
+            Pass::Straight => {
+                let soft = table.soft(&logits);
+                (table.hard(&logits) - &soft).stop_gradient() + &soft
+            }
+        };
+        let everywhere = match self.copies {
+            1 => coefficients,
+            copies => {
+                let learned = self.learned();
+                let all = coefficients.reshape([learned, 1, 4]).broadcast_to([learned, copies, 4]);
+                all.reshape([learned * copies, 4])
+            }
+        };
+        gates(&everywhere, &wiring, x)
+    }
+
+    /// Adds the likeliest gates to a netlist; their wires, from those of the inputs.
+    pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> farad::Result<Vec<Wire>> {
+        let wires = self.wires();
+        let pairs = wires.a.iter().zip(&wires.b).map(|(&a, &b)| (values[a as usize], values[b as usize]));
+        Ok(self.gates()?.into_iter().zip(pairs).map(|(gate, (a, b))| netlist.gate(gate, a, b)).collect())
     }
 
     /// The logits, and everything else on their device.

@@ -13,7 +13,7 @@ mod op;
 mod reference;
 mod wiring;
 
-pub use gate_layer::GateLayer;
+pub use gate_layer::{GateLayer, Pass};
 pub use network::GateNetwork;
 pub use op::gates;
 pub use wiring::LayerWiring;

@@ -79,10 +79,7 @@ impl GateNetwork {
         let mut values: Vec<Wire> =
             (0..self.layers[0].inputs()).map(|n| netlist.input(format!("x{n}"))).collect();
         for layer in &self.layers {
-            let wires = layer.wires();
-            let pairs = wires.a.iter().zip(&wires.b).map(|(&a, &b)| (values[a as usize], values[b as usize]));
-            let nodes = layer.gates()?.into_iter().zip(pairs);
-            values = nodes.map(|(gate, (a, b))| netlist.gate(gate, a, b)).collect();
+            values = layer.add_to(&mut netlist, &values)?;
         }
         for (n, wire) in values.into_iter().enumerate() {
             netlist.output(format!("y{n}"), wire);

@@ -1,0 +1,247 @@
+//! The sets to classify: where they are looked for, and how they are cut into parts.
+//!
+//! Invariant: which samples train, choose and judge depends on the set, the shares and the seed only, and the test part is
+//! looked at by nothing but the final judgement.
+
+use std::path::{Path, PathBuf};
+
+use farad::data::{
+    Column, Csv, Dataset, Elements, Random, Split, TargetKind, TensorSet, cifar10, coloured_digits, digits,
+    find_data, mnist, usual_places,
+};
+
+use super::Settings;
+use crate::error::{Error, Result};
+
+/// Drawn digits to train on, and to judge.
+const DRAWN: (usize, usize) = (6000, 1000);
+/// Streams of the orders that parts are cut by.
+const TEST: u32 = 0x6c74_7374;
+const VALIDATION: u32 = 0x6c76_616c;
+
+/// A task of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskKind {
+    /// Handwritten digits.
+    Mnist,
+    /// Small colour pictures.
+    Cifar10,
+    /// A table of numbers with a column of classes.
+    Table,
+}
+
+impl TaskKind {
+    /// All of them.
+    pub const ALL: [TaskKind; 3] = [TaskKind::Mnist, TaskKind::Cifar10, TaskKind::Table];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskKind::Mnist => "logic-mnist",
+            TaskKind::Cifar10 => "logic-cifar10",
+            TaskKind::Table => "logic-table",
+        }
+    }
+
+    /// What it is, for lists.
+    pub fn about(self) -> &'static str {
+        match self {
+            TaskKind::Mnist => "handwritten digits by a circuit (--data FOLDER, or synthetic)",
+            TaskKind::Cifar10 => "small colour pictures by a circuit (--data FOLDER, or synthetic)",
+            TaskKind::Table => "the classes of a table by a circuit (--data FILE.csv)",
+        }
+    }
+
+    /// By its name.
+    pub fn named(name: &str) -> Option<TaskKind> {
+        TaskKind::ALL.into_iter().find(|task| task.name() == name)
+    }
+
+    /// Whether samples are pictures of bytes.
+    pub fn is_picture(self) -> bool {
+        self != TaskKind::Table
+    }
+
+    /// The data set's own name.
+    fn set(self) -> &'static str {
+        match self {
+            TaskKind::Mnist => "mnist",
+            TaskKind::Cifar10 => "cifar10",
+            TaskKind::Table => "csv",
+        }
+    }
+}
+
+/// The numbers of some samples, sample by sample.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Levels {
+    /// Pictures.
+    Bytes(Vec<u8>),
+    /// Tables.
+    Numbers(Vec<f32>),
+}
+
+/// Some samples of a set, on the host.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The numbers.
+    pub levels: Levels,
+    /// The class of each sample.
+    pub labels: Vec<i32>,
+    /// Channels, height and width; a table has columns, 1 and 1.
+    pub shape: [usize; 3],
+}
+
+impl Part {
+    /// Numbers of a sample.
+    pub fn features(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// All numbers.
+    pub fn numbers(&self) -> Vec<f32> {
+        match &self.levels {
+            Levels::Bytes(bytes) => bytes.iter().map(|&byte| f32::from(byte)).collect(),
+            Levels::Numbers(numbers) => numbers.clone(),
+        }
+    }
+
+    /// The samples at these places.
+    fn picked(&self, places: &[usize]) -> Part {
+        fn rows<T: Copy>(all: &[T], width: usize, places: &[usize]) -> Vec<T> {
+            places.iter().flat_map(|&place| &all[place * width..][..width]).copied().collect()
+        }
+        let levels = match &self.levels {
+            Levels::Bytes(bytes) => Levels::Bytes(rows(bytes, self.features(), places)),
+            Levels::Numbers(numbers) => Levels::Numbers(rows(numbers, self.features(), places)),
+        };
+        Part { levels, labels: rows(&self.labels, 1, places), shape: self.shape }
+    }
+
+    /// All but a share of the samples, and that share, in an order from the seed.
+    fn cut(self, share: f64, seed: u64, stream: u32) -> (Part, Part) {
+        let order = Random::at(seed, stream, 0).permutation(self.len());
+        let kept = self.len() - ((share * self.len() as f64).round() as usize).clamp(1, self.len() - 1);
+        (self.picked(&order[..kept]), self.picked(&order[kept..]))
+    }
+}
+
+/// A set in its three parts.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// To learn from.
+    pub train: Part,
+    /// To choose the best circuit by.
+    pub validation: Part,
+    /// To judge it.
+    pub test: Part,
+    /// The names of the classes.
+    pub classes: Vec<String>,
+}
+
+impl Data {
+    /// Opens what the settings ask for; they say where it was found afterwards.
+    pub fn open(settings: &mut Settings) -> Result<Data> {
+        let seed = settings.seed as u64;
+        let (sets, classes) = sets(settings)?;
+        if classes.len() < 2 {
+            return Err(Error::OneClass { classes: classes.len() });
+        }
+        let mut parts = sets.into_iter();
+        let first = parts.next().expect("a set has a part");
+        if first.len() < 4 {
+            return Err(Error::FewSamples { samples: first.len() });
+        }
+        let (rest, test) = match parts.next() {
+            Some(test) => (first, test),
+            None => first.cut(settings.test, seed, TEST),
+        };
+        if rest.shape != test.shape {
+            let what = "training and test samples differ in size";
+            return Err(Error::Encoding { what, found: test.features(), wanted: rest.features() });
+        }
+        let (train, validation) = rest.cut(settings.validation, seed, VALIDATION);
+        let seen = train.labels.iter().any(|&label| label != train.labels[0]);
+        if !seen {
+            return Err(Error::OneClass { classes: 1 });
+        }
+        Ok(Data { train, validation, test, classes })
+    }
+}
+
+/// The training and, where there is one, the test part of a set, and its classes.
+fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
+    let task = settings.task_kind();
+    let sets: Vec<TensorSet> = match (task, settings.data.as_str()) {
+        (TaskKind::Mnist, "synthetic") => vec![digits(DRAWN.0, 1), digits(DRAWN.1, 2)],
+        (TaskKind::Cifar10, "synthetic") => vec![coloured_digits(DRAWN.0, 1), coloured_digits(DRAWN.1, 2)],
+        _ => {
+            let path = place(task, &settings.data)?;
+            // Whoever opens the run later may stand elsewhere.
+            settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
+            match task {
+                TaskKind::Mnist => vec![mnist(&path, Split::Train)?, mnist(&path, Split::Test)?],
+                TaskKind::Cifar10 => vec![cifar10(&path, Split::Train)?, cifar10(&path, Split::Test)?],
+                TaskKind::Table => vec![table(settings).read(&path)?],
+            }
+        }
+    };
+    let classes = sets[0].classes().to_vec();
+    Ok((sets.iter().map(part).collect::<Result<_>>()?, classes))
+}
+
+fn part(set: &TensorSet) -> Result<Part> {
+    let shape = match set.input_shape()[..] {
+        [channels, height, width] => [channels, height, width],
+        _ => [set.input_shape().numel(), 1, 1],
+    };
+    if shape.contains(&0) {
+        let what = "samples have no numbers to learn from";
+        return Err(Error::Encoding { what, found: 0, wanted: 1 });
+    }
+    let levels = match set.inputs().elements() {
+        Elements::U8(bytes) => Levels::Bytes(bytes.clone()),
+        _ => Levels::Numbers(set.inputs().to_f32()),
+    };
+    let Elements::I32(labels) = set.targets().elements() else { return Err(Error::OneClass { classes: 0 }) };
+    Ok(Part { levels, labels: labels.clone(), shape })
+}
+
+/// Where the data are: where the user says, or in one of the usual places.
+fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
+    if !asked.is_empty() {
+        return Ok(Path::new(asked).into());
+    }
+    if task == TaskKind::Table {
+        return Err(Error::NeedsData { task: task.name() });
+    }
+    find_data(task.set()).ok_or_else(|| {
+        let places = usual_places(task.set()).iter().map(|place| place.display().to_string()).collect();
+        Error::NoData { set: task.set(), places }
+    })
+}
+
+fn table(settings: &Settings) -> Csv {
+    let column = |text: &str| match text.parse::<usize>() {
+        Ok(number) => Column::Number(number),
+        Err(_) => Column::Name(text.into()),
+    };
+    let mut csv = Csv::new().kind(TargetKind::Class);
+    if !settings.header {
+        csv = csv.without_header();
+    }
+    if !settings.target.is_empty() {
+        csv = csv.target(column(&settings.target));
+    }
+    settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name)))
+}

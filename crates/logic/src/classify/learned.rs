@@ -1,0 +1,53 @@
+//! What a run's folder holds: the kept network, and the circuit that it is.
+
+use farad::run::Run;
+use farad_circuit::Netlist;
+
+use super::model;
+use super::settings::Settings;
+use super::training::Stored;
+use crate::error::{Error, Result};
+use crate::network::LogicNetwork;
+
+/// What a run has learned.
+pub struct Learned {
+    /// What it was trained with.
+    pub settings: Settings,
+    /// Steps made.
+    pub steps: u64,
+    /// The network that was best on the validation part.
+    pub network: LogicNetwork,
+    /// Its accuracy there.
+    pub validation: Option<f64>,
+    /// After which step it was kept.
+    pub kept_after: u64,
+    /// Channels, height and width of a sample.
+    pub shape: [usize; 3],
+    /// The names of the classes.
+    pub classes: Vec<String>,
+}
+
+impl Learned {
+    /// Reads a run's checkpoint. Needs neither its data nor its device.
+    pub fn of(run: &Run) -> Result<Learned> {
+        let settings = Settings::of(run)?;
+        let what = "there is none yet, so nothing was learned".to_string();
+        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
+        let stored: Stored = checkpoint.value()?;
+        let network = model::open(&settings, stored.shape, stored.classes.len(), &checkpoint)?;
+        Ok(Learned {
+            settings,
+            steps: checkpoint.step(),
+            network,
+            validation: stored.best,
+            kept_after: stored.best_step,
+            shape: stored.shape,
+            classes: stored.classes,
+        })
+    }
+
+    /// The circuit as it was learned, with the class head.
+    pub fn netlist(&self) -> Result<Netlist> {
+        self.network.to_netlist(&self.settings.task.replace('-', "_"))
+    }
+}

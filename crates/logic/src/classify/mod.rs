@@ -1,0 +1,27 @@
+//! Training logic networks to classify: pictures and tables in, circuits out.
+//!
+//! [`Settings`] is what a user may set; `data` opens a set, `samples` holds it on a device; `model` builds the network;
+//! [`Trainer`] is the state and one step; [`Training`] runs it into a run folder; [`Learned`] is what such a folder holds;
+//! `report` judges the circuit on samples that nothing was tuned on.
+//!
+//! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends with the bits
+//! of an unbroken one. Start at [`Training::start`].
+
+mod data;
+mod learned;
+mod model;
+mod packed;
+pub mod report;
+mod samples;
+mod settings;
+mod trainer;
+mod training;
+
+pub use data::{Data, Part, TaskKind};
+pub use learned::Learned;
+pub use model::{build, open};
+pub use packed::{Planes, pack};
+pub use samples::Samples;
+pub use settings::Settings;
+pub use trainer::Trainer;
+pub use training::{KIND, Progress, Summary, Training};

@@ -1,0 +1,128 @@
+//! Networks from settings.
+
+use farad::Device;
+use farad::nn::Module;
+use farad::run::Checkpoint;
+
+use super::data::{Levels, Part};
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::network::{
+    Block, GroupSum, LogicLayer, LogicNetwork, Thermometer, TreeShape, Trees, WiredLayer, WiringKind,
+};
+
+/// The largest level of a picture.
+const BRIGHTEST: f32 = 255.0;
+/// Levels of pictures that count as near, if thresholds are learned.
+const NEAR: f32 = 32.0;
+
+/// The network of a run before its first step, on a device. `samples` are what thresholds are taken from; without them
+/// the network has the right shape only.
+pub fn build(
+    settings: &Settings,
+    shape: [usize; 3],
+    classes: usize,
+    samples: Option<&Part>,
+    device: &Device,
+) -> Result<LogicNetwork> {
+    let encoding = encoding(settings, shape.iter().product(), samples)?;
+    let seed = settings.seed as u64;
+    let (mut layers, mut width) = trees(settings, shape)?;
+    if layers.is_empty() {
+        width = encoding.outputs();
+    }
+    for &outputs in &settings.layers {
+        let (outputs, stream) = (outputs as usize, layers.len() as u64);
+        layers.push(layer(settings, width, outputs, seed, stream)?);
+        width = outputs;
+    }
+    let head = GroupSum::new(width, classes, settings.tau as f32)?;
+    Ok(LogicNetwork::new(encoding, layers, head)?.try_to_device(device)?)
+}
+
+/// The stages of trees, and how many bits they give.
+fn trees(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<Block>, usize)> {
+    let mut blocks = vec![];
+    let (mut channels, mut height, mut width) = (channels * settings.thresholds as usize, height, width);
+    for (stage, &kernels) in settings.kernels.iter().enumerate() {
+        let window = settings.windows.get(stage).or(settings.windows.last()).copied().unwrap_or(1);
+        let shape = TreeShape {
+            channels,
+            // A thermometer puts the bits of a pixel beside each other.
+            beside: if stage == 0 { settings.thresholds as usize } else { 1 },
+            height,
+            width,
+            kernels: kernels as usize,
+            depth: settings.tree_depth as usize,
+            window: window as usize,
+            reads: settings.tree_channels as usize,
+            pool: 2,
+        };
+        let trees = Trees::new(shape, settings.seed as u64, stage as u64)?;
+        (channels, (height, width)) = (shape.kernels, trees.pooled());
+        blocks.push(Block::Trees(trees.passing(settings.initial_logit as f32)));
+    }
+    Ok((blocks, channels * height * width))
+}
+
+fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<Block> {
+    let strength = settings.initial_logit as f32;
+    let kind = match settings.wiring.as_str() {
+        "learned" => {
+            let (candidates, spread) = (settings.candidates as usize, settings.choice_spread as f32);
+            let layer = WiredLayer::new(inputs, outputs, candidates, spread, seed, stream)?;
+            return Ok(Block::Wired(layer.passing(strength)));
+        }
+        "unique" => WiringKind::Unique,
+        _ => WiringKind::Random,
+    };
+    Ok(Block::Gates(LogicLayer::new(inputs, outputs, kind, seed, stream)?.passing(strength)))
+}
+
+/// The kept network of a checkpoint, on the CPU.
+pub fn open(
+    settings: &Settings,
+    shape: [usize; 3],
+    classes: usize,
+    checkpoint: &Checkpoint,
+) -> Result<LogicNetwork> {
+    let network = build(settings, shape, classes, None, &Device::cpu())?;
+    checkpoint.restore_module("best", &network)?;
+    Ok(network)
+}
+
+fn encoding(settings: &Settings, features: usize, samples: Option<&Part>) -> Result<Thermometer> {
+    let thresholds = settings.thresholds as usize;
+    let pictures = match samples {
+        Some(part) => matches!(part.levels, Levels::Bytes(_)),
+        None => settings.task_kind().is_picture(),
+    };
+    let quantiles = settings.encoding == "quantile" || !pictures;
+    let numbers = samples.filter(|_| quantiles).map(Part::numbers);
+    let encoding = match (&numbers, quantiles) {
+        (Some(numbers), _) => Thermometer::quantiles(features, thresholds, numbers)?,
+        (None, true) => Thermometer::quantiles(features, thresholds, &vec![0.0; features])?,
+        (None, false) => Thermometer::even(features, thresholds, 0.0, BRIGHTEST)?,
+    };
+    match settings.encoding == "learned" {
+        false => Ok(encoding),
+        true => encoding.learned(&match &numbers {
+            Some(numbers) => deviations(features, numbers)?,
+            None => vec![NEAR; features],
+        }),
+    }
+}
+
+/// The standard deviation of every feature.
+fn deviations(features: usize, numbers: &[f32]) -> Result<Vec<f32>> {
+    let rows = numbers.len() / features;
+    if rows == 0 {
+        return Err(Error::FewSamples { samples: 0 });
+    }
+    let deviation = |feature: usize| {
+        let column = || numbers[feature..].iter().step_by(features).map(|&x| f64::from(x));
+        let mean = column().sum::<f64>() / rows as f64;
+        (column().map(|x| (x - mean).powi(2)).sum::<f64>() / rows as f64).sqrt() as f32
+    };
+    Ok((0..features).map(deviation).collect())
+}

@@ -1,0 +1,131 @@
+//! Samples on a device, gathered there by number.
+//!
+//! Invariant: after the first upload no picture crosses to the device again; a batch is computed from the numbers of its
+//! samples, their shifts and the stored bytes, four of which lie in a word. Start at [`Samples::batch`].
+
+use farad::{DType, Device, Tensor};
+
+use super::data::{Levels, Part};
+
+/// How a batch differs from the stored samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Augment {
+    /// A seed and a place in its stream.
+    pub seed: (u64, u64),
+    /// Pixels by which samples are shifted at most.
+    pub shift: usize,
+    /// Whether half of them are mirrored.
+    pub mirror: bool,
+}
+
+/// Samples of a set on a device.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    /// Bytes in words, or numbers, sample by sample.
+    stored: Tensor,
+    bytes: bool,
+    /// `[samples]`
+    labels: Tensor,
+    /// Where each number lies within a sample, `[features, 1]`, and where if the picture is mirrored.
+    places: [Tensor; 2],
+    /// Numbers from sample to sample, and from row to row.
+    pitch: [usize; 2],
+    /// Pixels around each picture.
+    margin: usize,
+    count: usize,
+    device: Device,
+}
+
+impl Samples {
+    /// Brings samples to a device, with a margin of zeros for shifts of up to so many pixels.
+    pub fn new(part: &Part, margin: usize, device: &Device) -> farad::Result<Samples> {
+        let [channels, height, width] = part.shape;
+        let (row, rows) = (width + 2 * margin, height + 2 * margin);
+        let sample = channels * rows * row;
+        let (stored, bytes) = match &part.levels {
+            Levels::Bytes(bytes) => {
+                let mut padded = padded(bytes, part.shape, margin);
+                padded.resize(padded.len().next_multiple_of(4), 0);
+                let words: Vec<u32> = padded
+                    .chunks_exact(4)
+                    .map(|four| u32::from_le_bytes(four.try_into().expect("four")))
+                    .collect();
+                let count = words.len();
+                (Tensor::try_from_vec(&words, [count], device)?, true)
+            }
+            Levels::Numbers(numbers) => {
+                let padded = padded(numbers, part.shape, margin);
+                let count = padded.len();
+                (Tensor::try_from_vec(&padded, [count], device)?, false)
+            }
+        };
+        let place = |mirrored: bool| {
+            let at = |n: usize| {
+                let (channel, y, x) = (n / width / height, n / width % height, n % width);
+                let x = if mirrored { width - 1 - x } else { x };
+                ((channel * rows + y) * row + x) as u32
+            };
+            Tensor::from_vec((0..part.features()).map(at).collect::<Vec<u32>>(), [part.features(), 1], device)
+        };
+        let labels = Tensor::try_from_vec(&part.labels, [part.len()], device)?;
+        let (places, device) = ([place(false), place(true)], device.clone());
+        Ok(Samples { stored, bytes, labels, places, pitch: [sample, row], margin, count: part.len(), device })
+    }
+
+    /// How many samples there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The numbers and classes of the samples with these numbers (`u32`). `[batch] -> [features, batch], [batch]`
+    pub fn batch(&self, rows: &Tensor, augment: Augment) -> (Tensor, Tensor) {
+        let batch = rows.numel();
+        let start = self.shifted(rows.reshape([1, batch]) * self.pitch[0] as f64, augment);
+        let place = match augment.mirror {
+            false => self.places[0].clone(),
+            true => {
+                let (seed, at) = augment.seed;
+                let mirrored = Tensor::rand_at(seed, at + 1, [1, batch], &self.device).less(0.5);
+                let [plain, turned] = &self.places;
+                mirrored.select(turned, plain)
+            }
+        };
+        let at = start + place;
+        let (features, flat) = (at.shape()[0], at.numel());
+        let levels = match self.bytes {
+            true => {
+                let words = self.stored.index_select(0, &(&at >> 2).reshape([flat]));
+                let words = words.reshape([features, batch]);
+                ((words >> ((at & 3) * 8)) & 255).cast(DType::F32)
+            }
+            false => self.stored.index_select(0, &at.reshape([flat])).reshape([features, batch]),
+        };
+        (levels, self.labels.index_select(0, rows))
+    }
+
+    /// Where pictures begin within their margins, from where these begin. `[1, batch]`
+    fn shifted(&self, start: Tensor, augment: Augment) -> Tensor {
+        let (row, margin) = (self.pitch[1], self.margin);
+        if augment.shift == 0 {
+            return start + (margin * row + margin) as f64;
+        }
+        let (seed, at) = augment.seed;
+        let batch = start.numel();
+        let drawn = Tensor::rand_at(seed, at, [2, batch], &self.device) * (2 * augment.shift + 1) as f64;
+        let steps = drawn.floor().cast(DType::U32) + (margin - augment.shift) as f64;
+        start + steps.narrow(0, 0, 1) * row as f64 + steps.narrow(0, 1, 1)
+    }
+}
+
+/// Pictures with zeros around them.
+fn padded<T: Copy + Default>(all: &[T], [channels, height, width]: [usize; 3], margin: usize) -> Vec<T> {
+    let (row, rows) = (width + 2 * margin, height + 2 * margin);
+    let mut result = vec![T::default(); all.len() / (height * width) * rows * row];
+    debug_assert!(all.len().is_multiple_of(channels * height * width));
+    for (n, line) in all.chunks_exact(width).enumerate() {
+        let (picture, y) = (n / height, n % height);
+        let start = (picture * rows + y + margin) * row + margin;
+        result[start..start + width].copy_from_slice(line);
+    }
+    result
+}

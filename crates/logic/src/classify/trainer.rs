@@ -1,0 +1,182 @@
+//! A logic network in training: its state, and one step.
+
+use farad::nn::Module;
+use farad::optim::schedule::{Cosine, Schedule};
+use farad::optim::{Adam, Optimiser};
+use farad::run::Checkpoint;
+use farad::{DType, Device, Tensor};
+
+use super::data::Data;
+use super::model;
+use super::samples::{Augment, Samples};
+use super::settings::Settings;
+use crate::error::Result;
+use crate::layer::Pass;
+use crate::network::LogicNetwork;
+
+/// Samples of an evaluation at once.
+const JUDGED: usize = 1024;
+/// The stream of the orders of epochs.
+const ORDER: u32 = 0x6c6f_7264;
+/// Where the random numbers of steps lie in the seed's stream, behind those of wirings.
+const STEPS: u64 = 1 << 33;
+
+/// A network, its optimiser and its data on one device.
+pub struct Trainer {
+    settings: Settings,
+    network: LogicNetwork,
+    optimiser: Adam,
+    train: Samples,
+    validation: Samples,
+    device: Device,
+    /// The samples of an epoch in order, and which epoch that is.
+    order: Option<(u64, Tensor)>,
+    steps: u64,
+}
+
+impl Trainer {
+    /// Ready for the first step.
+    pub fn new(settings: &Settings, data: &Data, device: &Device) -> Result<Trainer> {
+        let network =
+            model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
+        let optimiser = Adam::new(network.parameters())
+            .learning_rate(settings.learning_rate as f32)
+            .weight_decay(settings.weight_decay as f32);
+        Ok(Trainer {
+            settings: settings.clone(),
+            network,
+            optimiser,
+            train: Samples::new(&data.train, settings.shift as usize, device)?,
+            validation: Samples::new(&data.validation, 0, device)?,
+            device: device.clone(),
+            order: None,
+            steps: 0,
+        })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &LogicNetwork {
+        &self.network
+    }
+
+    /// The device that everything runs on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Steps made so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Samples a step: as many as asked for, or all.
+    fn batch(&self) -> usize {
+        (self.settings.batch as usize).min(self.train.count())
+    }
+
+    /// Steps of an epoch. What does not fill a batch waits for an epoch with another order.
+    pub fn steps_per_epoch(&self) -> u64 {
+        (self.train.count() / self.batch()) as u64
+    }
+
+    /// Steps at the end.
+    pub fn steps_in_all(&self) -> u64 {
+        match self.settings.updates {
+            0 => self.settings.epochs as u64 * self.steps_per_epoch(),
+            updates => updates as u64,
+        }
+    }
+
+    /// The learning rate of the next step.
+    pub fn rate(&self) -> f32 {
+        match self.settings.schedule.as_str() {
+            "constant" => self.settings.learning_rate as f32,
+            // The last step still learns something.
+            _ => Cosine::new(self.settings.learning_rate, self.steps_in_all() + 1).rate(self.steps),
+        }
+    }
+
+    /// The loss of the next step, as it would see it.
+    pub fn loss(&mut self) -> Tensor {
+        let rows = self.rows();
+        let settings = &self.settings;
+        let augment = Augment {
+            seed: (settings.seed as u64, STEPS + 2 * self.steps),
+            shift: settings.shift as usize,
+            mirror: settings.mirror,
+        };
+        let (x, labels) = self.train.batch(&rows, augment);
+        let pass = if settings.forward == "hard" { Pass::Straight } else { Pass::Soft };
+        self.network.features(&x, pass).transpose(0, 1).cross_entropy(&labels)
+    }
+
+    /// One step. The loss before it is not waited for.
+    pub fn step(&mut self) -> Result<Tensor> {
+        let rate = self.rate();
+        self.optimiser.set_learning_rate(rate);
+        let loss = self.loss();
+        self.optimiser.step(&loss)?;
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    /// The numbers of the next step's samples. `[batch]`
+    fn rows(&mut self) -> Tensor {
+        let (epoch, place) = (self.steps / self.steps_per_epoch(), self.steps % self.steps_per_epoch());
+        let order = match self.order.take() {
+            Some((of, order)) if of == epoch => order,
+            _ => {
+                let mut random = farad::data::Random::at(self.settings.seed as u64, ORDER, epoch);
+                let order: Vec<u32> =
+                    random.permutation(self.train.count()).into_iter().map(|n| n as u32).collect();
+                let count = order.len();
+                Tensor::from_vec(order, [count], &self.device)
+            }
+        };
+        self.order = Some((epoch, order.clone()));
+        order.index_select(0, &count_from(place as usize * self.batch(), self.batch(), &self.device))
+    }
+
+    /// The share of the validation part that the hard network classifies right.
+    pub fn validate(&self) -> Result<f64> {
+        let (samples, count) = (&self.validation, self.validation.count());
+        let chunk = JUDGED.min(count);
+        let mut right = 0.0;
+        for start in (0..count).step_by(chunk) {
+            let rows = count_from(start, chunk, &self.device);
+            let inside = rows.less(count as f64);
+            let (x, labels) = samples.batch(&rows.minimum((count - 1) as f64), Augment::default());
+            let hits = self.network.classes(&x).equal(&labels) & inside;
+            right += f64::from(hits.cast(DType::F32).sum().item()?);
+        }
+        Ok(right / count as f64)
+    }
+
+    /// The parameters as they are, on the CPU.
+    pub fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        let cpu = Device::cpu();
+        let state = self.network.state();
+        state.into_iter().map(|(name, tensor)| Ok((name, tensor.detach()?.to_device(&cpu)?))).collect()
+    }
+
+    /// Puts network and optimiser into a checkpoint.
+    pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
+        checkpoint.put_module("model", &self.network);
+        checkpoint.put_all("optimiser", self.optimiser.state()?);
+        Ok(())
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.restore_module("model", &self.network)?;
+        self.optimiser.restore(&checkpoint.tensors("optimiser", &self.device)?)?;
+        self.steps = checkpoint.step();
+        Ok(())
+    }
+}
+
+/// `start, start + 1, …` as `u32`, where the start is given with the run.
+fn count_from(start: usize, count: usize, device: &Device) -> Tensor {
+    let start = Tensor::number(start as f32, device).cast(DType::U32);
+    Tensor::arange(count, device).cast(DType::U32) + start
+}

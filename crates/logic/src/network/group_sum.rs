@@ -1,0 +1,68 @@
+//! The head of a network: every class counts its own bits.
+
+use farad::Tensor;
+use farad_circuit::{Netlist, Wire};
+
+use crate::error::{Error, Result};
+
+/// Adds up equal groups of features, one group a class, and divides by a temperature:
+/// `[features, batch] -> [classes, batch]`. As a circuit: counters, and the first class with the largest count.
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_logic::GroupSum;
+/// let head = GroupSum::new(4, 2, 2.0)?;
+/// let x = Tensor::from_vec(vec![1.0, 1.0, 0.0, 1.0], [4, 1], &Device::cpu());
+/// assert_eq!(head.sums(&x).to_vec::<f32>()?, [1.0, 0.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupSum {
+    features: usize,
+    classes: usize,
+    tau: f32,
+}
+
+impl GroupSum {
+    /// For so many features and classes. Sums are divided by `tau`; 0 takes the root of a group's size.
+    pub fn new(features: usize, classes: usize, tau: f32) -> Result<GroupSum> {
+        if classes < 2 {
+            return Err(Error::OneClass { classes });
+        }
+        if features < classes || !features.is_multiple_of(classes) {
+            return Err(Error::Groups { features, classes });
+        }
+        let tau = if tau == 0.0 { ((features / classes) as f32).sqrt() } else { tau };
+        Ok(GroupSum { features, classes, tau })
+    }
+
+    /// What it adds up.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// Into how many sums.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// By what sums are divided.
+    pub fn tau(&self) -> f32 {
+        self.tau
+    }
+
+    /// The sums. `[features, batch] -> [classes, batch]`
+    #[track_caller]
+    pub fn sums(&self, x: &Tensor) -> Tensor {
+        let (group, batch) = (self.features / self.classes, x.shape()[1]);
+        let sums = x.reshape([self.classes, group, batch]).sum_axes(&[1], false);
+        sums * (1.0 / f64::from(self.tau))
+    }
+
+    /// Adds counters and comparators to a netlist; the class in binary, lowest bit first.
+    pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Vec<Wire> {
+        let groups = values.chunks(self.features / self.classes);
+        let counts: Vec<Vec<Wire>> = groups.map(|group| netlist.population_count(group)).collect();
+        netlist.first_largest(&counts)
+    }
+}

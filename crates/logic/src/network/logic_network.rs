@@ -1,0 +1,181 @@
+//! Encoding, layers and head as one network, and the circuit that it becomes.
+
+use farad::Tensor;
+use farad::nn::{Layer, Module, Visitor};
+use farad_circuit::{Netlist, Wire};
+
+use super::{GroupSum, LogicLayer, Thermometer, Trees, WiredLayer};
+use crate::error::{Error, Result};
+use crate::layer::Pass;
+
+/// A layer of a network, of whatever kind.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Block {
+    /// Gates on drawn wires.
+    Gates(LogicLayer),
+    /// Gates that learn their wires.
+    Wired(WiredLayer),
+    /// Trees of gates over windows of a picture.
+    Trees(Trees),
+}
+
+impl Block {
+    /// Bits that come in.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Block::Gates(layer) => layer.gates().inputs(),
+            Block::Wired(layer) => layer.inputs(),
+            Block::Trees(trees) => trees.inputs(),
+        }
+    }
+
+    /// Bits that come out.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Block::Gates(layer) => layer.gates().outputs(),
+            Block::Wired(layer) => layer.outputs(),
+            Block::Trees(trees) => trees.outputs(),
+        }
+    }
+
+    /// Gates of the circuit that it becomes, before anything is simplified.
+    pub fn gates(&self) -> usize {
+        match self {
+            Block::Gates(layer) => layer.gates().outputs(),
+            Block::Wired(layer) => layer.outputs(),
+            Block::Trees(trees) => trees.gates(),
+        }
+    }
+
+    /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
+    #[track_caller]
+    pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
+        match self {
+            Block::Gates(layer) => layer.gates().features(x, pass),
+            Block::Wired(layer) => layer.features(x, pass),
+            Block::Trees(trees) => trees.features(x, pass),
+        }
+    }
+
+    /// Adds the hard layer to a netlist.
+    pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
+        match self {
+            Block::Gates(layer) => Ok(layer.gates().add_to(netlist, values)?),
+            Block::Wired(layer) => layer.add_to(netlist, values),
+            Block::Trees(trees) => trees.add_to(netlist, values),
+        }
+    }
+}
+
+impl Module for Block {
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        match self {
+            Block::Gates(layer) => layer.visit(visitor),
+            Block::Wired(layer) => layer.visit(visitor),
+            Block::Trees(trees) => trees.visit(visitor),
+        }
+    }
+
+    fn kind(&self) -> String {
+        match self {
+            Block::Gates(layer) => layer.kind(),
+            Block::Wired(layer) => layer.kind(),
+            Block::Trees(trees) => trees.kind(),
+        }
+    }
+}
+
+/// A network of logic: `[batch, features] -> [batch, classes]`.
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_logic::network::{Block, WiringKind};
+/// use farad_logic::{GroupSum, LogicLayer, LogicNetwork, Thermometer};
+/// let encoding = Thermometer::even(4, 3, 0.0, 1.0)?;
+/// let layer = LogicLayer::new(encoding.outputs(), 20, WiringKind::Random, 1, 0)?;
+/// let network = LogicNetwork::new(encoding, vec![Block::Gates(layer)], GroupSum::new(20, 2, 1.0)?)?;
+/// let x = Tensor::rand([5, 4], &Device::cpu());
+/// assert_eq!(network.forward(&x).shape()[..], [5, 2]);
+/// assert_eq!(network.to_netlist("small")?.outputs.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Module)]
+pub struct LogicNetwork {
+    encoding: Thermometer,
+    layers: Vec<Block>,
+    #[module(skip)]
+    head: GroupSum,
+}
+
+impl LogicNetwork {
+    /// From its parts, each of which takes what the one before gives.
+    pub fn new(encoding: Thermometer, layers: Vec<Block>, head: GroupSum) -> Result<LogicNetwork> {
+        let mut given = encoding.outputs();
+        for (layer, block) in layers.iter().enumerate() {
+            if block.inputs() != given {
+                return Err(Error::Layers { layer, found: given, wanted: block.inputs() });
+            }
+            given = block.outputs();
+        }
+        match head.features() == given {
+            true => Ok(LogicNetwork { encoding, layers, head }),
+            false => Err(Error::Layers { layer: layers.len(), found: given, wanted: head.features() }),
+        }
+    }
+
+    /// How numbers become bits.
+    pub fn encoding(&self) -> &Thermometer {
+        &self.encoding
+    }
+
+    /// The layers.
+    pub fn layers(&self) -> &[Block] {
+        &self.layers
+    }
+
+    /// The head.
+    pub fn head(&self) -> &GroupSum {
+        &self.head
+    }
+
+    /// Gates in all layers, before anything is simplified; the head's are not counted.
+    pub fn gates(&self) -> usize {
+        self.layers.iter().map(Block::gates).sum()
+    }
+
+    /// The network on numbers by samples. `[features, batch] -> [classes, batch]`
+    #[track_caller]
+    pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
+        let bits = self.encoding.bits(x, pass);
+        self.head.sums(&self.layers.iter().fold(bits, |x, layer| layer.features(&x, pass)))
+    }
+
+    /// The class of every sample as the hard network sees it; the first among equals. `[features, batch] -> [batch]`
+    #[track_caller]
+    pub fn classes(&self, x: &Tensor) -> Tensor {
+        self.features(x, Pass::Hard).argmax(0)
+    }
+
+    /// The circuit of the hard network behind the encoding: an input a bit (`x0`, `x1`, …), and the class as a number in
+    /// outputs `class0`, `class1`, …, lowest bit first. The first class with the largest count wins.
+    pub fn to_netlist(&self, name: &str) -> Result<Netlist> {
+        let mut netlist = Netlist::new(name);
+        let mut values: Vec<Wire> =
+            (0..self.encoding.outputs()).map(|n| netlist.input(format!("x{n}"))).collect();
+        for layer in &self.layers {
+            values = layer.add_to(&mut netlist, &values)?;
+        }
+        for (n, wire) in self.head.add_to(&mut netlist, &values).into_iter().enumerate() {
+            netlist.output(format!("class{n}"), wire);
+        }
+        Ok(netlist)
+    }
+}
+
+impl Layer for LogicNetwork {
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.features(&x.transpose(0, 1), Pass::Soft).transpose(0, 1)
+    }
+}

@@ -1,0 +1,142 @@
+//! A layer of gates that learn their wires as well.
+
+use std::sync::{Arc, Mutex};
+
+use farad::data::Random;
+use farad::nn::{Layer, Module, Parameter};
+use farad::{Device, Tensor};
+use farad_circuit::{Netlist, Wire};
+
+use super::choice::{Candidates, choose};
+use crate::error::Result;
+use crate::layer::{GateLayer, Pass};
+use crate::wires::Wires;
+
+/// How decidedly gates begin to pass their first operand on.
+const STRENGTH: f32 = 5.0;
+/// The stream of the candidates' first logits.
+const SPREAD: u32 = 0x6c73_7072;
+
+/// Gates that learn which function to be and, for each operand, which of a few candidate wires to read: a softmax over the
+/// candidates' logits while they learn, the likeliest candidate afterwards. `[batch, inputs] -> [batch, outputs]`
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_logic::network::WiredLayer;
+/// let layer = WiredLayer::new(12, 6, 4, 1.0, 1, 0)?;
+/// let y = layer.forward(&Tensor::ones([3, 12], &Device::cpu()));
+/// assert_eq!(y.shape()[..], [3, 6]);
+/// # Ok::<(), farad_logic::Error>(())
+/// ```
+#[derive(Clone, Debug, Module)]
+pub struct WiredLayer {
+    /// `[2 · outputs, candidates]`: first operands, then second.
+    pub choices: Parameter,
+    gates: GateLayer,
+    #[module(skip)]
+    candidates: Arc<Candidates>,
+    /// The candidates where they were needed last.
+    #[module(skip)]
+    placed: Arc<Mutex<Option<(Device, [Tensor; 2])>>>,
+}
+
+impl WiredLayer {
+    /// A layer whose operands choose among `candidates` inputs drawn from a place of a seed. Logits start normal with
+    /// the deviation `spread`.
+    pub fn new(
+        inputs: usize,
+        outputs: usize,
+        candidates: usize,
+        spread: f32,
+        seed: u64,
+        stream: u64,
+    ) -> Result<WiredLayer> {
+        let rows = 2 * outputs;
+        let candidates = Candidates::random(inputs, rows, candidates, seed, stream)?;
+        let mut random = Random::at(seed, SPREAD, stream);
+        let logits: Vec<f32> = candidates.wires.iter().map(|_| spread * random.normal()).collect();
+        let shape = [rows, candidates.count];
+        let first = (0..outputs as u32).collect();
+        let second = (outputs as u32..rows as u32).collect();
+        let gates = GateLayer::new(Wires { inputs: rows, a: first, b: second }).passing(STRENGTH);
+        Ok(WiredLayer {
+            choices: Parameter::new(Tensor::from_vec(logits, shape, &Device::cpu())),
+            gates,
+            candidates: Arc::new(candidates),
+            placed: Arc::default(),
+        })
+    }
+
+    /// The layer with gates that begin by passing their first operand on with this logit.
+    pub fn passing(mut self, strength: f32) -> WiredLayer {
+        self.gates = self.gates.passing(strength);
+        self
+    }
+
+    /// Bits that come in.
+    pub fn inputs(&self) -> usize {
+        self.candidates.inputs
+    }
+
+    /// Gates.
+    pub fn outputs(&self) -> usize {
+        self.gates.outputs()
+    }
+
+    /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
+    #[track_caller]
+    pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
+        let logits = self.choices.value();
+        let hard = || logits.argmax(1).one_hot(self.candidates.count);
+        let weights = match pass {
+            Pass::Soft => logits.softmax(1),
+            Pass::Hard => hard(),
+            Pass::Straight => {
+                let soft = logits.softmax(1);
+                (hard() - &soft).stop_gradient() + &soft
+            }
+        };
+        let chosen = choose(&weights, &self.arrays(logits.device()), x);
+        self.gates.features(&chosen, pass)
+    }
+
+    /// The wires as they are chosen now.
+    pub fn wires(&self) -> Result<Wires> {
+        let count = self.candidates.count;
+        let logits = self.choices.value().to_vec::<f32>()?;
+        let likeliest = |(row, own): (&[f32], &[u32])| {
+            own[(0..count).fold(0, |best, n| if row[n] > row[best] { n } else { best })]
+        };
+        let rows = logits.chunks_exact(count).zip(self.candidates.wires.chunks_exact(count));
+        let mut a: Vec<u32> = rows.map(likeliest).collect();
+        let b = a.split_off(self.outputs());
+        Ok(Wires { inputs: self.inputs(), a, b })
+    }
+
+    /// Adds the likeliest gates on the likeliest wires to a netlist.
+    pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
+        let Wires { a, b, .. } = self.wires()?;
+        let pairs = a.into_iter().zip(b).map(|(a, b)| (values[a as usize], values[b as usize]));
+        let gates = self.gates.gates()?.into_iter().zip(pairs);
+        Ok(gates.map(|(gate, (a, b))| netlist.gate(gate, a, b)).collect())
+    }
+
+    fn arrays(&self, device: &Device) -> [Tensor; 2] {
+        let mut place = self.placed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*place {
+            Some((of, arrays)) if of == device => arrays.clone(),
+            _ => {
+                let arrays = self.candidates.on(device);
+                *place = Some((device.clone(), arrays.clone()));
+                arrays
+            }
+        }
+    }
+}
+
+impl Layer for WiredLayer {
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.features(&x.transpose(0, 1), Pass::Soft).transpose(0, 1)
+    }
+}
