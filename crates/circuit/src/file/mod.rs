@@ -13,9 +13,10 @@
 //! - of an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"centre"`, `"zeros"` or `"boards"`) and
 //!   `"size"` (`[width, height]`): where it starts and how large the grid was that it learned on;
 //! - of a network that tells pictures apart, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
-//!   or their names) and `"thresholds"` (between 0 and 1, `[0.5]` if missing). Input `t·height·width + y·width + x` is 1
-//!   where the pixel is above threshold `t`; with `"order": "pixel"` input `(y·width + x)·thresholds + t` is. The number
-//!   of the class is at the outputs `class_bit_0`, `class_bit_1`, … (lowest first), and the count of class `c`, if
+//!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one a pixel) and `"brightest"` (what a
+//!   white pixel is in the thresholds' unit, 1 if missing). Input `(y·width + x)·thresholds + t` is 1 where the pixel
+//!   is at least threshold `t`; with `"order": "threshold"` input `t·height·width + y·width + x` is. The number of the
+//!   class is at the outputs `class0`, `class1`, … (lowest bit first), and the count of class `c`, if
 //!   shown, at `count_c_0`, `count_c_1`, …
 //!
 //! Files may list gates in any order; what is read is always a netlist that passes

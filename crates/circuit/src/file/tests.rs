@@ -50,10 +50,11 @@ fn what_is_known_of_a_circuit_stays_with_it() {
     let simplified = crate::simplify::simplify(&netlist, &Default::default()).unwrap().netlist;
     assert!(simplified.gates.len() < netlist.gates.len());
     assert_eq!(simplified.meta, netlist.meta);
-    let mut life = Automaton::life(Edge::Wrap);
-    life.cell.meta.insert("start".into(), "random".into());
-    let smaller = crate::simplify::simplify_automaton(&life, &Default::default()).unwrap().automaton;
-    assert_eq!(smaller.cell.meta, life.cell.meta);
+    let mut cell = Netlist::random(3, 18, 40, 2);
+    cell.meta.insert("start".into(), "random".into());
+    let automaton = Automaton { cell, channels: 2, visible: vec![0], edge: Edge::Wrap, fire_rate: 1.0 };
+    let smaller = crate::simplify::simplify_automaton(&automaton, &Default::default()).unwrap().automaton;
+    assert_eq!(smaller.cell.meta, automaton.cell.meta);
 }
 
 #[test]

@@ -143,11 +143,11 @@ fn tall_or_wide() -> Netlist {
     let row = pixels[13 * 28..15 * 28].to_vec();
     let counts = [column, row].map(|bits| count(&mut netlist, &bits));
     let wide = less(&mut netlist, &counts[0], &counts[1]);
-    netlist.output("class_bit_0", wide);
+    netlist.output("class0", wide);
     for (class, bits) in counts.iter().enumerate() {
         bits.iter().enumerate().for_each(|(n, &bit)| netlist.output(format!("count_{class}_{n}"), bit));
     }
-    let meta = json!({ "kind": "image-classifier", "height": 28, "width": 28, "classes": ["tall", "wide"], "thresholds": [0.4] });
+    let meta = json!({ "kind": "image-classifier", "height": 28, "width": 28, "classes": ["tall", "wide"], "thresholds": [102], "brightest": 255 });
     netlist.meta = meta.as_object().unwrap().clone();
     netlist
 }
@@ -188,7 +188,7 @@ fn pictures(browser: &mut Browser, folder: &Folder) {
     for seed in 0..3 {
         let shades: Vec<f64> =
             words(seed, 784).iter().map(|word| (word >> 40) as f64 / (1 << 24) as f64).collect();
-        let planes: Vec<Vec<u64>> = shades.iter().map(|&shade| vec![(shade > 0.4) as u64]).collect();
+        let planes: Vec<Vec<u64>> = shades.iter().map(|&shade| vec![(shade >= 0.4) as u64]).collect();
         let bits: Vec<u64> = simulator.run(&slices(&planes)).concat();
         let number = |bits: &[u64]| bits.iter().rev().fold(0, |number, bit| 2 * number + (bit & 1));
         let expected =

@@ -8,8 +8,12 @@ Farad.DigitsPage = class {
     this.netlist = new Farad.Netlist(data);
     this.height = meta.height;
     this.width = meta.width;
-    this.thresholds = Array.isArray(meta.thresholds) && meta.thresholds.length > 0 ? meta.thresholds : [0.5];
-    this.byPixel = meta.order === "pixel";
+    const brightest = meta.brightest ?? 1;
+    const lists = Array.isArray(meta.thresholds?.[0]) ? meta.thresholds : [meta.thresholds ?? [0.5 * brightest]];
+    /// One list for all pixels or one a pixel, in units of white.
+    this.thresholds = lists.map((list) => list.map((threshold) => threshold / brightest));
+    this.levels = this.thresholds[0].length;
+    this.byPixel = meta.order !== "threshold";
     this.classes = Array.isArray(meta.classes) ? meta.classes.map(String) : Array.from({ length: meta.classes ?? 0 }, (_, n) => String(n));
     this.outputs = this.findOutputs();
     this.element = (id) => document.getElementById(id);
@@ -20,7 +24,7 @@ Farad.DigitsPage = class {
   findOutputs() {
     const [bits, counts] = [[], this.classes.map(() => [])];
     for (const { name, wire } of this.netlist.outputs) {
-      const [, bit] = /^class_bit_(\d+)$/.exec(name) ?? [];
+      const [, bit] = /^class(?:_bit_)?(\d+)$/.exec(name) ?? [];
       const [, of, place] = /^count_(\d+)_(\d+)$/.exec(name) ?? [];
       if (bit !== undefined) bits[bit] = wire;
       if (of !== undefined && counts[of]) counts[of][place] = wire;
@@ -29,7 +33,7 @@ Farad.DigitsPage = class {
   }
 
   async open() {
-    const wanted = this.height * this.width * this.thresholds.length;
+    const wanted = this.height * this.width * this.levels;
     if (wanted !== this.netlist.inputs.length) {
       throw new Error(`the circuit has ${this.netlist.inputs.length} inputs, but its meta data describes ${wanted}`);
     }
@@ -50,13 +54,17 @@ Farad.DigitsPage = class {
 
   /// Which pixel and threshold an input is of.
   source(wire) {
-    const [pixels, levels] = [this.height * this.width, this.thresholds.length];
+    const [pixels, { levels }] = [this.height * this.width, this];
     return this.byPixel ? [Math.floor(wire / levels), wire % levels] : [wire % pixels, Math.floor(wire / pixels)];
+  }
+
+  threshold(pixel, level) {
+    return (this.thresholds[pixel] ?? this.thresholds[0])[level];
   }
 
   inputName(wire) {
     const [pixel, level] = this.source(wire);
-    return `${pixel % this.width},${Math.floor(pixel / this.width)}${this.thresholds.length > 1 ? ` > ${this.thresholds[level]}` : ""}`;
+    return `${pixel % this.width},${Math.floor(pixel / this.width)}${this.levels > 1 ? ` ≥ ${this.threshold(pixel, level).toFixed(2)}` : ""}`;
   }
 
   bind() {
@@ -145,7 +153,7 @@ Farad.DigitsPage = class {
     const begin = performance.now();
     this.bits = Int32Array.from(this.netlist.inputs, (_, wire) => {
       const [pixel, level] = this.source(wire);
-      return picture[pixel] > this.thresholds[level] ? 1 : 0;
+      return picture[pixel] >= this.threshold(pixel, level) ? 1 : 0;
     });
     this.values = this.netlist.values(this.bits);
     const bit = (wire) => (wire === undefined ? 0 : this.values[wire] & 1);
@@ -186,11 +194,12 @@ Farad.DigitsPage = class {
       this.element("seen").append(canvas);
       return canvas.getContext("2d");
     };
-    const shown = this.thresholds.slice(0, 4);
-    this.seen = [show("centred and scaled"), ...shown.map((threshold) => show(`above ${threshold}`))];
+    const shown = Array.from({ length: Math.min(4, this.levels) }, (_, level) => `bit ${level} of every pixel`);
+    this.seen = [show("centred and scaled"), ...shown.map(show)];
+    const same = this.levels === 1 && this.thresholds.length === 1;
     this.element("seen-note").textContent =
       `Centred and scaled to ${this.width} × ${this.height}, then ` +
-      (this.thresholds.length === 1 ? `one bit a pixel: above ${this.thresholds[0]} or not.` : `${this.thresholds.length} bits a pixel, one a threshold.`);
+      (same ? `one bit a pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits a pixel, one a threshold.`);
   }
 
   tones() {
@@ -217,7 +226,7 @@ Farad.DigitsPage = class {
 
   paintSeen() {
     const pixels = this.width * this.height;
-    const levels = this.thresholds.length;
+    const { levels } = this;
     this.seen.forEach((context, part) => {
       const bit = (n) => this.bits[this.byPixel ? n * levels + part - 1 : (part - 1) * pixels + n];
       this.paint(context, this.width, this.height, part === 0 ? (n) => this.picture[n] : bit);
