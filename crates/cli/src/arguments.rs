@@ -279,6 +279,9 @@ pub struct EvalOptions {
     /// One JSON object a line and seed
     #[arg(long)]
     pub json: bool,
+    /// Time the circuit of a logic network too: on one core, and on the GPU if there is one
+    #[arg(long)]
+    pub speed: bool,
     #[command(flatten)]
     pub profile: ProfileFlags,
 }
