@@ -18,6 +18,14 @@ pub enum Error {
         /// How many wires it may read: those before it.
         wires: usize,
     },
+    /// A circuit with state where none can be.
+    #[error("simulate: a wide simulation has no state: {name} ({registers} registers vs 0)")]
+    Registers {
+        /// The circuit.
+        name: String,
+        /// Its registers.
+        registers: usize,
+    },
     /// A gate of a file lacks an operand.
     #[error(
         "circuit file: gate {gate} ({name}), which makes wire {wire}, lacks an operand ({found} vs {wanted})"

@@ -309,6 +309,9 @@ pub struct EvalOptions {
     /// Where a language model runs: `best`, `cpu`, `gpu` or `gpu:1` [default: that of the run]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Time the circuit of a logic network too: on one core, and on the GPU if there is one
+    #[arg(long)]
+    pub speed: bool,
     #[command(flatten)]
     pub profile: ProfileFlags,
 }

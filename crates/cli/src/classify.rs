@@ -6,7 +6,7 @@ use farad::Device;
 use farad::run::{Run, Value};
 use farad_circuit::{Netlist, Statistics};
 use farad_logic::classify::report::{self, Verdict};
-use farad_logic::classify::{Data, KIND, Learned, Progress, Settings, TaskKind, Training};
+use farad_logic::classify::{Data, KIND, Learned, Progress, Settings, TaskKind, Training, measure};
 use farad_logic::network::Block;
 use serde_json::json;
 
@@ -62,8 +62,33 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
 /// Judges the circuit of a run on its test part again.
 pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let profiling = Profiling::start(&options.profile, &Device::cpu());
-    print(options.json, &report::judge(run)?)?;
+    let verdict = report::judge(run)?;
+    print(options.json, &verdict)?;
+    if options.speed {
+        speed(options.json, &verdict)?;
+    }
     profiling.finish()
+}
+
+/// How quickly the circuit classifies.
+fn speed(json: bool, verdict: &Verdict) -> Result<()> {
+    let data = Data::open(&mut verdict.learned.settings.clone())?;
+    let thresholds = verdict.learned.network.encoding().levels()?;
+    let gpu = Device::gpu(0).ok();
+    let speed = measure(&verdict.simplified, &thresholds, &data.test, gpu.as_ref())?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_value(&speed).unwrap_or_default())?;
+        return Ok(out.flush()?);
+    }
+    let (mean, best) = (speed.nanoseconds, speed.best_nanoseconds);
+    writeln!(out, "one core, {} gates: {mean:.0} ns an image (quickest 512: {best:.0})", speed.gates)?;
+    let (mean, best) = (speed.packed_nanoseconds, speed.best_packed_nanoseconds);
+    writeln!(out, "with packing from bytes: {mean:.0} ns an image (quickest 512: {best:.0})")?;
+    if let (Some(gpu), Some(rate)) = (&speed.gpu, speed.gpu_images_per_second) {
+        writeln!(out, "{gpu}: {rate:.3e} images a second")?;
+    }
+    Ok(out.flush()?)
 }
 
 /// What a run is made of. Needs neither its data nor its device.

@@ -9,7 +9,7 @@ use farad::nn::Layer;
 use farad::prelude::*;
 use farad_circuit::{Netlist, Simulator};
 use farad_logic::network::choice::{Candidates, choose};
-use farad_logic::network::{Block, TreeShape, Trees, WiredLayer, WiringKind};
+use farad_logic::network::{Block, RecurrentLogic, TreeShape, Trees, WiredLayer, WiringKind};
 use farad_logic::{GroupSum, LogicLayer, LogicNetwork, Pass, Thermometer};
 use numbers::{Draw, distance};
 
@@ -203,6 +203,34 @@ fn a_network_learns_exclusive_or_of_its_inputs() {
         }
         assert_eq!(network.classes(&x).to_vec::<i32>().unwrap(), [0, 1, 1, 0], "on {device}");
         assert_eq!(network.forward(&x.transpose(0, 1)).shape()[..], [4, 2]);
+    }
+}
+
+/// Whether an odd number of bits was set so far, as a cell of one layer: the state and the input, exclusively.
+#[test]
+fn a_cell_learns_the_parity_of_a_sequence() {
+    for device in devices::all() {
+        let layer = LogicLayer::new(2, 1, WiringKind::Unique, 1, 0).unwrap().passing(0.5);
+        let cell = RecurrentLogic::new(1, vec![Block::Gates(layer)]).unwrap().to_device(&device);
+        let bits = uniform([4, 64], 8, &device).greater_equal(0.5).cast(DType::F32);
+        let wanted = bits.sum_axes(&[0], true).remainder(2.0);
+        let x = bits.reshape([4, 1, 64]);
+        let mut adam = Adam::new(cell.parameters()).learning_rate(0.1);
+        for _ in 0..150 {
+            adam.step(&(cell.last(&x, Pass::Soft) - &wanted).square().sum()).unwrap();
+        }
+        let said = cell.last(&x, Pass::Hard).to_vec::<f32>().unwrap();
+        assert_eq!(said, wanted.to_vec::<f32>().unwrap(), "on {device}");
+        let netlist = cell.to_netlist("parity").unwrap();
+        let simulator = Simulator::new(&netlist).unwrap();
+        let mut state = simulator.start(1);
+        let rows = bits.to_vec::<f32>().unwrap();
+        for row in rows.chunks(64) {
+            let word = row.iter().enumerate().map(|(n, &bit)| u64::from(bit == 1.0) << n).sum::<u64>();
+            simulator.step(&mut state, &[&[word]]);
+        }
+        let circuit: Vec<f32> = (0..64).map(|n| (state.planes()[0][0] >> n & 1) as f32).collect();
+        assert_eq!(circuit, said, "the circuit, on {device}");
     }
 }
 

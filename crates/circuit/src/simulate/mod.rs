@@ -2,6 +2,7 @@
 //!
 //! A netlist is folded ([`fold`]) and compiled to a [`tape`] over *planes* (inputs, as words) and *slots*
 //! (values on the way); [`execute`] runs it over tiles that stay in cache, one vector loop an instruction.
+//! Netlists of wide layers are run level by level instead ([`wide`]).
 //! Results never depend on the tile size or the number of threads. Start at
 //! [`Simulator`] for samples and at [`Grid`] for automata.
 
@@ -15,7 +16,9 @@ mod samples;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod wide;
 
 pub use fire::fire_mask;
 pub use grid::Grid;
 pub use samples::{Simulator, State};
+pub use wide::{Line, WIDE_SAMPLES, WideSimulator};

@@ -14,14 +14,16 @@ mod packed;
 pub mod report;
 mod samples;
 mod settings;
+mod speed;
 mod trainer;
 mod training;
 
 pub use data::{Data, Part, TaskKind};
 pub use learned::Learned;
 pub use model::{build, open};
-pub use packed::{Planes, pack};
+pub use packed::{Packer, Planes, pack};
 pub use samples::Samples;
 pub use settings::Settings;
+pub use speed::{Speed, measure};
 pub use trainer::Trainer;
 pub use training::{KIND, Progress, Summary, Training};

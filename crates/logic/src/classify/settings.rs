@@ -34,7 +34,7 @@ pub struct Settings {
     pub schedule: String,
     /// Adam's decay of weights.
     pub weight_decay: f64,
-    /// What the counts of classes are divided by; 0: the root of a class's outputs.
+    /// What the counts of classes are divided by; 0: a third of the root of a class's outputs.
     pub tau: f64,
     /// Where thresholds lie: even, quantile or learned.
     pub encoding: String,
@@ -96,10 +96,10 @@ impl Settings {
             data: String::new(),
             device: String::new(),
             seed: 1,
-            epochs: 20,
+            epochs: 12,
             updates: 0,
             batch: 128,
-            learning_rate: 0.01,
+            learning_rate: 0.05,
             schedule: "cosine".into(),
             weight_decay: 0.0,
             tau: 0.0,
@@ -109,12 +109,12 @@ impl Settings {
             tree_depth: 3,
             windows: vec![5, 3],
             tree_channels: 2,
-            layers: vec![3000, 3000, 2000],
-            wiring: "random".into(),
+            layers: vec![4000, 4000],
+            wiring: "learned".into(),
             candidates: 8,
-            choice_spread: 1.0,
+            choice_spread: 0.5,
             initial_logit: 5.0,
-            forward: "soft".into(),
+            forward: "hard".into(),
             shift: 0,
             mirror: false,
             validation: 0.05,
@@ -129,18 +129,28 @@ impl Settings {
         };
         let sized = match model {
             "small" => small,
-            "medium" => Settings { layers: vec![8000; 6], epochs: 100, ..small },
-            "wired" => Settings {
-                layers: vec![4000, 4000],
-                wiring: "learned".into(),
-                thresholds: 3,
+            "medium" => Settings {
+                layers: vec![8000; 6],
+                wiring: "random".into(),
+                forward: "soft".into(),
+                learning_rate: 0.02,
                 epochs: 100,
+                ..small
+            },
+            "wired" => Settings {
+                thresholds: 3,
+                candidates: 16,
+                learning_rate: 0.02,
+                epochs: 200,
                 shift: 1,
                 ..small
             },
             "conv" => Settings {
                 kernels: vec![32, 96, 288],
                 layers: vec![8000, 4000, 2000],
+                wiring: "random".into(),
+                forward: "soft".into(),
+                learning_rate: 0.02,
                 thresholds: 2,
                 epochs: 60,
                 shift: 1,
@@ -157,6 +167,8 @@ impl Settings {
             TaskKind::Table => Settings {
                 encoding: "quantile".into(),
                 thresholds: 8,
+                // A table may have fewer bits than there are candidates.
+                wiring: "random".into(),
                 layers: if model == "small" { vec![480, 480] } else { sized.layers },
                 kernels: vec![],
                 epochs: 60,

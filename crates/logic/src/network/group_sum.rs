@@ -24,7 +24,8 @@ pub struct GroupSum {
 }
 
 impl GroupSum {
-    /// For so many features and classes. Sums are divided by `tau`; 0 takes the root of a group's size.
+    /// For so many features and classes. Sums are divided by `tau`; 0 takes a third of the root of a group's
+    /// size, which trained best.
     pub fn new(features: usize, classes: usize, tau: f32) -> Result<GroupSum> {
         if classes < 2 {
             return Err(Error::OneClass { classes });
@@ -32,7 +33,7 @@ impl GroupSum {
         if features < classes || !features.is_multiple_of(classes) {
             return Err(Error::Groups { features, classes });
         }
-        let tau = if tau == 0.0 { ((features / classes) as f32).sqrt() } else { tau };
+        let tau = if tau == 0.0 { ((features / classes) as f32).sqrt() / 3.0 } else { tau };
         Ok(GroupSum { features, classes, tau })
     }
 

@@ -10,6 +10,7 @@ mod encoding;
 mod group_sum;
 mod logic_layer;
 mod logic_network;
+mod recurrent;
 mod trees;
 mod wired_layer;
 
@@ -17,5 +18,6 @@ pub use encoding::Thermometer;
 pub use group_sum::GroupSum;
 pub use logic_layer::{LogicLayer, WiringKind};
 pub use logic_network::{Block, LogicNetwork};
+pub use recurrent::RecurrentLogic;
 pub use trees::{TreeShape, Trees};
 pub use wired_layer::WiredLayer;

@@ -1,0 +1,361 @@
+//! Large netlists on 512 samples at a time: gates sorted by level and function, so that every run of equal gates is one
+//! tight loop over places.
+//!
+//! Invariant: within a level no gate writes what another reads, so the order inside it does not matter. A value takes a cache
+//! line, and lines are used again from the level after their last reader on, which keeps the wide layers of a network in the
+//! second cache. [`Simulator`](super::Simulator) suits small circuits on many samples better. Start at
+//! [`WideSimulator::run`].
+
+use std::collections::BTreeMap;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::fold::{Folded, Function, Value};
+use super::tape::Then;
+use crate::error::{Error, Result};
+use crate::netlist::{Netlist, Wire};
+
+/// One signal for 512 samples: sample `s` is bit `s % 64` of word `s / 64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct Line(pub [u64; 8]);
+
+/// Samples of a line.
+pub const WIDE_SAMPLES: usize = 512;
+
+/// Equal gates of one level: places in the list of operands.
+#[derive(Clone, Debug)]
+struct Group {
+    function: Function,
+    then: Option<Then>,
+    gates: Vec<[u32; 4]>,
+}
+
+/// A netlist without registers made ready to run on lines.
+///
+/// ```
+/// use farad_circuit::{Gate, Line, Netlist, WideSimulator};
+/// let mut netlist = Netlist::new("both");
+/// let (a, b) = (netlist.input("a"), netlist.input("b"));
+/// let both = netlist.gate(Gate::AND, a, b);
+/// netlist.output("both", both);
+/// let mut simulator = WideSimulator::new(&netlist)?;
+/// simulator.inputs_mut().copy_from_slice(&[Line([0b0011; 8]), Line([0b0101; 8])]);
+/// simulator.run();
+/// assert_eq!(simulator.output(0), Line([0b0001; 8]));
+/// # Ok::<(), farad_circuit::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct WideSimulator {
+    groups: Vec<Group>,
+    roots: Vec<Root>,
+    inputs: usize,
+    gates: usize,
+    lines: Vec<Line>,
+    arch: Arch,
+}
+
+/// What an output shows.
+#[derive(Clone, Copy, Debug)]
+enum Root {
+    Constant(bool),
+    Line { line: u32, negated: bool },
+}
+
+impl WideSimulator {
+    /// Compiles a netlist; only what outputs need is kept.
+    pub fn new(netlist: &Netlist) -> Result<WideSimulator> {
+        netlist.check()?;
+        if !netlist.registers.is_empty() {
+            return Err(Error::Registers { name: netlist.name.clone(), registers: netlist.registers.len() });
+        }
+        let outputs: Vec<Wire> = netlist.roots().collect();
+        let folded = Folded::new(netlist, &outputs);
+        let (steps, gates) = steps(&folded);
+        let (lines, groups, count) = Placing::new(&folded, &steps).place(&steps);
+        let root = |value: &Value| match *value {
+            Value::Constant(value) => Root::Constant(value),
+            Value::Of { definition, negated } => Root::Line { line: lines[definition as usize], negated },
+        };
+        let roots = folded.roots.iter().map(root).collect();
+        let lines = vec![Line::default(); count];
+        Ok(WideSimulator { groups, roots, inputs: folded.sources, gates, lines, arch: Arch::new() })
+    }
+
+    /// How many gates are left to compute after folding.
+    pub fn gates(&self) -> usize {
+        self.gates
+    }
+
+    /// How many lines values take.
+    pub fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// One line an input. They stay as they are until somebody writes them.
+    pub fn inputs_mut(&mut self) -> &mut [Line] {
+        &mut self.lines[..self.inputs]
+    }
+
+    /// Computes all outputs from the inputs.
+    pub fn run(&mut self) {
+        let WideSimulator { groups, lines, arch, .. } = self;
+        arch.dispatch(Run { groups, lines });
+    }
+
+    /// An output, after [`WideSimulator::run`].
+    pub fn output(&self, output: usize) -> Line {
+        match self.roots[output] {
+            Root::Constant(value) => Line([if value { !0 } else { 0 }; 8]),
+            Root::Line { line, negated: false } => self.lines[line as usize],
+            Root::Line { line, negated: true } => Line(self.lines[line as usize].0.map(|word| !word)),
+        }
+    }
+
+    /// How many outputs there are.
+    pub fn outputs(&self) -> usize {
+        self.roots.len()
+    }
+}
+
+struct Run<'a> {
+    groups: &'a [Group],
+    lines: &'a mut [Line],
+}
+
+impl WithSimd for Run<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for group in self.groups {
+            evaluate(simd, group, self.lines);
+        }
+    }
+}
+
+/// Computes the gates of a group. The vectors are written out, because the compiler takes lines for eight words each.
+#[inline(always)]
+fn evaluate<S: Simd>(simd: S, group: &Group, lines: &mut [Line]) {
+    match group.function {
+        Function::And => pairs(simd, group, lines, |a, b| simd.and_u64s(a, b)),
+        Function::AndNot => pairs(simd, group, lines, |a, b| simd.and_u64s(a, simd.not_u64s(b))),
+        Function::Or => pairs(simd, group, lines, |a, b| simd.or_u64s(a, b)),
+        Function::Xor => pairs(simd, group, lines, |a, b| simd.xor_u64s(a, b)),
+    }
+}
+
+#[inline(always)]
+fn pairs<S: Simd>(simd: S, group: &Group, lines: &mut [Line], f: impl Fn(S::u64s, S::u64s) -> S::u64s) {
+    let gates = &group.gates;
+    match group.then {
+        None => two::<S>(gates, lines, f),
+        Some(Then::And) => three::<S>(gates, lines, |a, b, c| simd.and_u64s(f(a, b), c)),
+        Some(Then::AndNot) => three::<S>(gates, lines, |a, b, c| simd.and_u64s(f(a, b), simd.not_u64s(c))),
+        Some(Then::NotAnd) => three::<S>(gates, lines, |a, b, c| simd.and_u64s(simd.not_u64s(f(a, b)), c)),
+        Some(Then::Or) => three::<S>(gates, lines, |a, b, c| simd.or_u64s(f(a, b), c)),
+        Some(Then::Xor) => three::<S>(gates, lines, |a, b, c| simd.xor_u64s(f(a, b), c)),
+    }
+}
+
+#[inline(always)]
+fn two<S: Simd>(gates: &[[u32; 4]], lines: &mut [Line], f: impl Fn(S::u64s, S::u64s) -> S::u64s) {
+    for &[a, b, _, out] in gates {
+        let (a, b) = (lines[a as usize], lines[b as usize]);
+        let (a, b) = (S::as_simd_u64s(&a.0).0, S::as_simd_u64s(&b.0).0);
+        let to = S::as_mut_simd_u64s(&mut lines[out as usize].0).0;
+        for ((to, &a), &b) in to.iter_mut().zip(a).zip(b) {
+            *to = f(a, b);
+        }
+    }
+}
+
+#[inline(always)]
+fn three<S: Simd>(gates: &[[u32; 4]], lines: &mut [Line], f: impl Fn(S::u64s, S::u64s, S::u64s) -> S::u64s) {
+    for &[a, b, c, out] in gates {
+        let (a, b, c) = (lines[a as usize], lines[b as usize], lines[c as usize]);
+        let (a, b, c) = (S::as_simd_u64s(&a.0).0, S::as_simd_u64s(&b.0).0, S::as_simd_u64s(&c.0).0);
+        let to = S::as_mut_simd_u64s(&mut lines[out as usize].0).0;
+        for (((to, &a), &b), &c) in to.iter_mut().zip(a).zip(b).zip(c) {
+            *to = f(a, b, c);
+        }
+    }
+}
+
+/// One gate, or two of which nobody else reads the first.
+#[derive(Clone, Copy)]
+struct Step {
+    function: Function,
+    then: Option<Then>,
+    /// The third is the second gate's own operand; the first one again if there is none.
+    operands: [u32; 3],
+    definition: u32,
+}
+
+/// The gates that roots need, joined in pairs where that can be, in an order in which operands come first; and how many
+/// gates they are.
+fn steps(folded: &Folded) -> (Vec<Step>, usize) {
+    let first = folded.sources;
+    let mut readers = vec![0u32; first + folded.gates.len()];
+    for root in &folded.roots {
+        if let Value::Of { definition, .. } = *root {
+            // Roots are shown, so they cannot vanish into their reader.
+            readers[definition as usize] += 2;
+        }
+    }
+    for (n, &(_, a, b)) in folded.gates.iter().enumerate().rev() {
+        if readers[first + n] > 0 {
+            readers[a as usize] += 1;
+            readers[b as usize] += 1;
+        }
+    }
+    let mut steps: Vec<Option<Step>> = vec![];
+    // The step of each gate, by gate.
+    let mut made = vec![usize::MAX; folded.gates.len()];
+    let mut gates = 0;
+    for (n, &(function, a, b)) in folded.gates.iter().enumerate() {
+        let definition = (first + n) as u32;
+        if readers[definition as usize] == 0 {
+            continue;
+        }
+        gates += 1;
+        let single = |operand: u32| {
+            let step = *made.get((operand as usize).checked_sub(first)?)?;
+            let before = steps[step].filter(|step| step.then.is_none())?;
+            (readers[operand as usize] == 1).then_some((step, before))
+        };
+        let joined = single(a).map(|found| (found, b, true)).or(single(b).map(|found| (found, a, false)));
+        let step = match joined {
+            None => Step { function, then: None, operands: [a, b, a], definition },
+            Some(((step, before), other, is_first)) => {
+                let then = match function {
+                    Function::And => Then::And,
+                    Function::AndNot if is_first => Then::AndNot,
+                    Function::AndNot => Then::NotAnd,
+                    Function::Or => Then::Or,
+                    Function::Xor => Then::Xor,
+                };
+                steps[step] = None;
+                let [a, b, _] = before.operands;
+                Step { function: before.function, then: Some(then), operands: [a, b, other], definition }
+            }
+        };
+        made[n] = steps.len();
+        steps.push(Some(step));
+    }
+    (steps.into_iter().flatten().collect(), gates)
+}
+
+/// Gives values their lines.
+struct Placing {
+    /// The line of each definition.
+    lines: Vec<u32>,
+    levels: Vec<u32>,
+    /// The last level that reads a definition.
+    last: Vec<u32>,
+    sources: usize,
+}
+
+/// The level of what is read at the end.
+const END: u32 = u32::MAX;
+
+impl Placing {
+    fn new(folded: &Folded, steps: &[Step]) -> Placing {
+        let definitions = folded.sources + folded.gates.len();
+        let (mut levels, mut last) = (vec![0u32; definitions], vec![0u32; definitions]);
+        for step in steps {
+            let level = 1 + step.operands.iter().map(|&read| levels[read as usize]).max().unwrap_or(0);
+            levels[step.definition as usize] = level;
+            step.operands.iter().for_each(|&read| last[read as usize] = last[read as usize].max(level));
+        }
+        for root in &folded.roots {
+            if let Value::Of { definition, .. } = *root {
+                last[definition as usize] = END;
+            }
+        }
+        Placing { lines: (0..definitions as u32).collect(), levels, last, sources: folded.sources }
+    }
+
+    /// Lines of definitions, gates by level and function, and how many lines there are.
+    fn place(mut self, steps: &[Step]) -> (Vec<u32>, Vec<Group>, usize) {
+        let mut by_level: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
+        for &step in steps {
+            by_level.entry(self.levels[step.definition as usize]).or_default().push(step);
+        }
+        let (mut groups, mut count) = (vec![], self.sources as u32);
+        let mut free: Vec<u32> = vec![];
+        // Lines whose last reader is at a level.
+        let mut dying: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (level, mut steps) in by_level {
+            while let Some(entry) = dying.first_entry().filter(|entry| *entry.key() < level) {
+                free.extend(entry.remove());
+            }
+            // Low lines first, so that those in use stay close together.
+            free.sort_unstable_by(|a, b| b.cmp(a));
+            steps.sort_by_key(|step| (step.function as u8, step.then.map_or(0, |then| then as u8 + 1)));
+            for step in &steps {
+                let line = free.pop().unwrap_or_else(|| {
+                    count += 1;
+                    count - 1
+                });
+                self.lines[step.definition as usize] = line;
+                let last = self.last[step.definition as usize];
+                if last != END {
+                    dying.entry(last).or_default().push(line);
+                }
+                let [a, b, c] = step.operands.map(|read| self.lines[read as usize]);
+                let same = |group: &&mut Group| group.function == step.function && group.then == step.then;
+                let new = step.definition == steps[0].definition;
+                match groups.last_mut().filter(|group| !new && same(group)) {
+                    Some(group) => group.gates.push([a, b, c, line]),
+                    None => groups.push(Group {
+                        function: step.function,
+                        then: step.then,
+                        gates: vec![[a, b, c, line]],
+                    }),
+                }
+            }
+        }
+        (self.lines, groups, count as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::Simulator;
+
+    #[test]
+    fn wide_runs_say_what_others_say() {
+        for (seed, inputs, gates, outputs) in
+            [(1, 3, 5, 2), (2, 9, 200, 7), (3, 40, 3000, 30), (4, 5, 400, 400)]
+        {
+            let netlist = Netlist::random(seed, inputs, gates, outputs);
+            let mut wide = WideSimulator::new(&netlist).unwrap();
+            let plane = |n: usize| -> Line {
+                let word = |w: usize| (n * 8 + w + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u64;
+                Line(std::array::from_fn(|w| word(w) ^ (word(w) >> 29)))
+            };
+            let planes: Vec<Line> = (0..inputs).map(plane).collect();
+            let slices: Vec<&[u64]> = planes.iter().map(|line| &line.0[..]).collect();
+            let wanted = Simulator::new(&netlist).unwrap().run(&slices);
+            // Twice: nothing may be left over from the first time.
+            for _ in 0..2 {
+                wide.inputs_mut().copy_from_slice(&planes);
+                wide.run();
+                for (n, wanted) in wanted.iter().enumerate() {
+                    assert_eq!(wide.output(n).0[..], wanted[..], "seed {seed}, output {n}");
+                }
+            }
+            assert!(wide.outputs() == outputs && wide.gates() <= gates);
+        }
+    }
+
+    #[test]
+    fn registers_are_refused() {
+        let mut netlist = Netlist::new("toggle");
+        netlist.register("state", false);
+        let error = WideSimulator::new(&netlist).unwrap_err().to_string();
+        assert_eq!(error, "simulate: a wide simulation has no state: toggle (1 registers vs 0)");
+    }
+}
