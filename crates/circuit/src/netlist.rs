@@ -83,12 +83,25 @@ pub struct Netlist {
     pub gates: Vec<Node>,
     /// What it shows.
     pub outputs: Vec<Output>,
+    /// What else is known of it, by name: how its inputs are made of a picture, where an automaton starts.
+    /// Circuit files keep it ([`Circuit`](crate::Circuit) says which names mean something), passes carry it along.
+    pub meta: Meta,
 }
+
+/// Values of any kind by name, as in JSON.
+pub type Meta = serde_json::Map<String, serde_json::Value>;
 
 impl Netlist {
     /// An empty netlist.
     pub fn new(name: impl Into<String>) -> Netlist {
-        Netlist { name: name.into(), inputs: vec![], registers: vec![], gates: vec![], outputs: vec![] }
+        Netlist {
+            name: name.into(),
+            inputs: vec![],
+            registers: vec![],
+            gates: vec![],
+            outputs: vec![],
+            meta: Meta::new(),
+        }
     }
 
     /// Adds an input.

@@ -8,11 +8,16 @@ use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
 use crate::fit::SetKind;
+use crate::lm::flags::{
+    CHAT_EXAMPLES, ChatOptions, GENERATE_EXAMPLES, GenerateOptions, LanguageFlags, RUNS_EXAMPLES, RunsOptions,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   farad train mnist                    learn handwritten digits with a convolutional network
   farad train checkerboard             learn an automaton, prove and simplify its circuit
+  farad train lm --data book.txt       learn to write like a book
+  farad generate runs/lm-1 --prompt \"The\"
   farad eval runs/checkerboard-23      how good the circuit is
   farad export runs/checkerboard-23 --format verilog --out hardware
   farad devices                        what there is to compute on
@@ -35,6 +40,7 @@ Examples:
   farad train life --set learning_rate=0.03 --set warm_up=100
   farad train --resume runs/life-23                go on after Ctrl-C, or to more --updates
   farad train life --updates 50 --profile=trace.json      where the time goes
+  farad train checkerboard --seeds 16 --quick --set forward=gumbel     how many seeds succeed
 
   farad train mnist --model mlp --epochs 5         a network on a data set
   farad train cifar10 --data pictures/cifar10 --mixed --batch 256
@@ -45,6 +51,9 @@ Examples:
   farad train logic-mnist --set model=medium       48,000 gates; `logic-mnist --list` shows the models
   farad train logic-table --data flowers.csv --set target=species
 
+  farad train lm --data book.txt --layers 2 --heads 4 --width 128 --context 64 --batch 16 --updates 1000
+  farad train lm --data wikitext-2 --tokeniser words --epochs 10 --mixed
+
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. `farad train --list` shows recipes, data sets and keys.";
 
@@ -52,6 +61,7 @@ const EVAL_EXAMPLES: &str = "\
 Examples:
   farad eval runs/life-23
   farad eval runs/checkerboard-23 --json           one object a line and seed
+  farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
 exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 512 neighbourhoods).";
 
@@ -99,7 +109,7 @@ pub struct Arguments {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train an automaton of logic gates and prove its circuit, or a network on a data set
+    /// Train an automaton of logic gates and prove its circuit, a network on a data set, or a language model on text
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(TrainOptions),
     /// Say how good the circuits or the network of a run are
@@ -115,6 +125,15 @@ pub enum Command {
     Simulate(SimulateOptions),
     /// List the devices of this machine
     Devices(DevicesOptions),
+    /// Make text with a language model
+    #[command(after_help = GENERATE_EXAMPLES)]
+    Generate(GenerateOptions),
+    /// Talk to a language model, line by line
+    #[command(after_help = CHAT_EXAMPLES)]
+    Chat(ChatOptions),
+    /// List the runs of a folder
+    #[command(after_help = RUNS_EXAMPLES)]
+    Runs(RunsOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchOptions),
@@ -159,7 +178,7 @@ pub struct ProfileFlags {
 pub struct TrainOptions {
     #[arg(
         value_name = "RECIPE",
-        help = format!("What to learn: {}; as a circuit from data: {}; from data: {}", Recipe::all().map(|recipe| recipe.name).join(", "), TaskKind::ALL.map(TaskKind::name).join(", "), SetKind::names()),
+        help = format!("What to learn: {}; as a circuit from data: {}; from data: {}, lm", Recipe::all().map(|recipe| recipe.name).join(", "), TaskKind::ALL.map(TaskKind::name).join(", "), SetKind::names()),
         required_unless_present_any = ["resume", "list"]
     )]
     pub name: Option<String>,
@@ -188,6 +207,9 @@ pub struct TrainOptions {
     /// Go on with this run from its checkpoint
     #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out", "model", "data", "batch", "learning_rate", "optimiser", "schedule", "mixed"])]
     pub resume: Option<PathBuf>,
+    /// At the end only count the wrong bits of automata; no simplification, proof, plots and report
+    #[arg(long)]
+    pub quick: bool,
     /// At the end, one JSON object a line and seed on stdout
     #[arg(long)]
     pub json: bool,
@@ -199,6 +221,8 @@ pub struct TrainOptions {
     pub list: bool,
     #[command(flatten)]
     pub network: NetworkFlags,
+    #[command(flatten)]
+    pub language: LanguageFlags,
     #[command(flatten)]
     pub profile: ProfileFlags,
 }
@@ -279,6 +303,12 @@ pub struct EvalOptions {
     /// One JSON object a line and seed
     #[arg(long)]
     pub json: bool,
+    /// Judge a language model on this text instead of the run's own
+    #[arg(long, value_name = "PATH")]
+    pub data: Option<PathBuf>,
+    /// Where a language model runs: `best`, `cpu`, `gpu` or `gpu:1` [default: that of the run]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// Time the circuit of a logic network too: on one core, and on the GPU if there is one
     #[arg(long)]
     pub speed: bool,

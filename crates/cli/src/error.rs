@@ -10,6 +10,20 @@ pub enum Error {
     Logic(#[from] farad_logic::Error),
     #[error(transparent)]
     Circuit(#[from] farad_circuit::Error),
+    #[error(transparent)]
+    Language(#[from] farad_lm::Error),
+    #[error(
+        "run: not a language model: {path} is a run of kind {kind}\nhelp: `farad train lm --data FILE` makes one; `farad runs` lists what there is"
+    )]
+    NoLanguageModel { path: String, kind: String },
+    #[error(
+        "eval: --data and --device are for language models: the run is of kind {kind}\nhelp: leave them out"
+    )]
+    EvalFlag { kind: String },
+    #[error(
+        "runs: no such folder: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder"
+    )]
+    NoRuns { path: String },
     #[error(
         "train: the run's device cannot be used: {device}: {source}\nhelp: go on elsewhere with --device"
     )]

@@ -8,13 +8,20 @@ use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
 use crate::classify;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fit;
+use crate::lm;
 use crate::profile::Profiling;
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
     let run = Run::open(&options.run)?;
+    if lm::is_lm(&run) {
+        return lm::eval(&run, options);
+    }
+    if options.data.is_some() || options.device.is_some() {
+        return Err(Error::EvalFlag { kind: run.kind().into() });
+    }
     if fit::is_fit(&run) {
         return fit::eval(&run, options);
     }

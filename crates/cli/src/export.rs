@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
-use farad_circuit::{Circuit, Format, export};
+use farad::run::Value;
+use farad_circuit::{Circuit, Format, Meta, export};
+use farad_logic::recipe::Start;
 use farad_logic::report::simplified;
-use farad_logic::train::Learned;
+use farad_logic::train::{Configuration, Learned};
 
 use crate::arguments::ExportOptions;
 use crate::classify;
@@ -60,5 +62,24 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
     let mut learned = Learned::of(&run)?;
     let index = pick("export", &learned, options.seed)?;
     let circuit = learned.circuits.swap_remove(index);
-    Ok(Circuit::Automaton(if options.raw { circuit.automaton } else { simplified(&run, &circuit)? }))
+    let mut automaton = if options.raw { circuit.automaton } else { simplified(&run, &circuit)? };
+    automaton.cell.meta.extend(known(&learned.configuration));
+    Ok(Circuit::Automaton(automaton))
+}
+
+/// What the page of an automaton should know: where it starts, and on which grid it learned.
+fn known(configuration: &Configuration) -> Meta {
+    let settings = &configuration.settings;
+    let start = match configuration.recipe.start {
+        Start::RandomBits => "random",
+        Start::CentreOnes => "centre",
+        Start::Zeros => "zeros",
+        Start::Boards => "boards",
+    };
+    let known = [
+        ("recipe", Value::from(configuration.recipe.name)),
+        ("start", start.into()),
+        ("size", vec![settings.width, settings.height].into()),
+    ];
+    known.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }

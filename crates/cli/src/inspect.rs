@@ -11,6 +11,7 @@ use crate::arguments::InspectOptions;
 use crate::classify;
 use crate::error::Result;
 use crate::fit;
+use crate::lm;
 use crate::source::Source;
 
 /// Shows what lies there.
@@ -34,6 +35,9 @@ fn of_run(run: &Run) -> Result<Value> {
     }
     if classify::is_classify(run) {
         return classify::inspect(run);
+    }
+    if lm::is_lm(run) {
+        return lm::inspect(run);
     }
     let configuration = Configuration::of(run)?;
     let mut value = json!({

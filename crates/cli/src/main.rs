@@ -12,8 +12,10 @@ mod eval;
 mod export;
 mod fit;
 mod inspect;
+mod lm;
 mod processor;
 mod profile;
+mod runs;
 mod simulate;
 mod source;
 mod train;
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
         Command::Inspect(options) => inspect::run(&options),
         Command::Simulate(options) => simulate::run(&options),
         Command::Devices(options) => devices::run(&options),
+        Command::Generate(options) => lm::generate::run(&options),
+        Command::Chat(options) => lm::chat::run(&options),
+        Command::Runs(options) => runs::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tune(options) => tune::run(&options),
     };

@@ -17,6 +17,7 @@ use crate::classify;
 use crate::error::{Error, Result};
 use crate::eval;
 use crate::fit::{self, SetKind};
+use crate::lm;
 use crate::profile::Profiling;
 
 /// Trains, or goes on training.
@@ -25,6 +26,13 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return list(options.name.as_deref());
     }
     let resumed = options.resume.as_ref().map(Run::resume).transpose()?;
+    if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
+        return lm::train(options, resumed);
+    }
+    if let Some(flag) = options.language.first_given() {
+        let what = options.name.clone().unwrap_or_else(|| "this run".into());
+        return Err(Error::OtherFlag { what, flag, instead: "--set; these flags are for language models" });
+    }
     let set = options.name.as_deref().and_then(SetKind::named);
     if set.is_some() || resumed.as_ref().is_some_and(fit::is_fit) {
         return fit::train(options, resumed);
@@ -61,6 +69,11 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return profiling.finish();
     }
     let early = if summary.early { ", as every circuit was right" } else { "" };
+    if options.quick {
+        say(format!("trained {} updates{early}; farad eval {} proves", summary.updates, folder.display()));
+        glance(&run, options.json)?;
+        return profiling.finish();
+    }
     say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
     let verdicts = report::conclude(&run)?;
     if options.json {
@@ -70,6 +83,23 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     }
     say(closing(&folder, &verdicts));
     profiling.finish()
+}
+
+/// What a quick look at the circuits finds, a line a seed.
+fn glance(run: &Run, as_json: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let checks = report::check(run)?;
+    for check in &checks {
+        match as_json {
+            true => writeln!(out, "{}", check.json())?,
+            false => writeln!(out, "seed {}: {} of {} bits wrong", check.seed, check.wrong, check.of)?,
+        }
+    }
+    if !as_json {
+        let exact = checks.iter().filter(|check| check.wrong == 0).count();
+        writeln!(out, "{exact} of {} exact", checks.len())?;
+    }
+    Ok(out.flush()?)
 }
 
 /// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.
@@ -112,7 +142,10 @@ fn start(options: &TrainOptions) -> Result<Training> {
     let recipe = Recipe::named(name).map_err(|error| match error {
         LogicError::UnknownRecipe { .. } => {
             let names = Recipe::all().map(|recipe| recipe.name).into_iter();
-            let names = names.chain(TaskKind::ALL.map(TaskKind::name)).chain(SetKind::ALL.map(SetKind::name));
+            let names = names
+                .chain(TaskKind::ALL.map(TaskKind::name))
+                .chain(SetKind::ALL.map(SetKind::name))
+                .chain([lm::NAME]);
             let names: Vec<&str> = names.collect();
             let nearest = farad::nearest(name, names.iter().copied());
             let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
@@ -207,9 +240,13 @@ fn list(name: Option<&str>) -> Result<()> {
         for kind in SetKind::ALL {
             writeln!(out, "{:20} {}", kind.name(), kind.about())?;
         }
+        writeln!(out, "{:20} {}", lm::NAME, lm::ABOUT)?;
         writeln!(out, "\nfarad train RECIPE --list shows the keys of one")?;
         return Ok(());
     };
+    if name == lm::NAME {
+        return lm::list();
+    }
     if let Some(kind) = SetKind::named(name) {
         return fit::list(kind);
     }

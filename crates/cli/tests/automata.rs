@@ -62,6 +62,29 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
 }
 
 #[test]
+fn a_quick_run_counts_wrong_bits_and_is_judged_later() {
+    let folder = Folder::new("quick");
+    let keys = "--set gates=four --set entropy=0.001 --set freeze_from=0.5 --set freeze_order=anew";
+    let out = folder.succeed(&format!("{SHORT} {keys} --seeds 2 --seed 5 --quick --json --out run"));
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!folder.path("run/report.md").exists() && !folder.path("run/circuits").exists());
+    let judged: Vec<Value> =
+        folder.succeed("eval run --json").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (line, judged) in lines.iter().zip(&judged) {
+        for key in ["seed", "exact", "wrong", "of", "update", "active_gates"] {
+            assert_eq!(line[key], judged[key], "{key}");
+        }
+        assert_eq!(line["gate_evaluations"], 300 * 457_740);
+    }
+    let text = folder.fail("train mnist --quick --out x");
+    assert!(text.contains("mnist does not take --updates, --seeds or --quick"), "{text}");
+    folder.succeed("train --resume run --updates 310 --quiet --quick");
+    let steps: Vec<u64> =
+        events(&folder.path("run")).iter().map(|event| event["step"].as_u64().unwrap()).collect();
+    assert!(steps.contains(&300) && steps.last() == Some(&310), "{steps:?}");
+}
+
+#[test]
 fn every_format_is_written_once() {
     let folder = trained("formats");
     for format in Format::ALL.map(|format| format.name) {

@@ -233,6 +233,7 @@ pub fn rename(kernel: &mut Kernel, buffer: &dyn Fn(BufferId) -> BufferId, sites:
             k.order = k.order.map(buffer);
             k.site += sites;
         }
+        Kernel::Sums(k) => (k.source, k.target) = (buffer(k.source), buffer(k.target)),
         Kernel::Sort(k) => {
             (k.operand, k.order) = (buffer(k.operand), buffer(k.order));
             k.scratch.iter_mut().for_each(|b| *b = buffer(*b));

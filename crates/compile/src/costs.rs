@@ -48,6 +48,12 @@ impl Costs {
                 let floats = buffers[k.source.0.0 as usize].dtype.is_float();
                 (if floats { elements as u64 } else { 0 }, 0)
             }
+            Kernel::Sums(k) => {
+                let terms: usize = k.segments.iter().map(|segment| segment.parts * segment.results).sum();
+                traffic.touch(k.source, false, terms);
+                traffic.touch(k.target, true, k.segments.iter().map(|segment| segment.results).sum());
+                (terms as u64, 0)
+            }
             Kernel::Sort(k) => {
                 traffic.touch(k.operand, false, usize::MAX);
                 traffic.touch(k.order, true, usize::MAX);

@@ -296,7 +296,28 @@ pub fn unshaped(graph: &Graph, id: NodeId) -> NodeId {
     }
 }
 
-/// The node whose memory holds `id`'s elements in row-major order, if there is one.
+/// The resident node that holds this one's elements in their order, and how many lie before them.
+pub fn within(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<(NodeId, usize)> {
+    if let Some(base) = resident(graph, materialised, id) {
+        return Some((base, 0));
+    }
+    let node = graph.node(id);
+    let &operand = node.operands.first()?;
+    let before = match &node.op {
+        Op::Reshape(_) => 0,
+        Op::Slice(spans) => {
+            // A piece of memory if all but the outermost axis is whole.
+            let shape = graph.shape(operand);
+            let whole = |axis: usize| spans[axis].step == 1 && node.shape[axis] == shape[axis];
+            let first = spans.first().filter(|first| first.step == 1 && (1..shape.rank()).all(whole))?;
+            first.start * shape.strides()[0]
+        }
+        _ => return None,
+    };
+    within(graph, materialised, operand).map(|(base, offset)| (base, offset + before))
+}
+
+/// The node whose memory holds `id`'s elements in row-major order and nothing else, if there is one.
 pub fn resident(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);
     match &node.op {

@@ -6,6 +6,7 @@
 
 mod access;
 mod assemble;
+mod bundle;
 mod channels;
 mod copies;
 pub mod costs;
@@ -23,6 +24,7 @@ mod simplify;
 mod sort;
 mod split;
 mod tape;
+pub mod tiles;
 mod unroll;
 mod works;
 

@@ -159,6 +159,9 @@ impl Flow {
                 Work::Node(id) => {
                     owner.insert(*id, i);
                 }
+                Work::Sums(sums) => sums.iter().for_each(|sum| {
+                    owner.insert(sum.result, i);
+                }),
             }
         }
         let mut next = vec![Vec::new(); works.len()];
@@ -171,6 +174,7 @@ impl Flow {
                     .chain(draft.product.iter().flat_map(|p| graph.node(*p).operands.iter().copied()))
                     .collect(),
                 Work::Node(id) => graph.node(*id).operands.clone(),
+                Work::Sums(sums) => sums.iter().map(|sum| sum.source).collect(),
             };
             let mut seen = HashSet::new();
             let mut stack: Vec<(NodeId, bool)> = reads.into_iter().map(|id| (id, false)).collect();

@@ -8,11 +8,12 @@ use std::collections::{HashMap, HashSet};
 use farad_ir::{Graph, NodeId, Op};
 
 use crate::assemble::{Memory, copy, kernel, rename};
+use crate::bundle::{Sum, bundle};
 use crate::draft::{Draft, resident};
 use crate::fuse::Fused;
 use crate::program::{
-    Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Site, Sort, Spec, Step,
-    Target, View,
+    Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Segment, Site, Sort, Spec,
+    Step, Sums, Target, View,
 };
 use crate::unroll::{apart, unroll};
 use crate::works::{Work, touches};
@@ -37,6 +38,7 @@ pub fn plan(
     };
     planner.declare(outputs);
     let donated = planner.donate(outputs, donations, &mut fused.works);
+    fused.works = bundle(graph, &planner.materialised, fused.works, target);
     planner.place(outputs, &donated, &fused.works, target);
     for work in &fused.works {
         planner.step(work, target);
@@ -170,6 +172,11 @@ impl Planner<'_> {
                 }
             }
         }
+        for sums in
+            works.iter().filter_map(|work| if let Work::Sums(sums) = work { Some(sums) } else { None })
+        {
+            self.place_sums(sums);
+        }
         // No kernel writes an empty node, but a scan or a custom op may still name it.
         for id in self.graph.ids() {
             if self.materialised[id.index()] && self.spec(id).len == 0 && !self.homes.contains_key(&id) {
@@ -179,6 +186,18 @@ impl Planner<'_> {
             }
         }
         self.share_blocks(works, target);
+    }
+
+    /// One block for all that a kernel adds up.
+    fn place_sums(&mut self, sums: &[Sum]) {
+        let bytes = |sum: &Sum| (sum.parts * sum.results * 4).next_multiple_of(ALIGNMENT);
+        let block = self.add_block(sums.iter().map(bytes).sum());
+        let mut offset = 0;
+        for sum in sums {
+            let buffer = self.add_buffer(Place::Block(block), offset, self.spec(sum.source));
+            self.homes.insert(sum.source, buffer);
+            offset += bytes(sum);
+        }
     }
 
     fn share_blocks(&mut self, works: &[Work], target: &Target) {
@@ -254,6 +273,7 @@ impl Planner<'_> {
                     kernel => self.push(label, kernel),
                 }
             }
+            Work::Sums(sums) => self.sums(sums),
             Work::Node(id) => match &self.graph.node(*id).op {
                 Op::ScatterAdd(axis, size) => self.scatter(*id, *axis, *size),
                 Op::Order(_) => {
@@ -268,6 +288,26 @@ impl Planner<'_> {
 
     fn push(&mut self, label: String, kernel: Kernel) {
         self.program.steps.push(Step { wave: 0, label, kernel });
+    }
+
+    fn sums(&mut self, sums: &[Sum]) {
+        // Buffers of the whole block and the whole pack, which are bound once.
+        let whole = |planner: &mut Self, id: NodeId| {
+            let Buffer { place, dtype, .. } = planner.program.buffers[planner.buffer(id).0 as usize];
+            let Place::Block(block) = place else { unreachable!("packs and sums have blocks of their own") };
+            let len = planner.program.blocks[block] / dtype.size();
+            planner.add_buffer(place, 0, Spec { dtype, len })
+        };
+        let (source, target) = (whole(self, sums[0].source), whole(self, sums[0].result));
+        let start = |id: NodeId| self.program.buffers[self.buffer(id).0 as usize].offset / 4;
+        let segment = |sum: &Sum| Segment {
+            from: start(sum.source),
+            to: start(sum.result),
+            parts: sum.parts,
+            results: sum.results,
+        };
+        let segments = sums.iter().map(segment).collect();
+        self.push("sums".into(), Kernel::Sums(Sums { source, target, segments }));
     }
 
     fn scatter(&mut self, id: NodeId, axis: usize, size: usize) {

@@ -123,6 +123,8 @@ pub enum Kernel {
     Product(Product),
     /// Adds rows into zeros at given positions, in order.
     Scatter(Scatter),
+    /// Small sums over rows, all of one array into one array.
+    Sums(Sums),
     /// The stable order of rows.
     Sort(Sort),
     /// A user's kernels.
@@ -307,6 +309,30 @@ pub struct Scatter {
     pub site: usize,
 }
 
+/// Sums over the rows of matrices that lie in one array: `target[to + j] = Σ_p source[from + p·results + j]`, in `f32`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sums {
+    /// What is added up.
+    pub source: BufferId,
+    /// What is written, of which nothing else changes.
+    pub target: BufferId,
+    /// The sums.
+    pub segments: Vec<Segment>,
+}
+
+/// One of [`Sums`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Segment {
+    /// The first element of its matrix.
+    pub from: usize,
+    /// The first element of its results.
+    pub to: usize,
+    /// Rows of the matrix.
+    pub parts: usize,
+    /// Columns of the matrix.
+    pub results: usize,
+}
+
 /// A user's op over contiguous buffers.
 #[derive(Clone, Debug)]
 pub struct Custom {
@@ -446,6 +472,29 @@ impl Product {
     }
 }
 
+impl Sums {
+    /// Each sum as a kernel of its own.
+    pub fn apart(&self) -> Vec<Fused> {
+        let kernel = |segment: &Segment| {
+            let Segment { from, to, parts, results } = *segment;
+            let view = |offset: usize, strides: [usize; 2]| View {
+                offset: offset as i64,
+                strides: strides.map(|stride| stride as i64).to_vec(),
+                guards: vec![],
+            };
+            let load = Code::Load(self.source, view(from, [1, results]));
+            let instr = |code, level| Instr { code, dtype: DType::F32, level };
+            Fused {
+                axes: vec![results, parts],
+                outer: 1,
+                tape: vec![instr(load, Level::Full), instr(Code::Reduce(Reduce::Sum, Reg(0)), Level::Outer)],
+                stores: vec![Store { buffer: self.target, value: Reg(1), view: view(to, [1, 0]) }],
+            }
+        };
+        self.segments.iter().map(kernel).collect()
+    }
+}
+
 impl Kernel {
     /// The buffers that the kernel reads and those that it writes, each once, in binding order.
     pub fn touches(&self) -> (Vec<BufferId>, Vec<BufferId>) {
@@ -477,6 +526,10 @@ impl Kernel {
                 add(&mut reads, k.source.0);
                 add(&mut reads, k.index.0);
                 k.order.iter().for_each(|&order| add(&mut reads, order));
+                add(&mut writes, k.target);
+            }
+            Kernel::Sums(k) => {
+                add(&mut reads, k.source);
                 add(&mut writes, k.target);
             }
             Kernel::Sort(k) => {

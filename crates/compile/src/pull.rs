@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
 use crate::access::{Access, Affine, Obstacle, mapped_view, reshape};
-use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped};
+use crate::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped, within};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 
 /// No axis is split to have more of them: finding one's place would cost more than loading.
@@ -420,8 +420,8 @@ impl Pull<'_> {
         let node = graph.node(id);
         let (x, index) = (node.operands[0], node.operands[1]);
         let (shape, at) = (graph.shape(x), graph.shape(index));
-        let Some(base) =
-            resident(graph, self.context.materialised, x).filter(|_| self.start.product.is_none())
+        let Some((base, offset)) =
+            within(graph, self.context.materialised, x).filter(|_| self.start.product.is_none())
         else {
             return Err(Trouble::Materialise(if self.start.product.is_some() { id } else { x }));
         };
@@ -432,7 +432,8 @@ impl Pull<'_> {
         let position = self.value(index, &Access { coordinates, guards: access.guards.clone() })?;
         let mut rest = access.clone();
         rest.coordinates[axis] = zero;
-        let view = self.view(&rest, &shape);
+        let mut view = self.view(&rest, &shape);
+        view.offset += offset as i64;
         let site = self.draft.sites.len();
         self.draft.sites.push(Site { op: "gather".into(), location: node.location, size: shape[axis] });
         let stride = shape.strides()[axis] as i64;

@@ -42,6 +42,12 @@ fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Resu
             k.order.map_or(String::new(), |order| format!(" in order b{}", order.0)),
             k.target.0
         ),
+        Kernel::Sums(k) => {
+            writeln!(f, "sums b{} -> b{}", k.source.0, k.target.0)?;
+            k.segments.iter().try_for_each(|s| {
+                writeln!(f, "{indent}    {}+[{}, {}] -> {}", s.from, s.parts, s.results, s.to)
+            })
+        }
         Kernel::Sort(k) => writeln!(
             f,
             "sort {} rows of {} {:?} b{} -> b{} scratch {:?}",

@@ -8,11 +8,17 @@ use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Reduce, Sh
 
 use crate::product::Roles;
 use crate::program::Target;
+use crate::tiles::{self, Sizes};
 
 /// Parts that a product of halves is cut into at least, if at all.
 const LEAST_OF_HALVES: usize = 16;
 /// Terms up to which a product stays whole that has a result for every other position that keeps the device busy.
 const SHORT: usize = 512;
+
+/// Positions that only a large device needs to be busy.
+const MANY: usize = 1 << 16;
+/// Elements below which threads that share columns keep the device busy without many parts.
+const FEW: usize = 1 << 24;
 
 /// Rewrites the graph for the target; returns where the outputs went.
 pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
@@ -44,6 +50,46 @@ fn divisor(length: usize, wanted: usize) -> Option<usize> {
     (wanted / 2..=wanted * 2).rev().filter(|d| *d > 1).find(|d| length.is_multiple_of(*d))
 }
 
+/// Reduced axes cut in two: parts, and what is reduced within a part.
+struct Cut {
+    /// All sizes, with one axis more if one was cut.
+    sizes: Vec<usize>,
+    /// Axes that say which part.
+    parts: Vec<usize>,
+    /// Axes within a part.
+    inner: Vec<usize>,
+}
+
+impl Cut {
+    /// Takes whole axes, outermost first, while there are more parts wanted than they have, and a part of the next.
+    fn of(shape: &Shape, axes: &[usize], wanted: usize) -> Option<Cut> {
+        let mut cut = Cut { sizes: vec![], parts: vec![], inner: vec![] };
+        let mut left = wanted;
+        for (axis, &size) in shape.iter().enumerate() {
+            let place = cut.sizes.len();
+            cut.sizes.push(size);
+            if !axes.contains(&axis) {
+                continue;
+            }
+            match divisor(size, left).filter(|&count| count < size) {
+                _ if size <= left => {
+                    cut.parts.push(place);
+                    left /= size.max(1);
+                }
+                Some(count) if left > 1 && shape.rank() < farad_ir::MAX_RANK => {
+                    cut.sizes.splice(place.., [count, size / count]);
+                    cut.parts.push(place);
+                    cut.inner.push(place + 1);
+                    left = 1;
+                }
+                _ => cut.inner.push(place),
+            }
+        }
+        let count: usize = cut.parts.iter().map(|&axis| cut.sizes[axis]).product();
+        (2 * count >= wanted && !cut.inner.is_empty()).then_some(cut)
+    }
+}
+
 fn split_reduce(
     graph: &mut Graph,
     reduce: Reduce,
@@ -57,7 +103,12 @@ fn split_reduce(
     // Whether the reduced axes are the innermost: then a workgroup takes a row, else a thread takes
     // a column and more parts pay.
     let rows = axes.contains(&(shape.rank() - 1));
-    let (lanes, least) = if rows { (256, 4096) } else { (1, 64) };
+    let (lanes, least) = match rows {
+        true => (256, 4096),
+        // Several threads share a column, so fewer parts do.
+        false if shape.numel() < FEW => (8, 64),
+        false => (1, 64),
+    };
     if target.parallel <= 1 || length < 4 * least || results * lanes >= target.parallel {
         return None;
     }
@@ -68,15 +119,12 @@ fn split_reduce(
     // Parts of a sum are rounded once, at the end.
     let dtype = graph.dtype(x);
     let x = if dtype == DType::F16 && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
-    // The outermost reduced axis that can be cut alone; else fold all of them into one.
-    let &axis = axes.iter().min()?;
-    if let Some(count) = divisor(shape[axis], wanted).filter(|_| shape.rank() < farad_ir::MAX_RANK) {
-        let mut sizes = shape.to_vec();
-        sizes.splice(axis..=axis, [count, shape[axis] / count]);
+    if let Some(Cut { sizes, parts, inner }) = Cut::of(&shape, axes, wanted) {
         let cut = graph.reshape(x, Shape::new(&sizes));
-        let inner: Vec<usize> = axes.iter().map(|&a| a + 1).collect();
         let partial = graph.reduce(reduce, cut, &inner);
-        let whole = graph.reduce(reduce, partial, &[axis]);
+        let left = |part: &usize| part - inner.iter().filter(|axis| *axis < part).count();
+        let parts: Vec<usize> = parts.iter().map(left).collect();
+        let whole = graph.reduce(reduce, partial, &parts);
         return Some(graph.cast(whole, dtype));
     }
     let all = axes.len() == shape.rank() && reduce == Reduce::Sum;
@@ -95,6 +143,33 @@ fn split_reduce(
 
 /// How many parts the sum of a product of this dtype is cut into, and over which axis.
 pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+    small_cuts(contraction, dtype, target).or_else(|| large_cuts(contraction, dtype, target))
+}
+
+/// Of products whose tiles are large, or of halves: as many parts as save time.
+fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+    let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
+    let halves = dtype == DType::F16;
+    if target.parallel < MANY || !plain || !(halves || dtype == DType::F32) {
+        return None;
+    }
+    let roles = Roles::of(contraction)?;
+    let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
+    let (batches, rows, columns) = (len(&roles.batch), len(&roles.rows), len(&roles.columns));
+    let sizes = Sizes { batches, rows, columns, terms: len(&roles.inner) };
+    if sizes.terms <= 2 * SHORT {
+        return None;
+    }
+    // The outermost axis: what is left of the terms stays one piece of memory.
+    let &inner = roles.inner.iter().find(|&&axis| contraction.sizes[axis] > 1)?;
+    let length = contraction.sizes[inner];
+    let offered = (1..=6).map(|power| 1 << power).filter(|count| length.is_multiple_of(*count));
+    let count = tiles::parts(sizes, halves, tiles::PROCESSORS, offered)?;
+    Some((count, inner))
+}
+
+/// Of products that would leave most of the device idle.
+fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
     let worth = if plain { dtype == DType::F32 } else { Roles::of(contraction).is_some() };

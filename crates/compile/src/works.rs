@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use farad_ir::{Graph, NodeId, Op};
 
+use crate::bundle::Sum;
 use crate::draft::{Draft, resident};
 
 /// What computes a materialised node.
@@ -14,6 +15,8 @@ pub enum Work {
     Draft(Box<Draft>),
     /// A scatter, scan or custom node, which has an archetype of its own.
     Node(NodeId),
+    /// Small sums that go to one pack.
+    Sums(Vec<Sum>),
 }
 
 /// The nodes that a piece of work reads from memory and those that it writes.
@@ -35,6 +38,7 @@ pub fn touches(graph: &Graph, materialised: &[bool], work: &Work) -> (Vec<NodeId
                 .filter(|p| matches!(graph.node(*p).op, Op::Pick(..)) && graph.node(*p).operands[0] == *id);
             (reads, std::iter::once(*id).chain(picks).collect())
         }
+        Work::Sums(sums) => sums.iter().map(|sum| (sum.source, sum.result)).unzip(),
     }
 }
 
@@ -53,6 +57,7 @@ fn owners(graph: &Graph, works: &[Work]) -> Vec<usize> {
         match work {
             Work::Draft(draft) => draft.results.iter().for_each(|r| owner[r.node.index()] = i),
             Work::Node(id) => owner[id.index()] = i,
+            Work::Sums(sums) => sums.iter().for_each(|sum| owner[sum.result.index()] = i),
         }
     }
     owner
@@ -83,7 +88,7 @@ pub fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
     }
     let extra = |work: &Work| match work {
         Work::Draft(draft) => draft.results[1..].iter().map(|r| r.node).collect(),
-        Work::Node(_) => vec![],
+        Work::Node(_) | Work::Sums(_) => vec![],
     };
     works.iter().zip(left).filter(|(_, left)| *left).flat_map(|(work, _)| extra(work)).collect()
 }
@@ -93,6 +98,9 @@ pub fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     let latest = |work: &Work| match work {
         Work::Draft(draft) => draft.results.iter().map(|r| r.node).max().expect("a kernel writes something"),
         Work::Node(id) => *id,
+        Work::Sums(sums) => {
+            sums.iter().map(|sum| sum.result).max().expect("sums are joined by twos at least")
+        }
     };
     let mut works = works;
     works.sort_by_key(latest);
@@ -137,6 +145,7 @@ fn producers(graph: &Graph, owner: &[usize], work: &Work) -> Vec<NodeId> {
             from
         }
         Work::Node(id) => graph.node(*id).operands.clone(),
+        Work::Sums(sums) => sums.iter().map(|sum| sum.source).collect(),
     };
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     while let Some(id) = stack.pop() {

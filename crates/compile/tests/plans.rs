@@ -141,6 +141,42 @@ fn long_sums_are_cut_in_two_on_a_gpu_only() {
 }
 
 #[test]
+fn sums_over_several_axes_are_cut_over_all_of_them() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[8, 256, 48]);
+    let y = graph.reduce(Reduce::Sum, x, &[0, 1]);
+    let program = compile(&graph, &[y], &[], &gpu());
+    let Kernel::Fused(first) = &program.steps[0].kernel else { panic!("{program}") };
+    assert!(first.outer_len() >= 16 * 48, "{program}");
+    assert_eq!(program.steps.len(), 2, "{program}");
+}
+
+#[test]
+fn small_sums_that_go_to_one_array_are_one_kernel() {
+    let mut graph = Graph::new();
+    let sums: Vec<_> = [64, 32, 48]
+        .iter()
+        .enumerate()
+        .map(|(n, &columns)| {
+            let x = input(&mut graph, n, &[4096, columns]);
+            let y = graph.unary(Unary::Exp, x);
+            graph.reduce(Reduce::Sum, y, &[0])
+        })
+        .collect();
+    let pack = graph.push(Op::Pack(vec![0, 64, 128], 192), &sums);
+    let y = graph.neg(pack);
+    let program = compile(&graph, &[y], &[], &gpu());
+    check_hazards(&program);
+    let kernels: Vec<&str> = program.steps.iter().map(|step| step.label.as_str()).collect();
+    assert_eq!(kernels, ["exp+sum", "exp+sum", "exp+sum", "sums", "neg"], "{program}");
+    let Kernel::Sums(sums) = &program.steps[3].kernel else { panic!("{program}") };
+    assert_eq!(
+        sums.segments.iter().map(|s| (s.to, s.results)).collect::<Vec<_>>(),
+        [(0, 64), (64, 32), (128, 48)]
+    );
+}
+
+#[test]
 fn a_strided_convolution_is_a_guarded_sum() {
     let mut graph = Graph::new();
     let (x, w) = (input(&mut graph, 0, &[9]), input(&mut graph, 1, &[3]));

@@ -267,6 +267,14 @@ fn ready(
                 let signed = scatter::is_signed(specs[scatter.index.0.0 as usize].dtype);
                 Plan::Scatter(scatter::Plan::new(scatter, signed))
             }
+            Kernel::Sums(sums) => {
+                for fused in sums.apart() {
+                    let costs = Costs::of(&Kernel::Fused(fused.clone()), buffers, slots);
+                    let plan = Plan::Nest(Box::new(Nest::new(&fused, specs, &step.label)?));
+                    list.push(Ready { label: step.label.as_str().into(), plan, costs });
+                }
+                continue;
+            }
             Kernel::Sort(sort) => Plan::Sort(sort::Plan::new(sort)),
             Kernel::Custom(custom) => Plan::Custom(custom::Plan::new(custom)),
             Kernel::Loop(of) => {

@@ -5,8 +5,8 @@ mod meaning;
 use std::sync::Arc;
 
 use farad_compile::program::{
-    BufferId, Code, Custom, Kernel, Keys, Level, Loop, Operand, Output, Product, Reg, Scatter, Site, Sort,
-    Spec, Step, Store, View,
+    BufferId, Code, Custom, Kernel, Keys, Level, Loop, Operand, Output, Product, Reg, Scatter, Segment, Site,
+    Sort, Spec, Step, Store, Sums, View,
 };
 use farad_cpu::{Device, Error};
 use farad_ir::{Binary, CustomKernel, CustomLimits, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
@@ -65,6 +65,20 @@ fn scatters_add_in_order() {
             }
         }
     }
+}
+
+#[test]
+fn small_sums_share_a_kernel() {
+    let mut rng = Rng(71);
+    let mut case = Case::default();
+    let source = case.input(DType::F32, (0..7 * 33 + 32 * 5).map(|_| rng.below(400) as f64 / 8.0).collect());
+    let target = case.output(DType::F32, 38);
+    let segments = vec![
+        Segment { from: 0, to: 5, parts: 7, results: 33 },
+        Segment { from: 7 * 33, to: 0, parts: 32, results: 5 },
+    ];
+    case.step(Kernel::Sums(Sums { source: BufferId(source), target: BufferId(target), segments }));
+    case.check(1e-6);
 }
 
 fn sort(dtype: DType, rows: usize, len: usize, keys: Keys, data: Vec<f64>) -> Case {

@@ -356,7 +356,7 @@ impl Device {
     }
 
     /// A device of its own on the same hardware, opened in the same way but without a limit of memory.
-    pub(crate) fn another(&self) -> Result<Device> {
+    pub fn another(&self) -> Result<Device> {
         let options = DeviceOptions { memory_limit: None, ..self.0.options };
         let Some(index) = self.0.index else { return Ok(Device::cpu_with(options)) };
         let device = Device::open_gpu(index, options)?;

@@ -80,7 +80,7 @@ fn heads_may_be_more_than_a_dispatch_has_workgroups() {
     let _turn = turn();
     for device in devices() {
         let x = [1, 2, 3].map(|seed| signed(&[35_000, 2, 2, 4], seed, &device));
-        let all = both_ways(&x, &Attention::new().causal());
+        let all = both_ways(&x, &Attention::new().causal().composed(false));
         let last = x.each_ref().map(|t| t.narrow(0, 34_999, 1).detach().unwrap());
         let weight = signed(&x[0].shape(), 9, &device).narrow(0, 34_999, 1);
         let y = last[0].attention(&last[1], &last[2], &Attention::new().causal().composed(true));
@@ -118,7 +118,7 @@ fn a_later_key_changes_later_queries_only() {
         let place = Tensor::arange(100, &device).equal(70).cast(DType::F32).unsqueeze(1);
         let changed = [&k + &place, &v + &place];
         let run = |k: &Tensor, v: &Tensor| {
-            let y = q.attention(k, v, &Attention::new().causal()).narrow(1, 0, 1);
+            let y = q.attention(k, v, &Attention::new().causal().composed(false)).narrow(1, 0, 1);
             y.to_vec::<f32>().unwrap()
         };
         let (before, after) = (run(&k, &v), run(&changed[0], &changed[1]));
@@ -136,7 +136,10 @@ fn the_same_bits_every_time() {
     for device in devices() {
         let x = [1, 2, 3].map(|seed| signed(&[2, 2, 70, 16], seed, &device));
         let run = || -> Vec<Vec<f32>> {
-            both_ways(&x, &Attention::new().causal()).iter().map(|t| t.to_vec().unwrap()).collect()
+            both_ways(&x, &Attention::new().causal().composed(false))
+                .iter()
+                .map(|t| t.to_vec().unwrap())
+                .collect()
         };
         assert_eq!(run(), run(), "{device}");
     }
@@ -164,7 +167,7 @@ fn a_gradient_is_few_kernels() {
     let _turn = turn();
     for device in devices() {
         let x = [1, 2, 3].map(|seed| signed(&[2, 2, 20, 16], seed, &device));
-        let y = x[0].attention(&x[1], &x[2], &Attention::new().causal());
+        let y = x[0].attention(&x[1], &x[2], &Attention::new().causal().composed(false));
         let gradients = y.square().sum().gradients_at(&x.iter().collect::<Vec<_>>()).unwrap();
         let before = device.counters().dispatches;
         Tensor::compute_all(&gradients.iter().collect::<Vec<_>>()).unwrap();

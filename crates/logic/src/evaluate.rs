@@ -76,6 +76,22 @@ impl Examination<'_> {
         }
     }
 
+    /// Wrong visible bits at the last step on all fresh starts, and bits looked at; life: wrong neighbourhoods.
+    /// What is exact has none wrong.
+    pub fn count_wrong(&self) -> Result<(usize, usize)> {
+        if let Target::Life = self.recipe.target {
+            return Ok((self.wrong_neighbourhoods()?, 512));
+        }
+        let picture = self.picture(self.trained);
+        let mut wrong = 0;
+        for start in 0..self.starts() {
+            let mut grid = self.start(self.trained, start)?;
+            grid.steps(self.trained.steps);
+            wrong += errors(&grid, &picture);
+        }
+        Ok((wrong, self.starts() as usize * picture.len()))
+    }
+
     fn evaluate_life(&self) -> Result<Evaluation> {
         let wrong = self.wrong_neighbourhoods()?;
         let sizes =
@@ -125,7 +141,7 @@ impl Examination<'_> {
     }
 
     fn evaluate_picture(&self) -> Result<Evaluation> {
-        let starts = if self.is_random() { STARTS } else { 1 };
+        let starts = self.starts();
         let Trial { height, width, steps } = self.trained;
         let picture = self.picture(self.trained);
         let (mut wrong, mut stable, mut settles_at) = (0, true, Some(0));
@@ -222,8 +238,10 @@ impl Examination<'_> {
         Ok(curve)
     }
 
-    fn is_random(&self) -> bool {
-        self.recipe.start == Start::RandomBits || self.automaton.fire_rate < 1.0
+    /// Starts that differ, at most [`STARTS`].
+    fn starts(&self) -> u64 {
+        let random = self.recipe.start == Start::RandomBits || self.automaton.fire_rate < 1.0;
+        if random { STARTS } else { 1 }
     }
 
     /// A grid at its start.

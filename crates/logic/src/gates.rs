@@ -44,10 +44,15 @@ impl GateTable {
     /// The coefficients of the likeliest gate of each: exact whole numbers. `[..., 16] -> [..., 4]`
     #[track_caller]
     pub fn hard(&self, logits: &Tensor) -> Tensor {
-        let sizes = four_of(logits);
-        let index = logits.argmax(-1);
-        let picked = self.0.index_select(0, &index.reshape([index.numel()]));
-        picked.reshape(sizes)
+        four_of(logits);
+        self.of_numbers(&logits.argmax(-1))
+    }
+
+    /// The coefficients of gates by their numbers. `[...] -> [..., 4]`
+    #[track_caller]
+    pub fn of_numbers(&self, numbers: &Tensor) -> Tensor {
+        let picked = self.0.index_select(0, &numbers.reshape([numbers.numel()]));
+        picked.reshape(numbers.shape().iter().copied().chain([4]).collect::<Vec<_>>())
     }
 }
 

@@ -21,6 +21,7 @@ pub mod recipe;
 pub mod report;
 mod settings;
 pub mod simulate;
+mod soft_gates;
 pub mod train;
 mod wires;
 
@@ -31,5 +32,6 @@ pub use harden::harden;
 pub use layer::{GateLayer, GateNetwork, LayerWiring, Pass, gates};
 pub use network::{GroupSum, LogicLayer, LogicNetwork, Thermometer};
 pub use recipe::Recipe;
-pub use settings::{Forward, Keep, Loss, Settings};
+pub use settings::{Forward, FreezeOrder, Keep, Loss, Settings, States};
+pub use soft_gates::{GateKind, Rounding, SoftGates, straight_through};
 pub use wires::{Consumers, Wires};

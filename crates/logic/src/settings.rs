@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::automaton::Policy;
 use crate::error::{Error, Result};
+use crate::soft_gates::{GateKind, Rounding};
 
 /// What makes the difference between states and target a loss. All are sums over batch, cells and
 /// visible channels.
@@ -37,8 +38,39 @@ impl Loss {
 pub enum Forward {
     /// The mixtures.
     Soft,
-    /// The likeliest gates, with the mixtures' gradient.
+    /// The hard gates, with the mixtures' gradient.
     Hard,
+    /// Hard gates drawn by their chances (Gumbel noise on logits, anew each update), with the gradient of
+    /// the noisy mixtures.
+    Gumbel,
+    /// The mixtures of logits with Gumbel noise.
+    Noisy,
+}
+
+/// Which gates become hard first in the forward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FreezeOrder {
+    /// In an order of chance that is a seed's for good.
+    #[default]
+    Chance,
+    /// The surest first, by what they are at each update.
+    Confidence,
+    /// Each gate by chance, drawn anew at each update.
+    Anew,
+}
+
+/// What cells hand from step to step in an update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum States {
+    /// What the gates gave.
+    #[default]
+    Soft,
+    /// The nearest bits, with the gradient as if they had not been rounded.
+    Rounded,
+    /// Bits drawn with these chances, with the gradient as if they had not been.
+    Sampled,
 }
 
 /// What is kept for the backward pass.
@@ -81,17 +113,63 @@ pub struct Settings {
     pub weight_decay: f32,
     /// Gradients are cut to ± this, element by element.
     pub clip: f32,
+    /// What is left of the rate at the last update; it falls along a cosine. 1: all.
+    #[serde(default = "one")]
+    pub final_rate: f32,
+    /// What a gate is learned as: sixteen (a logit a function) or four (a logit for each pair of inputs).
+    #[serde(default)]
+    pub gates: GateKind,
+    /// What sixteen logits become when hard: likeliest (the largest) or nearest (the mixture's truth table, rounded).
+    #[serde(default)]
+    pub rounding: Rounding,
     /// The logit of "pass operand a on" at the start.
     pub initial_logit: f32,
     /// Logits are multiplied by a number that grows from 1 to this over the run.
     pub sharpness: f32,
-    /// What the forward pass uses: soft or hard.
+    /// A gate's logits are multiplied by 1 + this × its confidence, so that sure gates become sharp and the others
+    /// stay free; below 0 sure gates stay softer and go on learning.
+    #[serde(default)]
+    pub adaptive: f32,
+    /// What the forward pass uses: soft, hard (with the soft gradient), gumbel (hard gates drawn by chance) or noisy
+    /// (soft gates of noisy logits).
     pub forward: Forward,
-    /// From this share of the updates on, more and more gates are hard in the forward pass, in an order
-    /// of chance; 1: never.
+    /// With forward = "gumbel" or "noisy": noisy logits are divided by this.
+    #[serde(default = "one")]
+    pub temperature: f32,
+    /// With forward = "gumbel" or "noisy": the size of the noise; 1 draws gates by their chances.
+    #[serde(default = "one")]
+    pub gate_noise: f32,
+    /// From this share of the updates on, more and more gates are hard in the forward pass; 1: never.
     pub freeze_from: f32,
-    /// At this share of the updates all gates are.
+    /// At this share of the updates as many are as ever will be; equal to `freeze_from`: at once.
     pub freeze_until: f32,
+    /// The share of gates that are hard then.
+    #[serde(default = "one")]
+    pub freeze_most: f32,
+    /// Which gates are: chance (an order for good), confidence (the surest) or anew (drawn each update).
+    #[serde(default)]
+    pub freeze_order: FreezeOrder,
+    /// What cells hand on: soft, rounded or sampled (bits, with the gradient of what they were).
+    #[serde(default)]
+    pub states: States,
+    /// With states = "rounded" or "sampled": how many steps apart.
+    #[serde(default = "one_step")]
+    pub round_every: usize,
+    /// The weight of the gates' entropy in what is minimised, summed over gates.
+    #[serde(default)]
+    pub entropy: f32,
+    /// The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.
+    #[serde(default)]
+    pub margin: f32,
+    /// The difference of logits from which on a decision is clear.
+    #[serde(default = "five")]
+    pub margin_width: f32,
+    /// At this share of the updates `adaptive`, `entropy` and `margin` begin to grow from zero.
+    #[serde(default)]
+    pub ramp_from: f32,
+    /// At this share of the updates they are what they are; 0: from the start.
+    #[serde(default)]
+    pub ramp_until: f32,
     /// The loss: squared, cross_entropy or focal.
     pub loss: Loss,
     /// The power of the focal loss.
@@ -115,6 +193,17 @@ pub struct Settings {
     pub log_every: u64,
     /// Updates between checkpoints.
     pub checkpoint_every: u64,
+}
+
+// What keys are in runs from before there were such keys.
+fn one() -> f32 {
+    1.0
+}
+fn five() -> f32 {
+    5.0
+}
+fn one_step() -> usize {
+    1
 }
 
 impl Settings {
@@ -185,7 +274,7 @@ impl Settings {
     }
 
     /// The keys that do not take every number, with their values and what they take.
-    fn ranges(&self) -> [(&'static str, f32, Range); 20] {
+    fn ranges(&self) -> [(&'static str, f32, Range); 31] {
         [
             ("batch", self.batch as f32, FROM_ONE),
             ("steps", self.steps as f32, FROM_ONE),
@@ -204,6 +293,17 @@ impl Settings {
             ("noise", self.noise, FROM_ZERO),
             ("freeze_from", self.freeze_from, TO_ONE),
             ("freeze_until", self.freeze_until, TO_ONE),
+            ("freeze_most", self.freeze_most, TO_ONE),
+            ("final_rate", self.final_rate, TO_ONE),
+            ("ramp_from", self.ramp_from, TO_ONE),
+            ("ramp_until", self.ramp_until, TO_ONE),
+            ("entropy", self.entropy, FROM_ZERO),
+            ("margin", self.margin, FROM_ZERO),
+            ("margin_width", self.margin_width, FROM_ZERO),
+            ("gate_noise", self.gate_noise, FROM_ZERO),
+            ("round_every", self.round_every as f32, FROM_ONE),
+            ("temperature", self.temperature, POSITIVE),
+            ("adaptive", self.adaptive, ABOVE_MINUS_ONE),
             ("beta1", self.beta1, BELOW_ONE),
             ("beta2", self.beta2, BELOW_ONE),
             ("fire_rate", self.fire_rate, ABOVE_ZERO),
@@ -221,6 +321,8 @@ const FROM_ONE: Range = ("a whole number from 1 on", |x| x >= 1.0);
 const FROM_ZERO: Range = ("a number from 0 on", |x| x >= 0.0 && x.is_finite());
 const TO_ONE: Range = ("a number from 0 to 1", |x| (0.0..=1.0).contains(&x));
 const BELOW_ONE: Range = ("a number from 0 to below 1", |x| (0.0..1.0).contains(&x));
+const POSITIVE: Range = ("a number above 0", |x| x > 0.0 && x.is_finite());
+const ABOVE_MINUS_ONE: Range = ("a number above -1", |x| x > -1.0 && x.is_finite());
 const ABOVE_ZERO: Range = ("a number above 0 and up to 1", |x| x > 0.0 && x <= 1.0);
 
 #[cfg(test)]
@@ -236,6 +338,9 @@ mod tests {
         assert_eq!(refused("clip=inf"), "settings: clip takes a number from 0 on, not `inf`");
         assert_eq!(refused("noise=nan"), "settings: noise takes a number from 0 on, not `NaN`");
         assert_eq!(refused("freeze_from=1.5"), "settings: freeze_from takes a number from 0 to 1, not `1.5`");
+        assert_eq!(refused("temperature=0"), "settings: temperature takes a number above 0, not `0`");
+        assert_eq!(refused("adaptive=-1"), "settings: adaptive takes a number above -1, not `-1`");
+        assert!(refused("freeze_order=size").starts_with("settings: freeze_order = size: unknown variant"));
         assert_eq!(refused("beta2=1"), "settings: beta2 takes a number from 0 to below 1, not `1`");
         assert_eq!(refused("fire_rate=0"), "settings: fire_rate takes a number above 0 and up to 1, not `0`");
         assert!(refused("loss=hinge").starts_with("settings: loss = hinge: unknown variant"));

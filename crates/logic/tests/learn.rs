@@ -49,13 +49,10 @@ fn life_is_learned_and_its_circuit_plays_on() {
 
 #[test]
 fn a_checkerboard_is_learned_and_holds_on_larger_grids() {
-    let verdicts = learn("checkerboard", &[3, 5], |settings| {
-        settings.updates = 400;
-        settings.evaluate_every = 25;
-    });
+    let verdicts = learn("checkerboard", &[2], |_| {});
     let exact = exact(&verdicts);
     assert!(!exact.is_empty(), "no seed learned the checkerboard");
     let fewest = exact.iter().map(|verdict| verdict.simplified_gates).min().unwrap();
-    assert!(exact.iter().all(|verdict| verdict.proved) && fewest <= 16, "{fewest} gates");
+    assert!(exact.iter().all(|verdict| verdict.proved) && fewest <= 10, "{fewest} gates");
     assert!(exact.iter().any(|verdict| verdict.evaluation.sizes.iter().all(|size| size.right)));
 }

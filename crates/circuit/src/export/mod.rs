@@ -6,6 +6,7 @@
 mod blif;
 mod c;
 mod digitaljs;
+mod html;
 mod json;
 mod names;
 mod rust;
@@ -33,7 +34,7 @@ pub struct Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 8] = [
         Format {
             name: "verilog",
             files: &["*.v", "*_tb.v"],
@@ -75,6 +76,12 @@ impl Format {
             files: &["*.wgsl"],
             about: "WebGPU compute shader on words of 32 samples (automaton: a step of a packed grid)",
             write: |circuit, name| vec![wgsl::write(circuit, name)],
+        },
+        Format {
+            name: "html",
+            files: &["*.html"],
+            about: "a page that runs it: one file, for any browser (automaton: a grid; pictures: a digit pad)",
+            write: |circuit, name| vec![html::write(circuit, name)],
         },
     ];
 

@@ -7,6 +7,18 @@
 //! ```
 //!
 //! Gate `k` makes wire `inputs + registers + k`. A missing operand is `null` or left out at the end.
+//! A netlist may have a `"meta"`: an object of whatever is known of it beside its gates. These names mean
+//! something to the HTML export, and the command writes them:
+//!
+//! - of an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"centre"`, `"zeros"` or `"boards"`) and
+//!   `"size"` (`[width, height]`): where it starts and how large the grid was that it learned on;
+//! - of a network that tells pictures apart, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
+//!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one a pixel) and `"brightest"` (what a
+//!   white pixel is in the thresholds' unit, 1 if missing). Input `(y·width + x)·thresholds + t` is 1 where the pixel
+//!   is at least threshold `t`; with `"order": "threshold"` input `t·height·width + y·width + x` is. The number of the
+//!   class is at the outputs `class0`, `class1`, … (lowest bit first), and the count of class `c`, if
+//!   shown, at `count_c_0`, `count_c_1`, …
+//!
 //! Files may list gates in any order; what is read is always a netlist that passes
 //! [`Netlist::check`], or an error that says which gate and wire is wrong. Start at [`Circuit`].
 

@@ -8,7 +8,7 @@ use super::{Circuit, FORMAT, VERSION};
 use crate::automaton::{Automaton, Edge};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Output, Register, Wire};
+use crate::netlist::{Meta, Netlist, Node, Output, Register, Wire};
 
 /// The circuit in the text of a circuit file.
 pub(super) fn circuit(text: &str) -> Result<Circuit> {
@@ -67,6 +67,8 @@ struct RawNetlist<'a> {
     #[serde(borrow)]
     gates: Vec<RawGate<'a>>,
     outputs: Vec<RawOutput>,
+    #[serde(default)]
+    meta: Meta,
 }
 
 #[derive(Deserialize)]
@@ -118,6 +120,7 @@ impl RawNetlist<'_> {
             registers: self.registers.into_iter().map(register).collect(),
             gates: gates?,
             outputs: self.outputs.into_iter().map(|o| Output { name: o.name, wire: Wire(o.wire) }).collect(),
+            meta: self.meta,
         };
         check_wires(&netlist)?;
         let ordered = |(n, node): (usize, &Node)| node.operands().all(|wire| wire.index() < sources + n);

@@ -41,6 +41,23 @@ fn files_come_back_as_they_were() {
 }
 
 #[test]
+fn what_is_known_of_a_circuit_stays_with_it() {
+    let mut netlist = sample();
+    netlist.meta.insert("kind".into(), "image-classifier".into());
+    netlist.meta.insert("thresholds".into(), vec![0.25, 0.5].into());
+    let circuit = Circuit::from(netlist.clone());
+    assert_eq!(Circuit::from_json(&circuit.to_json()).unwrap(), circuit);
+    let simplified = crate::simplify::simplify(&netlist, &Default::default()).unwrap().netlist;
+    assert!(simplified.gates.len() < netlist.gates.len());
+    assert_eq!(simplified.meta, netlist.meta);
+    let mut cell = Netlist::random(3, 18, 40, 2);
+    cell.meta.insert("start".into(), "random".into());
+    let automaton = Automaton { cell, channels: 2, visible: vec![0], edge: Edge::Wrap, fire_rate: 1.0 };
+    let smaller = crate::simplify::simplify_automaton(&automaton, &Default::default()).unwrap().automaton;
+    assert_eq!(smaller.cell.meta, automaton.cell.meta);
+}
+
+#[test]
 fn writing_replaces_a_file_whole_and_leaves_no_draft() {
     let folder = std::env::temp_dir().join(format!("farad-circuit-file-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -39,7 +39,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn push_netlist(text: &mut String, netlist: &Netlist) {
-    let Netlist { name, inputs, registers, gates, outputs } = netlist;
+    let Netlist { name, inputs, registers, gates, outputs, meta } = netlist;
     write!(text, "\"name\":{},\"wires\":{},\n\"inputs\":", quoted(name), netlist.wires()).expect("a string");
     push_list(text, inputs, |text, input| text.push_str(&quoted(input)));
     text.push_str(",\n\"registers\":");
@@ -56,6 +56,9 @@ fn push_netlist(text: &mut String, netlist: &Netlist) {
     push_list(text, outputs, |text, Output { name, wire: Wire(wire) }| {
         write!(text, "{{\"name\":{},\"wire\":{wire}}}", quoted(name)).expect("a string");
     });
+    if !meta.is_empty() {
+        write!(text, ",\n\"meta\":{}", serde_json::Value::Object(meta.clone())).expect("a string");
+    }
 }
 
 fn push_gate(text: &mut String, Node { gate, a, b }: &Node) {

@@ -78,6 +78,7 @@ impl Writer<'_> {
         let mut netlist = Netlist::new(shell.name.clone());
         netlist.inputs = shell.inputs.clone();
         netlist.registers = shell.registers.clone();
+        netlist.meta = shell.meta.clone();
         let mut made = vec![(Wire::NONE, false); graph.limit()];
         for source in 0..graph.sources() {
             made[source + 1].0 = Wire(source as u32);

@@ -3,13 +3,15 @@
 //! The passes know gates, not rules: constants, copies, negations, equal and dead gates are gone when the
 //! netlist is read into a graph, nodes of equal function are merged there, small cones are replaced by
 //! the smallest circuits of their function (`rewrite`), gates are expressed by others that are there
-//! (`resubstitute`). They are tried in turn until nothing gains (`script`). What comes out is compared
+//! (`resubstitute`). They are tried in turn until nothing gains (`script`), and small circuits once more from their truth
+//! tables (`expand`). What comes out is compared
 //! with what went in: an output that cannot be proved equal keeps its old gates. Start at [`simplify`].
 
 mod automaton;
 mod clock;
 mod cone;
 mod cuts;
+mod expand;
 mod fallback;
 mod library;
 mod proposal;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::clock::Clock;
+use super::expand;
 use super::library::Library;
 use super::report::Stage;
 use super::resubstitute::{Depth, Futile, resubstitute};
@@ -27,18 +28,43 @@ pub(super) struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// The smallest circuit that the passes find.
+    /// The smallest circuit that the passes find, from the circuit as it is and, if it is small, from what it computes.
     pub(super) fn run(&mut self, graph: Graph) -> Graph {
+        let settled = self.settle(graph);
+        let best = self.shake(settled);
+        let stages = self.stages.len();
+        let starts = expand::starts(&best).into_iter().map(|start| self.settle_anew(start));
+        let start = starts.collect::<Vec<_>>().into_iter().min_by_key(Graph::cost);
+        // What is still much larger does not become smaller by shaking.
+        if let Some(start) =
+            start.filter(|start| 2 * start.cost() <= 3 * best.cost() && !self.clock.is_over())
+        {
+            let other = self.shake(start);
+            if (other.cost(), other.depth()) < (best.cost(), best.depth()) {
+                return other;
+            }
+        }
+        self.stages.truncate(stages);
+        best
+    }
+
+    fn settle_anew(&mut self, start: Graph) -> Graph {
+        (self.patterns, self.futile) = (None, Futile::default());
+        self.note("expand", &start);
+        self.settle(start)
+    }
+
+    /// Rounds that gain, until none does.
+    fn settle(&mut self, graph: Graph) -> Graph {
         let mut graph = self.sweep(graph);
         loop {
             let before = graph.gates();
             graph = self.round(graph, Taste::strict(), Taste::strict());
             // A large circuit is not worth another round for a few gates.
             if before - graph.gates() <= before / 500 || self.clock.is_over() {
-                break;
+                return graph;
             }
         }
-        self.shake(graph)
     }
 
     /// Rounds with moves that gain nothing, in several ways at once if the circuit is small; the best of

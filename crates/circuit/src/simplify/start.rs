@@ -86,6 +86,7 @@ fn next_values(automaton: &Automaton, leaders: &[Option<usize>], options: &Optio
 /// The automaton in which every gate reads leaders.
 pub(super) fn substituted(automaton: &Automaton, leaders: &[Option<usize>]) -> Automaton {
     let mut cell = Netlist::new(automaton.cell.name.clone());
+    cell.meta = automaton.cell.meta.clone();
     cell.inputs = automaton.cell.inputs.clone();
     let never = cell.gate(Gate::FALSE, Wire::NONE, Wire::NONE);
     let place = |input: usize| match leaders[input % automaton.channels] {

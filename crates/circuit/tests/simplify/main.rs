@@ -23,7 +23,9 @@ fn wasteful_life_becomes_a_few_dozen_gates() {
     }
     assert_eq!(simplified.report.equivalence.verdicts, [Verdict::Proved(Proof::Exhaustive)]);
     assert_eq!(simplified.report.gates_after(), active(&simplified.netlist));
-    assert!(active(&simplified.netlist) <= 45, "{} gates", active(&simplified.netlist));
+    // Made by hand it takes 26; on a machine that is too slow the passes stop before they are there.
+    let most = if simplified.report.out_of_time { 45 } else { 26 };
+    assert!(active(&simplified.netlist) <= most, "{} gates", active(&simplified.netlist));
 }
 
 #[test]
@@ -38,7 +40,9 @@ fn a_table_of_life_becomes_a_few_dozen_gates() {
     netlist.output("next", wire);
     let simplified = simplify(&netlist, &Options::default()).unwrap();
     assert!(simplified.report.equivalence.is_proved());
-    assert!(active(&simplified.netlist) <= 45, "{} gates", active(&simplified.netlist));
+    // Made by hand it takes 26; on a machine that is too slow the passes stop before they are there.
+    let most = if simplified.report.out_of_time { 45 } else { 26 };
+    assert!(active(&simplified.netlist) <= most, "{} gates", active(&simplified.netlist));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use farad::{Device, Precision, Tensor};
 
 use super::{
-    attention, automaton, convolution, images, logic, matmul, movement, pointwise, recurrent, reduce, rows,
-    sort, train,
+    attention, automaton, convolution, gpt, images, logic, matmul, movement, pointwise, recurrent, reduce,
+    rows, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
@@ -120,6 +120,11 @@ const HUGE: convolution::Size = convolution::Size { side: 224, ..BIG };
 const CNN: images::Size = images::Size { batch: 64, channels: [32, 64] };
 const WIDE: images::Size = images::Size { batch: 128, channels: [256, 512] };
 
+/// Decoder transformers.
+const GPT_TINY: gpt::Size =
+    gpt::Size { layers: 2, heads: 4, width: 128, time: 64, batch: 32, vocabulary: 8192 };
+const GPT_SMALL: gpt::Size = gpt::Size { layers: 6, heads: 6, width: 384, time: 256, ..GPT_TINY };
+
 /// All cases, in the order in which they run.
 pub const CASES: &[Case] = &[
     operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
@@ -189,6 +194,20 @@ pub const CASES: &[Case] = &[
         tolerance: 0.02,
         ..training("cnn_wide_train_mixed", Sizes::Large, |device| {
             images::train(WIDE, Precision::Mixed, device)
+        })
+    },
+    training("gpt_tiny_train_f32", Sizes::Any, |device| gpt::train(GPT_TINY, Precision::Single, device)),
+    Case {
+        tolerance: 0.01,
+        ..training("gpt_tiny_train_mixed", Sizes::Large, |device| {
+            gpt::train(GPT_TINY, Precision::Mixed, device)
+        })
+    },
+    training("gpt_small_train_f32", Sizes::Large, |device| gpt::train(GPT_SMALL, Precision::Single, device)),
+    Case {
+        tolerance: 0.01,
+        ..training("gpt_small_train_mixed", Sizes::Large, |device| {
+            gpt::train(GPT_SMALL, Precision::Mixed, device)
         })
     },
     training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),

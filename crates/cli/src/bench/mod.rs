@@ -10,6 +10,7 @@ mod break_even;
 mod case;
 mod convolution;
 mod first_step;
+mod gpt;
 mod hardware;
 mod images;
 mod logic;

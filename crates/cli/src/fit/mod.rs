@@ -125,9 +125,9 @@ pub fn list(kind: SetKind) -> Result<()> {
 fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     let flags = &options.network;
     let kind = SetKind::named(options.name.as_deref().unwrap_or_default()).expect("the caller looked");
-    if options.updates.is_some() || options.seeds != 1 {
-        let what = kind.name().to_string();
-        return Err(Error::OtherFlag { what, flag: "--updates or --seeds", instead: "--epochs and --seed" });
+    if options.updates.is_some() || options.seeds != 1 || options.quick {
+        let (what, flag) = (kind.name().to_string(), "--updates, --seeds or --quick");
+        return Err(Error::OtherFlag { what, flag, instead: "--epochs and --seed" });
     }
     let model = flags.model.unwrap_or(kind.default_model());
     let mut settings = Settings::new(kind, model);

@@ -246,6 +246,7 @@ impl<'a> World<'a> {
                 Kernel::Fused(fused) => self.fused(fused, None),
                 Kernel::Product(product) => self.product(product),
                 Kernel::Scatter(scatter) => self.scatter(scatter),
+                Kernel::Sums(sums) => sums.apart().iter().for_each(|sum| self.fused(sum, None)),
                 Kernel::Sort(sort) => self.sort(sort),
                 Kernel::Custom(custom) => {
                     let read = |id: &BufferId| {

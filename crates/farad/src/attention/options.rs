@@ -25,7 +25,7 @@ pub struct Attention {
     pub(crate) key_lengths: Option<Tensor>,
     pub(crate) mask: Option<Tensor>,
     pub(crate) dropout: f64,
-    pub(crate) composed: bool,
+    pub(crate) composed: Option<bool>,
 }
 
 impl Attention {
@@ -79,9 +79,10 @@ impl Attention {
         self
     }
 
-    /// Whether to compute by matrix products and softmax, which holds all scores: the check of the kernels.
+    /// Whether to compute by matrix products and softmax, which holds all scores, or by the kernels, which never do.
+    /// Without this, GPUs take products where there are at most 512 queries and keys: they are quicker there.
     pub fn composed(mut self, composed: bool) -> Attention {
-        self.composed = composed;
+        self.composed = Some(composed);
         self
     }
 

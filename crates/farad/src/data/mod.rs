@@ -40,6 +40,7 @@ pub use array::{Array, Elements};
 pub use cifar10::cifar10;
 pub use csv::{Column, Csv, TargetKind};
 pub use dataset::{Dataset, Sample, Split};
+pub use farad_cpu::MappedFile;
 pub use idx::read_idx;
 pub use image::read_image;
 pub use image_folder::ImageFolder;

@@ -5,6 +5,9 @@ use farad_ir::{DType, OpError, Shape};
 use super::{Tensor, raise};
 use crate::attention::{Attention, Forward, WIDEST, composed};
 
+/// Queries and keys up to which a GPU is quicker with products and all scores.
+const SHORT: usize = 512;
+
 impl Tensor {
     /// Attention: every query (`self`) gets the mean of the values, weighted by the softmax of its products with
     /// the keys.
@@ -12,8 +15,8 @@ impl Tensor {
     /// -> [batch.., heads, queries, values]`
     ///
     /// Heads may share keys: their number is a multiple of the key heads'. A query that sees nothing gets zeros.
-    /// The scores of all queries and keys are never held, neither here nor for the gradients, unless
-    /// [`Attention::mask`], [`Attention::dropout`], heads wider than 128 or values of another width ask for the
+    /// The scores of all queries and keys are never held, neither here nor for the gradients, unless there are few
+    /// ([`Attention::composed`]), or [`Attention::mask`], [`Attention::dropout`], heads wider than 128 or values of another width ask for the
     /// composed form, or gradients of gradients are taken.
     ///
     /// ```
@@ -37,7 +40,8 @@ impl Tensor {
         if k.size(-2) == 0 || q.numel() == 0 || v.numel() == 0 {
             return Tensor::zeros(q.shape().with(q.rank() - 1, v.size(-1)), q.device()).cast(dtype);
         }
-        if options.composed || options.mask.is_some() || options.dropout > 0.0 || !fits {
+        let short = q.device().is_gpu() && q.size(-2).max(k.size(-2)) <= SHORT;
+        if options.composed.unwrap_or(short) || options.mask.is_some() || options.dropout > 0.0 || !fits {
             let sharing = heads(&q) / heads(&k);
             return composed(&q, &k.shared_by(sharing), &v.shared_by(sharing), options, scale);
         }

@@ -20,6 +20,7 @@ mod reduce;
 mod scatter;
 mod sort;
 mod space;
+mod sums;
 mod tape;
 mod team;
 #[cfg(test)]
@@ -62,6 +63,7 @@ pub fn render(
         Kernel::Scatter(scatter) => {
             module::build(kernel.touches(), context, |module| scatter::write(module, scatter))
         }
+        Kernel::Sums(sums) => module::build(kernel.touches(), context, |module| sums::write(module, sums)),
         Kernel::Sort(sort) => return sort::dispatches(sort, context),
         _ => unreachable!("render: loops and users' kernels are not rendered"),
     };

@@ -6,6 +6,7 @@
 //! read into registers while the present ones are multiplied.
 
 use farad_compile::program::{Code, Product, Reg};
+use farad_compile::tiles::{self, Sizes, TileCost};
 
 use super::access::store;
 use super::cooperative;
@@ -50,85 +51,34 @@ pub(crate) enum Form {
     Cooperative,
 }
 
-/// A tile and what the rule knows of it, measured on a large GPU.
+/// A tile and what the rule knows of it.
 pub(crate) struct Choice {
     pub tile: Tile,
-    /// The part of the first tile's speed that it reaches when the device is full.
-    speed: f64,
-    /// Terms that take as long as starting and finishing it.
-    extra: usize,
-    /// Workgroups that run on a processor together and so end together.
-    together: usize,
-    /// Rounds that take as long as one workgroup alone on a processor, which waits for memory.
-    alone: f64,
+    cost: TileCost,
+}
+
+/// The `number`-th tile of the model: rows and columns that a thread or a subgroup holds, groups that share the terms.
+const fn choice(number: usize, rows: usize, columns: usize, split: usize) -> Choice {
+    let cost = tiles::TILES[number];
+    let form = if cost.halves { Form::Cooperative } else { Form::Scalar };
+    Choice { tile: Tile { m: cost.m, n: cost.n, k: cost.k, rows, columns, split, form }, cost }
 }
 
 pub(crate) const TILES: [Choice; 7] = [
-    Choice {
-        tile: Tile { m: 128, n: 128, k: 16, rows: 8, columns: 8, split: 1, form: Form::Scalar },
-        speed: 1.0,
-        extra: 46,
-        together: 2,
-        alone: 1.0,
-    },
-    Choice {
-        tile: Tile { m: 128, n: 64, k: 16, rows: 8, columns: 4, split: 1, form: Form::Scalar },
-        speed: 0.87,
-        extra: 21,
-        together: 2,
-        alone: 1.0,
-    },
-    Choice {
-        tile: Tile { m: 64, n: 64, k: 32, rows: 4, columns: 4, split: 1, form: Form::Scalar },
-        speed: 0.7,
-        extra: 8,
-        together: 1,
-        alone: 1.0,
-    },
-    Choice {
-        tile: Tile { m: 32, n: 32, k: 32, rows: 4, columns: 4, split: 4, form: Form::Scalar },
-        speed: 0.6,
-        extra: 38,
-        together: 1,
-        alone: 1.2,
-    },
-    Choice {
-        tile: Tile { m: 16, n: 16, k: 64, rows: 4, columns: 4, split: 16, form: Form::Scalar },
-        speed: 0.3,
-        extra: 84,
-        together: 1,
-        alone: 1.4,
-    },
-    Choice {
-        tile: Tile { m: 128, n: 128, k: 32, rows: 64, columns: 64, split: 1, form: Form::Cooperative },
-        speed: 6.2,
-        extra: 64,
-        together: 2,
-        alone: 1.4,
-    },
-    Choice {
-        tile: Tile { m: 64, n: 64, k: 64, rows: 32, columns: 32, split: 1, form: Form::Cooperative },
-        speed: 3.0,
-        extra: 64,
-        together: 2,
-        alone: 1.3,
-    },
+    choice(0, 8, 8, 1),
+    choice(1, 8, 4, 1),
+    choice(2, 4, 4, 1),
+    choice(3, 4, 4, 4),
+    choice(4, 4, 4, 16),
+    choice(5, 64, 64, 1),
+    choice(6, 32, 32, 1),
 ];
 
-/// Processors of a large GPU, in the rule below.
-const PROCESSORS: usize = 132;
-
 impl Choice {
-    /// What the product should take, in any unit: rounds of workgroups over all processors.
+    /// What the product should take, in any unit.
     fn cost(&self, product: &Product) -> f64 {
-        let Tile { m, n, k, .. } = self.tile;
-        let tiles = product.batches() * product.rows().div_ceil(m) * product.columns().div_ceil(n);
-        let rounds = match tiles.div_ceil(PROCESSORS) {
-            rounds if rounds <= self.together => rounds,
-            rounds => rounds.next_multiple_of(self.together),
-        };
-        let terms = product.terms().next_multiple_of(k) + self.extra;
-        self.alone.max(rounds as f64) * (m * n * terms) as f64 / self.speed
+        let (batches, rows, columns) = (product.batches(), product.rows(), product.columns());
+        self.cost.of(Sizes { batches, rows, columns, terms: product.terms() }, tiles::PROCESSORS)
     }
 }
 

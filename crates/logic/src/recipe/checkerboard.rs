@@ -4,7 +4,8 @@ use farad_circuit::Edge;
 
 use super::{Damage, Recipe, Start, Target, Trial, published};
 use crate::automaton::Topology;
-use crate::settings::Settings;
+use crate::settings::{FreezeOrder, Settings};
+use crate::soft_gates::GateKind;
 
 pub fn recipe() -> Recipe {
     Recipe {
@@ -13,7 +14,7 @@ pub fn recipe() -> Recipe {
         topology,
         settings,
         reference,
-        seed: 3,
+        seed: 2,
         visible: 1,
         start: Start::RandomBits,
         target: Target::Picture(square),
@@ -42,19 +43,24 @@ fn reference() -> Settings {
     Settings { updates: 500, batch: 2, steps: 20, ..published() }
 }
 
+/// What made most seeds exact within the published number of updates (docs/hardening.md): four logits a gate, a high
+/// rate after a warm-up, roll-outs that grow, and more and more gates hard, drawn anew at each update. It goes on to the
+/// end: a circuit that is exact halfway has ten times the gates that are left once all are hard.
 fn settings() -> Settings {
-    bold(reference())
-}
-
-/// What learns checkerboards better than the published settings: softer gates at the start that nothing
-/// pulls back, more updates, and an end once the circuit is right.
-pub fn bold(reference: Settings) -> Settings {
     Settings {
-        updates: 2000,
+        gates: GateKind::Four,
         initial_logit: 5.0,
-        weight_decay: 0.0,
+        learning_rate: 0.5,
+        warm_up: 100,
+        beta1: 0.8,
+        beta2: 0.9,
+        weight_decay: 0.03,
+        curriculum: 200,
+        freeze_from: 0.2,
+        freeze_until: 1.0,
+        freeze_order: FreezeOrder::Anew,
+        evaluate_every: 25,
         keep_best: true,
-        stop_after_exact: 2,
-        ..reference
+        ..reference()
     }
 }

@@ -11,7 +11,8 @@ mod lizard;
 
 use crate::automaton::Topology;
 use crate::error::{Error, Result};
-use crate::settings::{Forward, Keep, Loss, Settings};
+use crate::settings::{Forward, FreezeOrder, Keep, Loss, Settings, States};
+use crate::soft_gates::{GateKind, Rounding};
 
 pub use life::{lives, next_boards};
 
@@ -139,11 +140,26 @@ fn published() -> Settings {
         beta2: 0.99,
         weight_decay: 0.01,
         clip: 100.0,
+        final_rate: 1.0,
+        gates: GateKind::Sixteen,
+        rounding: Rounding::Likeliest,
         initial_logit: 10.0,
         sharpness: 1.0,
+        adaptive: 0.0,
         forward: Forward::Soft,
+        temperature: 1.0,
+        gate_noise: 1.0,
         freeze_from: 1.0,
         freeze_until: 1.0,
+        freeze_most: 1.0,
+        freeze_order: FreezeOrder::Chance,
+        states: States::Soft,
+        round_every: 1,
+        entropy: 0.0,
+        margin: 0.0,
+        margin_width: 5.0,
+        ramp_from: 0.0,
+        ramp_until: 0.0,
         loss: Loss::Squared,
         focus: 2.0,
         noise: 0.0,

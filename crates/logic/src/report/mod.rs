@@ -1,12 +1,14 @@
 //! The end of a run: circuits judged, simplified and proved, then written down with pictures.
 //!
-//! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md` into the run's
-//! folder. Both start from the run's checkpoint, so they may be called again at any time.
+//! [`check`](fn@check) only counts wrong bits; [`judge`] also simplifies and proves; [`conclude`] also writes `circuits/`, `plots/` and `report.md` into the run's
+//! folder. All start from the run's checkpoint, so they may be called again at any time.
 
+mod check;
 mod page;
 mod pictures;
 mod proof;
 
+pub use check::{Check, check};
 pub use pictures::frame;
 pub use proof::Pass;
 

@@ -27,6 +27,16 @@ impl Configuration {
         self.device.split(' ').next().unwrap_or_default()
     }
 
+    /// Soft gates that the forward passes of so many updates evaluate, for each seed: what a training budget is
+    /// counted in.
+    pub fn gate_evaluations(&self, updates: u64) -> u64 {
+        let (settings, topology) = (&self.settings, (self.recipe.topology)());
+        let cell =
+            topology.kernels * topology.channels * topology.perception_gates() + topology.update_gates();
+        let steps: u64 = (0..updates).map(|update| settings.steps_at(update) as u64).sum();
+        steps * (settings.batch * settings.height * settings.width * cell) as u64
+    }
+
     /// As the folder stores it.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
@@ -51,5 +61,26 @@ impl Configuration {
             seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
             device: text("device")?.into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_the_published_ones() {
+        for (name, once) in [("life", 457_740), ("checkerboard", 47_185_920)] {
+            let recipe = Recipe::named(name).unwrap();
+            let mut settings = (recipe.reference)();
+            let of = |settings: &Settings| {
+                let settings = settings.clone();
+                Configuration { recipe, settings, seeds: vec![1], device: "cpu".into() }.gate_evaluations(10)
+            };
+            assert_eq!(of(&settings), 10 * once, "{name}");
+            (settings.steps, settings.curriculum) = (9, 9);
+            // 1, 1, 2, 3, … 8 steps, then all nine.
+            assert_eq!(of(&settings), 46 * once / (recipe.reference)().steps as u64, "{name}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
-//! [`Trainer`] is the state and one update; `starts` draws where roll-outs start, `loss` compares
-//! their ends; `training` runs a trainer into a run folder, with checkpoints; `configuration` and `learned` are
+//! [`Trainer`] is the state and one update; `forward` is its forward pass, by numbers of the `schedule`; `starts`
+//! draws where roll-outs start, `loss` compares their ends; `training` runs a trainer into a run folder, with checkpoints; `configuration` and `learned` are
 //! what such a folder says.
 //!
 //! Every random number comes from a seed and the number of the update, so a seed sees the same data
@@ -9,8 +9,10 @@
 //! more to do), and a run goes on after a checkpoint as if nothing had happened.
 
 mod configuration;
+mod forward;
 mod learned;
 mod loss;
+mod schedule;
 mod starts;
 mod training;
 
@@ -21,14 +23,14 @@ pub use training::{Progress, Summary, Training};
 
 use farad::nn::Parameter;
 use farad::optim::{AdamW, Clip, Optimiser};
-use farad::{DType, Device, Tensor};
+use farad::{Device, Tensor};
 use farad_circuit::Gate;
 
-use crate::automaton::{RollOut, Topology, Wiring};
+use crate::automaton::{Topology, Wiring};
 use crate::error::Result;
-use crate::gates::{GateTable, hard_gates, initial_logits};
 use crate::recipe::Recipe;
-use crate::settings::{Forward, Settings};
+use crate::settings::Settings;
+use crate::soft_gates::SoftGates;
 use crate::wires::Wires;
 use starts::Starts;
 
@@ -43,7 +45,7 @@ pub struct Trainer {
     device: Device,
     topology: Topology,
     wiring: Wiring,
-    table: GateTable,
+    gates: SoftGates,
     starts: Starts,
     /// When each gate's turn to become hard comes, from 0 to 1, `[seeds, gates, 1]`.
     turns: Tensor,
@@ -59,7 +61,8 @@ impl Trainer {
         let layers: Vec<Vec<Wires>> = seeds.iter().map(|&seed| topology.wire(seed)).collect();
         let wiring = Wiring::new(&topology, &layers, device);
         let sizes = [seeds.len(), topology.gates()];
-        let logits = Parameter::new(initial_logits(&sizes, settings.initial_logit, device));
+        let gates = SoftGates::new(settings.gates, settings.rounding, device);
+        let logits = Parameter::new(gates.initial(&sizes, settings.initial_logit, device));
         let optimiser = AdamW::new(vec![logits.clone()])
             .learning_rate(settings.learning_rate)
             .betas(settings.beta1, settings.beta2)
@@ -68,7 +71,6 @@ impl Trainer {
         let starts =
             Starts::new(&recipe, (settings.height, settings.width), seeds, topology.channels, device);
         let turns = starts.turns(topology.gates());
-        let table = GateTable::on(device);
         let (seeds, device) = (seeds.to_vec(), device.clone());
         Trainer {
             recipe,
@@ -77,7 +79,7 @@ impl Trainer {
             device,
             topology,
             wiring,
-            table,
+            gates,
             starts,
             turns,
             logits,
@@ -106,7 +108,7 @@ impl Trainer {
         &self.optimiser
     }
 
-    /// The logits, `[seeds, gates, 16]`.
+    /// The logits, `[seeds, gates, 16]`, or 4 with `gates = "four"`.
     pub fn logits(&self) -> Tensor {
         self.logits.value()
     }
@@ -126,36 +128,27 @@ impl Trainer {
 
     /// The losses of the next update, one a seed, as it would see them. `[seeds]`
     pub fn loss(&self) -> Tensor {
-        let logits = self.logits.value();
-        let sharpened = match self.settings.sharpness {
-            1.0 => logits.clone(),
-            _ => &logits * &Tensor::number(self.sharpness_now(), &self.device),
-        };
-        let soft = self.table.soft(&sharpened);
-        let coefficients = match (self.settings.forward, self.frozen_now()) {
-            (Forward::Hard, _) => (self.table.hard(&logits) - &soft).stop_gradient() + &soft,
-            (Forward::Soft, None) => soft,
-            (Forward::Soft, Some(share)) => {
-                let frozen = self.turns.less(Tensor::number(share, &self.device)).cast(DType::F32);
-                ((self.table.hard(&logits) - &soft) * frozen).stop_gradient() + &soft
-            }
-        };
+        let steps = self.settings.steps_at(self.updates);
+        let coefficients = self.coefficients();
         let (seen, target) =
-            self.roll_out(&coefficients, Stream::Train, self.updates, self.settings.batch, self.steps_now());
+            self.roll_out(&coefficients, Stream::Train, self.updates, self.settings.batch, steps);
         loss::sum(&self.settings, &seen, &target)
     }
 
-    /// One update. The losses before it, one a seed, are not waited for. `[seeds]`
+    /// One update. The losses before it, one a seed and without penalties, are not waited for. `[seeds]`
     pub fn update(&mut self) -> Result<Tensor> {
         let losses = self.loss();
-        let total = losses.sum();
+        let total = match self.penalties() {
+            None => losses.sum(),
+            Some(penalties) => (&losses + penalties).sum(),
+        };
         let (settings, number) = (&self.settings, self.updates);
-        let ramp = (number + 1) as f32 / settings.warm_up.max(1) as f32;
-        self.optimiser.set_learning_rate(settings.learning_rate * ramp.min(1.0));
+        self.optimiser.set_learning_rate(settings.rate_at(number));
         if settings.noise > 0.0 {
             let size = settings.noise / (1.0 + number as f32).powf(NOISE_DECAY / 2.0);
             let g = total.gradients(std::slice::from_ref(&self.logits))?.swap_remove(0);
-            let noise = self.starts.normal(Stream::Noise, number, &[self.topology.gates(), 16]);
+            let shape = [self.topology.gates(), self.gates.width()];
+            let noise = self.starts.normal(Stream::Noise, number, &shape);
             self.optimiser.apply(&[g + noise * &Tensor::number(size, &self.device)])?;
         } else {
             self.optimiser.step(&total)?;
@@ -164,52 +157,10 @@ impl Trainer {
         Ok(losses)
     }
 
-    /// Steps of this update's roll-out: fewer at the start of a curriculum, in eight stages.
-    fn steps_now(&self) -> usize {
-        let (all, over) = (self.settings.steps, self.settings.curriculum);
-        if self.updates >= over {
-            return all;
-        }
-        let stage = 1 + self.updates * 8 / over;
-        (all * stage as usize).div_ceil(9).max(1)
-    }
-
-    /// The share of gates that are hard by now; `None` before the first is.
-    fn frozen_now(&self) -> Option<f32> {
-        let Settings { freeze_from: from, freeze_until: until, updates, .. } = self.settings;
-        let done = self.updates as f32 / updates.max(1) as f32;
-        (from < 1.0 && done >= from).then(|| ((done - from) / (until - from).max(1e-6)).min(1.0))
-    }
-
-    /// Grows from 1 over the run.
-    fn sharpness_now(&self) -> f32 {
-        let done = self.updates as f32 / self.settings.updates.max(1) as f32;
-        1.0 + (self.settings.sharpness - 1.0) * done.min(1.0)
-    }
-
-    /// What is seen after a roll-out, and what should be.
-    fn roll_out(
-        &self,
-        coefficients: &Tensor,
-        stream: Stream,
-        number: u64,
-        batch: usize,
-        steps: usize,
-    ) -> (Tensor, Tensor) {
-        let settings = &self.settings;
-        let (height, width) = (settings.height, settings.width);
-        let (first, target) = self.starts.draw(stream, number, batch);
-        let fired = (settings.fire_rate < 1.0)
-            .then(|| self.starts.fired(stream, number, settings.fire_rate, &[steps, height, width]));
-        let op = RollOut::new(self.topology.clone(), steps).policy(settings.policy());
-        let last = op.run(coefficients, &self.wiring, &first, fired.as_ref());
-        (last.narrow(-1, 0, self.recipe.visible), target)
-    }
-
     /// Losses and wrong visible bits of the hard circuits on these many fresh starts, one of each a
     /// seed. Losses are scaled to the batch of an update.
     pub fn hard_losses(&self, number: u64, batch: usize) -> Result<(Vec<f32>, Vec<f32>)> {
-        let hard = self.table.hard(&self.logits.value());
+        let hard = self.gates.hard(&self.logits.value());
         let (seen, target) = self.roll_out(&hard, Stream::Validate, number, batch, self.settings.steps);
         let scale = self.settings.batch as f64 / batch as f64;
         let losses = loss::sum(&self.settings, &seen, &target) * scale;
@@ -218,9 +169,10 @@ impl Trainer {
         Ok((losses.to_vec::<f32>()?, wrong.to_vec::<f32>()?))
     }
 
-    /// The likeliest gates of every seed.
+    /// The hard gates of every seed.
     pub fn hard_gates(&self) -> Result<Vec<Vec<Gate>>> {
-        let all = hard_gates(&self.logits.value().to_vec::<f32>()?);
+        let numbers = self.gates.numbers(&self.logits.value()).to_vec::<i32>()?;
+        let all: Vec<Gate> = numbers.iter().map(|&number| Gate::ALL[number as usize]).collect();
         Ok(all.chunks_exact(self.topology.gates()).map(<[Gate]>::to_vec).collect())
     }
 }

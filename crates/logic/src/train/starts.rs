@@ -13,6 +13,8 @@ pub enum Stream {
     Validate,
     /// Noise on gradients.
     Noise,
+    /// What is drawn about gates and states in updates.
+    Gates,
 }
 
 /// Draws for all seeds at once, each from its own stream.
@@ -74,6 +76,21 @@ impl Starts {
     pub fn normal(&self, stream: Stream, number: u64, shape: &[usize]) -> Tensor {
         let (u, v) = (self.uniform(stream, number, 0, shape), self.uniform(stream, number, 1, shape));
         ((1.0 - u).log() * -2.0).sqrt() * (v * std::f64::consts::TAU).cos()
+    }
+
+    /// Uniform numbers for every logit, `[seeds, gates, width]`.
+    pub fn gate_noise(&self, number: u64, gates: usize, width: usize) -> Tensor {
+        self.uniform(Stream::Gates, number, 0, &[gates, width])
+    }
+
+    /// A number from 0 to 1 for every gate, drawn for one update. `[seeds, gates, 1]`
+    pub fn turns_anew(&self, number: u64, gates: usize) -> Tensor {
+        self.uniform(Stream::Gates, number, 1, &[gates, 1])
+    }
+
+    /// Numbers that states are compared with when they become bits. `[seeds, ..shape]`
+    pub fn thresholds(&self, number: u64, shape: &[usize]) -> Tensor {
+        self.uniform(Stream::Gates, number, 2, shape)
     }
 
     /// An order of chance of the gates of every seed, as numbers from 0 to 1. `[seeds, gates, 1]`

@@ -90,7 +90,7 @@ impl Training {
     ///
     /// A run that was stopped ends with the bits of an unbroken one. One that had come to its end, and is given
     /// more updates, learns the same logits as if it had been given them at once, unless a schedule
-    /// stretches over the run (`sharpness`, `freeze_from`); but its last update was evaluated, out of turn if need
+    /// stretches over the run (`sharpness`, `freeze_from`, `ramp_from`, `final_rate`); but its last update was evaluated, out of turn if need
     /// be. That look stays in the log, and its circuit is kept if it was the best.
     pub fn resume(mut run: Run, updates: Option<u64>, device: &Device) -> Result<Training> {
         let mut configuration = Configuration::of(&run)?;

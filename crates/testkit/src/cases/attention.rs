@@ -21,9 +21,14 @@ fn case(
     Case::new("attention", detail, inputs, 5e-6, move |x| x[0].attention(&x[1], &x[2], &options(x)))
 }
 
+/// The kernels, which GPUs would not take for so few keys.
+fn kernels() -> Attention {
+    Attention::new().composed(false)
+}
+
 pub(super) fn cases() -> Vec<Case> {
-    let plain = |_: &Given| Attention::new();
-    let causal = |_: &Given| Attention::new().causal();
+    let plain = |_: &Given| kernels();
+    let causal = |_: &Given| kernels().causal();
     vec![
         case("", [2, 3, 3, 7, 9, 8], vec![], plain),
         case("one query", [1, 2, 2, 1, 33, 16], vec![], plain),
@@ -33,35 +38,35 @@ pub(super) fn cases() -> Vec<Case> {
         case("causal, several blocks", [1, 2, 2, 65, 65, 16], vec![], causal),
         case("causal, fewer queries", [1, 1, 1, 5, 40, 64], vec![], causal),
         case("causal, fewer keys", [1, 1, 1, 40, 5, 8], vec![], causal),
-        case("after cached keys", [1, 2, 2, 5, 40, 8], vec![], |_| Attention::new().offset(35)),
-        case("scaled", [1, 2, 2, 5, 6, 8], vec![], |_| Attention::new().scale(0.1)),
+        case("after cached keys", [1, 2, 2, 5, 40, 8], vec![], |_| kernels().offset(35)),
+        case("scaled", [1, 2, 2, 5, 6, 8], vec![], |_| kernels().scale(0.1)),
         case("shared heads", [2, 6, 2, 9, 10, 12], vec![], causal),
-        case("some keys", [3, 2, 1, 6, 37, 8], vec![truth([3, 37])], |x| Attention::new().key_mask(&x[3])),
+        case("some keys", [3, 2, 1, 6, 37, 8], vec![truth([3, 37])], |x| kernels().key_mask(&x[3])),
         case("some keys, causal", [3, 2, 2, 6, 7, 8], vec![truth([7])], |x| {
-            Attention::new().causal().key_mask(&x[3])
+            kernels().causal().key_mask(&x[3])
         }),
-        case("lengths", [4, 2, 2, 6, 37, 8], vec![int([4], 0, 37)], |x| Attention::new().key_lengths(&x[3])),
-        case("truth values", [2, 3, 3, 6, 7, 8], vec![truth([6, 7])], |x| Attention::new().mask(&x[3])),
-        case("added", [2, 3, 3, 6, 7, 8], vec![float([3, 6, 7], SIGNED)], |x| Attention::new().mask(&x[3])),
+        case("lengths", [4, 2, 2, 6, 37, 8], vec![int([4], 0, 37)], |x| kernels().key_lengths(&x[3])),
+        case("truth values", [2, 3, 3, 6, 7, 8], vec![truth([6, 7])], |x| kernels().mask(&x[3])),
+        case("added", [2, 3, 3, 6, 7, 8], vec![float([3, 6, 7], SIGNED)], |x| kernels().mask(&x[3])),
         case("composed", [2, 4, 2, 6, 7, 8], vec![], |_| Attention::new().causal().composed(true)),
         case("no keys", [1, 2, 2, 3, 0, 4], vec![], plain).without_gradient(),
         Case::new("attention", "no batch", vec![float([9, 12], SIGNED); 3], 5e-6, |x| {
-            x[0].attention(&x[1], &x[2], &Attention::new())
+            x[0].attention(&x[1], &x[2], &kernels())
         }),
         Case::new(
             "attention",
             "values of another width",
             vec![float([2, 5, 8], SIGNED), float([2, 6, 8], SIGNED), float([2, 6, 3], SIGNED)],
             5e-6,
-            |x| x[0].attention(&x[1], &x[2], &Attention::new()),
+            |x| x[0].attention(&x[1], &x[2], &kernels()),
         ),
         Case::new("attention", "f16", vec![half([2, 9, 16], SIGNED); 3], 4e-3, |x| {
-            x[0].attention(&x[1], &x[2], &Attention::new().causal())
+            x[0].attention(&x[1], &x[2], &kernels().causal())
         }),
         Case::new("attention", "of a projection", vec![float([2, 9, 24], SIGNED)], 5e-6, |x| {
             let parts = x[0].reshape([2, 9, 3, 2, 4]).permute(&[2, 0, 3, 1, 4]);
             let part = |n: isize| -> Tensor { parts.slice(n) };
-            let y = part(0).attention(&part(1), &part(2), &Attention::new().causal());
+            let y = part(0).attention(&part(1), &part(2), &kernels().causal());
             y.permute(&[0, 2, 1, 3]).reshape([2, 9, 8])
         }),
     ]

@@ -60,6 +60,7 @@ impl Meaning<'_> {
             Kernel::Fused(fused) => self.fused(fused, memory, &mut after),
             Kernel::Product(product) => self.product(product, memory, &mut after),
             Kernel::Scatter(scatter) => self.scatter(scatter, memory, &mut after),
+            Kernel::Sums(sums) => sums.apart().iter().for_each(|sum| self.fused(sum, memory, &mut after)),
             Kernel::Sort(sort) => self.sort(sort, memory, &mut after),
             _ => unreachable!("tests render no others"),
         }

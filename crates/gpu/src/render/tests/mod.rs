@@ -11,6 +11,7 @@ mod product;
 mod reduce;
 mod scatter;
 mod sort;
+mod sums;
 
 use farad_compile::program::{
     Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Place, Program, Reg, Store, View,

@@ -1,0 +1,164 @@
+//! What the command line may say about language models.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use farad_lm::Sampling;
+
+use crate::arguments::ProfileFlags;
+
+pub const GENERATE_EXAMPLES: &str = "\
+Examples:
+  farad generate runs/lm-1 --prompt \"ROMEO:\"
+  farad generate runs/lm-1 --prompt \"The\" --tokens 500 --temperature 0.8 --top-k 40 --seed 7
+  farad generate runs/lm-1 --temperature 0         always the likeliest token
+
+A prompt may have as many tokens as the model's context. Text may be longer: once the context is full, its older half
+is forgotten.";
+
+pub const CHAT_EXAMPLES: &str = "\
+Examples:
+  farad chat runs/lm-1
+  farad chat runs/lm-1 --tokens 80 --temperature 0.7 < lines.txt
+
+Every line is a prompt; the model goes on with it, knowing what was said before. /new forgets, /quit or the end of input
+ends.";
+
+pub const RUNS_EXAMPLES: &str = "\
+Examples:
+  farad runs                           the runs in ./runs
+  farad runs experiments --json        one object a line";
+
+/// Options of `farad train lm`.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Language models")]
+pub struct LanguageFlags {
+    /// bytes, chars, words, bpe or a tokenizer.json [default: chars]
+    #[arg(long, value_name = "NAME")]
+    pub tokeniser: Option<String>,
+    /// Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub vocabulary: Option<u64>,
+    /// Blocks of attention and feed-forward
+    #[arg(long, value_name = "N")]
+    pub layers: Option<usize>,
+    /// Heads of attention in each
+    #[arg(long, value_name = "N")]
+    pub heads: Option<usize>,
+    /// Features of a token
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Tokens that the model sees at most
+    #[arg(long, value_name = "N")]
+    pub context: Option<usize>,
+    /// Updates until the learning rate is reached
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub warm_up: Option<u64>,
+    /// Batches an update
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub accumulate: Option<u64>,
+    /// The share of features that is left out in training
+    #[arg(long, value_name = "SHARE")]
+    pub dropout: Option<f32>,
+    /// Settings from a TOML file; flags overrule them (`--list` shows the keys)
+    #[arg(long, value_name = "FILE.toml")]
+    pub config: Option<PathBuf>,
+}
+
+impl LanguageFlags {
+    /// The first flag that was given, for those who do not take any.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.tokeniser.is_some(), "--tokeniser"),
+            (self.vocabulary.is_some(), "--vocabulary"),
+            (self.layers.is_some(), "--layers"),
+            (self.heads.is_some(), "--heads"),
+            (self.width.is_some(), "--width"),
+            (self.context.is_some(), "--context"),
+            (self.warm_up.is_some(), "--warm-up"),
+            (self.accumulate.is_some(), "--accumulate"),
+            (self.dropout.is_some(), "--dropout"),
+            (self.config.is_some(), "--config"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+}
+
+/// How the next token is chosen.
+#[derive(Debug, Args)]
+pub struct SamplingFlags {
+    /// Below 1 the likely becomes likelier; 0: always the likeliest token
+    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    pub temperature: f32,
+    /// Only so many of the likeliest tokens; 0: all
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub top_k: usize,
+    /// Only the likeliest tokens that have this probability together
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    pub top_p: f32,
+    /// Above 1, tokens that are in the text already become less likely
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub repetition_penalty: f32,
+    /// The same seed draws the same text
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// `best`, `cpu`, `gpu` or `gpu:1` [default: that of the run]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+}
+
+impl SamplingFlags {
+    /// As the library has it.
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            repetition_penalty: self.repetition_penalty,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Options of `farad generate`.
+#[derive(Debug, Args)]
+pub struct GenerateOptions {
+    /// The folder of a run of a language model
+    pub run: PathBuf,
+    /// The text to go on with [default: a new line]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub prompt: Option<String>,
+    /// How many tokens to make
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub tokens: usize,
+    /// One JSON object at the end instead of text as it is made
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub sampling: SamplingFlags,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
+}
+
+/// Options of `farad chat`.
+#[derive(Debug, Args)]
+pub struct ChatOptions {
+    /// The folder of a run of a language model
+    pub run: PathBuf,
+    /// Tokens of an answer at most; an empty line ends it before
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub tokens: usize,
+    #[command(flatten)]
+    pub sampling: SamplingFlags,
+}
+
+/// Options of `farad runs`.
+#[derive(Debug, Args)]
+pub struct RunsOptions {
+    /// The folder that has the runs
+    #[arg(default_value = "runs")]
+    pub folder: PathBuf,
+    /// One object a line and run
+    #[arg(long)]
+    pub json: bool,
+}

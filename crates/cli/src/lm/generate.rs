@@ -1,0 +1,100 @@
+//! `farad generate`: text by a model, as it is made.
+
+use std::io::Write;
+use std::time::Instant;
+
+use farad::run::Run;
+use farad_lm::train::Learned;
+use farad_lm::{Generator, Sampling};
+use serde_json::json;
+
+use super::flags::GenerateOptions;
+use crate::error::{Error, Result};
+use crate::profile::Profiling;
+
+/// How text in reports is drawn: likely enough to be read.
+const SAMPLE: Sampling =
+    Sampling { temperature: 0.8, top_k: 0, top_p: 0.95, repetition_penalty: 1.0, seed: 0 };
+
+/// Goes on with a prompt.
+pub fn run(options: &GenerateOptions) -> Result<()> {
+    let learned = opened(&options.run, options.sampling.device.as_deref())?;
+    let profiling = Profiling::start(&options.profile, &learned.model.device());
+    let prompt = options.prompt.as_deref().unwrap_or("\n");
+    let mut generator = Generator::new(&learned.model, options.sampling.sampling())?;
+    generator.push(&prompted(&learned, prompt)?)?;
+    let mut out = std::io::stdout().lock();
+    let (mut decoder, mut text) = (learned.tokeniser.decoder(), String::new());
+    let start = Instant::now();
+    let mut tell = |more: &str| -> Result<()> {
+        match options.json {
+            true => text += more,
+            false => {
+                write!(out, "{more}")?;
+                out.flush()?;
+            }
+        }
+        Ok(())
+    };
+    if !options.json && options.prompt.is_some() {
+        tell(prompt)?;
+    }
+    // A word goes on after the prompt's last one.
+    let mut first = needs_space(&learned, prompt);
+    for token in generator.by_ref().take(options.tokens) {
+        let more = decoder.push(token?);
+        if std::mem::take(&mut first) && !more.starts_with('\n') {
+            tell(" ")?;
+        }
+        tell(&more)?;
+    }
+    tell(&decoder.finish())?;
+    if options.json {
+        let seconds = start.elapsed().as_secs_f64();
+        let rate = options.tokens as f64 / seconds.max(1e-9);
+        let value = json!({
+            "prompt": prompt, "text": text, "tokens": options.tokens, "seconds": seconds, "tokens_per_second": rate,
+        });
+        writeln!(out, "{value}")?;
+    } else {
+        writeln!(out)?;
+    }
+    out.flush()?;
+    profiling.finish()
+}
+
+/// A model that is ready to make text.
+pub fn opened(folder: &std::path::Path, device: Option<&str>) -> Result<Learned> {
+    let run = Run::open(folder)?;
+    if !super::is_lm(&run) {
+        return Err(Error::NoLanguageModel { path: folder.display().to_string(), kind: run.kind().into() });
+    }
+    let device = super::device(&run, device)?;
+    Ok(Learned::of(&run, &device)?)
+}
+
+/// The tokens of a prompt; a prompt without any is the start of a line.
+pub fn prompted(learned: &Learned, prompt: &str) -> Result<Vec<u32>> {
+    let tokens = learned.tokeniser.encode_prompt(prompt)?;
+    match tokens.is_empty() {
+        true => Ok(learned.tokeniser.encode_prompt("\n").unwrap_or_else(|_| vec![0])),
+        false => Ok(tokens),
+    }
+}
+
+/// Whether what comes next is a word of its own.
+pub fn needs_space(learned: &Learned, prompt: &str) -> bool {
+    learned.tokeniser.name() == "words" && prompt.ends_with(|last: char| !last.is_whitespace())
+}
+
+/// A text of so many tokens for a report.
+pub fn sample(learned: &Learned, tokens: usize) -> Result<String> {
+    if tokens == 0 {
+        return Ok(String::new());
+    }
+    let mut generator = Generator::new(&learned.model, SAMPLE)?;
+    // A text that has no lines has no such character: any token will do to begin with.
+    generator.push(&prompted(learned, "\n").unwrap_or_else(|_| vec![0]))?;
+    let drawn: Vec<u32> = generator.take(tokens).collect::<farad_lm::Result<_>>()?;
+    Ok(learned.tokeniser.decode(&drawn))
+}

@@ -1,0 +1,231 @@
+//! Language models as users train them: runs, reports, going on, text, and what is refused.
+
+mod folder;
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use folder::{Folder, events, results};
+use serde_json::Value;
+
+/// A model that learns the sentences below within a second or two.
+const SHORT: &str = "train lm --data text.txt --device cpu --layers 1 --heads 2 --width 32 --context 16 --batch 8 \
+    --updates 60 --learning-rate 0.01 --warm-up 5 --set evaluate_every=20 --set checkpoint_every=15 --set log_every=7 \
+    --set sample=40 --quiet";
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A folder with a text of a few words in an order that can be learned.
+fn with_text(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::write(folder.path("text.txt"), sentences(300)).unwrap();
+    folder
+}
+
+fn sentences(count: usize) -> String {
+    let (mut state, mut text) = (7u64, String::new());
+    let mut pick = |words: &[&'static str]| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        words[(state >> 33) as usize % words.len()]
+    };
+    for _ in 0..count {
+        let (who, does, what) =
+            (pick(&["cat", "dog", "bird"]), pick(&["sees", "likes"]), pick(&["milk", "hats"]));
+        text += &format!("the {who} {does} {what} .\n");
+    }
+    text
+}
+
+/// `farad` with arguments that may have spaces, and something to read.
+fn farad(folder: &Folder, arguments: &[&str], input: &str) -> Output {
+    let mut command = folder.command("");
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_model_is_trained_judged_listed_and_writes_text() {
+    let folder = with_text("lm");
+    let trained = json(&folder.succeed(&format!("{SHORT} --out runs/one --json")));
+    // Sentences are two or three bits of choice in 26 letters: guessing by frequency costs more than two nats.
+    assert!(trained["loss"].as_f64() < Some(1.5), "{trained}");
+    let perplexity = trained["loss"].as_f64().unwrap().exp();
+    assert!((trained["perplexity"].as_f64().unwrap() / perplexity - 1.0).abs() < 1e-9, "{trained}");
+    let text = std::fs::read(folder.path("text.txt")).unwrap().len();
+    assert_eq!(trained["tokens"].as_u64(), Some((text - (0.9 * text as f64) as usize - 1) as u64));
+    let run = folder.path("runs/one");
+    for file in ["config.toml", "log.csv", "best.safetensors", "checkpoint.safetensors", "plots/loss.svg"] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    let report = std::fs::read_to_string(run.join("report.md")).unwrap();
+    for text in [
+        "validation loss ",
+        "tokens/s, an epoch of",
+        "| attention |",
+        "| other host time |",
+        "## Sample",
+        "Next: `farad",
+    ] {
+        assert!(report.contains(text), "{text} is not in {report}");
+    }
+    let last = events(&run).pop().unwrap();
+    assert_eq!((last["event"].as_str(), last["step"].as_u64()), (Some("end"), Some(60)));
+    assert!(last["tokens_per_second"].as_f64() > Some(0.0) && last["shape"].is_string(), "{last}");
+    assert!(last["profile"]["kernels"].as_array().unwrap().len() == 3, "{last}");
+    let judged = json(&folder.succeed("eval runs/one --json"));
+    assert_eq!((&judged["loss"], &judged["tokens"]), (&trained["loss"], &trained["tokens"]));
+    std::fs::write(folder.path("other.txt"), "the dog likes milk .\n").unwrap();
+    let other = json(&folder.succeed("eval runs/one --data other.txt --json"));
+    assert_eq!(other["tokens"].as_u64(), Some(20));
+    let listed = json(&folder.succeed("runs --json"));
+    assert_eq!((listed["name"].as_str(), listed["kind"].as_str()), (Some("one"), Some("lm")));
+    assert_eq!((listed["updates"].as_u64(), listed["state"].as_str()), (Some(60), Some("done")));
+    assert!(folder.succeed("runs").contains("validation loss "));
+    assert_eq!(json(&folder.succeed("inspect runs/one --json"))["tokeniser"], "chars");
+    let write = |seed: &str| {
+        let arguments = ["generate", "runs/one", "--prompt", "the cat", "--tokens", "30", "--seed", seed];
+        String::from_utf8(farad(&folder, &arguments, "").stdout).unwrap()
+    };
+    assert!(write("1").starts_with("the cat") && write("1").chars().count() == 7 + 30 + 1, "{}", write("1"));
+    assert_eq!(write("1"), write("1"));
+    assert_ne!(write("1"), write("2"));
+    let greedy =
+        ["generate", "runs/one", "--prompt", "the ", "--tokens", "4", "--temperature", "0", "--json"];
+    let greedy = json(&String::from_utf8(farad(&folder, &greedy, "").stdout).unwrap());
+    assert_eq!(greedy["tokens"].as_u64(), Some(4));
+    let said =
+        farad(&folder, &["chat", "runs/one", "--tokens", "5"], "the dog\nümlaut\n/new\nthe\n/quit\nno\n");
+    assert!(said.status.success());
+    assert!(String::from_utf8_lossy(&said.stdout).matches('\n').count() >= 2);
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("a character that the model does not know: 'ü' at 0")
+    );
+}
+
+/// Ctrl-C somewhere, then on to the end: nothing shows that it was broken off, with dropout and several batches an update
+/// too.
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_stopped_ends_as_an_unbroken_one() {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+    let folder = with_text("lm-resumed");
+    let settings = format!("{SHORT} --dropout 0.1 --accumulate 2");
+    folder.succeed(&format!("{settings} --out whole"));
+    let mut child = folder.command(&format!("{settings} --out broken")).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    while !folder.path("broken/checkpoint.safetensors").exists() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    assert!(events(&folder.path("broken")).iter().any(|event| event["event"] == "interrupted"));
+    // The text is not needed any more.
+    std::fs::remove_file(folder.path("text.txt")).unwrap();
+    folder.succeed("train --resume broken --quiet");
+    assert!(results(&folder.path("whole")) == results(&folder.path("broken")), "results differ");
+    let best = |run: &str| std::fs::read(folder.path(run).join("best.safetensors")).unwrap();
+    assert!(best("whole") == best("broken"), "the best models differ");
+    // And further than was asked for at first.
+    folder.succeed("train --resume broken --updates 70 --quiet");
+    assert_eq!(events(&folder.path("broken")).pop().unwrap()["step"].as_u64(), Some(70));
+    assert!(folder.fail("train --resume broken --updates 5").contains("more were made already (5 vs 70)"));
+}
+
+#[test]
+fn every_tokeniser_trains_and_writes() {
+    let folder = with_text("lm-tokenisers");
+    let quick = "--set evaluate_every=100 --set updates=4 --set sample=5";
+    for (name, more) in [("bytes", ""), ("words", "--vocabulary 64"), ("bpe", "--vocabulary 280")] {
+        let trained =
+            folder.succeed(&format!("{SHORT} {quick} --tokeniser {name} {more} --out {name} --json"));
+        assert!(json(&trained)["loss"].as_f64() > Some(0.0), "{trained}");
+        let text = folder.succeed(&format!("generate {name} --prompt the --tokens 6"));
+        assert!(text.starts_with("the"), "{text}");
+    }
+    let config = std::fs::read_to_string(folder.path("words/config.toml")).unwrap();
+    assert!(config.contains("vocabulary = 64"), "{config}");
+}
+
+#[test]
+fn flags_overrule_a_config_file() {
+    let folder = with_text("lm-config");
+    std::fs::write(folder.path("model.toml"), "layers = 2\nwidth = 16\nbatch = 3\nactivation = \"swiglu\"\n")
+        .unwrap();
+    let quick = "train lm --data text.txt --device cpu --heads 2 --context 8 --updates 2 --width 24 --quiet";
+    folder.succeed(&format!("{quick} --config model.toml --out run"));
+    let config = std::fs::read_to_string(folder.path("run/config.toml")).unwrap();
+    for line in ["layers = 2", "width = 24", "batch = 3", "activation = \"swiglu\"", "kind = \"lm\""] {
+        assert!(config.contains(line), "{line} is not in {config}");
+    }
+    std::fs::write(folder.path("wrong.toml"), "layerz = 2\n").unwrap();
+    let text = folder.fail(&format!("{quick} --config wrong.toml --out no"));
+    assert!(text.contains("settings: there is no key `layerz`; did you mean `layers`?"), "{text}");
+    assert!(!folder.path("no").exists());
+}
+
+#[test]
+fn what_cannot_be_trained_is_said_and_nothing_is_made() {
+    let folder = with_text("lm-refused");
+    std::fs::write(folder.path("empty.txt"), "").unwrap();
+    std::fs::write(folder.path("short.txt"), "abc").unwrap();
+    std::fs::write(folder.path("bytes.bin"), [b'a', 0xff, b'b']).unwrap();
+    for (arguments, wanted) in [
+        ("--data empty.txt", "data: no text: empty.txt (0 bytes in 1 file)"),
+        ("--data short.txt", "data: text is shorter than the context: short.txt (2 tokens vs at least 129)"),
+        ("--data bytes.bin", "data: not UTF-8: bytes.bin: byte 1\nhelp: use --tokeniser bytes or bpe"),
+        ("--data bytes.bin --tokeniser words", "data: not UTF-8: bytes.bin: byte 1"),
+        ("--data nothing.txt", "data: file nothing.txt: "),
+        ("--data text.txt --width 130", "model: heads do not divide the width: width 130, heads 4"),
+        ("--data text.txt --tokeniser letters", "tokeniser: there is no `letters`"),
+        ("--data text.txt --vocabulary 3", "tokeniser: vocabulary is too small"),
+        ("--data text.txt --set batchs=3", "settings: there is no key `batchs`; did you mean `batch`?"),
+        ("--data text.txt --optimiser sgd", "train: lm does not take --optimiser"),
+        ("", "train: lm needs --data"),
+    ] {
+        let text = folder.fail(&format!("train lm {arguments} --device cpu --out run"));
+        assert!(text.contains(wanted), "{arguments}: {text}");
+        assert!(!folder.path("run").exists(), "{arguments}");
+    }
+    assert!(folder.fail("train mnist --layers 2").contains("train: mnist does not take --layers"));
+    assert!(folder.fail("runs nowhere").contains("runs: no such folder: nowhere"));
+}
+
+#[test]
+fn what_does_not_fit_a_model_is_said() {
+    let folder = with_text("lm-misfit");
+    let quick = "--set evaluate_every=2 --set updates=2";
+    folder.succeed(&format!("{SHORT} {quick} --out run"));
+    let long = "the cat ".repeat(20);
+    let output = farad(&folder, &["generate", "run", "--prompt", &long], "");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("(160 vs 16"), "{text}");
+    assert!(
+        folder.fail("generate run --prompt ümlaut").contains("a character that the model does not know: 'ü'")
+    );
+    assert!(folder.fail("generate run --temperature=-1").contains("temperature takes a number from 0 on"));
+    // A checkpoint of a run with another vocabulary.
+    folder.succeed(&format!("{SHORT} {quick} --tokeniser bytes --out bytes"));
+    for file in ["best.safetensors", "checkpoint.safetensors"] {
+        std::fs::copy(folder.path("bytes").join(file), folder.path("run").join(file)).unwrap();
+    }
+    for command in ["generate run", "eval run", "train --resume run"] {
+        let text = folder.fail(command);
+        assert!(
+            text.contains("checkpoint: another vocabulary: run/") && text.contains("bytes with 256 entries"),
+            "{text}"
+        );
+    }
+    assert!(
+        folder
+            .fail("train --resume run --layers 3")
+            .contains("train: a run that goes on does not take --layers")
+    );
+    std::fs::remove_file(folder.path("bytes/best.safetensors")).unwrap();
+    std::fs::remove_file(folder.path("bytes/checkpoint.safetensors")).unwrap();
+    assert!(folder.fail("generate bytes").contains("nothing was learned yet"));
+}

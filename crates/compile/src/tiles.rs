@@ -1,0 +1,132 @@
+//! What a product takes on a GPU, by the tile that a workgroup makes: one model for the tile that a product gets and for
+//! the parts that its terms are cut into. Figures were measured on a large GPU; every GPU gets the same rule, so that
+//! runs repeat.
+//!
+//! Invariant: costs are in one unit, a multiplication of the first tile on a full device.
+
+/// Processors of a large GPU.
+pub const PROCESSORS: usize = 132;
+
+/// A tile's rows and columns, and how it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TileCost {
+    /// Rows of the result.
+    pub m: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// Terms taken at once.
+    pub k: usize,
+    /// The part of the first tile's speed that it reaches when the device is full.
+    pub speed: f64,
+    /// Terms that take as long as starting and finishing it.
+    pub extra: usize,
+    /// Workgroups that run on a processor together and so end together.
+    pub together: usize,
+    /// Rounds that take as long as one workgroup alone on a processor, which waits for memory.
+    pub alone: f64,
+    /// Whether it multiplies halves only.
+    pub halves: bool,
+}
+
+const fn tile(
+    [m, n, k]: [usize; 3],
+    speed: f64,
+    extra: usize,
+    (together, alone): (usize, f64),
+    halves: bool,
+) -> TileCost {
+    TileCost { m, n, k, speed, extra, together, alone, halves }
+}
+
+/// All tiles.
+pub const TILES: [TileCost; 7] = [
+    tile([128, 128, 16], 1.0, 46, (2, 1.0), false),
+    tile([128, 64, 16], 0.87, 21, (2, 1.0), false),
+    tile([64, 64, 32], 0.7, 8, (1, 1.0), false),
+    tile([32, 32, 32], 0.6, 38, (1, 1.2), false),
+    tile([16, 16, 64], 0.3, 84, (1, 1.4), false),
+    tile([128, 128, 32], 6.2, 64, (2, 1.4), true),
+    tile([64, 64, 64], 3.0, 64, (2, 1.3), true),
+];
+
+/// The sizes of a product that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Products.
+    pub batches: usize,
+    /// Rows of each.
+    pub rows: usize,
+    /// Columns of each.
+    pub columns: usize,
+    /// Terms of a sum.
+    pub terms: usize,
+}
+
+impl TileCost {
+    /// What a product should take: rounds of workgroups over so many processors.
+    pub fn of(&self, sizes: Sizes, processors: usize) -> f64 {
+        let tiles = sizes.batches * sizes.rows.div_ceil(self.m) * sizes.columns.div_ceil(self.n);
+        let rounds = match tiles.div_ceil(processors) {
+            rounds if rounds <= self.together => rounds,
+            rounds => rounds.next_multiple_of(self.together),
+        };
+        let terms = sizes.terms.next_multiple_of(self.k) + self.extra;
+        self.alone.max(rounds as f64) * (self.m * self.n * terms) as f64 / self.speed
+    }
+}
+
+/// What a product should take with the best of its tiles.
+fn best(sizes: Sizes, halves: bool, processors: usize) -> f64 {
+    let usable = TILES.iter().filter(|tile| halves || !tile.halves);
+    usable.map(|tile| tile.of(sizes, processors)).fold(f64::INFINITY, f64::min)
+}
+
+/// What adding up a part takes, a result, and what it takes in any case: memory is read and written once.
+const ADDING: f64 = 0.42;
+const ADDING_AT_ALL: f64 = 7e5;
+/// The share of the time that cutting must save at least.
+const WORTH: f64 = 0.85;
+/// Terms that a part has at least.
+const LEAST_TERMS: usize = 128;
+
+/// How many parts the terms of a product should be cut into, of those that are offered; `None` if it is as
+/// well off whole.
+pub fn parts(
+    sizes: Sizes,
+    halves: bool,
+    processors: usize,
+    offered: impl Iterator<Item = usize>,
+) -> Option<usize> {
+    let results = (sizes.batches * sizes.rows * sizes.columns) as f64;
+    let cost = |count: usize| {
+        let cut = Sizes { batches: sizes.batches * count, terms: sizes.terms / count, ..sizes };
+        best(cut, halves, processors) + ADDING_AT_ALL + ADDING * results * count as f64
+    };
+    let offered = offered.filter(|count| *count > 1 && sizes.terms / count >= LEAST_TERMS);
+    let (count, least) = offered.map(|count| (count, cost(count))).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (least < WORTH * best(sizes, halves, processors)).then_some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(rows: usize, columns: usize, terms: usize, halves: bool) -> Option<usize> {
+        let sizes = Sizes { batches: 1, rows, columns, terms };
+        parts(sizes, halves, PROCESSORS, (1..=6).map(|n| 1 << n))
+    }
+
+    #[test]
+    fn few_tiles_with_many_terms_are_cut() {
+        assert!(cut(384, 1536, 8192, false).is_some());
+        assert!(cut(384, 384, 8192, true).is_some());
+        assert!(cut(128, 128, 2048, true).is_some());
+    }
+
+    #[test]
+    fn what_keeps_the_device_busy_stays_whole() {
+        assert_eq!(cut(8192, 8192, 8192, false), None);
+        assert_eq!(cut(8192, 384, 8192, true), None);
+        assert_eq!(cut(8192, 384, 384, false), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Tokens for a device: held there where they fit, else in the file.
+
+use std::sync::Arc;
+
+use farad::{DType, Device, Tensor};
+
+use super::TokenFile;
+use crate::error::Result;
+
+/// Bytes of tokens that are held on a device: what every WebGPU device can bind.
+const MOST_BYTES: usize = 128 << 20;
+
+/// A text's tokens, to be cut into windows for a device. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    file: Arc<TokenFile>,
+    device: Device,
+    held: Option<Tensor>,
+}
+
+impl Tokens {
+    /// Brings the tokens of a file to a device, if they fit.
+    pub fn new(file: TokenFile, device: &Device) -> Result<Tokens> {
+        Tokens::holding(file, device, MOST_BYTES)
+    }
+
+    pub(super) fn holding(file: TokenFile, device: &Device, most: usize) -> Result<Tokens> {
+        let fits = 4 * file.len() <= most && !file.is_empty();
+        let held = match fits {
+            true => Some(Tensor::try_from_vec(&file.tokens(0, file.len()), [file.len()], device)?),
+            false => None,
+        };
+        Ok(Tokens { file: Arc::new(file), device: device.clone(), held })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.file.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where they are used.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// All of them on the device, `[tokens]`, if they are held there.
+    pub(super) fn held(&self) -> Option<&Tensor> {
+        self.held.as_ref()
+    }
+
+    /// Windows `[starts, length]` from the file, as whole numbers; what lies behind the end is the last token.
+    pub(super) fn windows(&self, starts: &[usize], length: usize) -> Result<Tensor> {
+        let mut all = Vec::with_capacity(starts.len() * length);
+        for &start in starts {
+            let from = start.min(self.len() - 1);
+            let mut window = self.file.tokens(from, length.min(self.len() - from));
+            let last = *window.last().expect("not empty");
+            window.resize(length, last);
+            all.extend(window);
+        }
+        let windows = Tensor::try_from_vec(&all, [starts.len(), length], &self.device)?;
+        Ok(windows.cast(DType::I32))
+    }
+}

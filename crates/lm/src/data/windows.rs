@@ -1,0 +1,132 @@
+//! Random windows to train on.
+
+use farad::data::Random;
+use farad::{DType, Tensor};
+
+use super::Tokens;
+use crate::error::{Error, Result};
+
+/// Batches whose starts are brought to the device at a time.
+const AHEAD: u64 = 256;
+/// The stream of random numbers that starts are drawn from.
+const STREAM: u32 = 0x4c4d;
+
+/// Windows of a text that begin anywhere. Batch `n` of a seed is always the same.
+///
+/// Tokens are read on the device. The starts of many batches are brought there together, and the number of the batch is a
+/// number of the run, so that most steps upload nothing.
+pub struct Windows {
+    tokens: Tokens,
+    batch: usize,
+    context: usize,
+    seed: u64,
+    /// Which batches' starts are on the device, and the starts.
+    starts: Option<(u64, Tensor)>,
+}
+
+impl Windows {
+    /// Windows of `context` tokens and the next, so many a batch. `name` says what text it is, for an error if it is too
+    /// short.
+    pub fn new(tokens: &Tokens, name: &str, batch: usize, context: usize, seed: u64) -> Result<Windows> {
+        if tokens.len() <= context {
+            return Err(Error::ShortText { name: name.into(), tokens: tokens.len(), context });
+        }
+        Ok(Windows { tokens: tokens.clone(), batch, context, seed, starts: None })
+    }
+
+    /// Tokens of a batch.
+    pub fn batch_tokens(&self) -> usize {
+        self.batch * self.context
+    }
+
+    /// Batch `n`: tokens `[batch, context]` and those that follow each, as whole numbers.
+    pub fn batch(&mut self, n: u64) -> Result<(Tensor, Tensor)> {
+        let windows = match self.tokens.held().cloned() {
+            Some(held) => self.gathered(&held, n)?,
+            None => self.tokens.windows(&self.starts(n), self.context + 1)?,
+        };
+        Ok((windows.narrow(1, 0, self.context), windows.narrow(1, 1, self.context)))
+    }
+
+    /// Where the windows of a batch begin.
+    fn starts(&self, n: u64) -> Vec<usize> {
+        let mut random = Random::at(self.seed, STREAM, n);
+        (0..self.batch).map(|_| random.below(self.tokens.len() - self.context)).collect()
+    }
+
+    fn gathered(&mut self, held: &Tensor, n: u64) -> Result<Tensor> {
+        let device = self.tokens.device().clone();
+        let (group, row) = (n / AHEAD, n % AHEAD);
+        let table = match &self.starts {
+            Some((of, table)) if *of == group => table.clone(),
+            _ => {
+                let first = group * AHEAD;
+                let all = (first..first + AHEAD).flat_map(|n| self.starts(n)).map(|start| start as u32);
+                let table =
+                    Tensor::try_from_vec(&all.collect::<Vec<u32>>(), [AHEAD as usize * self.batch], &device)?;
+                self.starts.insert((group, table)).1.clone()
+            }
+        };
+        let row = Tensor::number(row as f32, &device).cast(DType::I32) * self.batch as f64;
+        let starts = table.gather(0, &(Tensor::arange(self.batch, &device) + row)).cast(DType::I32);
+        let places = starts.reshape([self.batch, 1]) + Tensor::arange(self.context + 1, &device);
+        let (batch, length) = (self.batch, self.context + 1);
+        Ok(held.gather(0, &places.reshape([batch * length])).reshape([batch, length]).cast(DType::I32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farad::Device;
+
+    use super::*;
+    use crate::data::TokenFile;
+
+    fn tokens(name: &str, count: u32, most: usize) -> Tokens {
+        let path = std::env::temp_dir().join(format!("farad-windows-{name}-{}", std::process::id()));
+        let numbers: Vec<u32> = (0..count).collect();
+        std::fs::write(&path, TokenFile::encoded(&numbers, 1000)).expect("writes");
+        let file = TokenFile::open(&path, 1000).expect("opens");
+        std::fs::remove_file(&path).expect("removes");
+        Tokens::holding(file, &Device::cpu(), most).expect("fits")
+    }
+
+    fn read(windows: &mut Windows, n: u64) -> (Vec<i32>, Vec<i32>) {
+        let (x, y) = windows.batch(n).expect("a batch");
+        assert_eq!((x.shape()[..].to_vec(), y.shape()[..].to_vec()), (vec![3, 4], vec![3, 4]));
+        (x.to_vec().expect("reads"), y.to_vec().expect("reads"))
+    }
+
+    #[test]
+    fn batches_are_windows_and_the_same_from_device_and_file() {
+        let mut held = Windows::new(&tokens("held", 30, 1 << 20), "text", 3, 4, 7).expect("long enough");
+        let mut kept = Windows::new(&tokens("kept", 30, 0), "text", 3, 4, 7).expect("long enough");
+        for n in [0, 1, AHEAD - 1, AHEAD, 5 * AHEAD + 3, 0] {
+            let (x, y) = read(&mut held, n);
+            assert!(x.chunks(4).all(|window| window.windows(2).all(|pair| pair[1] == pair[0] + 1)));
+            assert!(x.iter().zip(&y).all(|(token, next)| *next == token + 1));
+            assert_eq!(read(&mut kept, n), (x, y), "batch {n}");
+        }
+        assert_ne!(read(&mut held, 0), read(&mut held, 1));
+    }
+
+    #[test]
+    fn every_window_comes_up_and_the_last_token_is_seen() {
+        let mut windows = Windows::new(&tokens("all", 7, 1 << 20), "text", 3, 4, 1).expect("long enough");
+        let mut seen = std::collections::BTreeSet::new();
+        (0..40).for_each(|n| seen.extend(read(&mut windows, n).0.chunks(4).map(|window| window[0])));
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_text_shorter_than_the_context_is_refused() {
+        let text =
+            Windows::new(&tokens("short", 4, 1 << 20), "a.txt", 3, 4, 1).err().expect("refused").to_string();
+        assert!(
+            text.starts_with(
+                "data: text is shorter than the context: a.txt (4 tokens vs at least 5)\nhelp: "
+            ),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! One layer of a transformer.
+
+use farad::Tensor;
+use farad::nn::{Layer, LayerNorm, Module};
+
+use super::{FeedForward, ModelOptions, SelfAttention};
+use crate::error::Result;
+
+/// Attention, then feed-forward, each of normed features and added to what was there:
+/// `[batch, time, width] -> [batch, time, width]`.
+#[derive(Clone, Debug, Module)]
+pub struct Block {
+    /// Before attention.
+    pub ln_1: LayerNorm,
+    /// Attention.
+    pub attn: SelfAttention,
+    /// Before feed-forward.
+    pub ln_2: LayerNorm,
+    /// Feed-forward.
+    pub mlp: FeedForward,
+}
+
+impl Block {
+    /// One of as many as the options say: the products that end a residual path start smaller the more there are.
+    pub fn new(options: &ModelOptions) -> Result<Block> {
+        let deviation = super::DEVIATION / (2.0 * options.layers as f64).sqrt();
+        Ok(Block {
+            ln_1: super::norm(options),
+            attn: SelfAttention::new(options, deviation)?,
+            ln_2: super::norm(options),
+            mlp: FeedForward::new(options, deviation)?,
+        })
+    }
+
+    /// The block around another way to attend: `attend` is given the normed features.
+    #[track_caller]
+    pub(crate) fn forward_with(
+        &self,
+        x: &Tensor,
+        attend: impl FnOnce(&SelfAttention, &Tensor) -> Tensor,
+    ) -> Tensor {
+        let x = x + attend(&self.attn, &self.ln_1.forward(x));
+        &x + self.mlp.forward(&self.ln_2.forward(&x))
+    }
+}
+
+impl Layer for Block {
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.forward_with(x, SelfAttention::forward)
+    }
+}

@@ -1,0 +1,135 @@
+//! The state of a training and one update.
+
+use farad::nn::Module;
+use farad::optim::schedule::{Cosine, Schedule, Warmup};
+use farad::optim::{Accumulator, AdamW, Clip, Optimiser};
+use farad::run::Checkpoint;
+use farad::{Device, Precision, Tensor};
+
+use super::{Parts, Settings};
+use crate::data::Windows;
+use crate::error::Result;
+use crate::model::Transformer;
+
+/// A model in training: AdamW with warm-up and cosine, gradients clipped by their norm, decay on matrices only.
+pub struct Trainer {
+    model: Transformer,
+    optimiser: AdamW,
+    schedule: Warmup<Cosine>,
+    windows: Windows,
+    precision: Precision,
+    accumulate: u64,
+    updates: u64,
+    in_all: u64,
+    device: Device,
+}
+
+impl Trainer {
+    /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
+    /// the seed.
+    pub fn new(settings: &Settings, parts: &Parts, device: &Device) -> Result<Trainer> {
+        Device::cpu().seed(settings.seed as u64);
+        let model = Transformer::new(&settings.model)?.try_to_device(device)?;
+        device.seed(settings.seed as u64);
+        let optimiser = model.optimiser(settings.learning_rate as f32, settings.weight_decay as f32);
+        let optimiser = match settings.clip > 0.0 {
+            true => optimiser.clip(Clip::Norm(settings.clip as f32)),
+            false => optimiser,
+        };
+        let (batch, context) = (settings.batch as usize, settings.model.context);
+        let windows = Windows::new(&parts.train, "the training text", batch, context, settings.seed as u64)?;
+        let in_all = settings.updates_in_all(parts.train.len());
+        Ok(Trainer {
+            model,
+            optimiser,
+            schedule: settings.schedule(in_all),
+            windows,
+            precision: settings.precision(),
+            accumulate: settings.accumulate as u64,
+            updates: 0,
+            in_all,
+            device: device.clone(),
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Transformer {
+        &self.model
+    }
+
+    /// Where it is trained.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Updates made.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Updates at the end.
+    pub fn updates_in_all(&self) -> u64 {
+        self.in_all
+    }
+
+    /// In which precision products are computed.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// The learning rate of the next update.
+    pub fn rate(&self) -> f32 {
+        self.schedule.rate(self.updates)
+    }
+
+    /// One update; the loss before it is not waited for. Without accumulation it is one submission.
+    pub fn update(&mut self) -> Result<Tensor> {
+        self.optimiser.set_learning_rate(self.rate());
+        let loss = match self.accumulate {
+            1 => {
+                let loss = self.loss(self.updates)?;
+                self.optimiser.step(&loss)?;
+                loss
+            }
+            _ => self.accumulated()?,
+        };
+        self.updates += 1;
+        Ok(loss)
+    }
+
+    /// An update by the mean gradients of several batches; their mean loss.
+    fn accumulated(&mut self) -> Result<Tensor> {
+        let mut accumulator = Accumulator::new();
+        for n in 0..self.accumulate {
+            let loss = self.loss(self.updates * self.accumulate + n)?;
+            // The loss is added up beside the gradients, so that the same run computes it.
+            let mut added = self.optimiser.gradients(&loss)?;
+            added.push(loss);
+            accumulator.add(&added)?;
+        }
+        let mut means = accumulator.take();
+        let loss = means.pop().expect("the loss was added");
+        self.optimiser.apply(&means)?;
+        Ok(loss)
+    }
+
+    fn loss(&mut self, batch: u64) -> Result<Tensor> {
+        let (x, y) = self.windows.batch(batch)?;
+        Ok(self.precision.scope(|| self.model.loss(&x, &y)))
+    }
+
+    /// Puts the model and the optimiser into a checkpoint.
+    pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
+        checkpoint.put_module("model", &self.model);
+        checkpoint.put_all("optimiser", self.optimiser.state()?);
+        Ok(())
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.restore_module("model", &self.model)?;
+        self.optimiser.restore(&checkpoint.tensors("optimiser", &self.device)?)?;
+        self.updates = checkpoint.step();
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Text made token by token: the same numbers as at once, a bounded number of plans, and what is refused.
+
+mod devices;
+
+use devices::{devices, turn};
+use farad::prelude::*;
+use farad_lm::{Activation, Cache, Error, Generator, ModelOptions, Positions, Sampling, Transformer};
+
+fn options() -> ModelOptions {
+    ModelOptions { layers: 2, heads: 2, width: 16, context: 24, vocabulary: 31, ..Default::default() }
+}
+
+fn model(options: &ModelOptions, device: &Device) -> Transformer {
+    Device::cpu().seed(5);
+    let model = Transformer::new(options).expect("sound sizes");
+    // Larger weights than new ones, so that logits tell tokens apart.
+    for parameter in model.parameters().iter().filter(|p| p.value().rank() > 1) {
+        parameter.set((parameter.value() * 8.0).detach().expect("room"));
+    }
+    model.to_device(device)
+}
+
+fn tokens(count: usize) -> Vec<u32> {
+    (0..count as u32).map(|n| (n * 7 + n * n * 3) % 31).collect()
+}
+
+/// The logits after the last of some tokens, all computed at once.
+fn at_once(model: &Transformer, tokens: &[u32]) -> Vec<f32> {
+    let ids: Vec<i32> = tokens.iter().map(|&token| token as i32).collect();
+    let logits = model.forward(&Tensor::from_vec(ids, [1, tokens.len()], &model.device()));
+    logits.narrow(1, tokens.len() - 1, 1).to_vec().expect("logits")
+}
+
+fn close(got: &[f32], wanted: &[f32], what: &str) {
+    let scale = wanted.iter().fold(1f32, |most, x| most.max(x.abs()));
+    for (a, b) in got.iter().zip(wanted) {
+        assert!((a - b).abs() <= 1e-5 * scale, "{what}: {a} and {b}");
+    }
+}
+
+#[test]
+fn cached_and_full_forward_agree() {
+    let _turn = turn();
+    let rotary = ModelOptions {
+        positions: Positions::Rotary,
+        activation: Activation::Swiglu,
+        tied: false,
+        bias: false,
+        ..options()
+    };
+    for device in devices() {
+        for options in [options(), rotary.clone()] {
+            let model = model(&options, &device);
+            let text = tokens(24);
+            let mut cache = Cache::new(&model);
+            // A chunk that is filled up, one that is not, one that reaches beyond the end when filled up.
+            for end in [5, 6, 7, 15, 19, 24] {
+                let logits = cache.advance(&model, &text[cache.len()..end]).expect("room");
+                close(&logits, &at_once(&model, &text[..end]), &format!("{device}, {end} tokens"));
+            }
+            assert_eq!(cache.room(), 0);
+        }
+    }
+}
+
+#[test]
+fn dropout_is_off_while_generating() {
+    let _turn = turn();
+    let model = model(&ModelOptions { dropout: 0.5, ..options() }, &Device::cpu());
+    let first = Cache::new(&model).advance(&model, &[1, 2]).expect("room");
+    assert!(model.is_training());
+    model.eval();
+    close(&first, &at_once(&model, &[1, 2]), "in use");
+}
+
+#[test]
+fn plans_do_not_grow_with_the_text() {
+    let _turn = turn();
+    for device in devices() {
+        let model = model(&options(), &device);
+        let mut generator =
+            Generator::new(&model, Sampling { seed: 3, ..Default::default() }).expect("sound");
+        generator.push(&tokens(3)).expect("a prompt");
+        let before = device.counters();
+        let first: Vec<u32> = generator.by_ref().take(60).map(|token| token.expect("a token")).collect();
+        let some = device.counters().since(&before);
+        // Chunks of 4 (the prompt), 1, and 16 (half a context after sliding).
+        assert!(some.plans_compiled <= 3, "{device}: {some:?}");
+        let before = device.counters();
+        generator.by_ref().take(40).for_each(|token| assert!(token.expect("a token") < 31));
+        let more = device.counters().since(&before);
+        assert_eq!((more.plans_compiled, more.runs, more.reads), (0, 40, 40), "{device}: {more:?}");
+        let mut again = Generator::new(&model, Sampling { seed: 3, ..Default::default() }).expect("sound");
+        again.push(&tokens(3)).expect("a prompt");
+        assert_eq!(again.take(60).map(|token| token.expect("a token")).collect::<Vec<_>>(), first);
+    }
+}
+
+#[test]
+fn a_full_context_slides() {
+    let _turn = turn();
+    let model = model(&options(), &Device::cpu());
+    let greedy = Sampling { temperature: 0.0, ..Default::default() };
+    let mut generator = Generator::new(&model, greedy).expect("sound");
+    generator.push(&tokens(24)).expect("it just fits");
+    let mut text = tokens(24);
+    for step in 0..30 {
+        let token = generator.next_token().expect("a token");
+        // The newer half stays, and what was added since.
+        let seen = if step == 0 { 24 } else { 12 + (step - 1) % 13 };
+        let logits = at_once(&model, &text[text.len() - seen..]);
+        let best = (0..31).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).expect("tokens");
+        assert_eq!(token as usize, best, "step {step}");
+        text.push(token);
+    }
+    let one = ModelOptions { context: 1, ..options() };
+    let one = Transformer::new(&one).expect("sound sizes");
+    let mut generator = Generator::new(&one, greedy).expect("sound");
+    generator.push(&[3]).expect("it just fits");
+    assert_eq!(generator.take(5).filter(|token| token.is_ok()).count(), 5);
+}
+
+#[test]
+fn what_cannot_be_gone_on_with_is_refused() {
+    let _turn = turn();
+    let model = model(&options(), &Device::cpu());
+    let mut generator = Generator::new(&model, Sampling::default()).expect("sound");
+    assert!(matches!(generator.next_token(), Err(Error::NoTokens)));
+    let text = generator.push(&[31]).unwrap_err().to_string();
+    assert_eq!(text, "generate: the model does not know token 31 (31 vs 31 tokens)");
+    let text = generator.push(&tokens(25)).unwrap_err().to_string();
+    assert!(
+        text.starts_with("generate: the prompt is longer than the context: 25 tokens (25 vs 24)\nhelp: "),
+        "{text}"
+    );
+    let mut cache = Cache::new(&model);
+    cache.advance(&model, &tokens(20)).expect("room");
+    let text = cache.advance(&model, &tokens(5)).unwrap_err().to_string();
+    assert_eq!(text, "generate: no room in the context: 20 tokens cached, 5 more (25 vs 24)");
+    assert_eq!(cache.len(), 20);
+}

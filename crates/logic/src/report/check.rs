@@ -1,0 +1,62 @@
+//! The shortest judgement of a run: how many bits of each kept circuit are wrong.
+//!
+//! Nothing is simplified, proved or written, so that many runs can be compared in little time. Start at [`check`](fn@check).
+
+use farad::run::{Run, Value, json};
+use rayon::prelude::*;
+
+use super::trained;
+use crate::error::Result;
+use crate::evaluate::Examination;
+use crate::train::Learned;
+
+/// What is known of one seed's circuit after a glance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The seed.
+    pub seed: u64,
+    /// After which update the circuit was kept.
+    pub update: u64,
+    /// Wrong visible bits on fresh starts (life: wrong neighbourhoods); none: it is exact.
+    pub wrong: usize,
+    /// Bits looked at.
+    pub of: usize,
+    /// Learned gates that are neither constant nor copies.
+    pub active_gates: usize,
+    /// Soft gates evaluated by the forward passes of all updates.
+    pub gate_evaluations: u64,
+}
+
+impl Check {
+    /// As one JSON object.
+    pub fn json(&self) -> Value {
+        json!({
+            "seed": self.seed,
+            "exact": self.wrong == 0,
+            "wrong": self.wrong,
+            "of": self.of,
+            "update": self.update,
+            "active_gates": self.active_gates,
+            "gate_evaluations": self.gate_evaluations,
+        })
+    }
+}
+
+/// Counts the wrong bits of the kept circuits of a run, all seeds.
+pub fn check(run: &Run) -> Result<Vec<Check>> {
+    let learned = Learned::of(run)?;
+    let configuration = &learned.configuration;
+    let gate_evaluations = configuration.gate_evaluations(learned.updates);
+    let glance = |circuit: &crate::train::LearnedCircuit| {
+        let examination = Examination {
+            recipe: &configuration.recipe,
+            automaton: &circuit.automaton,
+            trained: trained(&learned),
+            seed: circuit.seed,
+        };
+        let (wrong, of) = examination.count_wrong()?;
+        let active_gates = circuit.gates.iter().filter(|gate| gate.is_active()).count();
+        Ok(Check { seed: circuit.seed, update: circuit.update, wrong, of, active_gates, gate_evaluations })
+    };
+    learned.circuits.par_iter().map(glance).collect()
+}

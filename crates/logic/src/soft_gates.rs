@@ -1,0 +1,217 @@
+//! What the gates of an automaton are learned as: sixteen logits a gate, or four, and what either is when it
+//! becomes hard.
+//!
+//! Invariant: a gate's number is decided on the device, once ([`SoftGates::numbers`]); hard coefficients and kept
+//! circuits both come from that number, so what is evaluated is what is kept. Start at [`SoftGates::new`].
+
+use farad::{DType, Device, Tensor};
+use farad_circuit::Gate;
+use serde::{Deserialize, Serialize};
+
+use crate::gates::{GateTable, initial_logits};
+
+/// What a gate's parameters are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateKind {
+    /// A logit for each of the sixteen functions; the gate is their softmax mixture.
+    #[default]
+    Sixteen,
+    /// A logit for each of the four inputs (0, 0), (0, 1), (1, 0), (1, 1): its sigmoid is the chance of a one there.
+    Four,
+}
+
+/// Which gate a mixture becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounding {
+    /// The function with the largest logit.
+    #[default]
+    Likeliest,
+    /// The function whose truth table is nearest: the mixture's chance of a one, rounded input by input.
+    Nearest,
+}
+
+/// The four inputs of a gate, in the order of [`GateKind::Four`]'s logits; the functions that are one there alone
+/// have the numbers 8, 4, 2 and 1, and a gate's number is the sum of those of its ones.
+const INPUTS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
+
+/// How parameters become gates on one device.
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_logic::{GateKind, Rounding, SoftGates};
+/// let device = Device::cpu();
+/// let gates = SoftGates::new(GateKind::Four, Rounding::Nearest, &device);
+/// let or = Tensor::from_vec(vec![-3.0, 2.0, 1.0, 4.0], [1, 4], &device);
+/// assert_eq!(gates.numbers(&or).to_vec::<i32>()?, [7]);
+/// assert_eq!(gates.hard(&or).to_vec::<f32>()?, [0.0, 1.0, 1.0, -1.0]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SoftGates {
+    kind: GateKind,
+    rounding: Rounding,
+    table: GateTable,
+    /// The truth tables of the sixteen, `[16, 4]`.
+    truth: Tensor,
+    /// From a truth table to coefficients, `[4, 4]`.
+    coefficients: Tensor,
+    /// What a one adds to the gate's number, `[4, 1]`.
+    places: Tensor,
+}
+
+impl SoftGates {
+    /// Gates of this kind on a device. Four logits are always rounded one by one.
+    pub fn new(kind: GateKind, rounding: Rounding, device: &Device) -> SoftGates {
+        let output = |gate: &Gate| INPUTS.map(|(a, b)| f32::from(gate.output(a, b)));
+        let truth = Gate::ALL.iter().flat_map(output).collect();
+        let alone = [8, 4, 2, 1].map(|number| Gate::ALL[number]);
+        let coefficients = alone.iter().flat_map(|gate| gate.coefficients()).map(f32::from).collect();
+        let places = alone.iter().map(|gate| f32::from(gate.number())).collect();
+        SoftGates {
+            kind,
+            rounding: if kind == GateKind::Four { Rounding::Nearest } else { rounding },
+            table: GateTable::on(device),
+            truth: Tensor::from_vec::<f32>(truth, [16, 4], device),
+            coefficients: Tensor::from_vec::<f32>(coefficients, [4, 4], device),
+            places: Tensor::from_vec::<f32>(places, [4, 1], device),
+        }
+    }
+
+    /// Logits of a gate.
+    pub fn width(&self) -> usize {
+        match self.kind {
+            GateKind::Sixteen => 16,
+            GateKind::Four => 4,
+        }
+    }
+
+    /// Logits of gates that pass their first operand on. Both kinds start as the same soft gates: the mixture
+    /// with `strength` at one function and 0 at the others. `[..gates, width]`
+    pub fn initial(&self, gates: &[usize], strength: f32, device: &Device) -> Tensor {
+        if self.kind == GateKind::Sixteen {
+            return initial_logits(gates, strength, device);
+        }
+        // Seven of the fifteen others are one where this one is too, so the odds of a one there are (e^s + 7) : 8.
+        let sure = ((f64::from(strength).exp() + 7.0) / 8.0).ln() as f32;
+        let row = INPUTS.map(|(a, _)| if a { sure } else { -sure });
+        let sizes: Vec<usize> = gates.iter().copied().chain([4]).collect();
+        Tensor::from_vec::<f32>(row.repeat(gates.iter().product()), sizes, device)
+    }
+
+    /// The coefficients of soft gates. `[..., width] -> [..., 4]`
+    #[track_caller]
+    pub fn soft(&self, logits: &Tensor) -> Tensor {
+        match self.kind {
+            GateKind::Sixteen => self.table.soft(logits),
+            GateKind::Four => self.times(&logits.sigmoid(), &self.coefficients),
+        }
+    }
+
+    /// The chances of a one at the four inputs. `[..., width] -> [..., 4]`
+    #[track_caller]
+    pub fn chances(&self, logits: &Tensor) -> Tensor {
+        match self.kind {
+            GateKind::Sixteen => self.times(&logits.softmax(-1), &self.truth),
+            GateKind::Four => logits.sigmoid(),
+        }
+    }
+
+    /// The numbers of the hard gates, as `i32`. `[..., width] -> [...]`
+    #[track_caller]
+    pub fn numbers(&self, logits: &Tensor) -> Tensor {
+        let ones = match (self.kind, self.rounding) {
+            (GateKind::Sixteen, Rounding::Likeliest) => return logits.argmax(-1),
+            (GateKind::Sixteen, Rounding::Nearest) => self.chances(logits).greater(0.5),
+            (GateKind::Four, _) => logits.greater(0.0),
+        };
+        self.times(&ones.cast(DType::F32), &self.places).squeeze(-1).cast(DType::I32)
+    }
+
+    /// The coefficients of the hard gates: exact whole numbers. `[..., width] -> [..., 4]`
+    #[track_caller]
+    pub fn hard(&self, logits: &Tensor) -> Tensor {
+        self.table.of_numbers(&self.numbers(logits))
+    }
+
+    /// How sure gates are, from 0 to 1: the chance of the likeliest function, or how far the least sure of the
+    /// four outputs is from even chances. `[..., width] -> [..., 1]`
+    #[track_caller]
+    pub fn confidence(&self, logits: &Tensor) -> Tensor {
+        match self.rounding {
+            Rounding::Likeliest => logits.softmax(-1).max_axes(&[-1], true),
+            Rounding::Nearest => (self.chances(logits) * 2.0 - 1.0).abs().min_axes(&[-1], true),
+        }
+    }
+
+    /// The entropy of gates, in nats: of the sixteen chances, or of the four outputs together.
+    /// `[..., width] -> [...]`
+    #[track_caller]
+    pub fn entropy(&self, logits: &Tensor) -> Tensor {
+        let each = match self.kind {
+            GateKind::Sixteen => {
+                let logs = logits.log_softmax(-1);
+                -(logs.exp() * logs)
+            }
+            GateKind::Four => logits.softplus() - logits * logits.sigmoid(),
+        };
+        each.sum_axes(&[-1], false)
+    }
+
+    /// By how much the decision is less clear than `margin`: the likeliest function's logit above the next one's, or
+    /// each of four logits above or below zero. `[..., width] -> [...]`
+    #[track_caller]
+    pub fn shortfall(&self, logits: &Tensor, margin: f32) -> Tensor {
+        let lead = match self.kind {
+            GateKind::Sixteen => {
+                let first = logits.argmax(-1).one_hot(16);
+                let others = logits - first * TOO_MUCH;
+                logits.max_axes(&[-1], true) - others.max_axes(&[-1], true)
+            }
+            GateKind::Four => logits.abs(),
+        };
+        (f64::from(margin) - lead).relu().sum_axes(&[-1], false)
+    }
+
+    /// Noise for every logit from uniform numbers: Gumbel's, with which the likeliest of sixteen is one drawn by
+    /// their chances; or the logistic noise with which the sign of a logit is. `[..., width] -> [..., width]`
+    #[track_caller]
+    pub fn noise(&self, uniform: &Tensor) -> Tensor {
+        // Uniform numbers may be zero, and their logarithm must be finite.
+        let inside = uniform * (1.0 - 2.0 * EDGE) + EDGE;
+        match self.kind {
+            GateKind::Sixteen => -((-inside.log()).log()),
+            GateKind::Four => inside.log() - (1.0 - inside).log(),
+        }
+    }
+
+    /// Rows times a small matrix. `[..., n] × [n, m] -> [..., m]`
+    #[track_caller]
+    fn times(&self, x: &Tensor, matrix: &Tensor) -> Tensor {
+        let mut sizes = x.shape().to_vec();
+        let last = sizes.pop().expect("an axis of logits");
+        assert_eq!(
+            last,
+            matrix.shape()[0],
+            "gates: logits do not come by {}: {:?}",
+            matrix.shape()[0],
+            x.shape()
+        );
+        let rows = x.reshape([sizes.iter().product(), last]).matmul(matrix);
+        sizes.push(matrix.shape()[1]);
+        rows.reshape(sizes)
+    }
+}
+
+/// Taken from a logit that must not be the largest.
+const TOO_MUCH: f64 = 1e6;
+
+/// How far uniform numbers stay away from 0 and 1.
+const EDGE: f64 = 1e-7;
+
+/// `hard` exactly, with the gradient of `soft`.
+#[track_caller]
+pub fn straight_through(hard: &Tensor, soft: &Tensor) -> Tensor {
+    hard.stop_gradient() + (soft - soft.stop_gradient())
+}

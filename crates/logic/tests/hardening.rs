@@ -1,0 +1,198 @@
+//! Every way of closing the gap between soft and hard that the settings know: CPU and GPU agree, an update stays one
+//! submission without reads, seeds learn alike alone and among others, and the published recipe is what it
+//! always was.
+
+mod devices;
+mod numbers;
+
+use std::sync::{Mutex, MutexGuard};
+
+use farad::optim::{Clip, Optimiser};
+use farad::prelude::*;
+use farad_circuit::Edge;
+use farad_logic::train::Trainer;
+use farad_logic::{GateTable, Recipe, RollOut, Settings, Topology, Wiring, initial_logits};
+use numbers::distance;
+
+/// The keys of each method, and the launches of an update at most.
+const METHODS: [(&str, usize); 15] = [
+    ("forward=hard", 120),
+    ("forward=gumbel temperature=0.7", 120),
+    ("forward=noisy gate_noise=0.5", 120),
+    ("adaptive=2", 120),
+    ("adaptive=-0.5 forward=hard", 120),
+    ("freeze_from=0 freeze_until=0 freeze_most=0.5", 120),
+    ("freeze_from=0 freeze_until=0 freeze_most=0.5 freeze_order=anew", 120),
+    ("freeze_from=0 freeze_until=0 freeze_most=0.5 freeze_order=confidence", 150),
+    ("gates=four", 120),
+    ("gates=four forward=gumbel", 120),
+    ("rounding=nearest forward=hard", 120),
+    ("entropy=0.01 margin=0.01", 120),
+    ("gates=four entropy=0.01 margin=0.01 noise=0.1", 120),
+    ("states=rounded round_every=3", 300),
+    ("states=sampled round_every=2 final_rate=0.1 sharpness=2", 300),
+];
+
+/// Tests take turns: they read counters of one device.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The checkerboard with a small cell, so that a software GPU gets through all methods.
+fn recipe() -> Recipe {
+    fn cell() -> Topology {
+        let update = vec![15, 13, 7, 5, 3];
+        Topology { channels: 3, kernels: 2, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
+    }
+    Recipe { topology: cell, ..Recipe::named("checkerboard").unwrap() }
+}
+
+fn trainer(keys: &str, seeds: &[u64], device: &Device) -> Trainer {
+    let mut settings: Settings = (recipe().reference)();
+    (settings.height, settings.width, settings.steps, settings.updates) = (4, 5, 9, 10);
+    settings.initial_logit = 4.0;
+    keys.split_whitespace().for_each(|assignment| settings.set(assignment).unwrap());
+    Trainer::new(recipe(), settings, seeds, device)
+}
+
+fn bits(trainer: &Trainer) -> Vec<u32> {
+    trainer.logits().to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+}
+
+#[test]
+fn the_published_recipe_is_softmax_roll_out_squares_and_adam() {
+    let device = Device::cpu();
+    let recipe = Recipe::named("life").unwrap();
+    let settings = (recipe.reference)();
+    let mut trainer = Trainer::new(recipe, settings, &[5], &device);
+    let topology = (recipe.topology)();
+    let wiring = Wiring::new(&topology, &[topology.wire(5)], &device);
+    let logits = Parameter::new(initial_logits(&[1, topology.gates()], 10.0, &device));
+    let mut adam = AdamW::new(vec![logits.clone()])
+        .learning_rate(0.05)
+        .betas(0.9, 0.99)
+        .weight_decay(0.01)
+        .clip(Clip::Value(100.0));
+    let (before, after) = farad_logic::recipe::next_boards();
+    let boards = |bits: &[bool], numbers: &[usize]| {
+        let rows = numbers.iter().flat_map(|&n| &bits[9 * n..9 * n + 9]);
+        Tensor::from_vec(rows.map(|&bit| f32::from(bit)).collect(), [1, 20, 3, 3, 1], &device)
+    };
+    for update in 0..3u64 {
+        // Uniform numbers of the training stream: see `Starts`.
+        let drawn = Tensor::rand_at(5, update * 16 + (1 << 32), [20], &device).to_vec::<f32>().unwrap();
+        let numbers: Vec<usize> = drawn.iter().map(|u| (u * 512.0) as usize).collect();
+        let coefficients = GateTable::on(&device).soft(&logits.value());
+        let op = RollOut::new(topology.clone(), 1);
+        let last = op.run(&coefficients, &wiring, &boards(&before, &numbers), None);
+        let loss = (last - boards(&after, &numbers)).square().sum();
+        adam.step(&loss).unwrap();
+        trainer.update().unwrap();
+    }
+    let plain: Vec<u32> = logits.value().to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect();
+    assert!(plain == bits(&trainer), "the published recipe has changed");
+}
+
+#[test]
+fn every_method_is_the_same_on_all_devices() {
+    let _turn = turn();
+    let devices: Vec<Device> = devices::all().into_iter().take(2).collect();
+    for (keys, _) in METHODS {
+        let found = devices.iter().map(|device| {
+            let trainer = trainer(keys, &[7, 8], device);
+            let losses = trainer.loss();
+            let slope = losses.sum().gradient(&trainer.logits()).unwrap();
+            (device.name().to_string(), losses.to_vec::<f32>().unwrap(), slope.to_vec::<f32>().unwrap())
+        });
+        let found: Vec<_> = found.collect();
+        let plain = trainer("", &[7, 8], &Device::cpu()).loss().to_vec::<f32>().unwrap();
+        let penalties_only = keys.starts_with("entropy");
+        assert!((found[0].1 == plain) == penalties_only || keys.starts_with("gates"), "{keys}: does nothing");
+        for (name, losses, slope) in &found[1..] {
+            let double = |numbers: &[f32]| numbers.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+            let (value, gradient) =
+                (distance(losses, &double(&found[0].1)), distance(slope, &double(&found[0].2)));
+            assert!(slope.iter().any(|&g| g != 0.0), "{keys}: no gradient");
+            assert!(value < 1e-4 && gradient < 1e-3, "{keys} on {name}: {value:e}, {gradient:e}");
+        }
+    }
+}
+
+#[test]
+fn every_method_is_one_submission_of_few_dispatches_and_reads_nothing() {
+    let _turn = turn();
+    let Some(device) = devices::gpus().into_iter().next() else { return };
+    for (keys, most) in METHODS {
+        let mut trainer = trainer(keys, &[7, 8], &device);
+        (0..3).for_each(|_| drop(trainer.update().unwrap()));
+        device.wait().unwrap();
+        let before = device.counters();
+        let updates = 3;
+        (0..updates).for_each(|_| drop(trainer.update().unwrap()));
+        let reads = device.counters().reads;
+        device.wait().unwrap();
+        let after = device.counters();
+        let dispatches = (after.dispatches - before.dispatches) / updates;
+        assert!(dispatches <= most, "{keys}: {dispatches} dispatches an update");
+        assert!(
+            after.submissions - before.submissions <= updates + 1,
+            "{keys}: more than a submission an update"
+        );
+        assert_eq!(reads, before.reads, "{keys}: an update reads something back");
+        assert_eq!(after.plans_compiled, before.plans_compiled, "{keys}: an update compiles something");
+    }
+}
+
+#[test]
+fn a_seed_learns_the_same_alone_among_others_and_resumed() {
+    let _turn = turn();
+    let device = Device::cpu();
+    for (keys, _) in METHODS {
+        let mut alone = trainer(keys, &[8], &device);
+        let mut together = trainer(keys, &[7, 8], &device);
+        for _ in 0..2 {
+            alone.update().unwrap();
+            together.update().unwrap();
+        }
+        let (one, two) = (bits(&alone), bits(&together));
+        assert!(one[..] == two[one.len()..], "{keys}: another seed beside it makes a difference");
+        let mut resumed = trainer(keys, &[8], &device);
+        let (logits, state) = (alone.logits().detach().unwrap(), alone.optimiser().state().unwrap());
+        resumed.restore(logits, &state, alone.updates()).unwrap();
+        alone.update().unwrap();
+        resumed.update().unwrap();
+        assert!(bits(&alone) == bits(&resumed), "{keys}: a resumed run goes another way");
+    }
+}
+
+/// Where gates are as good as hard, it must not matter by which rule they are rounded, drawn or rolled out.
+#[test]
+fn decided_gates_are_the_same_by_every_forward_pass() {
+    let device = Device::cpu();
+    let loss = |keys: &str| {
+        let keys = format!("{keys} initial_logit=60");
+        trainer(&keys, &[7], &device).loss().item().unwrap()
+    };
+    let wanted = loss("");
+    for keys in
+        ["forward=hard", "forward=gumbel", "gates=four", "states=rounded", "states=sampled", "adaptive=3"]
+    {
+        assert_eq!(loss(keys), wanted, "{keys}");
+    }
+}
+
+#[test]
+fn the_kept_circuit_is_the_evaluated_one() {
+    let _turn = turn();
+    for device in devices::all() {
+        for keys in ["gates=four", "rounding=nearest"] {
+            let mut trainer = trainer(keys, &[7], &device);
+            (0..4).for_each(|_| drop(trainer.update().unwrap()));
+            let gates = trainer.hard_gates().unwrap();
+            assert_eq!(gates[0].len(), (recipe().topology)().gates());
+            let (losses, wrong) = trainer.hard_losses(1, 4).unwrap();
+            assert!(losses[0] > 0.0 && wrong[0] == wrong[0].round(), "{keys}: bits are wrong or right");
+        }
+    }
+}
