@@ -18,11 +18,11 @@ mod speed;
 mod trainer;
 mod training;
 
-pub use data::{Data, Part, TaskKind};
+pub use data::{Data, Levels, Part, TaskKind};
 pub use learned::Learned;
 pub use model::{build, open};
 pub use packed::{Packer, Planes, pack};
-pub use samples::Samples;
+pub use samples::{Augment, Samples};
 pub use settings::Settings;
 pub use speed::{Speed, measure};
 pub use trainer::Trainer;

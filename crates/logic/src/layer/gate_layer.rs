@@ -146,23 +146,28 @@ impl GateLayer {
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let (logits, Placed { wiring, table, .. }) = self.placed();
-        let coefficients = match pass {
-            Pass::Soft => table.soft(&logits),
-            Pass::Hard => table.hard(&logits),
+        let apply = |coefficients: Tensor| gates(&self.everywhere(coefficients), &wiring, x);
+        match pass {
+            Pass::Soft => apply(table.soft(&logits)),
+            Pass::Hard => apply(table.hard(&logits)),
             Pass::Straight => {
-                let soft = table.soft(&logits);
-                (table.hard(&logits) - &soft).stop_gradient() + &soft
+                // Through the mixture, so that operands which the likeliest gate does not read learn as well.
+                let soft = apply(table.soft(&logits));
+                (apply(table.hard(&logits)) - &soft).stop_gradient() + &soft
             }
-        };
-        let everywhere = match self.copies {
+        }
+    }
+
+    /// The coefficients of learned gates, for all their copies.
+    fn everywhere(&self, coefficients: Tensor) -> Tensor {
+        let (learned, copies) = (self.learned(), self.copies);
+        match copies {
             1 => coefficients,
-            copies => {
-                let learned = self.learned();
+            _ => {
                 let all = coefficients.reshape([learned, 1, 4]).broadcast_to([learned, copies, 4]);
                 all.reshape([learned * copies, 4])
             }
-        };
-        gates(&everywhere, &wiring, x)
+        }
     }
 
     /// Adds the likeliest gates to a netlist; their wires, from those of the inputs.

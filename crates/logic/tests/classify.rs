@@ -1,0 +1,132 @@
+//! What a step of a logic network costs a device, that batches are what the set holds, and that training goes on with the
+//! same bits.
+
+mod devices;
+
+use std::sync::{Mutex, MutexGuard};
+
+use farad::run::Checkpoint;
+use farad::{DType, Device, Tensor};
+use farad_logic::classify::{Augment, Data, Levels, Part, Samples, Settings, TaskKind, Trainer};
+
+/// Tests take turns: they read counters of one device.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Two classes of small pictures: bright above or bright below.
+fn pictures(count: usize) -> Part {
+    let mut random = farad::data::Random::at(5, 1, count as u64);
+    let mut bytes = vec![];
+    let labels: Vec<i32> = (0..count).map(|n| (n % 2) as i32).collect();
+    for &label in &labels {
+        for row in 0..6 {
+            let bright = (row < 3) == (label == 0);
+            let level =
+                |random: &mut farad::data::Random| random.below(100) as u8 + if bright { 120 } else { 0 };
+            bytes.extend((0..5).map(|_| level(&mut random)));
+        }
+    }
+    Part { levels: Levels::Bytes(bytes), labels, shape: [1, 6, 5] }
+}
+
+fn settings(keys: &[&str]) -> Settings {
+    let mut settings = Settings::new(TaskKind::Mnist, "small").unwrap();
+    let small =
+        ["layers=60,40", "candidates=4", "batch=32", "updates=40", "shift=1", "mirror=true", "seed=3"];
+    small.iter().chain(keys).for_each(|key| settings.set(key).unwrap());
+    settings
+}
+
+fn trainer(keys: &[&str], device: &Device) -> Trainer {
+    let (train, validation, test) = (pictures(200), pictures(70), pictures(10));
+    let data = Data { train, validation, test, classes: vec!["above".into(), "below".into()] };
+    Trainer::new(&settings(keys), &data, device).unwrap()
+}
+
+#[test]
+fn a_step_is_one_submission_of_few_dispatches_and_reads_nothing() {
+    let _turn = turn();
+    for device in devices::gpus() {
+        for (keys, most) in [
+            (&["encoding=learned"][..], 45),
+            (&["wiring=random", "forward=soft"], 30),
+            (&["kernels=3", "wiring=random"], 65),
+        ] {
+            let mut trainer = trainer(keys, &device);
+            (0..3).for_each(|_| drop(trainer.step().unwrap()));
+            device.wait().unwrap();
+            let (before, steps) = (device.counters(), 2);
+            (0..steps).for_each(|_| drop(trainer.step().unwrap()));
+            // Waiting reads the device's error words.
+            let reads = device.counters().reads;
+            device.wait().unwrap();
+            let after = device.counters();
+            let dispatches = (after.dispatches - before.dispatches) / steps;
+            assert!(dispatches <= most, "{keys:?}: {dispatches} dispatches a step");
+            assert!(after.submissions - before.submissions <= steps + 1, "more than a submission a step");
+            assert_eq!(reads, before.reads, "a step reads something back");
+            let uploads = after.uploads - before.uploads;
+            assert!(uploads <= steps, "{uploads} uploads: more than the numbers of a step");
+            assert_eq!(after.plans_compiled, before.plans_compiled, "a step compiles something");
+        }
+    }
+}
+
+#[test]
+fn batches_are_what_the_set_holds() {
+    let _turn = turn();
+    let part = pictures(9);
+    let Levels::Bytes(bytes) = &part.levels else { panic!("pictures are bytes") };
+    for device in devices::all() {
+        let samples = Samples::new(&part, 2, &device).unwrap();
+        let rows = Tensor::from_vec(vec![7u32, 0, 7], [3], &device);
+        let (x, labels) = samples.batch(&rows, Augment::default());
+        assert_eq!(labels.to_vec::<i32>().unwrap(), [1, 0, 1]);
+        let x = x.to_vec::<f32>().unwrap();
+        for (column, row) in [7, 0, 7].into_iter().enumerate() {
+            let stored: Vec<f32> = bytes[row * 30..][..30].iter().map(|&byte| f32::from(byte)).collect();
+            let found: Vec<f32> = x[column..].iter().step_by(3).copied().collect();
+            assert_eq!(found, stored, "sample {row} on {device}");
+        }
+        // Shifted and mirrored pictures have the same pixels, but for those that the edge cut off.
+        let augment = Augment { seed: (1, 2), shift: 2, mirror: true };
+        let many = Tensor::from_vec(vec![4u32; 600], [600], &device);
+        let shifted = samples.batch(&many, augment).0.to_vec::<f32>().unwrap();
+        let columns: Vec<Vec<u32>> =
+            (0..600).map(|n| shifted[n..].iter().step_by(600).map(|&level| level as u32).collect()).collect();
+        let mut different = columns.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), 50, "25 shifts, mirrored or not, on {device}");
+        let own: Vec<u32> = bytes[4 * 30..][..30].iter().map(|&byte| u32::from(byte)).collect();
+        assert!(different.contains(&own));
+        assert!(different.iter().flatten().all(|level| *level == 0 || own.contains(level)));
+        assert_eq!(samples.count(), 9);
+        assert_eq!(many.dtype(), DType::U32);
+    }
+}
+
+#[test]
+fn training_learns_and_goes_on_with_the_same_bits() {
+    let _turn = turn();
+    for device in devices::all() {
+        let mut whole = trainer(&["encoding=learned"], &device);
+        (0..30).for_each(|_| drop(whole.step().unwrap()));
+        let mut checkpoint = Checkpoint::new("logic", 30);
+        whole.put(&mut checkpoint).unwrap();
+        let path = std::env::temp_dir().join(format!("farad-classify-{}.safetensors", std::process::id()));
+        checkpoint.write(&path).unwrap();
+        let mut second = trainer(&["encoding=learned"], &device);
+        second.restore(&Checkpoint::read(&path, "logic").unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        // Over the end of an epoch of six steps, too.
+        for step in 0..8 {
+            let (a, b) = (whole.step().unwrap(), second.step().unwrap());
+            assert_eq!(a.to_vec::<f32>().unwrap(), b.to_vec::<f32>().unwrap(), "step {step} on {device}");
+        }
+        let accuracy = whole.validate().unwrap();
+        assert!(accuracy > 0.9 && accuracy == second.validate().unwrap(), "{accuracy} on {device}");
+    }
+}
