@@ -33,9 +33,11 @@ Farad.GateMap = class {
     this.draw();
   }
 
+  /// Shows values a moment later: thousands of squares must not hold up a stroke.
   show(values) {
     this.values = values;
-    this.draw();
+    clearTimeout(this.due);
+    this.due = setTimeout(() => this.draw(), 60);
   }
 
   draw() {
