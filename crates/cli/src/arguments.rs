@@ -110,7 +110,7 @@ pub struct Arguments {
 pub enum Command {
     /// Train an automaton of logic gates and prove its circuit, a network on a data set, or a language model on text
     #[command(after_help = TRAIN_EXAMPLES)]
-    Train(TrainOptions),
+    Train(Box<TrainOptions>),
     /// Say how good the circuits or the network of a run are
     #[command(after_help = EVAL_EXAMPLES)]
     Eval(EvalOptions),
