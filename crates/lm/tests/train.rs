@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use devices::{devices, turn};
 use farad::Device;
 use farad::nn::Module;
+use farad::optim::Clip;
+use farad::optim::schedule::Schedule;
 use farad::prelude::*;
 use farad::run::{Run, Stop};
-use farad_lm::data::{TokenFile, Tokens};
+use farad_lm::data::{TokenFile, Tokens, Windows};
 use farad_lm::train::{KIND, Parts, Prepared, Score, Settings, Trainer, Training};
 use farad_lm::{ModelOptions, Transformer};
 
@@ -59,7 +61,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn an_update_is_one_run_that_reads_and_uploads_nothing() {
+fn a_steady_update_is_one_run_that_reads_and_makes_nothing() {
     let _turn = turn();
     let folder = Folder::new("counted");
     for (n, device) in devices().into_iter().enumerate() {
@@ -67,7 +69,7 @@ fn an_update_is_one_run_that_reads_and_uploads_nothing() {
         let run = folder.run(&format!("run-{n}"), &mut settings);
         let parts = Parts::open(&run, &device).expect("made");
         let mut trainer = Trainer::new(&settings, &parts, &device).expect("sound");
-        for _ in 0..3 {
+        for _ in 0..30 {
             trainer.update().expect("an update");
         }
         let before = device.counters();
@@ -75,11 +77,10 @@ fn an_update_is_one_run_that_reads_and_uploads_nothing() {
             trainer.update().expect("an update");
         }
         let done = device.counters().since(&before);
-        assert_eq!(
-            (done.runs, done.reads, done.uploads, done.plans_compiled),
-            (20, 0, 0, 0),
-            "{device}: {done:?}"
-        );
+        assert_eq!((done.runs, done.reads, done.plans_compiled), (20, 0, 0), "{device}: {done:?}");
+        // On a GPU the numbers of a run are an upload.
+        assert!(done.uploads <= if device.is_gpu() { 20 } else { 0 }, "{device}: {done:?}");
+        assert_eq!((done.bind_groups, done.allocations), (0, 0), "{device}: {done:?}");
         assert!(done.submissions <= 20, "{device}: {done:?}");
     }
 }
@@ -89,22 +90,34 @@ fn accumulated_batches_are_as_one_large_batch() {
     let _turn = turn();
     let folder = Folder::new("accumulated");
     let device = Device::cpu_with(Default::default());
-    let mut weights = vec![];
-    for (name, accumulate) in [("one", 1), ("four", 4)] {
-        let mut settings = Settings { accumulate, ..folder.settings() };
-        let run = folder.run(name, &mut settings);
-        let parts = Parts::open(&run, &device).expect("made");
-        let mut trainer = Trainer::new(&settings, &parts, &device).expect("sound");
-        let loss = trainer.update().expect("an update").item().expect("reads");
-        // New models guess evenly.
-        let even = (settings.model.vocabulary as f32).ln();
-        assert!((loss / even - 1.0).abs() < 0.05, "{name}: {loss} vs {even}");
-        weights.push(trainer.model().wte.weight.value().to_vec::<f32>().expect("reads"));
+    let mut settings = Settings { accumulate: 3, ..folder.settings() };
+    let run = folder.run("run", &mut settings);
+    let parts = Parts::open(&run, &device).expect("made");
+    let mut trainer = Trainer::new(&settings, &parts, &device).expect("sound");
+    let losses: Vec<f32> =
+        (0..2).map(|_| trainer.update().expect("an update").item().expect("reads")).collect();
+    // The same by the mean loss of three batches in one graph.
+    Device::cpu().seed(settings.seed as u64);
+    let model = Transformer::new(&settings.model).expect("sound").to_device(&device);
+    let decay = settings.weight_decay as f32;
+    let mut adam = model.optimiser(0.0, decay).clip(Clip::Norm(settings.clip as f32));
+    let mut windows = Windows::new(&parts.train, "text", 4, 8, settings.seed as u64).expect("long enough");
+    for (update, accumulated) in losses.iter().enumerate() {
+        adam.set_learning_rate(settings.schedule(settings.updates as u64).rate(update as u64));
+        let mut sum = Tensor::zeros([], &device);
+        for batch in 0..3 {
+            let (x, y) = windows.batch(3 * update as u64 + batch).expect("a batch");
+            sum = sum + model.loss(&x, &y);
+        }
+        let loss = sum * (1.0 / 3.0);
+        adam.step(&loss).expect("a step");
+        assert!((loss.item().expect("reads") - accumulated).abs() < 1e-5);
     }
-    // Signs of Adam's first update are those of the mean gradient, so most agree.
-    let agree = weights[0].iter().zip(&weights[1]).filter(|(a, b)| (*a - *b).abs() < 2e-3).count();
-    assert!(agree * 10 > weights[0].len() * 6, "{agree} of {}", weights[0].len());
-    assert_ne!(weights[0], weights[1]);
+    for ((name, ours), (_, wanted)) in trainer.model().state().iter().zip(model.state()) {
+        let (ours, wanted) = (ours.to_vec::<f32>().expect("reads"), wanted.to_vec::<f32>().expect("reads"));
+        let most = ours.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(most < 1e-4, "{name}: {most}");
+    }
 }
 
 #[test]
@@ -141,8 +154,10 @@ fn a_text_is_learned_on_every_device_in_both_precisions() {
     let _turn = turn();
     let folder = Folder::new("learned");
     for (n, device) in devices().into_iter().enumerate() {
-        for mixed in [false, true] {
+        // A software GPU takes its time, and single precision is what the other tests use.
+        for mixed in if device.is_gpu() { vec![true] } else { vec![false, true] } {
             let mut settings = Settings { mixed, log_every: 10, evaluate_every: 50, ..folder.settings() };
+            settings.model.layers = 1;
             let run = folder.run(&format!("run-{n}-{mixed}"), &mut settings);
             let mut training = Training::open(run, &device).expect("sound");
             let mut seen = vec![];
