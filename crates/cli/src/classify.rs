@@ -1,9 +1,12 @@
 //! `farad train logic-mnist`, and the like: circuits that classify. The training itself is [`farad_logic::classify`].
 
 use std::io::Write;
+use std::time::Duration;
 
 use farad::Device;
 use farad::run::{Run, Value};
+use farad_circuit::equivalence::Budget;
+use farad_circuit::simplify::{Options, simplify};
 use farad_circuit::{Netlist, Statistics};
 use farad_logic::classify::report::{self, Verdict};
 use farad_logic::classify::{Data, KIND, Learned, Progress, Settings, TaskKind, Training, measure};
@@ -128,7 +131,23 @@ fn layer(block: &Block) -> Value {
 /// The circuit of a run, simplified or as it was learned.
 pub fn circuit(run: &Run, raw: bool) -> Result<Netlist> {
     let learned = Learned::of(run)?;
-    Ok(if raw { learned.netlist()? } else { report::simplified(run, &learned)? })
+    let mut netlist = if raw { learned.netlist()? } else { report::simplified(run, &learned)? };
+    netlist.meta.extend(learned.known()?);
+    Ok(netlist)
+}
+
+/// The circuit of a run for its page, which also shows how many votes every class has. The run keeps no simplified circuit
+/// with counts, and a page does not need the smallest: a few seconds must do.
+pub fn circuit_with_counts(run: &Run, raw: bool) -> Result<Netlist> {
+    let learned = Learned::of(run)?;
+    let mut netlist = learned.netlist_with_counts()?;
+    if !raw {
+        let time = Some(Duration::from_secs(10));
+        let options = Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() };
+        netlist = simplify(&netlist, &options)?.netlist;
+    }
+    netlist.meta.extend(learned.known()?);
+    Ok(netlist)
 }
 
 /// The keys of a task and their values.

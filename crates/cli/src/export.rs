@@ -57,7 +57,9 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
         Source::Run(run) => run,
     };
     if classify::is_classify(&run) {
-        return Ok(Circuit::Netlist(classify::circuit(&run, options.raw)?));
+        let circuit =
+            if options.format == "html" { classify::circuit_with_counts } else { classify::circuit };
+        return Ok(Circuit::Netlist(circuit(&run, options.raw)?));
     }
     let mut learned = Learned::of(&run)?;
     let index = pick("export", &learned, options.seed)?;

@@ -1,7 +1,7 @@
 //! What a run's folder holds: the kept network, and the circuit that it is.
 
-use farad::run::Run;
-use farad_circuit::Netlist;
+use farad::run::{Run, Value};
+use farad_circuit::{Meta, Netlist};
 
 use super::model;
 use super::settings::Settings;
@@ -49,5 +49,34 @@ impl Learned {
     /// The circuit as it was learned, with the class head.
     pub fn netlist(&self) -> Result<Netlist> {
         self.network.to_netlist(&self.settings.task.replace('-', "_"))
+    }
+
+    /// The circuit as it was learned, with the class head and the counts of all classes.
+    pub fn netlist_with_counts(&self) -> Result<Netlist> {
+        self.network.to_netlist_with_counts(&self.settings.task.replace('-', "_"))
+    }
+
+    /// What a page should know of the circuit: what it tells apart and, if it looks at grey pictures, their size and the
+    /// thresholds of their pixels. See [`farad_circuit::Circuit`].
+    pub fn known(&self) -> Result<Meta> {
+        let mut known = Meta::new();
+        known.insert("recipe".into(), self.settings.task.clone().into());
+        known.insert("classes".into(), self.classes.clone().into());
+        let [channels, height, width] = self.shape;
+        if self.settings.task_kind().is_picture() && channels == 1 {
+            let encoding = self.network.encoding();
+            let lists = encoding.levels()?;
+            let lists: Vec<Value> =
+                lists.chunks(encoding.thresholds_per_feature()).map(|list| list.to_vec().into()).collect();
+            // Thresholds that all pixels share are said once.
+            let shared = lists.iter().all(|list| *list == lists[0]);
+            let thresholds = if shared { lists[0].clone() } else { lists.into() };
+            known.insert("kind".into(), "image-classifier".into());
+            known.insert("height".into(), height.into());
+            known.insert("width".into(), width.into());
+            known.insert("brightest".into(), 255.into());
+            known.insert("thresholds".into(), thresholds);
+        }
+        Ok(known)
     }
 }

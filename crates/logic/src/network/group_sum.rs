@@ -62,8 +62,13 @@ impl GroupSum {
 
     /// Adds counters and comparators to a netlist; the class in binary, lowest bit first.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Vec<Wire> {
-        let groups = values.chunks(self.features / self.classes);
-        let counts: Vec<Vec<Wire>> = groups.map(|group| netlist.population_count(group)).collect();
+        let counts = self.add_counts_to(netlist, values);
         netlist.first_largest(&counts)
+    }
+
+    /// Adds counters alone to a netlist; the count of every class in binary, lowest bit first.
+    pub fn add_counts_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Vec<Vec<Wire>> {
+        let groups = values.chunks(self.features / self.classes);
+        groups.map(|group| netlist.population_count(group)).collect()
     }
 }

@@ -160,16 +160,37 @@ impl LogicNetwork {
     /// The circuit of the hard network behind the encoding: an input a bit (`x0`, `x1`, …), and the class as a number in
     /// outputs `class0`, `class1`, …, lowest bit first. The first class with the largest count wins.
     pub fn to_netlist(&self, name: &str) -> Result<Netlist> {
+        let (mut netlist, values) = self.layers_of_gates(name)?;
+        for (n, wire) in self.head.add_to(&mut netlist, &values).into_iter().enumerate() {
+            netlist.output(format!("class{n}"), wire);
+        }
+        Ok(netlist)
+    }
+
+    /// [`LogicNetwork::to_netlist`] with the counts beside the class: bit `b` of class `c` is output `count_c_b`.
+    pub fn to_netlist_with_counts(&self, name: &str) -> Result<Netlist> {
+        let (mut netlist, values) = self.layers_of_gates(name)?;
+        let counts = self.head.add_counts_to(&mut netlist, &values);
+        for (n, wire) in netlist.first_largest(&counts).into_iter().enumerate() {
+            netlist.output(format!("class{n}"), wire);
+        }
+        for (class, bits) in counts.into_iter().enumerate() {
+            for (n, wire) in bits.into_iter().enumerate() {
+                netlist.output(format!("count_{class}_{n}"), wire);
+            }
+        }
+        Ok(netlist)
+    }
+
+    /// The gates without the head, and the wires that the head reads.
+    fn layers_of_gates(&self, name: &str) -> Result<(Netlist, Vec<Wire>)> {
         let mut netlist = Netlist::new(name);
         let mut values: Vec<Wire> =
             (0..self.encoding.outputs()).map(|n| netlist.input(format!("x{n}"))).collect();
         for layer in &self.layers {
             values = layer.add_to(&mut netlist, &values)?;
         }
-        for (n, wire) in self.head.add_to(&mut netlist, &values).into_iter().enumerate() {
-            netlist.output(format!("class{n}"), wire);
-        }
-        Ok(netlist)
+        Ok((netlist, values))
     }
 }
 
