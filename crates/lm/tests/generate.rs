@@ -52,7 +52,7 @@ fn cached_and_full_forward_agree() {
         for options in [options(), rotary.clone()] {
             let model = model(&options, &device);
             let text = tokens(24);
-            let mut cache = Cache::new(&model);
+            let mut cache = Cache::new(&model).expect("room");
             // A chunk that is filled up, one that is not, one that reaches beyond the end when filled up.
             for end in [5, 6, 7, 15, 19, 24] {
                 let logits = cache.advance(&model, &text[cache.len()..end]).expect("room");
@@ -67,7 +67,7 @@ fn cached_and_full_forward_agree() {
 fn dropout_is_off_while_generating() {
     let _turn = turn();
     let model = model(&ModelOptions { dropout: 0.5, ..options() }, &Device::cpu());
-    let first = Cache::new(&model).advance(&model, &[1, 2]).expect("room");
+    let first = Cache::new(&model).expect("room").advance(&model, &[1, 2]).expect("room");
     assert!(model.is_training());
     model.eval();
     close(&first, &at_once(&model, &[1, 2]), "in use");
@@ -92,7 +92,9 @@ fn plans_do_not_grow_with_the_text() {
         assert_eq!((more.plans_compiled, more.runs, more.reads), (0, 40, 40), "{device}: {more:?}");
         let mut again = Generator::new(&model, Sampling { seed: 3, ..Default::default() }).expect("sound");
         again.push(&tokens(3)).expect("a prompt");
+        let before = device.counters();
         assert_eq!(again.take(60).map(|token| token.expect("a token")).collect::<Vec<_>>(), first);
+        assert_eq!(device.counters().since(&before).plans_compiled, 0, "{device}");
     }
 }
 
@@ -133,7 +135,7 @@ fn what_cannot_be_gone_on_with_is_refused() {
         text.starts_with("generate: the prompt is longer than the context: 25 tokens (25 vs 24)\nhelp: "),
         "{text}"
     );
-    let mut cache = Cache::new(&model);
+    let mut cache = Cache::new(&model).expect("room");
     cache.advance(&model, &tokens(20)).expect("room");
     let text = cache.advance(&model, &tokens(5)).unwrap_err().to_string();
     assert_eq!(text, "generate: no room in the context: 20 tokens cached, 5 more (25 vs 24)");

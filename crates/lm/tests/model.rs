@@ -71,6 +71,17 @@ fn the_first_loss_is_that_of_a_guess() {
 }
 
 #[test]
+fn new_weights_are_drawn_once() {
+    let _turn = turn();
+    let model = model(&options(), &Device::cpu());
+    let before = Device::cpu().counters();
+    let values: Vec<Vec<f32>> =
+        model.parameters().iter().map(|parameter| parameter.value().to_vec().expect("numbers")).collect();
+    assert_eq!(Device::cpu().counters().since(&before).runs, 0);
+    assert_eq!(values.len(), model.parameters().len());
+}
+
+#[test]
 fn only_matrices_and_tables_decay() {
     let _turn = turn();
     let model = model(&options(), &Device::cpu());

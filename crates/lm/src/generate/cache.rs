@@ -19,7 +19,7 @@ const CHUNK: usize = 256;
 /// use farad_lm::{Cache, ModelOptions, Transformer};
 /// let options = ModelOptions { layers: 1, heads: 2, width: 8, context: 16, vocabulary: 10, ..Default::default() };
 /// let model = Transformer::new(&options)?;
-/// let mut cache = Cache::new(&model);
+/// let mut cache = Cache::new(&model)?;
 /// let logits = cache.advance(&model, &[1, 2, 3])?;
 /// assert_eq!((logits.len(), cache.len()), (10, 3));
 /// # Ok::<(), farad_lm::Error>(())
@@ -47,12 +47,13 @@ struct Places {
 
 impl Cache {
     /// Empty, with room for the model's context, on its device.
-    pub fn new(model: &Transformer) -> Cache {
+    pub fn new(model: &Transformer) -> Result<Cache> {
         let options = model.options();
         let shape = [1, options.heads, options.context, options.width / options.heads];
-        let empty = Tensor::zeros(shape, &model.device());
-        let layers = (0..options.layers).map(|_| [empty.clone(), empty.clone()]).collect();
-        Cache { layers, context: options.context, length: 0 }
+        // Values of their own from the start: a constant, or one tensor for all, would make the first chunk another plan.
+        let empty = || Tensor::zeros(shape, &model.device()).detach();
+        let layers = (0..options.layers).map(|_| Ok([empty()?, empty()?])).collect::<Result<_>>()?;
+        Ok(Cache { layers, context: options.context, length: 0 })
     }
 
     /// How many tokens it has seen.

@@ -33,7 +33,7 @@ impl<'a> Generator<'a> {
     /// With an empty text.
     pub fn new(model: &'a Transformer, sampling: Sampling) -> Result<Generator<'a>> {
         let sampler = Sampler::new(sampling)?;
-        Ok(Generator { model, cache: Cache::new(model), sampler, text: Vec::new(), fresh: 0 })
+        Ok(Generator { model, cache: Cache::new(model)?, sampler, text: Vec::new(), fresh: 0 })
     }
 
     /// Appends tokens to the text: a prompt, or what somebody else says. An error, and nothing changed, if they are more

@@ -56,15 +56,21 @@ impl Transformer {
         let lm_head = (!options.tied).then(|| Linear::new(width, vocabulary).without_bias());
         lm_head.iter().try_for_each(|head| table(&head.weight))?;
         let dropout = Dropout::new(options.dropout.into());
-        Ok(Transformer {
-            wte,
-            wpe,
-            h,
-            ln_f: super::norm(options),
-            lm_head,
-            dropout,
-            options: options.clone(),
-        })
+        let ln_f = super::norm(options);
+        let model = Transformer { wte, wpe, h, ln_f, lm_head, dropout, options: options.clone() };
+        model.settle()?;
+        Ok(model)
+    }
+
+    /// Draws the weights now: pending, they would be drawn again whenever they are used before the first step.
+    fn settle(&self) -> Result<()> {
+        let parameters = self.parameters();
+        let values: Vec<Tensor> = parameters.iter().map(Parameter::value).collect();
+        Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
+        for (parameter, value) in parameters.iter().zip(&values) {
+            parameter.set(value.detach()?);
+        }
+        Ok(())
     }
 
     /// What it was made from.
