@@ -27,7 +27,5 @@ pub use export::{Format, export};
 pub use file::Circuit;
 pub use gate::Gate;
 pub use netlist::{Meta, Netlist, Node, Output, Register, Wire};
-pub use simulate::{Grid, Simulator, State, fire_mask};
-pub use netlist::{Netlist, Node, Output, Register, Wire};
 pub use simulate::{Grid, Line, Simulator, State, WIDE_SAMPLES, WideSimulator, fire_mask};
 pub use statistics::Statistics;
