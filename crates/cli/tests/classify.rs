@@ -44,6 +44,7 @@ fn a_circuit_is_trained_judged_inspected_and_exported() {
     let speed = json(speed.lines().nth(1).expect("a second line"));
     assert!(speed["nanoseconds"].as_f64() > Some(0.0) && speed["packed_nanoseconds"].as_f64() > Some(0.0));
     folder.succeed("export run --format verilog --out verilog");
+    folder.succeed("export run --format html --out html");
     folder.succeed("export run --format c --out c");
     says_the_same_in_c(&folder, trained["accuracy"].as_f64().unwrap());
 }
@@ -69,6 +70,10 @@ fn says_the_same_in_c(folder: &Folder, accuracy: f64) {
     let Circuit::Netlist(netlist) = Circuit::read(folder.path("run/circuits/circuit.json")).unwrap() else {
         panic!("a netlist")
     };
+    assert_eq!(
+        (netlist.meta["kind"].as_str(), &netlist.meta["thresholds"][0]),
+        (Some("image-classifier"), &Value::from(127.5))
+    );
     // Bytes from 128 on are set; as numbers they are parts of 255.
     let plane = |n: usize| {
         let mut plane = vec![0u64; 1000usize.div_ceil(64)];

@@ -2,8 +2,10 @@
 
 use farad::run::{Run, Value};
 use farad_circuit::{Meta, Netlist};
+use farad::run::{Run, json};
+use farad_circuit::Netlist;
 
-use super::model;
+use super::model::{self, BRIGHTEST};
 use super::settings::Settings;
 use super::training::Stored;
 use crate::error::{Error, Result};
@@ -46,9 +48,23 @@ impl Learned {
         })
     }
 
-    /// The circuit as it was learned, with the class head.
+    /// The circuit as it was learned, with the class head, and what its inputs and classes are.
     pub fn netlist(&self) -> Result<Netlist> {
-        self.network.to_netlist(&self.settings.task.replace('-', "_"))
+        let mut netlist = self.network.to_netlist(&self.settings.task.replace('-', "_"))?;
+        let [channels, height, width] = self.shape;
+        let levels = self.network.encoding().levels()?;
+        let rows: Vec<&[f32]> = levels.chunks(levels.len() / (channels * height * width)).collect();
+        let alike = rows.iter().all(|row| row == &rows[0]);
+        let thresholds = if alike { json!(rows[0]) } else { json!(rows) };
+        let picture = self.settings.task_kind().is_picture() && channels == 1;
+        let kind = if picture { "image-classifier" } else { "classifier" };
+        let meta = json!({ "kind": kind, "classes": self.classes, "thresholds": thresholds });
+        netlist.meta.extend(meta.as_object().cloned().into_iter().flatten());
+        if picture {
+            let picture = json!({ "height": height, "width": width, "brightest": BRIGHTEST });
+            netlist.meta.extend(picture.as_object().cloned().into_iter().flatten());
+        }
+        Ok(netlist)
     }
 
     /// The circuit as it was learned, with the class head and the counts of all classes.

@@ -12,7 +12,7 @@ use crate::network::{
 };
 
 /// The largest level of a picture.
-const BRIGHTEST: f32 = 255.0;
+pub const BRIGHTEST: f32 = 255.0;
 /// Levels of pictures that count as near, if thresholds are learned.
 const NEAR: f32 = 32.0;
 
