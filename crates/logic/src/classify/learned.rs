@@ -2,8 +2,6 @@
 
 use farad::run::{Run, Value};
 use farad_circuit::{Meta, Netlist};
-use farad::run::{Run, json};
-use farad_circuit::Netlist;
 
 use super::model::{self, BRIGHTEST};
 use super::settings::Settings;
@@ -51,19 +49,7 @@ impl Learned {
     /// The circuit as it was learned, with the class head, and what its inputs and classes are.
     pub fn netlist(&self) -> Result<Netlist> {
         let mut netlist = self.network.to_netlist(&self.settings.task.replace('-', "_"))?;
-        let [channels, height, width] = self.shape;
-        let levels = self.network.encoding().levels()?;
-        let rows: Vec<&[f32]> = levels.chunks(levels.len() / (channels * height * width)).collect();
-        let alike = rows.iter().all(|row| row == &rows[0]);
-        let thresholds = if alike { json!(rows[0]) } else { json!(rows) };
-        let picture = self.settings.task_kind().is_picture() && channels == 1;
-        let kind = if picture { "image-classifier" } else { "classifier" };
-        let meta = json!({ "kind": kind, "classes": self.classes, "thresholds": thresholds });
-        netlist.meta.extend(meta.as_object().cloned().into_iter().flatten());
-        if picture {
-            let picture = json!({ "height": height, "width": width, "brightest": BRIGHTEST });
-            netlist.meta.extend(picture.as_object().cloned().into_iter().flatten());
-        }
+        netlist.meta.extend(self.known()?);
         Ok(netlist)
     }
 
@@ -72,26 +58,26 @@ impl Learned {
         self.network.to_netlist_with_counts(&self.settings.task.replace('-', "_"))
     }
 
-    /// What a page should know of the circuit: what it tells apart and, if it looks at grey pictures, their size and the
-    /// thresholds of their pixels. See [`farad_circuit::Circuit`].
+    /// What a page should know of the circuit: what it tells apart, the thresholds that its input bits stand for and, if
+    /// it looks at grey pictures, their size. See [`farad_circuit::Circuit`].
     pub fn known(&self) -> Result<Meta> {
+        let encoding = self.network.encoding();
+        let lists = encoding.levels()?;
+        let lists: Vec<Value> =
+            lists.chunks(encoding.thresholds_per_feature()).map(|list| list.to_vec().into()).collect();
+        // Thresholds that all features share are said once.
+        let shared = lists.iter().all(|list| *list == lists[0]);
+        let [channels, height, width] = self.shape;
+        let picture = self.settings.task_kind().is_picture() && channels == 1;
         let mut known = Meta::new();
         known.insert("recipe".into(), self.settings.task.clone().into());
+        known.insert("kind".into(), if picture { "image-classifier" } else { "classifier" }.into());
         known.insert("classes".into(), self.classes.clone().into());
-        let [channels, height, width] = self.shape;
-        if self.settings.task_kind().is_picture() && channels == 1 {
-            let encoding = self.network.encoding();
-            let lists = encoding.levels()?;
-            let lists: Vec<Value> =
-                lists.chunks(encoding.thresholds_per_feature()).map(|list| list.to_vec().into()).collect();
-            // Thresholds that all pixels share are said once.
-            let shared = lists.iter().all(|list| *list == lists[0]);
-            let thresholds = if shared { lists[0].clone() } else { lists.into() };
-            known.insert("kind".into(), "image-classifier".into());
+        known.insert("thresholds".into(), if shared { lists[0].clone() } else { lists.into() });
+        if picture {
             known.insert("height".into(), height.into());
             known.insert("width".into(), width.into());
-            known.insert("brightest".into(), 255.into());
-            known.insert("thresholds".into(), thresholds);
+            known.insert("brightest".into(), BRIGHTEST.into());
         }
         Ok(known)
     }

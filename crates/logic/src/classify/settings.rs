@@ -133,9 +133,10 @@ impl Settings {
                 layers: vec![8000; 6],
                 wiring: "random".into(),
                 forward: "soft".into(),
-                initial_logit: 5.0,
+                tau: 10.0,
                 learning_rate: 0.02,
-                epochs: 100,
+                epochs: 85,
+                shift: 1,
                 ..small
             },
             "wired" => Settings {
