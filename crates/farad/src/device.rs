@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use farad_compile::profile::Profiler;
+use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
 
 use crate::backend::{Backend, Memory};
@@ -339,6 +339,22 @@ impl Device {
     pub fn close(&self) {
         self.0.plans.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
         self.0.backend.close();
+    }
+
+    /// Runs `body`, which records ops, and charges its time to a profile's *recording*. Ops are too short to be timed one by
+    /// one; without this they are in *other host time*.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu();
+    /// let x = Tensor::ones([4], &device);
+    /// let y = device.recording(|| (&x * 2.0).exp().sum());
+    /// assert!(y.item()? > 29.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn recording<T>(&self, body: impl FnOnce() -> T) -> T {
+        let _phase = self.profiler().enter(Phase::Recording);
+        body()
     }
 
     /// Waits until all submitted work is done.

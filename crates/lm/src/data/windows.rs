@@ -1,7 +1,7 @@
 //! Random windows to train on.
 
 use farad::data::Random;
-use farad::{DType, Tensor};
+use farad::{DType, Device, Tensor};
 
 use super::Tokens;
 use crate::error::{Error, Result};
@@ -25,6 +25,11 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// The device that batches are on.
+    pub fn device(&self) -> &Device {
+        self.tokens.device()
+    }
+
     /// Windows of `context` tokens and the next, so many a batch. `name` says what text it is, for an error if it is too
     /// short.
     pub fn new(tokens: &Tokens, name: &str, batch: usize, context: usize, seed: u64) -> Result<Windows> {

@@ -114,8 +114,11 @@ impl Trainer {
     }
 
     fn loss(&mut self, batch: u64) -> Result<Tensor> {
-        let (x, y) = self.windows.batch(batch)?;
-        Ok(self.precision.scope(|| self.model.loss(&x, &y)))
+        let device = self.windows.device().clone();
+        device.recording(|| {
+            let (x, y) = self.windows.batch(batch)?;
+            Ok(self.precision.scope(|| self.model.loss(&x, &y)))
+        })
     }
 
     /// Puts the model and the optimiser into a checkpoint.
