@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use farad::data::{
-    Column, Csv, Dataset, Elements, Random, Split, TargetKind, TensorSet, cifar10, coloured_digits, digits,
-    find_data, mnist, usual_places,
+    Column, Csv, Dataset, Elements, ImageFolder, Random, Split, TargetKind, TensorSet, cifar10,
+    coloured_digits, digits, find_data, mnist, usual_places,
 };
 
 use super::Settings;
@@ -47,7 +47,9 @@ impl TaskKind {
     pub fn about(self) -> &'static str {
         match self {
             TaskKind::Mnist => "handwritten digits by a circuit (--data FOLDER, or synthetic)",
-            TaskKind::Cifar10 => "small colour pictures by a circuit (--data FOLDER, or synthetic)",
+            TaskKind::Cifar10 => {
+                "small colour pictures by a circuit (--data FOLDER with binary files or train/CLASS/*.png, or synthetic)"
+            }
             TaskKind::Table => "the classes of a table by a circuit (--data FILE.csv)",
         }
     }
@@ -189,6 +191,12 @@ fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
             let path = place(task, &settings.data)?;
             // Whoever opens the run later may stand elsewhere.
             settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
+            let folders = ["train", "test"].map(|part| path.join(part));
+            if task == TaskKind::Cifar10 && folders.iter().all(|folder| folder.is_dir()) {
+                let [train, test] = folders.map(|folder| ImageFolder::open(folder));
+                let (train, test) = (train?, test?);
+                return Ok((vec![pictures(&train)?, pictures(&test)?], train.classes().to_vec()));
+            }
             match task {
                 TaskKind::Mnist => vec![mnist(&path, Split::Train)?, mnist(&path, Split::Test)?],
                 TaskKind::Cifar10 => vec![cifar10(&path, Split::Train)?, cifar10(&path, Split::Test)?],
@@ -215,6 +223,29 @@ fn part(set: &TensorSet) -> Result<Part> {
     };
     let Elements::I32(labels) = set.targets().elements() else { return Err(Error::OneClass { classes: 0 }) };
     Ok(Part { levels, labels: labels.clone(), shape })
+}
+
+/// A folder of pictures, one subfolder a class, decoded.
+fn pictures(folder: &ImageFolder) -> Result<Part> {
+    let (mut bytes, mut labels, mut shape) = (Vec::new(), Vec::new(), None);
+    for index in 0..folder.len() {
+        let sample = folder.get(index)?;
+        let own: [usize; 3] = std::array::from_fn(|axis| sample.input.shape()[axis]);
+        let wanted = *shape.get_or_insert(own);
+        if own != wanted {
+            let what = "pictures differ in size";
+            let [found, wanted] = [own, wanted].map(|shape| shape.iter().product());
+            return Err(Error::Encoding { what, found, wanted });
+        }
+        let (Elements::U8(pixels), Elements::I32(class)) =
+            (sample.input.elements(), sample.target.elements())
+        else {
+            unreachable!("pictures are bytes, and classes whole numbers")
+        };
+        bytes.extend(pixels);
+        labels.extend(class);
+    }
+    Ok(Part { levels: Levels::Bytes(bytes), labels, shape: shape.unwrap_or_default() })
 }
 
 /// Where the data are: where the user says, or in one of the usual places.
@@ -244,4 +275,45 @@ fn table(settings: &Settings) -> Csv {
         csv = csv.target(column(&settings.target));
     }
     settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use farad::run::Picture;
+
+    use super::*;
+
+    /// A folder of pictures of one colour, a class each; the last one of this width.
+    fn drawn(name: &str, last: usize) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("farad-pictures-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        for (class, colour) in [("blue", [0, 0, 200]), ("red", [200, 0, 0])] {
+            std::fs::create_dir_all(folder.join(class)).unwrap();
+            for number in 0..3 {
+                let width = if class == "red" && number == 2 { last } else { 4 };
+                let picture = Picture::filled(width, 2, colour);
+                picture.write_png(folder.join(class).join(format!("{number}.png"))).unwrap();
+            }
+        }
+        folder
+    }
+
+    #[test]
+    fn folders_of_pictures_are_bytes_by_channels() {
+        let folder = drawn("alike", 4);
+        let part = pictures(&ImageFolder::open(&folder).unwrap()).unwrap();
+        assert_eq!((part.shape, &part.labels[..]), ([3, 2, 4], &[0, 0, 0, 1, 1, 1][..]));
+        let Levels::Bytes(bytes) = &part.levels else { panic!("pictures are bytes") };
+        assert_eq!(bytes[..8], [0; 8], "a blue picture has no red");
+        assert_eq!(bytes[3 * 24..][..8], [200; 8], "a red one has");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn pictures_of_other_sizes_are_refused() {
+        let folder = drawn("unlike", 5);
+        let text = pictures(&ImageFolder::open(&folder).unwrap()).unwrap_err().to_string();
+        assert!(text.contains("pictures differ in size") && text.contains("30 vs 24"), "{text}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }
