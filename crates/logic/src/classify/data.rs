@@ -193,7 +193,7 @@ fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
             settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
             let folders = ["train", "test"].map(|part| path.join(part));
             if task == TaskKind::Cifar10 && folders.iter().all(|folder| folder.is_dir()) {
-                let [train, test] = folders.map(|folder| ImageFolder::open(folder));
+                let [train, test] = folders.map(ImageFolder::open);
                 let (train, test) = (train?, test?);
                 return Ok((vec![pictures(&train)?, pictures(&test)?], train.classes().to_vec()));
             }
