@@ -219,7 +219,9 @@ fn a_run_goes_on_where_it_ran_and_may_be_begun_in_an_empty_folder() {
 #[test]
 fn more_updates_go_on_where_a_run_ended() {
     let folder = Folder::new("further");
-    let all = "train life --device cpu --set checkpoint_every=10 --set evaluate_every=10 --quiet";
+    // Without a schedule that stretches over the run.
+    let all = "train life --device cpu --set freeze_from=1 --set freeze_until=1 --set checkpoint_every=10 \
+               --set evaluate_every=10 --quiet";
     folder.succeed(&format!("{all} --updates 40 --out whole"));
     folder.succeed(&format!("{all} --updates 20 --out parts"));
     folder.succeed("train --resume parts --updates 40 --quiet");
