@@ -43,7 +43,7 @@ impl Coverage {
         size.min(self.predicted().saturating_sub(n * size))
     }
 
-    /// Batch `n`: tokens `[batch, context]`, and targets of the same shape that are [`IGNORED`] behind the end.
+    /// Batch `n`: tokens `[batch, context]`, and targets of the same shape that are ignored behind the end.
     pub fn batch(&self, n: usize) -> Result<(Tensor, Tensor)> {
         let device = self.tokens.device();
         let (batch, length) = (self.batch, self.context + 1);
