@@ -1,5 +1,6 @@
 //! Text made token by token: the same numbers as at once, a bounded number of plans, and what is refused.
 
+#[path = "../../farad/tests/devices/mod.rs"]
 mod devices;
 
 use devices::{devices, turn};

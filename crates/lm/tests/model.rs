@@ -1,6 +1,7 @@
 //! What holds of every transformer: it sees no later token, starts with the loss of a guess, trains in one submission
 //! with halves, clipping and accumulation, and needs memory that grows with the context, not with its square.
 
+#[path = "../../farad/tests/devices/mod.rs"]
 mod devices;
 
 use devices::{devices, turn};

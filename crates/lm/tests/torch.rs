@@ -1,6 +1,8 @@
 //! Transformers against PyTorch's: logits, gradients at all weights, ten steps of training, and a file of GPT-2's.
 
+#[path = "../../farad/tests/devices/mod.rs"]
 mod devices;
+#[path = "../../farad/tests/fixtures/mod.rs"]
 mod fixtures;
 
 use std::path::Path;
