@@ -39,6 +39,10 @@ impl Tensor {
         let mut targets = Vec::with_capacity(wrt.len());
         for (index, tensor) in wrt.iter().enumerate() {
             let id = recording.ids.get(&Arc::as_ptr(&tensor.node)).copied();
+            if id.is_none() {
+                // A step that took the path away is the better reason.
+                refuse_spent(&recording, loss, &targets)?;
+            }
             targets.push(id.ok_or(farad_ir::OpError::NoPath { index, shape: tensor.shape() })?);
         }
         refuse_spent(&recording, loss, &targets)?;
