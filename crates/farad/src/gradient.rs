@@ -30,6 +30,14 @@ impl Tensor {
     }
 
     /// The gradients of this tensor at several others, computed together.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let (x, y) = (Tensor::full(3.0, [], &Device::cpu()), Tensor::full(4.0, [], &Device::cpu()));
+    /// let both = (&x * &y).gradients_at(&[&x, &y])?;
+    /// assert_eq!((both[0].item()?, both[1].item()?), (4.0, 3.0));
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn gradients_at(&self, wrt: &[&Tensor]) -> Result<Vec<Tensor>> {
         let location = Location::caller();
