@@ -1,10 +1,8 @@
 //! `farad train lm`, `eval`, `generate` and `chat`: language models.
 //!
-//! `flags` is what a user may say, `generate` makes text; the training itself is [`farad_lm::train`]. Start at
-//! [`train()`].
+//! `generate` makes text; the training itself is [`farad_lm::train`]. Start at [`train()`].
 
 pub mod chat;
-pub mod flags;
 pub mod generate;
 
 use std::io::Write;
