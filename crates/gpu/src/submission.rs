@@ -124,6 +124,7 @@ impl Shared {
         for buffer in pending.doomed.drain(..) {
             buffer.destroy();
         }
+        self.lose_in_time();
         index
     }
 
