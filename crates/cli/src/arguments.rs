@@ -7,6 +7,7 @@ use farad_circuit::Format;
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
+use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::fit::SetKind;
 use crate::lm::flags::{
     CHAT_EXAMPLES, ChatOptions, GENERATE_EXAMPLES, GenerateOptions, LanguageFlags, RUNS_EXAMPLES, RunsOptions,
@@ -20,6 +21,7 @@ Examples:
   farad generate runs/lm-1 --prompt \"The\"
   farad eval runs/checkerboard-23      how good the circuit is
   farad export runs/checkerboard-23 --format verilog --out hardware
+  farad dashboard                      see runs in the browser while they train
   farad devices                        what there is to compute on
   farad bench                          time the best device
   farad bench --device cpu --filter matmul,softmax
@@ -134,6 +136,9 @@ pub enum Command {
     /// List the runs of a folder
     #[command(after_help = RUNS_EXAMPLES)]
     Runs(RunsOptions),
+    /// Show runs in the browser while they train
+    #[command(after_help = DASHBOARD_EXAMPLES)]
+    Dashboard(DashboardOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchOptions),
