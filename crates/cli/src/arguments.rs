@@ -22,6 +22,11 @@ use results::{EVAL_EXAMPLES, RUNS_EXAMPLES};
 pub use results::{EvalOptions, InspectOptions, RunsOptions};
 use train::TRAIN_EXAMPLES;
 pub use train::{ModelName, TrainOptions, Variant};
+use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
+use crate::fit::SetKind;
+use crate::lm::flags::{
+    CHAT_EXAMPLES, ChatOptions, GENERATE_EXAMPLES, GenerateOptions, LanguageFlags, RUNS_EXAMPLES, RunsOptions,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +36,7 @@ Examples:
   farad generate runs/lm-1 --prompt \"The\"
   farad eval runs/checkerboard-23      how good the circuit is
   farad export runs/checkerboard-23 --format verilog --out hardware
+  farad dashboard                      see runs in the browser while they train
   farad devices                        what there is to compute on
   farad bench                          time the best device
   farad bench --device cpu --filter matmul,softmax
@@ -79,6 +85,9 @@ pub enum Command {
     /// List the runs of a folder
     #[command(after_help = RUNS_EXAMPLES)]
     Runs(RunsOptions),
+    /// Show runs in the browser while they train
+    #[command(after_help = DASHBOARD_EXAMPLES)]
+    Dashboard(DashboardOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchOptions),
