@@ -42,9 +42,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts();
     let bar = talk.progress("steps", training.trainer().steps_in_all(), training.trainer().steps());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let run = training.into_run();
     let steps = format!("{} steps", count(summary.steps));
@@ -54,7 +55,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         return Err(Error::Interrupted);
     }
     talk.say(format!("trained {steps}; now simplifying and judging the circuit"));
-    let verdict = report::conclude(&run)?;
+    let verdict = report::conclude(&run).map_err(|error| train::broken_off(&folder, error))?;
     print(options.output.json, &verdict)?;
     let closing = Closing::new(&folder)
         .next("eval RUN --speed", "how quickly the circuit reads a sample")

@@ -12,6 +12,8 @@ mod error;
 mod eval;
 mod export;
 mod fit;
+#[cfg(test)]
+mod guide;
 mod inspect;
 mod lm;
 mod look;

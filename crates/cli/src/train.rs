@@ -20,7 +20,7 @@ use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::fit::{self, SetKind};
 use crate::lm;
-use crate::look::{self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, count, left, paint, right};
+use crate::look::{self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, count, left, paint, right, shown};
 use crate::profile::Profiling;
 use crate::source::{RUNS, resume_run};
 
@@ -68,9 +68,10 @@ fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     );
     let (stop, ended) = interrupts();
     let bar = talk.progress("updates", training.updates_in_all(), training.trainer().updates());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
+    let summary = trained.map_err(|error| broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let run = training.into_run();
     let updates = format!("{} updates", count(summary.updates));
@@ -87,7 +88,7 @@ fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         return profiling.finish();
     }
     talk.say(format!("trained {updates}{early}; now simplifying and proving"));
-    let verdicts = report::conclude(&run)?;
+    let verdicts = report::conclude(&run).map_err(|error| broken_off(&folder, error))?;
     match options.output.json {
         true => eval::print_json(&verdicts)?,
         false => eval::print_table(&verdicts)?,
@@ -117,6 +118,15 @@ fn glance(run: &Run, as_json: bool) -> Result<()> {
     let exact = checks.iter().filter(|check| check.wrong == 0).count();
     writeln!(out, "{table}{exact} of {} exact", checks.len())?;
     Ok(out.flush()?)
+}
+
+/// What broke a run off, and what of it is saved.
+pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
+    let saved = match Run::open(folder).and_then(|run| run.checkpoint()) {
+        Ok(Some(checkpoint)) => format!("the checkpoint after {} steps is kept", count(checkpoint.step())),
+        _ => "nothing was saved yet".into(),
+    };
+    Error::BrokenOff { source: Box::new(error.into()), saved, path: shown(folder).display().to_string() }
 }
 
 /// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.

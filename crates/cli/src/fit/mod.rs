@@ -50,9 +50,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts();
     let bar = talk.progress("steps", training.steps_in_all(), training.fit().steps());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let (run, fit) = training.into_parts();
     let steps = format!("{} steps", count(summary.steps));
@@ -67,7 +68,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let next = format!("farad eval {}", shown(&folder).display());
     let (dataset, task) = (&*setup.sets.test, setup.sets.task);
     let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
-    report::write(&run, &outcome)?;
+    report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
     print(options.output.json, &settings, &score, summary.steps)?;
     let closing = Closing::new(&folder)
         .next("eval RUN", "judge it again")

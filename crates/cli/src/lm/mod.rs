@@ -53,9 +53,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts();
     let bar = talk.progress("updates", training.trainer().updates_in_all(), training.trainer().updates());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let (run, parts) = training.into_parts();
     let updates = format!("{} updates", count(summary.updates));
@@ -79,7 +80,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         sample: &sample,
         device,
     };
-    report::write(&run, &outcome)?;
+    report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
     print(options.output.json, &learned, score, summary.speed.tokens_per_second())?;
     outcome.speed().into_iter().for_each(|line| talk.say(line));
     summary.breakdown.iter().for_each(|breakdown| talk.say(breakdown.line()));
