@@ -22,6 +22,10 @@ pub struct Environment {
     pub time: bool,
     /// `FARAD_DEBUG` has `nan`: run unfused and stop at the first value that is not finite.
     pub nan: bool,
+    /// `TERM=dumb`: the terminal cannot draw a line again.
+    pub dumb: bool,
+    /// `XDG_RUNTIME_DIR` is set: without it, some drivers complain on stderr.
+    pub runtime_folder: bool,
 }
 
 /// The environment as it was at first use.
@@ -40,5 +44,7 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
         wgsl: has("wgsl"),
         time: has("time"),
         nan: has("nan"),
+        runtime_folder: std::env::var_os("XDG_RUNTIME_DIR").is_some_and(|path| !path.is_empty()),
+        dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
     }
 });
