@@ -43,9 +43,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     say(format!("training on {}; the run is {}", device.name(), folder.display()));
     let (stop, ended) = train::interrupts();
     let bar = train::bar(options.quiet, training.trainer().steps_in_all(), training.trainer().steps());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     bar.finish_and_clear();
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let run = training.into_run();
     let path = folder.display();
@@ -55,7 +56,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         return profiling.finish();
     }
     say(format!("trained {} steps; now simplifying and judging the circuit", summary.steps));
-    let verdict = report::conclude(&run)?;
+    let verdict = report::conclude(&run).map_err(|error| train::broken_off(&folder, error))?;
     print(options.json, &verdict)?;
     say(format!("report   {path}/report.md\npictures {path}/plots\ncircuits {path}/circuits"));
     say(format!("next: farad export {path} --format c --out {path}/c"));

@@ -28,6 +28,8 @@ pub enum Error {
         "train: the run's device cannot be used: {device}: {source}\nhelp: go on elsewhere with --device"
     )]
     RunDevice { device: String, source: farad::Error },
+    #[error("{source}\nhelp: {saved}; go on with: farad train --resume {path}")]
+    BrokenOff { source: Box<Error>, saved: String, path: String },
     #[error(
         "{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
     )]

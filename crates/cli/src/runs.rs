@@ -9,8 +9,8 @@ use std::path::Path;
 use farad::run::{Events, LogTable, Run, Table, Value};
 use serde_json::json;
 
+use crate::arguments::RunsOptions;
 use crate::error::{Error, Result};
-use crate::lm::flags::RunsOptions;
 
 /// The columns of the log that say how good a run is, the best to show first, and how they are shown.
 const GOOD: [(&str, &str); 6] = [

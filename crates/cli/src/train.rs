@@ -58,9 +58,10 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     say(format!("training on {}{many}; the run is {}", device.name(), folder.display()));
     let (stop, ended) = interrupts();
     let bar = bar(options.quiet, training.updates_in_all(), training.trainer().updates());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     bar.finish_and_clear();
+    let summary = trained.map_err(|error| broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let run = training.into_run();
     if summary.interrupted {
@@ -75,7 +76,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return profiling.finish();
     }
     say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
-    let verdicts = report::conclude(&run)?;
+    let verdicts = report::conclude(&run).map_err(|error| broken_off(&folder, error))?;
     if options.json {
         eval::print_json(&verdicts)?;
     } else {
@@ -100,6 +101,15 @@ fn glance(run: &Run, as_json: bool) -> Result<()> {
         writeln!(out, "{exact} of {} exact", checks.len())?;
     }
     Ok(out.flush()?)
+}
+
+/// What broke a run off, and what of it is saved.
+pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
+    let saved = match Run::open(folder).and_then(|run| run.checkpoint()) {
+        Ok(Some(checkpoint)) => format!("the checkpoint after {} steps is kept", checkpoint.step()),
+        _ => "nothing was saved yet".into(),
+    };
+    Error::BrokenOff { source: Box::new(error.into()), saved, path: folder.display().to_string() }
 }
 
 /// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.

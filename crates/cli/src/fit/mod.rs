@@ -51,9 +51,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     say(format!("training on {}; the run is {}", device.name(), folder.display()));
     let (stop, ended) = train::interrupts();
     let bar = train::bar(options.quiet, training.steps_in_all(), training.fit().steps());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     bar.finish_and_clear();
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let (run, fit) = training.into_parts();
     if summary.interrupted {
@@ -66,7 +67,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let next = format!("farad eval {}", folder.display());
     let (dataset, task) = (&*setup.sets.test, setup.sets.task);
     let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
-    report::write(&run, &outcome)?;
+    report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
     print(options.json, &settings, &score, summary.steps)?;
     let path = folder.display();
     say(format!("report   {path}/report.md\npictures {path}/plots\nnext: farad eval {path}"));

@@ -5,8 +5,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use farad_lm::Generator;
 use farad_lm::train::Learned;
 
-use super::flags::ChatOptions;
 use super::generate::{needs_space, opened, prompted};
+use crate::arguments::ChatOptions;
 use crate::error::Result;
 
 /// Answers lines until there are no more.

@@ -8,7 +8,7 @@ use farad_lm::train::Learned;
 use farad_lm::{Generator, Sampling};
 use serde_json::json;
 
-use super::flags::GenerateOptions;
+use crate::arguments::GenerateOptions;
 use crate::error::{Error, Result};
 use crate::profile::Profiling;
 

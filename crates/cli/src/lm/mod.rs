@@ -1,10 +1,8 @@
 //! `farad train lm`, `eval`, `generate` and `chat`: language models.
 //!
-//! `flags` is what a user may say, `generate` makes text; the training itself is [`farad_lm::train`]. Start at
-//! [`train()`].
+//! `generate` makes text; the training itself is [`farad_lm::train`]. Start at [`train()`].
 
 pub mod chat;
-pub mod flags;
 pub mod generate;
 
 use std::io::Write;
@@ -53,9 +51,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     say(format!("training on {}; the run is {}", device.name(), folder.display()));
     let (stop, ended) = train::interrupts();
     let bar = train::bar(options.quiet, training.trainer().updates_in_all(), training.trainer().updates());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
-    ended.set();
+    let trained = training.train(&stop, |progress| show(&bar, progress));
     bar.finish_and_clear();
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
+    ended.set();
     // The run stays locked until everything is written.
     let (run, parts) = training.into_parts();
     if summary.interrupted {
@@ -77,7 +76,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         sample: &sample,
         device,
     };
-    report::write(&run, &outcome)?;
+    report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
     print(options.json, &learned, score, summary.speed.tokens_per_second())?;
     let path = folder.display();
     outcome.speed().into_iter().for_each(&say);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use farad_lm::Sampling;
 
-use crate::arguments::ProfileFlags;
+use super::flags::ProfileFlags;
 
 pub const GENERATE_EXAMPLES: &str = "\
 Examples:
@@ -23,11 +23,6 @@ Examples:
 
 Every line is a prompt; the model goes on with it, knowing what was said before. /new forgets, /quit or the end of input
 ends.";
-
-pub const RUNS_EXAMPLES: &str = "\
-Examples:
-  farad runs                           the runs in ./runs
-  farad runs experiments --json        one object a line";
 
 /// Options of `farad train lm`.
 #[derive(Debug, Default, Args)]
@@ -150,15 +145,4 @@ pub struct ChatOptions {
     pub tokens: usize,
     #[command(flatten)]
     pub sampling: SamplingFlags,
-}
-
-/// Options of `farad runs`.
-#[derive(Debug, Args)]
-pub struct RunsOptions {
-    /// The folder that has the runs
-    #[arg(default_value = "runs")]
-    pub folder: PathBuf,
-    /// One object a line and run
-    #[arg(long)]
-    pub json: bool,
 }
