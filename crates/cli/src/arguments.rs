@@ -7,44 +7,77 @@ mod flags;
 mod language;
 mod machine;
 mod results;
+mod shell;
 mod train;
 
 use clap::{Parser, Subcommand};
 
 use circuits::{EXPORT_EXAMPLES, SIMULATE_EXAMPLES};
 pub use circuits::{ExportOptions, SimulateOptions, StartOption};
-pub use flags::{ProfileFlags, ProfileKind};
+pub use flags::{DeviceFlag, OutputFlags, ProfileFlags, ProfileKind};
 use language::{CHAT_EXAMPLES, GENERATE_EXAMPLES};
 pub use language::{ChatOptions, GenerateOptions};
-use machine::{BENCH_EXAMPLES, TUNE_EXAMPLES};
+use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
 pub use machine::{BenchOptions, DevicesOptions, TuneOptions};
-use results::{EVAL_EXAMPLES, RUNS_EXAMPLES};
+use results::{EVAL_EXAMPLES, INSPECT_EXAMPLES, RUNS_EXAMPLES};
 pub use results::{EvalOptions, InspectOptions, RunsOptions};
+use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
+pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
 pub use train::{ModelName, TrainOptions, Variant};
+use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
+use crate::fit::SetKind;
+use crate::lm::flags::{
+    CHAT_EXAMPLES, ChatOptions, GENERATE_EXAMPLES, GenerateOptions, LanguageFlags, RUNS_EXAMPLES, RunsOptions,
+};
+pub use train::{ModelName, TrainOptions, Variant, learnable};
+
+use crate::look::{HELP, brief, examples};
 
 const EXAMPLES: &str = "\
 Examples:
-  farad train mnist                    learn handwritten digits with a convolutional network
   farad train checkerboard             learn an automaton, prove and simplify its circuit
+  farad train mnist                    learn handwritten digits with a convolutional network
   farad train lm --data book.txt       learn to write like a book
   farad generate runs/lm-1 --prompt \"The\"
   farad eval runs/checkerboard-23      how good the circuit is
   farad export runs/checkerboard-23 --format verilog --out hardware
+  farad dashboard                      see runs in the browser while they train
+  farad runs                           what was trained here
   farad devices                        what there is to compute on
-  farad bench                          time the best device
+
+More examples:
+  farad train --list                   everything there is to learn
+  farad eval runs/checkerboard-2       how good the circuit is
+  farad export runs/checkerboard-2 --format verilog --out hardware
+  farad generate runs/lm-1 --prompt \"The\"
   farad bench --device cpu --filter matmul,softmax
   farad bench --device gpu:0 --json > gpu.jsonl
+  farad completions bash > ~/.local/share/bash-completion/completions/farad
+
+Exit codes:
+  0      done
+  1      failed: a file, a device, data, a wrong result of a bench
+  2      the command line asks for what there is not
+  130    interrupted by Ctrl-C; a training has saved everything
 
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
   FARAD_TUNING=tuning.json             tiles that `farad tune` chose
   FARAD_DATA=data                      where data sets are looked for first
-  FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN";
+  FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN
+  NO_COLOR=1, CLICOLOR_FORCE=1         never colours; always colours";
 
 /// Trains neural networks and logic circuits on any GPU and on the CPU.
 #[derive(Debug, Parser)]
-#[command(name = "farad", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(
+    name = "farad",
+    version,
+    styles = HELP,
+    after_help = brief(EXAMPLES),
+    after_long_help = examples(EXAMPLES),
+    arg_required_else_help = true
+)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -55,36 +88,47 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Train an automaton of logic gates and prove its circuit, a network on a data set, or a language model on text
-    #[command(after_help = TRAIN_EXAMPLES)]
+    #[command(after_help = brief(TRAIN_EXAMPLES), after_long_help = examples(TRAIN_EXAMPLES))]
     Train(Box<TrainOptions>),
     /// Say how good the circuits or the network of a run are
-    #[command(after_help = EVAL_EXAMPLES)]
+    #[command(after_help = brief(EVAL_EXAMPLES), after_long_help = examples(EVAL_EXAMPLES))]
     Eval(EvalOptions),
     /// Write a circuit for other tools
-    #[command(after_help = EXPORT_EXAMPLES)]
+    #[command(after_help = brief(EXPORT_EXAMPLES), after_long_help = examples(EXPORT_EXAMPLES))]
     Export(ExportOptions),
     /// Show what a run or a circuit is made of
+    #[command(after_help = brief(INSPECT_EXAMPLES), after_long_help = examples(INSPECT_EXAMPLES))]
     Inspect(InspectOptions),
     /// Run the circuit of an automaton on a grid
-    #[command(after_help = SIMULATE_EXAMPLES)]
+    #[command(after_help = brief(SIMULATE_EXAMPLES), after_long_help = examples(SIMULATE_EXAMPLES))]
     Simulate(SimulateOptions),
     /// List the devices of this machine
+    #[command(after_help = brief(DEVICES_EXAMPLES), after_long_help = examples(DEVICES_EXAMPLES))]
     Devices(DevicesOptions),
     /// Make text with a language model
-    #[command(after_help = GENERATE_EXAMPLES)]
+    #[command(after_help = brief(GENERATE_EXAMPLES), after_long_help = examples(GENERATE_EXAMPLES))]
     Generate(GenerateOptions),
     /// Talk to a language model, line by line
-    #[command(after_help = CHAT_EXAMPLES)]
+    #[command(after_help = brief(CHAT_EXAMPLES), after_long_help = examples(CHAT_EXAMPLES))]
     Chat(ChatOptions),
     /// List the runs of a folder
-    #[command(after_help = RUNS_EXAMPLES)]
+    #[command(after_help = brief(RUNS_EXAMPLES), after_long_help = examples(RUNS_EXAMPLES))]
     Runs(RunsOptions),
+    /// Show runs in the browser while they train
+    #[command(after_help = DASHBOARD_EXAMPLES)]
+    Dashboard(DashboardOptions),
     /// Time operations and training steps, and check their results
-    #[command(after_help = BENCH_EXAMPLES)]
+    #[command(after_help = brief(BENCH_EXAMPLES), after_long_help = examples(BENCH_EXAMPLES))]
     Bench(BenchOptions),
     /// Time the tiles of matrix products on this GPU and keep the quickest
-    #[command(after_help = TUNE_EXAMPLES)]
+    #[command(after_help = brief(TUNE_EXAMPLES), after_long_help = examples(TUNE_EXAMPLES))]
     Tune(TuneOptions),
+    /// Print what makes a shell complete commands, flags, recipes and formats
+    #[command(after_help = brief(COMPLETIONS_EXAMPLES), after_long_help = examples(COMPLETIONS_EXAMPLES))]
+    Completions(CompletionsOptions),
+    /// Print a manual page, or write all of them
+    #[command(after_help = brief(MAN_EXAMPLES), after_long_help = examples(MAN_EXAMPLES))]
+    Man(ManOptions),
 }
 
 #[cfg(test)]
@@ -112,6 +156,24 @@ mod tests {
     }
 
     #[test]
+    fn the_same_flag_has_the_same_words_everywhere() {
+        let mut known = std::collections::BTreeMap::new();
+        for command in Arguments::command().get_subcommands() {
+            assert!(command.get_after_long_help().is_some(), "{} has no examples", command.get_name());
+            for flag in ["device", "json", "quiet", "profile"] {
+                let Some(flag) = command.get_arguments().find(|argument| argument.get_id() == flag) else {
+                    continue;
+                };
+                let said =
+                    (flag.get_help().map(ToString::to_string), flag.get_value_names().map(<[_]>::to_vec));
+                let first = known.entry(flag.get_id().to_string()).or_insert_with(|| said.clone());
+                assert_eq!(*first, said, "{} --{}", command.get_name(), flag.get_id());
+            }
+        }
+        assert_eq!(known.len(), 4);
+    }
+
+    #[test]
     fn a_profile_may_name_a_file_and_never_takes_the_next_word() {
         let flags = |words: &[&str]| {
             let all = ["farad", "eval"].iter().chain(words).copied().chain(["run"]);
@@ -130,6 +192,6 @@ mod tests {
         let arguments = Arguments::parse_from(["farad", "bench", "--filter", "sum,xor"]);
         let Command::Bench(options) = arguments.command else { panic!("bench was asked for") };
         assert_eq!(options.filter, ["sum", "xor"]);
-        assert_eq!(options.device, "best");
+        assert_eq!(options.device.name(), "best");
     }
 }

@@ -2,9 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
-use super::flags::ProfileFlags;
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
+
+pub const DEVICES_EXAMPLES: &str = "\
+Examples:
+  farad devices                        GPUs and the CPU; the star is what `best` means
+  farad devices --json
+
+Keys of --json:
+  gpu:N             device, index, name, kind, backend, driver, best, features, limits
+  cpu               device, name, kind, cores, simd, best";
 
 pub const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -16,7 +25,12 @@ Examples:
   farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
 
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
-relative, against f64, on a sample of the result.";
+relative, against f64, on a sample of the result.
+
+Keys of --json:
+  case, device, ms, gpu_ms, gflops, gbs, error, items_per_second, best_ms, sync_ms, first_s, iterations, kind, hardware,
+  version, time
+  with --break-even: work, size, cpu_ms, gpu_ms";
 
 pub const TUNE_EXAMPLES: &str = "\
 Examples:
@@ -25,14 +39,16 @@ Examples:
   FARAD_TUNING=tiles.json farad bench --filter matmul
 
 Without a table a fixed rule chooses tiles, and runs repeat bit for bit. A table is for one GPU and driver;
-checkpoints name it. Tiles that are less accurate than the rule's are refused.";
+checkpoints name it. Tiles that are less accurate than the rule's are refused.
+
+Keys of --json:
+  product, rule, rule_ms, best, best_ms, error, refused";
 
 /// Options of `farad devices`.
 #[derive(Debug, Args)]
 pub struct DevicesOptions {
-    /// One JSON object a line
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
 
 /// Options of `farad bench`.
@@ -41,12 +57,8 @@ pub struct BenchOptions {
     /// Only cases whose names contain one of these
     #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     pub filter: Vec<String>,
-    /// `best`, `cpu`, `gpu` or `gpu:1`
-    #[arg(long, value_name = "DEVICE", default_value = "best")]
-    pub device: String,
-    /// One JSON object a line
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// All cases, also the sizes that are too large or too small for the device
     #[arg(long)]
     pub full: bool,
@@ -57,6 +69,8 @@ pub struct BenchOptions {
     #[arg(long, hide = true)]
     pub first_step: bool,
     #[command(flatten)]
+    pub output: OutputFlags,
+    #[command(flatten)]
     pub profile: ProfileFlags,
 }
 
@@ -66,10 +80,11 @@ pub struct TuneOptions {
     /// Bench cases whose products are timed, by parts of their names
     #[arg(value_name = "CASE", default_value = "mlp_train")]
     pub cases: Vec<String>,
-    /// `best`, `gpu` or `gpu:1`
-    #[arg(long, default_value = "best")]
-    pub device: String,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// The file to write
-    #[arg(long, value_name = "FILE", default_value = "tuning.json")]
+    #[arg(long, value_name = "FILE", default_value = "tuning.json", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
