@@ -3,6 +3,7 @@
 //! Chromium reads commands from its file 3 and writes answers to its file 4, each a JSON text that a zero byte
 //! ends. A shell opens both as named pipes, so that nothing here needs more than files. The tests of the command use
 //! this file too.
+#![allow(dead_code)] // either tests use some of it
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
