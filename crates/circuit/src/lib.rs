@@ -2,7 +2,34 @@
 //!
 //! A [`Gate`] is its truth table, a [`Netlist`] is gates in an order in which each reads only what
 //! came before, with registers if it has state, and an [`Automaton`] is the netlist of one cell of a
-//! grid. This crate knows nothing of tensors. Start at [`Netlist`].
+//! grid. This crate knows nothing of tensors.
+//!
+//! ```
+//! use farad_circuit::simplify::{Options, simplify};
+//! use farad_circuit::{Circuit, Format, Gate, Netlist, Simulator, export};
+//! let mut netlist = Netlist::new("same");
+//! let (a, b) = (netlist.input("a"), netlist.input("b"));
+//! let differ = netlist.gate(Gate::XOR, a, b);
+//! let same = netlist.gate(Gate::NOT_A, differ, a);
+//! netlist.output("y", same);
+//! assert_eq!(Simulator::new(&netlist)?.truth_table()[0][0] & 0b1111, 0b1001);
+//!
+//! let simple = simplify(&netlist, &Options::default())?;
+//! assert_eq!(simple.netlist.gates.len(), 1);
+//! assert!(simple.report.equivalence.is_proved());
+//! let files = export(&Circuit::from(simple.netlist), Format::named("c")?)?;
+//! assert_eq!(files[0].0, "same.c");
+//! # Ok::<(), farad_circuit::Error>(())
+//! ```
+//!
+//! # What is where
+//!
+//! - [`Gate`], [`Netlist`], [`Automaton`]: what circuits are; [`Circuit`]: their files; [`Statistics`] and [`fn@draw`]: what they look like.
+//! - [`simplify`](mod@simplify) makes them smaller, [`equivalence`] proves that nothing changed.
+//! - [`Simulator`] (64 samples a word), [`WideSimulator`] (512), [`Grid`] (automata) run them.
+//! - [`fn@export`] and [`Format`] take them elsewhere: Verilog, BLIF, C, Rust, WGSL, HTML, …
+//!
+//! The guide's chapter *Logic and circuits* (`docs/guide/src/logic.md`) leads through them.
 
 mod arithmetic;
 mod automaton;

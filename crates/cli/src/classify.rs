@@ -4,17 +4,20 @@ use std::io::Write;
 use std::time::Duration;
 
 use farad::Device;
-use farad::run::{Run, Value};
+use farad::run::{Run, Table, Value};
 use farad_circuit::equivalence::Budget;
 use farad_circuit::simplify::{Options, simplify};
 use farad_circuit::{Netlist, Statistics};
 use farad_logic::classify::report::{self, Verdict};
-use farad_logic::classify::{Data, KIND, Learned, Progress, Settings, TaskKind, Training, measure};
+use farad_logic::classify::{
+    Data, KIND, Learned, Progress as Trained, Settings, TaskKind, Training, measure,
+};
 use farad_logic::network::Block;
 use serde_json::json;
 
 use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
+use crate::look::{self, Closing, Progress, count, percent};
 use crate::profile::Profiling;
 use crate::train;
 
@@ -26,6 +29,7 @@ pub fn is_classify(run: &Run) -> bool {
 /// Trains a logic network, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     refuse_other_flags(options)?;
+    let (talk, fresh) = (options.output.talk(), resumed.is_none());
     let mut training = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
@@ -33,32 +37,31 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let device = training.trainer().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
-    let say = |text: String| {
-        if !options.quiet {
-            eprintln!("{text}");
-        }
-    };
-    let (title, gates) = (Settings::of(training.run())?.title(), training.trainer().network().gates());
-    say(format!("{title}: {gates} gates"));
-    say(format!("training on {}; the run is {}", device.name(), folder.display()));
+    let (title, gates) = (Settings::of(training.run())?.title(), count(training.trainer().network().gates()));
+    let what = format!("{title}: {gates} gates learn to tell classes apart");
+    talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts();
-    let bar = train::bar(options.quiet, training.trainer().steps_in_all(), training.trainer().steps());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
+    let bar = talk.progress("steps", training.trainer().steps_in_all(), training.trainer().steps());
+    let trained = training.train(&stop, |progress| show(&bar, progress));
+    drop(bar);
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
     ended.set();
-    bar.finish_and_clear();
     // The run stays locked until everything is written.
     let run = training.into_run();
-    let path = folder.display();
+    let steps = format!("{} steps", count(summary.steps));
     if summary.interrupted {
-        let steps = summary.steps;
-        say(format!("stopped and saved after {steps} steps\ngo on with: farad train --resume {path}"));
-        return profiling.finish();
+        talk.stopped(&steps, &folder);
+        profiling.finish()?;
+        return Err(Error::Interrupted);
     }
-    say(format!("trained {} steps; now simplifying and judging the circuit", summary.steps));
-    let verdict = report::conclude(&run)?;
-    print(options.json, &verdict)?;
-    say(format!("report   {path}/report.md\npictures {path}/plots\ncircuits {path}/circuits"));
-    say(format!("next: farad export {path} --format c --out {path}/c"));
+    talk.say(format!("trained {steps}; now simplifying and judging the circuit"));
+    let verdict = report::conclude(&run).map_err(|error| train::broken_off(&folder, error))?;
+    print(options.output.json, &verdict)?;
+    let closing = Closing::new(&folder)
+        .next("eval RUN --speed", "how quickly the circuit reads a sample")
+        .next("export RUN --format html --out RUN/page", "play with it in a browser")
+        .next("export RUN --format c --out RUN/c", "use the circuit elsewhere");
+    talk.ends(&closing);
     profiling.finish()
 }
 
@@ -66,9 +69,9 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
 pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdict = report::judge(run)?;
-    print(options.json, &verdict)?;
+    print(options.output.json, &verdict)?;
     if options.speed {
-        speed(options.json, &verdict)?;
+        speed(options.output.json, &verdict)?;
     }
     profiling.finish()
 }
@@ -79,7 +82,7 @@ fn speed(json: bool, verdict: &Verdict) -> Result<()> {
     let thresholds = verdict.learned.network.encoding().levels()?;
     let gpu = Device::gpu(0).ok();
     let speed = measure(&verdict.simplified, &thresholds, &data.test, gpu.as_ref())?;
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     if json {
         writeln!(out, "{}", serde_json::to_value(&speed).unwrap_or_default())?;
         return Ok(out.flush()?);
@@ -150,21 +153,10 @@ pub fn circuit_with_counts(run: &Run, raw: bool) -> Result<Netlist> {
     Ok(netlist)
 }
 
-/// The keys of a task and their values.
-pub fn list(task: TaskKind) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let models = ["small", "medium", "wired", "conv"];
-    let tables = models.map(|model| Settings::new(task, model).map(|settings| settings.table()));
-    write!(out, "{:18}", "key")?;
-    models.iter().try_for_each(|model| write!(out, " {model:>22}"))?;
-    writeln!(out)?;
-    let tables = tables.into_iter().collect::<std::result::Result<Vec<_>, _>>()?;
-    for key in tables[0].keys() {
-        write!(out, "{key:18}")?;
-        tables.iter().try_for_each(|table| write!(out, " {:>22}", table[key].to_string()))?;
-        writeln!(out)?;
-    }
-    Ok(out.flush()?)
+/// The keys of a task and their values, model by model.
+pub fn defaults(task: TaskKind) -> Result<Vec<(&'static str, Table)>> {
+    let models = ["small", "medium", "wired", "conv"].into_iter();
+    models.map(|model| Ok((model, Settings::new(task, model)?.table()))).collect()
 }
 
 /// Flags of other trainings mean nothing here.
@@ -175,7 +167,8 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
         (flags.optimiser.is_some(), "--optimiser"),
         (flags.schedule.is_some(), "--schedule"),
         (flags.mixed, "--mixed"),
-        (options.seeds != 1, "--seeds"),
+        (options.automata.seeds != 1, "--seeds"),
+        (options.automata.quick, "--quick"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
         Some((_, flag)) => Err(Error::OtherFlag {
@@ -209,11 +202,10 @@ fn start(options: &TrainOptions) -> Result<Training> {
         settings.set(assignment)?;
     }
     settings.check()?;
-    let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
+    let device = options.device.or_best()?;
     settings.device = device.name().to_string();
     let data = Data::open(&mut settings)?;
-    let folder = options.out.clone();
-    let folder = folder.unwrap_or_else(|| train::free_folder(task.name(), settings.seed as u64));
+    let folder = train::folder(options, task.name(), settings.seed as u64);
     Ok(Training::start(&folder, &settings, &data, &device)?)
 }
 
@@ -227,8 +219,8 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<Training> {
         settings.updates = updates as i64;
     }
     settings.check()?;
-    let device = match &options.device {
-        Some(name) => Device::named(name)?,
+    let device = match options.device.asked()? {
+        Some(device) => device,
         None => settings.device().map_err(|source| match source {
             farad_logic::Error::Farad(source) => {
                 Error::RunDevice { device: settings.device_name().to_string(), source }
@@ -243,19 +235,16 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<Training> {
     Ok(Training::resume(run, &settings, &data, &device)?)
 }
 
-fn show(bar: &indicatif::ProgressBar, progress: &Progress) {
-    bar.set_position(progress.step);
-    let percent =
-        |share: Option<f64>| share.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
-    let (now, best) = (percent(progress.accuracy), percent(progress.best));
-    bar.set_message(format!(
-        "epoch {}  soft loss {:.4}  hard {now}  best {best}",
-        progress.epoch, progress.loss
-    ));
+fn show(bar: &Progress, progress: &Trained) {
+    bar.set(progress.step, || {
+        let shown = |share: Option<f64>| share.map_or("–".to_string(), percent);
+        let (now, best) = (shown(progress.accuracy), shown(progress.best));
+        format!("epoch {}  soft loss {:.4}  hard {now}  best {best}", progress.epoch, progress.loss)
+    });
 }
 
 fn print(json: bool, verdict: &Verdict) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     match json {
         true => writeln!(out, "{}", verdict.json())?,
         false => writeln!(out, "{}", verdict.sentence())?,

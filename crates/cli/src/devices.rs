@@ -7,22 +7,23 @@ use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::error::Result;
+use crate::look::{self, Cell, FAINT, GOOD, Table, bytes, left, paint};
 use crate::processor::Processor;
 
-const NO_GPU: &str = "no GPU found: the cpu is used\n\
+const NO_GPU: &str = "devices: no GPU was found: the cpu is used\n\
     help: install the GPU's Vulkan driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers` for AMD and Intel, \
     `nvidia-driver` for NVIDIA); in a container, pass the GPU and its graphics capability through; \
     then run `farad devices` again";
 
-const ONLY_SOFTWARE: &str = "only a software GPU found: the cpu is used unless a gpu is named, as it is faster\n\
+const ONLY_SOFTWARE: &str = "devices: only a software GPU was found: the cpu is used unless a gpu is named, as it is faster\n\
     help: a software GPU is for tests (`--device gpu`); for speed, install the Vulkan driver of the GPU";
 
 /// Lists adapters and the CPU.
 pub fn run(options: &DevicesOptions) -> Result<()> {
     let (adapters, processor) = (farad::adapters(), Processor::here());
     let best = best(&adapters);
-    let mut out = std::io::stdout().lock();
-    if options.json {
+    let mut out = look::out();
+    if options.output.json {
         for adapter in &adapters {
             writeln!(out, "{}", adapter_json(adapter, &best))?;
         }
@@ -31,10 +32,13 @@ pub fn run(options: &DevicesOptions) -> Result<()> {
         write!(out, "{}", table(&adapters, &processor, &best))?;
     }
     out.flush()?;
-    if adapters.is_empty() {
-        eprintln!("{NO_GPU}");
-    } else if adapters.iter().all(|adapter| adapter.kind == AdapterKind::Software) {
-        eprintln!("{ONLY_SOFTWARE}");
+    let missing = match adapters.iter().all(|adapter| adapter.kind == AdapterKind::Software) {
+        true if adapters.is_empty() => Some(NO_GPU),
+        true => Some(ONLY_SOFTWARE),
+        false => None,
+    };
+    if let Some(text) = missing.filter(|_| !options.output.quiet) {
+        look::warn(text);
     }
     Ok(())
 }
@@ -108,33 +112,31 @@ fn processor_json(processor: &Processor, best: &str) -> Value {
     })
 }
 
-/// One row a device, columns as wide as their contents; the best device has a star.
+/// One row a device; the best device has a star.
 fn table(adapters: &[AdapterInfo], processor: &Processor, best: &str) -> String {
-    let mut rows = vec![["", "device", "name", "kind", "backend", "driver"].map(String::from)];
-    let star = |device: &str| if device == best { "*" } else { "" }.to_string();
+    let mut table = Table::new(["", "device", "name", "kind", "backend", "driver"].map(left));
+    let star = |device: &str| Cell::new(GOOD, if device == best { "*" } else { "" });
     for adapter in adapters {
         let device = format!("gpu:{}", adapter.index);
-        let (name, kind) = (adapter.name.clone(), kind(adapter.kind).into());
-        rows.push([star(&device), device, name, kind, adapter.backend.clone(), adapter.driver.clone()]);
+        let (name, kind) = (&adapter.name, kind(adapter.kind));
+        table.row([
+            star(&device),
+            device.into(),
+            name.into(),
+            kind.into(),
+            (&adapter.backend).into(),
+            (&adapter.driver).into(),
+        ]);
     }
     let cores = format!("{} cores", processor.cores);
-    rows.push([
-        star("cpu"),
-        "cpu".into(),
-        processor.name.clone(),
-        cores,
-        "native".into(),
-        processor.simd.into(),
-    ]);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let mut text = String::new();
-    for (n, row) in rows.iter().enumerate() {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        text += &format!("{}\n", cells.join("  ").trim_end());
+    let (name, simd) = (&processor.name, processor.simd);
+    table.row([star("cpu"), "cpu".into(), name.into(), cores.into(), "native".into(), simd.into()]);
+    let (lines, mut text) = (table.to_string(), String::new());
+    let indent = anstream::adapter::strip_str(&lines).to_string().find("name").unwrap_or(0);
+    for (n, line) in lines.lines().enumerate() {
+        text += &format!("{line}\n");
         if let Some(adapter) = n.checked_sub(1).and_then(|n| adapters.get(n)) {
-            text += &format!("{:width$}{}\n", "", details(adapter), width = widths[0] + widths[1] + 4);
+            text += &format!("{:indent$}{}\n", "", paint(FAINT, details(adapter)));
         }
     }
     text
@@ -156,31 +158,14 @@ fn details(adapter: &AdapterInfo) -> String {
     )
 }
 
-/// Bytes in the largest unit that leaves a number of at least one.
-fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = (count.max(1).ilog2() as usize / 10).min(UNITS.len() - 1);
-    let scaled = count as f64 / (1u64 << (10 * unit)) as f64;
-    let digits = if scaled.fract() == 0.0 || scaled >= 100.0 { 0 } else { 1 };
-    format!("{scaled:.digits$} {}", UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bytes_have_units() {
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(48 << 10), "48 KiB");
-        assert_eq!(bytes(3 << 29), "1.5 GiB");
-        assert_eq!(bytes((4 << 30) - 4), "4.0 GiB");
-    }
-
-    #[test]
     fn the_table_names_the_cpu() {
         let processor = Processor { name: "Test 9000".into(), cores: 8, simd: "AVX2" };
-        let text = table(&[], &processor, "cpu");
+        let text = anstream::adapter::strip_str(&table(&[], &processor, "cpu")).to_string();
         assert!(text.contains("*  cpu     Test 9000  8 cores  native   AVX2"), "{text}");
     }
 }

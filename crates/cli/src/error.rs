@@ -18,10 +18,21 @@ pub enum Error {
         "run: not a language model: {path} is a run of kind {kind}\nhelp: `farad train lm --data FILE` makes one; `farad runs` lists what there is"
     )]
     NoLanguageModel { path: String, kind: String },
+    #[error("eval: {flag} is not for a run of kind {kind}\nhelp: leave it out; {why}")]
+    EvalFlag { flag: &'static str, kind: String, why: &'static str },
+    #[error("run: not a run: {path}: there is nothing{nearest}\nhelp: {help}")]
+    NoRun { path: String, nearest: String, help: String },
     #[error(
-        "eval: --data and --device are for language models: the run is of kind {kind}\nhelp: leave them out"
+        "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them"
     )]
-    EvalFlag { kind: String },
+    NoCircuit { op: &'static str, path: String, kind: String },
+    #[error("export: {flag} is for runs of automata: {path}\nhelp: leave it out")]
+    ExportFlag { flag: &'static str, path: String },
+    #[error("man: there is no page for `{name}`{nearest}\nhelp: the pages are {names}")]
+    Page { name: String, nearest: String, names: String },
+    // Everything was said and saved; only the exit code is left to tell.
+    #[error("interrupted")]
+    Interrupted,
     #[error(
         "runs: no such folder: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder"
     )]
@@ -30,19 +41,23 @@ pub enum Error {
         "train: the run's device cannot be used: {device}: {source}\nhelp: go on elsewhere with --device"
     )]
     RunDevice { device: String, source: farad::Error },
+    #[error("{source}\nhelp: {saved}; go on with: farad train --resume {path}")]
+    BrokenOff { source: Box<Error>, saved: String, path: String },
     #[error(
-        "{op}: neither a run nor a circuit file: {path}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
+        "{op}: neither a run nor a circuit file: {path}: there is nothing{nearest}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
     )]
-    NoSource { op: &'static str, path: String },
+    NoSource { op: &'static str, path: String, nearest: String },
     #[error("{op}: the run has no seed {seed}\nhelp: its seeds are {seeds}")]
     NoSeed { op: &'static str, seed: u64, seeds: String },
     #[error("export: there is no format `{name}`{nearest}\nhelp: the formats are {names}")]
     Format { name: String, nearest: String, names: String },
-    #[error("export: a file is there already: {path}\nhelp: name another folder with --out, or move it away")]
-    FileExists { path: String },
+    #[error("{op}: a file is there already: {path}\nhelp: name another place with {flag}, or move it away")]
+    FileExists { op: &'static str, path: String, flag: &'static str },
     #[error("{op}: could not write {path}: {source}")]
     Write { op: &'static str, path: String, source: std::io::Error },
-    #[error("simulate: the grid is WIDTHxHEIGHT with both at least 1, such as 128x128: `{text}`")]
+    #[error(
+        "simulate: the grid is not WIDTHxHEIGHT with both at least 1: `{text}`\nhelp: such as --grid 128x128"
+    )]
     Grid { text: String },
     #[error(
         "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
@@ -60,20 +75,20 @@ pub enum Error {
     NeedsData { set: &'static str },
     #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]
     ModelInput { model: String, shape: String, wanted: &'static str },
-    #[error("settings: `{text}` is not key=value")]
+    #[error("settings: `{text}` is not key=value\nhelp: such as --set batch=64")]
     Assignment { text: String },
     #[error("settings: there is no key `{key}`{nearest}\nhelp: the keys are {keys}")]
     UnknownKey { key: String, nearest: String, keys: String },
     #[error("settings: {key} takes {wanted}, not `{found}`")]
     Setting { key: String, wanted: &'static str, found: String },
-    #[error("settings: there is no {key} `{found}`\nhelp: {known}")]
-    Choice { key: &'static str, found: String, known: String },
+    #[error("settings: there is no {key} `{found}`{nearest}\nhelp: there are {known}")]
+    Choice { key: &'static str, found: String, nearest: String, known: String },
     #[error("settings: config.toml: {message}")]
     Config { message: String },
-    #[error("eval: nothing was learned yet: {path} has no checkpoint")]
+    #[error(
+        "eval: nothing was learned yet: {path} has no checkpoint\nhelp: `farad train --resume {path}` goes on with it"
+    )]
     NothingLearned { path: String },
-    #[error("tune: a file is there already: {path}\nhelp: name another one with --out, or move it away")]
-    TableExists { path: String },
     #[error("bench: a break-even needs a GPU: {device}\nhelp: `farad devices` lists what there is")]
     NoGpu { device: String },
     #[error("output: {0}")]
@@ -90,6 +105,58 @@ pub enum Error {
     Child { message: String },
     #[error("bench: cases failed: {names} ({failed} vs {total} run)")]
     Failed { names: String, failed: usize, total: usize },
+}
+
+impl Error {
+    /// The exit code: 2 if the command line asks for what there is not, 130 after Ctrl-C, else 1.
+    pub fn code(&self) -> u8 {
+        use farad_lm::Error as Language;
+        use farad_logic::Error as Logic;
+        match self {
+            Error::Interrupted => 130,
+            Error::EvalFlag { .. }
+            | Error::ExportFlag { .. }
+            | Error::Page { .. }
+            | Error::Format { .. }
+            | Error::Grid { .. }
+            | Error::UnknownName { .. }
+            | Error::OtherFlag { .. }
+            | Error::NeedsData { .. }
+            | Error::Assignment { .. }
+            | Error::UnknownKey { .. }
+            | Error::Setting { .. }
+            | Error::Choice { .. }
+            | Error::NoSeed { .. }
+            | Error::Filter { .. }
+            | Error::Farad(farad::Error::DeviceName { .. })
+            | Error::Logic(
+                Logic::UnknownRecipe { .. }
+                | Logic::UnknownKey { .. }
+                | Logic::Assignment { .. }
+                | Logic::Value { .. }
+                | Logic::Choice { .. }
+                | Logic::NeedsData { .. }
+                | Logic::TooLarge { .. }
+                | Logic::Seed { .. },
+            )
+            | Error::Language(
+                Language::UnknownKey { .. }
+                | Language::Assignment { .. }
+                | Language::Value { .. }
+                | Language::UnknownSetting { .. }
+                | Language::SettingAssignment { .. }
+                | Language::Setting { .. }
+                | Language::Sampling { .. }
+                | Language::UnknownTokeniser { .. },
+            ) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// `; did you mean …?`, if there is something near.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    farad::nearest(name, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
 /// A result with [`Error`].

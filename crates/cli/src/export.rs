@@ -5,10 +5,14 @@ use std::io::Write;
 use farad_circuit::{Circuit, Format, export};
 use farad_logic::report::simplified;
 use farad_logic::train::Learned;
+use serde_json::json;
 
 use crate::arguments::ExportOptions;
 use crate::classify;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
+use crate::fit;
+use crate::lm;
+use crate::look;
 use crate::source::{Source, pick};
 
 /// Writes the files of a format; none of them may be there yet.
@@ -24,15 +28,19 @@ pub fn run(options: &ExportOptions) -> Result<()> {
     for (name, _) in &files {
         let path = options.out.join(name);
         if path.exists() {
-            return Err(Error::FileExists { path: path.display().to_string() });
+            return Err(Error::FileExists { op: "export", path: path.display().to_string(), flag: "--out" });
         }
     }
     std::fs::create_dir_all(&options.out).map_err(|source| fail(&options.out, source))?;
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     for (name, contents) in &files {
         let path = options.out.join(name);
         std::fs::write(&path, contents).map_err(|source| fail(&path, source))?;
-        writeln!(out, "{}", path.display())?;
+        let (path, bytes) = (path.display().to_string(), contents.len());
+        match options.output.json {
+            true => writeln!(out, "{}", json!({ "file": path, "format": format.name, "bytes": bytes }))?,
+            false => writeln!(out, "{path}")?,
+        }
     }
     Ok(out.flush()?)
 }
@@ -40,21 +48,27 @@ pub fn run(options: &ExportOptions) -> Result<()> {
 fn format(name: &str) -> Result<Format> {
     Format::named(name).map_err(|_| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name).collect();
-        let nearest = farad::nearest(name, names.iter().copied());
-        Error::Format {
-            name: name.into(),
-            nearest: nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?")),
-            names: names.join(", "),
-        }
+        let nearest = did_you_mean(name, names.iter().copied());
+        Error::Format { name: name.into(), nearest, names: names.join(", ") }
     })
 }
 
 fn circuit(options: &ExportOptions) -> Result<Circuit> {
+    let path = options.source.display().to_string();
+    let refuse = |flags: &[(bool, &'static str)]| match flags.iter().find(|(given, _)| *given) {
+        Some(&(_, flag)) => Err(Error::ExportFlag { flag, path: path.clone() }),
+        None => Ok(()),
+    };
+    let (seed, raw) = ((options.seed.is_some(), "--seed"), (options.raw, "--raw"));
     let run = match Source::open("export", &options.source)? {
-        Source::Circuit(circuit) => return Ok(circuit),
+        Source::Circuit(circuit) => return refuse(&[seed, raw]).map(|()| circuit),
         Source::Run(run) => run,
     };
+    if fit::is_fit(&run) || lm::is_lm(&run) {
+        return Err(Error::NoCircuit { op: "export", path, kind: run.kind().into() });
+    }
     if classify::is_classify(&run) {
+        refuse(&[seed])?;
         let circuit =
             if options.format == "html" { classify::circuit_with_counts } else { classify::circuit };
         return Ok(Circuit::Netlist(circuit(&run, options.raw)?));

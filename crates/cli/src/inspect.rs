@@ -12,6 +12,7 @@ use crate::classify;
 use crate::error::Result;
 use crate::fit;
 use crate::lm;
+use crate::look::{self, HEADING, count, paint};
 use crate::source::Source;
 
 /// Shows what lies there.
@@ -20,8 +21,8 @@ pub fn run(options: &InspectOptions) -> Result<()> {
         Source::Run(run) => of_run(&run)?,
         Source::Circuit(circuit) => of_circuit(&circuit),
     };
-    let mut out = std::io::stdout().lock();
-    if options.json {
+    let mut out = look::out();
+    if options.output.json {
         writeln!(out, "{value}")?;
     } else {
         lines(&mut out, &value, 0)?;
@@ -99,28 +100,40 @@ fn of_circuit(circuit: &Circuit) -> Value {
 
 /// An object as indented lines.
 fn lines(out: &mut impl Write, value: &Value, indent: usize) -> std::io::Result<()> {
-    let Value::Object(fields) = value else { return writeln!(out, "{value}") };
+    let Value::Object(fields) = value else { return writeln!(out, "{}", word(value)) };
     for (key, value) in fields {
+        let title = paint(HEADING, key.replace('_', " "));
+        let room = " ".repeat(18usize.saturating_sub(key.chars().count()));
         match value {
             Value::Object(_) => {
-                writeln!(out, "{:indent$}{key}", "")?;
+                writeln!(out, "{:indent$}{title}", "")?;
                 lines(out, value, indent + 2)?;
             }
             Value::Array(items) if items.iter().any(Value::is_object) => {
-                writeln!(out, "{:indent$}{key}", "")?;
+                writeln!(out, "{:indent$}{title}", "")?;
                 for item in items {
-                    let cells: Vec<String> = item
-                        .as_object()
-                        .into_iter()
-                        .flatten()
-                        .map(|(key, value)| format!("{} {value}", key.replace('_', " ")))
-                        .collect();
-                    writeln!(out, "{:1$}{2}", "", indent + 2, cells.join(", "))?;
+                    let fields = item.as_object().into_iter().flatten();
+                    let cells =
+                        fields.map(|(key, value)| format!("{} {}", key.replace('_', " "), word(value)));
+                    writeln!(out, "{:1$}{2}", "", indent + 2, cells.collect::<Vec<_>>().join(", "))?;
                 }
             }
-            Value::String(text) => writeln!(out, "{:indent$}{:<18} {text}", "", key.replace('_', " "))?,
-            _ => writeln!(out, "{:indent$}{:<18} {value}", "", key.replace('_', " "))?,
+            _ => writeln!(out, "{:indent$}{title}{room} {}", "", word(value))?,
         }
     }
     Ok(())
+}
+
+/// A value for people: no quotes, no brackets, numbers in groups.
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "–".into(),
+        Value::Bool(is) => if *is { "yes" } else { "no" }.into(),
+        Value::Number(number) => number.as_u64().map_or(number.to_string(), count),
+        Value::String(text) if text.is_empty() => "–".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "–".into(),
+        Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(", "),
+        Value::Object(_) => value.to_string(),
+    }
 }

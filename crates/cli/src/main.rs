@@ -1,41 +1,50 @@
 //! The `farad` command: train automata and networks, turn automata into circuits, and see what there is to compute on.
 //!
 //! Results go to stdout, everything else to stderr. Start at [`arguments`], then one module a
-//! subcommand.
+//! subcommand; how things are shown is in [`look`].
 
 mod arguments;
 mod bench;
 mod classify;
+mod completions;
 mod dashboard;
 mod devices;
 mod error;
 mod eval;
 mod export;
 mod fit;
+#[cfg(test)]
+mod guide;
 mod inspect;
 mod lm;
+mod look;
+mod man;
 mod processor;
 mod profile;
 mod runs;
 mod simulate;
 mod source;
+mod subscribe;
 mod train;
 mod tune;
+mod usage;
 
-use std::io::{ErrorKind, IsTerminal};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use arguments::{Arguments, Command};
 use error::Error;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    subscribe();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::answer(&error),
+    };
+    #[cfg(target_os = "linux")]
+    start_again_with_a_runtime_folder();
+    subscribe::subscribe();
     let done = match arguments.command {
         Command::Train(options) => train::run(&options),
         Command::Eval(options) => eval::run(&options),
@@ -49,25 +58,32 @@ fn main() -> ExitCode {
         Command::Dashboard(options) => dashboard::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tune(options) => tune::run(&options),
+        Command::Completions(options) => completions::run(&options),
+        Command::Man(options) => man::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read the output has seen enough.
         Err(Error::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
+            if !matches!(error, Error::Interrupted) {
+                look::fail(&error);
+            }
+            ExitCode::from(error.code())
         }
     }
 }
 
-/// Shows warnings of the libraries, and what `FARAD_DEBUG` asks for, on stderr.
-fn subscribe() {
-    let asked = ["farad::plan", "farad::wgsl", "farad::time"].map(|target| (target, LevelFilter::INFO));
-    let shown = Targets::new().with_default(LevelFilter::WARN).with_targets(asked);
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .without_time();
-    tracing_subscriber::registry().with(lines).with(shown).init();
+/// Drivers of GPUs complain on stderr where no runtime folder is named, as on servers and in containers. The process
+/// starts again with the name of one that need not exist; nothing was done yet, and it keeps its number.
+#[cfg(target_os = "linux")]
+fn start_again_with_a_runtime_folder() {
+    use std::os::unix::process::CommandExt;
+    let Some(this) = std::env::current_exe().ok().filter(|_| !farad::ENVIRONMENT.runtime_folder) else {
+        return;
+    };
+    let (mut command, mut arguments) = (std::process::Command::new(this), std::env::args_os());
+    arguments.next().map(|name| command.arg0(name));
+    // This returns only if it does not work, and then the complaint does no harm.
+    let _ = command.args(arguments).env("XDG_RUNTIME_DIR", "/nonexistent").exec();
 }

@@ -6,6 +6,7 @@ use farad::{Device, OpenProfile, Profile, ProfileMode, ProfileOptions};
 
 use crate::arguments::{ProfileFlags, ProfileKind};
 use crate::error::Result;
+use crate::look;
 
 /// A profile of a command, if one was asked for.
 pub struct Profiling<'a> {
@@ -41,10 +42,10 @@ pub fn options(flags: &ProfileFlags) -> ProfileOptions {
 
 /// Prints a profile, and writes its trace where a file is named.
 pub fn show(profile: &Profile, trace: Option<&Path>) -> Result<()> {
-    eprintln!("\n{profile}");
+    look::tell(format!("\n{profile}"));
     if let Some(path) = trace {
         profile.write_trace(path)?;
-        eprintln!("trace {}: open it at https://ui.perfetto.dev", path.display());
+        look::tell(format!("trace {}: open it at https://ui.perfetto.dev", path.display()));
     }
     Ok(())
 }

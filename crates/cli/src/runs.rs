@@ -5,15 +5,22 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
-use farad::run::{Events, LogTable, Run, Table, Value};
+use farad::run::{Events, LogTable, Run, Table as Config, Value};
 use serde_json::json;
 
+use crate::arguments::RunsOptions;
 use crate::error::{Error, Result};
-use crate::lm::flags::RunsOptions;
+use crate::look::Table;
+use crate::look::{
+    self, COMMAND, Cell, DOUBTFUL, GOOD, count, duration, itself, left, paint, percent, right,
+};
+use crate::source::{RUNS, runs_in};
 
 /// The columns of the log that say how good a run is, the best to show first, and how they are shown.
-const GOOD: [(&str, &str); 6] = [
+const BEST: [(&str, &str); 7] = [
+    ("wrong", "wrong bits"),
     ("validation_goodness", "accuracy"),
     ("hard_accuracy", "accuracy"),
     ("validation_loss", "validation loss"),
@@ -24,20 +31,26 @@ const GOOD: [(&str, &str); 6] = [
 
 /// Lists the runs of a folder.
 pub fn run(options: &RunsOptions) -> Result<()> {
-    let missing = |_| Error::NoRuns { path: options.folder.display().to_string() };
-    let mut folders: Vec<_> =
-        std::fs::read_dir(&options.folder).map_err(missing)?.flatten().map(|entry| entry.path()).collect();
-    folders.sort();
-    let runs: Vec<Value> = folders.iter().filter_map(|folder| described(folder)).collect();
-    let mut out = std::io::stdout().lock();
-    if options.json {
-        runs.iter().try_for_each(|run| writeln!(out, "{run}"))?;
-    } else {
-        write!(out, "{}", table(&runs))?;
+    let folder = options.folder.as_deref().unwrap_or(Path::new(RUNS));
+    // That nothing was trained here yet is no mistake; a folder that was named and is not there is one.
+    if options.folder.is_some() && !folder.is_dir() {
+        return Err(Error::NoRuns { path: folder.display().to_string() });
+    }
+    let runs: Vec<Value> = runs_in(folder).iter().filter_map(|folder| described(folder)).collect();
+    let talk = options.output.talk();
+    if runs.is_empty() {
+        talk.say(format!("no runs in {}: `farad train checkerboard` makes the first", folder.display()));
+        return Ok(());
+    }
+    let mut out = look::out();
+    match options.output.json {
+        true => runs.iter().try_for_each(|run| writeln!(out, "{run}"))?,
+        false => write!(out, "{}", table(&runs))?,
     }
     out.flush()?;
-    if runs.is_empty() {
-        eprintln!("no runs in {}", options.folder.display());
+    if let Some(last) = runs.iter().find(|run| run["state"] != "done") {
+        let run = last["run"].as_str().unwrap_or_default();
+        talk.fact("go on", paint(COMMAND, format!("{} train --resume {run}", itself())));
     }
     Ok(())
 }
@@ -60,7 +73,7 @@ fn described(folder: &Path) -> Option<Value> {
         let seeded = format!("{column}_");
         log.columns().iter().find(|name| *name == column || name.starts_with(&seeded)).cloned()
     };
-    let good = GOOD.iter().find_map(|(column, name)| {
+    let good = BEST.iter().find_map(|(column, name)| {
         let (_, value) = log.series(&own(column)?).last().copied()?;
         Some(json!({ "name": name, "value": value }))
     });
@@ -79,13 +92,13 @@ fn described(folder: &Path) -> Option<Value> {
 }
 
 /// What is learned, by whatever key a kind of run has for it.
-fn what(config: &Table) -> String {
+fn what(config: &Config) -> String {
     let found = ["recipe", "set", "tokeniser", "task"].iter().map(|key| text(config, key));
     found.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
 }
 
 /// The sizes of the model, as far as the configuration has some.
-fn shape(config: &Table) -> String {
+fn shape(config: &Config) -> String {
     let sizes = ["model", "sizes", "layers", "heads", "width", "context", "vocabulary", "batch"];
     let shown = |key: &&str| {
         let value = config.get(*key)?;
@@ -97,60 +110,43 @@ fn shape(config: &Table) -> String {
     sizes.iter().filter_map(shown).collect::<Vec<_>>().join(", ")
 }
 
-fn text(config: &Table, key: &str) -> String {
+fn text(config: &Config, key: &str) -> String {
     config.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_string()
 }
 
-/// Columns as wide as their contents.
-fn table(runs: &[Value]) -> String {
-    let head = ["run", "kind", "learns", "updates", "state", "result", "time", "device", "shape"];
-    let mut rows = vec![head.map(String::from)];
+fn table(runs: &[Value]) -> Table {
+    let titles = ["run", "kind", "learns"].map(left).into_iter().chain([right("updates"), left("state")]);
+    let titles = titles.chain([left("result"), right("time"), left("device"), left("shape")]);
+    let mut table = Table::new(titles);
     for run in runs {
-        let word = |key: &str| run[key].as_str().unwrap_or_default().to_string();
-        let result = match (run["result"]["name"].as_str(), run["result"]["value"].as_f64()) {
-            (Some("accuracy"), Some(share)) => format!("accuracy {:.2} %", 100.0 * share),
-            (Some(name), Some(value)) => format!("{name} {value:.4}"),
-            _ => "–".into(),
+        let word = |key: &str| Cell::from(run[key].as_str().unwrap_or_default());
+        let state = match run["state"].as_str().unwrap_or_default() {
+            "done" => Cell::new(GOOD, "done"),
+            other => Cell::new(DOUBTFUL, other),
         };
-        let (updates, time) = (run["updates"].to_string(), time(run["seconds"].as_f64().unwrap_or(0.0)));
-        rows.push([
+        let time = Duration::try_from_secs_f64(run["seconds"].as_f64().unwrap_or(0.0)).unwrap_or_default();
+        table.row([
             word("name"),
             word("kind"),
             word("what"),
-            updates,
-            word("state"),
-            result,
-            time,
+            count(run["updates"].as_u64().unwrap_or(0)).into(),
+            state,
+            result(run),
+            duration(time).into(),
             word("device"),
             word("shape"),
         ]);
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        text += &format!("{}\n", cells.join("  ").trim_end());
-    }
-    text
+    table
 }
 
-/// Seconds, or minutes and hours where there are some.
-fn time(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 60.0 => format!("{seconds:.1} s"),
-        _ if seconds < 3600.0 => format!("{:.1} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3600.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!([3.0, 90.0, 5400.0].map(time), ["3.0 s", "1.5 min", "1.5 h"]);
+/// How good a run is, in a few words.
+fn result(run: &Value) -> Cell {
+    match (run["result"]["name"].as_str(), run["result"]["value"].as_f64()) {
+        (Some("accuracy"), Some(share)) => format!("accuracy {}", percent(share)).into(),
+        (Some("wrong bits"), Some(0.0)) => Cell::new(GOOD, "exact in training"),
+        (Some("wrong bits"), Some(wrong)) => format!("{} wrong bits", count(wrong as u64)).into(),
+        (Some(name), Some(value)) => format!("{name} {value:.4}").into(),
+        _ => "–".into(),
     }
 }

@@ -1,7 +1,7 @@
 //! `farad simulate`: run the circuit of an automaton on a grid.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use farad::run::Picture;
@@ -13,12 +13,19 @@ use farad_logic::train::Learned;
 use serde_json::json;
 
 use crate::arguments::{SimulateOptions, StartOption};
+use crate::classify;
 use crate::error::{Error, Result};
+use crate::fit;
+use crate::lm;
+use crate::look::{self, count, duration, shown};
 use crate::profile::Profiling;
 use crate::source::{Source, pick};
 
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
 const FRAMES: usize = 300;
+
+/// The film that is not named otherwise.
+const FILM: &str = "simulation.gif";
 
 /// Steps of one launch.
 const STEPS: usize = 1000;
@@ -29,6 +36,7 @@ const MASKS: usize = 1 << 22;
 /// Simulates.
 pub fn run(options: &SimulateOptions) -> Result<()> {
     let (width, height) = size(&options.grid)?;
+    let gif = options.gif.as_deref().map(|path| film(options, path)).transpose()?;
     let automaton = automaton(options)?;
     let mut grid = Grid::new(&automaton, width, height)?;
     grid.set_seed(options.seed);
@@ -37,17 +45,20 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         StartOption::Zeros => {}
         StartOption::Centre => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
     }
-    let device = Device::named(&options.device)?;
+    let device = options.device.or_best()?;
     let profiling = Profiling::start(&options.profile, &device);
     let mut on_device = match device.is_gpu() {
         true => Some(OnDevice::new(&automaton, &grid, options.seed, &device)?),
         false => None,
     };
     let mut frames: Vec<Picture> = Vec::new();
-    let every = if options.gif.is_some() { options.steps.div_ceil(FRAMES).max(1) } else { options.steps };
+    // Without a film there is nothing to stop for but to say how far it is.
+    let every = if gif.is_some() { options.steps.div_ceil(FRAMES) } else { options.steps.div_ceil(100) };
+    let every = every.max(if gif.is_some() { 1 } else { STEPS });
+    let bar = options.output.talk().progress("steps", options.steps as u64, 0);
     let (mut elapsed, mut step) = (Duration::ZERO, 0);
     loop {
-        if options.gif.is_some() {
+        if gif.is_some() {
             frames.push(frame(&grid, automaton.visible.len()));
         }
         let steps = every.min(options.steps - step);
@@ -60,11 +71,15 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
             None => grid.steps(steps),
         }
         (elapsed, step) = (elapsed + started.elapsed(), step + steps);
+        bar.set(step as u64, || "simulating".into());
         if let Some(on_device) = &on_device {
             grid.set_cells(&unpack(&on_device.states.to_vec::<u32>()?, width));
         }
     }
-    let gif = options.gif.as_ref().map(|path| write_gif(options, path, &frames)).transpose()?;
+    if let Some(path) = &gif {
+        Picture::write_gif(path, &frames, Duration::from_millis(80))?;
+    }
+    drop(bar);
     print(options, &grid, elapsed, gif)?;
     profiling.finish()
 }
@@ -124,6 +139,13 @@ fn automaton(options: &SimulateOptions) -> Result<Automaton> {
         Source::Circuit(Circuit::Netlist(_)) => {
             Err(Error::NoAutomaton { path: options.source.display().to_string() })
         }
+        Source::Run(run) if fit::is_fit(&run) || lm::is_lm(&run) => {
+            let (path, kind) = (options.source.display().to_string(), run.kind().into());
+            Err(Error::NoCircuit { op: "simulate", path, kind })
+        }
+        Source::Run(run) if classify::is_classify(&run) => {
+            Err(Error::NoAutomaton { path: options.source.display().to_string() })
+        }
         Source::Run(run) => {
             let learned = Learned::of(&run)?;
             let index = pick("simulate", &learned, None)?;
@@ -139,21 +161,33 @@ fn size(text: &str) -> Result<(usize, usize)> {
     Ok((number(width)?, number(height)?))
 }
 
-fn write_gif(options: &SimulateOptions, path: &PathBuf, frames: &[Picture]) -> Result<PathBuf> {
-    let named = path.components().count() > 1 || path.as_os_str() != "simulation.gif";
-    let folder =
-        if options.source.is_dir() { Some(options.source.as_path()) } else { options.source.parent() };
-    let path = if named { path.clone() } else { folder.unwrap_or(path).join(path) };
-    Picture::write_gif(&path, frames, Duration::from_millis(80))?;
-    Ok(path)
+/// Where the film goes: to the file that is named, which must be new, else beside the circuit under a name that is free.
+fn film(options: &SimulateOptions, asked: &Path) -> Result<PathBuf> {
+    if asked.as_os_str() != FILM {
+        return match asked.exists() {
+            true => {
+                let path = asked.display().to_string();
+                Err(Error::FileExists { op: "simulate", path, flag: "--gif" })
+            }
+            false => Ok(asked.to_path_buf()),
+        };
+    }
+    let source = &options.source;
+    let folder = if source.is_dir() { source.as_path() } else { source.parent().unwrap_or(Path::new("")) };
+    let named = |n: u32| match n {
+        1 => folder.join(FILM),
+        _ => folder.join(format!("simulation-{n}.gif")),
+    };
+    Ok((1..).map(named).find(|path| !path.exists()).expect("there are enough numbers"))
 }
 
 fn print(options: &SimulateOptions, grid: &Grid, elapsed: Duration, gif: Option<PathBuf>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let shown = grid.pictures();
-    let (on, of) = (shown.iter().filter(|&&bit| bit).count(), shown.len());
-    let microseconds = elapsed.as_secs_f64() * 1e6 / options.steps.max(1) as f64;
-    if options.json {
+    let mut out = look::out();
+    let bits = grid.pictures();
+    let (on, of) = (bits.iter().filter(|&&bit| bit).count(), bits.len());
+    let a_step = elapsed / options.steps.clamp(1, u32::MAX as usize) as u32;
+    if options.output.json {
+        let microseconds = elapsed.as_secs_f64() * 1e6 / options.steps.max(1) as f64;
         let object = json!({
             "width": grid.width(), "height": grid.height(), "steps": options.steps,
             "gates": grid.gates(), "microseconds_per_step": microseconds, "on": on, "of": of,
@@ -162,10 +196,11 @@ fn print(options: &SimulateOptions, grid: &Grid, elapsed: Duration, gif: Option<
         writeln!(out, "{object}")?;
     } else {
         let (width, height) = (grid.width(), grid.height());
-        writeln!(out, "{width}×{height}, {} steps, {} gates a cell", options.steps, grid.gates())?;
-        writeln!(out, "{microseconds:.1} µs a step; {on} of {of} visible bits are set at the end")?;
+        let (steps, gates) = (count(options.steps), count(grid.gates()));
+        writeln!(out, "{width}×{height} cells of {gates} gates, {steps} steps, {} a step", duration(a_step))?;
+        writeln!(out, "{} of {} visible bits are set at the end", count(on), count(of))?;
         if let Some(path) = gif {
-            writeln!(out, "film {}", path.display())?;
+            writeln!(out, "film {}", shown(&path).display())?;
         }
     }
     Ok(out.flush()?)

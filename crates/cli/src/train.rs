@@ -1,31 +1,35 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit. Networks on data sets are in [`fit`].
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Networks on data sets are in [`fit`], circuits that
+//! classify in [`classify`], language models in [`lm`].
 
-use std::io::{IsTerminal, Write};
+mod list;
+
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use farad::Device;
 use farad::run::{Run, Stop};
 use farad_logic::classify::TaskKind;
+use farad_logic::recipe::Start;
 use farad_logic::report::{self, Verdict};
-use farad_logic::train::{Configuration, Progress, Training};
+use farad_logic::train::{Configuration, KIND, Progress as Trained, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::arguments::{TrainOptions, Variant};
+use crate::arguments::{TrainOptions, Variant, learnable};
 use crate::classify;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::fit::{self, SetKind};
 use crate::lm;
+use crate::look::{self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, count, left, paint, right, shown};
 use crate::profile::Profiling;
+use crate::source::{RUNS, resume_run};
 
 /// Trains, or goes on training.
 pub fn run(options: &TrainOptions) -> Result<()> {
     if options.list {
-        return list(options.name.as_deref());
+        return list::run(options.name.as_deref(), options.output.json);
     }
-    let resumed = options.resume.as_ref().map(Run::resume).transpose()?;
+    let resumed = options.resume.as_deref().map(resume_run).transpose()?;
     if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
         return lm::train(options, resumed);
     }
@@ -41,6 +45,12 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
         return classify::train(options, resumed);
     }
+    automaton(options, resumed)
+}
+
+/// Trains automata, or goes on with a run if there is one.
+fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
+    let (talk, fresh) = (options.output.talk(), resumed.is_none());
     let mut training = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
@@ -48,58 +58,75 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     let device = training.trainer().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
-    let say = |text: String| {
-        if !options.quiet {
-            eprintln!("{text}");
-        }
-    };
+    let recipe = Configuration::of(training.run())?.recipe;
     let seeds = training.trainer().seeds().len();
     let many = if seeds > 1 { format!(", {seeds} seeds at once") } else { String::new() };
-    say(format!("training on {}{many}; the run is {}", device.name(), folder.display()));
+    talk.begins(
+        &format!("{}: {}{many}", recipe.name, recipe.about),
+        &described(options, fresh, &device),
+        &folder,
+    );
     let (stop, ended) = interrupts();
-    let bar = bar(options.quiet, training.updates_in_all(), training.trainer().updates());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
+    let bar = talk.progress("updates", training.updates_in_all(), training.trainer().updates());
+    let trained = training.train(&stop, |progress| show(&bar, progress));
+    drop(bar);
+    let summary = trained.map_err(|error| broken_off(&folder, error))?;
     ended.set();
-    bar.finish_and_clear();
     // The run stays locked until everything is written.
     let run = training.into_run();
+    let updates = format!("{} updates", count(summary.updates));
     if summary.interrupted {
-        let (updates, path) = (summary.updates, folder.display());
-        say(format!("stopped and saved after {updates} updates\ngo on with: farad train --resume {path}"));
-        return profiling.finish();
+        talk.stopped(&updates, &folder);
+        profiling.finish()?;
+        return Err(Error::Interrupted);
     }
     let early = if summary.early { ", as every circuit was right" } else { "" };
-    if options.quick {
-        say(format!("trained {} updates{early}; farad eval {} proves", summary.updates, folder.display()));
-        glance(&run, options.json)?;
+    if options.automata.quick {
+        talk.say(format!("trained {updates}{early}; a look at the circuits:"));
+        glance(&run, options.output.json)?;
+        talk.ends(&Closing::new(&folder).next("eval RUN", "simplify and prove"));
         return profiling.finish();
     }
-    say(format!("trained {} updates{early}; now simplifying and proving", summary.updates));
-    let verdicts = report::conclude(&run)?;
-    if options.json {
-        eval::print_json(&verdicts)?;
-    } else {
-        eval::print_table(&verdicts)?;
+    talk.say(format!("trained {updates}{early}; now simplifying and proving"));
+    let verdicts = report::conclude(&run).map_err(|error| broken_off(&folder, error))?;
+    match options.output.json {
+        true => eval::print_json(&verdicts)?,
+        false => eval::print_table(&verdicts)?,
     }
-    say(closing(&folder, &verdicts));
+    talk.say(learned(&recipe, &verdicts));
+    talk.ends(&closing(&folder, &verdicts));
     profiling.finish()
 }
 
 /// What a quick look at the circuits finds, a line a seed.
 fn glance(run: &Run, as_json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     let checks = report::check(run)?;
+    if as_json {
+        checks.iter().try_for_each(|check| writeln!(out, "{}", check.json()))?;
+        return Ok(out.flush()?);
+    }
+    let mut table = Table::new([right("seed"), left("exact"), right("wrong bits"), right("of")]);
     for check in &checks {
-        match as_json {
-            true => writeln!(out, "{}", check.json())?,
-            false => writeln!(out, "seed {}: {} of {} bits wrong", check.seed, check.wrong, check.of)?,
-        }
+        table.row([
+            check.seed.into(),
+            Cell::yes(check.wrong == 0),
+            count(check.wrong).into(),
+            count(check.of).into(),
+        ]);
     }
-    if !as_json {
-        let exact = checks.iter().filter(|check| check.wrong == 0).count();
-        writeln!(out, "{exact} of {} exact", checks.len())?;
-    }
+    let exact = checks.iter().filter(|check| check.wrong == 0).count();
+    writeln!(out, "{table}{exact} of {} exact", checks.len())?;
     Ok(out.flush()?)
+}
+
+/// What broke a run off, and what of it is saved.
+pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
+    let saved = match Run::open(folder).and_then(|run| run.checkpoint()) {
+        Ok(Some(checkpoint)) => format!("the checkpoint after {} steps is kept", count(checkpoint.step())),
+        _ => "nothing was saved yet".into(),
+    };
+    Error::BrokenOff { source: Box::new(error.into()), saved, path: shown(folder).display().to_string() }
 }
 
 /// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.
@@ -116,9 +143,13 @@ pub fn interrupts() -> (Stop, Stop) {
 
 /// Goes on with a run, where it ran before if nothing else is asked for.
 fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
+    if run.kind() != KIND {
+        let why = format!("its kind is `{}`, which this farad does not train", run.kind());
+        return Err(farad::Error::NotRun { path: run.path().into(), why }.into());
+    }
     refuse_network_flags(options, "a run of automata")?;
-    let device = match &options.device {
-        Some(name) => Device::named(name)?,
+    let device = match options.device.asked()? {
+        Some(device) => device,
         None => {
             let configuration = Configuration::of(&run)?;
             let device = configuration.device_name().to_string();
@@ -140,21 +171,11 @@ fn refuse_network_flags(options: &TrainOptions, what: &str) -> Result<()> {
 fn start(options: &TrainOptions) -> Result<Training> {
     let name = options.name.as_deref().unwrap_or_default();
     let recipe = Recipe::named(name).map_err(|error| match error {
-        LogicError::UnknownRecipe { .. } => {
-            let names = Recipe::all().map(|recipe| recipe.name).into_iter();
-            let names = names
-                .chain(TaskKind::ALL.map(TaskKind::name))
-                .chain(SetKind::ALL.map(SetKind::name))
-                .chain([lm::NAME]);
-            let names: Vec<&str> = names.collect();
-            let nearest = farad::nearest(name, names.iter().copied());
-            let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-            Error::UnknownName { name: name.into(), nearest, names: names.join(", ") }
-        }
+        LogicError::UnknownRecipe { .. } => unknown(name),
         error => error.into(),
     })?;
     refuse_network_flags(options, recipe.name)?;
-    let mut settings = settings(&recipe, options.recipe);
+    let mut settings = settings(&recipe, options.automata.recipe);
     for assignment in &options.set {
         settings.set(assignment)?;
     }
@@ -162,12 +183,12 @@ fn start(options: &TrainOptions) -> Result<Training> {
         settings.updates = updates;
     }
     let first = options.seed.unwrap_or(recipe.seed);
-    let seeds: Vec<u64> = (0..options.seeds).map(|n| first.wrapping_add(n)).collect();
+    let seeds: Vec<u64> = (0..options.automata.seeds).map(|n| first.wrapping_add(n)).collect();
     if seeds.iter().any(|&seed| seed > i64::MAX as u64) {
         return Err(LogicError::Seed { seed: first }.into());
     }
-    let folder = options.out.clone().unwrap_or_else(|| free_folder(recipe.name, first));
-    let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
+    let folder = folder(options, recipe.name, first);
+    let device = options.device.or_best()?;
     let configuration = Configuration { recipe, settings, seeds, device: device.name().to_string() };
     Ok(Training::start(&folder, configuration, &device)?)
 }
@@ -179,87 +200,91 @@ fn settings(recipe: &Recipe, variant: Variant) -> Settings {
     }
 }
 
-/// The first of `runs/NAME-SEED`, `runs/NAME-SEED-2`, … that is free.
-pub fn free_folder(name: &str, seed: u64) -> PathBuf {
-    let named = |n: u32| match n {
-        1 => PathBuf::from(format!("runs/{name}-{seed}")),
-        _ => PathBuf::from(format!("runs/{name}-{seed}-{n}")),
-    };
-    (1..).map(named).find(|path| !path.exists()).expect("there are enough numbers")
+/// The folder that was asked for, else the first of `runs/NAME-SEED`, `runs/NAME-SEED-2`, … that is free.
+pub fn folder(options: &TrainOptions, name: &str, seed: u64) -> PathBuf {
+    if let Some(folder) = &options.out {
+        return folder.clone();
+    }
+    let first = PathBuf::from(format!("{RUNS}/{name}-{seed}"));
+    if !first.exists() {
+        return first;
+    }
+    let named = |n: u32| PathBuf::from(format!("{RUNS}/{name}-{seed}-{n}"));
+    let free = (2..).map(named).find(|path| !path.exists()).expect("there are enough numbers");
+    let say = format!("{} is there already and stays; this run is {}", first.display(), free.display());
+    options.output.talk().say(say);
+    free
 }
 
-/// A progress bar for so many steps, of which some are done.
-pub fn bar(quiet: bool, steps: u64, done: u64) -> ProgressBar {
-    let hidden = quiet || !std::io::stderr().is_terminal();
-    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
-    let bar = ProgressBar::with_draw_target(Some(steps), target);
-    let style = "{bar:30} {pos}/{len}  {per_sec}  {msg}  left {eta}";
-    bar.set_style(ProgressStyle::with_template(style).expect("a fixed text").progress_chars("=> "));
-    bar.set_position(done);
-    bar.reset_eta();
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
+/// The device of a training in words. A run that goes on computes where it did, and that is no surprise.
+pub fn described(options: &TrainOptions, fresh: bool, device: &Device) -> String {
+    if fresh { options.device.described(device) } else { device.name().to_string() }
 }
 
-fn show(bar: &ProgressBar, progress: &Progress) {
-    bar.set_position(progress.update);
-    let hard = progress.hard_loss.map_or("–".to_string(), |loss| format!("{loss:.1}"));
-    let wrong = progress.wrong.map_or("–".to_string(), |wrong| format!("{wrong}"));
-    let exact = format!("{}/{}", progress.exact, progress.seeds);
-    bar.set_message(format!(
-        "soft {:.3}  hard {hard}  wrong bits {wrong}  exact {exact}",
-        progress.soft_loss
-    ));
+/// There is nothing of this name to learn.
+pub fn unknown(name: &str) -> Error {
+    let names: Vec<&str> = learnable().map(|(name, _)| name).collect();
+    let nearest = did_you_mean(name, names.iter().copied());
+    Error::UnknownName { name: name.into(), nearest, names: names.join(", ") }
 }
 
-fn closing(folder: &Path, verdicts: &[Verdict]) -> String {
-    let path = folder.display();
+fn show(bar: &Progress, progress: &Trained) {
+    bar.set(progress.update, || {
+        let hard = progress.hard_loss.map_or("–".to_string(), |loss| format!("{loss:.1}"));
+        let wrong = progress.wrong.map_or("–".to_string(), |wrong| count(wrong as u64));
+        let (soft, exact, seeds) = (progress.soft_loss, progress.exact, progress.seeds);
+        format!("soft loss {soft:.3}  hard loss {hard}  wrong bits {wrong}  exact {exact}/{seeds}")
+    });
+}
+
+/// What came out, for those who read about it for the first time.
+fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> String {
+    let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
+    let tried =
+        if recipe.start == Start::Boards { "all 512 neighbourhoods" } else { "64 starts it never saw" };
+    match (verdicts, &exact[..]) {
+        ([verdict], [_]) => {
+            let proved = if verdict.proved { "proved to do the same" } else { "not proved to do the same" };
+            paint(
+                GOOD,
+                format!(
+                    "exact: no wrong bit on {tried} ({} looked at); a cell's {} active gates became {}, {proved}",
+                    count(verdict.evaluation.of),
+                    count(verdict.active_gates),
+                    count(verdict.simplified_gates)
+                ),
+            )
+        }
+        ([verdict], []) => {
+            let (wrong, of) = (count(verdict.evaluation.wrong), count(verdict.evaluation.of));
+            paint(DOUBTFUL, format!("not exact: {wrong} of {of} bits are wrong on {tried}"))
+        }
+        (_, []) => paint(DOUBTFUL, format!("no seed of {} is exact on {tried}", verdicts.len())),
+        _ => {
+            let smallest = exact.iter().map(|verdict| verdict.simplified_gates).min().unwrap_or(0);
+            let (good, all) = (exact.len(), verdicts.len());
+            paint(
+                GOOD,
+                format!(
+                    "{good} of {all} seeds are exact on {tried}; the smallest cell has {} gates",
+                    count(smallest)
+                ),
+            )
+        }
+    }
+}
+
+fn closing<'a>(folder: &'a Path, verdicts: &[Verdict]) -> Closing<'a> {
     // Cells that fire at random may be late on a start or two, and right from then on.
     let good = |verdict: &&Verdict| verdict.evaluation.exact || verdict.evaluation.stable;
-    let next = if verdicts.iter().any(|verdict| good(&verdict)) {
-        format!("next: farad export {path} --format verilog --out {path}/verilog")
-    } else {
-        format!(
-            "no circuit is exact: try more seeds (--seeds 16), or go on: farad train --resume {path} --updates N"
-        )
-    };
-    format!("report   {path}/report.md\npictures {path}/plots\ncircuits {path}/circuits\n{next}")
-}
-
-fn list(name: Option<&str>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let Some(name) = name else {
-        for recipe in Recipe::all() {
-            writeln!(out, "{:20} {}", recipe.name, recipe.about)?;
-        }
-        writeln!(out, "\nlogic networks")?;
-        for task in TaskKind::ALL {
-            writeln!(out, "{:20} {}", task.name(), task.about())?;
-        }
-        writeln!(out, "\ndata sets")?;
-        for kind in SetKind::ALL {
-            writeln!(out, "{:20} {}", kind.name(), kind.about())?;
-        }
-        writeln!(out, "{:20} {}", lm::NAME, lm::ABOUT)?;
-        writeln!(out, "\nfarad train RECIPE --list shows the keys of one")?;
-        return Ok(());
-    };
-    if name == lm::NAME {
-        return lm::list();
+    let closing = Closing::new(folder);
+    match verdicts.iter().any(|verdict| good(&verdict)) {
+        true => closing
+            .next("simulate RUN --grid 128x128 --steps 200 --gif", "watch it on a larger grid")
+            .next("export RUN --format html --out RUN/page", "play with it in a browser")
+            .next("export RUN --format verilog --out RUN/verilog", "use the circuit elsewhere"),
+        false => closing
+            .next("train --resume RUN --updates N", "train for longer")
+            .next("train --list", "other recipes; --seeds 16 tries many seeds at once"),
     }
-    if let Some(kind) = SetKind::named(name) {
-        return fit::list(kind);
-    }
-    if let Some(task) = TaskKind::named(name) {
-        return classify::list(task);
-    }
-    let recipe = Recipe::named(name)?;
-    let (own, published) = ((recipe.settings)().table(), (recipe.reference)().table());
-    writeln!(out, "{:20} {:>16} {:>16}", "key", "default", "reference")?;
-    for (key, value) in &own {
-        let (value, other) = (value.to_string(), published[key].to_string());
-        let mark = if value == other { "" } else { "  *" };
-        writeln!(out, "{key:20} {value:>16} {other:>16}{mark}")?;
-    }
-    Ok(())
 }

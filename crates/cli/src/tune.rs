@@ -2,70 +2,89 @@
 
 use std::io::Write;
 
-use farad::{Device, Tuned, save_tuning};
+use farad::{Tuned, save_tuning};
+use serde_json::json;
 
 use crate::arguments::TuneOptions;
 use crate::bench;
 use crate::error::{Error, Result};
+use crate::look::{self, COMMAND, Cell, FAINT, GOOD, Table, itself, left, paint, right};
 
 /// Runs the workloads once, then times their products.
 pub fn run(options: &TuneOptions) -> Result<()> {
     if options.out.exists() {
-        return Err(Error::TableExists { path: options.out.display().to_string() });
+        return Err(Error::FileExists { op: "tune", path: options.out.display().to_string(), flag: "--out" });
     }
-    let device = Device::named(&options.device)?;
+    let (device, talk) = (options.device.or_best()?, options.output.talk());
     // Found out before the workloads take their time.
     if !device.is_gpu() {
         device.tune(|_, _| ())?;
     }
-    bench::record(&options.cases, &device)?;
+    bench::record(&options.cases, &device, talk)?;
+    let bar = talk.progress("products", 1, 0);
     let tuned = device.tune(|done, all| {
-        eprintln!("tune: product {} of {all} on {device}", done + 1);
+        bar.set_length(all as u64);
+        bar.set(done as u64, || format!("tuning on {device}"));
     })?;
+    drop(bar);
     let tuning = device.tuning_of(&tuned);
     save_tuning(&options.out, &tuning)?;
-    print(&tuned).map_err(Error::Output)?;
+    match options.output.json {
+        true => print_json(&tuned)?,
+        false => print(&tuned)?,
+    }
     let (better, path) = (tuning.products.len(), options.out.display());
-    eprintln!(
-        "{better} of {} products are quicker with another tile; the table {} is {path}\n\
-         use it with: FARAD_TUNING={path} farad bench --filter {}",
-        tuned.len(),
-        tuning.name(),
-        options.cases.join(",")
-    );
+    let (all, name) = (tuned.len(), tuning.name());
+    talk.say(format!("{better} of {all} products are quicker with another tile; the table {name} is {path}"));
+    let command = format!("FARAD_TUNING={path} {} bench --filter {}", itself(), options.cases.join(","));
+    talk.fact("next", format!("{}  use it", paint(COMMAND, command)));
     Ok(())
 }
 
-fn print(tuned: &[Tuned]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{:<34} {:>11} {:>11}  {:>9}  tile", "product", "rule ms", "best ms", "error")?;
+/// What a product multiplies, in the order of the operands.
+fn name(product: &Tuned) -> String {
+    let s = &product.shape;
+    let turned = |n: usize| if s.turned[n] { "T" } else { "" };
+    let dtype = if s.halves { "f16" } else { "f32" };
+    format!("{}x[{},{}]{}[{},{}]{} {dtype}", s.batch, s.m, s.k, turned(0), s.k, s.n, turned(1))
+}
+
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+fn print_json(tuned: &[Tuned]) -> Result<()> {
+    let mut out = look::out();
     for one in tuned {
-        let s = &one.shape;
-        let turned = |n: usize| if s.turned[n] { "T" } else { "" };
-        let dtype = if s.halves { "f16" } else { "f32" };
-        let name =
-            format!("{}x[{},{}]{}[{},{}]{} {dtype}", s.batch, s.m, s.k, turned(0), s.k, s.n, turned(1));
-        let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
-        writeln!(
-            out,
-            "{name:<34} {:>11.4} {:>11.4}  {:>9.1e}  {}",
-            ms(one.rule.nanoseconds),
-            ms(one.best.nanoseconds),
-            one.best.error,
-            if one.best.name == one.rule.name {
-                format!("{} (the rule's)", one.rule.name)
-            } else {
-                one.best.name.clone()
-            },
-        )?;
+        let refused: Vec<&str> = one.refused.iter().map(|tile| tile.name.as_str()).collect();
+        let object = json!({
+            "product": name(one), "rule": one.rule.name, "rule_ms": milliseconds(one.rule.nanoseconds),
+            "best": one.best.name, "best_ms": milliseconds(one.best.nanoseconds), "error": one.best.error,
+            "refused": refused,
+        });
+        writeln!(out, "{object}")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn print(tuned: &[Tuned]) -> Result<()> {
+    let titles = [left("product"), right("rule ms"), right("best ms"), right("error"), left("tile")];
+    let mut table = Table::new(titles);
+    let ms = |nanoseconds: u64| Cell::from(format!("{:.4}", milliseconds(nanoseconds)));
+    let error = |error: f64| Cell::from(format!("{error:.1e}"));
+    for one in tuned {
+        let tile = match one.best.name == one.rule.name {
+            true => format!("{} (the rule's)", one.rule.name).into(),
+            false => Cell::new(GOOD, &one.best.name),
+        };
+        let (rule, best) = (ms(one.rule.nanoseconds), ms(one.best.nanoseconds));
+        table.row([name(one).into(), rule, best, error(one.best.error), tile]);
         for refused in &one.refused {
-            let (name, time, error) = (&refused.name, ms(refused.nanoseconds), refused.error);
-            writeln!(
-                out,
-                "{:<34} {:>11} {time:>11.4}  {error:>9.1e}  {name}: refused, less accurate",
-                "", ""
-            )?;
+            let why = Cell::new(FAINT, format!("{}: refused, less accurate", refused.name));
+            table.row(["".into(), "".into(), ms(refused.nanoseconds), error(refused.error), why]);
         }
     }
-    Ok(())
+    let mut out = look::out();
+    write!(out, "{table}")?;
+    Ok(out.flush()?)
 }

@@ -116,7 +116,7 @@ fn bench_runs_on_gpus() {
 #[test]
 fn an_unknown_device_is_an_error() {
     let output = farad(&["bench", "--device", "tpu"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert_eq!(stdout(&output), "");
     let text = stderr(&output);
     assert!(
@@ -139,7 +139,7 @@ fn an_absent_gpu_is_an_error() {
 #[test]
 fn an_unknown_filter_lists_the_cases() {
     let output = farad(&["bench", "--device", "cpu", "--filter", "teleport"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let text = stderr(&output);
     assert!(text.contains("error: bench: no case matches: teleport (0 vs "), "{text}");
     assert!(text.contains("help: the cases are ") && text.contains("matmul_1024_f32"), "{text}");

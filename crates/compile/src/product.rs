@@ -278,6 +278,12 @@ fn source(graph: &Graph, id: NodeId, materialised: &[bool], foldable: bool) -> N
     if free || (!foldable && at != id && !folds(graph, id)) { id } else { at }
 }
 
+/// Whether a node is what lies below its movements in another shape: then it lies in memory with that.
+fn only_reshaped(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    !node.op.is_movement() || matches!(node.op, Op::Reshape(_)) && only_reshaped(graph, node.operands[0])
+}
+
 /// Whether the movements above a node can be a view of it in a product: checked with the node taken
 /// as resident.
 fn folds(graph: &Graph, id: NodeId) -> bool {
@@ -285,6 +291,9 @@ fn folds(graph: &Graph, id: NodeId) -> bool {
     let (axes, mut access) = Access::identity(&shape);
     let mut at = id;
     while graph.node(at).op.is_movement() {
+        if only_reshaped(graph, at) {
+            return true;
+        }
         let node = graph.node(at);
         let from = graph.shape(node.operands[0]);
         match access.through(&node.op, &from, &node.shape, &axes) {

@@ -13,11 +13,13 @@ use crate::product::Roles;
 /// The graph with only what `outputs` need, and where they went.
 pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let needed = graph.reachable(outputs);
-    let mut pass = Simplify { graph: Graph::new(), seen: HashMap::new(), flat: HashSet::new() };
-    let mut users = vec![0; graph.nodes.len()];
+    let mut pass =
+        Simplify { graph: Graph::new(), seen: HashMap::new(), flat: HashSet::new(), cut: HashSet::new() };
+    let mut readers = vec![Vec::new(); graph.nodes.len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
-        graph.node(id).operands.iter().for_each(|o| users[o.index()] += 1);
+        graph.node(id).operands.iter().for_each(|o| readers[o.index()].push(id));
     }
+    let mut users: Vec<usize> = readers.iter().map(Vec::len).collect();
     outputs.iter().for_each(|o| users[o.index()] += 1);
     let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
     let wider = wider_scans(graph, &needed);
@@ -33,9 +35,32 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
         }
         let op = wider.get(&id).map_or(node.op.clone(), |scan| Op::Scan(Arc::clone(scan)));
         map[id.index()] = pass.add(Node { op, operands, region: None, ..node.clone() });
+        if matches!(node.op, Op::Slice(_)) && cut_up(graph, node.operands[0], &readers) {
+            pass.cut.insert(map[id.index()]);
+        }
     }
     let outputs: Vec<NodeId> = outputs.iter().map(|o| map[o.index()]).collect();
     prune(&pass.graph, &outputs)
+}
+
+/// Whether all of a node is read in slices that are cast to the same halves: then the whole is cast once, and the
+/// slices are views.
+fn cut_up(graph: &Graph, whole: NodeId, readers: &[Vec<NodeId>]) -> bool {
+    let slices = &readers[whole.index()];
+    let size: usize = slices.iter().map(|&id| graph.shape(id).numel()).sum();
+    let halves =
+        |&id: &NodeId| matches!(graph.node(id).op, Op::Slice(_)) && becomes_halves(graph, id, readers);
+    size == graph.shape(whole).numel() && slices.iter().all(halves)
+}
+
+/// Whether a node is only moved about and then cast to halves.
+fn becomes_halves(graph: &Graph, id: NodeId, readers: &[Vec<NodeId>]) -> bool {
+    let [reader] = readers[id.index()][..] else { return false };
+    match graph.node(reader).op {
+        Op::Cast(to) => to == DType::F16,
+        Op::Permute(_) | Op::Reshape(_) => becomes_halves(graph, reader, readers),
+        _ => false,
+    }
 }
 
 /// Whether a node has one user and, where it is a cast, so has what it casts.
@@ -86,6 +111,8 @@ struct Simplify {
     seen: HashMap<Node, NodeId>,
     /// Pointwise nodes that were moved to the shape of the contraction they follow.
     flat: HashSet<NodeId>,
+    /// Slices of what is cast whole.
+    cut: HashSet<NodeId>,
 }
 
 impl Simplify {
@@ -176,7 +203,7 @@ impl Simplify {
             Op::Cast(to) if *to == inner.dtype => Some(x),
             Op::Cast(to) => match self.constant(x) {
                 Some(s) => Some(self.fill(s.cast(*to), node.shape)),
-                None => self.narrowed(*to, &inner),
+                None => self.narrowed(*to, x, &inner),
             },
             Op::Unary(unary) => self.unary(*unary, x, &inner, node),
             Op::Binary(binary) => self.binary(*binary, x, node.operands[1], node),
@@ -192,10 +219,13 @@ impl Simplify {
 
     /// A cast to fewer bytes comes before what only moves its elements about, so that all views of a tensor
     /// share one.
-    fn narrowed(&mut self, to: DType, moved: &Node) -> Option<NodeId> {
-        if !matches!(moved.op, Op::Permute(_) | Op::Reshape(_) | Op::Expand(_))
-            || to.size() >= moved.dtype.size()
-        {
+    fn narrowed(&mut self, to: DType, id: NodeId, moved: &Node) -> Option<NodeId> {
+        let moves = match moved.op {
+            Op::Permute(_) | Op::Reshape(_) | Op::Expand(_) => true,
+            Op::Slice(_) => self.cut.contains(&id),
+            _ => false,
+        };
+        if !moves || to.size() >= moved.dtype.size() {
             return None;
         }
         let cast = self.push(Op::Cast(to), &moved.operands);

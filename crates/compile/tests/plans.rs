@@ -2,7 +2,7 @@
 
 use farad_compile::compile;
 use farad_compile::program::{Kernel, Place, Program, Target};
-use farad_ir::{Binary, Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Scalar, Shape, Unary};
+use farad_ir::{Binary, Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Scalar, Shape, Span, Unary};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes)
@@ -334,4 +334,70 @@ fn large_convolutions_read_along_channels_that_lie_last_and_share_the_copies() {
     let products = program.steps.iter().filter(|step| matches!(step.kernel, Kernel::Product(_))).count();
     // Two copies of the weight, one of the image, one of the upstream gradient, and the sum of the parts.
     assert_eq!((products, program.steps.len()), (3, 8));
+}
+
+/// The product of two matrices, the left one turned or not, the right one turned or not.
+fn product(graph: &mut Graph, [lhs, rhs]: [NodeId; 2], turned: [bool; 2]) -> NodeId {
+    let [left, right] = [lhs, rhs].map(|id| graph.shape(id));
+    let axes = |turned: bool, pair: [usize; 2]| {
+        let order = if turned { [pair[1], pair[0]] } else { pair };
+        order.map(IndexMap::axis).to_vec()
+    };
+    let (rows, terms) = if turned[0] { (left[1], left[0]) } else { (left[0], left[1]) };
+    let columns = if turned[1] { right[0] } else { right[1] };
+    let contraction = Contraction {
+        sizes: vec![rows, columns, terms],
+        lhs: axes(turned[0], [0, 2]),
+        rhs: axes(turned[1], [2, 1]),
+        out: vec![0, 1],
+    };
+    graph.contract(contraction, lhs, rhs)
+}
+
+/// Buffers that a program writes, one entry a store.
+fn stores(program: &Program) -> usize {
+    program.to_string().lines().filter(|line| line.contains(" <- r")).count()
+}
+
+#[test]
+fn halves_that_whole_and_cut_products_read_are_stored_once() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[32, 256, 384]);
+    let weights = input(&mut graph, 1, &[384, 1536]);
+    let gradient = input(&mut graph, 2, &[32, 256, 1536]);
+    let flat = |graph: &mut Graph, id: NodeId, columns: usize| {
+        let sine = graph.unary(Unary::Sin, id);
+        let halves = graph.cast(sine, DType::F16);
+        graph.reshape(halves, shape(&[8192, columns]))
+    };
+    let x = flat(&mut graph, x, 384);
+    let gradient = flat(&mut graph, gradient, 1536);
+    let weights = graph.cast(weights, DType::F16);
+    let forward = product(&mut graph, [x, weights], [false, false]);
+    // 8,192 terms for few results: this one is cut in parts.
+    let at_weights = product(&mut graph, [x, gradient], [true, false]);
+    let at_inputs = product(&mut graph, [gradient, weights], [false, true]);
+    let program = compile(&graph, &[forward, at_weights, at_inputs], &[], &gpu());
+    // Three operands, three products, and the sum of the parts.
+    assert_eq!(stores(&program), 7, "{program}");
+    assert!(program.to_string().contains("contract: product batch [4]"), "{program}");
+}
+
+#[test]
+fn slices_that_all_become_halves_are_views_of_one_cast() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[64, 3, 128]);
+    let sine = graph.unary(Unary::Sin, x);
+    let part = |graph: &mut Graph, number: usize| {
+        let whole = |len: usize| Span { start: 0, len, step: 1 };
+        let spans = vec![whole(64), Span { start: number, len: 1, step: 1 }, whole(128)];
+        let slice = graph.push(Op::Slice(spans), &[sine]);
+        let matrix = graph.reshape(slice, shape(&[64, 128]));
+        graph.cast(matrix, DType::F16)
+    };
+    let [a, b, c] = [0, 1, 2].map(|number| part(&mut graph, number));
+    let scores = product(&mut graph, [a, b], [false, true]);
+    let mixed = product(&mut graph, [scores, c], [false, false]);
+    let program = compile(&graph, &[mixed], &[], &gpu());
+    assert_eq!(stores(&program), 3, "one array of halves and two products: {program}");
 }

@@ -30,6 +30,14 @@ impl Tensor {
     }
 
     /// The gradients of this tensor at several others, computed together.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let (x, y) = (Tensor::full(3.0, [], &Device::cpu()), Tensor::full(4.0, [], &Device::cpu()));
+    /// let both = (&x * &y).gradients_at(&[&x, &y])?;
+    /// assert_eq!((both[0].item()?, both[1].item()?), (4.0, 3.0));
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn gradients_at(&self, wrt: &[&Tensor]) -> Result<Vec<Tensor>> {
         let location = Location::caller();
@@ -39,6 +47,10 @@ impl Tensor {
         let mut targets = Vec::with_capacity(wrt.len());
         for (index, tensor) in wrt.iter().enumerate() {
             let id = recording.ids.get(&Arc::as_ptr(&tensor.node)).copied();
+            if id.is_none() {
+                // A step that took the path away is the better reason.
+                refuse_spent(&recording, loss, &targets)?;
+            }
             targets.push(id.ok_or(farad_ir::OpError::NoPath { index, shape: tensor.shape() })?);
         }
         refuse_spent(&recording, loss, &targets)?;

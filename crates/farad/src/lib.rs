@@ -19,6 +19,22 @@
 //! }
 //! # Ok::<(), farad::Error>(())
 //! ```
+//!
+//! # What is where
+//!
+//! - [`Tensor`] and its ops, [`Device`], [`DType`]: chapters *Tensors and laziness* and *Devices and performance* of the
+//!   guide.
+//! - [`Tensor::gradient`], [`checkpoint`](fn@checkpoint), [`check`] (gradients against differences, values against f64): *Gradients*.
+//! - [`nn`]: layers, `#[derive(Module)]`, initial values; [`loss`]: losses with options; [`optim`]: optimisers, schedules,
+//!   clipping, averages; [`Precision`]: halves: *A first network*.
+//! - [`data`]: sets, transforms and the loader: *Data*.
+//! - [`fit`]: supervised training as a run; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
+//!   [`read_npy`] and their like: files: *Checkpoints*.
+//! - [`CustomOp`] and [`custom`]: ops of your own: *Custom ops*.
+//! - [`Device::profile`], [`Device::counters`], [`Device::memory_report`]: where time and memory go.
+//!
+//! The guide is `docs/guide/src/SUMMARY.md` in the repository. Gates and automata are in `farad-logic`, circuits in `farad-circuit`, language
+//! models in `farad-lm`.
 
 // So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
 extern crate self as farad;

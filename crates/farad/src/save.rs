@@ -29,11 +29,11 @@ pub fn save(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
 }
 
 /// The bytes of a safetensors file; the same tensors give the same bytes. Metadata has one entry
-/// at most, because a map's order is not fixed.
+/// at most, because a map's order is not fixed; it is told the checksum of the tensors.
 pub(crate) fn encode(
     path: &Path,
     tensors: &[(&str, &Tensor)],
-    metadata: Option<(&str, String)>,
+    metadata: Option<(&str, &dyn Fn(u32) -> String)>,
 ) -> Result<Vec<u8>> {
     // All reads are under way before the first is waited for.
     let reads = tensors.iter().map(|(_, tensor)| tensor.read()).collect::<Result<Vec<_>>>()?;
@@ -51,8 +51,30 @@ pub(crate) fn encode(
         let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| format(e.to_string()))?;
         views.push((*name, view));
     }
-    let metadata = metadata.map(|(key, value)| HashMap::from([(key.to_string(), value)]));
+    let metadata = metadata.map(|(key, value)| {
+        let views = views.iter().map(|(name, view)| (*name, view)).collect();
+        HashMap::from([(key.to_string(), value(checksum(views)))])
+    });
     safetensors::serialize(views, metadata).map_err(|e| format(e.to_string()))
+}
+
+/// The checksum of named tensors, in any order: names, dtypes, shapes and bytes.
+fn checksum(mut tensors: Vec<(&str, &TensorView)>) -> u32 {
+    tensors.sort_by_key(|(name, _)| *name);
+    let mut sum = flate2::Crc::new();
+    for (name, view) in tensors {
+        sum.update(format!("{name} {:?} {:?}\n", view.dtype(), view.shape()).as_bytes());
+        sum.update(view.data());
+    }
+    sum.sum()
+}
+
+/// The checksum of the tensors in the bytes of a safetensors file.
+pub(crate) fn checksum_of(path: &Path, bytes: &[u8]) -> Result<u32> {
+    let format = |message: String| Error::Format { path: path.into(), message };
+    let file = safetensors::SafeTensors::deserialize(bytes).map_err(|e| format(e.to_string()))?;
+    let tensors = file.tensors();
+    Ok(checksum(tensors.iter().map(|(name, view)| (name.as_str(), view)).collect()))
 }
 
 /// Reads all tensors of a safetensors file onto a device. Dtypes that a GPU cannot hold are

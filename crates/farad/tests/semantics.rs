@@ -105,6 +105,8 @@ fn a_step_computes_the_tensors_in_hand_and_they_become_leaves() {
         );
         let message = (&inner * 2.0).sum().gradient(&inner.clone()).map(|_| ()).err();
         assert!(message.is_none(), "a leaf is differentiated like any other: {message:?}");
+        let error = loss.gradients(sgd.parameters()).unwrap_err().to_string();
+        assert!(error.starts_with("gradient: no history: the tensor [] built at"), "{error}");
         let error = (inner * weight.value()).sum().gradient(&weight.value()).unwrap_err().to_string();
         assert!(error.starts_with("gradient: no history: the tensor [3] built at"), "{error}");
         assert!(error.contains("semantics.rs"), "{error}");

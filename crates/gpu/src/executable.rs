@@ -195,7 +195,7 @@ impl Executable {
             profiler.ran(&self.kernels);
         }
         let Some(timed) = self.device.next_timed_pass() else {
-            self.device.append_run(|pass| self.encode(pass, state, &self.launches));
+            self.device.append_run(self.launches.len(), |pass| self.encode(pass, state, &self.launches));
             return Ok(());
         };
         let mut encoder = self.device.shared.encoder();

@@ -2,8 +2,8 @@
 //!
 //! Invariant: whatever reaches the queue passes through [`Shared::submit_locked`], so that transfers
 //! that wait in the pending encoder come before the work that was asked for after them. At most
-//! [`HELD`] runs wait, however many copies lie between them, and the host is at most [`RUN_AHEAD`]
-//! submissions ahead, whatever they hold. Start at [`Device::append_run`].
+//! [`HELD`] runs wait, however many copies lie between them, and fewer if they have [`HELD_LAUNCHES`]; the host is
+//! at most [`RUN_AHEAD`] submissions ahead, whatever they hold. Start at [`Device::append_run`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,6 +24,9 @@ const BUSY: usize = 1;
 const LOOK: usize = 4;
 /// Runs that are held back at most.
 pub(crate) const HELD: usize = 8;
+/// Launches that are held back at most: beside these a submission costs little, and the device could
+/// be done with what it has before the host has recorded more.
+const HELD_LAUNCHES: usize = 64;
 
 /// Work that waits for the next submission, and submissions that are not known to be done.
 #[derive(Default)]
@@ -39,6 +42,8 @@ pub(crate) struct Pending {
     held: Vec<wgpu::CommandBuffer>,
     /// Runs that wait, in the open pass and in closed ones.
     runs: usize,
+    /// Their launches.
+    launches: usize,
     /// Submissions that nobody has waited for, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
     /// Submissions that are not done yet.
@@ -71,13 +76,14 @@ impl Device {
     /// Appends a run to the open pass and submits it, unless the device has enough to do and few
     /// runs wait: a submission costs the host and the device more than a small program does. Frees
     /// what is done, and waits if the host is too far ahead.
-    pub(crate) fn append_run(&self, encode: impl FnOnce(&mut wgpu::ComputePass)) {
+    pub(crate) fn append_run(&self, launches: usize, encode: impl FnOnce(&mut wgpu::ComputePass)) {
         let shared = &*self.shared;
         let mut pending = lock(&shared.pending);
         let busy = pending.working.load(Ordering::Relaxed) >= BUSY;
         encode(&mut pending.open(shared).pass);
         pending.runs += 1;
-        if busy && pending.runs < HELD {
+        pending.launches += launches;
+        if busy && pending.runs < HELD && pending.launches < HELD_LAUNCHES {
             // Looking at the device's progress costs as much as a run; every few will do.
             let look = pending.runs.is_multiple_of(LOOK);
             drop(pending);
@@ -120,10 +126,11 @@ impl Shared {
         });
         Tally::add(&self.tally.submissions, 1);
         pending.in_flight.push_back(index.clone());
-        (pending.runs, pending.staged) = (0, 0);
+        (pending.runs, pending.launches, pending.staged) = (0, 0, 0);
         for buffer in pending.doomed.drain(..) {
             buffer.destroy();
         }
+        self.lose_in_time();
         index
     }
 

@@ -6,8 +6,33 @@
 //! ([`GateTable`]), and everything after that is in terms of coefficients. Hard gates are soft
 //! gates with whole coefficients, so hard and soft roll-outs are the same op.
 //!
-//! Start at [`Topology`] for automata, at [`network`] and [`classify`] for networks and at [`Wires`] for how gates are
-//! connected.
+//! ```
+//! use farad::prelude::*;
+//! use farad_logic::GateNetwork;
+//! Device::cpu().seed(3);
+//! let x = Tensor::from_vec(vec![0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], [4, 2], &Device::cpu());
+//! let y = Tensor::from_vec(vec![0.0, 1.0, 1.0, 0.0], [4, 1], &Device::cpu());
+//! let network = GateNetwork::new(&[2, 16, 8, 1], 3);
+//! let mut adam = AdamW::new(network.parameters()).learning_rate(0.1).weight_decay(0.0);
+//! for _ in 0..200 {
+//!     adam.step(&network.forward(&x).mean_squared_error(&y))?;
+//! }
+//! assert_eq!(network.hard(&x).to_vec::<f32>()?, [0.0, 1.0, 1.0, 0.0]);
+//! let circuit = network.to_netlist("exclusive_or")?;
+//! assert_eq!(circuit.gates.len(), 16 + 8 + 1);
+//! # Ok::<(), farad::Error>(())
+//! ```
+//!
+//! # What is where
+//!
+//! - [`Topology`], [`automaton`], [`recipe`], [`train`]: automata, from what a cell is made of to a run. The command is `farad train
+//!   checkerboard`.
+//! - [`GateLayer`], [`GateNetwork`], [`layer`]: gates as layers, for networks of your own.
+//! - [`network`], [`classify`]: networks that tell things apart, and their circuits.
+//! - [`Wires`]: how gates are connected; [`SoftGates`]: what they are learned as; [`fn@harden`]: how they become hard.
+//! - [`evaluate`], [`report`]: how good a circuit is; [`simulate`]: circuits as ops on tensors.
+//!
+//! The guide's chapters *A first automaton* and *Logic and circuits* (`docs/guide/src`) lead through them.
 
 pub mod automaton;
 pub mod classify;
@@ -19,6 +44,7 @@ pub mod layer;
 pub mod network;
 pub mod recipe;
 pub mod report;
+mod row_grid;
 mod settings;
 pub mod simulate;
 mod soft_gates;

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::case::Workload;
 use super::{matmul, pointwise, rows, timing};
 use crate::error::{Error, Result};
+use crate::look::{self, HEADING, Talk, paint};
 
 /// Work by size.
 struct Ladder {
@@ -35,34 +36,34 @@ const LADDERS: [Ladder; 3] = [
 ];
 
 /// Times every size on the CPU and on `gpu`, and says where the GPU starts to win.
-pub fn run(gpu: &Device, as_json: bool) -> Result<()> {
+pub fn run(gpu: &Device, as_json: bool, talk: Talk) -> Result<()> {
     if !gpu.is_gpu() {
         return Err(Error::NoGpu { device: gpu.name().into() });
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     if !as_json {
-        writeln!(out, "{:<24} {:>9} {:>12} {:>12} {:>9}", "work", "size", "cpu ms", "gpu ms", "cpu/gpu")
-            .map_err(Error::Output)?;
+        let heads =
+            format!("{:<24} {:>9} {:>12} {:>12} {:>9}", "work", "size", "cpu ms", "gpu ms", "cpu/gpu");
+        writeln!(out, "{}", paint(HEADING, heads))?;
     }
     for ladder in &LADDERS {
         let mut wins_from = None;
         for &size in ladder.sizes {
-            eprintln!("bench: {} {size}", ladder.name);
+            talk.say(format!("bench: {} {size}", ladder.name));
             let [cpu, other] = [&Device::cpu(), gpu].map(|device| milliseconds(ladder, size, device));
             let (cpu, gpu_ms) = (cpu?, other?);
             wins_from = if gpu_ms < cpu { wins_from.or(Some(size)) } else { None };
             if as_json {
                 let line = json!({ "work": ladder.name, "size": size, "cpu_ms": cpu, "gpu_ms": gpu_ms });
-                writeln!(out, "{line}").map_err(Error::Output)?;
+                writeln!(out, "{line}")?;
             } else {
                 let ratio = cpu / gpu_ms;
-                writeln!(out, "{:<24} {size:>9} {cpu:>12.4} {gpu_ms:>12.4} {ratio:>9.2}", ladder.name)
-                    .map_err(Error::Output)?;
+                writeln!(out, "{:<24} {size:>9} {cpu:>12.4} {gpu_ms:>12.4} {ratio:>9.2}", ladder.name)?;
             }
         }
         match wins_from {
-            Some(size) => eprintln!("{}: the GPU wins from {size} on", ladder.name),
-            None => eprintln!("{}: the CPU wins up to the largest size", ladder.name),
+            Some(size) => talk.say(format!("{}: the GPU wins from {size} on", ladder.name)),
+            None => talk.say(format!("{}: the CPU wins up to the largest size", ladder.name)),
         }
     }
     Ok(())

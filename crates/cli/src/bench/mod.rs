@@ -32,6 +32,7 @@ use farad::{Device, Profile};
 
 use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
+use crate::look::{self, Talk};
 use crate::profile::{self, trace_of};
 use case::{CASES, Case, Kind, Sizes};
 use hardware::Hardware;
@@ -42,16 +43,16 @@ const PROFILED: usize = 5;
 
 /// Runs the selected cases, each on its own, and prints a line for each.
 pub fn run(options: &BenchOptions) -> Result<()> {
-    let device = Device::named(&options.device)?;
+    let (device, talk) = (options.device.or_best()?, options.output.talk());
     if options.first_step {
         return first_step::child(&device);
     }
     if options.break_even {
-        return break_even::run(&device, options.json);
+        return break_even::run(&device, options.output.json, talk);
     }
     let hardware = Hardware::of(&device);
     let cases = select(CASES, &options.filter, hardware.small(), options.full)?;
-    let report = Report::new(options.json, hardware)?;
+    let report = Report::new(options.output, hardware)?;
     let mut failed = Vec::new();
     for (n, case) in cases.iter().enumerate() {
         report.progress(&format!("bench: {} on {device} ({} of {})", case.name, n + 1, cases.len()));
@@ -72,7 +73,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         };
         for fault in &faults {
             report.progress("");
-            eprintln!("error: {fault}");
+            look::fail(fault);
         }
         if !faults.is_empty() {
             failed.push(case.name);
@@ -86,10 +87,10 @@ pub fn run(options: &BenchOptions) -> Result<()> {
 }
 
 /// Runs the matching cases once each, so that the device has their programs.
-pub fn record(filter: &[String], device: &Device) -> Result<()> {
+pub fn record(filter: &[String], device: &Device, talk: Talk) -> Result<()> {
     for case in select(CASES, filter, Hardware::of(device).small(), false)? {
         if let Kind::Operation(prepare) | Kind::Training(prepare) = case.kind {
-            eprintln!("tune: recording {} on {device}", case.name);
+            talk.say(format!("recording {} on {device}", case.name));
             (prepare(device)?.iterate)()?;
         }
     }
@@ -149,7 +150,7 @@ fn measure(
             )
         }
         Kind::Process => {
-            let (timing, error) = first_step::parent(&options.device)?;
+            let (timing, error) = first_step::parent(options.device.name())?;
             (Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error }, 0)
         }
     };

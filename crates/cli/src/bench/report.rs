@@ -1,6 +1,6 @@
 //! What is printed: a table for people or a JSON object a line, and progress on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use farad::Device;
@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::case::Work;
 use super::hardware::Hardware;
 use super::timing::Timing;
+use crate::arguments::OutputFlags;
 use crate::error::Result;
+use crate::look::{self, HEADING, paint};
 
 /// What one case gave.
 #[derive(Clone, Copy, Debug)]
@@ -28,38 +30,35 @@ pub struct Measurement {
 
 /// Where lines go.
 pub struct Report {
-    json: bool,
+    output: OutputFlags,
     hardware: Hardware,
-    /// Progress is overwritten instead of kept.
-    transient: bool,
 }
 
 impl Report {
     /// Prints the heading of the table.
-    pub fn new(json: bool, hardware: Hardware) -> Result<Report> {
-        if !json {
-            let mut out = std::io::stdout().lock();
+    pub fn new(output: OutputFlags, hardware: Hardware) -> Result<Report> {
+        if !output.json {
+            let mut out = look::out();
             writeln!(out, "{}", hardware.text)?;
             let heads = ["ms", "gpu ms", "alone ms", "GFLOP/s", "GB/s", "error"];
-            writeln!(out, "{:<26} {}", "case", heads.map(|head| format!("{head:>10}")).join(" "))?;
+            let heads = heads.map(|head| format!("{head:>10}")).join(" ");
+            writeln!(out, "{}", paint(HEADING, format!("{:<26} {heads}", "case")))?;
         }
-        Ok(Report { json, hardware, transient: std::io::stderr().is_terminal() })
+        Ok(Report { output, hardware })
     }
 
     /// Says what is going on; nothing clears it.
     pub fn progress(&self, text: &str) {
-        if self.transient {
-            eprint!("\r\x1b[K{text}");
-        } else if !text.is_empty() {
-            eprintln!("{text}");
+        if !self.output.quiet {
+            look::passing(text);
         }
     }
 
     /// Prints a measurement.
     pub fn line(&self, device: &Device, measurement: &Measurement) -> Result<()> {
         self.progress("");
-        let mut out = std::io::stdout().lock();
-        if self.json {
+        let mut out = look::out();
+        if self.output.json {
             writeln!(out, "{}", measurement.json(device, &self.hardware))?;
         } else {
             writeln!(out, "{}", measurement.row())?;
@@ -85,7 +84,7 @@ impl Measurement {
     fn row(&self) -> String {
         let cell = |value: Option<f64>, digits: usize| match value {
             Some(value) => format!("{value:>10.digits$}"),
-            None => format!("{:>10}", "-"),
+            None => format!("{:>10}", "–"),
         };
         let cells = [
             cell(Some(self.ms()), 4),

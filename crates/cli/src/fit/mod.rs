@@ -9,20 +9,21 @@ mod settings;
 mod setup;
 
 use std::io::Write;
-use std::path::Path;
 
 use farad::Device;
 use farad::fit::report::{self, Outcome};
-use farad::fit::{KIND, Progress, Score};
-use farad::run::{Run, Value};
+use farad::fit::{KIND, Progress as Trained, Score};
+use farad::run::{Run, Table, Value};
 use serde_json::json;
 
 use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
+use crate::look::{self, Closing, Progress, count, percent, shown};
 use crate::profile::Profiling;
 use crate::train;
 pub use sets::SetKind;
 use settings::Settings;
+pub use settings::{OPTIMISERS, SCHEDULES};
 use setup::Setup;
 
 /// Whether a run is one of these.
@@ -32,58 +33,66 @@ pub fn is_fit(run: &Run) -> bool {
 
 /// Trains on a data set, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
+    let fresh = resumed.is_none();
     let (setup, run) = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
     };
+    let talk = options.output.talk();
     let mut training = setup.training(run)?;
     let device = training.fit().device();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
-    let say = |text: String| {
-        if !options.quiet {
-            eprintln!("{text}");
-        }
-    };
     let settings = setup.settings.clone();
-    let (title, samples) = (settings.title(), setup.sets.train.len());
-    say(format!("{title}: {samples} samples, {} parameters", training.fit().model().summary().parameters));
-    say(format!("training on {}; the run is {}", device.name(), folder.display()));
+    let (title, samples) = (settings.title(), count(setup.sets.train.len()));
+    let parameters = training.fit().model().summary().parameters;
+    let what = format!("{title}: {} parameters learn from {samples} samples", count(parameters));
+    talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts();
-    let bar = train::bar(options.quiet, training.steps_in_all(), training.fit().steps());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
+    let bar = talk.progress("steps", training.steps_in_all(), training.fit().steps());
+    let trained = training.train(&stop, |progress| show(&bar, progress));
+    drop(bar);
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
     ended.set();
-    bar.finish_and_clear();
     // The run stays locked until everything is written.
     let (run, fit) = training.into_parts();
+    let steps = format!("{} steps", count(summary.steps));
     if summary.interrupted {
-        let (steps, path) = (summary.steps, folder.display());
-        say(format!("stopped and saved after {steps} steps\ngo on with: farad train --resume {path}"));
-        return profiling.finish();
+        talk.stopped(&steps, &folder);
+        profiling.finish()?;
+        return Err(Error::Interrupted);
     }
+    talk.say(format!("trained {steps}; now judging on the test set"));
     let score = fit.score(&mut setup.test_loader())?;
-    let facts = facts(&settings, &setup, &fit.model().summary().parameters, device.name());
-    let next = format!("farad eval {}", folder.display());
+    let facts = facts(&settings, &setup, &parameters, device.name());
+    let next = format!("farad eval {}", shown(&folder).display());
     let (dataset, task) = (&*setup.sets.test, setup.sets.task);
     let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
-    report::write(&run, &outcome)?;
-    print(options.json, &settings, &score, summary.steps)?;
-    let path = folder.display();
-    say(format!("report   {path}/report.md\npictures {path}/plots\nnext: farad eval {path}"));
+    report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
+    print(options.output.json, &settings, &score, summary.steps)?;
+    let closing = Closing::new(&folder)
+        .next("eval RUN", "judge it again")
+        .next("train --resume RUN --epochs N", "train for longer")
+        .next("inspect RUN", "what it is made of");
+    talk.ends(&closing);
     profiling.finish()
 }
 
 /// Judges the model of a run on its test set again.
 pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let settings = Settings::of(run)?;
-    let device = settings.device()?;
+    let device = match options.device.asked()? {
+        Some(device) => device,
+        None => settings.device()?,
+    };
     let profiling = Profiling::start(&options.profile, &device);
     let setup = Setup::new(settings, &device)?;
     let mut fit = setup.fit()?;
-    let checkpoint = run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: shown(run.path()) })?;
+    let checkpoint =
+        run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().display().to_string() })?;
     fit.restore_model(&checkpoint)?;
     let score = fit.score(&mut setup.test_loader())?;
-    print(options.json, &setup.settings, &score, checkpoint.step())?;
+    print(options.output.json, &setup.settings, &score, checkpoint.step())?;
     profiling.finish()
 }
 
@@ -98,7 +107,7 @@ pub fn inspect(run: &Run) -> Result<Value> {
         .map(|(name, tensor)| json!({ "name": name, "shape": tensor.shape().to_string() }))
         .collect();
     Ok(json!({
-        "run": shown(run.path()),
+        "run": run.path().display().to_string(),
         "kind": run.kind(),
         "set": settings.set,
         "model": settings.model,
@@ -112,31 +121,24 @@ pub fn inspect(run: &Run) -> Result<Value> {
 }
 
 /// The keys of a set and their values.
-pub fn list(kind: SetKind) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let settings = Settings::new(kind, kind.default_model());
-    writeln!(out, "{:20} {:>16}", "key", "default")?;
-    for (key, value) in &settings.table() {
-        writeln!(out, "{key:20} {:>16}", value.to_string())?;
-    }
-    Ok(out.flush()?)
+pub fn defaults(kind: SetKind) -> Table {
+    Settings::new(kind, kind.default_model()).table()
 }
 
 fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     let flags = &options.network;
     let kind = SetKind::named(options.name.as_deref().unwrap_or_default()).expect("the caller looked");
-    if options.updates.is_some() || options.seeds != 1 || options.quick {
+    if options.updates.is_some() || options.automata.seeds != 1 || options.automata.quick {
         let (what, flag) = (kind.name().to_string(), "--updates, --seeds or --quick");
         return Err(Error::OtherFlag { what, flag, instead: "--epochs and --seed" });
     }
     let model = flags.model.unwrap_or(kind.default_model());
     let mut settings = Settings::new(kind, model);
     settings.take(options)?;
-    let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
+    let device = options.device.or_best()?;
     settings.device = device.name().to_string();
     let setup = Setup::new(settings, &device)?;
-    let folder = options.out.clone();
-    let folder = folder.unwrap_or_else(|| train::free_folder(kind.name(), setup.settings.seed as u64));
+    let folder = train::folder(options, kind.name(), setup.settings.seed as u64);
     let run = Run::create(&folder, KIND, setup.settings.table())?;
     Ok((setup, run))
 }
@@ -148,18 +150,19 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<(Setup, Run)> {
         settings.check()?;
         run.set_config(settings.table())?;
     }
-    let device = match &options.device {
-        Some(name) => Device::named(name)?,
+    let device = match options.device.asked()? {
+        Some(device) => device,
         None => settings.device()?,
     };
     Ok((Setup::new(settings, &device)?, run))
 }
 
-fn show(bar: &indicatif::ProgressBar, progress: &Progress) {
-    bar.set_position(progress.step);
-    let good = progress.goodness.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
-    let (epoch, epochs) = (progress.epoch, progress.epochs);
-    bar.set_message(format!("epoch {epoch}/{epochs}  loss {:.4}  validation {good}", progress.loss));
+fn show(bar: &Progress, progress: &Trained) {
+    bar.set(progress.step, || {
+        let good = progress.goodness.map_or("–".to_string(), percent);
+        let (epoch, epochs) = (progress.epoch, progress.epochs);
+        format!("epoch {epoch}/{epochs}  loss {:.4}  validation {good}", progress.loss)
+    });
 }
 
 fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -> Vec<(String, String)> {
@@ -178,7 +181,7 @@ fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -
 }
 
 fn print(json: bool, settings: &Settings, score: &Score, steps: u64) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     if json {
         let value = json!({
             "set": settings.set, "model": settings.model, "samples": score.samples, "loss": score.loss,
@@ -189,8 +192,4 @@ fn print(json: bool, settings: &Settings, score: &Score, steps: u64) -> Result<(
         writeln!(out, "{}", report::sentence("test", score))?;
     }
     Ok(out.flush()?)
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

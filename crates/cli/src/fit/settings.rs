@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sets::SetKind;
 use crate::arguments::{ModelName, TrainOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 
 /// The keys of a training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,8 +149,7 @@ impl Settings {
         let (key, text) = (key.trim(), text.trim());
         let mut table = self.table();
         let Some(old) = table.get(key) else {
-            let nearest = farad::nearest(key, table.keys().map(String::as_str));
-            let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            let nearest = did_you_mean(key, table.keys().map(String::as_str));
             let keys = table.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(Error::UnknownKey { key: key.into(), nearest, keys });
         };
@@ -209,6 +208,17 @@ impl Settings {
                 return Err(refuse(key, "a whole number from 0 on", value.to_string()));
             }
         }
+        // Beyond these a product of two of them may not fit, or no machine has so much.
+        for (key, value, most, wanted) in [
+            ("epochs", self.epochs, 1_000_000, "a whole number up to 1000000"),
+            ("batch", self.batch, 1_000_000, "a whole number up to 1000000"),
+            ("workers", self.workers, 1024, "a whole number up to 1024"),
+            ("size", self.size, 8192, "a whole number up to 8192"),
+        ] {
+            if value > most {
+                return Err(refuse(key, wanted, value.to_string()));
+            }
+        }
         for (key, value) in
             [("learning_rate", self.learning_rate), ("weight_decay", self.weight_decay), ("clip", self.clip)]
         {
@@ -232,12 +242,16 @@ impl Settings {
             ("model", &self.model, &["mlp", "cnn", "rnn"][..]),
         ] {
             if !known.contains(&found.as_str()) {
-                return Err(Error::Choice { key, found: found.clone(), known: known.join(", ") });
+                let nearest = did_you_mean(found, known.iter().copied());
+                return Err(Error::Choice { key, found: found.clone(), nearest, known: known.join(", ") });
             }
         }
         match SetKind::named(&self.set) {
             Some(_) => Ok(()),
-            None => Err(Error::Choice { key: "set", found: self.set.clone(), known: SetKind::names() }),
+            None => {
+                let nearest = did_you_mean(&self.set, SetKind::ALL.map(SetKind::name));
+                Err(Error::Choice { key: "set", found: self.set.clone(), nearest, known: SetKind::names() })
+            }
         }
     }
 
@@ -271,18 +285,34 @@ mod tests {
     fn values_that_make_no_sense_are_refused() {
         let mut settings = Settings::new(SetKind::Mnist, ModelName::Mlp);
         let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
-        assert_eq!(refused("batch"), "settings: `batch` is not key=value");
+        assert_eq!(refused("batch"), "settings: `batch` is not key=value\nhelp: such as --set batch=64");
         assert_eq!(refused("batch=0"), "settings: batch takes a whole number from 1 on, not `0`");
         assert_eq!(refused("clip=nan"), "settings: clip takes a number from 0 on, not `NaN`");
         assert_eq!(refused("dropout=1"), "settings: dropout takes a number from 0 to below 1, not `1`");
         assert!(refused("sizes=64,x").starts_with("settings: sizes takes a whole number"));
         assert!(refused("sizes=").starts_with("settings: sizes takes whole numbers from 1 to 65536"));
-        assert!(
-            refused("optimiser=adamx")
-                .starts_with("settings: there is no optimiser `adamx`\nhelp: adamw, adam")
-        );
+        assert!(refused("optimiser=adamx").starts_with(
+            "settings: there is no optimiser `adamx`; did you mean `adam`?\nhelp: there are adamw, adam"
+        ));
         assert!(refused("learning_rte=1").contains("did you mean `learning_rate`?"));
+        assert!(refused("epochs=9223372036854775807").contains("up to 1000000"));
         settings.set("sizes=32,16").unwrap();
         assert_eq!(settings.sizes, [32, 16]);
+    }
+
+    /// The other formats are in `tests/formats`; these settings are of the command alone.
+    #[test]
+    fn a_damaged_config_is_an_error_or_makes_sense() {
+        let sample = Settings::new(SetKind::Csv, ModelName::Mlp).table().to_string().into_bytes();
+        let mut sound = 0;
+        for seed in 0..2000 {
+            let damaged = farad_testkit::Mutator::new(seed).damaged(std::slice::from_ref(&sample));
+            let Ok(table) = String::from_utf8_lossy(&damaged).parse::<Table>() else { continue };
+            if let Ok(settings) = Settings::from_table(table) {
+                settings.check().expect("what is read makes sense");
+                sound += 1;
+            }
+        }
+        assert!(sound > 10, "{sound}");
     }
 }

@@ -4,22 +4,28 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use farad_lm::Generator;
 use farad_lm::train::Learned;
+use serde_json::json;
 
-use super::flags::ChatOptions;
 use super::generate::{needs_space, opened, prompted};
+use crate::arguments::ChatOptions;
 use crate::error::Result;
+use crate::look;
 
 /// Answers lines until there are no more.
 pub fn run(options: &ChatOptions) -> Result<()> {
-    let learned = opened(&options.run, options.sampling.device.as_deref())?;
+    let learned = opened(&options.run, &options.device)?;
     let sampling = options.sampling.sampling();
     let mut generator = Generator::new(&learned.model, sampling)?;
-    let terminal = std::io::stdin().is_terminal();
+    let asking = std::io::stdin().is_terminal() && !options.output.quiet;
+    if asking {
+        look::tell("every line is a prompt; /new forgets what was said, /quit ends");
+    }
     let mut lines = std::io::stdin().lock().lines();
     loop {
-        if terminal {
-            eprint!("> ");
-            std::io::stderr().flush()?;
+        if asking {
+            let mut prompt = std::io::stderr();
+            // Whoever closed stderr needs no prompt.
+            let _ = write!(prompt, "> ").and_then(|()| prompt.flush());
         }
         let Some(line) = lines.next() else { return Ok(()) };
         let line = line?;
@@ -33,28 +39,45 @@ pub fn run(options: &ChatOptions) -> Result<()> {
         }
         // What cannot be understood is said, and the next line may be.
         match prompted(&learned, &line).and_then(|tokens| Ok(generator.push(&tokens)?)) {
-            Ok(()) => answer(&learned, &mut generator, options.tokens, needs_space(&learned, &line))?,
-            Err(error) => eprintln!("error: {error}"),
+            Ok(()) => {
+                let space = needs_space(&learned, &line);
+                let said = answer(&learned, &mut generator, options, space)?;
+                if options.output.json {
+                    let mut out = std::io::stdout().lock();
+                    writeln!(out, "{}", json!({ "prompt": line, "text": said }))?;
+                    out.flush()?;
+                }
+            }
+            Err(error) => look::fail(error),
         }
     }
 }
 
-/// Goes on with the text until an empty line.
-fn answer(learned: &Learned, generator: &mut Generator, most: usize, space: bool) -> Result<()> {
+/// Goes on with the text until an empty line, and shows it as it is made unless it is wanted as JSON.
+fn answer(
+    learned: &Learned,
+    generator: &mut Generator,
+    options: &ChatOptions,
+    space: bool,
+) -> Result<String> {
     let mut out = std::io::stdout().lock();
     let (mut decoder, mut said) = (learned.tokeniser.decoder(), String::new());
-    for token in generator.take(most) {
+    let mut tell = |text: &str| match options.output.json {
+        true => Ok(()),
+        false => write!(out, "{text}").and_then(|()| out.flush()),
+    };
+    for token in generator.take(options.tokens) {
         let more = decoder.push(token?);
         if space && said.is_empty() && !more.starts_with('\n') {
-            write!(out, " ")?;
+            tell(" ")?;
         }
         said += &more;
         if said.ends_with("\n\n") {
             break;
         }
-        write!(out, "{more}")?;
-        out.flush()?;
+        tell(&more)?;
     }
-    writeln!(out, "{}", decoder.finish())?;
-    Ok(out.flush()?)
+    let rest = decoder.finish();
+    tell(&format!("{rest}\n"))?;
+    Ok(said + &rest)
 }

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::time::Instant;
 
-use farad::run::Run;
 use farad_lm::train::Learned;
 use farad_lm::{Generator, Sampling};
 use serde_json::json;
 
-use super::flags::GenerateOptions;
+use crate::arguments::{DeviceFlag, GenerateOptions};
 use crate::error::{Error, Result};
 use crate::profile::Profiling;
+use crate::source::open_run;
 
 /// How text in reports is drawn: likely enough to be read.
 const SAMPLE: Sampling =
@@ -18,7 +18,7 @@ const SAMPLE: Sampling =
 
 /// Goes on with a prompt.
 pub fn run(options: &GenerateOptions) -> Result<()> {
-    let learned = opened(&options.run, options.sampling.device.as_deref())?;
+    let learned = opened(&options.run, &options.device)?;
     let profiling = Profiling::start(&options.profile, &learned.model.device());
     let prompt = options.prompt.as_deref().unwrap_or("\n");
     let mut generator = Generator::new(&learned.model, options.sampling.sampling())?;
@@ -27,7 +27,7 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
     let (mut decoder, mut text) = (learned.tokeniser.decoder(), String::new());
     let start = Instant::now();
     let mut tell = |more: &str| -> Result<()> {
-        match options.json {
+        match options.output.json {
             true => text += more,
             false => {
                 write!(out, "{more}")?;
@@ -36,7 +36,7 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
         }
         Ok(())
     };
-    if !options.json && options.prompt.is_some() {
+    if !options.output.json && options.prompt.is_some() {
         tell(prompt)?;
     }
     // A word goes on after the prompt's last one.
@@ -49,7 +49,7 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
         tell(&more)?;
     }
     tell(&decoder.finish())?;
-    if options.json {
+    if options.output.json {
         let seconds = start.elapsed().as_secs_f64();
         let rate = options.tokens as f64 / seconds.max(1e-9);
         let value = json!({
@@ -64,8 +64,8 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
 }
 
 /// A model that is ready to make text.
-pub fn opened(folder: &std::path::Path, device: Option<&str>) -> Result<Learned> {
-    let run = Run::open(folder)?;
+pub fn opened(folder: &std::path::Path, device: &DeviceFlag) -> Result<Learned> {
+    let run = open_run(folder)?;
     if !super::is_lm(&run) {
         return Err(Error::NoLanguageModel { path: folder.display().to_string(), kind: run.kind().into() });
     }

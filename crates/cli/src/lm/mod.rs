@@ -1,24 +1,23 @@
 //! `farad train lm`, `eval`, `generate` and `chat`: language models.
 //!
-//! `flags` is what a user may say, `generate` makes text; the training itself is [`farad_lm::train`]. Start at
-//! [`train()`].
+//! `generate` makes text; the training itself is [`farad_lm::train`]. Start at [`train()`].
 
 pub mod chat;
-pub mod flags;
 pub mod generate;
 
 use std::io::Write;
 use std::path::Path;
 
 use farad::Device;
-use farad::run::{Run, Value};
+use farad::run::{Run, Table, Value};
 use farad_lm::data::{Corpus, TokenFile, Tokens};
 use farad_lm::train::report::{self, Outcome};
-use farad_lm::train::{KIND, Learned, Parts, Prepared, Progress, Score, Settings, Training};
+use farad_lm::train::{KIND, Learned, Parts, Prepared, Progress as Trained, Score, Settings, Training};
 use serde_json::json;
 
-use crate::arguments::{EvalOptions, TrainOptions};
+use crate::arguments::{DeviceFlag, EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
+use crate::look::{self, Closing, FAINT, HEADING, Progress, Talk, count, paint};
 use crate::profile::Profiling;
 use crate::train;
 
@@ -27,6 +26,9 @@ pub const NAME: &str = "lm";
 /// What it is, for the list.
 pub const ABOUT: &str = "a language model (transformer) on text files; needs --data";
 
+/// Characters of a sample that are shown at the end.
+const EXCERPT: usize = 240;
+
 /// Whether a run is one of these.
 pub fn is_lm(run: &Run) -> bool {
     run.kind() == KIND
@@ -34,11 +36,7 @@ pub fn is_lm(run: &Run) -> bool {
 
 /// Trains on text, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
-    let say = |text: String| {
-        if !options.quiet {
-            eprintln!("{text}");
-        }
-    };
+    let (talk, fresh) = (options.output.talk(), resumed.is_none());
     refuse_other_flags(options)?;
     let (run, device) = match resumed {
         Some(run) => resume(options, run)?,
@@ -49,23 +47,28 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let folder = training.run().path().to_path_buf();
     let (settings, parameters) = (training.settings().clone(), training.trainer().model().parameter_count());
     let train_tokens = training.parts().train.len();
-    say(format!("{}; {parameters} parameters, {train_tokens} tokens to train on", settings.shape()));
-    say(format!("training on {}; the run is {}", device.name(), folder.display()));
+    let (shape, tokens) = (settings.shape(), count(train_tokens));
+    let what =
+        format!("language model of {shape}: {} parameters learn from {tokens} tokens", count(parameters));
+    talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts();
-    let bar = train::bar(options.quiet, training.trainer().updates_in_all(), training.trainer().updates());
-    let summary = training.train(&stop, |progress| show(&bar, progress))?;
+    let bar = talk.progress("updates", training.trainer().updates_in_all(), training.trainer().updates());
+    let trained = training.train(&stop, |progress| show(&bar, progress));
+    drop(bar);
+    let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
     ended.set();
-    bar.finish_and_clear();
     // The run stays locked until everything is written.
     let (run, parts) = training.into_parts();
+    let updates = format!("{} updates", count(summary.updates));
     if summary.interrupted {
-        let (updates, path) = (summary.updates, folder.display());
-        say(format!("stopped and saved after {updates} updates\ngo on with: farad train --resume {path}"));
-        return profiling.finish();
+        talk.stopped(&updates, &folder);
+        profiling.finish()?;
+        return Err(Error::Interrupted);
     }
+    talk.say(format!("trained {updates}; now judging"));
     let learned = Learned::of(&run, &device)?;
     let (tokens, on) = parts.judged();
-    let score = judge(&learned, tokens, on, options.quiet)?;
+    let score = judge(&learned, tokens, on, talk)?;
     let sample = generate::sample(&learned, settings.sample as usize)?;
     let (score, device) = ((score, on), device.name());
     let outcome = Outcome {
@@ -77,18 +80,25 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         sample: &sample,
         device,
     };
-    report::write(&run, &outcome)?;
-    print(options.json, &learned, score, summary.speed.tokens_per_second())?;
-    let path = folder.display();
-    outcome.speed().into_iter().for_each(&say);
-    summary.breakdown.iter().for_each(|breakdown| say(breakdown.line()));
-    say(format!("report   {path}/report.md\nnext: farad generate {path} --prompt \"…\""));
+    report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
+    print(options.output.json, &learned, score, summary.speed.tokens_per_second())?;
+    outcome.speed().into_iter().for_each(|line| talk.say(line));
+    summary.breakdown.iter().for_each(|breakdown| talk.say(breakdown.line()));
+    let excerpt: String = sample.trim().chars().take(EXCERPT).collect();
+    if !excerpt.is_empty() {
+        talk.say(format!("{}\n{}", paint(HEADING, "a sample of its text"), paint(FAINT, excerpt)));
+    }
+    let closing = Closing::new(&folder)
+        .next("generate RUN --prompt \"The\"", "let it write")
+        .next("chat RUN", "line by line")
+        .next("train --resume RUN --updates N", "train for longer");
+    talk.ends(&closing);
     profiling.finish()
 }
 
 /// Judges the model of a run again, on its own text or another.
 pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
-    let device = device(run, options.device.as_deref())?;
+    let device = device(run, &options.device)?;
     let profiling = Profiling::start(&options.profile, &device);
     let learned = Learned::of(run, &device)?;
     let (tokens, name) = match &options.data {
@@ -99,8 +109,8 @@ pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
             (tokens.clone(), name.to_string())
         }
     };
-    let score = judge(&learned, &tokens, &name, false)?;
-    print(options.json, &learned, (score, &name), None)?;
+    let score = judge(&learned, &tokens, &name, options.output.talk())?;
+    print(options.output.json, &learned, (score, &name), None)?;
     profiling.finish()
 }
 
@@ -128,19 +138,14 @@ pub fn inspect(run: &Run) -> Result<Value> {
 }
 
 /// The keys and their values.
-pub fn list() -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{:20} {:>16}", "key", "default")?;
-    for (key, value) in &Settings::default().table() {
-        writeln!(out, "{key:20} {:>16}", value.to_string())?;
-    }
-    Ok(out.flush()?)
+pub fn defaults() -> Table {
+    Settings::default().table()
 }
 
 /// The device that is asked for, else the run's own.
-fn device(run: &Run, asked: Option<&str>) -> Result<Device> {
-    match asked {
-        Some(name) => Ok(Device::named(name)?),
+fn device(run: &Run, flag: &DeviceFlag) -> Result<Device> {
+    match flag.asked()? {
+        Some(device) => Ok(device),
         None => {
             let settings = Settings::of(run)?;
             let device = settings.device.clone();
@@ -154,14 +159,11 @@ fn start(options: &TrainOptions) -> Result<(Run, Device)> {
     if settings.data.is_empty() {
         return Err(Error::NeedsData { set: NAME });
     }
-    if !options.quiet {
-        eprintln!("reading {} as {}", settings.data, settings.tokeniser);
-    }
+    options.output.talk().say(format!("reading {} as {}", settings.data, settings.tokeniser));
     let prepared = Prepared::new(&mut settings)?;
-    let device = Device::named(options.device.as_deref().unwrap_or("best"))?;
+    let device = options.device.or_best()?;
     settings.device = device.name().to_string();
-    let folder = options.out.clone();
-    let folder = folder.unwrap_or_else(|| train::free_folder(NAME, settings.seed as u64));
+    let folder = train::folder(options, NAME, settings.seed as u64);
     let run = Run::create(&folder, KIND, settings.table())?;
     prepared.write(&run)?;
     Ok((run, device))
@@ -178,7 +180,7 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<(Run, Device)> {
         settings.check()?;
         run.set_config(settings.table())?;
     }
-    let device = device(&run, options.device.as_deref())?;
+    let device = device(&run, &options.device)?;
     Ok((run, device))
 }
 
@@ -231,7 +233,8 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
         (network.model.is_some(), "--model"),
         (network.optimiser.is_some(), "--optimiser"),
         (network.schedule.is_some(), "--schedule"),
-        (options.seeds != 1, "--seeds"),
+        (options.automata.seeds != 1, "--seeds"),
+        (options.automata.quick, "--quick"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
         Some((_, flag)) => {
@@ -250,31 +253,26 @@ fn text(learned: &Learned, path: &Path, device: &Device) -> Result<Tokens> {
 }
 
 /// Goes through a whole text.
-fn judge(learned: &Learned, tokens: &Tokens, name: &str, quiet: bool) -> Result<Score> {
-    let bar = train::bar(quiet, 1, 0);
-    bar.set_message(format!("judging on {name}"));
+fn judge(learned: &Learned, tokens: &Tokens, name: &str, talk: Talk) -> Result<Score> {
+    let bar = talk.progress("windows judged", 1, 0);
     let watch = |done: usize, all: usize| {
         bar.set_length(all as u64);
-        bar.set_position(done as u64);
+        bar.set(done as u64, || format!("judging on {name}"));
     };
-    let score = Score::of(&learned.model, learned.settings.precision(), (tokens, name), usize::MAX, watch)?;
-    bar.finish_and_clear();
-    Ok(score)
+    Ok(Score::of(&learned.model, learned.settings.precision(), (tokens, name), usize::MAX, watch)?)
 }
 
-fn show(bar: &indicatif::ProgressBar, progress: &Progress) {
-    bar.set_position(progress.update);
-    let validation = progress.validation.map_or("–".to_string(), |loss| format!("{loss:.4}"));
-    let speed = progress.tokens_per_second.map_or("–".to_string(), |rate| format!("{rate:.0}"));
-    let perplexity = f64::from(progress.loss).exp();
-    bar.set_message(format!(
-        "{speed} tokens/s  loss {:.4}  perplexity {perplexity:.2}  validation {validation}",
-        progress.loss
-    ));
+fn show(bar: &Progress, progress: &Trained) {
+    bar.set(progress.update, || {
+        let validation = progress.validation.map_or("–".to_string(), |loss| format!("{loss:.4}"));
+        let speed = progress.tokens_per_second.map_or("–".to_string(), |rate| count(rate as u64));
+        let (loss, perplexity) = (progress.loss, f64::from(progress.loss).exp());
+        format!("{speed} tokens/s  loss {loss:.4}  perplexity {perplexity:.2}  validation {validation}")
+    });
 }
 
 fn print(json: bool, learned: &Learned, (score, on): (Score, &str), rate: Option<f64>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = look::out();
     if json {
         let value = json!({
             "text": on, "tokens": score.tokens, "loss": score.loss, "perplexity": score.perplexity(),

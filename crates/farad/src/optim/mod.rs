@@ -88,6 +88,17 @@ pub trait Optimiser {
 
 impl Tensor {
     /// The gradients of this loss at parameters, for [`Optimiser::apply`].
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let weight = Parameter::new(Tensor::full(3.0, [], &Device::cpu()));
+    /// let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.5);
+    /// let gradients = weight.value().square().gradients(sgd.parameters())?;
+    /// assert_eq!(gradients[0].item()?, 6.0);
+    /// sgd.apply(&gradients)?;
+    /// assert_eq!(weight.value().item()?, 0.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn gradients(&self, parameters: &[Parameter]) -> Result<Vec<Tensor>> {
         let values: Vec<Tensor> = parameters.iter().map(Parameter::value).collect();

@@ -1,7 +1,7 @@
 //! Where a training stands: named tensors and a JSON value of the caller's own, in one safetensors file.
 //!
-//! Invariant: the file is whole or the one before it, whenever the process is killed; and the same
-//! contents give the same bytes. Start at [`Checkpoint::new`] and [`Checkpoint::read`].
+//! Invariant: the file is whole or the one before it, whenever the process is killed; the same contents give the
+//! same bytes; and bytes that changed since are found by their checksum. Start at [`Checkpoint::new`] and [`Checkpoint::read`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,16 @@ use serde_json::{Value, json};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::nn::{Module, Parameter};
-use crate::save::{decode, encode, loaded};
+use crate::save::{checksum_of, decode, encode, loaded};
 use crate::state_dict::StateDict;
 use crate::tensor::Tensor;
-use crate::whole::{remove_unfinished, write_whole};
+use crate::whole::{remove_unfinished, write_and_keep};
 
 /// The metadata's key; its value is JSON with version, kind, step and the caller's value.
 const FORMAT: &str = "farad-checkpoint";
 const VERSION: u64 = 1;
+/// How the metadata's JSON ends, before the checksum of all that stands before it and of the tensors.
+const CHECKSUM: &str = ",\"checksum\":";
 
 /// Named tensors, the step that they belong to, and a value of the caller's own (position in the
 /// data, schedule, random counters).
@@ -146,7 +148,11 @@ impl Checkpoint {
     /// Writes the checkpoint: until it is whole, the file keeps what it had. One process at a time
     /// may write one file (a [`Run`](super::Run) sees to that); what killed ones left is removed.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        self.write_and_keep(path.as_ref(), None)
+    }
+
+    /// As [`Checkpoint::write`]; what the file had is found under another name afterwards.
+    pub(super) fn write_and_keep(&self, path: &Path, before: Option<&Path>) -> Result<()> {
         remove_unfinished(path);
         let mut head =
             json!({ "version": VERSION, "kind": self.kind, "step": self.step, "value": self.value });
@@ -154,7 +160,10 @@ impl Checkpoint {
             head["tuning"] = json!(tuning);
         }
         let tensors: Vec<(&str, &Tensor)> = self.tensors.iter().map(|(name, t)| (name.as_str(), t)).collect();
-        write_whole("checkpoint", path, &encode(path, &tensors, Some((FORMAT, head.to_string())))?)
+        let head = head.to_string();
+        let head = head.strip_suffix('}').expect("an object");
+        let text = |tensors: u32| format!("{head}{CHECKSUM}{}}}", checksum(head, tensors));
+        write_and_keep("checkpoint", path, &encode(path, &tensors, Some((FORMAT, &text)))?, before)
     }
 
     /// Reads a checkpoint of a kind of run. Its tensors are on the CPU until they are asked for.
@@ -203,13 +212,32 @@ fn head(path: &Path, bytes: &[u8]) -> Result<Value> {
     })?;
     let text = metadata.metadata().as_ref().and_then(|all| all.get(FORMAT));
     let text = text.ok_or_else(|| not("it holds tensors and no training state".into()))?;
-    serde_json::from_str(text).map_err(|e| not(e.to_string()))
+    let value: Value = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
+    // Files of earlier builds have no checksum, and later ones may have another.
+    let ours = value["version"].as_u64().is_none_or(|version| version <= VERSION);
+    if let Some((head, sum)) = text.rsplit_once(CHECKSUM).filter(|_| ours) {
+        let wanted = sum.strip_suffix('}').and_then(|sum| sum.parse().ok());
+        let wanted = wanted.ok_or_else(|| not("its checksum is no number".into()))?;
+        let found = checksum(head, checksum_of(path, bytes)?);
+        if found != wanted {
+            return Err(Error::CheckpointChecksum { path: path.into(), found, wanted });
+        }
+    }
+    Ok(value)
+}
+
+/// The checksum of the metadata's text and of that of the tensors.
+fn checksum(head: &str, tensors: u32) -> u32 {
+    let mut sum = flate2::Crc::new();
+    sum.update(head.as_bytes());
+    sum.update(&tensors.to_le_bytes());
+    sum.sum()
 }
 
 /// Where the header ends: a length, then as many bytes.
 fn header_end(bytes: &[u8]) -> u64 {
     let length: [u8; 8] = bytes[..8].try_into().expect("eight bytes");
-    8 + u64::from_le_bytes(length)
+    u64::from_le_bytes(length).saturating_add(8)
 }
 
 fn truncated(path: &Path, bytes: &[u8], wanted: u64) -> Error {
@@ -222,11 +250,12 @@ fn truncated_data(path: &Path, bytes: &[u8]) -> Error {
     let header: Value = serde_json::from_slice(&bytes[8..start as usize]).unwrap_or_default();
     let ends = header.as_object().into_iter().flat_map(|tensors| tensors.values());
     let end = ends.filter_map(|tensor| tensor["data_offsets"][1].as_u64()).max().unwrap_or(0);
-    match start + end > bytes.len() as u64 {
-        true => truncated(path, bytes, start + end),
+    let end = start.saturating_add(end);
+    match end > bytes.len() as u64 {
+        true => truncated(path, bytes, end),
         false => Error::NotCheckpoint {
             path: path.into(),
-            why: format!("bytes after its end ({} vs {})", bytes.len(), start + end),
+            why: format!("bytes after its end ({} vs {end})", bytes.len()),
         },
     }
 }

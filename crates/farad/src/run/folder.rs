@@ -11,7 +11,7 @@ use toml::Table;
 
 use super::{Checkpoint, Events, Log, Picture};
 use crate::error::{Error, Result};
-use crate::whole::{is_unfinished, write_whole};
+use crate::whole::{is_unfinished, remove_all_unfinished, write_whole};
 
 const FORMAT: &str = "farad-run";
 const VERSION: i64 = 1;
@@ -101,6 +101,7 @@ impl Run {
         let folder = folder.as_ref();
         Run::open(folder)?;
         let lock = lock(folder)?;
+        remove_all_unfinished(folder);
         // Read again: the config may have changed before the lock was had.
         Ok(Run { lock: Some(lock), ..Run::open(folder)? })
     }
@@ -149,6 +150,11 @@ impl Run {
         self.folder.join("checkpoint.safetensors")
     }
 
+    /// `checkpoint.previous.safetensors`: the one before, for when the last is damaged.
+    pub fn previous_path(&self) -> PathBuf {
+        self.folder.join("checkpoint.previous.safetensors")
+    }
+
     /// `plots`, for pictures and charts.
     pub fn plots_path(&self) -> PathBuf {
         self.folder.join("plots")
@@ -180,20 +186,32 @@ impl Run {
         Events::open(self.events_path())
     }
 
-    /// Writes the checkpoint, and before it the log, so that no checkpoint is ahead of the log.
+    /// Writes the checkpoint, and before it the log, so that no checkpoint is ahead of the log. The checkpoint that was
+    /// there becomes the previous one.
     #[track_caller]
     pub fn save(&self, checkpoint: &Checkpoint, log: &mut Log) -> Result<()> {
         self.writes();
         log.flush()?;
-        checkpoint.write(self.checkpoint_path())
+        checkpoint.write_and_keep(&self.checkpoint_path(), Some(&self.previous_path()))
     }
 
-    /// The checkpoint, if one was written yet.
+    /// The checkpoint, if one was written yet. Where it is damaged, the error says whether the one before is not.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
-        match self.checkpoint_path().exists() {
-            true => Checkpoint::read(self.checkpoint_path(), &self.kind).map(Some),
-            false => Ok(None),
+        let (path, before) = (self.checkpoint_path(), self.previous_path());
+        if !path.exists() && !before.exists() {
+            return Ok(None);
         }
+        let damaged = match Checkpoint::read(&path, &self.kind) {
+            Ok(checkpoint) => return Ok(Some(checkpoint)),
+            // Nothing is wrong with the file: somebody else must read it.
+            Err(error @ (Error::CheckpointVersion { .. } | Error::CheckpointKind { .. })) => {
+                return Err(error);
+            }
+            Err(error) => error,
+        };
+        let Ok(whole) = Checkpoint::read(&before, &self.kind) else { return Err(damaged) };
+        let [path, before] = [path, before].map(|path| path.display().to_string());
+        Err(Error::CheckpointBefore { source: Box::new(damaged), path, before, step: whole.step() })
     }
 
     /// Writes a chart's SVG text to `plots/{name}.svg` and returns where it is.

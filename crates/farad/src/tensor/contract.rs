@@ -61,6 +61,15 @@ impl Tensor {
 
     /// A sum of products over index maps: what matmul and convolutions are made of. In
     /// [`Precision::Mixed`] operands of `f32` are rounded to halves first.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// use farad::Contraction;
+    /// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2], &Device::cpu());
+    /// let y = x.contract(&x, Contraction::matmul(&[], 2, 2, 2));
+    /// assert_eq!(y.to_vec::<f32>()?, x.matmul(&x).to_vec::<f32>()?);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn contract(&self, other: &Tensor, contraction: Contraction) -> Tensor {
         let dtype = self.dtype().promote(other.dtype());

@@ -28,6 +28,15 @@ impl Tensor {
     }
 
     /// As [`Tensor::from_vec`], with an error if the device has no room.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// use farad::DeviceOptions;
+    /// let small = Device::cpu_with(DeviceOptions { memory_limit: Some(1 << 16), ..Default::default() });
+    /// assert_eq!(Tensor::try_from_vec(&[1.0f32, 2.0], [2], &small)?.to_vec::<f32>()?, [1.0, 2.0]);
+    /// assert!(Tensor::try_from_vec(&vec![0.0f32; 1 << 16], [1 << 16], &small).unwrap_err().is_out_of_memory());
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn try_from_vec<T: Element>(data: &[T], shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
         let shape = shape.into();
@@ -171,6 +180,13 @@ impl Tensor {
     }
 
     /// All elements equal to `value`, with this tensor's shape, dtype and device.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::arange(2, &Device::cpu());
+    /// assert_eq!(x.full_like(7.0).to_vec::<i32>()?, [7, 7]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn full_like(&self, value: f64) -> Tensor {
         Tensor::filled(Scalar::of(self.dtype(), value), self.shape(), self.device())

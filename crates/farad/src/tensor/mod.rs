@@ -25,6 +25,7 @@ pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
+mod windows;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -67,32 +68,62 @@ const MOVES_UNTIL_WARNED: usize = 100;
 
 impl Tensor {
     /// The sizes of the axes.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3], &Device::cpu()).shape()[..], [2, 3]);
+    /// ```
     pub fn shape(&self) -> Shape {
         self.node.shape
     }
 
     /// Number of axes.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3], &Device::cpu()).rank(), 2);
+    /// ```
     pub fn rank(&self) -> usize {
         self.node.shape.rank()
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3], &Device::cpu()).numel(), 6);
+    /// ```
     pub fn numel(&self) -> usize {
         self.node.shape.numel()
     }
 
     /// The size of one axis; negative axes count from the end.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3], &Device::cpu()).size(-1), 3);
+    /// ```
     #[track_caller]
     pub fn size(&self, axis: isize) -> usize {
         self.node.shape[self.axis("size", axis)]
     }
 
     /// The element type.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::arange(3, &Device::cpu()).dtype(), DType::I32);
+    /// ```
     pub fn dtype(&self) -> DType {
         self.node.dtype
     }
 
     /// Where it lives.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::arange(3, &Device::cpu()).device(), &Device::cpu());
+    /// ```
     pub fn device(&self) -> &Device {
         &self.node.device
     }

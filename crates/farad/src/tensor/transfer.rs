@@ -27,12 +27,36 @@ impl Tensor {
     }
 
     /// The elements of an `f64` tensor.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_f64(&[0.1], [1], &Device::cpu());
+    /// assert_eq!(x.to_f64()?, [0.1]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     pub fn to_f64(&self) -> Result<Vec<f64>> {
         self.check_type(DType::F64)?;
         Ok(bytemuck::pod_collect_to_vec(&self.read()?.wait()?))
     }
 
     /// As [`Tensor::to_vec`], without blocking the thread while the device works.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let doubled = async |x: &Tensor| (x * 2).to_vec_async::<i32>().await;
+    /// let x = Tensor::arange(3, &Device::cpu());
+    /// # fn wait<T>(work: impl Future<Output = T>) -> T {
+    /// #     let mut work = std::pin::pin!(work);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(done) = work.as_mut().poll(&mut context) {
+    /// #             return done;
+    /// #         }
+    /// #     }
+    /// # }
+    /// assert_eq!(wait(doubled(&x))?, [0, 2, 4]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     pub async fn to_vec_async<T: Element>(&self) -> Result<Vec<T>> {
         self.check_type(T::DTYPE)?;
         Ok(T::from_bytes(&self.read()?.get().await?))
@@ -53,6 +77,23 @@ impl Tensor {
     }
 
     /// As [`Tensor::item`], without blocking the thread.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let largest = async |x: &Tensor| x.max().item_async().await;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0], [3], &Device::cpu());
+    /// # fn wait<T>(work: impl Future<Output = T>) -> T {
+    /// #     let mut work = std::pin::pin!(work);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(done) = work.as_mut().poll(&mut context) {
+    /// #             return done;
+    /// #         }
+    /// #     }
+    /// # }
+    /// assert_eq!(wait(largest(&x))?, 3.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     pub async fn item_async(&self) -> Result<f32> {
         if self.numel() != 1 {
             return Err(Error::Item { shape: self.shape(), numel: self.numel() });
@@ -61,11 +102,28 @@ impl Tensor {
     }
 
     /// Runs what the tensor needs without waiting for it.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::ones([4], &Device::cpu()) * 2.0;
+    /// x.compute()?; // the device is at work, and the host goes on
+    /// assert_eq!(x.to_vec::<f32>()?, [2.0; 4]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     pub fn compute(&self) -> Result<()> {
         evaluate(std::slice::from_ref(&self.node))
     }
 
     /// Runs what several tensors need, together.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::rand([1000], &Device::cpu());
+    /// let (mean, largest) = (x.mean(), x.max());
+    /// Tensor::compute_all(&[&mean, &largest])?; // one program, which draws the numbers once
+    /// assert!(mean.item()? < largest.item()?);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     pub fn compute_all(tensors: &[&Tensor]) -> Result<()> {
         let nodes: Vec<Arc<Node>> = tensors.iter().map(|t| t.node.clone()).collect();
         evaluate(&nodes)
@@ -112,6 +170,15 @@ impl Tensor {
     }
 
     /// A new handle to the value alone, without its history: gradients do not flow into it.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::full(3.0, [], &Device::cpu());
+    /// let y = x.square().detach()?;
+    /// assert_eq!(y.item()?, 9.0);
+    /// assert!(y.gradient(&x).is_err());
+    /// # Ok::<(), farad::Error>(())
+    /// ```
     #[track_caller]
     pub fn detach(&self) -> Result<Tensor> {
         evaluate(std::slice::from_ref(&self.node))?;

@@ -143,39 +143,3 @@ pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Automaton> {
 fn yes(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
-
-/// The verdicts as a table of text, a line a seed.
-pub fn table(verdicts: &[Verdict]) -> String {
-    let mut text = format!(
-        "{:>8} {:>6} {:>12} {:>7} {:>7} {:>11} {:>7}  {}\n",
-        "seed", "exact", "wrong bits", "stable", "active", "simplified", "proved", "larger grids"
-    );
-    for verdict in verdicts {
-        let evaluation = &verdict.evaluation;
-        let sizes: Vec<String> = evaluation
-            .sizes
-            .iter()
-            .map(|size| {
-                let wrong = if size.right { "right".to_string() } else { format!("{} wrong", size.wrong) };
-                format!("{}x{} {wrong}", size.width, size.height)
-            })
-            .chain(evaluation.healed.map(|healed| format!("heals: {}", yes(healed))))
-            .collect();
-        text += &format!(
-            "{:>8} {:>6} {:>12} {:>7} {:>7} {:>11} {:>7}  {}\n",
-            verdict.seed,
-            yes(evaluation.exact),
-            format!("{}/{}", evaluation.wrong, evaluation.of),
-            yes(evaluation.stable),
-            verdict.active_gates,
-            verdict.simplified_gates,
-            yes(verdict.proved),
-            sizes.join(", ")
-        );
-    }
-    let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
-    if verdicts.len() > 1 {
-        text += &format!("{exact} of {} exact\n", verdicts.len());
-    }
-    text
-}

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use farad_lm::Sampling;
 
-use crate::arguments::ProfileFlags;
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
 
 pub const GENERATE_EXAMPLES: &str = "\
 Examples:
@@ -14,7 +14,10 @@ Examples:
   farad generate runs/lm-1 --temperature 0         always the likeliest token
 
 A prompt may have as many tokens as the model's context. Text may be longer: once the context is full, its older half
-is forgotten.";
+is forgotten.
+
+Keys of --json:
+  prompt, text, tokens, seconds, tokens_per_second";
 
 pub const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -22,19 +25,17 @@ Examples:
   farad chat runs/lm-1 --tokens 80 --temperature 0.7 < lines.txt
 
 Every line is a prompt; the model goes on with it, knowing what was said before. /new forgets, /quit or the end of input
-ends.";
+ends.
 
-pub const RUNS_EXAMPLES: &str = "\
-Examples:
-  farad runs                           the runs in ./runs
-  farad runs experiments --json        one object a line";
+Keys of --json:
+  prompt, text";
 
 /// Options of `farad train lm`.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Language models")]
 pub struct LanguageFlags {
     /// bytes, chars, words, bpe or a tokenizer.json [default: chars]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = Words::plain(["bytes", "chars", "words", "bpe"]), hide_possible_values = true, value_hint = ValueHint::FilePath)]
     pub tokeniser: Option<String>,
     /// Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
@@ -61,7 +62,7 @@ pub struct LanguageFlags {
     #[arg(long, value_name = "SHARE")]
     pub dropout: Option<f32>,
     /// Settings from a TOML file; flags overrule them (`--list` shows the keys)
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 }
 
@@ -86,6 +87,7 @@ impl LanguageFlags {
 
 /// How the next token is chosen.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Sampling")]
 pub struct SamplingFlags {
     /// Below 1 the likely becomes likelier; 0: always the likeliest token
     #[arg(long, value_name = "T", default_value_t = 1.0)]
@@ -102,9 +104,6 @@ pub struct SamplingFlags {
     /// The same seed draws the same text
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// `best`, `cpu`, `gpu` or `gpu:1` [default: that of the run]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
 }
 
 impl SamplingFlags {
@@ -124,6 +123,7 @@ impl SamplingFlags {
 #[derive(Debug, Args)]
 pub struct GenerateOptions {
     /// The folder of a run of a language model
+    #[arg(value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
     /// The text to go on with [default: a new line]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -131,11 +131,12 @@ pub struct GenerateOptions {
     /// How many tokens to make
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub tokens: usize,
-    /// One JSON object at the end instead of text as it is made
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     #[command(flatten)]
     pub sampling: SamplingFlags,
+    #[command(flatten)]
+    pub output: OutputFlags,
     #[command(flatten)]
     pub profile: ProfileFlags,
 }
@@ -144,21 +145,15 @@ pub struct GenerateOptions {
 #[derive(Debug, Args)]
 pub struct ChatOptions {
     /// The folder of a run of a language model
+    #[arg(value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
     /// Tokens of an answer at most; an empty line ends it before
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub tokens: usize,
     #[command(flatten)]
+    pub device: DeviceFlag,
+    #[command(flatten)]
     pub sampling: SamplingFlags,
-}
-
-/// Options of `farad runs`.
-#[derive(Debug, Args)]
-pub struct RunsOptions {
-    /// The folder that has the runs
-    #[arg(default_value = "runs")]
-    pub folder: PathBuf,
-    /// One object a line and run
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }

@@ -1,0 +1,93 @@
+//! What the command line may say to those who use circuits: `farad export` and `simulate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use farad_circuit::Format;
+
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
+
+pub const EXPORT_EXAMPLES: &str = "\
+Examples:
+  farad export runs/life-23 --format verilog --out hardware
+  farad export runs/life-23/circuits/seed-23.simplified.json --format c --out c
+  farad export runs/life-23 --raw --format json --out raw       the circuit as it was learned
+
+Keys of --json:
+  file, format, bytes";
+
+pub const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  farad simulate runs/life-23 --grid 128x128 --steps 300 --gif
+  farad simulate circuit.json --grid 512x512 --steps 1000 --start centre
+
+Keys of --json:
+  width, height, steps, gates, microseconds_per_step, on, of, gif";
+
+/// Options of `farad export`.
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// The folder of a run, or a circuit file
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub source: PathBuf,
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        help = format!("Which format: {}", Format::ALL.map(|format| format.name).join(", ")),
+        value_parser = Words::plain(Format::ALL.map(|format| format.name)),
+        hide_possible_values = true
+    )]
+    pub format: String,
+    /// The folder for the files; files that exist are not overwritten
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+    /// Which seed's circuit, if the run has several [default: the first that was right in training]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The circuit of a run as it was learned, not simplified
+    #[arg(long)]
+    pub raw: bool,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// Where a simulation starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum StartOption {
+    /// Every bit at random
+    #[default]
+    Random,
+    /// All channels of the cell in the middle
+    Centre,
+    /// Nothing
+    Zeros,
+}
+
+/// Options of `farad simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateOptions {
+    /// The folder of a run, or the circuit file of an automaton
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub source: PathBuf,
+    /// The grid, width and height in cells
+    #[arg(long, value_name = "WxH", default_value = "64x64")]
+    pub grid: String,
+    /// How many steps
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub steps: usize,
+    /// Where it starts
+    #[arg(long, value_name = "START", value_enum, default_value_t)]
+    pub start: StartOption,
+    /// The seed of a random start, and of which cells fire
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Write the steps as a GIF: `simulation.gif` beside the circuit, or the file that is named
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "simulation.gif", value_hint = ValueHint::FilePath)]
+    pub gif: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputFlags,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
+}

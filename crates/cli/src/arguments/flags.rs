@@ -1,0 +1,127 @@
+//! Flags that several commands share, so that the same thing has the same name and the same words everywhere.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Args, ValueEnum};
+use farad::{AdapterKind, Device, ENVIRONMENT};
+
+use crate::error::Result;
+use crate::look::Talk;
+
+/// Takes any text, and knows words that help and shells should offer. What is none of them gets its answer from whoever
+/// knows the words best.
+#[derive(Clone, Debug)]
+pub struct Words(Vec<(&'static str, &'static str)>);
+
+impl Words {
+    /// Words with what they mean.
+    pub fn explained(words: impl IntoIterator<Item = (&'static str, &'static str)>) -> Words {
+        Words(words.into_iter().collect())
+    }
+
+    /// Words that speak for themselves.
+    pub fn plain(words: impl IntoIterator<Item = &'static str>) -> Words {
+        Words::explained(words.into_iter().map(|word| (word, "")))
+    }
+}
+
+impl TypedValueParser for Words {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        let text = value.to_str().map(String::from);
+        text.ok_or_else(|| clap::Error::new(ErrorKind::InvalidUtf8).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|&(word, means)| match means {
+            "" => PossibleValue::new(word),
+            _ => PossibleValue::new(word).help(means),
+        })))
+    }
+}
+
+/// Where to compute.
+#[derive(Debug, Default, Args)]
+pub struct DeviceFlag {
+    /// Where to compute: `best`, `cpu`, `gpu` or `gpu:1` [default: a run's own, else best]
+    #[arg(long, value_name = "DEVICE", value_parser = Words::plain(["best", "cpu", "gpu"]), hide_possible_values = true)]
+    pub device: Option<String>,
+}
+
+impl DeviceFlag {
+    /// The device that was asked for.
+    pub fn asked(&self) -> Result<Option<Device>> {
+        Ok(self.device.as_deref().map(Device::named).transpose()?)
+    }
+
+    /// The device that was asked for, else the best.
+    pub fn or_best(&self) -> Result<Device> {
+        Ok(Device::named(self.name())?)
+    }
+
+    /// What was asked for, else `best`.
+    pub fn name(&self) -> &str {
+        self.device.as_deref().unwrap_or("best")
+    }
+
+    /// A device's name, and why it is the best if that is a surprise.
+    pub fn described(&self, device: &Device) -> String {
+        let name = device.name();
+        if self.name() != "best" || ENVIRONMENT.device.is_some() || device.is_gpu() {
+            return name.to_string();
+        }
+        let software = farad::adapters().iter().any(|adapter| adapter.kind == AdapterKind::Software);
+        let why = if software { "only a software GPU was found" } else { "no GPU was found" };
+        format!("{name}, as {why} (`farad devices` says more)")
+    }
+}
+
+/// How much is said, and in which form.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputFlags {
+    /// Print results as JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Only results, warnings and errors: no progress, no closing words
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl OutputFlags {
+    /// What may be said beside results.
+    pub fn talk(self) -> Talk {
+        Talk::new(self.quiet)
+    }
+}
+
+/// What a profile measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProfileKind {
+    /// Every kernel alone; runs are waited for, so the whole takes longer
+    #[default]
+    Kernels,
+    /// The host's time, with runs as usual; kernels are counted
+    Host,
+}
+
+/// Options of every command that computes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ProfileFlags {
+    /// At the end, say where time and memory went; with a file, write a trace for Perfetto as well
+    #[arg(long, value_name = "TRACE.json", num_args = 0..=1, require_equals = true)]
+    pub profile: Option<Option<PathBuf>>,
+    /// What --profile measures
+    #[arg(long, value_name = "MODE", value_enum, default_value_t, requires = "profile")]
+    pub profile_mode: ProfileKind,
+}

@@ -1,0 +1,90 @@
+//! What the command line may say to those who look at the machine: `farad devices`, `bench` and `tune`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
+
+pub const DEVICES_EXAMPLES: &str = "\
+Examples:
+  farad devices                        GPUs and the CPU; the star is what `best` means
+  farad devices --json
+
+Keys of --json:
+  gpu:N             device, index, name, kind, backend, driver, best, features, limits
+  cpu               device, name, kind, cores, simd, best";
+
+pub const BENCH_EXAMPLES: &str = "\
+Examples:
+  farad bench                          every case of the best device
+  farad bench --device cpu --full      large sizes on the CPU too
+  farad bench --filter matmul          cases with `matmul` in their name
+  farad bench --filter mlp_train_f32 --json
+  farad bench --break-even             from which size on the GPU is worth it
+  farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
+
+ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
+relative, against f64, on a sample of the result.
+
+Keys of --json:
+  case, device, ms, gpu_ms, gflops, gbs, error, items_per_second, best_ms, sync_ms, first_s, iterations, kind, hardware,
+  version, time
+  with --break-even: work, size, cpu_ms, gpu_ms";
+
+pub const TUNE_EXAMPLES: &str = "\
+Examples:
+  farad tune                           products of the MLP's training step
+  farad tune matmul bmm --out tiles.json
+  FARAD_TUNING=tiles.json farad bench --filter matmul
+
+Without a table a fixed rule chooses tiles, and runs repeat bit for bit. A table is for one GPU and driver;
+checkpoints name it. Tiles that are less accurate than the rule's are refused.
+
+Keys of --json:
+  product, rule, rule_ms, best, best_ms, error, refused";
+
+/// Options of `farad devices`.
+#[derive(Debug, Args)]
+pub struct DevicesOptions {
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// Options of `farad bench`.
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// Only cases whose names contain one of these
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    pub filter: Vec<String>,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// All cases, also the sizes that are too large or too small for the device
+    #[arg(long)]
+    pub full: bool,
+    /// Time a few kinds of work on the CPU and on the GPU, size by size, and say where the GPU starts to win
+    #[arg(long)]
+    pub break_even: bool,
+    /// Make one training step and say when it is done: what the case first_step starts
+    #[arg(long, hide = true)]
+    pub first_step: bool,
+    #[command(flatten)]
+    pub output: OutputFlags,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
+}
+
+/// Options of `farad tune`.
+#[derive(Debug, Args)]
+pub struct TuneOptions {
+    /// Bench cases whose products are timed, by parts of their names
+    #[arg(value_name = "CASE", default_value = "mlp_train")]
+    pub cases: Vec<String>,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "tuning.json", value_hint = ValueHint::FilePath)]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}

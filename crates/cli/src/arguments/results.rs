@@ -1,0 +1,83 @@
+//! What the command line may say to those who look at runs: `farad eval`, `inspect` and `runs`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
+
+pub const EVAL_EXAMPLES: &str = "\
+Examples:
+  farad eval runs/life-23
+  farad eval runs/checkerboard-23 --json           one object a line and seed
+  farad eval runs/logic-mnist-1 --speed            and nanoseconds a picture
+  farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
+
+exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 512 neighbourhoods).
+
+Keys of --json:
+  automata          seed, exact, stable, active_gates, simplified_gates, simplified_channels, proved, out_of_time,
+                    depth, simplified_depth, update, wrong, of, settles_at, sizes, healed, error_under_damage
+  logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, learned_gates,
+                    circuit_gates, simplified_gates, simplified_depth, proved, out_of_time
+  data sets         set, model, samples, loss, accuracy, explained, steps, seed
+  language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
+
+pub const INSPECT_EXAMPLES: &str = "\
+Examples:
+  farad inspect runs/mnist-1                       settings, device, tensors
+  farad inspect runs/life-23/circuits/seed-23.simplified.json
+  farad inspect runs/lm-1 --json
+
+Keys of --json:
+  run               run, kind, device, and what this kind of run is made of
+  circuit           circuit, inputs, outputs, registers, gates, active, active_and_live, depth, largest_fan_out,
+                    by_function, automaton";
+
+pub const RUNS_EXAMPLES: &str = "\
+Examples:
+  farad runs                           the runs in ./runs
+  farad runs experiments --json        one object a line
+
+Keys of --json:
+  name, run, kind, what, device, shape, updates, state, result, seconds";
+
+/// Options of `farad eval`.
+#[derive(Debug, Args)]
+pub struct EvalOptions {
+    /// The folder of a run
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub run: PathBuf,
+    /// Judge a language model on this text instead of the run's own
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Time the circuit of a logic network too: on one core, and on the GPU if there is one
+    #[arg(long)]
+    pub speed: bool,
+    #[command(flatten)]
+    pub output: OutputFlags,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
+}
+
+/// Options of `farad inspect`.
+#[derive(Debug, Args)]
+pub struct InspectOptions {
+    /// The folder of a run, or a circuit file
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub source: PathBuf,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// Options of `farad runs`.
+#[derive(Debug, Args)]
+pub struct RunsOptions {
+    /// The folder that has the runs [default: runs]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}

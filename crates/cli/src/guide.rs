@@ -1,0 +1,67 @@
+//! Commands that the guide, the README and the help show are such as the command takes, also those that no test runs.
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use farad_guide::{Chapter, Note, blocks, commands, words};
+use farad_logic::Recipe;
+use farad_logic::classify::TaskKind;
+
+use crate::arguments::{Arguments, Command};
+use crate::fit::SetKind;
+
+#[test]
+fn commands_of_the_guide_have_only_flags_that_there_are() {
+    let mut seen = 0;
+    for chapter in Chapter::all() {
+        let shell = blocks(&chapter.text)
+            .into_iter()
+            .filter(|block| block.language() == "sh" && block.note != Some(Note::Fails));
+        for block in shell {
+            for command in commands(&block.text) {
+                let Some(words) = words(&command) else { continue };
+                if let Err(why) = check(&words) {
+                    panic!("{}:{}: `{command}`: {why}", chapter.name, block.line);
+                }
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "the guide shows only {seen} commands");
+}
+
+#[test]
+fn examples_of_the_help_have_only_flags_that_there_are() {
+    let all = Arguments::command();
+    let pages = std::iter::once(&all).chain(all.get_subcommands());
+    let mut seen = 0;
+    for text in pages.filter_map(|page| page.get_after_help()) {
+        for line in text.to_string().lines() {
+            // What an example does stands behind it, after two blanks.
+            let command = line.trim().split("  ").next().unwrap_or_default();
+            let Some(words) = words(command) else { continue };
+            if let Err(why) = check(&words) {
+                panic!("`{command}`: {why}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "the help shows only {seen} commands");
+}
+
+fn check(words: &[String]) -> Result<(), String> {
+    let all = std::iter::once("farad").chain(words.iter().map(String::as_str));
+    let options = match Arguments::try_parse_from(all) {
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            return Ok(());
+        }
+        Err(error) => return Err(error.to_string()),
+        Ok(Arguments { command: Command::Train(options), .. }) => options,
+        Ok(_) => return Ok(()),
+    };
+    let Some(name) = &options.name else { return Ok(()) };
+    let known = Recipe::all().iter().any(|recipe| recipe.name == name)
+        || TaskKind::ALL.iter().any(|kind| kind.name() == name)
+        || SetKind::named(name).is_some()
+        || name == "lm";
+    known.then_some(()).ok_or_else(|| format!("there is no `{name}` to train"))
+}

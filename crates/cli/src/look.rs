@@ -1,0 +1,158 @@
+//! How the command looks: colours, numbers, tables, progress and the words around them, once for all commands.
+//!
+//! Invariant: results go to stdout, everything else to stderr. Text is written with its colours; the streams of this module
+//! take them out unless they end in a terminal (`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honoured). Start at [`Talk`].
+
+mod closing;
+mod numbers;
+mod progress;
+mod table;
+
+pub use closing::{Closing, itself, shown};
+pub use numbers::{bytes, count, duration, percent};
+pub use progress::Progress;
+pub use table::{Cell, Table, left, right};
+
+use std::fmt::Display;
+use std::io::{IsTerminal, StdoutLock, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use clap::builder::{StyledStr, Styles};
+
+/// Titles of tables and sections.
+pub const HEADING: Style = Style::new().bold();
+/// What is as it should be.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// What is not.
+pub const BAD: Style = AnsiColor::Red.on_default();
+/// What could be better, or is in between.
+pub const DOUBTFUL: Style = AnsiColor::Yellow.on_default();
+/// A command that may be typed.
+pub const COMMAND: Style = AnsiColor::Cyan.on_default();
+/// What is there to be passed over.
+pub const FAINT: Style = Style::new().dimmed();
+
+/// How clap shows help.
+pub const HELP: Styles = Styles::styled()
+    .header(HEADING)
+    .usage(HEADING)
+    .literal(COMMAND)
+    .placeholder(FAINT)
+    .error(AnsiColor::Red.on_default().bold())
+    .valid(GOOD)
+    .invalid(DOUBTFUL);
+
+/// Text in a style.
+pub fn paint(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Where results go.
+pub fn out() -> AutoStream<StdoutLock<'static>> {
+    anstream::stdout().lock()
+}
+
+/// Whether stderr shows colours.
+pub fn coloured_errors() -> bool {
+    AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
+}
+
+/// Whether stderr is a terminal that can draw a line again.
+fn lively() -> bool {
+    std::io::stderr().is_terminal() && !farad::ENVIRONMENT.dumb
+}
+
+/// A line on stderr. Whoever closed it does not want to know, and the work goes on.
+pub fn tell(text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// What is going on just now. On a terminal the next line takes its place, and an empty one clears it.
+pub fn passing(text: &str) {
+    if lively() {
+        let mut stderr = std::io::stderr();
+        let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
+    } else if !text.is_empty() {
+        tell(text);
+    }
+}
+
+/// A warning that does not stop anything.
+pub fn warn(text: impl Display) {
+    tell(marked("warning", DOUBTFUL.bold(), &text.to_string()));
+}
+
+/// What went wrong, with its `help:` and `usage:` lines.
+pub fn fail(text: impl Display) {
+    tell(marked("error", BAD.bold(), &text.to_string()));
+}
+
+fn marked(word: &str, style: Style, text: &str) -> String {
+    let line = |line: &str| {
+        let marked = ["help:", "usage:"].iter().find_map(|word| Some((word, line.strip_prefix(word)?)));
+        marked.map_or(line.to_string(), |(word, rest)| paint(COMMAND.bold(), word) + rest)
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    format!("{} {}", paint(style, format!("{word}:")), lines.join("\n"))
+}
+
+/// The first section of examples, for the short help.
+pub fn brief(text: &str) -> StyledStr {
+    examples(text.split("\n\n").next().unwrap_or_default())
+}
+
+/// Examples under a help text: lines that stand at the margin and end in a colon are headings.
+pub fn examples(text: &str) -> StyledStr {
+    let heading = |line: &str| !line.starts_with(' ') && line.ends_with(':');
+    let line = |line: &str| if heading(line) { paint(HEADING, line) } else { line.to_string() };
+    StyledStr::from(text.lines().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// What is said beside results, unless `--quiet` forbids it.
+#[derive(Clone, Copy, Debug)]
+pub struct Talk {
+    quiet: bool,
+}
+
+impl Talk {
+    /// As the flag has it.
+    pub fn new(quiet: bool) -> Talk {
+        Talk { quiet }
+    }
+
+    /// A line on stderr.
+    pub fn say(self, text: impl Display) {
+        if !self.quiet {
+            tell(text);
+        }
+    }
+
+    /// A bar or lines for so many steps, of which some are done.
+    pub fn progress(self, unit: &'static str, steps: u64, done: u64) -> Progress {
+        Progress::new(self.quiet, unit, steps, done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_usage_lines_are_marked() {
+        let plain = |text: &str| anstream::adapter::strip_str(&marked("error", BAD, text)).to_string();
+        assert_eq!(plain("op: wrong\nhelp: do this"), "error: op: wrong\nhelp: do this");
+        let text = marked("error", BAD, "op: wrong help: no\nusage: x");
+        assert_eq!(
+            text.matches("\x1b[0m").count(),
+            2,
+            "the mark, and the line that begins with one: {text:?}"
+        );
+    }
+
+    #[test]
+    fn only_headings_of_examples_are_painted() {
+        let text = examples("Examples:\n  farad train life:\nplain").ansi().to_string();
+        assert!(text.contains("\x1b[1mExamples:\x1b[0m\n  farad train life:\nplain"), "{text:?}");
+    }
+}

@@ -1,0 +1,139 @@
+//! What every training says at its start and at its end, whatever it trains.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use super::{COMMAND, HEADING, Talk, paint};
+
+/// Names of files in a line at most.
+const NAMED: usize = 8;
+
+/// What a run leaves behind, and what may be done with it.
+pub struct Closing<'a> {
+    folder: &'a Path,
+    next: Vec<(String, &'static str)>,
+}
+
+impl<'a> Closing<'a> {
+    /// Of a run's folder.
+    pub fn new(folder: &'a Path) -> Closing<'a> {
+        Closing { folder, next: vec![] }
+    }
+
+    /// A command to try: its words after `farad`, where `RUN` stands for the run, and what it does.
+    pub fn next(mut self, words: &str, does: &'static str) -> Closing<'a> {
+        let run = shown(self.folder).display().to_string();
+        self.next.push((format!("{} {}", itself(), words.replace("RUN", &run)), does));
+        self
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = vec![];
+        let run = shown(self.folder);
+        if self.folder.join("report.md").is_file() {
+            lines.push(("report", run.join("report.md").display().to_string()));
+        }
+        for (title, folder, ends) in [
+            ("pictures", "plots", &[".svg", ".png", ".gif"][..]),
+            ("circuits", "circuits", &["simplified.json"][..]),
+        ] {
+            let names = files(&self.folder.join(folder), ends);
+            if !names.is_empty() {
+                lines.push((title, format!("{}: {}", run.join(folder).display(), listed(&names))));
+            }
+        }
+        let width = self.next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        for (n, (command, does)) in self.next.iter().enumerate() {
+            let room = " ".repeat(width - command.chars().count());
+            lines.push((
+                if n == 0 { "next" } else { "" },
+                format!("{}{room}  {does}", paint(COMMAND, command)),
+            ));
+        }
+        lines
+    }
+}
+
+impl Talk {
+    /// A training begins: what it is, where it computes, where it writes.
+    pub fn begins(self, what: &str, device: &str, folder: &Path) {
+        self.say(paint(HEADING, what));
+        self.fact("device", device);
+        let run = shown(folder).display().to_string();
+        self.fact("run", format!("{run} (Ctrl-C saves, `{} train --resume {run}` goes on)", itself()));
+    }
+
+    /// A training was interrupted and everything is saved.
+    pub fn stopped(self, done: &str, folder: &Path) {
+        self.say(format!("stopped and saved after {done}"));
+        self.fact(
+            "go on",
+            paint(COMMAND, format!("{} train --resume {}", itself(), shown(folder).display())),
+        );
+    }
+
+    /// A training is over.
+    pub fn ends(self, closing: &Closing) {
+        closing.lines().into_iter().for_each(|(title, text)| self.fact(title, text));
+    }
+
+    /// A title and what there is to say about it.
+    pub fn fact(self, title: &str, text: impl Display) {
+        self.say(format!(
+            "{}{} {text}",
+            paint(HEADING, title),
+            " ".repeat(9usize.saturating_sub(title.len()))
+        ));
+    }
+}
+
+/// A path as seen from the current folder.
+pub fn shown(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path).to_path_buf()
+}
+
+/// The command as the user calls it, so that what is shown can be typed again.
+pub fn itself() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    match called.contains(std::path::MAIN_SEPARATOR) {
+        true => shown(Path::new(&called)).display().to_string(),
+        false => "farad".into(),
+    }
+}
+
+/// The names of files in a folder that end in one of these, in order.
+fn files(folder: &Path, ends: &[&str]) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| ends.iter().any(|end| name.ends_with(end))).collect();
+    names.sort();
+    names
+}
+
+fn listed(names: &[String]) -> String {
+    match names.len() {
+        many if many > NAMED => format!("{} and {} more", names[..NAMED - 1].join(", "), many + 1 - NAMED),
+        _ => names.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(listed(&names(3)), "0, 1, 2");
+        assert_eq!(listed(&names(20)), "0, 1, 2, 3, 4, 5, 6 and 13 more");
+    }
+
+    #[test]
+    fn paths_are_shown_from_here() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(shown(&here.join("runs/life-5")), Path::new("runs/life-5"));
+        assert_eq!(shown(Path::new("runs/life-5")), Path::new("runs/life-5"));
+        assert_eq!(shown(Path::new("/elsewhere")), Path::new("/elsewhere"));
+    }
+}

@@ -1,0 +1,136 @@
+//! How far a job is: a bar where it can be drawn again and again, else a line now and then.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use super::{coloured_errors, count, duration, lively, tell};
+
+/// Lines come at least so often.
+const SELDOM: Duration = Duration::from_secs(10);
+/// Lines that tell of another tenth come at most so often.
+const OFTEN: Duration = Duration::from_secs(2);
+
+/// What shows how far a job is. Dropping it takes the bar away.
+pub struct Progress(Kind);
+
+enum Kind {
+    Hidden,
+    Bar(ProgressBar),
+    Lines(RefCell<Lines>),
+}
+
+impl Progress {
+    /// For so many steps, of which some are done.
+    pub(super) fn new(quiet: bool, unit: &'static str, steps: u64, done: u64) -> Progress {
+        Progress(match () {
+            _ if quiet => Kind::Hidden,
+            _ if lively() => Kind::Bar(bar(steps, done)),
+            _ => Kind::Lines(RefCell::new(Lines::new(unit, steps, done, Instant::now()))),
+        })
+    }
+
+    /// So many steps are done. What is known is said if it is time to.
+    pub fn set(&self, done: u64, known: impl FnOnce() -> String) {
+        match &self.0 {
+            Kind::Hidden => {}
+            Kind::Bar(bar) => {
+                bar.set_position(done);
+                bar.set_message(known());
+            }
+            Kind::Lines(lines) => {
+                lines.borrow_mut().set(done, Instant::now(), known).into_iter().for_each(tell)
+            }
+        }
+    }
+
+    /// How many steps there are, once that is known.
+    pub fn set_length(&self, steps: u64) {
+        match &self.0 {
+            Kind::Hidden => {}
+            Kind::Bar(bar) => bar.set_length(steps),
+            Kind::Lines(lines) => lines.borrow_mut().steps = steps,
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Kind::Bar(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(steps: u64, done: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10));
+    let colour = if coloured_errors() { ".green/dim" } else { "" };
+    // What matters least comes last: narrow terminals cut it off.
+    let style = format!("{{bar:20{colour}}} {{human_pos}}/{{human_len}}  {{left}} left  {{wide_msg}}");
+    let left = |state: &ProgressState, line: &mut dyn std::fmt::Write| {
+        let _ = write!(line, "{}", duration(Duration::from_secs(state.eta().as_secs())));
+    };
+    let style = ProgressStyle::with_template(&style).expect("a fixed text").with_key("left", left);
+    bar.set_style(style.progress_chars("━╸─"));
+    bar.set_position(done);
+    bar.reset_eta();
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
+}
+
+/// When a line is due, and what it says.
+struct Lines {
+    unit: &'static str,
+    steps: u64,
+    first: u64,
+    started: Instant,
+    /// When the last line was, and at which tenth.
+    last: (Instant, u64),
+}
+
+impl Lines {
+    fn new(unit: &'static str, steps: u64, done: u64, now: Instant) -> Lines {
+        let mut lines = Lines { unit, steps, first: done, started: now, last: (now, 0) };
+        lines.last.1 = lines.tenth(done);
+        lines
+    }
+
+    fn tenth(&self, done: u64) -> u64 {
+        done.saturating_mul(10) / self.steps.max(1)
+    }
+
+    fn set(&mut self, done: u64, now: Instant, known: impl FnOnce() -> String) -> Option<String> {
+        let (waited, tenth) = (now - self.last.0, self.tenth(done));
+        if waited < OFTEN || (waited < SELDOM && tenth == self.last.1) {
+            return None;
+        }
+        self.last = (now, tenth);
+        let share =
+            done.saturating_sub(self.first) as f64 / self.steps.saturating_sub(self.first).max(1) as f64;
+        let left = (now - self.started).as_secs_f64() * (1.0 / share.max(1e-9) - 1.0);
+        let left = duration(Duration::try_from_secs_f64(left.max(0.0)).unwrap_or(Duration::MAX));
+        let (done, all) = (count(done), count(self.steps));
+        Some(format!("{done} of {all} {}  {}  left {left}", self.unit, known()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_with_tenths_and_every_ten_seconds() {
+        let start = Instant::now();
+        let mut lines = Lines::new("steps", 2_000, 0, start);
+        let mut at = |seconds: u64, done: u64| {
+            lines.set(done, start + Duration::from_secs(seconds), || "loss 1".into())
+        };
+        assert_eq!(at(1, 400), None, "too soon");
+        assert_eq!(at(4, 500).unwrap(), "500 of 2,000 steps  loss 1  left 12.0 s");
+        assert_eq!(at(9, 550), None, "the same tenth");
+        assert!(at(15, 560).unwrap().starts_with("560 of 2,000"), "ten seconds are over");
+        assert!(at(16, 1_900).is_none());
+        assert!(at(17, 2_000).unwrap().ends_with("left 0 s"));
+    }
+}

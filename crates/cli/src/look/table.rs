@@ -1,0 +1,133 @@
+//! Tables whose columns are as wide as their contents, two spaces apart, titles in bold.
+
+use std::fmt;
+
+use anstyle::Style;
+
+use super::{BAD, GOOD, HEADING, paint};
+
+/// One field of a table, with its colour.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    /// Text in a style.
+    pub fn new(style: Style, text: impl fmt::Display) -> Cell {
+        Cell { text: text.to_string(), style }
+    }
+
+    /// `yes` in green or `no` in red.
+    pub fn yes(is: bool) -> Cell {
+        Cell::judged(is, if is { "yes" } else { "no" })
+    }
+
+    /// Text in green or red.
+    pub fn judged(good: bool, text: impl fmt::Display) -> Cell {
+        Cell::new(if good { GOOD } else { BAD }, text)
+    }
+}
+
+impl<T: fmt::Display> From<T> for Cell {
+    fn from(text: T) -> Cell {
+        Cell::new(Style::new(), text)
+    }
+}
+
+/// Which edge of a column its contents touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// A column of text.
+pub fn left(title: &str) -> Column {
+    Column { title: title.into(), side: Side::Left }
+}
+
+/// A column of numbers.
+pub fn right(title: &str) -> Column {
+    Column { title: title.into(), side: Side::Right }
+}
+
+/// A column's title and side.
+#[derive(Clone, Debug)]
+pub struct Column {
+    title: String,
+    side: Side,
+}
+
+/// Rows under titles.
+#[derive(Clone, Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
+        Table { columns: columns.into_iter().collect(), rows: vec![] }
+    }
+
+    /// Adds a row; fields that are missing stay empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let texts = cells.map(|cell| cell.text.as_str()).chain([self.columns[column].title.as_str()]);
+        texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
+        let titles = self.columns.iter().map(|column| Cell::new(HEADING, &column.title)).collect();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            let last = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
+            for (n, (cell, (column, width))) in
+                row[..last].iter().zip(self.columns.iter().zip(&widths)).enumerate()
+            {
+                let room = " ".repeat(width - cell.text.chars().count());
+                let (before, after) = match column.side {
+                    Side::Left => (String::new(), room),
+                    Side::Right => (room, String::new()),
+                };
+                let gap = if n == 0 { "" } else { "  " };
+                let after = if n + 1 == last { "" } else { &after };
+                write!(f, "{gap}{before}{}{after}", paint(cell.style, &cell.text))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_contents_whatever_their_colours() {
+        let mut table = Table::new([left("name"), right("gates"), left("proved")]);
+        table.row(["checkerboard".into(), "3".into(), Cell::yes(true)]);
+        table.row(["life".into(), "1,024".into(), Cell::yes(false)]);
+        table.row(["short".into()]);
+        let text = anstream::adapter::strip_str(&table.to_string()).to_string();
+        let lines = [
+            "name          gates  proved",
+            "checkerboard      3  yes",
+            "life          1,024  no",
+            "short",
+            "",
+        ];
+        assert_eq!(text, lines.join("\n"));
+        assert!(table.to_string().contains("\x1b[32myes"), "{table:?}");
+    }
+}

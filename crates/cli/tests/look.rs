@@ -1,0 +1,347 @@
+//! One look for all commands: words, colours, exit codes, closed pipes, what `--json` and `--quiet` mean.
+
+mod folder;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use folder::Folder;
+use serde_json::Value;
+
+const TINY: &str = "train life --device cpu --updates 3";
+
+/// Exit code, stdout, stderr.
+fn answer(folder: &Folder, arguments: &str) -> (Option<i32>, String, String) {
+    let output = folder.farad(arguments);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn bad_command_lines_are_answered_in_one_form() {
+    let folder = Folder::new("look-bad");
+    folder.succeed(&format!("{TINY} --quiet --out runs/life-5"));
+    std::fs::write(folder.path("text.txt"), "the cat sat on the mat. ".repeat(40)).unwrap();
+    for (arguments, code, wanted) in [
+        (
+            "trian",
+            2,
+            "error: farad: there is no command `trian`; did you mean `train`?\nhelp: `farad --help`",
+        ),
+        (
+            "train lizzard",
+            2,
+            "error: train: there is nothing called `lizzard` to learn; did you mean `lizard`?\nhelp: ",
+        ),
+        ("train lizzard --list", 2, "did you mean `lizard`?"),
+        (
+            "train life --devise cpu",
+            2,
+            "error: train: there is no flag `--devise`; did you mean `--device`?\nhelp: ",
+        ),
+        ("train life --device tpu", 2, "error: device: unknown name: tpu\nhelp: "),
+        ("train life --seeds 0", 2, "error: train: --seeds does not take `0`: 0 is not in 1..=1024\nhelp: "),
+        ("train life --set learningrate=1", 2, "did you mean `learning_rate`?\nhelp: the keys are "),
+        ("train life --set batch", 2, "error: settings: `batch` is not key=value"),
+        ("train life --set batch=x", 2, "error: settings: batch takes "),
+        ("train life --layers 2", 2, "error: train: life does not take --layers\nhelp: use "),
+        ("train life --resume runs/life-5", 2, "error: train: RECIPE does not go with --resume\nhelp: "),
+        (
+            "train mnist --data synthetic --optimiser adamm",
+            2,
+            "there is no optimiser `adamm`; did you mean `adam`?\nhelp: ",
+        ),
+        (
+            "train mnist --data synthetic --schedule cosin",
+            2,
+            "there is no schedule `cosin`; did you mean `cosine`?",
+        ),
+        (
+            "train mnist --model cmn",
+            2,
+            "error: train: --model does not take `cmn`; did you mean `cnn`?\nhelp: it takes mlp",
+        ),
+        (
+            "train lm --data text.txt --tokeniser chras",
+            2,
+            "there is no `chras`; did you mean `chars`?\nhelp: ",
+        ),
+        ("train lm --data text.txt --set batchs=3", 2, "did you mean `batch`?"),
+        ("train lm --quick --data text.txt", 2, "error: train: lm does not take --quick\nhelp: "),
+        ("train csv", 2, "error: train: csv needs --data\nhelp: "),
+        ("train csv --data absent.csv", 1, "absent.csv"),
+        (
+            "train --resume runs/lief-5",
+            1,
+            "there is nothing; did you mean `runs/life-5`?\nhelp: the runs here are runs/life-5",
+        ),
+        ("eval", 2, "error: eval: RUN is missing\nusage: farad eval"),
+        ("eval life-5", 1, "did you mean `runs/life-5`?"),
+        ("eval text.txt", 1, "error: run: not a run: text.txt"),
+        ("eval runs/life-5 --speed", 2, "error: eval: --speed is not for a run of kind automaton\nhelp: "),
+        (
+            "eval runs/life-5 --device cpu",
+            2,
+            "error: eval: --device is not for a run of kind automaton\nhelp: ",
+        ),
+        (
+            "export runs/life-5 --format verilg --out v",
+            2,
+            "there is no format `verilg`; did you mean `verilog`?\nhelp: ",
+        ),
+        ("export runs/life-5 --format c --seed 99 --out v", 2, "the run has no seed 99\nhelp: "),
+        ("export runs/life-5", 2, "error: export: --format and --out are missing\nusage: farad export"),
+        ("inspect runs/life-6", 1, "did you mean `runs/life-5`?\nhelp: "),
+        ("simulate runs/life-5 --grid 4", 2, "error: simulate: the grid is not WIDTHxHEIGHT"),
+        ("simulate text.txt", 1, "text.txt"),
+        (
+            "generate runs/life-5",
+            1,
+            "error: run: not a language model: runs/life-5 is a run of kind automaton\nhelp: ",
+        ),
+        ("bench --filter teleport --device cpu", 2, "error: bench: no case matches: teleport (0 vs "),
+        ("tune --device cpu", 1, "error: tune: nothing to tune: cpu"),
+        ("runs nowhere", 1, "error: runs: no such folder: nowhere\nhelp: "),
+        ("man tarin", 2, "error: man: there is no page for `tarin`; did you mean `train`?\nhelp: "),
+        ("completions csh", 2, "error: completions: SHELL does not take `csh`"),
+    ] {
+        let (found, out, error) = answer(&folder, arguments);
+        assert_eq!(found, Some(code), "{arguments}: {error}");
+        assert!(error.contains(wanted), "{arguments}: {wanted:?} is not in {error}");
+        assert_eq!((error.matches("error: ").count(), out.as_str()), (1, ""), "{arguments}: {error}");
+    }
+    assert!(!folder.path("v").exists());
+}
+
+#[test]
+fn newcomers_are_told_what_to_do() {
+    let folder = Folder::new("look-new");
+    let (code, _, text) = answer(&folder, "");
+    assert_eq!(code, Some(2));
+    assert!(text.contains("Usage: farad") && text.contains("farad train checkerboard"), "{text}");
+    let (code, out, text) = answer(&folder, "runs");
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert!(text.contains("no runs in runs: `farad train checkerboard` makes the first"), "{text}");
+    let (_, _, text) = answer(&folder, "eval");
+    assert!(
+        text.contains("help: there are no runs here yet; `farad train checkerboard` makes one"),
+        "{text}"
+    );
+    let (_, _, text) = answer(&folder, "train");
+    assert!(text.contains("`farad train --list` shows all"), "{text}");
+    assert!(folder.succeed("--version").starts_with("farad "));
+    let (short, long) = (folder.succeed("train -h"), folder.succeed("help train"));
+    assert!(long.len() > short.len() && long == folder.succeed("train --help"));
+    for heading in ["Automata:", "Data sets:", "Language models:", "Output:", "Examples:"] {
+        assert!(short.contains(heading), "{heading} is not in {short}");
+    }
+    let help = folder.succeed("--help");
+    for code in ["0      done", "1      failed", "2      the command line", "130    interrupted"] {
+        assert!(help.contains(code), "{help}");
+    }
+}
+
+#[test]
+fn a_training_ends_with_what_it_made_and_what_to_try() {
+    let folder = Folder::new("look-end");
+    let (code, out, text) = answer(&folder, TINY);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(out.starts_with("seed  exact  wrong bits"), "{out}");
+    let name = std::fs::read_dir(folder.path("runs")).unwrap().next().unwrap().unwrap().file_name();
+    let run = format!("runs/{}", name.display());
+    for wanted in [
+        "life: Conway's Game of Life".to_string(),
+        "device    cpu\n".into(),
+        format!("run       {run} (Ctrl-C saves"),
+        "not exact: ".into(),
+        format!("report    {run}/report.md\n"),
+        format!("pictures  {run}/plots: circuit.svg"),
+        format!("circuits  {run}/circuits: seed-"),
+        format!("train --resume {run} --updates N"),
+    ] {
+        assert!(text.contains(&wanted), "{wanted:?} is not in {text}");
+    }
+    let (_, _, text) = answer(&folder, TINY);
+    assert!(text.contains(&format!("{run} is there already and stays; this run is {run}-2\n")), "{text}");
+    let (code, out, text) = answer(&folder, &format!("{TINY} --quiet --json"));
+    assert_eq!((code, text.as_str()), (Some(0), ""));
+    assert_eq!(out.lines().count(), 1, "{out}");
+    let listed = folder.succeed("runs");
+    assert_eq!(listed.lines().count(), 4, "{listed}");
+}
+
+/// The keys that a help text documents for `--json`, after a word at the margin if there is one.
+fn documented(folder: &Folder, command: &str, kind: &str) -> BTreeSet<String> {
+    let help = folder.succeed(&format!("{command} --help"));
+    let keys = help.split_once("Keys of --json:\n").expect("keys are documented").1;
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut found = String::new();
+    let mut lines =
+        keys.lines().take_while(|line| !line.is_empty()).skip_while(|line| !line[2..].starts_with(kind));
+    found += lines.next().map_or("", |line| &line[2 + kind.len()..]);
+    lines.take_while(|line| indent(line) > 2 || kind.is_empty()).for_each(|line| found += line);
+    found.split(',').map(|key| key.trim().to_string()).filter(|key| !key.is_empty()).collect()
+}
+
+#[test]
+fn the_keys_of_json_are_those_that_help_names() {
+    let folder = Folder::new("look-keys");
+    let trained = folder.succeed(&format!("{TINY} --quiet --json --out run"));
+    let circuit = folder.path("run/circuits").read_dir().unwrap();
+    let circuit = circuit
+        .map(|file| file.unwrap().path())
+        .find(|path| path.display().to_string().ends_with(".simplified.json"));
+    let circuit = circuit.expect("a circuit").display().to_string();
+    let keys = |text: &str| -> BTreeSet<String> {
+        let value: Value = serde_json::from_str(text.lines().last().expect("a line")).unwrap();
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(keys(&trained), documented(&folder, "eval", "automata"));
+    for (command, arguments, kind) in [
+        ("eval", "run", "automata"),
+        ("runs", ".", ""),
+        ("devices", "", "cpu"),
+        ("simulate", "run --grid 4x4 --steps 2 --device cpu", ""),
+        ("inspect", &*circuit, "circuit"),
+        ("export", "run --format json --out json", ""),
+    ] {
+        let out = folder.succeed(&format!("{command} {arguments} --json"));
+        assert_eq!(keys(&out), documented(&folder, command, kind), "{command}");
+    }
+    let listed: Vec<BTreeSet<String>> = folder.succeed("train --list --json").lines().map(keys).collect();
+    assert!(listed.len() > 10 && listed.iter().all(|keys| keys.len() == 3), "{listed:?}");
+    assert!(folder.succeed("train life --list --json").contains(r#"{"key":"learning_rate","default":"#));
+}
+
+#[test]
+fn films_are_not_written_over() {
+    let folder = Folder::new("look-films");
+    folder.succeed(&format!("{TINY} --quiet --out run"));
+    let simulate = "simulate run --grid 4x4 --steps 2 --device cpu --quiet";
+    let films = [1, 2].map(|_| folder.succeed(&format!("{simulate} --gif")));
+    assert!(
+        films[0].contains("film run/simulation.gif") && films[1].contains("film run/simulation-2.gif"),
+        "{films:?}"
+    );
+    folder.succeed(&format!("{simulate} --gif film.gif"));
+    assert!(
+        folder
+            .fail(&format!("{simulate} --gif film.gif"))
+            .contains("simulate: a file is there already: film.gif")
+    );
+}
+
+#[test]
+fn colours_are_for_terminals_and_those_who_ask() {
+    let folder = Folder::new("look-colours");
+    let escapes = |arguments: &str, name: &str, value: &str| {
+        let mut command = folder.command(arguments);
+        for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"] {
+            command.env_remove(name);
+        }
+        let output = command.env(name, value).output().unwrap();
+        (output.stdout.contains(&0x1b), output.stderr.contains(&0x1b))
+    };
+    assert_eq!(escapes("train --list", "FARAD_DEBUG", ""), (false, false), "a pipe");
+    assert_eq!(escapes("train --list", "CLICOLOR_FORCE", "1"), (true, false));
+    assert_eq!(escapes("eval nowhere", "FARAD_DEBUG", ""), (false, false), "a pipe");
+    assert_eq!(escapes("eval nowhere", "CLICOLOR_FORCE", "1"), (false, true));
+    assert_eq!(escapes("--help", "CLICOLOR_FORCE", "1"), (true, false));
+}
+
+/// What a command writes to a terminal, with variables of the environment set.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -> String {
+    let farad = env!("CARGO_BIN_EXE_farad");
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("{farad} {arguments}"), "/dev/null"]).current_dir(folder.path(""));
+    for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "FARAD_DEVICE"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm-256color").envs(variables.iter().copied()).stdin(Stdio::null());
+    String::from_utf8_lossy(&command.output().expect("script is part of util-linux").stdout).into_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminals_have_colours_and_a_bar_unless_told_otherwise() {
+    let folder = Folder::new("look-terminal");
+    // Colours, not the escapes that draw a line again.
+    let coloured =
+        |text: &str| text.contains("\x1b[1m") || text.contains("\x1b[31m") || text.contains("\x1b[32m");
+    for (variables, wanted) in [
+        (&[][..], true),
+        (&[("NO_COLOR", "1")], false),
+        (&[("NO_COLOR", "")], true),
+        (&[("TERM", "dumb")], false),
+    ] {
+        assert_eq!(coloured(&on_a_terminal(&folder, "train --list", variables)), wanted, "{variables:?}");
+        assert_eq!(coloured(&on_a_terminal(&folder, "eval nowhere", variables)), wanted, "{variables:?}");
+    }
+    let long = "train life --device cpu --updates 60 --quick";
+    let bar = |text: &str| text.contains("━");
+    assert!(bar(&on_a_terminal(&folder, long, &[])));
+    let plain = on_a_terminal(&folder, long, &[("NO_COLOR", "1")]);
+    assert!(bar(&plain) && !coloured(&plain), "{plain}");
+    assert!(!bar(&on_a_terminal(&folder, long, &[("TERM", "dumb")])));
+    assert!(!bar(&on_a_terminal(&folder, &format!("{long} --quiet"), &[])));
+}
+
+#[test]
+fn whoever_closes_a_pipe_has_seen_enough() {
+    let folder = Folder::new("look-pipes");
+    for arguments in [
+        "--help",
+        "train --list",
+        "train life --list",
+        "devices",
+        "completions bash",
+        "man train",
+        "bench --device cpu --filter xor",
+    ] {
+        // Of stdout one line is read, of stderr none.
+        let mut child =
+            folder.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "{arguments}");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments}");
+    }
+    // A training goes on without anybody listening, and an error keeps its code.
+    let mut child = folder
+        .command(&format!("{TINY} --out run"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop((child.stderr.take(), child.stdout.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(folder.path("run/report.md").is_file());
+    let mut child = folder.command("eval nowhere").stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_training_is_saved_and_says_so() {
+    let folder = Folder::new("look-interrupted");
+    let start =
+        "train life --device cpu --updates 1000000 --set evaluate_every=1000000 --set checkpoint_every=1";
+    let mut child = folder.command(&format!("{start} --out run")).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = |event: &Value| event["event"] == "checkpoint";
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !folder::events(&folder.path("run")).iter().any(begun) && std::time::Instant::now() < patience {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(text.contains("stopped and saved after ") && text.contains("train --resume run\n"), "{text}");
+    assert!(!text.contains("error:"), "{text}");
+    let state = folder.succeed("runs . --json");
+    assert!(state.contains("\"state\":\"stopped\""), "{state}");
+}

@@ -1,0 +1,42 @@
+//! The guide's examples as tests. The guide itself is Markdown, in `docs/guide/src`; here it is read.
+//!
+//! Invariant: no block of code in the guide goes untested. Rust blocks are doc tests of this crate (below), shell
+//! blocks are run by `crates/cli/tests/guide.rs`, and `tests/chapters.rs` fails on a block that neither covers. Start at
+//! [`Chapter::all`] and [`blocks`].
+
+mod blocks;
+mod chapter;
+mod shell;
+
+pub use blocks::{Block, Note, blocks};
+pub use chapter::Chapter;
+pub use shell::{commands, words};
+
+macro_rules! chapters {
+    ($($item:ident $file:literal)*) => {
+        /// The chapters whose Rust blocks are doc tests, by file.
+        pub const TESTED: &[&str] = &[$($file),*];
+        $(
+            #[cfg(doctest)]
+            #[doc = include_str!(concat!("../../../docs/guide/src/", $file))]
+            struct $item;
+        )*
+    };
+}
+
+chapters! {
+    Introduction "introduction.md"
+    Install "install.md"
+    FirstAutomaton "first-automaton.md"
+    FirstNetwork "first-network.md"
+    Tensors "tensors.md"
+    Gradients "gradients.md"
+    Devices "devices.md"
+    Logic "logic.md"
+    LanguageModels "language-models.md"
+    CustomOps "custom-ops.md"
+    Data "data.md"
+    Checkpoints "checkpoints.md"
+    ComingFrom "coming-from.md"
+    Troubleshooting "troubleshooting.md"
+}
