@@ -24,14 +24,9 @@ pub use results::{EvalOptions, InspectOptions, RunsOptions};
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
-pub use train::{ModelName, TrainOptions, Variant};
-use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
-use crate::fit::SetKind;
-use crate::lm::flags::{
-    CHAT_EXAMPLES, ChatOptions, GENERATE_EXAMPLES, GenerateOptions, LanguageFlags, RUNS_EXAMPLES, RunsOptions,
-};
 pub use train::{ModelName, TrainOptions, Variant, learnable};
 
+use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};
 
 const EXAMPLES: &str = "\
@@ -39,9 +34,6 @@ Examples:
   farad train checkerboard             learn an automaton, prove and simplify its circuit
   farad train mnist                    learn handwritten digits with a convolutional network
   farad train lm --data book.txt       learn to write like a book
-  farad generate runs/lm-1 --prompt \"The\"
-  farad eval runs/checkerboard-23      how good the circuit is
-  farad export runs/checkerboard-23 --format verilog --out hardware
   farad dashboard                      see runs in the browser while they train
   farad runs                           what was trained here
   farad devices                        what there is to compute on
@@ -115,7 +107,7 @@ pub enum Command {
     #[command(after_help = brief(RUNS_EXAMPLES), after_long_help = examples(RUNS_EXAMPLES))]
     Runs(RunsOptions),
     /// Show runs in the browser while they train
-    #[command(after_help = DASHBOARD_EXAMPLES)]
+    #[command(after_help = brief(DASHBOARD_EXAMPLES), after_long_help = examples(DASHBOARD_EXAMPLES))]
     Dashboard(DashboardOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = brief(BENCH_EXAMPLES), after_long_help = examples(BENCH_EXAMPLES))]

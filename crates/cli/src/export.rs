@@ -5,7 +5,6 @@ use std::io::Write;
 use farad_circuit::{Circuit, Format, export};
 use farad_logic::report::simplified;
 use farad_logic::train::Learned;
-use farad_logic::train::{Configuration, Learned};
 use serde_json::json;
 
 use crate::arguments::ExportOptions;

@@ -6,8 +6,8 @@
 mod arguments;
 mod bench;
 mod classify;
-mod dashboard;
 mod completions;
+mod dashboard;
 mod devices;
 mod error;
 mod eval;

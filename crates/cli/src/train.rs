@@ -11,8 +11,7 @@ use farad::run::{Run, Stop};
 use farad_logic::classify::TaskKind;
 use farad_logic::recipe::Start;
 use farad_logic::report::{self, Verdict};
-use farad_logic::train::{Configuration, KIND, Progress, Training};
-use farad_logic::train::{Configuration, Progress as Trained, Training};
+use farad_logic::train::{Configuration, KIND, Progress as Trained, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 
 use crate::arguments::{TrainOptions, Variant, learnable};

@@ -198,7 +198,6 @@ impl Broken<'_> {
         let run = Run::open(&self.run).unwrap();
         let saved = run.checkpoint().unwrap_or_else(|error| panic!("{moment:?}: {error}"));
         let saved = saved.map(|checkpoint| checkpoint.step());
-        let reported = events(&self.run).iter().filter(|e| e["event"] == "checkpoint").next_back().cloned();
         let reported = events(&self.run).iter().rfind(|e| e["event"] == "checkpoint").cloned();
         let reported = reported.map(|event| event["step"].as_u64().unwrap());
         assert!(saved >= self.saved && saved >= reported, "{moment:?}: {saved:?} after {:?}", self.saved);
