@@ -48,7 +48,9 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
     let (mut elapsed, mut step) = (Duration::ZERO, 0);
     loop {
         if options.gif.is_some() {
-            frames.push(frame(&grid, automaton.visible.len()));
+            let words = format!("step {step} of {}", options.steps);
+            let share = step as f64 / options.steps.max(1) as f64;
+            frames.push(frame(&grid, automaton.visible.len()).with_progress(&words, share));
         }
         let steps = every.min(options.steps - step);
         if steps == 0 {
@@ -144,7 +146,7 @@ fn write_gif(options: &SimulateOptions, path: &PathBuf, frames: &[Picture]) -> R
     let folder =
         if options.source.is_dir() { Some(options.source.as_path()) } else { options.source.parent() };
     let path = if named { path.clone() } else { folder.unwrap_or(path).join(path) };
-    Picture::write_gif(&path, frames, Duration::from_millis(80))?;
+    Picture::write_film(&path, frames, Duration::from_millis(80), Duration::from_millis(1600))?;
     Ok(path)
 }
 
