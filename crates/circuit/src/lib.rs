@@ -48,7 +48,7 @@ mod simulate;
 mod statistics;
 
 pub use automaton::{Automaton, Edge};
-pub use draw::draw;
+pub use draw::Drawing;
 pub use error::{Error, Result};
 pub use export::{Format, export};
 pub use file::Circuit;

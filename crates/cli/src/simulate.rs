@@ -59,7 +59,9 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
     let (mut elapsed, mut step) = (Duration::ZERO, 0);
     loop {
         if gif.is_some() {
-            frames.push(frame(&grid, automaton.visible.len()));
+            let words = format!("step {step} of {}", options.steps);
+            let share = step as f64 / options.steps.max(1) as f64;
+            frames.push(frame(&grid, automaton.visible.len()).with_progress(&words, share));
         }
         let steps = every.min(options.steps - step);
         if steps == 0 {
@@ -77,7 +79,7 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         }
     }
     if let Some(path) = &gif {
-        Picture::write_gif(path, &frames, Duration::from_millis(80))?;
+        Picture::write_film(path, &frames, Duration::from_millis(80), Duration::from_millis(1600))?;
     }
     drop(bar);
     print(options, &grid, elapsed, gif)?;

@@ -41,7 +41,8 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
         "plots/gates.svg",
         "plots/circuit.svg",
         "plots/rollout.gif",
-        "plots/rollout.png",
+        "plots/rollout.svg",
+        "plots/layers.svg",
     ] {
         assert!(folder.path("run").join(file).is_file(), "{file}");
     }

@@ -27,11 +27,11 @@ fn a_circuit_is_trained_judged_inspected_and_exported() {
     assert_eq!(trained["learned_gates"].as_u64(), Some(500));
     let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
     for text in
-        ["# logic-mnist by small", "test accuracy of the circuit ", "| is \\ seen as |", "plots/gates.svg"]
+        ["# logic-mnist by small", "**Test accuracy of the circuit ", "| is \\ seen as |", "plots/gates.svg"]
     {
         assert!(report.contains(text), "{text} is not in {report}");
     }
-    for file in ["loss.svg", "accuracy.svg", "gates.svg", "confusion.png"] {
+    for file in ["loss.svg", "accuracy.svg", "gates.svg", "circuit.svg", "confusion.svg", "samples.svg"] {
         assert!(folder.path("run/plots").join(file).exists(), "{file}");
     }
     let judged = json(&folder.succeed("eval run --json"));

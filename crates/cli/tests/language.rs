@@ -58,12 +58,14 @@ fn a_model_is_trained_judged_listed_and_writes_text() {
     let text = std::fs::read(folder.path("text.txt")).unwrap().len();
     assert_eq!(trained["tokens"].as_u64(), Some((text - (0.9 * text as f64) as usize - 1) as u64));
     let run = folder.path("runs/one");
-    for file in ["config.toml", "log.csv", "best.safetensors", "checkpoint.safetensors", "plots/loss.svg"] {
+    for file in
+        ["config.toml", "log.csv", "best.safetensors", "checkpoint.safetensors", "plots/perplexity.svg"]
+    {
         assert!(run.join(file).is_file(), "{file}");
     }
     let report = std::fs::read_to_string(run.join("report.md")).unwrap();
     for text in [
-        "validation loss ",
+        "**Validation loss ",
         "tokens/s, an epoch of",
         "| attention |",
         "| other host time |",

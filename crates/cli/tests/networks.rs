@@ -22,14 +22,14 @@ fn a_network_is_trained_judged_and_inspected() {
     let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
     for text in [
         "# mnist by mlp",
-        "test accuracy ",
+        "**Test accuracy ",
         "| is \\ seen as |",
-        "plots/samples.png",
+        "plots/samples.svg",
         "Next: `farad eval run`",
     ] {
         assert!(report.contains(text), "{text} is not in {report}");
     }
-    for file in ["loss.svg", "goodness.svg", "confusion.png", "samples.png"] {
+    for file in ["loss.svg", "goodness.svg", "confusion.svg", "samples.svg"] {
         assert!(folder.path("run/plots").join(file).exists(), "{file}");
     }
     let judged = json(&folder.succeed("eval run --json"));

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use farad::run::{Run, Value, json};
-use farad_circuit::{Circuit, Format, Gate, Netlist, Statistics, draw, export};
+use farad_circuit::{Circuit, Drawing, Format, Gate, Statistics, export};
 use farad_logic::{classify, report, train};
 
 use crate::summary::stamp;
@@ -120,20 +120,25 @@ fn shown(circuit: Circuit, simplified: Option<Circuit>, mut facts: Value) -> far
     if facts["simplified"].is_null() {
         facts["simplified"] = simplified.is_some().into();
     }
-    let netlist = simplified.as_ref().unwrap_or(&circuit).netlist();
+    let counted = simplified.as_ref().unwrap_or(&circuit);
+    let netlist = counted.netlist();
     let statistics = Statistics::of(netlist);
     facts["gates"] = statistics.active_live.into();
     facts["depth"] = statistics.depth.into();
     facts["inputs"] = statistics.inputs.into();
     facts["outputs"] = statistics.outputs.into();
     facts["counts"] = counts(&statistics);
-    let drawing = (statistics.active_live <= MOST_DRAWN).then(|| drawn(netlist));
+    let drawing = (statistics.active_live <= MOST_DRAWN).then(|| drawn(counted));
     let page = files.into_iter().next().map(|(_, text)| text).unwrap_or_default();
     Ok(Shown { page, drawing, facts })
 }
 
-fn drawn(netlist: &Netlist) -> String {
-    draw(&[(&netlist.name, netlist)])
+fn drawn(circuit: &Circuit) -> String {
+    let drawing = Drawing::new("The circuit");
+    match circuit {
+        Circuit::Automaton(automaton) => drawing.automaton(&automaton.cell.name, automaton).svg(),
+        Circuit::Netlist(netlist) => drawing.netlist(&netlist.name, netlist).svg(),
+    }
 }
 
 /// The functions that gates compute, most frequent first.

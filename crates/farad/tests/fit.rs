@@ -115,6 +115,11 @@ fn digits_are_learned_judged_and_reported() {
     let score = fit.score(&mut loader).unwrap();
     assert!(score.accuracy.unwrap() > 0.8, "{score:?}");
     assert_eq!((score.samples, score.predictions.len()), (200, 200));
+    let right = score.predictions.iter().zip(&score.labels).filter(|(seen, label)| seen == label).count();
+    assert_eq!(right as f64 / 200.0, score.accuracy.unwrap());
+    assert!(
+        score.confidences.len() == 200 && score.confidences.iter().all(|sure| (0.1..=1.0).contains(sure))
+    );
     assert_eq!(fit.score(&mut loader).unwrap(), score, "in use, nothing is left to chance");
     let outcome = report::Outcome {
         title: "digits".into(),
@@ -128,17 +133,21 @@ fn digits_are_learned_judged_and_reported() {
     report::write(&run, &outcome).unwrap();
     let page = std::fs::read_to_string(run.report_path()).unwrap();
     for text in [
-        "# digits\n\ntest accuracy ",
-        "| model | mlp |",
+        "# digits\n\n**Test accuracy ",
+        "| model         | mlp ",
         "| is \\ seen as | 0 | 1 |",
-        "(plots/samples.png)",
+        "(plots/samples.svg)",
         "Next: `nothing`",
     ] {
         assert!(page.contains(text), "{text} is not in {page}");
     }
-    for file in ["loss.svg", "goodness.svg", "confusion.png", "samples.png"] {
+    for file in ["loss.svg", "goodness.svg", "confusion.svg", "samples.svg"] {
         assert!(run.plots_path().join(file).exists(), "{file}");
     }
+    let samples = std::fs::read_to_string(run.plots_path().join("samples.svg")).unwrap();
+    let mistakes = 200 - right;
+    assert_eq!(samples.matches(">is ").count(), mistakes.min(18), "{mistakes} mistakes, by words");
+    assert_eq!(samples.matches("data:image/png;base64,").count(), mistakes.min(18) + 18);
     // A model of another shape is told from this one.
     let checkpoint = run.checkpoint().unwrap().unwrap();
     let other = Sequential::new((Linear::new(784, 10),));

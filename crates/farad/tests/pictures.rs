@@ -1,70 +1,12 @@
-//! Charts that hold what they were given, and pictures whose files decode to the same pixels.
+//! Pictures whose files decode to the same pixels.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farad::run::{Bars, Chart, Picture};
+use farad::run::Picture;
 
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("farad-picture-{}-{name}", std::process::id()))
-}
-
-#[test]
-fn charts_show_what_they_are_given() {
-    let line = |n: usize| (0..n).map(|i| (i as f64, 2.0 / (1.0 + i as f64)));
-    let svg =
-        Chart::new("losses & <such>", "step", "loss").line("soft", line(50)).line("hard", line(20)).svg();
-    for text in ["losses &amp; &lt;such&gt;", ">\nstep\n<", ">\nloss\n<", ">\nsoft\n<", ">\nhard\n<"] {
-        assert!(svg.contains(text), "{text} is not in {svg}");
-    }
-    assert_eq!(svg.matches("stroke-width=\"2\"").count(), 2, "two lines");
-    let log = Chart::new("losses", "step", "loss")
-        .log_y()
-        .line("soft", [(0.0, 1.0), (1.0, 0.001), (2.0, 0.0)])
-        .svg();
-    for text in [">\n0.01\n<", ">\n0.1\n<"] {
-        assert!(log.contains(text), "{text} is not in {log}");
-    }
-}
-
-#[test]
-fn odd_data_give_a_chart() {
-    let odd: [Vec<(f64, f64)>; 9] = [
-        vec![],
-        vec![(1.0, 5.0)],
-        vec![(0.0, 0.0), (1.0, 0.0)],
-        vec![(3.0, 1.0), (3.0, 2.0)],
-        vec![(0.0, f64::NAN), (1.0, f64::INFINITY), (f64::NEG_INFINITY, 2.0)],
-        vec![(0.0, -1e308), (1.0, 1e308)],
-        vec![(0.0, 1e-300), (1.0, 1e300)],
-        vec![(0.0, 7.0), (1.0, 7.000000000001)],
-        vec![(0.0, f64::NAN), (1.0, 1.0), (2.0, -1.0), (3.0, f64::MIN_POSITIVE)],
-    ];
-    for points in &odd {
-        for chart in [Chart::new("odd", "x", "y"), Chart::new("odd", "x", "y").log_y()] {
-            let svg = chart.line("a", points.clone()).line("b", points.clone()).svg();
-            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{points:?}");
-        }
-    }
-    assert!(Chart::new("nothing", "x", "y").log_y().svg().ends_with("</svg>\n"));
-    assert!(Bars::new::<&str>("nothing", "count", &[]).svg().ends_with("</svg>\n"));
-    for values in [[0.0, 0.0], [f64::NAN, f64::INFINITY], [-3.0, 5.0], [-3.0, -1.0], [1e308, -1e308]] {
-        let svg = Bars::new("odd", "count", &["a", "b"]).series("x", values).series("y", values).svg();
-        assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{values:?}");
-    }
-}
-
-#[test]
-fn long_lines_stay_small_files() {
-    let points = (0..200_000).map(|i| (i as f64, (i as f64 * 0.001).sin()));
-    let svg = Chart::new("long", "x", "y").line("a", points).svg();
-    assert!(svg.len() < 100_000, "{} bytes", svg.len());
-}
-
-#[test]
-#[should_panic(expected = "bars: one value a name: (1 vs 2)")]
-fn a_bar_for_every_name() {
-    Bars::new("odd", "count", &["a", "b"]).series("x", [1.0]);
 }
 
 fn decoded_png(path: &PathBuf) -> (usize, usize, Vec<u8>) {
@@ -168,6 +110,27 @@ fn gif_files_hold_the_same_pixels() {
     let wide = Picture::filled(70_000, 1, [0; 3]);
     let error = Picture::write_gif(&path, &[wide], Duration::ZERO).unwrap_err().to_string();
     assert!(error.ends_with("side too long: (70000 vs at most 65535)"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn films_say_how_far_they_are_and_pause_at_the_end() {
+    let path = file("film.gif");
+    let frame = |share: f64| Picture::filled(160, 40, [9; 3]).with_progress("step 3 of 20", share);
+    let frames: Vec<Picture> = (0..4).map(|n| frame(f64::from(n) / 3.0)).collect();
+    Picture::write_film(&path, &frames, Duration::from_millis(80), Duration::from_millis(1600)).unwrap();
+    let mut decoder = gif::DecodeOptions::new().read_info(std::fs::File::open(&path).unwrap()).unwrap();
+    let mut delays = Vec::new();
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        delays.push(frame.delay);
+    }
+    assert_eq!(delays, [8, 8, 8, 160]);
+    let dark = |picture: &Picture| {
+        let y = picture.height() - 6;
+        (0..160).filter(|&x| picture.pixel(x, y) == [0x22, 0x26, 0x2b]).count()
+    };
+    assert_eq!(frames.iter().map(dark).collect::<Vec<_>>(), [0, 53, 107, 160]);
+    assert_eq!(frames[0].pixel(80, 20), [9; 3], "the picture itself is untouched");
     std::fs::remove_file(&path).unwrap();
 }
 

@@ -11,6 +11,10 @@ use crate::recipe::{Damage, Recipe, Start, Target, Trial, lives};
 
 /// Fresh starts on which a circuit must be right to be called exact.
 pub const STARTS: u64 = 64;
+/// Starts from which damage is looked at; the first judges, the others say how much it depends on chance.
+const CURVES: u64 = 8;
+/// Between the numbers of their starts, so that they are not those of other trials.
+const DISTANCE: u64 = 1000;
 
 /// What became of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,14 +49,14 @@ pub struct Evaluation {
     pub sizes: Vec<Size>,
     /// Whether a block of zeros, held and released, was repaired.
     pub healed: Option<bool>,
-    /// Share of wrong bits at each step of that trial.
+    /// Share of wrong bits at each step of that trial, and of the same from other starts.
     #[serde(skip)]
-    pub healing: Vec<f64>,
+    pub healing: Vec<Vec<f64>>,
     /// Mean share of wrong bits when a new block is set to zero at every step.
     pub error_under_damage: Option<f64>,
-    /// Share of wrong bits at each step of that trial.
+    /// Share of wrong bits at each step of that trial, and of the same from other starts and with other blocks.
     #[serde(skip)]
-    pub robustness: Vec<f64>,
+    pub robustness: Vec<Vec<f64>>,
 }
 
 /// A circuit and what it should do.
@@ -156,12 +160,17 @@ impl Examination<'_> {
             }
         }
         let sizes = self.recipe.trials.iter().map(|&trial| self.size(trial)).collect::<Result<Vec<_>>>()?;
-        let healing = self.recipe.damage.map(|damage| self.heal(damage)).transpose()?.unwrap_or_default();
-        let robustness = match self.recipe.robustness {
-            Some((trial, block)) => self.endure(trial, block)?,
+        let healing = match self.recipe.damage {
+            Some(damage) => (0..CURVES).map(|start| self.heal(damage, start)).collect::<Result<_>>()?,
             None => vec![],
         };
-        let mean = robustness.iter().sum::<f64>() / robustness.len().max(1) as f64;
+        let robustness: Vec<Vec<f64>> = match self.recipe.robustness {
+            Some((trial, block)) => {
+                (0..CURVES).map(|start| self.endure(trial, block, start)).collect::<Result<_>>()?
+            }
+            None => vec![],
+        };
+        let mean = |curve: &Vec<f64>| curve.iter().sum::<f64>() / curve.len().max(1) as f64;
         Ok(Evaluation {
             exact: wrong == 0,
             wrong,
@@ -169,9 +178,9 @@ impl Examination<'_> {
             stable,
             settles_at,
             sizes,
-            healed: healing.last().map(|&error| error == 0.0),
+            healed: healing.first().and_then(|curve| curve.last()).map(|&error| error == 0.0),
             healing,
-            error_under_damage: (!robustness.is_empty()).then_some(mean),
+            error_under_damage: robustness.first().map(mean),
             robustness,
         })
     }
@@ -202,10 +211,10 @@ impl Examination<'_> {
 
     /// Errors while a block in the middle is held at zero and after it is released. Damage starts
     /// when the picture stands.
-    fn heal(&self, damage: Damage) -> Result<Vec<f64>> {
+    fn heal(&self, damage: Damage, start: u64) -> Result<Vec<f64>> {
         let Damage { trial, block, held } = damage;
         let picture = self.picture(trial);
-        let mut grid = self.start(trial, 1)?;
+        let mut grid = self.start(trial, 1 + DISTANCE * start)?;
         grid.steps(trial.steps);
         let (x, y) = ((trial.width - block) / 2, (trial.height - block) / 2);
         let mut curve = Vec::with_capacity(trial.steps);
@@ -223,10 +232,10 @@ impl Examination<'_> {
     }
 
     /// Errors while a new block is set to zero at every step.
-    fn endure(&self, trial: Trial, block: usize) -> Result<Vec<f64>> {
+    fn endure(&self, trial: Trial, block: usize, start: u64) -> Result<Vec<f64>> {
         let picture = self.picture(trial);
-        let mut grid = self.start(trial, 2)?;
-        let mut shuffler = crate::wires::Shuffler::new(self.seed, u64::MAX);
+        let mut grid = self.start(trial, 2 + DISTANCE * start)?;
+        let mut shuffler = crate::wires::Shuffler::new(self.seed, u64::MAX - start);
         let mut curve = Vec::with_capacity(trial.steps);
         for _ in 0..trial.steps {
             let x = shuffler.below((trial.width - block + 1) as u32) as usize;

@@ -40,6 +40,7 @@ mod error;
 pub mod evaluate;
 mod gates;
 mod harden;
+mod histogram;
 pub mod layer;
 pub mod network;
 pub mod recipe;

@@ -1,6 +1,6 @@
 //! Which classes are taken for which.
 
-use crate::run::{Colour, Picture};
+use crate::run::{Matrix, thousands};
 
 /// Counts of samples by their class and by the class that a model saw.
 ///
@@ -74,31 +74,14 @@ impl Confusion {
         text
     }
 
-    /// A picture: a row a class, a column a class seen, blue what is right and red what is wrong, by their share of the
-    /// row.
-    pub fn picture(&self, names: &[String]) -> Picture {
-        let blank = Picture::filled(CELL, CELL, [255; 3]);
+    /// A drawing: a row a class, a column a class seen, shaded by their share of the row.
+    pub fn matrix(&self, names: &[String], judged_on: &str, about: &str) -> Matrix {
         let name = |class: usize| names.get(class).cloned().unwrap_or(class.to_string());
-        let mut cells = vec![blank.captioned("is seen", 1)];
-        cells.extend((0..self.classes).map(|class| blank.captioned(&name(class), 1)));
-        for actual in 0..self.classes {
-            cells.push(blank.captioned(&name(actual), 1));
-            let all: u64 = (0..self.classes).map(|seen| self.count(actual, seen)).sum();
-            for seen in 0..self.classes {
-                let share = self.count(actual, seen) as f32 / all.max(1) as f32;
-                // Few mistakes among many samples should be seen, so shares are drawn as their roots.
-                let full = if actual == seen { RIGHT } else { WRONG };
-                let colour = full.map(|level| (255.0 - (255.0 - f32::from(level)) * share.sqrt()) as u8);
-                cells.push(
-                    Picture::filled(CELL, CELL, colour).captioned(&self.count(actual, seen).to_string(), 1),
-                );
-            }
-        }
-        Picture::sheet(&cells, self.classes + 1, 2)
+        let names: Vec<String> = (0..self.classes).map(name).collect();
+        let all: u64 = self.counts.iter().sum();
+        let counts: Vec<f64> = self.counts.iter().map(|&count| count as f64).collect();
+        let (percent, samples) = (100.0 * self.accuracy(), thousands(&all.to_string()));
+        let title = format!("Confusion on the {judged_on} set: {percent:.2} % of {samples} right");
+        Matrix::new(&title, ("is", &names), ("seen as", &names), &counts).diagonal().about(about)
     }
 }
-
-/// Pixels along a side of a cell.
-const CELL: usize = 32;
-const RIGHT: Colour = [38, 84, 160];
-const WRONG: Colour = [190, 40, 40];

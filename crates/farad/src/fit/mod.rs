@@ -28,6 +28,7 @@
 
 mod confusion;
 pub mod report;
+pub mod samples;
 mod score;
 mod training;
 

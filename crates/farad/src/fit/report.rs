@@ -1,9 +1,10 @@
 //! The end of a run: charts, the confusion matrix, samples with what the model saw in them, and `report.md`.
 
+use super::samples::{self, Judged};
 use super::{Score, Task};
-use crate::data::{Dataset, Elements};
+use crate::data::Dataset;
 use crate::error::Result;
-use crate::run::{Chart, Colour, Events, LogTable, Picture, Run};
+use crate::run::{Chart, Events, LogTable, Page, Run, Series, Sheet};
 
 /// What a report needs to know beside the run.
 pub struct Outcome<'a> {
@@ -23,120 +24,98 @@ pub struct Outcome<'a> {
     pub next: String,
 }
 
-/// Classes in a table or a picture at most.
+/// Classes in a table at most.
 const MOST_CLASSES: usize = 30;
-/// Samples in the picture.
-const SHOWN: usize = 40;
-const RIGHT: Colour = [80, 150, 90];
-const WRONG: Colour = [200, 50, 50];
-
 /// Writes `plots/` and `report.md` into a run.
 pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
-    charts(run)?;
-    let mut pictures = vec![("plots/loss.svg", "Loss")];
-    if run.plots_path().join("goodness.svg").exists() {
-        pictures.push(("plots/goodness.svg", "Validation"));
-    }
-    let confusion = outcome.score.confusion.as_ref().filter(|c| c.classes() <= MOST_CLASSES);
-    if let Some(confusion) = confusion {
-        run.write_picture("confusion", &confusion.picture(outcome.dataset.classes()))?;
-        pictures.push(("plots/confusion.png", "Confusion: rows are classes, columns what they were seen as"));
+    let mut figures = charts(run, outcome)?;
+    if let Some(confusion) = &outcome.score.confusion {
+        let matrix = confusion.matrix(outcome.dataset.classes(), outcome.judged_on, &about(outcome));
+        run.write_plot("confusion", &matrix.svg())?;
+        figures.push(("plots/confusion.svg", CONFUSION.to_string()));
     }
     if let Some(sheet) = samples(outcome)? {
-        run.write_picture("samples", &sheet)?;
-        pictures.push((
-            "plots/samples.png",
-            "Samples, those seen wrong first, with the class seen and the right one",
-        ));
+        run.write_plot("samples", &sheet.svg())?;
+        figures.push(("plots/samples.svg", SAMPLES.to_string()));
     }
-    run.write_report(&page(run, outcome, &pictures)?)
+    run.write_report(&page(run, outcome, &figures)?)
+}
+
+const CONFUSION: &str = "Confusion. Rows are classes, columns what they were seen as; the shade is the share of the row, \
+    blue what is right and orange what is wrong.";
+const SAMPLES: &str = "Samples. First the mistakes that the model was most sure of, framed and crossed, with the class \
+    and what was seen instead; then samples that were seen right.";
+
+/// What a picture is about: the run in a few words.
+fn about(outcome: &Outcome) -> String {
+    let fact = |name: &str| outcome.facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.as_str());
+    let seed = fact("seed").map(|seed| format!("seed {seed}"));
+    let words = [Some(outcome.title.clone()), seed, fact("device").map(str::to_string)];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Losses of training and validation, and how good the model was.
-fn charts(run: &Run) -> Result<()> {
-    let log = LogTable::read(run.log_path())?;
-    let chart = Chart::new("loss", "step", "mean loss of a batch or set").log_y();
-    let chart = chart.line("training", log.series("loss")).line("validation", log.series("validation_loss"));
-    run.write_plot("loss", &chart.svg())?;
-    let goodness: Vec<(f64, f64)> =
-        log.series("validation_goodness").into_iter().map(|(step, share)| (step, 100.0 * share)).collect();
+fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
+    let (log, about) = (LogTable::read(run.log_path())?, about(outcome));
+    let unit = if outcome.task == Task::Classify { "cross-entropy (nats)" } else { "mean squared error" };
+    let chart = Chart::new("Loss during training", "step", unit).about(&about).log_y();
+    let chart = chart.series(Series::new("training batches", log.series("loss")).smoothed());
+    let validation = log.series("validation_loss");
+    run.write_plot("loss", &chart.series(Series::new("validation set", validation).markers()).svg())?;
+    let mut figures =
+        vec![("plots/loss.svg", "Loss of training batches and of the validation set.".to_string())];
+    let percent = |(step, share): (f64, f64)| (step, 100.0 * share);
+    let goodness: Vec<(f64, f64)> = log.series("validation_goodness").into_iter().map(percent).collect();
     if !goodness.is_empty() {
-        let chart = Chart::new("validation", "step", "percent").line("validation", goodness);
-        run.write_plot("goodness", &chart.svg())?;
+        let (title, unit) = match outcome.task {
+            Task::Classify => ("Accuracy on the validation set", "samples seen right (%)"),
+            Task::Regress => ("Variance explained on the validation set", "variance explained (%)"),
+        };
+        let series = Series::new("validation set", goodness).colour(1).markers();
+        run.write_plot("goodness", &Chart::new(title, "step", unit).about(&about).series(series).svg())?;
+        figures.push(("plots/goodness.svg", format!("{title}.")));
     }
-    Ok(())
+    Ok(figures)
 }
 
 /// Pictures of samples with what the model saw; none if they are no pictures.
-fn samples(outcome: &Outcome) -> Result<Option<Picture>> {
-    let Score { predictions, .. } = outcome.score;
+fn samples(outcome: &Outcome) -> Result<Option<Sheet>> {
+    let Score { predictions, labels, confidences, .. } = outcome.score;
     if predictions.is_empty() || outcome.task != Task::Classify {
         return Ok(None);
     }
-    let mut chosen: Vec<(usize, usize)> = Vec::new();
-    // Half of the places are for mistakes, as far as there are some.
-    for wanted_wrong in [true, false] {
-        for (index, _) in predictions.iter().enumerate() {
-            let limit = if wanted_wrong { SHOWN / 2 } else { SHOWN };
-            if chosen.len() >= limit {
-                break;
-            }
-            let sample = outcome.dataset.get(index)?;
-            let Elements::I32(target) = sample.target.elements() else { return Ok(None) };
-            let actual = target.first().map_or(0, |&class| class as usize);
-            if (actual != predictions[index]) == wanted_wrong {
-                chosen.push((index, actual));
-            }
-        }
-    }
-    let mut pictures = Vec::with_capacity(chosen.len());
-    for (index, actual) in chosen {
-        let input = outcome.dataset.get(index)?.input;
-        let Some(picture) = picture(&input.to_f32(), &input.shape()) else { return Ok(None) };
-        let name = |class: usize| outcome.dataset.classes().get(class).cloned().unwrap_or_default();
-        let (seen, right) = (predictions[index], predictions[index] == actual);
-        let text = if right { name(seen) } else { format!("{} not {}", name(actual), name(seen)) };
-        pictures.push(picture.bordered(2, if right { RIGHT } else { WRONG }).captioned(&text, 1));
-    }
-    Ok(Some(Picture::sheet(&pictures, 8, 6)))
+    let judged = |place: usize| {
+        let sure = confidences.get(place).copied();
+        Judged { place, class: labels[place], seen: predictions[place], sure }
+    };
+    let all: Vec<Judged> = (0..labels.len()).map(judged).collect();
+    samples::sheet(&all, outcome.dataset.classes(), &about(outcome), |place| {
+        let input = outcome.dataset.get(place)?.input;
+        Ok(samples::picture(&input.to_f32(), &input.shape()))
+    })
 }
 
-/// An image of one or three channels with values from 0 to 1, large enough to be seen.
-fn picture(values: &[f32], shape: &[usize]) -> Option<Picture> {
-    let &[channels, height, width] = shape else { return None };
-    let times = (64 / height.max(width).max(1)).clamp(1, 8);
-    match channels {
-        1 => Some(Picture::from_grey(width, height, values).scaled(times)),
-        3 => {
-            let size = height * width;
-            let pixel = |at: usize| [values[at], values[size + at], values[2 * size + at]];
-            let mixed: Vec<f32> = (0..size).flat_map(pixel).collect();
-            Some(Picture::from_channels(width, height, &mixed).scaled(times))
-        }
-        _ => None,
-    }
-}
-
-fn page(run: &Run, outcome: &Outcome, pictures: &[(&str, &str)]) -> Result<String> {
+fn page(run: &Run, outcome: &Outcome, figures: &[(&str, String)]) -> Result<String> {
     let Outcome { title, facts, judged_on, score, dataset, next, .. } = outcome;
-    let mut text = format!("# {title}\n\n{}\n\n", sentence(judged_on, score));
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
-    text += "| | |\n|---|---|\n";
-    facts.iter().for_each(|(name, value)| text += &format!("| {name} | {value} |\n"));
-    text += &format!("| training time | {seconds:.1} s |\n\n");
+    let mut page = Page::with_result(title, &sentence(judged_on, score));
+    let time = [("training time".to_string(), format!("{seconds:.1} s"))];
+    page.facts(facts.iter().cloned().chain(time));
+    page.section("Pictures");
+    figures.iter().for_each(|(file, caption)| page.figure(file, caption));
     if let Some(confusion) = score.confusion.as_ref().filter(|c| c.classes() <= MOST_CLASSES) {
-        text += &format!("## Confusion\n\n{}\n", confusion.table(dataset.classes()));
+        page.section("Confusion in numbers");
+        page.words(&confusion.table(dataset.classes()));
     }
-    text += "## Pictures\n\n";
-    pictures.iter().for_each(|(file, about)| text += &format!("![{about}]({file})\n\n"));
-    text += "## Files\n\n\
-        - `config.toml`: everything needed to train again\n\
-        - `log.csv`: losses, learning rate and validation by step\n\
-        - `events.jsonl`: what happened when\n\
-        - `checkpoint.safetensors`: weights (`model.…`), optimiser, position in the data\n\
-        - `plots/`: the pictures above\n\n";
-    text += &format!("Next: `{next}`\n");
-    Ok(text)
+    page.files(&[
+        ("config.toml", "everything needed to train again"),
+        ("log.csv", "losses, learning rate and validation by step"),
+        ("events.jsonl", "what happened when"),
+        ("checkpoint.safetensors", "weights (`model.…`), optimiser, position in the data"),
+        ("plots/", "the pictures above"),
+    ]);
+    page.words(&format!("Next: `{next}`"));
+    Ok(page.text())
 }
 
 /// How good it is, in words.

@@ -1,6 +1,7 @@
 //! How good a model is on a set.
 
 use super::{Confusion, Fit, Task};
+use crate::DType;
 use crate::data::DataLoader;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
@@ -20,6 +21,10 @@ pub struct Score {
     pub explained: Option<f64>,
     /// The class that the model saw in each sample, in the set's order; empty if there are none.
     pub predictions: Vec<usize>,
+    /// The class of each sample, in the same order.
+    pub labels: Vec<usize>,
+    /// How sure the model was of what it saw, from 0 to 1, in the same order.
+    pub confidences: Vec<f32>,
 }
 
 impl Score {
@@ -54,6 +59,8 @@ struct Sums {
     loss: f64,
     confusion: Confusion,
     predictions: Vec<usize>,
+    labels: Vec<usize>,
+    confidences: Vec<f32>,
     targets: usize,
     total: f64,
     squares: f64,
@@ -61,8 +68,9 @@ struct Sums {
 
 impl Sums {
     fn classes(&mut self, said: &Tensor, y: &Tensor) -> Result<()> {
-        let classes = said.argmax(1);
-        Tensor::compute_all(&[&classes])?;
+        let (classes, sure) = (said.argmax(1), said.cast(DType::F32).softmax(1).max_axes(&[1], false));
+        Tensor::compute_all(&[&classes, &sure])?;
+        self.confidences.extend(sure.to_vec::<f32>()?);
         let wanted = y.to_vec::<i32>()?;
         for (class, wanted) in classes.to_vec::<i32>()?.into_iter().zip(wanted) {
             let place = self.predictions.len();
@@ -76,6 +84,7 @@ impl Sums {
                 (known(class).ok_or_else(|| outside(class))?, known(wanted).ok_or_else(|| outside(wanted))?);
             self.confusion.add(actual, seen);
             self.predictions.push(seen);
+            self.labels.push(actual);
         }
         Ok(())
     }
@@ -101,6 +110,8 @@ impl Sums {
             explained: (!classify && variance > 0.0).then(|| 1.0 - loss / variance),
             confusion: classify.then_some(self.confusion),
             predictions: self.predictions,
+            labels: self.labels,
+            confidences: self.confidences,
         }
     }
 }

@@ -40,15 +40,16 @@ mod events;
 mod folder;
 mod interrupt;
 mod log;
+mod page;
 mod picture;
-mod plot;
 
 pub use checkpoint::Checkpoint;
 pub use events::Events;
+pub use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Tile, thousands};
 pub use folder::Run;
 pub use interrupt::Stop;
 pub use log::{Cell, Log, LogTable};
+pub use page::Page;
 pub use picture::{Colour, Picture};
-pub use plot::{Bars, Chart};
 pub use serde_json::{Value, json};
 pub use toml::Table;

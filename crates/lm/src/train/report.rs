@@ -1,6 +1,6 @@
-//! The end of a run: the chart of losses and `report.md`.
+//! The end of a run: charts of loss and perplexity, and `report.md`.
 
-use farad::run::{Chart, Events, LogTable, Run};
+use farad::run::{Chart, Events, LogTable, Page, Run, Series, thousands};
 
 use super::{Score, Settings, Summary};
 use crate::error::Result;
@@ -53,25 +53,34 @@ pub fn sentence(score: &Score, on: &str) -> String {
     format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens} tokens, each predicted once)")
 }
 
-/// Writes `plots/loss.svg` and `report.md` into a run.
+/// Writes `plots/` and `report.md` into a run.
 pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
     let log = LogTable::read(run.log_path())?;
-    let chart = Chart::new("loss", "update", "mean loss of a token (nats)");
-    let chart = chart.line("training", log.series("loss")).line("validation", log.series("validation_loss"));
-    run.write_plot("loss", &chart.svg())?;
+    let about = format!("{}, seed {}, {}", outcome.settings.shape(), outcome.settings.seed, outcome.device);
+    let (training, validation) = (log.series("loss"), log.series("validation_loss"));
+    let lines = |chart: Chart, of: fn(f64) -> f64| {
+        let points = |points: &[(f64, f64)]| points.iter().map(|&(x, y)| (x, of(y))).collect::<Vec<_>>();
+        let chart = chart.about(&about).series(Series::new("training batches", points(&training)).smoothed());
+        chart.series(Series::new("validation text", points(&validation)).markers()).svg()
+    };
+    let loss = Chart::new("Loss during training", "update", "loss of a token (nats)");
+    run.write_plot("loss", &lines(loss, |loss| loss))?;
+    let perplexity = Chart::new("Perplexity during training", "update", "perplexity of a token").log_y();
+    run.write_plot("perplexity", &lines(perplexity, f64::exp))?;
     Ok(run.write_report(&page(run, outcome)?)?)
 }
 
 fn page(run: &Run, outcome: &Outcome) -> Result<String> {
     let Outcome { settings, summary, .. } = outcome;
+    let count = |n: usize| thousands(&n.to_string());
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (rate, decay, warm) = (settings.learning_rate, settings.weight_decay, settings.warm_up);
     let (batch, accumulate) = (settings.batch, settings.accumulate);
-    let mut text = format!("# Language model\n\n{}\n\n| | |\n|---|---|\n", outcome.sentence());
-    let facts = [
-        ("data", format!("{} ({} tokens to train on)", settings.data, outcome.train_tokens)),
+    let mut page = Page::with_result("Language model", &outcome.sentence());
+    page.facts([
+        ("data", format!("{} ({} tokens to train on)", settings.data, count(outcome.train_tokens))),
         ("tokeniser", settings.tokeniser.clone()),
-        ("model", format!("{}, {} parameters", settings.shape(), outcome.parameters)),
+        ("model", format!("{}, {} parameters", settings.shape(), count(outcome.parameters))),
         ("batch", format!("{batch} windows, {accumulate} batches an update")),
         (
             "optimiser",
@@ -81,35 +90,36 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
             ),
         ),
         ("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
-        ("updates", summary.updates.to_string()),
+        ("updates", thousands(&summary.updates.to_string())),
         ("seed", settings.seed.to_string()),
         ("device", outcome.device.to_string()),
         ("training time", format!("{seconds:.1} s, validation included")),
         ("speed", outcome.speed().unwrap_or_else(|| "too few updates to say".into())),
-    ];
-    facts.iter().for_each(|(name, value)| text += &format!("| {name} | {value} |\n"));
-    text += "\n![Loss](plots/loss.svg)\n\n";
-    if let Some(breakdown) = &summary.breakdown {
-        let launches = breakdown.launches;
-        text +=
-            &format!("## Where the time goes\n\n{}\n{launches:.0} kernels an update.\n\n", breakdown.table());
-    }
+    ]);
     if !outcome.sample.is_empty() {
-        text += &format!("## Sample\n\n{}\n\n", quoted(outcome.sample));
+        page.section("Sample");
+        page.words("Text by the model, one token after the other:");
+        page.quote(outcome.sample);
     }
-    text += "## Files\n\n\
-        - `config.toml`: everything needed to train again\n\
-        - `log.csv`: losses and learning rate by update\n\
-        - `events.jsonl`: what happened when, and how fast\n\
-        - `best.safetensors`: the model of the best validation, with its tokeniser\n\
-        - `checkpoint.safetensors`: the last model, with its tokeniser and the optimiser\n\
-        - `tokens/`: the text as tokens\n\n";
-    let path = run.path().display();
-    text += &format!("Next: `farad generate {path} --prompt \"…\"`\n");
-    Ok(text)
-}
-
-/// Text as a block that no text can end.
-fn quoted(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    page.section("Pictures");
+    page.figure("plots/loss.svg", "Mean loss of a token, of training batches and of the validation text.");
+    page.figure(
+        "plots/perplexity.svg",
+        "Perplexity: among how many equally likely tokens the model seems to choose.",
+    );
+    if let Some(breakdown) = &summary.breakdown {
+        page.section("Where the time goes");
+        page.words(&format!("{}\n{:.0} kernels an update.", breakdown.table(), breakdown.launches));
+    }
+    page.files(&[
+        ("config.toml", "everything needed to train again"),
+        ("log.csv", "losses and learning rate by update"),
+        ("events.jsonl", "what happened when, and how fast"),
+        ("best.safetensors", "the model of the best validation, with its tokeniser"),
+        ("checkpoint.safetensors", "the last model, with its tokeniser and the optimiser"),
+        ("tokens/", "the text as tokens"),
+        ("plots/", "the pictures above"),
+    ]);
+    page.words(&format!("Next: `farad generate {} --prompt \"…\"`", run.path().display()));
+    Ok(page.text())
 }

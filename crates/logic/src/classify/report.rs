@@ -6,15 +6,17 @@
 use std::time::Duration;
 
 use farad::fit::Confusion;
-use farad::run::{Bars, Chart, Events, LogTable, Run, Value, json};
+use farad::fit::samples::{self, Judged};
+use farad::run::{Chart, Events, LogTable, Page, Run, Series, Sheet, Value, json, thousands};
 use farad_circuit::equivalence::Budget;
 use farad_circuit::simplify::{Options, simplify};
-use farad_circuit::{Circuit, Gate, Netlist, Simulator, Statistics};
+use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
 
-use super::data::{Data, Part};
+use super::data::{Data, Levels, Part};
 use super::learned::Learned;
 use super::packed::pack;
 use crate::error::Result;
+use crate::histogram;
 
 /// What is known of a run's circuit.
 pub struct Verdict {
@@ -24,6 +26,8 @@ pub struct Verdict {
     pub samples: usize,
     /// Which classes were taken for which.
     pub confusion: Confusion,
+    /// Samples with what the circuit saw in them, if they are pictures.
+    pub sheet: Option<Sheet>,
     /// The circuit as it was learned, with its head.
     pub netlist: Netlist,
     /// The same, smaller.
@@ -98,7 +102,26 @@ pub fn judge(run: &Run) -> Result<Verdict> {
         confusion.add(label as usize, seen);
     }
     let samples = data.test.len();
-    Ok(Verdict { learned, samples, confusion, netlist, simplified, proved, out_of_time })
+    let sheet = sheet(&learned, &data.test, &seen);
+    Ok(Verdict { learned, samples, confusion, sheet, netlist, simplified, proved, out_of_time })
+}
+
+/// Samples of the test part with what the circuit saw; none if they are no pictures.
+fn sheet(learned: &Learned, test: &Part, seen: &[usize]) -> Option<Sheet> {
+    let Levels::Bytes(bytes) = &test.levels else { return None };
+    let judged = |(place, &class): (usize, &i32)| Judged {
+        place,
+        class: class as usize,
+        seen: seen[place],
+        sure: None,
+    };
+    let all: Vec<Judged> = test.labels.iter().enumerate().map(judged).collect();
+    let drawn = samples::sheet(&all, &learned.classes, &about(learned), |place| {
+        let levels = &bytes[place * test.features()..][..test.features()];
+        let values: Vec<f32> = levels.iter().map(|&level| f32::from(level) / 255.0).collect();
+        Ok::<_, std::convert::Infallible>(samples::picture(&values, &test.shape))
+    });
+    drawn.unwrap_or_else(|never| match never {})
 }
 
 fn smaller(learned: &Learned, netlist: &Netlist) -> Result<(Netlist, bool, bool)> {
@@ -165,93 +188,114 @@ pub fn conclude(run: &Run) -> Result<Verdict> {
     Ok(verdict)
 }
 
+/// What a picture is about: the run in a few words.
+fn about(learned: &Learned) -> String {
+    let settings = &learned.settings;
+    format!("{}, seed {}, {}", settings.title(), settings.seed, settings.device)
+}
+
 fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
-    let log = LogTable::read(run.log_path())?;
-    let chart = Chart::new("loss", "step", "cross-entropy of the soft network").log_y();
-    run.write_plot("loss", &chart.line("training", log.series("soft_loss")).svg())?;
+    let (log, about) = (LogTable::read(run.log_path())?, about(&verdict.learned));
+    let soft = Series::new("soft gates, training batches", log.series("soft_loss")).smoothed();
+    let chart = Chart::new("Loss during training", "step", "cross-entropy (nats)").log_y().about(&about);
+    run.write_plot("loss", &chart.series(soft).svg())?;
     let percent = |(step, share): (f64, f64)| (step, 100.0 * share);
-    let accuracy = log.series("hard_accuracy").into_iter().map(percent);
-    let chart = Chart::new("accuracy of the hard network", "step", "percent of the validation part");
-    run.write_plot("accuracy", &chart.line("hard", accuracy).svg())?;
+    let hard =
+        Series::new("hard gates", log.series("hard_accuracy").into_iter().map(percent)).colour(1).markers();
+    let chart =
+        Chart::new("Accuracy of the hard network on the validation set", "step", "samples seen right (%)");
+    run.write_plot("accuracy", &chart.about(&about).series(hard).svg())?;
     let (before, after) = (Statistics::of(&verdict.netlist), Statistics::of(&verdict.simplified));
-    let names = Gate::ALL.map(|gate| gate.name());
-    let counts = |of: &Statistics| of.counts.map(|count| count as f64);
-    let bars = Bars::new("gates of the circuit, head included", "gates", &names);
-    let bars = bars.series("as learned", counts(&before)).series("simplified", counts(&after));
-    run.write_plot("gates", &bars.svg())?;
-    if verdict.confusion.classes() <= MOST_CLASSES {
-        run.write_picture("confusion", &verdict.confusion.picture(&verdict.learned.classes))?;
+    let name = |what: &str, of: &Statistics| format!("{what}: {} active", thousands(&of.active.to_string()));
+    let panels = [(name("learned", &before), before.counts), (name("simplified", &after), after.counts)];
+    let with_head = format!("{about}; with the head that counts votes");
+    run.write_plot("gates", &histogram::gates(&with_head, &panels).svg())?;
+    let drawing = Drawing::new("The circuit, from bits to the number of the class").about(&about);
+    let drawing = drawing.netlist("simplified", &verdict.simplified).netlist("as learned", &verdict.netlist);
+    run.write_plot("circuit", &drawing.svg())?;
+    let matrix = verdict.confusion.matrix(&verdict.learned.classes, "test", &about);
+    run.write_plot("confusion", &matrix.svg())?;
+    if let Some(sheet) = &verdict.sheet {
+        run.write_plot("samples", &sheet.svg())?;
     }
     Ok(())
 }
 
-/// Classes in a table or a picture at most.
+/// Classes in a table at most.
 const MOST_CLASSES: usize = 30;
 
 fn page(run: &Run, verdict: &Verdict) -> Result<String> {
-    let Verdict { learned, netlist, simplified, confusion, .. } = verdict;
+    let Verdict { learned, confusion, .. } = verdict;
+    let mut page = Page::with_result(&learned.settings.title(), &verdict.sentence());
+    page.facts(facts(run, verdict)?);
+    page.words("The test part was looked at once, by the simplified circuit itself; the network was chosen by the validation part.");
+    page.section("Pictures");
+    page.figure("plots/loss.svg", "Loss of the soft gates on training batches.");
+    page.figure("plots/accuracy.svg", "Accuracy of the same gates made hard, on the validation set.");
+    page.figure(
+        "plots/confusion.svg",
+        "Confusion. Rows are classes, columns what they were seen as; the shade is the share of the row, blue what is right and orange what is wrong.",
+    );
+    page.figure(
+        "plots/gates.svg",
+        "Gates by function, as learned and after simplification, with the head that counts votes.",
+    );
+    page.figure(
+        "plots/circuit.svg",
+        "The circuit level by level, simplified and as learned. Copies and constants are no gates.",
+    );
+    if confusion.classes() <= MOST_CLASSES {
+        page.section("Confusion in numbers");
+        page.words(&confusion.table(&learned.classes));
+    }
+    page.files(&[
+        ("config.toml", "everything needed to train again"),
+        ("log.csv", "loss, learning rate and hard accuracy by step"),
+        ("events.jsonl", "what happened when"),
+        ("checkpoint.safetensors", "the network (`model.…`), the kept one (`best.…`), the optimiser"),
+        ("circuits/", "the circuit as learned, simplified, and what is proved"),
+        ("plots/", "the pictures above"),
+    ]);
+    page.words(&format!("Next: `farad export {} --format c --out c`", run.path().display()));
+    Ok(page.text())
+}
+
+fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
+    let Verdict { learned, netlist, simplified, .. } = verdict;
     let settings = &learned.settings;
+    let number = |n: usize| thousands(&n.to_string());
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (before, after) = (Statistics::of(netlist), Statistics::of(simplified));
     let validation = learned.validation.map_or("–".into(), |share| format!("{:.2} %", 100.0 * share));
-    let thresholds = learned.network.encoding().thresholds_per_feature();
-    let facts = [
+    let (encoding, head) = (learned.network.encoding(), learned.network.head());
+    let (gates, layers) = (learned.network.gates(), learned.network.layers().len());
+    let (kept, steps) = (number(learned.kept_after as usize), number(learned.steps as usize));
+    let thresholds = encoding.thresholds_per_feature();
+    Ok(vec![
         ("data", format!("{} ({})", settings.task, settings.data)),
-        ("encoding", format!("{} with {thresholds} thresholds: {} bits", settings.encoding, before.inputs)),
         (
-            "network",
-            format!(
-                "{} gates in {} layers, {} wiring",
-                learned.network.gates(),
-                learned.network.layers().len(),
-                settings.wiring
-            ),
+            "encoding",
+            format!("{} with {thresholds} thresholds: {} bits", settings.encoding, number(before.inputs)),
         ),
+        ("network", format!("{} gates in {layers} layers, {} wiring", number(gates), settings.wiring)),
         (
             "head",
-            format!(
-                "{} outputs a class, tau {:.2}",
-                learned.network.head().features() / learned.classes.len(),
-                learned.network.head().tau()
-            ),
+            format!("{} outputs a class, tau {:.2}", head.features() / learned.classes.len(), head.tau()),
         ),
-        (
-            "kept",
-            format!(
-                "after step {} of {}, {validation} of the validation part",
-                learned.kept_after, learned.steps
-            ),
-        ),
+        ("kept", format!("after step {kept} of {steps}, {validation} of the validation part")),
         (
             "circuit",
             format!(
                 "{} gates with the head ({} active), depth {}",
-                before.gates, before.active, before.depth
+                number(before.gates),
+                number(before.active),
+                before.depth
             ),
         ),
-        ("simplified", format!("{} gates, depth {}", after.active, after.depth)),
+        ("simplified", format!("{} gates, depth {}", number(after.active), after.depth)),
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),
         ("device", settings.device.clone()),
         ("training time", format!("{seconds:.1} s")),
-    ];
-    let mut text = format!("# {}\n\n{}\n\n| | |\n|---|---|\n", settings.title(), verdict.sentence());
-    facts.iter().for_each(|(name, value)| text += &format!("| {name} | {value} |\n"));
-    text += "\nThe test part was looked at once, by the simplified circuit itself; the network was chosen by the validation part.\n\n";
-    if confusion.classes() <= MOST_CLASSES {
-        text += &format!("## Confusion\n\n{}\n", confusion.table(&learned.classes));
-    }
-    text += "## Pictures\n\n![Loss](plots/loss.svg)\n\n![Accuracy](plots/accuracy.svg)\n\n![Gates](plots/gates.svg)\n\n";
-    if confusion.classes() <= MOST_CLASSES {
-        text += "![Confusion: rows are classes, columns what they were seen as](plots/confusion.png)\n\n";
-    }
-    text += "## Files\n\n\
-        - `config.toml`: everything needed to train again\n\
-        - `log.csv`: loss, learning rate and hard accuracy by step\n\
-        - `events.jsonl`: what happened when\n\
-        - `checkpoint.safetensors`: the network (`model.…`), the kept one (`best.…`), the optimiser\n\
-        - `circuits/`: the circuit as learned, simplified, and what is proved\n\
-        - `plots/`: the pictures above\n\n";
-    text += &format!("Next: `farad export {} --format c --out c`\n", run.path().display());
-    Ok(text)
+    ])
 }

@@ -2,103 +2,158 @@
 
 use std::fmt::Write;
 
-use farad::run::{Events, Run};
+use farad::run::{Events, Page, Run, thousands};
 use farad_circuit::Statistics;
 
 use super::{Pass, Verdict, yes};
 use crate::error::Result;
-use crate::train::Learned;
+use crate::train::{Configuration, Learned};
 
 /// The page.
 pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String> {
-    let configuration = &learned.configuration;
-    let recipe = &configuration.recipe;
-    let mut text = format!("# {}\n\n{}.\n\n", recipe.name, capital(recipe.about));
+    let Configuration { recipe, device, seeds, settings } = &learned.configuration;
+    let mut page = Page::new(recipe.name, recipe.about);
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
-    let _ = writeln!(
-        text,
-        "{} updates on {} in {seconds:.1} s of training; {exact} of {} circuits exact.\n",
-        learned.updates,
-        configuration.device,
-        verdicts.len()
-    );
-    text += "| seed | kept after | exact | wrong bits | stable | settles at step | active gates | simplified | depth | proved equal |\n";
-    text += "|---|---|---|---|---|---|---|---|---|---|\n";
-    for verdict in verdicts {
-        let evaluation = &verdict.evaluation;
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} of {} | {} | {} | {} | {} | {} → {} | {} |",
-            verdict.seed,
-            verdict.update,
-            yes(evaluation.exact),
-            evaluation.wrong,
-            evaluation.of,
-            yes(evaluation.stable),
-            evaluation.settles_at.map_or("–".into(), |step| step.to_string()),
-            verdict.active_gates,
-            verdict.simplified_gates,
-            verdict.depths.0,
-            verdict.depths.1,
-            yes(verdict.proved),
-        );
-    }
-    further(&mut text, verdicts);
+    let proved = verdicts.iter().filter(|verdict| verdict.proved).count();
+    let of = verdicts.len();
+    page.result(&format!(
+        "{exact} of {of} {} exact, {proved} of {of} proved equal after simplification",
+        if of == 1 { "circuit" } else { "circuits" }
+    ));
+    let topology = (recipe.topology)();
+    page.facts([
+        ("updates", number(learned.updates as usize)),
+        (
+            "learned gates",
+            format!("{} in a cell of {} channels", number(topology.gates()), topology.channels),
+        ),
+        (
+            "grid",
+            format!(
+                "{}×{} cells, {} steps, batch {}",
+                settings.width, settings.height, settings.steps, settings.batch
+            ),
+        ),
+        (if seeds.len() == 1 { "seed" } else { "seeds" }, list(seeds)),
+        ("device", device.clone()),
+        ("training time", format!("{seconds:.1} s")),
+        ("to train it again", format!("`{}`", command(learned))),
+    ]);
+    results(&mut page, verdicts);
     let shown = learned.shown();
-    simplification(&mut text, learned, shown, &verdicts[shown]);
-    pictures(&mut text, recipe.damage.is_some(), recipe.robustness.is_some(), !recipe.trials.is_empty());
-    text += "\n## Settings\n\n```toml\n";
-    text += &configuration.settings.table().to_string();
-    text += "```\n";
-    Ok(text)
+    pictures(&mut page, learned, &verdicts[shown]);
+    further(&mut page, verdicts);
+    simplification(&mut page, learned, shown, &verdicts[shown]);
+    page.section("Settings");
+    page.code("toml", &settings.table().to_string());
+    page.files(&[
+        ("config.toml", "everything needed to train again"),
+        ("log.csv", "losses of soft and hard gates by update"),
+        ("events.jsonl", "what happened when"),
+        ("checkpoint.safetensors", "logits, kept gates, optimiser"),
+        ("circuits/", "every seed's circuit as learned, simplified, and what is proved"),
+        ("plots/", "the pictures above"),
+    ]);
+    page.words(&format!("Next: `farad export {} --format verilog --out verilog`", run.path().display()));
+    Ok(page.text())
+}
+
+fn number(n: usize) -> String {
+    thousands(&n.to_string())
+}
+
+fn list(seeds: &[u64]) -> String {
+    seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What to type for the same run; settings that were changed by hand are in the file of the configuration.
+fn command(learned: &Learned) -> String {
+    let Configuration { recipe, device, seeds, .. } = &learned.configuration;
+    let mut text = format!("farad train {} --seed {}", recipe.name, seeds.first().copied().unwrap_or(0));
+    if seeds.len() > 1 {
+        let _ = write!(text, " --seeds {}", seeds.len());
+    }
+    let _ = write!(text, " --updates {} --device {device}", learned.updates);
+    text
+}
+
+fn results(page: &mut Page, verdicts: &[Verdict]) {
+    page.section("Results");
+    let headings = [
+        "seed",
+        "kept after",
+        "exact",
+        "wrong bits",
+        "stable",
+        "settles at step",
+        "active gates",
+        "simplified",
+        "depth",
+        "proved equal",
+    ];
+    let row = |verdict: &Verdict| {
+        let evaluation = &verdict.evaluation;
+        vec![
+            verdict.seed.to_string(),
+            number(verdict.update as usize),
+            yes(evaluation.exact).into(),
+            format!("{} of {}", number(evaluation.wrong), number(evaluation.of)),
+            yes(evaluation.stable).into(),
+            evaluation.settles_at.map_or("–".into(), |step| step.to_string()),
+            number(verdict.active_gates),
+            number(verdict.simplified_gates),
+            format!("{} → {}", verdict.depths.0, verdict.depths.1),
+            yes(verdict.proved).into(),
+        ]
+    };
+    page.table(&headings, &verdicts.iter().map(row).collect::<Vec<_>>());
+    page.words(
+        "A gate is active if it is neither a constant nor a copy. Wrong bits are visible bits of the hard circuit at the \
+         last step, on starts that training never saw (life: all 512 neighbourhoods).",
+    );
 }
 
 /// Larger grids and damage.
-fn further(text: &mut String, verdicts: &[Verdict]) {
+fn further(page: &mut Page, verdicts: &[Verdict]) {
     if verdicts.iter().all(|verdict| verdict.evaluation.sizes.is_empty()) {
         return;
     }
-    *text += "\n## Larger grids and damage\n\n";
+    page.section("Larger grids and damage");
+    let mut rows = Vec::new();
     for verdict in verdicts {
         let evaluation = &verdict.evaluation;
+        let mut row =
+            |trial: String, result: String| rows.push(vec![verdict.seed.to_string(), trial, result]);
         for size in &evaluation.sizes {
-            let result = if size.right { "right".into() } else { format!("{} wrong bits", size.wrong) };
-            let _ = writeln!(
-                text,
-                "- seed {}: {}×{} for {} steps: {result}",
-                verdict.seed, size.width, size.height, size.steps
-            );
+            let result =
+                if size.right { "right".into() } else { format!("{} wrong bits", number(size.wrong)) };
+            row(format!("{}×{} cells for {} steps", size.width, size.height, size.steps), result);
         }
         if let Some(healed) = evaluation.healed {
-            let _ = writeln!(
-                text,
-                "- seed {}: a block held at zero and released is repaired: {}",
-                verdict.seed,
-                yes(healed)
-            );
+            row("a block held at zero and released is repaired".into(), yes(healed).into());
         }
         if let Some(error) = evaluation.error_under_damage {
-            let percent = 100.0 * error;
-            let _ = writeln!(
-                text,
-                "- seed {}: a new block of zeros at every step: {percent:.1} % of bits wrong",
-                verdict.seed
-            );
+            row("a new block of zeros at every step".into(), format!("{:.1} % of bits wrong", 100.0 * error));
         }
     }
+    page.table(&["seed", "trial", "result"], &rows);
 }
 
-fn simplification(text: &mut String, learned: &Learned, shown: usize, verdict: &Verdict) {
+fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Verdict) {
     let before = Statistics::of(&learned.circuits[shown].automaton.cell);
     let after = Statistics::of(&verdict.simplified.cell);
-    let _ = write!(
-        text,
-        "\n## Simplification (seed {})\n\nThe cell as learned has {} gates, {} of them active and read by something; \
-         simplified {} in {} channels.\n\n",
-        verdict.seed, before.gates, before.active_live, after.active, verdict.simplified_channels
-    );
-    *text += "| pass | active gates | depth | seconds |\n|---|---|---|---|\n";
+    page.section(&format!("Simplification (seed {})", verdict.seed));
+    page.words(&format!(
+        "What perceives is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
+         them active; {} of those are read by something that matters. Simplified, {} are left, in {} channels.",
+        number(before.gates),
+        number(before.active),
+        number(before.active_live),
+        number(after.active),
+        verdict.simplified_channels
+    ));
+    let mut rows = Vec::new();
     let mut gates = usize::MAX;
     let last = verdict.stages.len() - 1;
     for (n, stage) in verdict.stages.iter().enumerate() {
@@ -108,34 +163,52 @@ fn simplification(text: &mut String, learned: &Learned, shown: usize, verdict: &
         }
         gates = stage.gates;
         let Pass { pass, gates, depth, seconds } = stage;
-        let _ = writeln!(text, "| {pass} | {gates} | {depth} | {seconds:.2} |");
+        rows.push(vec![pass.to_string(), number(*gates), depth.to_string(), format!("{seconds:.2}")]);
     }
+    page.table(&["pass", "active gates", "depth", "seconds"], &rows);
     if verdict.out_of_time {
-        *text +=
-            "\nThe time ran out before the passes were done: simplifying again may find another circuit.\n";
+        page.words(
+            "The time ran out before the passes were done: simplifying again may find another circuit.",
+        );
     }
     if !verdict.unproved.is_empty() {
         let names = verdict.unproved.join(", ");
-        let _ =
-            writeln!(text, "\nThese keep their learned gates, as nothing smaller could be proved: {names}.");
+        page.words(&format!("These keep their learned gates, as nothing smaller could be proved: {names}."));
     }
 }
 
-fn pictures(text: &mut String, damage: bool, robustness: bool, larger: bool) {
-    *text += "\n## Pictures\n\n![loss](plots/loss.svg)\n\n![roll-out](plots/rollout.png)\n\n![film](plots/rollout.gif)\n\n";
-    if larger {
-        *text += "![larger](plots/larger.gif)\n\n";
+fn pictures(page: &mut Page, learned: &Learned, verdict: &Verdict) {
+    let recipe = &learned.configuration.recipe;
+    page.section("Pictures");
+    page.words(&match learned.circuits.len() {
+        1 => String::new(),
+        _ => format!("All but the first are of seed {}.", verdict.seed),
+    });
+    page.figure(
+        "plots/loss.svg",
+        "Loss of soft gates on training batches, and of the same gates made hard on fresh starts. What is below the break of the axis is zero or nearly so.",
+    );
+    page.figure("plots/rollout.svg", "The hard circuit at work: chosen steps, and what is wanted.");
+    page.figure("plots/rollout.gif", "The same as a film.");
+    if !recipe.trials.is_empty() {
+        page.figure("plots/larger.gif", "A larger grid than any that training saw.");
     }
-    if damage {
-        *text += "![healing](plots/healing.svg)\n\n";
+    if recipe.damage.is_some() {
+        page.figure(
+            "plots/healing.svg",
+            "Healing: wrong bits while a block is held at zero and after its release.",
+        );
     }
-    if robustness {
-        *text += "![robustness](plots/robustness.svg)\n\n";
+    if recipe.robustness.is_some() {
+        page.figure(
+            "plots/robustness.svg",
+            "Robustness: wrong bits while a new block is set to zero at every step.",
+        );
     }
-    *text += "![gates](plots/gates.svg)\n\n![circuit](plots/circuit.svg)\n";
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    page.figure("plots/gates.svg", "Gates by function, as learned and after simplification.");
+    page.figure("plots/layers.svg", "Learned gates layer by layer; the shade is the share of the layer.");
+    page.figure(
+        "plots/circuit.svg",
+        "The circuit of a cell: simplified, and as learned (what nothing depends on is left out of both). Copies and constants are no gates.",
+    );
 }

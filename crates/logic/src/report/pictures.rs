@@ -2,27 +2,38 @@
 
 use std::time::Duration;
 
-use farad::run::{Bars, Chart, Colour, LogTable, Picture, Run};
-use farad_circuit::{Gate, Grid, draw};
+use farad::run::{Chart, Colour, LogTable, Picture, Run, Series, Sheet, Tile, thousands};
+use farad_circuit::{Drawing, Gate, Grid};
 
 use super::{Verdict, trained};
 use crate::error::Result;
 use crate::evaluate::Examination;
+use crate::histogram;
 use crate::recipe::Trial;
-use crate::train::Learned;
+use crate::train::{Configuration, Learned};
 
 const ON: Colour = [24, 24, 32];
 const OFF: Colour = [240, 240, 236];
 
 /// What a grid shows: black and white, or its first three visible channels as light.
 pub fn frame(grid: &Grid, visible: usize) -> Picture {
-    let (width, height) = (grid.width(), grid.height());
+    let bits = if visible < 3 { grid.picture() } else { grid.pictures() };
+    cells(grid.width(), grid.height(), visible, &bits)
+}
+
+/// The target `[height, width, visible]` as a grid would show it.
+fn target_frame(target: &[bool], visible: usize, trial: Trial) -> Picture {
+    let by_channel = (0..visible).flat_map(|channel| target[channel..].iter().step_by(visible).copied());
+    cells(trial.width, trial.height, visible, &by_channel.collect::<Vec<_>>())
+}
+
+/// Bits `[visible, height, width]` as a picture with sharp cells.
+fn cells(width: usize, height: usize, visible: usize, bits: &[bool]) -> Picture {
     let times = (256 / width.max(height)).clamp(1, 16);
     let picture = if visible < 3 {
-        Picture::from_bools(width, height, &grid.picture(), ON, OFF)
+        Picture::from_bools(width, height, &bits[..width * height], ON, OFF)
     } else {
-        let all = grid.pictures();
-        let light = |cell: usize, channel: usize| f32::from(all[channel * width * height + cell]);
+        let light = |cell: usize, channel: usize| f32::from(bits[channel * width * height + cell]);
         let values: Vec<f32> = (0..width * height)
             .flat_map(|cell| (0..3).map(move |channel| (cell, channel)))
             .map(|(a, b)| light(a, b))
@@ -37,93 +48,174 @@ pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
     let shown = learned.shown();
     losses(run, learned)?;
     gates(run, learned, shown, &verdicts[shown])?;
-    damage(run, &verdicts[shown])?;
+    layers(run, learned, shown)?;
+    damage(run, learned, shown, &verdicts[shown])?;
     films(run, learned, shown)?;
-    let (before, after) = (&learned.circuits[shown].automaton.cell, &verdicts[shown].simplified.cell);
-    run.write_plot("circuit", &draw(&[("as learned", before), ("simplified", after)]))?;
+    let (before, after) = (&learned.circuits[shown].automaton, &verdicts[shown].simplified);
+    let drawing = Drawing::new("The circuit of a cell").about(&about(learned, Some(shown)));
+    run.write_plot("circuit", &drawing.automaton("simplified", after).automaton("as learned", before).svg())?;
     Ok(())
 }
 
+/// What a picture is about: recipe, seed or seeds, device.
+fn about(learned: &Learned, shown: Option<usize>) -> String {
+    let Configuration { recipe, device, seeds, .. } = &learned.configuration;
+    let seeds = match (shown, &seeds[..]) {
+        (Some(shown), _) => format!("seed {}", learned.circuits[shown].seed),
+        (None, [seed]) => format!("seed {seed}"),
+        (None, all) => format!("{} seeds", all.len()),
+    };
+    format!("{}, {seeds}, {device}", recipe.name)
+}
+
+/// Seeds in the chart of losses at most: as many as there are colours.
+const MOST_SEEDS: usize = 7;
+/// Sums of losses below this are as good as none: they stand in a row below the axis.
+const FLOOR: f64 = 1e-3;
+
 fn losses(run: &Run, learned: &Learned) -> Result<()> {
     let log = LogTable::read(run.log_path())?;
-    let mut chart = Chart::new("loss", "update", learned.configuration.settings.loss.label()).log_y();
+    let unit = learned.configuration.settings.loss.label();
+    let chart = Chart::new("Loss during training", "update", unit).log_y_from(FLOOR);
+    let mut chart = chart.about(&about(learned, None));
     let seeds = &learned.configuration.seeds;
-    for &seed in seeds.iter().take(8) {
-        let (suffix, label) = match seeds.len() {
-            1 => (String::new(), String::new()),
-            _ => (format!("_{seed}"), format!(" {seed}")),
-        };
-        // A logarithmic axis has no zero: what is smaller than this is drawn as this.
-        let drawn = |(x, y): (f64, f64)| (x, y.max(1e-3));
-        chart = chart
-            .line(&format!("soft{label}"), log.series(&format!("soft_loss{suffix}")).into_iter().map(drawn));
-        chart = chart
-            .line(&format!("hard{label}"), log.series(&format!("hard_loss{suffix}")).into_iter().map(drawn));
+    if let [_] = seeds[..] {
+        chart = chart.series(Series::new("soft gates, training batches", log.series("soft_loss")).smoothed());
+        chart = chart.series(Series::new("hard gates, fresh starts", log.series("hard_loss")).markers());
+    } else {
+        for (n, seed) in seeds.iter().take(MOST_SEEDS).enumerate() {
+            let column = |name: &str| log.series(&format!("{name}_loss_{seed}"));
+            let soft = Series::new(&format!("seed {seed}, soft"), column("soft"));
+            let hard = Series::new(&format!("seed {seed}, hard"), column("hard"));
+            chart = chart.series(soft.colour(n).dashed()).series(hard.colour(n).markers());
+        }
     }
     run.write_plot("loss", &chart.svg())?;
     Ok(())
 }
 
-/// The functions that were learned. Gates that pass `a` on are most and say nothing: they are only
-/// counted in the title.
+/// The functions that were learned, and those that are left.
 fn gates(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
-    let count = |of: &mut dyn Iterator<Item = Gate>| {
-        let mut counts = [0usize; 16];
-        of.for_each(|gate| counts[gate.number() as usize] += 1);
-        counts
-    };
     let circuit = &learned.circuits[shown];
-    let all = count(&mut circuit.gates.iter().copied());
-    let left = count(&mut verdict.simplified.cell.gates.iter().map(|node| node.gate));
-    let drawn: Vec<Gate> = Gate::ALL.into_iter().filter(|&gate| gate != Gate::A).collect();
-    let names: Vec<&str> = drawn.iter().map(|gate| gate.name()).collect();
-    let bars = |counts: [usize; 16]| drawn.iter().map(move |gate| counts[gate.number() as usize] as f64);
-    let passing = all[Gate::A.number() as usize];
-    let title = format!("gates by function ({passing} more of {} pass a on)", circuit.gates.len());
-    let chart =
-        Bars::new(&title, "gates", &names).series("learned", bars(all)).series("simplified", bars(left));
-    run.write_plot("gates", &chart.svg())?;
+    let all = count(circuit.gates.iter().copied());
+    let left = count(verdict.simplified.cell.gates.iter().map(|node| node.gate));
+    let number = |n: usize| thousands(&n.to_string());
+    let panels = [
+        (format!("learned: {}, {} active", number(circuit.gates.len()), number(verdict.active_gates)), all),
+        (format!("simplified: {} active", number(verdict.simplified_gates)), left),
+    ];
+    run.write_plot("gates", &histogram::gates(&about(learned, Some(shown)), &panels).svg())?;
     Ok(())
 }
 
-fn damage(run: &Run, verdict: &Verdict) -> Result<()> {
-    let curve =
-        |values: &[f64]| values.iter().enumerate().map(|(n, &y)| (n as f64, 100.0 * y)).collect::<Vec<_>>();
+/// Gates by their number.
+fn count(gates: impl Iterator<Item = Gate>) -> [usize; 16] {
+    let mut counts = [0; 16];
+    gates.for_each(|gate| counts[gate.number() as usize] += 1);
+    counts
+}
+
+/// The functions that were learned, layer by layer; the kernels of perception together.
+fn layers(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
+    let topology = (learned.configuration.recipe.topology)();
+    let gates = &learned.circuits[shown].gates;
+    let mut rows = Vec::new();
+    let mut from = 0;
+    for (n, &width) in topology.perception[1..].iter().enumerate() {
+        let of_kernel = |kernel: usize| &gates[kernel * topology.perception_gates() + from..][..width];
+        let all = (0..topology.kernels).flat_map(|kernel| of_kernel(kernel).iter().copied());
+        rows.push((format!("perception {}", n + 1), count(all)));
+        from += width;
+    }
+    from = topology.kernels * topology.perception_gates();
+    for (n, &width) in topology.update[1..].iter().enumerate() {
+        rows.push((format!("update {}", n + 1), count(gates[from..][..width].iter().copied())));
+        from += width;
+    }
+    run.write_plot("layers", &histogram::layers(&about(learned, Some(shown)), &rows).svg())?;
+    Ok(())
+}
+
+/// Curves of wrong bits under damage: the mean of all starts, and from the best to the worst.
+fn damage(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
+    let chart = |title: &str, curves: &[Vec<f64>]| {
+        let starts = curves.len();
+        let about = format!("{}; {starts} starts", about(learned, Some(shown)));
+        let at = |step: usize| curves.iter().map(move |curve| 100.0 * curve[step]);
+        let steps = 0..curves[0].len();
+        let mean = |step: usize| (step as f64, at(step).sum::<f64>() / starts as f64);
+        let range =
+            |step: usize| (step as f64, at(step).fold(f64::INFINITY, f64::min), at(step).fold(0.0, f64::max));
+        let series = Series::new("mean; shade: from the best start to the worst", steps.clone().map(mean));
+        Chart::new(title, "step", "wrong visible bits (%)")
+            .about(&about)
+            .series(series.band(steps.map(range)))
+            .svg()
+    };
     let evaluation = &verdict.evaluation;
     if !evaluation.healing.is_empty() {
-        let chart = Chart::new("a block held at zero, then released", "step", "wrong bits in percent");
-        run.write_plot("healing", &chart.line("wrong", curve(&evaluation.healing)).svg())?;
+        let title = "Healing: a block held at zero, then released";
+        run.write_plot("healing", &chart(title, &evaluation.healing))?;
     }
     if !evaluation.robustness.is_empty() {
-        let chart = Chart::new("a new block of zeros at every step", "step", "wrong bits in percent");
-        run.write_plot("robustness", &chart.line("wrong", curve(&evaluation.robustness)).svg())?;
+        let title = "Robustness: a new block of zeros at every step";
+        run.write_plot("robustness", &chart(title, &evaluation.robustness))?;
     }
     Ok(())
 }
+
+/// Pictures on a contact sheet, and their side.
+const TILES: usize = 12;
+const TILE: f64 = 117.0;
+/// How long the last picture of a film stays.
+const PAUSE: Duration = Duration::from_millis(1600);
 
 /// The roll-out of training's size, and of the largest trial, as films; the first as a contact sheet.
 fn films(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
     let circuit = &learned.circuits[shown];
-    let examination = Examination {
-        recipe: &learned.configuration.recipe,
-        automaton: &circuit.automaton,
-        trained: trained(learned),
-        seed: circuit.seed,
-    };
+    let recipe = &learned.configuration.recipe;
+    let examination =
+        Examination { recipe, automaton: &circuit.automaton, trained: trained(learned), seed: circuit.seed };
     // A board of 3×3 shows nothing: life is filmed on a larger grid.
     let small = examination.trained;
     let first = if small.height < 8 { Trial { height: 48, width: 48, steps: 60 } } else { small };
     let frames = film(&examination, first)?;
-    Picture::write_gif(run.plot_path("rollout.gif")?, &frames, Duration::from_millis(150))?;
-    let every = (frames.len() - 1).div_ceil(23).max(1);
-    let picked = frames.iter().enumerate().filter(|(n, _)| n % every == 0 || n + 1 == frames.len());
-    let small: Vec<Picture> = picked.map(|(n, frame)| frame.captioned(&format!("{n}"), 2)).collect();
-    run.write_picture("rollout", &Picture::sheet(&small, 6, 8))?;
-    if let Some(&trial) = learned.configuration.recipe.trials.last() {
-        let frames = film(&examination, trial)?;
-        Picture::write_gif(run.plot_path("larger.gif")?, &frames, Duration::from_millis(80))?;
+    write_film(run, "rollout.gif", &frames, Duration::from_millis(150))?;
+    let target = recipe.picture(first.height, first.width);
+    let target = target.map(|cells| target_frame(&cells, recipe.visible, first));
+    let title = format!("Roll-out of the hard circuit, {}×{} cells", first.width, first.height);
+    let mut sheet = Sheet::new(&title, (TILE, TILE * first.height as f64 / first.width as f64));
+    sheet = sheet.about(&about(learned, Some(shown)));
+    let places = TILES - usize::from(target.is_some());
+    for step in chosen(frames.len(), places) {
+        sheet = sheet.tile(Tile::new(frames[step].png(), &[format!("step {step}")]));
+    }
+    if let Some(target) = target {
+        sheet = sheet.tile(Tile::new(target.png(), &["target"]).apart());
+    }
+    run.write_plot("rollout", &sheet.svg())?;
+    if let Some(&trial) = recipe.trials.last() {
+        write_film(run, "larger.gif", &film(&examination, trial)?, Duration::from_millis(80))?;
     }
     Ok(())
+}
+
+/// Steps for a contact sheet: the first, the last, and as many between them as there are places.
+fn chosen(frames: usize, places: usize) -> Vec<usize> {
+    let places = places.min(frames).max(2);
+    let mut steps: Vec<usize> = (0..places).map(|n| n * (frames - 1) / (places - 1)).collect();
+    steps.dedup();
+    steps
+}
+
+/// A film whose frames say which step they are, and whose last one stays for a while.
+fn write_film(run: &Run, name: &str, frames: &[Picture], delay: Duration) -> Result<()> {
+    let last = frames.len() - 1;
+    let words = |step: usize| format!("step {step} of {last}");
+    let share = |step: usize| step as f64 / last.max(1) as f64;
+    let frames: Vec<Picture> =
+        frames.iter().enumerate().map(|(n, frame)| frame.with_progress(&words(n), share(n))).collect();
+    Ok(Picture::write_film(run.plot_path(name)?, &frames, delay, PAUSE)?)
 }
 
 /// A picture a step, the start first.
@@ -136,4 +228,17 @@ fn film(examination: &Examination, trial: Trial) -> Result<Vec<Picture>> {
         frames.push(frame(&grid, visible));
     }
     Ok(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contact_sheet_has_the_first_and_the_last_step() {
+        assert_eq!(chosen(21, 11), [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]);
+        assert_eq!(chosen(61, 12)[11], 60);
+        assert_eq!(chosen(3, 12), [0, 1, 2]);
+        assert_eq!(chosen(1, 12), [0]);
+    }
 }

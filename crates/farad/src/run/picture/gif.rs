@@ -8,7 +8,13 @@ use super::{Colour, Picture};
 const MOST_COLOURS: usize = 256;
 
 /// The bytes of an animation that repeats for ever, or why there is none.
-pub fn encode(width: usize, height: usize, frames: &[Picture], delay: Duration) -> Result<Vec<u8>, String> {
+pub fn encode(
+    width: usize,
+    height: usize,
+    frames: &[Picture],
+    delay: Duration,
+    last: Duration,
+) -> Result<Vec<u8>, String> {
     let side = |pixels: usize| {
         u16::try_from(pixels).map_err(|_| format!("side too long: ({pixels} vs at most {})", u16::MAX))
     };
@@ -20,8 +26,9 @@ pub fn encode(width: usize, height: usize, frames: &[Picture], delay: Duration) 
     let mut encoder = gif::Encoder::new(&mut bytes, width, height, &colours).map_err(fail)?;
     encoder.set_repeat(gif::Repeat::Infinite).map_err(fail)?;
     // Hundredths of a second; most viewers take one below two as ten.
-    let delay = (delay.as_millis() / 10).clamp(2, u16::MAX as u128) as u16;
-    for frame in frames {
+    let hundredths = |time: Duration| (time.as_millis() / 10).clamp(2, u16::MAX as u128) as u16;
+    for (n, frame) in frames.iter().enumerate() {
+        let delay = hundredths(if n + 1 == frames.len() { last } else { delay });
         let buffer = numbers(frame, drop, &palette).into();
         let frame = gif::Frame { delay, width, height, buffer, ..gif::Frame::default() };
         encoder.write_frame(&frame).map_err(fail)?;

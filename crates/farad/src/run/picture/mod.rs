@@ -17,6 +17,10 @@ pub type Colour = [u8; 3];
 
 const WHITE: Colour = [255; 3];
 const INK: Colour = [0x22, 0x26, 0x2b];
+/// What is still to come of a film.
+const REST: Colour = [0xd8, 0xdc, 0xe2];
+/// The height of the line that shows it.
+const STRIP: usize = 4;
 /// What stands for a value that is not finite: nothing else has it.
 const NOT_FINITE: Colour = [255, 0, 255];
 
@@ -127,6 +131,18 @@ impl Picture {
         picture
     }
 
+    /// With a strip below it that says how far a film is: words such as `step 3 of 20`, and a line as long as the share
+    /// that has passed.
+    pub fn with_progress(&self, words: &str, share: f64) -> Picture {
+        let captioned = self.captioned(words, 2);
+        let mut picture = Picture::filled(self.width, captioned.height + 2 * STRIP, WHITE);
+        picture.paste(&captioned, 0, 0);
+        let passed = (share.clamp(0.0, 1.0) * self.width as f64).round() as usize;
+        picture.paste(&Picture::filled(self.width, STRIP, REST), 0, captioned.height);
+        picture.paste(&Picture::filled(passed, STRIP, INK), 0, captioned.height);
+        picture
+    }
+
     /// Pictures side by side on white, with gaps between them.
     pub fn beside(pictures: &[Picture], gap: usize) -> Picture {
         Picture::sheet(pictures, pictures.len(), gap)
@@ -159,20 +175,42 @@ impl Picture {
     pub fn write_png(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let fail = |e: png::EncodingError| Error::Picture { path: path.into(), message: e.to_string() };
+        write_whole("picture", path, &self.encoded().map_err(fail)?)
+    }
+
+    /// The bytes of a PNG file, for pictures inside drawings.
+    #[track_caller]
+    pub fn png(&self) -> Vec<u8> {
+        let (width, height) = (self.width, self.height);
+        self.encoded().unwrap_or_else(|e| panic!("picture: no file for {width}×{height}: {e}"))
+    }
+
+    fn encoded(&self) -> std::result::Result<Vec<u8>, png::EncodingError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header().map_err(fail)?;
-        writer.write_image_data(&self.bytes).map_err(fail)?;
-        writer.finish().map_err(fail)?;
-        write_whole("picture", path, &bytes)
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&self.bytes)?;
+        writer.finish()?;
+        Ok(bytes)
     }
 
     /// Writes a GIF file that shows the frames over and over, each for `delay`. All frames have one
     /// size, and together 256 colours: if there are more, the lowest bits of colours are dropped.
     #[track_caller]
     pub fn write_gif(path: impl AsRef<Path>, frames: &[Picture], delay: Duration) -> Result<()> {
+        Picture::write_film(path, frames, delay, delay)
+    }
+
+    /// The same, with the last frame shown for longer.
+    #[track_caller]
+    pub fn write_film(
+        path: impl AsRef<Path>,
+        frames: &[Picture],
+        delay: Duration,
+        last: Duration,
+    ) -> Result<()> {
         let path = path.as_ref();
         let Some(first) = frames.first() else {
             panic!("picture: an animation has frames (0 vs at least 1)")
@@ -182,7 +220,7 @@ impl Picture {
             let (a, b, c, d) = sizes;
             assert!((a, b) == (c, d), "picture: frames differ in size: {a}×{b} and {c}×{d}");
         }
-        let bytes = gif::encode(first.width, first.height, frames, delay);
+        let bytes = gif::encode(first.width, first.height, frames, delay, last);
         let fail = |message| Error::Picture { path: path.into(), message };
         write_whole("picture", path, &bytes.map_err(fail)?)
     }

@@ -1,0 +1,30 @@
+//! Pictures as SVG text: lines over steps ([`Chart`]), bars by name ([`Bars`]), counts in squares ([`Matrix`]), small
+//! pictures in rows ([`Sheet`]), and what they and other drawings are made of ([`Canvas`], [`palette`]).
+//!
+//! Invariant: any data give a picture that is valid XML, and the same data give the same bytes. Values that are not finite
+//! are left out, and nothing to show is an empty frame. This crate knows neither tensors nor circuits, and writes no
+//! files. Start at [`Chart`].
+
+mod axis;
+mod bars;
+mod base64;
+mod canvas;
+mod frame;
+mod lines;
+mod matrix;
+mod number;
+pub mod palette;
+mod series;
+mod sheet;
+mod stack;
+mod text;
+
+pub use bars::Bars;
+pub use canvas::{Anchor, Canvas, Colour};
+pub use lines::Chart;
+pub use matrix::Matrix;
+pub use number::{number, thousands};
+pub use series::Series;
+pub use sheet::{Sheet, Tile};
+pub use stack::Stack;
+pub use text::{fitted, text_width};

@@ -1,0 +1,136 @@
+//! Netlists as pictures, in SVG: gates by level from left to right.
+//!
+//! Invariant: the gates drawn are those that [`Statistics`](crate::Statistics) counts as active and live, and equal circuits give equal bytes. Small
+//! circuits are drawn gate by gate ([`schematic`]), large ones level by level ([`overview`]), so that time and file stay
+//! small. Start at [`Drawing`].
+
+mod layout;
+mod overview;
+mod parts;
+mod route;
+mod schematic;
+mod symbol;
+mod terminal;
+
+use farad_chart::{Anchor, Canvas, fitted, palette, text_width, thousands};
+
+use crate::automaton::Automaton;
+use crate::netlist::Netlist;
+use layout::Layout;
+use parts::Parts;
+use schematic::Schematic;
+use terminal::Terminals;
+
+/// More gates than this are not drawn one by one.
+const MOST_GATES: usize = 60;
+/// Nor are circuits whose wires pass more columns than this in all.
+const MOST_PLACES: usize = 900;
+
+/// A picture of circuits, one below the other.
+///
+/// ```
+/// use farad_circuit::{Drawing, Gate, Netlist};
+/// let mut netlist = Netlist::new("half adder");
+/// let (a, b) = (netlist.input("a"), netlist.input("b"));
+/// let (sum, carry) = (netlist.gate(Gate::XOR, a, b), netlist.gate(Gate::AND, a, b));
+/// netlist.output("sum", sum);
+/// netlist.output("carry", carry);
+/// let svg = Drawing::new("Circuit").netlist("half adder", &netlist).svg();
+/// assert!(svg.contains("2 gates, depth 1"));
+/// ```
+pub struct Drawing<'a> {
+    title: String,
+    about: String,
+    panels: Vec<(String, &'a Netlist, Option<&'a Automaton>)>,
+}
+
+impl<'a> Drawing<'a> {
+    /// An empty picture with a title.
+    pub fn new(title: &str) -> Drawing<'a> {
+        Drawing { title: title.into(), about: String::new(), panels: Vec::new() }
+    }
+
+    /// A line below the title: which run it is, or what is seen.
+    pub fn about(mut self, about: &str) -> Drawing<'a> {
+        self.about = about.into();
+        self
+    }
+
+    /// Adds a netlist.
+    pub fn netlist(mut self, title: &str, netlist: &'a Netlist) -> Drawing<'a> {
+        self.panels.push((title.into(), netlist, None));
+        self
+    }
+
+    /// Adds the cell of an automaton; its inputs are drawn as neighbourhoods.
+    pub fn automaton(mut self, title: &str, automaton: &'a Automaton) -> Drawing<'a> {
+        self.panels.push((title.into(), &automaton.cell, Some(automaton)));
+        self
+    }
+
+    /// The text of an SVG file.
+    pub fn svg(&self) -> String {
+        let parts: Vec<Parts> = self.panels.iter().map(|(_, netlist, _)| Parts::of(netlist)).collect();
+        let captions = self
+            .panels
+            .iter()
+            .zip(&parts)
+            .map(|((title, netlist, _), parts)| format!("{title}: {}", caption(netlist, parts)));
+        let mut canvas =
+            Canvas::new(&self.title, &format!("{} {}", self.about, captions.collect::<Vec<_>>().join("; ")));
+        let (left, room) = (palette::MARGIN, palette::WIDTH - 2.0 * palette::MARGIN);
+        let mut y = palette::MARGIN + 14.0;
+        canvas.bold(
+            (left, y),
+            &fitted(&self.title, palette::TITLE, room),
+            palette::TITLE,
+            palette::INK,
+            Anchor::Start,
+        );
+        if !self.about.is_empty() {
+            y += 20.0;
+            let about = fitted(&self.about, palette::TEXT, room);
+            canvas.text((left, y), &about, palette::TEXT, palette::FAINT_INK, Anchor::Start);
+        }
+        let mut width: f64 = 560.0;
+        width = width.max(text_width(&self.about, palette::TEXT).min(room) + 2.0 * left);
+        for ((title, netlist, automaton), parts) in self.panels.iter().zip(&parts) {
+            if parts.gates > MOST_GATES || Layout::cost(parts) > MOST_PLACES {
+                y = overview::draw(&mut canvas, title, netlist, parts, y + 4.0) - 10.0;
+                width = width.max(palette::WIDTH);
+                continue;
+            }
+            y += 38.0;
+            canvas.bold((left, y), title, palette::TEXT + 1.0, palette::INK, Anchor::Start);
+            let after = left + text_width(title, palette::TEXT + 2.0) + 8.0;
+            canvas.text(
+                (after, y),
+                &caption(netlist, parts),
+                palette::TEXT,
+                palette::FAINT_INK,
+                Anchor::Start,
+            );
+            width = width.max(after + text_width(&caption(netlist, parts), palette::TEXT) + left);
+            let terminals = Terminals::of(netlist, *automaton);
+            let schematic = Schematic::of(netlist, &terminals, parts);
+            width = width.max(schematic.width);
+            y = schematic.draw(&mut canvas, y + 14.0);
+        }
+        canvas.svg(width, y + palette::MARGIN)
+    }
+}
+
+/// How large a circuit is, in words.
+fn caption(netlist: &Netlist, parts: &Parts) -> String {
+    let count = |n: usize, one: &str, many: &str| {
+        format!("{} {}", thousands(&n.to_string()), if n == 1 { one } else { many })
+    };
+    let of = netlist.sources();
+    let inputs = match parts.sources == of {
+        true => count(of, "input", "inputs"),
+        false => {
+            format!("reads {} of {}", thousands(&parts.sources.to_string()), count(of, "input", "inputs"))
+        }
+    };
+    format!("{}, depth {}, {inputs}", count(parts.gates, "gate", "gates"), parts.depth)
+}
