@@ -34,8 +34,9 @@ fn examples_of_the_help_have_only_flags_that_there_are() {
     let all = Arguments::command();
     let pages = std::iter::once(&all).chain(all.get_subcommands());
     let mut seen = 0;
-    for text in pages.filter_map(|page| page.get_after_help()) {
-        for line in text.to_string().lines() {
+    for page in pages {
+        let text = page.get_after_long_help().or(page.get_after_help());
+        for line in text.map(ToString::to_string).unwrap_or_default().lines() {
             // What an example does stands behind it, after two blanks.
             let command = line.trim().split("  ").next().unwrap_or_default();
             let Some(words) = words(command) else { continue };

@@ -266,7 +266,7 @@ fn a_browser_shows_a_run_while_it_trains() {
     assert_eq!(browser.evaluate_in_frame(blocked).unwrap(), "refused");
 
     compare(&mut browser);
-    assert_eq!(trained.interrupt().code(), Some(0));
+    trained.interrupt();
     browser.wait_for("farad.store.runs.get('live').state === 'interrupted'");
     browser.wait_for("document.querySelector('#rows .badge[data-state=interrupted]') !== null");
 }

@@ -32,7 +32,7 @@ const SHORTER: [(&str, &str); 8] = [
         "farad train mnist --data synthetic --model mlp --epochs 1",
     ),
     (
-        "farad train lm --data poem.txt --layers 2 --heads 2 --width 32 --context 32 --batch 8 --updates 200",
+        "farad train lm --data poem.txt --layers 2 --heads 2 --width 32 --context 32 --batch 8 --learning-rate 0.01 --warm-up 20 --updates 400",
         "farad train lm --data poem.txt --layers 2 --heads 2 --width 32 --context 32 --batch 8 --updates 40",
     ),
     (

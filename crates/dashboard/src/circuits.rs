@@ -92,10 +92,11 @@ fn automaton(run: &Run) -> farad_logic::Result<Shown> {
         "simplified": is_simplified,
         "channels": automaton.channels,
     });
-    shown(Circuit::Automaton(automaton), facts)
+    shown(Circuit::Automaton(automaton), None, facts)
 }
 
-/// The network that was best so far, as it was learned: with the votes of every class, for its page.
+/// The network that was best so far. Its page needs the votes of every class, which only the circuit as it was learned has;
+/// counted and drawn is the simplified one, once the run has written it.
 fn network(run: &Run) -> farad_logic::Result<Shown> {
     let learned = classify::Learned::of(run)?;
     let mut netlist = learned.netlist_with_counts()?;
@@ -106,14 +107,20 @@ fn network(run: &Run) -> farad_logic::Result<Shown> {
         "updates": learned.steps,
         "accuracy": learned.validation,
         "classes": learned.classes,
-        "simplified": false,
     });
-    shown(Circuit::Netlist(netlist), facts)
+    let written = run.path().join("circuits/simplified.json");
+    let newest = stamp(&written) >= stamp(&run.checkpoint_path());
+    let simplified = newest.then(|| Circuit::read(&written).ok()).flatten();
+    shown(Circuit::Netlist(netlist), simplified, facts)
 }
 
-fn shown(circuit: Circuit, mut facts: Value) -> farad_logic::Result<Shown> {
+/// The page of a circuit; drawn and counted is the second one, if there is one.
+fn shown(circuit: Circuit, simplified: Option<Circuit>, mut facts: Value) -> farad_logic::Result<Shown> {
     let files = export(&circuit, Format::named("html")?)?;
-    let netlist = circuit.netlist();
+    if facts["simplified"].is_null() {
+        facts["simplified"] = simplified.is_some().into();
+    }
+    let netlist = simplified.as_ref().unwrap_or(&circuit).netlist();
     let statistics = Statistics::of(netlist);
     facts["gates"] = statistics.active_live.into();
     facts["depth"] = statistics.depth.into();

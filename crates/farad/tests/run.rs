@@ -299,6 +299,46 @@ fn checkpoints_that_are_damaged_or_foreign() {
     assert_eq!(kind, format!("checkpoint: kinds differ: {shown} (example vs language)"));
 }
 
+/// Every bit of a file is watched over, and a run keeps the checkpoint before the last.
+#[test]
+fn a_bit_that_flips_is_found_and_the_checkpoint_before_is_named() {
+    let folder = Folder::new("flipped");
+    let run = Run::create(folder.at("run"), "example", Table::new()).unwrap();
+    let mut log = run.create_log(&[]).unwrap();
+    let save = |step: u64, log: &mut Log| {
+        let mut checkpoint = Checkpoint::new("example", step);
+        checkpoint.put("weight", &Tensor::full(step as f32, [5], &Device::cpu()));
+        checkpoint.set_value(json!({ "position": step }));
+        run.save(&checkpoint, log).unwrap();
+    };
+    save(1, &mut log);
+    assert!(!run.previous_path().exists());
+    save(2, &mut log);
+    save(3, &mut log);
+    assert_eq!(Checkpoint::read(run.previous_path(), "example").unwrap().step(), 2);
+    let whole = std::fs::read(run.checkpoint_path()).unwrap();
+    // Without the word the file is one of an earlier build, and everything in it is as it was written.
+    let word = whole.windows(8).position(|window| window == b"checksum").unwrap();
+    let mut differ = 0;
+    for at in (0..whole.len()).filter(|at| !(word..word + 8).contains(at)) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        std::fs::write(run.checkpoint_path(), damaged).unwrap();
+        match run.checkpoint() {
+            Err(farad::Error::CheckpointBefore { source, step: 2, .. }) => {
+                differ += u32::from(matches!(*source, farad::Error::CheckpointChecksum { .. }));
+            }
+            // A newer version or another kind is somebody else's file; spaces at the header's end mean nothing.
+            Err(farad::Error::CheckpointVersion { .. } | farad::Error::CheckpointKind { .. }) => {}
+            other => assert!(whole[at] == b' ', "byte {at}: {other:?}"),
+        }
+    }
+    assert!(differ > 30, "{differ} of {} bytes", whole.len());
+    std::fs::remove_file(run.checkpoint_path()).unwrap();
+    let lost = run.checkpoint().unwrap_err().to_string();
+    assert!(lost.contains("help: the one before it is whole (2 steps): mv "), "{lost}");
+}
+
 #[test]
 fn tensors_that_do_not_fit() {
     let folder = Folder::new("fit");

@@ -87,6 +87,18 @@ fn misuse_that_wgpu_finds_is_an_error_and_not_a_panic() {
 }
 
 #[test]
+fn a_device_is_lost_when_it_was_asked_to_be() {
+    let options = Options { noop: true, lose_after: Some(3), ..Options::default() };
+    let device = Device::open(0, options).unwrap();
+    let (executable, x) = (counter(&device), floats(&device, &ramp()));
+    let run = || executable.run(&[(&x, 0)], &[], &[&x]).and_then(|()| device.wait());
+    let error = (0..10).find_map(|_| run().err());
+    assert!(matches!(error, Some(Error::Lost { .. })), "{error:?}");
+    assert!(device.is_lost() && device.counters().submissions == 3, "{:?}", device.counters());
+    assert!(matches!(device.allocate(64), Err(Error::Lost { .. })));
+}
+
+#[test]
 fn bindings_above_the_limit_are_refused_at_load() {
     let device = Device::open(0, Options { noop: true, core: true, ..Options::default() }).unwrap();
     let len = (128 << 20) / 4 + 1;

@@ -161,7 +161,7 @@ Farad.Chart = class {
     }
     context.textBaseline = "top";
     context.textAlign = "center";
-    const steps = Farad.ticks(box.range.left, box.range.right, Math.max(2, Math.floor(box.width / 90)));
+    const steps = Farad.ticks(box.range.left, box.range.right, Math.max(3, Math.floor(box.width / 80)));
     for (const tick of steps.filter((tick) => Number.isInteger(tick) && tick >= 0)) {
       const text = tick >= 1e6 ? `${tick / 1e6}M` : tick >= 1e4 ? `${tick / 1e3}k` : tick.toLocaleString("en");
       const half = context.measureText(text).width / 2;

@@ -92,7 +92,8 @@ Farad.Curves = class {
       }
       for (const column of columns) {
         const each = curves.get(column).map((curve, n) => this.line(`seed ${curve.seed}`, Farad.RUN_COLOURS[n % 8], curve, n >= 8));
-        lines.push({ key: column, title: Farad.words(column), format: group.format, series: each });
+        const title = columns.length > 1 ? Farad.words(column) : group.title;
+        lines.push({ key: column, title, format: group.format, series: each });
       }
     }
     return lines;

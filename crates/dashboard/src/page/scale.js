@@ -16,7 +16,7 @@ Farad.number = (value) => {
 Farad.ticks = (from, to, count) => {
   const span = to - from || Math.abs(to) || 1;
   const power = 10 ** Math.floor(Math.log10(span / count));
-  const unit = [1, 2, 5, 10].map((n) => n * power).find((step) => span / step <= count) ?? 10 * power;
+  const unit = [1, 2, 2.5, 5, 10].map((n) => n * power).find((step) => span / step <= count) ?? 10 * power;
   const ticks = [];
   for (let n = Math.ceil(from / unit); n * unit <= to + unit * 1e-9; n++) ticks.push(Number((n * unit).toPrecision(12)));
   return ticks;
