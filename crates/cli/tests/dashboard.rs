@@ -1,7 +1,6 @@
 //! `farad dashboard` from end to end: what it answers and refuses, by plain sockets, and the page in a browser beside a
 //! run that trains.
 
-#[allow(dead_code)] // the tests of exports use the rest
 #[path = "../../circuit/tests/exports/browser.rs"]
 mod browser;
 mod folder;
