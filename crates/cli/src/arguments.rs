@@ -26,6 +26,7 @@ pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
 pub use train::{ModelName, TrainOptions, Variant, learnable};
 
+use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};
 
 const EXAMPLES: &str = "\
@@ -33,6 +34,7 @@ Examples:
   farad train checkerboard             learn an automaton, prove and simplify its circuit
   farad train mnist                    learn handwritten digits with a convolutional network
   farad train lm --data book.txt       learn to write like a book
+  farad dashboard                      see runs in the browser while they train
   farad runs                           what was trained here
   farad devices                        what there is to compute on
 
@@ -104,6 +106,9 @@ pub enum Command {
     /// List the runs of a folder
     #[command(after_help = brief(RUNS_EXAMPLES), after_long_help = examples(RUNS_EXAMPLES))]
     Runs(RunsOptions),
+    /// Show runs in the browser while they train
+    #[command(after_help = brief(DASHBOARD_EXAMPLES), after_long_help = examples(DASHBOARD_EXAMPLES))]
+    Dashboard(DashboardOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = brief(BENCH_EXAMPLES), after_long_help = examples(BENCH_EXAMPLES))]
     Bench(BenchOptions),

@@ -12,6 +12,8 @@ pub enum Error {
     Circuit(#[from] farad_circuit::Error),
     #[error(transparent)]
     Language(#[from] farad_lm::Error),
+    #[error(transparent)]
+    Dashboard(#[from] farad_dashboard::Error),
     #[error(
         "run: not a language model: {path} is a run of kind {kind}\nhelp: `farad train lm --data FILE` makes one; `farad runs` lists what there is"
     )]

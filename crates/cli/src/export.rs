@@ -2,11 +2,9 @@
 
 use std::io::Write;
 
-use farad::run::Value;
-use farad_circuit::{Circuit, Format, Meta, export};
-use farad_logic::recipe::Start;
+use farad_circuit::{Circuit, Format, export};
 use farad_logic::report::simplified;
-use farad_logic::train::{Configuration, Learned};
+use farad_logic::train::Learned;
 use serde_json::json;
 
 use crate::arguments::ExportOptions;
@@ -79,23 +77,6 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
     let index = pick("export", &learned, options.seed)?;
     let circuit = learned.circuits.swap_remove(index);
     let mut automaton = if options.raw { circuit.automaton } else { simplified(&run, &circuit)? };
-    automaton.cell.meta.extend(known(&learned.configuration));
+    automaton.cell.meta.extend(learned.configuration.known());
     Ok(Circuit::Automaton(automaton))
-}
-
-/// What the page of an automaton should know: where it starts, and on which grid it learned.
-fn known(configuration: &Configuration) -> Meta {
-    let settings = &configuration.settings;
-    let start = match configuration.recipe.start {
-        Start::RandomBits => "random",
-        Start::CentreOnes => "centre",
-        Start::Zeros => "zeros",
-        Start::Boards => "boards",
-    };
-    let known = [
-        ("recipe", Value::from(configuration.recipe.name)),
-        ("start", start.into()),
-        ("size", vec![settings.width, settings.height].into()),
-    ];
-    known.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }

@@ -1,7 +1,7 @@
 //! Commands that the guide, the README and the help show are such as the command takes, also those that no test runs.
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use farad_guide::{Chapter, Note, blocks, commands, words};
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
@@ -27,6 +27,25 @@ fn commands_of_the_guide_have_only_flags_that_there_are() {
         }
     }
     assert!(seen > 20, "the guide shows only {seen} commands");
+}
+
+#[test]
+fn examples_of_the_help_have_only_flags_that_there_are() {
+    let all = Arguments::command();
+    let pages = std::iter::once(&all).chain(all.get_subcommands());
+    let mut seen = 0;
+    for text in pages.filter_map(|page| page.get_after_help()) {
+        for line in text.to_string().lines() {
+            // What an example does stands behind it, after two blanks.
+            let command = line.trim().split("  ").next().unwrap_or_default();
+            let Some(words) = words(command) else { continue };
+            if let Err(why) = check(&words) {
+                panic!("`{command}`: {why}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "the help shows only {seen} commands");
 }
 
 fn check(words: &[String]) -> Result<(), String> {

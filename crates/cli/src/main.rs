@@ -7,6 +7,7 @@ mod arguments;
 mod bench;
 mod classify;
 mod completions;
+mod dashboard;
 mod devices;
 mod error;
 mod eval;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Generate(options) => lm::generate::run(&options),
         Command::Chat(options) => lm::chat::run(&options),
         Command::Runs(options) => runs::run(&options),
+        Command::Dashboard(options) => dashboard::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tune(options) => tune::run(&options),
         Command::Completions(options) => completions::run(&options),

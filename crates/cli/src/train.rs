@@ -11,7 +11,7 @@ use farad::run::{Run, Stop};
 use farad_logic::classify::TaskKind;
 use farad_logic::recipe::Start;
 use farad_logic::report::{self, Verdict};
-use farad_logic::train::{Configuration, Progress as Trained, Training};
+use farad_logic::train::{Configuration, KIND, Progress as Trained, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 
 use crate::arguments::{TrainOptions, Variant, learnable};
@@ -143,6 +143,10 @@ pub fn interrupts() -> (Stop, Stop) {
 
 /// Goes on with a run, where it ran before if nothing else is asked for.
 fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
+    if run.kind() != KIND {
+        let why = format!("its kind is `{}`, which this farad does not train", run.kind());
+        return Err(farad::Error::NotRun { path: run.path().into(), why }.into());
+    }
     refuse_network_flags(options, "a run of automata")?;
     let device = match options.device.asked()? {
         Some(device) => device,

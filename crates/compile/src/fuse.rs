@@ -4,15 +4,18 @@
 //! kernel unless a later one computes it along the way. Afterwards kernels over the same space are
 //! merged, and what several kernels compute at some cost is materialised and drafting starts again.
 
+mod roots;
+
 use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
 use crate::draft::{Context, Draft, Part, Start, Trouble, resident, unshaped};
 use crate::merge::merge;
-use crate::product::{Roles, missing};
+use crate::product::Roles;
 use crate::program::Target;
 use crate::works::{Ancestors, Work, order, tangled};
+use roots::{Roots, roots};
 
 /// The kernels of a graph and the nodes that live in memory.
 pub struct Fused {
@@ -24,9 +27,6 @@ pub struct Fused {
 
 /// Recomputing less than this (in the unit of [`cost`]) is cheaper than keeping.
 const WORTH_KEEPING: usize = 24;
-
-/// Readers up to which a product of halves is kept as it is, and what is little work computed again by each.
-const MOST_READERS: usize = 2;
 
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
@@ -47,140 +47,6 @@ pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
             return Fused { works, materialised };
         }
         again.into_iter().for_each(|id| materialised[id.index()] = true);
-    }
-}
-
-/// What is known before any kernel is drafted.
-struct Roots {
-    /// Nodes that must live in memory whatever happens.
-    materialised: Vec<bool>,
-    /// The last pointwise nodes of product kernels, with their contraction.
-    ends: HashMap<NodeId, NodeId>,
-}
-
-fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
-    let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];
-    let mut materialised = vec![false; graph.nodes.len()];
-    outputs.iter().for_each(|id| materialised[id.index()] = true);
-    for id in graph.ids() {
-        let node = graph.node(id);
-        for operand in &node.operands {
-            if !users[operand.index()].contains(&id) {
-                users[operand.index()].push(id);
-            }
-        }
-        match &node.op {
-            Op::ScatterAdd(..) | Op::Order(_) | Op::Custom(_) | Op::Scan(_) => {
-                materialised[id.index()] = true;
-                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
-            }
-            // A part of a pack lies in the pack's memory, so it is a place of its own.
-            Op::Pack(..) => {
-                materialised[id.index()] = true;
-                node.operands.iter().for_each(|operand| materialised[operand.index()] = true);
-            }
-            Op::Pick(..) => materialised[id.index()] = true,
-            Op::Barrier(_) if node.operands.len() == 1 => materialised[id.index()] = true,
-            Op::Barrier(_) => need(graph, node.operands[0], &mut materialised),
-            Op::Contract(contraction) if Roles::of(contraction).is_none() => {
-                materialised[id.index()] = true;
-                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
-            }
-            op if !target.fuse
-                && (op.is_pointwise()
-                    || matches!(op, Op::Reduce(..) | Op::Gather(_) | Op::Contract(_) | Op::Random(_))) =>
-            {
-                materialised[id.index()] = true;
-            }
-            _ => {}
-        }
-    }
-    let mut ends = HashMap::new();
-    let counts: Vec<usize> = users.iter().map(Vec::len).collect();
-    for id in graph.ids().rev() {
-        missing(graph, id, &materialised, &counts).into_iter().for_each(|id| materialised[id.index()] = true);
-        let node = graph.node(id);
-        if matches!(node.op, Op::Contract(_)) {
-            let end = end_of_chain(graph, id, &users, outputs, &materialised);
-            materialised[end.index()] = true;
-            ends.entry(end).or_insert(id);
-        }
-        // Leaves are in memory, or need none.
-        if matches!(node.op, Op::Input(_)) {
-            materialised[id.index()] = false;
-        }
-    }
-    // A host number or a constant that must be in memory is written there by a kernel.
-    outputs
-        .iter()
-        .filter(|id| !matches!(graph.node(**id).op, Op::Input(_)))
-        .for_each(|id| materialised[id.index()] = true);
-    Roots { materialised, ends }
-}
-
-/// Makes sure that a node's elements lie in memory in row-major order.
-fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
-    let node = graph.node(id);
-    match node.op {
-        _ if resident(graph, materialised, id).is_some() => {}
-        Op::Reshape(_) => need(graph, node.operands[0], materialised),
-        _ => materialised[id.index()] = true,
-    }
-}
-
-/// The last of the pointwise nodes that follow a contraction one by one: what its kernel computes
-/// before it writes. A product of halves that is cast back and shifted by a bias is kept as halves if few read it: what
-/// follows is little work to do again from half the bytes.
-fn end_of_chain(
-    graph: &Graph,
-    contraction: NodeId,
-    users: &[Vec<NodeId>],
-    outputs: &[NodeId],
-    materialised: &[bool],
-) -> NodeId {
-    let (mut end, mut last) = (contraction, contraction);
-    let mut at = contraction;
-    let numel = graph.shape(contraction).numel();
-    while let [user] = users[at.index()][..] {
-        let node = graph.node(user);
-        let follows =
-            (node.op.is_pointwise() || matches!(node.op, Op::Reshape(_))) && node.shape.numel() == numel;
-        if !follows || outputs.contains(&at) {
-            break;
-        }
-        if node.op.is_pointwise() {
-            last = user;
-            let wider = node.dtype.size() > graph.dtype(end).size();
-            let slight = node.operands.iter().all(|&o| o == at || repeats(graph, o));
-            if !(wider && slight && cost(&node.op) == 1) {
-                end = user;
-            }
-        }
-        if materialised[user.index()] {
-            end = last;
-        }
-        at = user;
-    }
-    // What many read is computed once.
-    if readers(graph, at, users) > MOST_READERS { last } else { end }
-}
-
-/// How many nodes read a node, itself or through movement.
-fn readers(graph: &Graph, id: NodeId, users: &[Vec<NodeId>]) -> usize {
-    let through = |user: &NodeId| match graph.node(*user).op.is_movement() {
-        true => readers(graph, *user, users),
-        false => 1,
-    };
-    users[id.index()].iter().map(through).sum()
-}
-
-/// Whether a node repeats something smaller.
-fn repeats(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Expand(_) | Op::Constant(_) | Op::Parameter(_) => true,
-        Op::Reshape(_) | Op::Permute(_) => repeats(graph, node.operands[0]),
-        _ => false,
     }
 }
 

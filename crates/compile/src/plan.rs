@@ -1,22 +1,25 @@
 //! Memory and order: every materialised node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
 
+mod scan;
 mod sort;
+mod waves;
 
 use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
-use crate::assemble::{Memory, copy, kernel, rename};
+use crate::assemble::{Memory, kernel};
 use crate::bundle::{Sum, bundle};
 use crate::draft::{Draft, resident};
 use crate::fuse::Fused;
 use crate::program::{
-    Buffer, BufferId, Code, Custom, Kernel, Loop, Output, Place, Program, Scatter, Segment, Site, Sort, Spec,
-    Step, Sums, Target, View,
+    Buffer, BufferId, Code, Custom, Kernel, Output, Place, Program, Scatter, Segment, Site, Sort, Spec, Step,
+    Sums, Target, View,
 };
 use crate::unroll::{apart, unroll};
 use crate::works::{Work, touches};
+use waves::waves;
 
 /// Bytes that every buffer's offset is a multiple of.
 const ALIGNMENT: usize = 256;
@@ -373,75 +376,6 @@ impl Planner<'_> {
         let kernel = Kernel::Custom(Custom { op: op.clone(), shapes, operands, results, scratch });
         self.push(op.name().to_string(), kernel);
     }
-
-    /// A scan is its body's program with carries in two buffers that change places, and sequences
-    /// read and written slice by slice.
-    fn scan(&mut self, id: NodeId, target: &Target) {
-        let node = self.graph.node(id);
-        let Op::Scan(scan) = &node.op else { unreachable!("checked by the caller") };
-        let body = crate::compile(&scan.body, &scan.outputs, &[], target);
-        let specs: Vec<Spec> =
-            scan.results().iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
-        let results = self.result_buffers(id, &specs);
-        let (mut slots, mut swaps) = (Vec::new(), Vec::new());
-        let mut carries: Vec<[BufferId; 2]> = Vec::new();
-        for (n, &spec) in specs[..scan.carries].iter().enumerate() {
-            let pair = [(); 2].map(|_| {
-                let block = self.add_block(spec.len * spec.dtype.size());
-                self.add_buffer(Place::Block(block), 0, spec)
-            });
-            let from = self.buffer(node.operands[n]);
-            self.push("copy".into(), copy(from, pair[0], spec.len, spec.dtype));
-            swaps.push((pair[0], pair[1]));
-            carries.push(pair);
-        }
-        let blocks = self.program.blocks.len();
-        self.program.blocks.extend(&body.blocks);
-        let mut homes = Vec::with_capacity(body.buffers.len());
-        for buffer in &body.buffers {
-            homes.push(match buffer.place {
-                Place::Input(n) if n < scan.carries => carries[n][0],
-                Place::Input(n) => {
-                    let whole = self.program.buffers[self.buffer(node.operands[n]).0 as usize];
-                    let alias = self.add_buffer(
-                        whole.place,
-                        whole.offset,
-                        Spec { dtype: whole.dtype, len: whole.len },
-                    );
-                    if n < scan.carries + scan.sequences {
-                        slots.push((alias, whole.len / scan.steps.max(1)));
-                    }
-                    alias
-                }
-                Place::Output(n) if n < scan.carries => carries[n][1],
-                Place::Output(n) => {
-                    let whole = self.program.buffers[results[n].0 as usize];
-                    let alias = self.add_buffer(
-                        whole.place,
-                        whole.offset,
-                        Spec { dtype: whole.dtype, len: whole.len },
-                    );
-                    slots.push((alias, whole.len / scan.steps.max(1)));
-                    alias
-                }
-                Place::Block(b) => self.add_buffer(
-                    Place::Block(blocks + b),
-                    buffer.offset,
-                    Spec { dtype: buffer.dtype, len: buffer.len },
-                ),
-            });
-        }
-        let sites = self.program.sites.len();
-        self.program.sites.extend(body.sites);
-        let mut steps = body.steps;
-        steps.iter_mut().for_each(|s| rename(&mut s.kernel, &|b| homes[b.0 as usize], sites));
-        let trips = scan.steps;
-        self.push("scan".into(), Kernel::Loop(Loop { trips, reverse: scan.reverse, steps, slots, swaps }));
-        let asked = self.picks(id);
-        for n in (0..scan.carries).filter(|n| asked.iter().any(|(m, _)| m == n)) {
-            self.push("copy".into(), copy(carries[n][trips % 2], results[n], specs[n].len, specs[n].dtype));
-        }
-    }
 }
 
 fn grow<T: Clone>(list: &mut Vec<T>, n: usize, fill: T) {
@@ -487,35 +421,4 @@ fn label(graph: &Graph, draft: &Draft) -> String {
         (_, 0) => names.join("+"),
         _ => format!("{}+{more} more", names.join("+")),
     }
-}
-
-/// Orders steps into waves: a step comes after every step whose memory it reads or overwrites.
-fn waves(program: &Program, steps: Vec<Step>) -> Vec<Step> {
-    let mut wrote: HashMap<Place, usize> = HashMap::new();
-    let mut read: HashMap<Place, usize> = HashMap::new();
-    let place = |id: &BufferId| program.buffers[id.0 as usize].place;
-    let mut placed: Vec<Step> = Vec::with_capacity(steps.len());
-    for mut step in steps {
-        let (reads, writes) = step.kernel.touches();
-        let after = |map: &HashMap<Place, usize>, id: &BufferId| map.get(&place(id)).map_or(0, |w| w + 1);
-        // Parts of one pack share a place but not a byte; waiting for each other costs little.
-        let wave = reads
-            .iter()
-            .map(|id| after(&wrote, id))
-            .chain(writes.iter().map(|id| after(&wrote, id).max(after(&read, id))))
-            .max()
-            .unwrap_or(0);
-        step.wave = wave;
-        reads.iter().for_each(|id| {
-            let slot = read.entry(place(id)).or_default();
-            *slot = (*slot).max(wave);
-        });
-        writes.iter().for_each(|id| {
-            let slot = wrote.entry(place(id)).or_default();
-            *slot = (*slot).max(wave);
-        });
-        placed.push(step);
-    }
-    placed.sort_by_key(|step| step.wave);
-    placed
 }

@@ -6,6 +6,8 @@
 //! left is time outside of Farad. While no profile is open, a phase costs one atomic load. Start at
 //! [`Profiler::enter`].
 
+mod noted;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -14,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::costs::Costs;
+pub use noted::{KernelTally, Launch, Snapshot, Span, Tallies, Tally};
 
 /// Spans and launches that are kept for a trace, of each; sums go on beyond.
 pub const KEPT: usize = 1 << 20;
@@ -73,72 +76,6 @@ impl Phase {
             Phase::Reading => "reading",
         }
     }
-}
-
-/// What a phase has come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Its own time, without phases inside it.
-    pub nanoseconds: u64,
-    /// How often it was entered.
-    pub count: u64,
-    /// Bytes that it moved.
-    pub bytes: u64,
-}
-
-/// A tally for every phase, in the order of [`Phase::ALL`].
-pub type Tallies = [Tally; Phase::ALL.len()];
-
-/// One time that a phase was entered, phases inside it included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// The phase.
-    pub phase: Phase,
-    /// A number for the thread.
-    pub thread: u32,
-    /// Nanoseconds since the profiler was made.
-    pub start: u64,
-    /// How long.
-    pub nanoseconds: u64,
-}
-
-/// One launch of a kernel that was timed alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// What the program calls the kernel.
-    pub label: Arc<str>,
-    /// Nanoseconds since the profiler was made.
-    pub start: u64,
-    /// How long.
-    pub nanoseconds: u64,
-}
-
-/// What the launches of one kernel come to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelTally {
-    /// What the program calls it.
-    pub label: Arc<str>,
-    /// Launches.
-    pub count: u64,
-    /// Time on the device; zero where launches were only counted.
-    pub nanoseconds: u64,
-    /// What they had to do.
-    pub costs: Costs,
-}
-
-/// Everything noted up to a moment; what was noted between two moments is the difference.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    /// What phases of all threads came to.
-    pub all: Tallies,
-    /// What phases of the thread that asked came to.
-    pub here: Tallies,
-    /// The kernels.
-    pub kernels: Vec<KernelTally>,
-    /// How many spans there were.
-    pub spans: usize,
-    /// How many launches there were.
-    pub launches: usize,
 }
 
 /// What a device's profiles are made of. Any number may be open at once.
@@ -338,59 +275,6 @@ impl Drop for Entered<'_> {
         if let Some((profiler, phase, start)) = self.of {
             profiler.leave(phase, start, self.around);
         }
-    }
-}
-
-impl KernelTally {
-    /// A kernel that was never launched.
-    pub fn none(label: Arc<str>) -> KernelTally {
-        KernelTally { label, count: 0, nanoseconds: 0, costs: Costs::default() }
-    }
-
-    /// The launches of a program by kernel, from the label and the costs of each.
-    pub fn by_label<'a>(launches: impl Iterator<Item = (&'a Arc<str>, Costs)>) -> Arc<[KernelTally]> {
-        let mut kernels: HashMap<Arc<str>, KernelTally> = HashMap::new();
-        for (label, costs) in launches {
-            let tally = kernels.entry(label.clone()).or_insert_with(|| KernelTally::none(label.clone()));
-            tally.add(&KernelTally { label: label.clone(), count: 1, nanoseconds: 0, costs });
-        }
-        kernels.into_values().collect()
-    }
-
-    fn add(&mut self, other: &KernelTally) {
-        self.count += other.count;
-        self.nanoseconds += other.nanoseconds;
-        self.costs = self.costs + other.costs;
-    }
-}
-
-impl Snapshot {
-    /// What was noted from `before` to here: phases of all threads, phases of this thread, kernels.
-    pub fn since(&self, before: &Snapshot) -> (Tallies, Tallies, Vec<KernelTally>) {
-        let less = |after: &Tallies, before: &Tallies| -> Tallies {
-            std::array::from_fn(|n| Tally {
-                nanoseconds: after[n].nanoseconds - before[n].nanoseconds,
-                count: after[n].count - before[n].count,
-                bytes: after[n].bytes - before[n].bytes,
-            })
-        };
-        let earlier: HashMap<&Arc<str>, &KernelTally> =
-            before.kernels.iter().map(|k| (&k.label, k)).collect();
-        let kernel = |kernel: &KernelTally| match earlier.get(&kernel.label) {
-            None => kernel.clone(),
-            Some(earlier) => KernelTally {
-                label: kernel.label.clone(),
-                count: kernel.count - earlier.count,
-                nanoseconds: kernel.nanoseconds - earlier.nanoseconds,
-                costs: Costs {
-                    bytes: kernel.costs.bytes - earlier.costs.bytes,
-                    flops: kernel.costs.flops - earlier.costs.flops,
-                    half_flops: kernel.costs.half_flops - earlier.costs.half_flops,
-                },
-            },
-        };
-        let kernels = self.kernels.iter().map(kernel).filter(|kernel| kernel.count > 0).collect();
-        (less(&self.all, &before.all), less(&self.here, &before.here), kernels)
     }
 }
 

@@ -8,11 +8,15 @@
 //!
 //! Start at [`Program`], then [`Kernel`].
 
+mod touches;
+mod view;
+
 use std::panic::Location;
 use std::sync::Arc;
 
 pub use crate::sort::{Keys, Sort};
 use farad_ir::{Binary, CustomOp, DType, Reduce, Scalar, Shape, Unary};
+pub use view::{Guard, View};
 
 /// A buffer of the program: an index into [`Program::buffers`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -131,35 +135,6 @@ pub enum Kernel {
     Custom(Custom),
     /// A body run several times.
     Loop(Loop),
-}
-
-/// Where elements lie, as a function of a kernel's axes `i`:
-/// `index = offset + Σ strides[a]·i[a] + Σ guard.stride · (guard's position)`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct View {
-    /// Elements before the first.
-    pub offset: i64,
-    /// Elements between neighbours, per kernel axis (zero: broadcast; negative: reversed).
-    pub strides: Vec<i64>,
-    /// Conditions under which the element exists; elsewhere a load gives zero. Empty for stores.
-    pub guards: Vec<Guard>,
-}
-
-/// A condition on a kernel's axes. With `c = offset + Σ coefficients[a]·i[a]`, the element exists
-/// where `divisor` divides `c` and `0 <= c / divisor < size`; the position is `c / divisor`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Guard {
-    /// Per kernel axis.
-    pub coefficients: Vec<i64>,
-    /// Added to the sum.
-    pub offset: i64,
-    /// At least 1.
-    pub divisor: i64,
-    /// The exclusive upper bound of the position.
-    pub size: i64,
-    /// What the position adds to the index; not zero only where `divisor > 1` (otherwise the
-    /// position is already in the view's strides).
-    pub stride: i64,
 }
 
 /// Pointwise work over `axes`, of which the first `outer` are kept and the rest reduced over.
@@ -398,40 +373,6 @@ impl Target {
     }
 }
 
-impl View {
-    /// Row-major over all axes.
-    pub fn contiguous(axes: &[usize]) -> View {
-        let mut strides = vec![1i64; axes.len()];
-        for axis in (1..axes.len()).rev() {
-            strides[axis - 1] = strides[axis] * axes[axis] as i64;
-        }
-        View { offset: 0, strides, guards: vec![] }
-    }
-
-    /// Whether the view is row-major over `axes`, without offset or guards.
-    pub fn is_contiguous(&self, axes: &[usize]) -> bool {
-        let mut stride = 1;
-        self.offset == 0
-            && self.guards.is_empty()
-            && axes.iter().zip(&self.strides).rev().all(|(&size, &s)| {
-                let fits = size == 1 || s == stride;
-                stride *= size as i64;
-                fits
-            })
-    }
-}
-
-impl View {
-    /// Elements that the view can name over `axes`, each counted once where windows do not overlap.
-    pub fn reach(&self, axes: &[usize]) -> usize {
-        let moved = self.strides.iter().zip(axes).enumerate().filter(|(axis, (stride, _))| {
-            **stride != 0
-                || self.guards.iter().any(|guard| guard.stride != 0 && guard.coefficients[*axis] != 0)
-        });
-        moved.map(|(_, (_, size))| *size).product()
-    }
-}
-
 impl Fused {
     /// Positions that are kept.
     pub fn outer_len(&self) -> usize {
@@ -492,69 +433,5 @@ impl Sums {
             }
         };
         self.segments.iter().map(kernel).collect()
-    }
-}
-
-impl Kernel {
-    /// The buffers that the kernel reads and those that it writes, each once, in binding order.
-    pub fn touches(&self) -> (Vec<BufferId>, Vec<BufferId>) {
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let add = |list: &mut Vec<BufferId>, id: BufferId| {
-            if !list.contains(&id) {
-                list.push(id);
-            }
-        };
-        let scan = |list: &mut Vec<BufferId>, tape: &[Instr]| {
-            for instr in tape {
-                if let Code::Load(buffer, _) | Code::Take { buffer, .. } = &instr.code {
-                    add(list, *buffer);
-                }
-            }
-        };
-        match self {
-            Kernel::Fused(k) => {
-                scan(&mut reads, &k.tape);
-                k.stores.iter().for_each(|s| add(&mut writes, s.buffer));
-            }
-            Kernel::Product(k) => {
-                scan(&mut reads, &k.lhs.tape);
-                scan(&mut reads, &k.rhs.tape);
-                scan(&mut reads, &k.epilogue);
-                k.stores.iter().for_each(|s| add(&mut writes, s.buffer));
-            }
-            Kernel::Scatter(k) => {
-                add(&mut reads, k.source.0);
-                add(&mut reads, k.index.0);
-                k.order.iter().for_each(|&order| add(&mut reads, order));
-                add(&mut writes, k.target);
-            }
-            Kernel::Sums(k) => {
-                add(&mut reads, k.source);
-                add(&mut writes, k.target);
-            }
-            Kernel::Sort(k) => {
-                add(&mut reads, k.operand);
-                [k.order].iter().chain(&k.scratch).for_each(|&id| add(&mut writes, id));
-            }
-            Kernel::Custom(k) => {
-                k.operands.iter().for_each(|&id| add(&mut reads, id));
-                k.results.iter().chain(&k.scratch).for_each(|&id| add(&mut writes, id));
-            }
-            Kernel::Loop(k) => {
-                for step in &k.steps {
-                    let (r, w) = step.kernel.touches();
-                    r.into_iter().for_each(|id| add(&mut reads, id));
-                    w.into_iter().for_each(|id| add(&mut writes, id));
-                }
-                // At odd trips each of a pair means the other.
-                for &(a, b) in &k.swaps {
-                    [a, b].into_iter().for_each(|id| {
-                        add(&mut reads, id);
-                        add(&mut writes, id);
-                    });
-                }
-            }
-        }
-        (reads, writes)
     }
 }

@@ -6,6 +6,12 @@
 
 use std::sync::OnceLock;
 
+use vector::Vector;
+#[cfg(target_arch = "x86_64")]
+use vector::x86;
+
+mod vector;
+
 /// A run of neighbours that fits a vector: where it begins in each of two operands (or an operand and the result).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -64,23 +70,6 @@ pub struct Tiles {
     pub lanes: usize,
     pub rows: &'static [RowTile],
     pub dots: &'static [DotTile],
-}
-
-/// A vector of floats. All functions are `unsafe` because its instructions must be there.
-trait Vector: Copy {
-    const LANES: usize;
-    /// Some first lanes.
-    type Mask: Copy;
-    unsafe fn mask(len: usize) -> Self::Mask;
-    unsafe fn zero() -> Self;
-    unsafe fn splat(x: f32) -> Self;
-    unsafe fn load(from: *const f32) -> Self;
-    /// Zero in the other lanes, which are not read.
-    unsafe fn load_some(from: *const f32, mask: Self::Mask) -> Self;
-    unsafe fn store_some(self, to: *mut f32, mask: Self::Mask);
-    /// `self · b + c`
-    unsafe fn multiply_add(self, b: Self, c: Self) -> Self;
-    unsafe fn sum(self) -> f32;
 }
 
 #[inline(always)]
@@ -233,167 +222,6 @@ fn available() -> Vec<&'static Tiles> {
 pub fn tiles() -> &'static Tiles {
     static CHOSEN: OnceLock<&'static Tiles> = OnceLock::new();
     CHOSEN.get_or_init(|| available()[0])
-}
-
-/// For machines without vectors of their own here; compilers make good use of what there is.
-impl Vector for [f32; 4] {
-    const LANES: usize = 4;
-    type Mask = usize;
-    #[inline(always)]
-    unsafe fn mask(len: usize) -> usize {
-        len
-    }
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        [0.0; 4]
-    }
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> Self {
-        [x; 4]
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: promised by the caller.
-        unsafe { from.cast::<[f32; 4]>().read_unaligned() }
-    }
-    #[inline(always)]
-    unsafe fn load_some(from: *const f32, mask: usize) -> Self {
-        // SAFETY: promised by the caller.
-        std::array::from_fn(|i| if i < mask { unsafe { *from.add(i) } } else { 0.0 })
-    }
-    #[inline(always)]
-    unsafe fn store_some(self, to: *mut f32, mask: usize) {
-        // SAFETY: promised by the caller.
-        (0..mask.min(4)).for_each(|i| unsafe { *to.add(i) = self[i] });
-    }
-    #[inline(always)]
-    unsafe fn multiply_add(self, b: Self, c: Self) -> Self {
-        // Without the instruction, a fused multiply-add would be a call.
-        let fused = cfg!(target_arch = "aarch64");
-        std::array::from_fn(|i| if fused { self[i].mul_add(b[i], c[i]) } else { self[i] * b[i] + c[i] })
-    }
-    #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        (self[0] + self[2]) + (self[1] + self[3])
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! Vectors of x86.
-
-    use std::arch::x86_64::*;
-
-    use super::Vector;
-
-    /// Sixteen floats.
-    #[derive(Clone, Copy)]
-    pub struct Wide(__m512);
-
-    // SAFETY (of all functions): callers have the instructions, and addresses in memory.
-    impl Vector for Wide {
-        const LANES: usize = 16;
-        type Mask = __mmask16;
-        #[inline(always)]
-        unsafe fn mask(len: usize) -> __mmask16 {
-            ((1u32 << len) - 1) as __mmask16
-        }
-        #[inline(always)]
-        unsafe fn zero() -> Self {
-            // SAFETY: as above.
-            unsafe { Wide(_mm512_setzero_ps()) }
-        }
-        #[inline(always)]
-        unsafe fn splat(x: f32) -> Self {
-            // SAFETY: as above.
-            unsafe { Wide(_mm512_set1_ps(x)) }
-        }
-        #[inline(always)]
-        unsafe fn load(from: *const f32) -> Self {
-            // SAFETY: as above.
-            unsafe { Wide(_mm512_loadu_ps(from)) }
-        }
-        #[inline(always)]
-        unsafe fn load_some(from: *const f32, mask: __mmask16) -> Self {
-            // SAFETY: as above.
-            unsafe { Wide(_mm512_maskz_loadu_ps(mask, from)) }
-        }
-        #[inline(always)]
-        unsafe fn store_some(self, to: *mut f32, mask: __mmask16) {
-            // SAFETY: as above.
-            unsafe { _mm512_mask_storeu_ps(to, mask, self.0) }
-        }
-        #[inline(always)]
-        unsafe fn multiply_add(self, b: Self, c: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { Wide(_mm512_fmadd_ps(self.0, b.0, c.0)) }
-        }
-        #[inline(always)]
-        unsafe fn sum(self) -> f32 {
-            // SAFETY: as above.
-            unsafe {
-                let low = _mm512_castps512_ps256(self.0);
-                let high = _mm512_extractf32x8_ps(self.0, 1);
-                Middle(_mm256_add_ps(low, high)).sum()
-            }
-        }
-    }
-
-    /// Eight floats.
-    #[derive(Clone, Copy)]
-    pub struct Middle(__m256);
-
-    impl Vector for Middle {
-        const LANES: usize = 8;
-        type Mask = __m256i;
-        #[inline(always)]
-        unsafe fn mask(len: usize) -> __m256i {
-            // SAFETY: as above.
-            unsafe {
-                let lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-                _mm256_cmpgt_epi32(_mm256_set1_epi32(len as i32), lane)
-            }
-        }
-        #[inline(always)]
-        unsafe fn zero() -> Self {
-            // SAFETY: as above.
-            unsafe { Middle(_mm256_setzero_ps()) }
-        }
-        #[inline(always)]
-        unsafe fn splat(x: f32) -> Self {
-            // SAFETY: as above.
-            unsafe { Middle(_mm256_set1_ps(x)) }
-        }
-        #[inline(always)]
-        unsafe fn load(from: *const f32) -> Self {
-            // SAFETY: as above.
-            unsafe { Middle(_mm256_loadu_ps(from)) }
-        }
-        #[inline(always)]
-        unsafe fn load_some(from: *const f32, mask: __m256i) -> Self {
-            // SAFETY: as above.
-            unsafe { Middle(_mm256_maskload_ps(from, mask)) }
-        }
-        #[inline(always)]
-        unsafe fn store_some(self, to: *mut f32, mask: __m256i) {
-            // SAFETY: as above.
-            unsafe { _mm256_maskstore_ps(to, mask, self.0) }
-        }
-        #[inline(always)]
-        unsafe fn multiply_add(self, b: Self, c: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { Middle(_mm256_fmadd_ps(self.0, b.0, c.0)) }
-        }
-        #[inline(always)]
-        unsafe fn sum(self) -> f32 {
-            // SAFETY: as above.
-            unsafe {
-                let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps(self.0, 1));
-                let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-                _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
-            }
-        }
-    }
 }
 
 #[cfg(test)]

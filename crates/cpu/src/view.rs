@@ -4,9 +4,12 @@
 //! An [`Access`] is a view over that domain with neighbouring axes merged wherever its strides allow, so that most
 //! accesses are one run.
 
-use farad_compile::program::{Guard, View};
+use farad_compile::program::View;
 
 use crate::error::Error;
+use condition::{Condition, dot, interval};
+
+mod condition;
 
 /// Axes that a kernel may have after collapsing.
 pub const MAX_AXES: usize = 16;
@@ -30,17 +33,6 @@ pub struct Access {
 /// The index, then the sums of conditions.
 type Sums = [i64; 4];
 
-/// A guard over a domain.
-#[derive(Clone, Debug)]
-pub struct Condition {
-    offset: i64,
-    divisor: i64,
-    size: i64,
-    stride: i64,
-    dims: Vec<i64>,
-    fixed: Vec<i64>,
-}
-
 /// A range of a domain, with the coordinates of the fixed axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Range<'a> {
@@ -63,10 +55,6 @@ pub struct Run {
     pub index: i64,
     /// Elements between neighbours.
     pub stride: i64,
-}
-
-fn dot(strides: &[i64], coordinates: &[usize]) -> i64 {
-    strides.iter().zip(coordinates).map(|(&s, &c)| s * c as i64).sum()
 }
 
 impl Access {
@@ -302,50 +290,6 @@ impl Access {
     }
 }
 
-impl Condition {
-    fn new(
-        guard: &Guard,
-        domain: &[usize],
-        fixed: &[usize],
-        pick: &impl Fn(&[i64], &[usize]) -> Vec<i64>,
-    ) -> Condition {
-        Condition {
-            offset: guard.offset,
-            divisor: guard.divisor,
-            size: guard.size,
-            stride: guard.stride,
-            dims: pick(&guard.coefficients, domain),
-            fixed: pick(&guard.coefficients, fixed),
-        }
-    }
-
-    /// The sum at these coordinates.
-    fn at(&self, coordinates: &[usize], fixed: &[usize]) -> i64 {
-        self.offset + dot(&self.dims, coordinates) + dot(&self.fixed, fixed)
-    }
-
-    /// What a step along the innermost axis adds to the sum.
-    fn step(&self) -> i64 {
-        *self.dims.last().expect("a domain has at least one merged axis")
-    }
-
-    fn position(&self, c: i64) -> Option<i64> {
-        (c % self.divisor == 0).then_some(c / self.divisor).filter(|p| (0..self.size).contains(p))
-    }
-}
-
-/// The steps `j` with `0 <= c + step·j < size`.
-fn interval(c: i64, step: i64, size: i64) -> (i64, i64) {
-    let ceil = |a: i64, b: i64| -((-a).div_euclid(b));
-    match step {
-        1 => (-c, size - c),
-        0 if (0..size).contains(&c) => (0, i64::MAX),
-        0 => (0, 0),
-        s if s > 0 => (ceil(-c, s), ceil(size - c, s)),
-        s => (ceil(c - size + 1, -s), c.div_euclid(-s) + 1),
-    }
-}
-
 /// Drops axes of size 1 and merges neighbouring axes of equal role that every view runs through alike; gives the new
 /// sizes and how many of them are outer. `keep` axes are left as they are.
 pub fn collapse(sizes: &[usize], outer: usize, views: &mut [&mut View]) -> (Vec<usize>, usize) {
@@ -391,6 +335,8 @@ pub fn check(view: &View, sizes: &[usize], len: usize, label: &str) -> Result<()
 
 #[cfg(test)]
 mod tests {
+    use farad_compile::program::Guard;
+
     use super::*;
 
     fn indices(access: &Access, start: usize, count: usize, fixed: &[usize]) -> Vec<Option<i64>> {

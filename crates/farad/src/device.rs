@@ -173,10 +173,9 @@ impl Device {
 
     fn open_gpu(index: usize, options: DeviceOptions) -> Result<Device> {
         let DeviceOptions { core, checked, memory_limit, .. } = options;
-        let gpu = farad_gpu::Device::open(
-            index,
-            farad_gpu::Options { core, checked, memory_limit, ..Default::default() },
-        )?;
+        let (memory_limit, lose_after) = (memory_limit.or(ENVIRONMENT.memory_limit), ENVIRONMENT.lose_after);
+        let gpu = farad_gpu::Options { core, checked, memory_limit, lose_after, ..Default::default() };
+        let gpu = farad_gpu::Device::open(index, gpu)?;
         let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..gpu.target() };
         let handle = if options.handle == 0 { String::new() } else { format!("#{}", options.handle) };
         let name = format!("gpu:{index}{handle} ({})", gpu.name());

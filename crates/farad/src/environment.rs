@@ -10,6 +10,10 @@ pub struct Environment {
     pub tuning: Option<std::path::PathBuf>,
     /// `FARAD_DATA`: the folder where data sets are looked for first.
     pub data: Option<std::path::PathBuf>,
+    /// `FARAD_FAULT=lose-device:N`: GPUs are lost after so many submissions, for tests.
+    pub lose_after: Option<usize>,
+    /// `FARAD_FAULT=memory:N`: GPUs hold at most so many bytes, for tests.
+    pub memory_limit: Option<usize>,
     /// `FARAD_DEBUG` has `plan`: print every new program.
     pub plan: bool,
     /// `FARAD_DEBUG` has `wgsl`: print every new shader.
@@ -27,11 +31,15 @@ pub struct Environment {
 /// The environment as it was at first use.
 pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
     let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
+    let fault = std::env::var("FARAD_FAULT").unwrap_or_default();
+    let fault = |name: &str| fault.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
     let has = |word: &str| debug.split(',').any(|w| w.trim() == word);
     Environment {
         device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
         tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
         data: std::env::var_os("FARAD_DATA").filter(|path| !path.is_empty()).map(Into::into),
+        lose_after: fault("lose-device"),
+        memory_limit: fault("memory"),
         plan: has("plan"),
         wgsl: has("wgsl"),
         time: has("time"),

@@ -39,11 +39,19 @@ pub struct Options {
     pub noop: bool,
     /// Bytes that the device may hold at most, pools included; more is [`Error::OutOfMemory`].
     pub memory_limit: Option<usize>,
+    /// The device is lost after so many submissions: for tests of those who must live with that.
+    pub lose_after: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { core: false, checked: cfg!(debug_assertions), noop: false, memory_limit: None }
+        Options {
+            core: false,
+            checked: cfg!(debug_assertions),
+            noop: false,
+            memory_limit: None,
+            lose_after: None,
+        }
     }
 }
 
@@ -60,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) info: AdapterInfo,
     pub(crate) limits: wgpu::Limits,
     pub(crate) checked: bool,
+    lose_after: Option<usize>,
     pub(crate) tally: Tally,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<Pool>,
@@ -234,6 +243,7 @@ impl Shared {
             info,
             limits,
             checked: options.checked,
+            lose_after: options.lose_after,
             tally: Tally::default(),
             ledger,
             pool: Mutex::default(),
@@ -266,6 +276,15 @@ impl Shared {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.sticky.any.load(Ordering::Acquire) && lock(&self.sticky.lost).is_some()
+    }
+
+    /// Loses the device on purpose once it has made as many submissions as it was asked to.
+    pub(crate) fn lose_in_time(&self) {
+        let made = self.tally.submissions.load(Ordering::Relaxed) as usize;
+        if self.lose_after.is_some_and(|last| made >= last) && !self.is_lost() {
+            self.gpu.destroy();
+            self.sticky.lose("it was asked to be");
+        }
     }
 
     /// Polls or waits. wgpu panics if the device is lost meanwhile; that becomes the sticky error.

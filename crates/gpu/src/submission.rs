@@ -130,6 +130,7 @@ impl Shared {
         for buffer in pending.doomed.drain(..) {
             buffer.destroy();
         }
+        self.lose_in_time();
         index
     }
 

@@ -53,10 +53,10 @@ fn check(block: &Block, before: Option<&Block>) -> Result<(), String> {
         "rust" | "sh" => Ok(()),
         "toml" => block.text.parse::<toml::Table>().map(drop).map_err(|error| error.to_string()),
         "json" => {
-            let lines = block.text.lines().filter(|line| !line.is_empty());
+            let mut lines = block.text.lines().filter(|line| !line.is_empty());
             let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).map(drop);
             // One value, or one a line.
-            parse(&block.text).or_else(|_| lines.map(parse).collect()).map_err(|error| error.to_string())
+            parse(&block.text).or_else(|_| lines.try_for_each(parse)).map_err(|error| error.to_string())
         }
         "csv" | "wgsl" if matches!(block.note, Some(Note::File(_))) => Ok(()),
         "text" if matches!(block.note, Some(Note::File(_) | Note::NotRun(_))) => Ok(()),
@@ -100,4 +100,17 @@ fn links(markdown: &str) -> Vec<&str> {
     plain
         .filter(|link| !link.contains("://") && !link.contains(' ') && Path::new(link).is_relative())
         .collect()
+}
+
+/// Hidden lines are shown to whoever reads the files as they lie, and do not compile when pasted.
+#[test]
+fn rust_of_the_guide_can_be_pasted() {
+    for chapter in Chapter::of_the_guide() {
+        for block in blocks(&chapter.text).iter().filter(|block| block.language() == "rust") {
+            let place = format!("{}:{}", chapter.name, block.line);
+            assert!(block.text.contains("fn main() "), "{place}: no whole program");
+            let hidden = block.text.lines().find(|line| line.trim_start().starts_with("# "));
+            assert_eq!(hidden, None, "{place}: a hidden line");
+        }
+    }
 }

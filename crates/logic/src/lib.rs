@@ -44,6 +44,7 @@ pub mod layer;
 pub mod network;
 pub mod recipe;
 pub mod report;
+mod row_grid;
 mod settings;
 pub mod simulate;
 mod soft_gates;

@@ -2,16 +2,16 @@
 //! submission without reads, seeds learn alike alone and among others, and the published recipe is what it
 //! always was.
 
+mod automata;
 mod devices;
 mod numbers;
 
-use std::sync::{Mutex, MutexGuard};
-
+use automata::small_checkerboard;
+use devices::turn;
 use farad::optim::{Clip, Optimiser};
 use farad::prelude::*;
-use farad_circuit::Edge;
 use farad_logic::train::Trainer;
-use farad_logic::{GateTable, Recipe, RollOut, Settings, Topology, Wiring, initial_logits};
+use farad_logic::{GateTable, Recipe, RollOut, Settings, Wiring, initial_logits};
 use numbers::distance;
 
 /// The keys of each method, and the launches of an update at most.
@@ -33,27 +33,12 @@ const METHODS: [(&str, usize); 15] = [
     ("states=sampled round_every=2 final_rate=0.1 sharpness=2", 300),
 ];
 
-/// Tests take turns: they read counters of one device.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// The checkerboard with a small cell, so that a software GPU gets through all methods.
-fn recipe() -> Recipe {
-    fn cell() -> Topology {
-        let update = vec![15, 13, 7, 5, 3];
-        Topology { channels: 3, kernels: 2, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
-    }
-    Recipe { topology: cell, ..Recipe::named("checkerboard").unwrap() }
-}
-
 fn trainer(keys: &str, seeds: &[u64], device: &Device) -> Trainer {
-    let mut settings: Settings = (recipe().reference)();
+    let mut settings: Settings = (small_checkerboard().reference)();
     (settings.height, settings.width, settings.steps, settings.updates) = (4, 5, 9, 10);
     settings.initial_logit = 4.0;
     keys.split_whitespace().for_each(|assignment| settings.set(assignment).unwrap());
-    Trainer::new(recipe(), settings, seeds, device)
+    Trainer::new(small_checkerboard(), settings, seeds, device)
 }
 
 fn bits(trainer: &Trainer) -> Vec<u32> {
@@ -190,7 +175,7 @@ fn the_kept_circuit_is_the_evaluated_one() {
             let mut trainer = trainer(keys, &[7], &device);
             (0..4).for_each(|_| drop(trainer.update().unwrap()));
             let gates = trainer.hard_gates().unwrap();
-            assert_eq!(gates[0].len(), (recipe().topology)().gates());
+            assert_eq!(gates[0].len(), (small_checkerboard().topology)().gates());
             let (losses, wrong) = trainer.hard_losses(1, 4).unwrap();
             assert!(losses[0] > 0.0 && wrong[0] == wrong[0].round(), "{keys}: bits are wrong or right");
         }

@@ -31,15 +31,16 @@ fn agrees_with_the_reference(device: &Device) {
 }
 
 fn policies_agree(device: &Device) {
+    let all = [Policy::KeepAll, Policy::Every(1), Policy::Every(3), Policy::Every(99)];
     let rows = [
-        ("small", Case::new(small(Edge::Wrap), [2, 3, 5, 7], 7, 3.0).asynchronous(0.6)),
-        ("many tiles", Case::new(small(Edge::Zero), [1, 2, 31, 35], 4, 3.0)),
+        ("small", Case::new(small(Edge::Wrap), [2, 3, 5, 7], 7, 3.0).asynchronous(0.6), &all[..]),
+        ("many tiles", Case::new(small(Edge::Zero), [1, 2, 31, 35], 4, 3.0), &[all[0], all[2]]),
     ];
-    for (name, case) in rows {
+    for (name, case, policies) in rows {
         let recomputed = case.run(Policy::Recompute, device);
         let nothing = recomputed.coefficients.iter().all(|&g| g == 0.0);
         assert!(!nothing, "{name}: the gradient is zero on {device}");
-        for policy in [Policy::KeepAll, Policy::Every(1), Policy::Every(3), Policy::Every(99)] {
+        for &policy in policies {
             assert!(case.run(policy, device) == recomputed, "{name}: {policy:?} differs on {device}");
         }
     }

@@ -5,7 +5,7 @@
 //! Invariant: everything is a function of the case's name or of a seed, so a failure repeats.
 //!
 //! Start at [`cases::all`] for what is tested, at [`Form`] for the ways in which each case is run and
-//! at [`fuzz::Recipe`] for random graphs.
+//! at [`fuzz::Recipe`] for random graphs; [`Mutator`] damages files.
 
 mod case;
 pub mod cases;
@@ -13,10 +13,12 @@ mod compare;
 mod driver;
 mod form;
 pub mod fuzz;
+mod mutate;
 mod sample;
 
 pub use case::{Case, Given, Input, apart, float, half, int, truth, unsigned, whole};
 pub use compare::{Tolerance, compare, read};
 pub use driver::{Report, announce, gpu, open_cpu, run};
 pub use form::{Form, differentiate};
+pub use mutate::Mutator;
 pub use sample::Sample;

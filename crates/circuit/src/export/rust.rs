@@ -79,20 +79,7 @@ fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &imp
     } else {
         (0..program.pieces.len()).for_each(|n| program.push(text, &RUST, n, operand));
     }
-    // All next values are taken before the first register changes.
-    for (n, register) in netlist.registers.iter().enumerate() {
-        write!(text, "    let n{n} = ").expect("a string");
-        program.push_root(text, register.next, operand);
-        text.push_str(";\n");
-    }
-    for (n, output) in netlist.outputs.iter().enumerate() {
-        write!(text, "    outputs[{n}] = ").expect("a string");
-        program.push_root(text, output.wire, operand);
-        text.push_str(";\n");
-    }
-    for n in 0..netlist.registers.len() {
-        writeln!(text, "    registers[{n}] = n{n};").expect("a string");
-    }
+    program.push_results(text, &RUST, operand);
 }
 
 /// A program that reads inputs and writes outputs.

@@ -112,6 +112,29 @@ impl<'a> Program<'a> {
             n => write!(text, "w{n}").expect("a string"),
         }
     }
+
+    /// Writes outputs and the next values of registers into their arrays.
+    pub(super) fn push_results(
+        &self,
+        text: &mut String,
+        language: &Language,
+        operand: &impl Fn(&mut String, Wire),
+    ) {
+        // All next values are taken before the first register changes.
+        for (n, register) in self.netlist.registers.iter().enumerate() {
+            write!(text, "    {} n{n} = ", language.declare).expect("a string");
+            self.push_root(text, register.next, operand);
+            text.push_str(";\n");
+        }
+        for (n, output) in self.netlist.outputs.iter().enumerate() {
+            write!(text, "    outputs[{n}] = ").expect("a string");
+            self.push_root(text, output.wire, operand);
+            text.push_str(";\n");
+        }
+        for n in 0..self.netlist.registers.len() {
+            writeln!(text, "    registers[{n}] = n{n};").expect("a string");
+        }
+    }
 }
 
 /// The gates that roots need, each soon after what it reads, so that pieces have little to hand on.

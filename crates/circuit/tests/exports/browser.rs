@@ -1,7 +1,8 @@
 //! A browser without a window, driven through pipes: opens pages, runs scripts in them, moves the mouse.
 //!
 //! Chromium reads commands from its file 3 and writes answers to its file 4, each a JSON text that a zero byte
-//! ends. A shell opens both as named pipes, so that nothing here needs more than files.
+//! ends. A shell opens both as named pipes, so that nothing here needs more than files. The tests of the command use
+//! this file too.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -23,6 +24,8 @@ pub struct Browser {
     session: Option<String>,
     count: u64,
     folder: PathBuf,
+    /// How the addresses begin that pages may ask for.
+    own: String,
 }
 
 impl Browser {
@@ -51,7 +54,8 @@ impl Browser {
         // Opening a pipe waits for the other side, in the shell's order.
         let commands = File::options().write(true).open(wait("commands")).unwrap();
         let answers = BufReader::new(File::open(wait("answers")).unwrap());
-        let mut browser = Browser { child, commands, answers, session: None, count: 0, folder };
+        let mut browser =
+            Browser { child, commands, answers, session: None, count: 0, folder, own: "file://".into() };
         let targets = browser.call("Target.getTargets", json!({}));
         let page = targets["targetInfos"].as_array().unwrap().iter().find(|target| target["type"] == "page");
         let target = page.expect("about:blank")["targetId"].clone();
@@ -62,8 +66,13 @@ impl Browser {
         browser
     }
 
-    /// Calls a method of the browser and waits for its answer.
+    /// Calls a method of the browser, which must succeed, and waits for its answer.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.answer(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The answer of a method of the browser, or its error.
+    fn answer(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.count += 1;
         let mut command = json!({ "id": self.count, "method": method, "params": parameters });
         if let Some(session) = &self.session {
@@ -72,9 +81,17 @@ impl Browser {
         self.commands.write_all((command.to_string() + "\0").as_bytes()).unwrap();
         loop {
             let message = self.message();
+            // A frame that goes away answers no more; it says so instead.
+            let gone = message["method"] == "Target.detachedFromTarget"
+                && message["params"]["sessionId"].as_str() == self.session.as_deref();
+            if gone {
+                return Err(message);
+            }
             if message["id"] == self.count {
-                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
-                return message["result"].clone();
+                return match message["error"].is_null() {
+                    true => Ok(message["result"].clone()),
+                    false => Err(message["error"].clone()),
+                };
             }
         }
     }
@@ -86,25 +103,53 @@ impl Browser {
         let message: Value = serde_json::from_slice(&bytes[..bytes.len() - 1]).unwrap();
         if message["method"] == "Network.requestWillBeSent" {
             let url = message["params"]["request"]["url"].as_str().unwrap();
-            assert!(url.starts_with("file://"), "the page asked for {url}");
+            let own = url.starts_with(&self.own) || url.starts_with("about:");
+            assert!(own, "the page asked for {url}");
         }
         message
     }
 
     /// Opens a file with a hash, at a size of the window, and waits until its circuit is ready.
-    pub fn open(&mut self, path: &Path, hash: &str, (width, height): (u32, u32)) {
+    pub fn open(&mut self, path: &Path, hash: &str, size: (u32, u32)) {
+        self.visit("file://", &format!("{}#{hash}", path.display()), size);
+        self.evaluate("farad.ready");
+    }
+
+    /// Opens an address, at a size of the window, and waits until its scripts have run. From now on pages may ask for what
+    /// begins like it and for nothing else.
+    pub fn visit(&mut self, own: &str, rest: &str, (width, height): (u32, u32)) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
+        self.own = own.to_string();
         // Only the hash may differ from the page before, and that would not load anything.
         self.call("Page.navigate", json!({ "url": "about:blank" }));
-        self.call("Page.navigate", json!({ "url": format!("file://{}#{hash}", path.display()) }));
+        self.call("Page.navigate", json!({ "url": format!("{own}{rest}") }));
+        self.wait_for("document.readyState === 'complete' && typeof farad === 'object'");
+    }
+
+    /// Waits until an expression is true in the page.
+    pub fn wait_for(&mut self, expression: &str) {
         let begin = std::time::Instant::now();
-        while self.evaluate("document.readyState === 'complete' && typeof farad === 'object'") != json!(true)
-        {
-            assert!(begin.elapsed().as_secs() < 60, "the page does not load");
+        while self.evaluate(expression) != json!(true) {
+            assert!(begin.elapsed().as_secs() < 90, "never true in the page: {expression}");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        self.evaluate("farad.ready");
+    }
+
+    /// The value of an expression in a frame of the page that has a process of its own; none if there is no such frame
+    /// now, or it went away.
+    pub fn evaluate_in_frame(&mut self, expression: &str) -> Option<Value> {
+        let targets = self.call("Target.getTargets", json!({}));
+        let frame =
+            targets["targetInfos"].as_array().unwrap().iter().find(|target| target["type"] == "iframe");
+        let target = frame?["targetId"].clone();
+        let attached =
+            self.answer("Target.attachToTarget", json!({ "targetId": target, "flatten": true })).ok()?;
+        let page = self.session.replace(attached["sessionId"].as_str()?.to_string());
+        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let made = self.answer("Runtime.evaluate", parameters);
+        self.session = page;
+        made.ok().map(|made| made["result"]["value"].clone())
     }
 
     /// The value of an expression in the page, waited for if it is a promise.

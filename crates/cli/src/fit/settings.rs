@@ -208,6 +208,17 @@ impl Settings {
                 return Err(refuse(key, "a whole number from 0 on", value.to_string()));
             }
         }
+        // Beyond these a product of two of them may not fit, or no machine has so much.
+        for (key, value, most, wanted) in [
+            ("epochs", self.epochs, 1_000_000, "a whole number up to 1000000"),
+            ("batch", self.batch, 1_000_000, "a whole number up to 1000000"),
+            ("workers", self.workers, 1024, "a whole number up to 1024"),
+            ("size", self.size, 8192, "a whole number up to 8192"),
+        ] {
+            if value > most {
+                return Err(refuse(key, wanted, value.to_string()));
+            }
+        }
         for (key, value) in
             [("learning_rate", self.learning_rate), ("weight_decay", self.weight_decay), ("clip", self.clip)]
         {
@@ -284,7 +295,24 @@ mod tests {
             "settings: there is no optimiser `adamx`; did you mean `adam`?\nhelp: there are adamw, adam"
         ));
         assert!(refused("learning_rte=1").contains("did you mean `learning_rate`?"));
+        assert!(refused("epochs=9223372036854775807").contains("up to 1000000"));
         settings.set("sizes=32,16").unwrap();
         assert_eq!(settings.sizes, [32, 16]);
+    }
+
+    /// The other formats are in `tests/formats`; these settings are of the command alone.
+    #[test]
+    fn a_damaged_config_is_an_error_or_makes_sense() {
+        let sample = Settings::new(SetKind::Csv, ModelName::Mlp).table().to_string().into_bytes();
+        let mut sound = 0;
+        for seed in 0..2000 {
+            let damaged = farad_testkit::Mutator::new(seed).damaged(std::slice::from_ref(&sample));
+            let Ok(table) = String::from_utf8_lossy(&damaged).parse::<Table>() else { continue };
+            if let Ok(settings) = Settings::from_table(table) {
+                settings.check().expect("what is read makes sense");
+                sound += 1;
+            }
+        }
+        assert!(sound > 10, "{sound}");
     }
 }

@@ -1,36 +1,10 @@
 // Attention, forward: a workgroup has OWN queries of a head and walks over the keys, STREAM at once. An
 // invocation has ROWS queries, and of these KEYS scores and COLUMNS vectors of the result; LANES
 // neighbours share the queries. In between, each of the first OWN invocations has one query's row of scores.
-// parameters: heads, queries, keys, heads that share a key head; how much further than its own
-// place a query sees, scale · log2(e) as f32, scale, heads that share a row of the mask.
 
-//{ sizes
-const OWN = 32u;
-const STREAM = 16u;
-const ROWS = 4u;
-const LANES = 4u;
-const WIDTH = 4u;
-const COLUMNS = 1u;
-const KEYS = 4u;
-const QUARTERS = 4u;
-const OWN_LOADS = 4u;
-const STREAM_LOADS = 2u;
-const STEPS = 1u;
-const PARTS = 1u;
-//}
-const TEAMS = OWN / ROWS;
-const THREADS = TEAMS * LANES;
-const PADDED = COLUMNS * LANES;
-// Odd, so that neighbouring rows start in different banks.
-const STRIDE = PADDED | 1u;
-const SCORES = QUARTERS | 1u;
 // A score that is not there.
 const HIDDEN = -1e30;
 
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
-@group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> y: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> sums: array<f32>;
 @group(0) @binding(6) var<storage, read> mask: array<u32>;
@@ -39,17 +13,6 @@ var<workgroup> own: array<vec4<f32>, OWN * STRIDE>;
 var<workgroup> stream: array<vec4<f32>, STREAM * STRIDE>;
 var<workgroup> scores: array<vec4<f32>, OWN * SCORES>;
 var<workgroup> factors: array<f32, OWN>;
-
-// How many keys a query sees.
-fn limit(query: u32) -> u32 {
-    return u32(clamp(i32(query) + 1 + bitcast<i32>(parameters[1].x), 0, i32(parameters[0].z)));
-}
-
-//{ mask
-fn seen(head: u32, key: u32) -> bool {
-    return mask[head / parameters[1].w * parameters[0].z + key] != 0u;
-}
-//}
 
 @compute @workgroup_size(THREADS)
 fn main(

@@ -11,9 +11,9 @@ use super::extent::Extent;
 use super::op::Forward;
 use super::text::{Tile, specialise};
 
-const FORWARD: &str = include_str!("forward.wgsl");
-const QUERIES: &str = include_str!("queries.wgsl");
-const KEYS: &str = include_str!("keys.wgsl");
+const FORWARD: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("forward.wgsl"));
+const QUERIES: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("queries.wgsl"));
+const KEYS: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("keys.wgsl"));
 
 /// Bytes of workgroup memory that large GPUs have.
 const LARGE: u32 = 48 << 10;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_valid_as_they_lie() {
+    fn files_are_valid_with_the_sizes_they_have() {
         [FORWARD, QUERIES, KEYS].into_iter().for_each(valid);
     }
 

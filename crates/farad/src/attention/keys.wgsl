@@ -1,33 +1,9 @@
 // Attention, gradients at keys and values: a workgroup has OWN keys of a key head and walks over the queries of
 // the heads that share it, STREAM at once. Probabilities are computed again from the logarithms of
-// their sums. An invocation has ROWS keys; parameters are as in forward.wgsl.
+// their sums. An invocation has ROWS keys.
 
-//{ sizes
-const OWN = 32u;
-const STREAM = 16u;
-const ROWS = 4u;
-const LANES = 4u;
-const WIDTH = 4u;
-const COLUMNS = 1u;
-const KEYS = 4u;
-const QUARTERS = 4u;
-const OWN_LOADS = 4u;
-const STREAM_LOADS = 2u;
-const STEPS = 1u;
-const PARTS = 1u;
-//}
-const TEAMS = OWN / ROWS;
-const THREADS = TEAMS * LANES;
-const PADDED = COLUMNS * LANES;
-// Odd, so that neighbouring rows start in different banks.
-const STRIDE = PADDED | 1u;
-const SCORES = QUARTERS | 1u;
 const LOG2_E = 1.4426950408889634;
 
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
-@group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> g: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> sums: array<f32>;
 // Of every query, the sum of its result times the gradient there.
@@ -42,17 +18,6 @@ var<workgroup> stream_q: array<vec4<f32>, STREAM * STRIDE>;
 var<workgroup> stream_g: array<vec4<f32>, STREAM * STRIDE>;
 var<workgroup> powers: array<vec4<f32>, OWN * SCORES>;
 var<workgroup> slopes: array<vec4<f32>, OWN * SCORES>;
-
-// How many keys a query sees.
-fn limit(query: u32) -> u32 {
-    return u32(clamp(i32(query) + 1 + bitcast<i32>(parameters[1].x), 0, i32(parameters[0].z)));
-}
-
-//{ mask
-fn seen(head: u32, key: u32) -> bool {
-    return mask[head / parameters[1].w * parameters[0].z + key] != 0u;
-}
-//}
 
 @compute @workgroup_size(THREADS)
 fn main(

@@ -1,4 +1,4 @@
-//! The WGSL of the kernels: a file with its sizes and its mask swapped and its small loops unrolled.
+//! The WGSL of the kernels: a text with its sizes and its mask swapped and its small loops unrolled.
 //!
 //! Invariant: texts depend on the width, the tile and whether there is a mask, never on how many heads,
 //! queries and keys there are; and a loop that is unrolled computes what it did before.
@@ -64,7 +64,7 @@ impl Tile {
     }
 }
 
-/// A file for this tile.
+/// A text for this tile.
 pub fn specialise(file: &str, tile: &Tile, masked: bool) -> String {
     let mut sizes = String::new();
     for (name, size) in tile.constants() {

@@ -19,6 +19,10 @@ const OP: &str = "image";
 const MOST_BYTES: u64 = 1 << 28;
 /// Pixels of a picture at most.
 const MOST_PIXELS: usize = 1 << 26;
+/// Pixels that a byte of a PNG file can stand for at most: deflate makes 1032 bytes of one, with eight pixels each.
+const PNG_RATIO: usize = 8 * 1032;
+/// The same of a JPEG: every block of 64 pixels takes a bit at least.
+const JPEG_RATIO: usize = 8 * 64;
 
 /// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` if `grey`. Which of the two it
 /// is, its first bytes say. Transparency is left out.
@@ -59,7 +63,7 @@ fn decode_png(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(fail)?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
-    check_size(path, width, height)?;
+    check_size(path, width, height, bytes.len() * PNG_RATIO)?;
     let size = reader.output_buffer_size().ok_or_else(|| damaged(path, "its size overflows".into()))?;
     let mut pixels = vec![0; size];
     let frame = reader.next_frame(&mut pixels).map_err(fail)?;
@@ -84,13 +88,14 @@ fn decode_jpeg(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
     decoder.decode_headers().map_err(fail)?;
     let info = decoder.info().ok_or_else(|| damaged(path, "it has no header".into()))?;
     let (width, height) = (usize::from(info.width), usize::from(info.height));
-    check_size(path, width, height)?;
+    check_size(path, width, height, bytes.len() * JPEG_RATIO)?;
     Ok((width, height, decoder.decode().map_err(fail)?))
 }
 
-fn check_size(path: &Path, width: usize, height: usize) -> Result<()> {
+/// Refuses sizes that no picture has, or none in a file of so many bytes.
+fn check_size(path: &Path, width: usize, height: usize, most: usize) -> Result<()> {
     match width.checked_mul(height) {
-        Some(1..=MOST_PIXELS) => Ok(()),
+        Some(pixels) if (1..=most.min(MOST_PIXELS)).contains(&pixels) => Ok(()),
         _ => Err(damaged(path, format!("absurd size: {width} × {height}"))),
     }
 }

@@ -25,6 +25,7 @@ pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
+mod windows;
 
 use std::panic::Location;
 use std::sync::Arc;

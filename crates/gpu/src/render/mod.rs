@@ -65,7 +65,9 @@ pub fn render(
         }
         Kernel::Sums(sums) => module::build(kernel.touches(), context, |module| sums::write(module, sums)),
         Kernel::Sort(sort) => return sort::dispatches(sort, context),
-        _ => unreachable!("render: loops and users' kernels are not rendered"),
+        Kernel::Custom(_) | Kernel::Loop(_) => {
+            unreachable!("render: loops and users' kernels are not rendered")
+        }
     };
     dispatch.costs = Costs::of(kernel, &program.buffers, slots);
     vec![dispatch]

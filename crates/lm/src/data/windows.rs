@@ -39,11 +39,6 @@ impl Windows {
         Ok(Windows { tokens: tokens.clone(), batch, context, seed, starts: None })
     }
 
-    /// Tokens of a batch.
-    pub fn batch_tokens(&self) -> usize {
-        self.batch * self.context
-    }
-
     /// Batch `n`: tokens `[batch, context]` and those that follow each, as whole numbers.
     pub fn batch(&mut self, n: u64) -> Result<(Tensor, Tensor)> {
         let windows = match self.tokens.held().cloned() {

@@ -107,11 +107,6 @@ impl Thermometer {
         })
     }
 
-    /// Whether thresholds are learned.
-    pub fn is_learned(&self) -> bool {
-        self.moves.is_some()
-    }
-
     /// Numbers of a sample.
     pub fn features(&self) -> usize {
         self.features

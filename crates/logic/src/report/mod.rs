@@ -135,6 +135,11 @@ pub fn simplified(run: &Run, circuit: &LearnedCircuit) -> Result<Automaton> {
     Ok(Simplified::of(run, circuit)?.automaton)
 }
 
+/// The simplified circuit of a seed from the run's folder; none if there is none, or it is of another circuit.
+pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Automaton> {
+    proof::stored(run, circuit).map(|simplified| simplified.automaton)
+}
+
 fn yes(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }

@@ -89,7 +89,7 @@ fn made(circuit: &LearnedCircuit) -> Result<Simplified> {
 }
 
 /// What the run's folder has, if all of it belongs to this circuit.
-fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Simplified> {
+pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Simplified> {
     let [raw, simplified, proof] = names(circuit.seed);
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let texts = [read(&raw)?, read(&simplified)?];

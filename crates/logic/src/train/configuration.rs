@@ -1,9 +1,10 @@
 //! What a run's `config.toml` says.
 
-use farad::run::{Run, Table};
+use farad::run::{Run, Table, Value};
+use farad_circuit::Meta;
 
 use crate::error::{Error, Result};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Start};
 use crate::settings::Settings;
 
 /// What a run folder of this crate is, in `config.toml` and checkpoints.
@@ -35,6 +36,22 @@ impl Configuration {
             topology.kernels * topology.channels * topology.perception_gates() + topology.update_gates();
         let steps: u64 = (0..updates).map(|update| settings.steps_at(update) as u64).sum();
         steps * (settings.batch * settings.height * settings.width * cell) as u64
+    }
+
+    /// What the page of an automaton should know: where it starts, and on which grid it learned.
+    pub fn known(&self) -> Meta {
+        let start = match self.recipe.start {
+            Start::RandomBits => "random",
+            Start::CentreOnes => "centre",
+            Start::Zeros => "zeros",
+            Start::Boards => "boards",
+        };
+        let known = [
+            ("recipe", Value::from(self.recipe.name)),
+            ("start", start.into()),
+            ("size", vec![self.settings.width, self.settings.height].into()),
+        ];
+        known.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     /// As the folder stores it.

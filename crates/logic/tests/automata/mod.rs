@@ -1,9 +1,10 @@
 //! Automata to test: sizes, random numbers for everything, and what devices and the f64 reference make
 //! of them.
+#![allow(dead_code)] // every test file uses some of it
 
 use farad::prelude::*;
 use farad_circuit::Edge;
-use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring};
+use farad_logic::{GateTable, Policy, Recipe, RollOut, Topology, Wires, Wiring};
 
 use crate::numbers::Draw;
 
@@ -163,6 +164,11 @@ impl Case {
 /// A cell with few of everything, and layers of odd sizes.
 pub fn small(edge: Edge) -> Topology {
     Topology { channels: 3, kernels: 2, perception: vec![9, 8, 4, 2], update: vec![15, 13, 7, 5, 3], edge }
+}
+
+/// The checkerboard with a small cell, so that a software GPU gets through many updates.
+pub fn small_checkerboard() -> Recipe {
+    Recipe { topology: || small(Edge::Zero), ..Recipe::named("checkerboard").unwrap() }
 }
 
 /// The cell of the checkerboard recipe.

@@ -1,6 +1,15 @@
-//! The devices that tests run on.
+//! The devices that tests run on, and turns for those that look at counters.
+#![allow(dead_code)] // every test file uses some of it
+
+use std::sync::{Mutex, MutexGuard};
 
 use farad::{Device, DeviceOptions};
+
+/// Counters belong to a device, so tests that look at them take turns.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// Says on the terminal that GPU parts are skipped; `eprintln!` would be captured.
 fn skip(why: &str) {
@@ -9,7 +18,6 @@ fn skip(why: &str) {
 }
 
 /// The CPU, and what [`gpus`] has.
-#[allow(dead_code)] // not every test file needs the CPU
 pub fn all() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpus()).collect()
 }

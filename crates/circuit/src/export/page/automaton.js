@@ -47,9 +47,12 @@ Farad.AutomatonPage = class {
     this.board.make(width, height);
     this.showSize();
     this.restart();
-    this.inspect({ x: Math.floor(width / 2), y: Math.floor(height / 2) });
+    const embedded = document.documentElement.hasAttribute("data-embed");
+    if (!embedded) this.inspect({ x: Math.floor(width / 2), y: Math.floor(height / 2) });
     this.use(this.script);
     window.addEventListener("resize", () => this.refit());
+    // In a frame the size may come after the page.
+    new ResizeObserver(() => this.refit()).observe(document.documentElement);
     requestAnimationFrame((now) => this.frame(now));
     const hash = new URLSearchParams(location.hash.slice(1));
     const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches || hash.has("paused");

@@ -259,7 +259,8 @@ Farad.Board = class {
 Farad.room = (frame) => {
   const style = getComputedStyle(frame);
   const rim = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight) + 2;
-  const high = window.innerWidth > 900 ? window.innerHeight - 190 : window.innerHeight * 0.78;
+  const usual = window.innerWidth > 900 ? window.innerHeight - 190 : window.innerHeight * 0.78;
+  const high = document.documentElement.hasAttribute("data-embed") ? window.innerHeight - 78 : usual;
   return Math.max(220, Math.min(frame.parentElement.clientWidth, high) - rim);
 };
 

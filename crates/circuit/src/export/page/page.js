@@ -23,6 +23,7 @@ Farad.begin = () => {
   const asked = hash.get("theme");
   let theme = asked ?? (prefersDark.matches ? "dark" : "light");
   root.dataset.theme = theme;
+  root.toggleAttribute("data-embed", hash.has("embed"));
   document.getElementById("name").textContent = data.title;
   document.getElementById("tagline").textContent = data.tagline;
 

@@ -60,9 +60,14 @@ pub(super) fn zeros<S: State>(inputs: &Tensor, batch: usize, hidden: usize) -> S
     S::from_parts(&vec![zeros; S::PARTS])
 }
 
-/// `new`, `without_bias` and `forward` of a cell, and its [`Module`] and [`Cell`] parts that are always the same.
+/// A cell: its layer's name, its gates, whether the inputs bring the hidden state's biases along, its state, and the
+/// next state from what the inputs contribute and the state before.
 macro_rules! cell {
-    ($(#[$doc:meta])* $name:ident, $gates:literal, $state:ty) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident of $layer:literal, $gates:literal gates, both biases $both:literal,
+        |$cell:ident, $inputs:ident, $before:ident: $state:ty| $step:block
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, $crate::nn::Module)]
         pub struct $name {
@@ -98,6 +103,31 @@ macro_rules! cell {
                 let hidden = self.weights.weight_hh.value().shape()[1];
                 let inputs = self.inputs(x);
                 self.step(&inputs, &super::cell::zeros(&inputs, x.shape()[0], hidden))
+            }
+        }
+
+        impl $crate::nn::Cell for $name {
+            type State = $state;
+            const LAYER: &'static str = $layer;
+            const GATES: usize = $gates;
+
+            fn of(weights: $crate::nn::RecurrentWeights) -> $name {
+                $name { weights }
+            }
+
+            fn weights(&self) -> &$crate::nn::RecurrentWeights {
+                &self.weights
+            }
+
+            #[track_caller]
+            fn inputs(&self, x: &$crate::tensor::Tensor) -> $crate::tensor::Tensor {
+                self.weights.inputs(x, $both)
+            }
+
+            #[track_caller]
+            fn step(&self, $inputs: &$crate::tensor::Tensor, $before: &$state) -> $state {
+                let $cell = self;
+                $step
             }
         }
     };

@@ -1,7 +1,6 @@
 //! Gated recurrent units.
 
-use super::cell::{Cell, cell};
-use super::weights::RecurrentWeights;
+use super::cell::cell;
 use crate::tensor::Tensor;
 
 cell! {
@@ -15,31 +14,10 @@ cell! {
     /// let hidden = cell.forward(&x, &cell.start(&x));
     /// assert_eq!(hidden.shape()[..], [2, 5]);
     /// ```
-    GruCell, 3, Tensor
-}
-
-impl Cell for GruCell {
-    type State = Tensor;
-    const LAYER: &'static str = "Gru";
-    const GATES: usize = 3;
-
-    fn of(weights: RecurrentWeights) -> GruCell {
-        GruCell { weights }
-    }
-
-    fn weights(&self) -> &RecurrentWeights {
-        &self.weights
-    }
-
-    #[track_caller]
-    fn inputs(&self, x: &Tensor) -> Tensor {
-        self.weights.inputs(x, false)
-    }
-
-    #[track_caller]
-    fn step(&self, inputs: &Tensor, hidden: &Tensor) -> Tensor {
-        let product = self.weights.hidden(hidden);
-        let gates = match &self.weights.bias_hh {
+    GruCell of "Gru", 3 gates, both biases false,
+    |this, inputs, hidden: Tensor| {
+        let product = this.weights.hidden(hidden);
+        let gates = match &this.weights.bias_hh {
             Some(bias) => product + bias.value(),
             None => product,
         };

@@ -1,7 +1,6 @@
 //! Long short-term memory.
 
-use super::cell::{Cell, State, cell};
-use super::weights::RecurrentWeights;
+use super::cell::{State, cell};
 use crate::tensor::Tensor;
 
 /// What an LSTM carries.
@@ -36,30 +35,9 @@ cell! {
     /// let state = cell.forward(&x, &cell.start(&x));
     /// assert_eq!(state.hidden.shape()[..], [2, 5]);
     /// ```
-    LstmCell, 4, LstmState
-}
-
-impl Cell for LstmCell {
-    type State = LstmState;
-    const LAYER: &'static str = "Lstm";
-    const GATES: usize = 4;
-
-    fn of(weights: RecurrentWeights) -> LstmCell {
-        LstmCell { weights }
-    }
-
-    fn weights(&self) -> &RecurrentWeights {
-        &self.weights
-    }
-
-    #[track_caller]
-    fn inputs(&self, x: &Tensor) -> Tensor {
-        self.weights.inputs(x, true)
-    }
-
-    #[track_caller]
-    fn step(&self, inputs: &Tensor, state: &LstmState) -> LstmState {
-        let gates = self.weights.hidden(&state.hidden) + inputs;
+    LstmCell of "Lstm", 4 gates, both biases true,
+    |this, inputs, state: LstmState| {
+        let gates = this.weights.hidden(&state.hidden) + inputs;
         let size = gates.shape()[1] / 4;
         let gate = |n: usize| gates.narrow(1, n * size, size);
         let cell = gate(1).sigmoid() * &state.cell + gate(0).sigmoid() * gate(2).tanh();

@@ -1,7 +1,6 @@
 //! The plain recurrent layer.
 
-use super::cell::{Cell, cell};
-use super::weights::RecurrentWeights;
+use super::cell::cell;
 use crate::tensor::Tensor;
 
 cell! {
@@ -13,29 +12,8 @@ cell! {
     /// let x = Tensor::ones([2, 3], &Device::cpu());
     /// assert_eq!(cell.start(&x).shape()[..], [2, 5]);
     /// ```
-    RnnCell, 1, Tensor
-}
-
-impl Cell for RnnCell {
-    type State = Tensor;
-    const LAYER: &'static str = "Rnn";
-    const GATES: usize = 1;
-
-    fn of(weights: RecurrentWeights) -> RnnCell {
-        RnnCell { weights }
-    }
-
-    fn weights(&self) -> &RecurrentWeights {
-        &self.weights
-    }
-
-    #[track_caller]
-    fn inputs(&self, x: &Tensor) -> Tensor {
-        self.weights.inputs(x, true)
-    }
-
-    #[track_caller]
-    fn step(&self, inputs: &Tensor, hidden: &Tensor) -> Tensor {
-        (self.weights.hidden(hidden) + inputs).tanh()
+    RnnCell of "Rnn", 1 gates, both biases true,
+    |this, inputs, hidden: Tensor| {
+        (this.weights.hidden(hidden) + inputs).tanh()
     }
 }

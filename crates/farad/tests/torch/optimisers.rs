@@ -1,11 +1,8 @@
 //! Optimisers against PyTorch's: ten steps with given gradients, and the losses of a small network.
 
-mod devices;
-mod fixtures;
-
-use devices::devices;
+use crate::devices::devices;
+use crate::fixtures::Fixture;
 use farad::prelude::*;
-use fixtures::Fixture;
 
 const STEPS: usize = 10;
 const PARAMETERS: usize = 5;

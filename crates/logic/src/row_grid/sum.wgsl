@@ -1,9 +1,12 @@
-// Adds the parts of the gradients at the weights, in order.
-// parameters: places, parts.
+// Adds parts of sums, in order.
+// parameters: sums, parts.
+
+// One sum.
+alias Value = f32;
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
-@group(0) @binding(1) var<storage, read> parts: array<f32>;
-@group(0) @binding(2) var<storage, read_write> weights: array<f32>;
+@group(0) @binding(1) var<storage, read> parts: array<Value>;
+@group(0) @binding(2) var<storage, read_write> result: array<Value>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
@@ -12,9 +15,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     if place >= places {
         return;
     }
-    var sum = 0.0;
+    var sum = Value();
     for (var part = 0u; part < parameters[0].y; part++) {
         sum += parts[part * places + place];
     }
-    weights[place] = sum;
+    result[place] = sum;
 }

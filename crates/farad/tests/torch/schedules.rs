@@ -1,10 +1,8 @@
 //! Schedules against PyTorch's: the learning rates of fifty steps.
 
-mod fixtures;
-
+use crate::fixtures::Fixture;
 use farad::Device;
 use farad::optim::schedule::*;
-use fixtures::Fixture;
 
 const STEPS: u64 = 50;
 const RATE: f64 = 0.3;

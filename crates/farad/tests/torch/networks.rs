@@ -1,12 +1,9 @@
 //! A convolutional network against PyTorch's: the losses of ten steps, and its answers afterwards.
 
-mod devices;
-mod fixtures;
-
-use devices::devices;
+use crate::devices::devices;
+use crate::fixtures::Fixture;
 use farad::nn::{BatchNorm2d, Flatten};
 use farad::prelude::*;
-use fixtures::Fixture;
 
 #[test]
 fn ten_steps_of_a_convolutional_network_follow_pytorch() {

@@ -1,15 +1,12 @@
 //! Layers and activations against PyTorch: outputs to 1e-5, gradients of inputs and parameters to 1e-4, running
 //! statistics after a forward pass, on every device.
 
-mod devices;
-mod fixtures;
-
 use std::collections::BTreeSet;
 
-use devices::devices;
+use crate::devices::devices;
+use crate::fixtures::Fixture;
 use farad::nn::*;
 use farad::prelude::*;
-use fixtures::Fixture;
 
 const OUTPUT: f64 = 1e-5;
 const GRADIENT: f64 = 1e-4;

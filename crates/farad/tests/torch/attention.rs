@@ -1,16 +1,13 @@
 //! Attention, transformer blocks and their training, as PyTorch computes them.
 
-mod devices;
-mod fixtures;
-
-use devices::devices;
+use crate::devices::devices;
+use crate::fixtures::Fixture;
 use farad::nn::{
     MultiHeadAttention, TransformerActivation, TransformerDecoderLayer, TransformerEncoder,
     TransformerEncoderLayer, TransformerOptions,
 };
 use farad::prelude::*;
 use farad::{Attention, DeviceOptions};
-use fixtures::Fixture;
 
 const VALUE: f64 = 1e-5;
 const GRADIENT: f64 = 1e-4;

@@ -1,0 +1,69 @@
+//! `farad dashboard`: a page that shows runs while they train. The server is in `farad-dashboard`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use farad_dashboard::Dashboard;
+
+use crate::error::Result;
+use crate::train::interrupts;
+
+pub const DASHBOARD_EXAMPLES: &str = "\
+Examples:
+  farad dashboard                      the runs in `runs`, at http://127.0.0.1:8017/
+  farad dashboard runs/life-5 --open   one run, in the browser at once
+  farad dashboard other --port 0       any port that is free
+
+Only this machine is answered, and nothing is ever written. From another machine, use a tunnel:
+  ssh -L 8017:127.0.0.1:8017 HOST";
+
+/// Where runs are if nothing else is said.
+const RUNS: &str = "runs";
+
+/// Options of `farad dashboard`.
+#[derive(Debug, Args)]
+pub struct DashboardOptions {
+    /// The folder that has the runs, or one run [default: runs]
+    #[arg(value_name = "RUNS")]
+    pub folder: Option<PathBuf>,
+    /// The port of this machine to answer on; 0 is any that is free
+    #[arg(long, value_name = "N", default_value_t = 8017)]
+    pub port: u16,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub open: bool,
+}
+
+/// Serves the page until Ctrl-C.
+pub fn run(options: &DashboardOptions) -> Result<()> {
+    // The usual folder need not be there yet: the first run makes it, and the page waits for that.
+    let dashboard = match &options.folder {
+        Some(folder) => Dashboard::open(folder, options.port)?,
+        None => Dashboard::expect(Path::new(RUNS), options.port)?,
+    };
+    let (stop, _) = interrupts();
+    let address = dashboard.address();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{address}")?;
+    out.flush()?;
+    drop(out);
+    eprintln!("Ctrl-C ends it");
+    if options.open && !opens(&address) {
+        eprintln!("no browser could be started; open the address yourself");
+    }
+    Ok(dashboard.serve(&stop)?)
+}
+
+/// Hands an address to whatever opens addresses on this system; whether that could be started.
+fn opens(address: &str) -> bool {
+    let program = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let mut command = Command::new(program);
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}

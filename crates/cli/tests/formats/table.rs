@@ -1,0 +1,203 @@
+//! Every format that farad reads: valid samples, and what reads them.
+
+use std::path::Path;
+
+use farad::StateDict;
+use farad::data::{Csv, Dataset, Split, cifar10, npz_set, read_idx, read_image};
+use farad::prelude::*;
+use farad::run::{Checkpoint, Events, Log, LogTable, Run, json};
+use farad_circuit::{Circuit, Simulator, Statistics};
+use farad_lm::Tokeniser;
+use farad_lm::data::TokenFile;
+use farad_lm::tokenise::TokeniserKind;
+
+use crate::folder::Folder;
+use crate::samples;
+
+/// A format.
+pub struct Format {
+    /// As `scripts/fuzz` calls it.
+    pub name: &'static str,
+    /// The file that is damaged, in a folder of its own.
+    pub file: &'static str,
+    /// Valid files.
+    pub samples: Vec<Vec<u8>>,
+    /// Reads the file in the folder and uses what it finds. Errors are fine; panics are not.
+    pub read: fn(&Path),
+}
+
+/// What every read gets: the folder of its file.
+fn at(folder: &Path, file: &str) -> std::path::PathBuf {
+    folder.join(file)
+}
+
+/// All formats. Runs are made with the command, each in a folder of its name; reading one of their files means
+/// reading the run.
+pub fn all(runs: &Folder) -> Vec<Format> {
+    let mut all = tensors();
+    all.extend(data());
+    all.extend(language());
+    all.extend(circuits());
+    all.extend(of_runs(runs));
+    all
+}
+
+fn format(name: &'static str, file: &'static str, samples: Vec<Vec<u8>>, read: fn(&Path)) -> Format {
+    Format { name, file, samples, read }
+}
+
+fn tensors() -> Vec<Format> {
+    vec![
+        format("safetensors", "x.safetensors", samples::safetensors(), |folder| {
+            if let Ok(tensors) = farad::load(at(folder, "x.safetensors"), &Device::cpu()) {
+                tensors.values().for_each(|tensor| drop(tensor.cast(DType::F32).to_vec::<f32>()));
+            }
+        }),
+        format("state-dict", "x.safetensors", samples::state_dicts(), |folder| {
+            let model = Sequential::new((Linear::new(3, 2), Relu, Linear::new(2, 1)));
+            if let Ok(state) = StateDict::read(at(folder, "x.safetensors")) {
+                let state = state.rename("*.weight", "*.weight").map(|state| state.transpose("2.*"));
+                drop(state.map(|state| state.load_into(&model)));
+            }
+        }),
+        format("npy", "x.npy", samples::npys(), |folder| {
+            if let Ok(tensor) = farad::read_npy(at(folder, "x.npy"), &Device::cpu()) {
+                drop(tensor.cast(DType::F32).to_vec::<f32>());
+            }
+        }),
+        format("npz", "x.npz", samples::npzs(), |folder| {
+            drop(farad::read_npz(at(folder, "x.npz"), &Device::cpu()));
+            drop(npz_set(at(folder, "x.npz"), "x", "y"));
+        }),
+        format("checkpoint", "x.safetensors", samples::checkpoints(), |folder| {
+            let Ok(checkpoint) = Checkpoint::read(at(folder, "x.safetensors"), "example") else { return };
+            drop(checkpoint.value::<(u64, String)>());
+            drop(checkpoint.tensors("model", &Device::cpu()));
+            drop(checkpoint.tensor("model.weight", [2, 3], &Device::cpu()));
+        }),
+        format("tuning", "tuning.json", samples::tunings(), |folder| {
+            drop(farad::load_tuning(at(folder, "tuning.json")).map(|tuning| tuning.name()));
+        }),
+    ]
+}
+
+fn data() -> Vec<Format> {
+    vec![
+        format("idx", "x.idx", samples::idxs(), |folder| drop(read_idx(at(folder, "x.idx")))),
+        format("cifar10", "test_batch.bin", samples::cifars(), |folder| {
+            if let Ok(set) = cifar10(folder, Split::Test) {
+                drop(set.get(set.len() - 1));
+            }
+        }),
+        format("image", "x.png", samples::images(), |folder| {
+            for grey in [false, true] {
+                drop(read_image(at(folder, "x.png"), grey));
+            }
+        }),
+        format("csv", "x.csv", samples::csvs(), |folder| {
+            drop(Csv::new().read(at(folder, "x.csv")));
+            drop(Csv::new().without_header().target(1).ignore(0).read(at(folder, "x.csv")));
+            drop(Csv::new().target("kind").separator(b';').read(at(folder, "x.csv")));
+        }),
+        format("log", "log.csv", samples::logs(), |folder| {
+            let path = at(folder, "log.csv");
+            if let Ok(table) = LogTable::read(&path) {
+                drop((table.steps(), table.series("loss")));
+            }
+            drop(Log::resume(&path, &["loss", "wrong"], Some(20)).map(|mut log| log.flush()));
+        }),
+        format("events", "events.jsonl", samples::events(), |folder| {
+            let path = at(folder, "events.jsonl");
+            drop(Events::read(&path).map(|events| Events::training_seconds(&events)));
+            drop(Events::open(&path).map(|mut events| events.write("checkpoint", 3, json!({ "a": 1 }))));
+        }),
+    ]
+}
+
+fn language() -> Vec<Format> {
+    let kinds = ["bytes", "chars", "words", "bpe"].map(|name| TokeniserKind::named(name).unwrap());
+    let learned = kinds.map(|kind| Tokeniser::learn(&kind, samples::TEXT.as_bytes(), 300).unwrap());
+    let tokenisers = learned.iter().map(|tokeniser| serde_json::to_vec(tokeniser).unwrap()).collect();
+    let tokens = [&[3, 1, 2, 0, 199][..], &[7; 60]].map(|tokens| TokenFile::encoded(tokens, 200));
+    vec![
+        format("tokeniser", "tokeniser.json", tokenisers, |folder| {
+            let bytes = std::fs::read(at(folder, "tokeniser.json")).unwrap();
+            if let Ok(tokeniser) = serde_json::from_slice::<Tokeniser>(&bytes) {
+                let tokens = tokeniser.encode(samples::TEXT.as_bytes()).unwrap_or_default();
+                tokeniser.decode(&tokens);
+                let last = tokeniser.size().saturating_sub(1) as u32;
+                tokeniser.decode(&[0, last, last]);
+                serde_json::to_vec(&tokeniser).unwrap();
+            }
+        }),
+        format("tokens", "x.tokens", tokens.to_vec(), |folder| {
+            if let Ok(file) = TokenFile::open(&at(folder, "x.tokens"), 200) {
+                file.tokens(0, file.len());
+            }
+        }),
+        #[cfg(feature = "tokenizers")]
+        format("tokenizer.json", "tokenizer.json", samples::foreign(), |folder| {
+            let path = at(folder, "tokenizer.json");
+            if let Ok(foreign) = farad_lm::tokenise::Foreign::read(&path) {
+                drop(foreign.encode(samples::TEXT));
+            }
+        }),
+    ]
+}
+
+fn circuits() -> Vec<Format> {
+    vec![format("circuit", "x.json", samples::circuits(), |folder| {
+        let Ok(circuit) = Circuit::read(at(folder, "x.json")) else { return };
+        circuit.check().expect("what is read is whole");
+        Statistics::of(circuit.netlist());
+        if let Circuit::Netlist(netlist) = &circuit
+            && netlist.inputs.len() < 1000
+        {
+            drop(Simulator::new(netlist));
+        }
+        assert_eq!(Circuit::from_json(&circuit.to_json()).expect("what is written can be read"), circuit);
+    })]
+}
+
+/// Configurations and checkpoints of every kind of run, as the command wrote them.
+fn of_runs(runs: &Folder) -> Vec<Format> {
+    let config = |run: &str| vec![std::fs::read(runs.path(run).join("config.toml")).unwrap()];
+    let checkpoint = |run: &str, file: &str| {
+        let bytes = std::fs::read(runs.path(run).join(file)).unwrap();
+        // Without its checksum, or no damage would come any further.
+        vec![samples::without_checksum(&bytes), bytes]
+    };
+    fn automaton(folder: &Path) {
+        let Ok(run) = Run::open(folder) else { return };
+        drop(farad_logic::train::Configuration::of(&run));
+        drop(farad_logic::train::Learned::of(&run).map(|learned| learned.shown()));
+    }
+    fn logic(folder: &Path) {
+        let Ok(run) = Run::open(folder) else { return };
+        drop(farad_logic::classify::Settings::of(&run));
+        drop(farad_logic::classify::Learned::of(&run).map(|learned| learned.netlist()));
+    }
+    fn language(folder: &Path) {
+        let Ok(run) = Run::open(folder) else { return };
+        drop(farad_lm::train::Settings::of(&run));
+        drop(farad_lm::train::Learned::of(&run, &Device::cpu()));
+    }
+    vec![
+        format("life/config", "config.toml", config("life"), automaton),
+        format(
+            "life/checkpoint",
+            "checkpoint.safetensors",
+            checkpoint("life", "checkpoint.safetensors"),
+            automaton,
+        ),
+        format("logic/config", "config.toml", config("logic"), logic),
+        format(
+            "logic/checkpoint",
+            "checkpoint.safetensors",
+            checkpoint("logic", "checkpoint.safetensors"),
+            logic,
+        ),
+        format("lm/config", "config.toml", config("lm"), language),
+        format("lm/best", "best.safetensors", checkpoint("lm", "best.safetensors"), language),
+    ]
+}

@@ -1,0 +1,180 @@
+//! Who is answered: browsers on this machine that were pointed at this very address, and nobody else's page.
+//!
+//! Another site may make a browser send requests here, or point a name of its own at 127.0.0.1 (DNS rebinding). So the
+//! `Host` must be this machine's and this port's, an `Origin` must be the same, and what the browser itself calls a request
+//! from another site is refused unless somebody followed a link. Invariant: every answer has the headers in [`HEADERS`].
+//! Start at [`verdict`].
+
+use axum::http::header::{HOST, HeaderName, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+
+/// What the page itself may do: load its own files, talk to this server, and show pages of circuits.
+pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The page of a circuit has its scripts inside and may do nothing else; it has no origin, so this server is closed to it.
+pub const CIRCUIT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
+
+/// A file of a run is shown and never run.
+pub const FILE_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+
+/// Every answer has these.
+pub const HEADERS: [(&str, &str); 5] = [
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// Puts the headers that every answer has on one that lacks them.
+pub fn protect(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        let name = HeaderName::from_static(name);
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    let policy = HeaderName::from_static("content-security-policy");
+    headers.entry(policy).or_insert(HeaderValue::from_static(FILE_POLICY));
+}
+
+/// Whether a request is answered; if not, how and why.
+pub fn verdict(
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    port: u16,
+) -> Result<(), (StatusCode, &'static str)> {
+    if method != Method::GET && method != Method::HEAD {
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "dashboard: only GET and HEAD are answered\n"));
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let named = uri.authority().is_none_or(|authority| is_ours(authority.as_str(), port));
+    if !is_ours(host, port) || hosts.next().is_some() || !named {
+        return Err((StatusCode::FORBIDDEN, "dashboard: refused: this address belongs to another host\n"));
+    }
+    let same = |origin: &HeaderValue| {
+        let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+        host.is_some_and(|host| is_ours(host, port))
+    };
+    if !headers.get_all(ORIGIN).iter().all(same) || is_foreign(headers) {
+        return Err((StatusCode::FORBIDDEN, "dashboard: refused: the request comes from another page\n"));
+    }
+    Ok(())
+}
+
+/// Whether a host is this machine, under a name that no one else can have, at this port.
+fn is_ours(host: &str, port: u16) -> bool {
+    let name = host.strip_suffix(&format!(":{port}"));
+    // Browsers leave out the port that is usual.
+    let name = name.or((port == 80).then_some(host));
+    name.is_some_and(|name| {
+        ["127.0.0.1", "localhost", "[::1]"].iter().any(|own| own.eq_ignore_ascii_case(name))
+    })
+}
+
+/// Whether the browser says that another site asks, other than by a link that somebody followed.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let link = says("sec-fetch-mode") == Some("navigate") && says("sec-fetch-dest") == Some("document");
+    matches!(says("sec-fetch-site"), Some("cross-site" | "same-site")) && !link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(method: &str, uri: &str, fields: &[(&'static str, &'static str)]) -> Option<u16> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        verdict(&method, &uri.parse().unwrap(), &headers, 8017).err().map(|(status, _)| status.as_u16())
+    }
+
+    #[test]
+    fn hosts_of_this_machine_and_port_are_answered() {
+        for host in ["127.0.0.1:8017", "localhost:8017", "LocalHost:8017", "[::1]:8017"] {
+            assert_eq!(asked("GET", "/", &[("host", host)]), None, "{host}");
+            assert_eq!(asked("HEAD", "/events", &[("host", host)]), None, "{host}");
+        }
+        assert!(is_ours("localhost", 80) && !is_ours("localhost", 8017));
+    }
+
+    #[test]
+    fn other_hosts_are_refused() {
+        let hosts = [
+            "evil.example:8017",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "127.0.0.1:80170",
+            "localhost:8017.evil.example",
+            "evil.example",
+            "localhost.evil.example:8017",
+            "127.0.0.1.evil.example:8017",
+            "127.0.0.2:8017",
+            "0.0.0.0:8017",
+            "user@127.0.0.1:8017",
+            "127.0.0.1:8017:8017",
+            " 127.0.0.1:8017",
+            "[::]:8017",
+            "::1:8017",
+            "localhost.:8017",
+            "",
+        ];
+        for host in hosts {
+            assert_eq!(asked("GET", "/", &[("host", host)]), Some(403), "{host}");
+        }
+        assert_eq!(asked("GET", "/", &[]), Some(403), "no host");
+        assert_eq!(asked("GET", "/", &[("host", "127.0.0.1:8017"), ("host", "evil.example")]), Some(403));
+        assert_eq!(asked("GET", "http://evil.example/", &[("host", "127.0.0.1:8017")]), Some(403));
+        assert_eq!(asked("GET", "http://127.0.0.1:8017/", &[("host", "127.0.0.1:8017")]), None);
+    }
+
+    #[test]
+    fn pages_of_others_are_refused() {
+        let own = ("host", "127.0.0.1:8017");
+        for origin in [
+            "null",
+            "https://127.0.0.1:8017",
+            "http://evil.example",
+            "http://127.0.0.1:9000",
+            "127.0.0.1:8017",
+            "",
+        ] {
+            assert_eq!(asked("GET", "/events", &[own, ("origin", origin)]), Some(403), "{origin}");
+        }
+        assert_eq!(asked("GET", "/events", &[own, ("origin", "http://127.0.0.1:8017")]), None);
+        assert_eq!(
+            asked("GET", "/events", &[own, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]),
+            Some(403)
+        );
+        let link = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+        assert_eq!(asked("GET", "/", &[own, ("sec-fetch-site", "cross-site"), link[0], link[1]]), None);
+        let frame = ("sec-fetch-dest", "iframe");
+        assert_eq!(asked("GET", "/", &[own, ("sec-fetch-site", "cross-site"), link[0], frame]), Some(403));
+        assert_eq!(asked("GET", "/", &[own, ("sec-fetch-site", "none"), link[0], link[1]]), None);
+    }
+
+    #[test]
+    fn nothing_can_be_changed() {
+        for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "ODD"] {
+            assert_eq!(asked(method, "/", &[("host", "127.0.0.1:8017")]), Some(405), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_was_chosen_stays() {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-security-policy", HeaderValue::from_static(PAGE_POLICY));
+        protect(&mut headers);
+        assert_eq!(headers["content-security-policy"], PAGE_POLICY);
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+        let mut headers = HeaderMap::new();
+        protect(&mut headers);
+        assert_eq!(headers["content-security-policy"], FILE_POLICY);
+    }
+}

@@ -1,0 +1,211 @@
+//! The folder that is served: which runs it has, and which of their files may be read.
+//!
+//! Invariant: whatever a request says, no path that comes out of here leads out of the folder, to a hidden file, or to a
+//! file of a kind that is not in [`KINDS`]. Names are checked as text first and by the file system afterwards, so neither
+//! dots nor links lead elsewhere. Start at [`Library::open`].
+
+use std::path::{Path, PathBuf};
+
+use farad::run::Run;
+
+use crate::error::{Error, Result};
+
+/// More runs than these are not shown.
+pub const MOST_RUNS: usize = 2000;
+
+/// The files that are served, by how their names end, and what browsers are told that they are.
+const KINDS: [(&str, &str); 9] = [
+    ("svg", "image/svg+xml"),
+    ("png", "image/png"),
+    ("gif", "image/gif"),
+    ("md", "text/plain; charset=utf-8"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("csv", "text/plain; charset=utf-8"),
+    ("toml", "text/plain; charset=utf-8"),
+    ("json", "text/plain; charset=utf-8"),
+    ("jsonl", "text/plain; charset=utf-8"),
+];
+
+/// A folder of runs, or one run.
+#[derive(Clone, Debug)]
+pub struct Library {
+    root: PathBuf,
+    /// The name of the one run that the folder is, if it is one.
+    single: Option<String>,
+}
+
+impl Library {
+    /// A folder that is there.
+    pub fn open(folder: &Path) -> Result<Library> {
+        match folder.is_dir() {
+            true => Ok(Library::expect(folder)),
+            false => Err(Error::NoFolder { path: folder.into() }),
+        }
+    }
+
+    /// A folder that may come to be there later.
+    pub fn expect(folder: &Path) -> Library {
+        let whole = folder.canonicalize().ok();
+        let name = whole.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        let single = Run::open(folder).is_ok().then(|| name.unwrap_or("run").to_string());
+        Library { root: folder.into(), single }
+    }
+
+    /// The folder as it was named.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The names of all runs, in order, and whether there are more.
+    pub fn names(&self) -> (Vec<String>, bool) {
+        if let Some(name) = &self.single {
+            return (vec![name.clone()], false);
+        }
+        let Ok(entries) = std::fs::read_dir(&self.root) else { return (vec![], false) };
+        let names = entries.flatten().filter_map(|entry| {
+            let name = entry.file_name().into_string().ok().filter(|name| is_plain(name))?;
+            let linked = entry.file_type().ok()?.is_symlink();
+            let inside = !linked || self.folder(&name).is_some();
+            (inside && entry.path().join("config.toml").is_file()).then_some(name)
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let more = names.len() > MOST_RUNS;
+        names.truncate(MOST_RUNS);
+        (names, more)
+    }
+
+    /// The folder of a run, without links; none if there is no such run, or not in here.
+    pub fn folder(&self, name: &str) -> Option<PathBuf> {
+        let root = self.root.canonicalize().ok()?;
+        match &self.single {
+            Some(single) => (single == name).then_some(root),
+            None => {
+                is_plain(name).then(|| within(&root, &root.join(name))).flatten().filter(|path| path.is_dir())
+            }
+        }
+    }
+
+    /// A file of a run and its content type; none if there is no such file, or it is not served.
+    pub fn file(&self, name: &str, relative: &str) -> Option<(PathBuf, &'static str)> {
+        let folder = self.folder(name)?;
+        relative.split('/').all(is_plain).then_some(())?;
+        let path = within(&folder, &folder.join(relative))?;
+        let kind = content_type(&path)?;
+        // A link may have another name than what it leads to, and neither may be hidden.
+        let inner = path.strip_prefix(&folder).ok()?;
+        let plain = inner.components().all(|part| part.as_os_str().to_str().is_some_and(is_plain));
+        (plain && path.is_file()).then_some((path, kind))
+    }
+}
+
+/// What a browser is told that a file is; none if it is not served.
+pub fn content_type(path: &Path) -> Option<&'static str> {
+    let end = path.extension()?.to_str()?.to_ascii_lowercase();
+    KINDS.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
+}
+
+/// Whether a text is the name of one visible file or folder, wherever it is used: no step up, no separator, no drive.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
+}
+
+/// A path without links, if it is there and lies inside a folder that has none.
+fn within(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let whole = path.canonicalize().ok()?;
+    (whole.starts_with(folder) && whole != folder).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    fn library() -> (Scratch, Library) {
+        let scratch = Scratch::new();
+        scratch.run("runs/plain", "automaton");
+        scratch.run("runs/odd name %2e <b>&\"'", "fit");
+        scratch.write("runs/plain/plots/loss.svg", "<svg/>");
+        scratch.write("runs/plain/.hidden/a.svg", "");
+        scratch.write("runs/plain/.lock", "1");
+        scratch.write("runs/plain/.secret.svg", "");
+        scratch.write("runs/plain/checkpoint.safetensors", "");
+        scratch.write("runs/no run/notes.txt", "");
+        scratch.write("secret.txt", "secret");
+        scratch.write("elsewhere/config.toml", "format = \"farad-run\"\nversion = 1\nkind = \"x\"\n");
+        let library = Library::open(&scratch.path("runs")).unwrap();
+        (scratch, library)
+    }
+
+    #[test]
+    fn runs_are_folders_with_a_configuration() {
+        let (_scratch, library) = library();
+        assert_eq!(library.names(), (vec!["odd name %2e <b>&\"'".to_string(), "plain".to_string()], false));
+        assert!(library.folder("odd name %2e <b>&\"'").is_some());
+        assert!(Library::open(Path::new("/no/such/folder")).is_err());
+        assert_eq!(Library::expect(Path::new("/no/such/folder")).names(), (vec![], false));
+    }
+
+    #[test]
+    fn one_run_may_be_served_by_itself() {
+        let (scratch, _) = library();
+        let library = Library::open(&scratch.path("runs/plain")).unwrap();
+        assert_eq!(library.names().0, ["plain"]);
+        assert!(library.file("plain", "plots/loss.svg").is_some());
+        for (run, file) in [("plain", "../../secret.txt"), ("..", "secret.txt"), ("other", "plots/loss.svg")]
+        {
+            assert_eq!(library.file(run, file), None, "{run} {file}");
+        }
+    }
+
+    #[test]
+    fn only_known_files_inside_the_folder_are_served() {
+        let (_scratch, library) = library();
+        let (path, kind) = library.file("plain", "plots/loss.svg").unwrap();
+        assert!(path.ends_with("runs/plain/plots/loss.svg") && kind == "image/svg+xml");
+        let hostile = [
+            ("plain", "../../secret.txt"),
+            ("plain", "plots/../../../secret.txt"),
+            ("plain", "/etc/passwd"),
+            ("plain", "//etc/passwd"),
+            ("plain", "plots/./loss.svg"),
+            ("plain", "plots//loss.svg"),
+            ("plain", "plots\\loss.svg"),
+            ("plain", "plots/loss.svg\0"),
+            ("plain", "C:plots/loss.svg"),
+            ("plain", ".lock"),
+            ("plain", ".secret.svg"),
+            ("plain", ".hidden/a.svg"),
+            ("plain", "checkpoint.safetensors"),
+            ("plain", "plots"),
+            ("plain", ""),
+            ("plain", "missing.svg"),
+            ("..", "secret.txt"),
+            (".", "plain/config.toml"),
+            ("", "plain/config.toml"),
+            ("plain/plots", "loss.svg"),
+            ("../runs/plain", "plots/loss.svg"),
+            ("%2e%2e", "secret.txt"),
+        ];
+        for (run, file) in hostile {
+            assert_eq!(library.file(run, file), None, "{run} {file}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_out_are_refused() {
+        use std::os::unix::fs::symlink;
+        let (scratch, library) = library();
+        symlink(scratch.path("secret.txt"), scratch.path("runs/plain/plots/leak.txt")).unwrap();
+        symlink(scratch.path("runs/plain/.secret.svg"), scratch.path("runs/plain/plots/hidden.svg")).unwrap();
+        symlink(scratch.path("elsewhere"), scratch.path("runs/outside")).unwrap();
+        symlink(scratch.path("runs/plain"), scratch.path("runs/again")).unwrap();
+        symlink(scratch.path("runs/plain/plots/loss.svg"), scratch.path("runs/plain/same.svg")).unwrap();
+        assert_eq!(library.file("plain", "plots/leak.txt"), None);
+        assert_eq!(library.file("plain", "plots/hidden.svg"), None);
+        assert_eq!(library.folder("outside"), None);
+        assert!(!library.names().0.contains(&"outside".to_string()));
+        assert!(library.file("plain", "same.svg").is_some() && library.file("again", "same.svg").is_some());
+    }
+}

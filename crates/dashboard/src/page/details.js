@@ -1,0 +1,269 @@
+"use strict";
+// What a run has beside curves: the automaton that plays, the circuit, pictures, the report, settings.
+// Invariant: what is asked for belongs to what is shown; an answer that comes too late is dropped. Start at `Details.show`.
+
+/// The address of something of a run.
+Farad.address = (run, ...path) => ["runs", run, ...path].map(encodeURIComponent).join("/");
+
+/// The address of a file of a run, with the time it was written so that a newer one is fetched.
+Farad.fileAddress = (run, path, written) => {
+  const address = Farad.address(run, "files", ...path.split("/"));
+  return written ? `${address}?written=${written}` : address;
+};
+
+/// How much time passes at least between two circuits of a run that trains.
+Farad.PLAY_AT_LEAST = 6000;
+
+Farad.Details = class {
+  constructor(store, changed) {
+    Object.assign(this, { store, changed, names: [], known: new Map(), circuits: new Map(), played: null });
+    this.element = (id) => document.getElementById(id);
+    this.element("differ").addEventListener("change", () => this.showSettings());
+  }
+
+  /// Shows these runs; asks for what is not known yet or has changed.
+  show(names) {
+    if (names.join("\n") !== this.names.join("\n")) this.clear();
+    this.names = names;
+    for (const name of names) {
+      const run = this.store.runs.get(name);
+      if (!run) continue;
+      const marks = `${run.concluded} ${run.state}`;
+      if (this.known.get(name)?.marks !== marks) this.askDetails(name, marks);
+      const alone = names.length === 1 && ["automaton", "logic"].includes(run.kind) && run.learned > 0;
+      const stamp = `${run.learned} ${run.concluded}`;
+      if (alone && this.circuits.get(name)?.stamp !== stamp) this.askCircuit(name, stamp);
+    }
+    this.showPlayer();
+  }
+
+  clear() {
+    this.known.clear();
+    this.circuits.clear();
+    this.stop();
+    for (const id of ["pictures", "report", "drawing", "circuit-numbers", "circuit-bars", "settings"]) this.element(id).replaceChildren();
+  }
+
+  async ask(address) {
+    try {
+      const answer = await fetch(address);
+      return answer.ok ? await answer.json() : null;
+    } catch {
+      return null;
+    }
+  }
+
+  async askDetails(name, marks) {
+    const before = this.known.get(name);
+    this.known.set(name, { ...before, marks });
+    const details = await this.ask(Farad.address(name, "details.json"));
+    if (!details || this.known.get(name)?.marks !== marks) return;
+    this.known.set(name, { marks, ...details });
+    this.showPictures();
+    this.showReport();
+    this.showSettings();
+    this.showPlayer();
+    this.changed();
+  }
+
+  async askCircuit(name, stamp) {
+    this.circuits.set(name, { ...this.circuits.get(name), stamp });
+    const facts = await this.ask(Farad.address(name, "circuit.json"));
+    if (!facts || this.circuits.get(name)?.stamp !== stamp) return;
+    this.circuits.set(name, { stamp, facts });
+    this.showCircuit();
+    this.showPlayer();
+    this.changed();
+  }
+
+  /// The one run that is shown, and what is known of it.
+  get only() {
+    return this.names.length === 1 ? this.known.get(this.names[0]) : undefined;
+  }
+
+  get circuit() {
+    return this.names.length === 1 ? this.circuits.get(this.names[0])?.facts : undefined;
+  }
+
+  /// The parts that there is something in.
+  parts() {
+    const parts = ["curves"];
+    if (this.circuit) parts.push("circuit");
+    if (this.only?.pictures?.length > 0) parts.push("pictures");
+    if (this.only?.report) parts.push("report");
+    return [...parts, "settings"];
+  }
+
+  /// The circuit plays in a frame without rights; a newer one takes its place once it is loaded.
+  showPlayer() {
+    const [name] = this.names;
+    const run = this.store.runs.get(name);
+    const automaton = this.names.length === 1 && run?.kind === "automaton";
+    const network = this.names.length === 1 && run?.kind === "logic" && Boolean(this.circuit);
+    const sample = run?.kind === "lm" ? Farad.sample(this.only?.report ?? "") : "";
+    this.element("player").hidden = !automaton && !network && !sample;
+    if (sample) return this.quote(sample);
+    if (!automaton && !network) return this.stop();
+    this.element("player-title").textContent = automaton ? "Automaton" : "Try it";
+    this.element("player-link").hidden = !this.circuit;
+    if (!this.circuit) {
+      const ended = run.state === "finished" || run.state === "interrupted";
+      this.wait(ended ? "This run has no circuit." : "Plays as soon as training has saved its first hard circuit.");
+      return;
+    }
+    this.element("player-note").textContent = this.playerNote(this.circuit);
+    const stamp = `${name} ${this.circuits.get(name).stamp} ${document.documentElement.dataset.theme}`;
+    if (stamp === this.played) return;
+    const since = Date.now() - (this.playedAt ?? 0);
+    const same = this.played?.startsWith(`${name} `);
+    clearTimeout(this.later);
+    if (same && since < Farad.PLAY_AT_LEAST && run.state === "running") {
+      this.later = setTimeout(() => this.showPlayer(), Farad.PLAY_AT_LEAST - since);
+      return;
+    }
+    [this.played, this.playedAt] = [stamp, Date.now()];
+    this.play(name, network);
+  }
+
+  playerNote(facts) {
+    const updates = facts.update.toLocaleString("en");
+    if (facts.kind === "network") return `the circuit after ${updates} updates`;
+    const seed = facts.seeds > 1 ? `, seed ${facts.seed}` : "";
+    const size = facts.simplified ? `${facts.gates.toLocaleString("en")} gates a cell, proved` : `after ${updates} updates`;
+    return `${facts.right ? "right when tried" : "not right yet"}; ${size}${seed}`;
+  }
+
+  play(name, network) {
+    const stage = this.element("stage");
+    const theme = document.documentElement.dataset.theme;
+    const address = Farad.address(name, "page");
+    const frame = Farad.make("iframe", network ? "tall" : "");
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.title = network ? "A pad to draw on, read by the circuit" : "The automaton, playing";
+    // A frame of the same address would not load again for another hash.
+    frame.src = `${address}?${encodeURIComponent(this.played)}#embed&theme=${theme}`;
+    frame.addEventListener("load", () => {
+      [...stage.children].filter((other) => other !== frame).forEach((other) => other.remove());
+      frame.classList.add("ready");
+    });
+    [...stage.children].slice(1).forEach((other) => other.remove());
+    stage.append(frame);
+    this.element("player-link").href = `${address}#theme=${theme}`;
+  }
+
+  /// What a language model wrote.
+  quote(sample) {
+    if (this.played === sample) return;
+    this.stop();
+    this.played = sample;
+    this.element("player-title").textContent = "Sample";
+    this.element("player-note").textContent = "what the model wrote at the end";
+    this.element("player-link").hidden = true;
+    this.element("stage").replaceChildren(Farad.make("pre", "sample", sample));
+  }
+
+  wait(text) {
+    this.stop();
+    this.element("player-note").textContent = "";
+    this.element("stage").replaceChildren(Farad.make("p", "quiet waiting", text));
+  }
+
+  stop() {
+    clearTimeout(this.later);
+    this.played = null;
+    this.element("stage").replaceChildren();
+  }
+
+  /// Colours have changed.
+  recolour() {
+    if (this.circuit) this.showPlayer();
+  }
+
+  showCircuit() {
+    const facts = this.circuit;
+    const numbers = [
+      ["gates", facts.gates],
+      ["in a row", facts.depth],
+      ["inputs", facts.inputs],
+      ["outputs", facts.outputs],
+      ["kept after", facts.update],
+    ];
+    if (facts.channels) numbers.push(["bits a cell", facts.channels]);
+    if (facts.accuracy) numbers.push(["validation", Farad.percent(facts.accuracy)]);
+    numbers.push(["simplified", facts.simplified ? "yes" : "not yet"]);
+    const items = numbers.map(([name, value]) => {
+      const item = Farad.make("div");
+      item.append(Farad.make("dt", "", name), Farad.make("dd", "", typeof value === "number" ? value.toLocaleString("en") : value));
+      return item;
+    });
+    this.element("circuit-numbers").replaceChildren(...items);
+    const most = Math.max(1, ...facts.counts.map(([, count]) => count));
+    const bars = facts.counts.map(([name, count]) => {
+      const row = Farad.make("div", "gate");
+      const bar = Farad.make("span", "gate-bar");
+      bar.style.setProperty("--share", String(count / most));
+      row.append(Farad.make("code", "", name), bar, Farad.make("span", "number", count.toLocaleString("en")));
+      return row;
+    });
+    this.element("circuit-bars").replaceChildren(...bars);
+    const [name] = this.names;
+    const image = Farad.make("img");
+    image.loading = "lazy";
+    image.alt = `The circuit: ${facts.gates} gates by level, from inputs on the left to outputs on the right`;
+    image.src = `${Farad.address(name, "circuit.svg")}?${encodeURIComponent(this.circuits.get(name).stamp)}`;
+    image.addEventListener("error", () => {
+      this.element("drawing").replaceChildren(Farad.make("p", "quiet", "Too many gates to draw."));
+    });
+    this.element("drawing").replaceChildren(image);
+  }
+
+  showPictures() {
+    const [name] = this.names;
+    const pictures = (this.only?.pictures ?? []).map(({ path, written }) => {
+      const figure = Farad.make("figure", "card");
+      const link = Farad.make("a");
+      link.href = Farad.fileAddress(name, path);
+      link.target = "_blank";
+      link.rel = "noopener";
+      const image = Farad.make("img", /\.(png|gif)$/.test(path) ? "pixels" : "");
+      image.loading = "lazy";
+      image.alt = path;
+      image.src = Farad.fileAddress(name, path, written);
+      link.append(image);
+      figure.append(link, Farad.make("figcaption", "quiet", path.replace(/^plots\//, "")));
+      return figure;
+    });
+    this.element("pictures").replaceChildren(...pictures);
+  }
+
+  showReport() {
+    const [name] = this.names;
+    const report = this.only?.report;
+    if (report) Farad.markdown(report, this.element("report"), (path) => Farad.fileAddress(name, path));
+  }
+
+  /// One run: all settings. Several: side by side, those that differ marked, or nothing else.
+  showSettings() {
+    const several = this.names.length > 1;
+    this.element("differ-row").hidden = !several;
+    this.element("settings-title").textContent = several ? "Settings compared" : "Settings";
+    const known = this.names.map((name) => new Map(this.known.get(name)?.settings ?? []));
+    const keys = [...new Set(known.flatMap((settings) => [...settings.keys()]))];
+    const differs = (key) => new Set(known.map((settings) => settings.get(key))).size > 1;
+    const shown = keys.filter((key) => !several || !this.element("differ").checked || differs(key));
+    const head = Farad.make("tr");
+    head.append(Farad.make("th", "", "Setting"), ...this.names.map((name) => Farad.make("th", "", several ? name : "Value")));
+    const rows = shown.map((key) => {
+      const row = Farad.make("tr", several && !this.element("differ").checked && differs(key) ? "differs" : "");
+      const values = known.map((settings) => Farad.make("td", "", settings.get(key) ?? "–"));
+      row.append(Farad.make("th", "", key.replace(/^settings\./, "")), ...values);
+      return row;
+    });
+    if (several && rows.length === 0) {
+      const row = Farad.make("tr");
+      row.append(Farad.make("td", "quiet", "These runs have the same settings."));
+      rows.push(row);
+    }
+    this.element("settings").replaceChildren(head, ...rows);
+  }
+};

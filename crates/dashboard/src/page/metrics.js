@@ -1,0 +1,112 @@
+"use strict";
+// What the columns of a log mean: which belong into one chart, what they are called, how their numbers are written.
+// Invariant: a column that is not known here still gets a chart of its own. Start at `Farad.groups`.
+
+Farad.percent = (value) => (Number.isFinite(value) ? `${Number((100 * value).toPrecision(4))} %` : "–");
+
+/// The columns that are no curves.
+Farad.POSITIONS = ["epoch", "tokens"];
+
+/// Charts, in their order: what is in them, by the names of columns.
+Farad.GROUPS = [
+  { key: "loss", title: "Loss", columns: ["loss", "soft_loss", "validation_loss", "hard_loss"] },
+  { key: "accuracy", title: "Accuracy", columns: ["validation_goodness", "hard_accuracy"], format: Farad.percent },
+  { key: "perplexity", title: "Perplexity", columns: ["perplexity"] },
+  { key: "wrong", title: "Wrong bits", columns: ["wrong"] },
+  { key: "rate", title: "Learning rate", columns: ["learning_rate"] },
+  { key: "speed", title: "Updates a second", columns: ["speed"] },
+  { key: "tokens", title: "Tokens a second", columns: ["tokens_per_second"] },
+];
+
+Farad.COLUMN_NAMES = {
+  loss: "training",
+  soft_loss: "soft, training",
+  hard_loss: "hard, evaluated",
+  validation_loss: "validation",
+  validation_goodness: "validation",
+  hard_accuracy: "hard, validation",
+  perplexity: "validation",
+  wrong: "wrong",
+  learning_rate: "learning rate",
+  speed: "updates a second",
+  tokens_per_second: "tokens a second",
+};
+
+/// What stands first is drawn solid; what is measured apart from training, dashed where both are in one chart.
+Farad.LINE_COLOURS = {
+  loss: "--line-1",
+  soft_loss: "--line-1",
+  validation_loss: "--line-2",
+  hard_loss: "--line-2",
+  validation_goodness: "--line-2",
+  hard_accuracy: "--line-2",
+  perplexity: "--line-2",
+  wrong: "--line-3",
+  learning_rate: "--line-4",
+  speed: "--line-5",
+  tokens_per_second: "--line-5",
+};
+
+Farad.RUN_COLOURS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `--line-${n}`);
+
+/// A column's name without its seed, and the seed: `hard_loss_23` is `hard_loss` of seed 23.
+Farad.column = (name) => {
+  const parts = /^(soft_loss|hard_loss|wrong)_(\d+)$/.exec(name);
+  return parts ? { base: parts[1], seed: parts[2] } : { base: name, seed: null };
+};
+
+/// All series of a run by base name, each a list of `{ seed, x, y }`; what follows from others is among them.
+Farad.curvesOf = (run, log) => {
+  const curves = new Map();
+  const add = (base, seed, { x, y }) => {
+    if (!curves.has(base)) curves.set(base, []);
+    curves.get(base).push({ seed, x, y });
+  };
+  for (const [name, series] of log.series) {
+    const { base, seed } = Farad.column(name);
+    if (!Farad.POSITIONS.includes(base)) add(base, seed, series);
+  }
+  const validated = log.series.get("validation_loss");
+  if (run?.kind === "lm" && validated) add("perplexity", null, { x: validated.x, y: validated.y.map(Math.exp) });
+  if (run?.kind === "lm" && log.tokens > 0) {
+    add("tokens_per_second", null, { x: log.speed.x, y: log.speed.y.map((speed) => speed * log.tokens) });
+  } else {
+    add("speed", null, log.speed);
+  }
+  return curves;
+};
+
+/// The charts that these columns make, in order; unknown columns last, one by one.
+Farad.groups = (bases) => {
+  const known = Farad.GROUPS.filter((group) => group.columns.some((column) => bases.has(column)));
+  const placed = new Set(Farad.GROUPS.flatMap((group) => group.columns));
+  const others = [...bases].filter((base) => !placed.has(base));
+  return [...known, ...others.map((base) => ({ key: base, title: Farad.words(base), columns: [base] }))];
+};
+
+/// `gate_noise` as people write it.
+Farad.words = (name) => {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+Farad.columnName = (base) => Farad.COLUMN_NAMES[base] ?? Farad.words(base).toLowerCase();
+
+/// The newest value of the first of these columns that has one, of the first seed.
+Farad.newest = (run, bases) => {
+  for (const base of bases) {
+    const at = run.columns.findIndex((name) => Farad.column(name).base === base);
+    if (at >= 0 && run.newest[at] !== null) return run.newest[at];
+  }
+  return null;
+};
+
+/// What the table says of how good a run is.
+Farad.RESULTS = {
+  loss: (run) => Farad.newest(run, ["validation_loss", "hard_loss", "loss", "soft_loss"]),
+  accuracy: (run) => Farad.newest(run, ["validation_goodness", "hard_accuracy"]),
+  perplexity: (run) => {
+    const loss = run.kind === "lm" ? Farad.newest(run, ["validation_loss"]) : null;
+    return typeof loss === "number" ? Math.exp(loss) : null;
+  },
+};

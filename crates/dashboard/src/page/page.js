@@ -1,0 +1,202 @@
+"use strict";
+// Where the page begins: which runs are shown and how, kept in the address so that it can be shared and reloaded.
+// Invariant: what is shown follows from the address and the store, and every change of it goes through `set`.
+
+Farad.TABS = { curves: "Curves", circuit: "Circuit", pictures: "Pictures", report: "Report", settings: "Settings" };
+
+Farad.Page = class {
+  constructor() {
+    this.element = (id) => document.getElementById(id);
+    this.store = new Farad.Store();
+    this.chosen = [];
+    this.read();
+    this.prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+    this.paintTheme();
+    this.curves = new Farad.Curves(this.element("charts"), this.store, () => this.showTools());
+    this.details = new Farad.Details(this.store, () => this.showTabs());
+    this.table = new Farad.Table(this.store, this);
+    this.bind();
+    this.store.on("runs", () => this.update());
+    this.store.on("rows", () => this.later());
+    this.store.on("link", (state) => this.showLink(state));
+    this.showTools();
+    this.store.follow(this.picked);
+    // Times of running runs go on between messages.
+    setInterval(() => [...this.store.runs.values()].some((run) => run.since) && this.table.update(), 1000);
+  }
+
+  /// What the address says.
+  read() {
+    const hash = new URLSearchParams(location.hash.slice(1));
+    this.picked = hash.getAll("run").slice(0, 16);
+    this.tab = hash.get("tab") in Farad.TABS ? hash.get("tab") : "curves";
+    this.sort = hash.get("sort") ?? "name";
+    this.filter = hash.get("filter") ?? "";
+    this.theme = ["light", "dark"].includes(hash.get("theme")) ? hash.get("theme") : null;
+    this.logarithmic = hash.get("log") === "1";
+    const smoothing = Number(hash.get("smooth") ?? 0);
+    this.smoothing = smoothing > 0 && smoothing < 1 ? smoothing : 0;
+  }
+
+  /// Changes something and writes all of it into the address.
+  set(change) {
+    Object.assign(this, change);
+    const hash = new URLSearchParams();
+    this.picked.forEach((name) => hash.append("run", name));
+    if (this.tab !== "curves") hash.set("tab", this.tab);
+    if (this.sort !== "name") hash.set("sort", this.sort);
+    if (this.filter) hash.set("filter", this.filter);
+    if (this.theme) hash.set("theme", this.theme);
+    if (this.logarithmic) hash.set("log", "1");
+    if (this.smoothing) hash.set("smooth", String(this.smoothing));
+    history.replaceState(null, "", `#${hash}`);
+    this.showTools();
+    this.update();
+  }
+
+  choose(names) {
+    this.set({ picked: names });
+  }
+
+  compare(name, joins) {
+    const others = this.chosen.filter((other) => other !== name);
+    this.set({ picked: joins ? [...others, name].slice(-16) : others });
+  }
+
+  sortBy(key) {
+    this.set({ sort: this.sort === key ? `-${key}` : key });
+  }
+
+  /// The runs to show: those that were picked, else one that trains, else the newest.
+  present() {
+    const picked = this.picked.filter((name) => this.store.runs.has(name));
+    if (picked.length > 0) return picked;
+    const runs = [...this.store.runs.values()];
+    const live = runs.filter((run) => run.state === "running");
+    const shown = this.chosen.filter((name) => this.store.runs.has(name));
+    if (shown.length === 1 && (live.length === 0 || live.some((run) => run.name === shown[0]))) return shown;
+    const newest = (live.length > 0 ? live : runs).sort((a, b) => b.learned - a.learned || b.concluded - a.concluded)[0];
+    return newest ? [newest.name] : [];
+  }
+
+  update() {
+    const any = this.store.runs.size > 0;
+    this.element("empty").hidden = any;
+    this.element("runs").hidden = !any;
+    this.element("folder").textContent = this.store.folder;
+    this.element("empty-folder").textContent = `Runs are looked for in ${this.store.folder}.`;
+    this.chosen = this.present();
+    this.element("view").hidden = this.chosen.length === 0;
+    this.table.update();
+    this.store.follow(this.chosen);
+    this.details.show(this.chosen);
+    this.showHead();
+    this.showTabs();
+    this.later();
+  }
+
+  /// Many rows may come in one moment; curves are made anew once for all of them.
+  later() {
+    if (this.waiting) return;
+    this.waiting = true;
+    setTimeout(() => {
+      this.waiting = false;
+      this.curves.show(this.chosen);
+    }, 30);
+  }
+
+  showHead() {
+    const one = this.chosen.length === 1 ? this.store.runs.get(this.chosen[0]) : null;
+    const words = this.chosen.length > 3 ? `${this.chosen.length} runs compared` : this.chosen.join(" · ");
+    this.element("view-title").textContent = words;
+    document.title = one ? `${one.name} · farad` : "Runs · farad";
+    if (!one) return void (this.element("view-facts").textContent = "the same curve of each, and the settings that differ");
+    const planned = one.planned ? ` of ${one.planned.toLocaleString("en")}` : "";
+    const facts = [Farad.KINDS[one.kind] ?? one.kind, one.what, one.state, `${one.updates.toLocaleString("en")}${planned} updates`, one.device];
+    this.element("view-facts").textContent = facts.filter(Boolean).join(" · ");
+  }
+
+  showTabs() {
+    const parts = this.details.parts();
+    const tab = parts.includes(this.tab) ? this.tab : "curves";
+    const tabs = this.element("tabs");
+    const labels = parts.join();
+    if (tabs.dataset.parts !== labels) {
+      tabs.dataset.parts = labels;
+      tabs.replaceChildren(...parts.map((part) => this.tabButton(part)));
+    }
+    for (const part of Object.keys(Farad.TABS)) {
+      this.element(`panel-${part}`).hidden = part !== tab;
+      const button = this.element(`tab-${part}`);
+      button?.setAttribute("aria-selected", String(part === tab));
+      if (button) button.tabIndex = part === tab ? 0 : -1;
+    }
+  }
+
+  tabButton(part) {
+    const button = Farad.make("button", "", Farad.TABS[part]);
+    button.type = "button";
+    button.id = `tab-${part}`;
+    button.setAttribute("role", "tab");
+    button.setAttribute("aria-controls", `panel-${part}`);
+    button.addEventListener("click", () => this.set({ tab: part }));
+    button.addEventListener("keydown", (event) => {
+      const side = { ArrowLeft: "previousElementSibling", ArrowRight: "nextElementSibling" }[event.key];
+      const other = side && button[side];
+      if (!other) return;
+      other.click();
+      other.focus();
+    });
+    return button;
+  }
+
+  showTools() {
+    this.element("logarithmic").checked = this.logarithmic;
+    this.element("smoothing").value = String(this.smoothing);
+    this.element("smoothing-value").textContent = this.smoothing > 0 ? this.smoothing.toFixed(2) : "off";
+    if (this.element("filter").value !== this.filter) this.element("filter").value = this.filter;
+    if (!this.curves) return;
+    Object.assign(this.curves.shared, { logarithmic: this.logarithmic, smoothing: this.smoothing });
+    this.element("unzoom").hidden = this.curves.shared.zoom === null;
+    this.curves.draw();
+  }
+
+  showLink(state) {
+    const link = this.element("link");
+    link.dataset.state = state;
+    link.textContent = { live: "live", lost: "not connected", waiting: "connecting" }[state];
+    const note = this.element("note");
+    note.hidden = state !== "lost";
+    note.textContent = "The dashboard does not answer. Start `farad dashboard` again, and this page goes on.";
+  }
+
+  paintTheme() {
+    document.documentElement.dataset.theme = this.theme ?? (this.prefersDark.matches ? "dark" : "light");
+    this.curves?.recolour();
+    this.details?.recolour();
+  }
+
+  bind() {
+    this.element("theme").addEventListener("click", () => {
+      this.set({ theme: document.documentElement.dataset.theme === "dark" ? "light" : "dark" });
+      this.paintTheme();
+    });
+    this.prefersDark.addEventListener("change", () => this.paintTheme());
+    this.element("filter").addEventListener("input", (event) => this.set({ filter: event.target.value }));
+    this.element("logarithmic").addEventListener("change", (event) => this.set({ logarithmic: event.target.checked }));
+    this.element("smoothing").addEventListener("input", (event) => this.set({ smoothing: Number(event.target.value) }));
+    this.element("unzoom").addEventListener("click", () => this.curves.shared.setZoom(null));
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      // Following the link would put its own hash in the place of what is kept there.
+      event.preventDefault();
+      this.element("view").focus();
+    });
+    window.addEventListener("hashchange", () => {
+      this.read();
+      this.paintTheme();
+      this.set({});
+    });
+  }
+};
+
+window.farad = new Farad.Page();

@@ -1,0 +1,165 @@
+"use strict";
+// The table of runs: sorting, filtering, choosing.
+// Invariant: a row is one element for as long as its run is there, so that a key that is pressed or a word that is marked
+// stays where it is while numbers change. Start at `Table.update`.
+
+/// Seconds as people say them.
+Farad.duration = (seconds) => {
+  if (!Number.isFinite(seconds) || seconds <= 0) return "–";
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(Math.floor(seconds % 60)).padStart(2, "0")} s`;
+  return `${Math.floor(seconds / 3600)} h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")} min`;
+};
+
+/// Time that a run has trained by now.
+Farad.trained = (run) => (run.since ? Math.max(run.seconds, run.seconds + Date.now() / 1000 - run.since) : run.seconds);
+
+Farad.speed = (run) => {
+  if (run.tokens_per_second) return `${Farad.number(Math.round(run.tokens_per_second))} tok/s`;
+  return run.rate ? `${Farad.number(run.rate)} /s` : "–";
+};
+
+Farad.KINDS = { automaton: "automaton", fit: "network", logic: "logic network", lm: "language model" };
+
+/// The columns: how a run is sorted by one, what is shown, and how.
+Farad.TABLE = [
+  { key: "name", title: "Run", of: (run) => run.name },
+  { key: "kind", title: "Kind", of: (run) => `${Farad.KINDS[run.kind] ?? run.kind}`, wide: true },
+  { key: "state", title: "State", of: (run) => run.state },
+  { key: "updates", title: "Updates", of: (run) => run.updates, text: (run) => run.updates.toLocaleString("en"), number: true },
+  { key: "loss", title: "Loss", of: Farad.RESULTS.loss, number: true },
+  { key: "accuracy", title: "Accuracy", of: Farad.RESULTS.accuracy, text: (run) => Farad.percent(Farad.RESULTS.accuracy(run) ?? NaN), number: true },
+  { key: "perplexity", title: "Perplexity", of: Farad.RESULTS.perplexity, number: true, wide: true },
+  { key: "speed", title: "Speed", of: (run) => run.tokens_per_second ?? run.rate, text: Farad.speed, number: true, wide: true },
+  { key: "time", title: "Time", of: Farad.trained, text: (run) => Farad.duration(Farad.trained(run)), number: true },
+  { key: "device", title: "Device", of: (run) => run.device, wide: true },
+];
+
+Farad.Table = class {
+  /// `view` has `sort`, `filter`, `chosen` and is told of changes by `choose` and `sortBy`.
+  constructor(store, view) {
+    Object.assign(this, { store, view, rows: new Map() });
+    this.head = document.getElementById("head");
+    this.body = document.getElementById("rows");
+    this.buildHead();
+  }
+
+  buildHead() {
+    const first = Farad.make("th", "pick");
+    first.append(Farad.make("span", "unseen", "Compare"));
+    this.head.replaceChildren(first);
+    for (const column of Farad.TABLE) {
+      const cell = Farad.make("th", this.className(column));
+      const button = Farad.make("button", "", column.title);
+      button.type = "button";
+      button.addEventListener("click", () => this.view.sortBy(column.key));
+      cell.append(button);
+      cell.dataset.key = column.key;
+      this.head.append(cell);
+    }
+  }
+
+  className(column) {
+    return [column.number ? "number" : "", column.wide ? "wide" : "", column.key].filter(Boolean).join(" ");
+  }
+
+  /// The names of the runs that are shown, in their order.
+  shown() {
+    const words = this.view.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const matches = (run) => {
+      const text = [run.name, run.kind, Farad.KINDS[run.kind], run.what, run.device, run.state].join(" ").toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    const down = this.view.sort.startsWith("-");
+    const column = Farad.TABLE.find((column) => column.key === this.view.sort.replace("-", "")) ?? Farad.TABLE[0];
+    const order = (a, b) => {
+      const [x, y] = [column.of(a), column.of(b)];
+      const missing = (value) => value === null || value === undefined || value === "";
+      if (missing(x) || missing(y)) return missing(x) - missing(y);
+      const less = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+      return down ? -less : less;
+    };
+    const runs = [...this.store.runs.values()].filter(matches);
+    return runs.sort((a, b) => order(a, b) || a.name.localeCompare(b.name, "en", { numeric: true }));
+  }
+
+  update() {
+    const shown = this.shown();
+    for (const [name, row] of this.rows) {
+      if (!this.store.runs.has(name)) {
+        row.element.remove();
+        this.rows.delete(name);
+      }
+    }
+    const elements = shown.map((run) => this.fill(run));
+    if (elements.some((element, n) => this.body.children[n] !== element) || this.body.children.length !== elements.length) {
+      this.body.replaceChildren(...elements);
+    }
+    for (const cell of this.head.querySelectorAll("[data-key]")) {
+      const sorted = this.view.sort.replace("-", "") === cell.dataset.key;
+      const order = this.view.sort.startsWith("-") ? "descending" : "ascending";
+      if (sorted) cell.setAttribute("aria-sort", order);
+      else cell.removeAttribute("aria-sort");
+    }
+    // Columns that nobody fills take room for nothing.
+    const all = [...this.store.runs.values()];
+    for (const key of ["accuracy", "perplexity"]) {
+      const column = Farad.TABLE.find((column) => column.key === key);
+      this.body.parentElement.classList.toggle(`without-${key}`, all.every((run) => column.of(run) === null));
+    }
+    const many = this.store.runs.size;
+    const count = shown.length === many ? String(many) : `${shown.length} of ${many}`;
+    document.getElementById("runs-count").textContent = this.store.more ? `the first ${count}` : count;
+  }
+
+  fill(run) {
+    if (!this.rows.has(run.name)) this.rows.set(run.name, this.build(run.name));
+    const row = this.rows.get(run.name);
+    const chosen = this.view.chosen.includes(run.name);
+    row.element.classList.toggle("chosen", chosen);
+    row.box.checked = chosen;
+    const place = this.view.chosen.indexOf(run.name);
+    const several = chosen && this.view.chosen.length > 1;
+    row.box.style.setProperty("accent-color", several ? `var(${Farad.RUN_COLOURS[place % 8]})` : "");
+    Farad.TABLE.forEach((column, n) => {
+      const text = column.text ? column.text(run) : column.number ? Farad.number(column.of(run)) : String(column.of(run));
+      const cell = row.cells[n];
+      if (column.key === "name") return;
+      if (column.key === "state") cell.firstChild.dataset.state = run.state;
+      const target = column.key === "state" ? cell.firstChild : cell;
+      if (target.textContent !== text) target.textContent = text;
+    });
+    const done = run.planned ? Math.min(1, run.updates / run.planned) : 0;
+    row.cells[3].style.setProperty("--done", run.state === "running" ? String(done) : "0");
+    row.cells[3].title = run.planned ? `of ${run.planned.toLocaleString("en")}` : "";
+    row.cells[1].title = run.what;
+    return row.element;
+  }
+
+  build(name) {
+    const element = Farad.make("tr");
+    const pick = Farad.make("td", "pick");
+    const box = Farad.make("input");
+    box.type = "checkbox";
+    box.setAttribute("aria-label", `Compare ${name}`);
+    box.addEventListener("change", () => this.view.compare(name, box.checked));
+    pick.append(box);
+    element.append(pick);
+    const cells = Farad.TABLE.map((column) => {
+      const cell = Farad.make("td", this.className(column));
+      if (column.key === "name") {
+        const button = Farad.make("button", "name", name);
+        button.type = "button";
+        button.addEventListener("click", () => this.view.choose([name]));
+        cell.append(button);
+      }
+      if (column.key === "state") cell.append(Farad.make("span", "badge"));
+      element.append(cell);
+      return cell;
+    });
+    element.addEventListener("click", (event) => {
+      if (!event.target.closest("button, input") && getSelection().isCollapsed) this.view.choose([name]);
+    });
+    return { element, box, cells };
+  }
+};

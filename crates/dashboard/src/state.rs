@@ -1,0 +1,119 @@
+//! Whether a run is being trained, judged from outside and without touching it.
+//!
+//! Invariant: looking takes no lock. A process that wants to go on with a run tries its lock once, so a look that held it
+//! for a moment could turn that process away. Where the system lists locks they are read there; elsewhere a run that
+//! wrote something lately counts as running. Start at [`state`].
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Updates are being made.
+    Running,
+    /// Training is over; circuits are proved, the report is written.
+    Concluding,
+    /// Everything is written.
+    Finished,
+    /// It was stopped, and saved.
+    Interrupted,
+    /// Nobody works on it, and it says neither that it ended nor that it was stopped.
+    Unfinished,
+}
+
+impl State {
+    /// As the page knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Concluding => "concluding",
+            State::Finished => "finished",
+            State::Interrupted => "interrupted",
+            State::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// Where locks are not listed, a run that wrote something this recently is running.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// How a run stands, given the name of its last event.
+pub fn state(folder: &Path, last: Option<&str>) -> State {
+    match (last, is_held(folder)) {
+        (Some("end"), Some(true)) => State::Concluding,
+        (Some("end"), _) => State::Finished,
+        (Some("interrupted"), Some(true)) => State::Running,
+        (Some("interrupted"), _) => State::Interrupted,
+        (_, Some(true)) => State::Running,
+        (_, Some(false)) => State::Unfinished,
+        (_, None) if is_recent(folder) => State::Running,
+        (_, None) => State::Unfinished,
+    }
+}
+
+/// Whether a process holds the run's lock; none where this cannot be known.
+#[cfg(target_os = "linux")]
+fn is_held(folder: &Path) -> Option<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(metadata) = std::fs::metadata(folder.join(".lock")) else { return Some(false) };
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    // A container may see no locks at all, not even its own.
+    let listed = lists(&locks, metadata.ino());
+    (listed || !locks.is_empty()).then_some(listed)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_held(_folder: &Path) -> Option<bool> {
+    None
+}
+
+/// Whether a list of locks (`1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF`) has one on a file of this number.
+#[cfg(any(target_os = "linux", test))]
+fn lists(locks: &str, inode: u64) -> bool {
+    let end = format!(":{inode}");
+    let of = |line: &str| line.split_whitespace().nth(5).is_some_and(|file| file.ends_with(&end));
+    locks.lines().any(|line| line.contains("FLOCK") && !line.contains("->") && of(line))
+}
+
+fn is_recent(folder: &Path) -> bool {
+    ["log.csv", "events.jsonl", "checkpoint.safetensors"].iter().any(|name| {
+        let written = std::fs::metadata(folder.join(name)).and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+        age.is_some_and(|age| age < RECENT)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use farad::run::{Run, Table};
+
+    #[test]
+    fn locks_are_found_by_their_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 10 fd:01:77 0 EOF\n\
+            2: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF\n2: -> FLOCK  ADVISORY  WRITE 9 fd:01:99 0 EOF\n";
+        assert!(lists(locks, 123456));
+        assert!(!lists(locks, 77) && !lists(locks, 56) && !lists(locks, 99) && !lists("", 1));
+    }
+
+    #[test]
+    fn a_run_runs_while_somebody_holds_it() {
+        let scratch = Scratch::new();
+        let folder = scratch.path("run");
+        let run = Run::create(&folder, "test", Table::new()).unwrap();
+        if is_held(&folder) == Some(true) {
+            assert_eq!(state(&folder, Some("start")), State::Running);
+            assert_eq!(state(&folder, Some("end")), State::Concluding);
+        }
+        drop(run);
+        if is_held(&folder) == Some(false) {
+            assert_eq!(state(&folder, Some("checkpoint")), State::Unfinished);
+        }
+        assert_eq!(state(&folder, Some("end")), State::Finished);
+        assert_eq!(state(&folder, Some("interrupted")), State::Interrupted);
+        scratch.write("run/log.csv", "step\n");
+        assert!(is_recent(&folder));
+    }
+}

@@ -1,0 +1,273 @@
+//! What the table of runs says of one run, kept up to date by reading only what is new.
+//!
+//! Invariant: a look costs a few questions to the file system unless something changed. Start at [`Summary::look`].
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use farad::run::{Events, Run, Table, Value, json};
+
+use crate::rows::Rows;
+use crate::state::{State, state};
+use crate::tail::Tail;
+
+/// Columns whose newest value is told; a run of many seeds has more, and its first ones stand for them.
+const MOST_COLUMNS: usize = 64;
+
+/// Seconds over which the present speed is measured.
+const WINDOW: f64 = 10.0;
+
+/// A run as the table shows it.
+#[derive(Debug)]
+pub struct Summary {
+    folder: PathBuf,
+    config_stamp: u64,
+    kind: String,
+    config: Table,
+    rows: Rows,
+    newest: Vec<Option<f64>>,
+    logged: u64,
+    events: Tail,
+    /// Those that say how long training took: what [`Events::training_seconds`] looks at.
+    times: Vec<Value>,
+    last: Value,
+    tokens_per_second: Option<f64>,
+    pace: VecDeque<(Instant, u64)>,
+    /// What was told last.
+    told: Value,
+}
+
+impl Summary {
+    /// A run that was not looked at yet.
+    pub fn new(folder: PathBuf) -> Summary {
+        Summary {
+            config_stamp: 0,
+            kind: String::new(),
+            config: Table::new(),
+            rows: Rows::new(&folder),
+            newest: vec![],
+            logged: 0,
+            events: Tail::new(&folder.join("events.jsonl")),
+            times: vec![],
+            last: Value::Null,
+            tokens_per_second: None,
+            pace: VecDeque::new(),
+            told: Value::Null,
+            folder,
+        }
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What was found at the last look.
+    pub fn told(&self) -> &Value {
+        &self.told
+    }
+
+    /// Whether the run is being trained.
+    pub fn is_live(&self) -> bool {
+        matches!(self.told["state"].as_str(), Some("running" | "concluding"))
+    }
+
+    /// Looks at the folder; whether anything is different.
+    pub fn look(&mut self) -> bool {
+        self.look_at_config();
+        self.look_at_log();
+        self.look_at_events();
+        let now = self.describe();
+        let changed = now != self.told;
+        self.told = now;
+        changed
+    }
+
+    fn look_at_config(&mut self) {
+        let now = stamp(&self.folder.join("config.toml"));
+        if now == self.config_stamp {
+            return;
+        }
+        // A file that is being replaced is read again at the next look.
+        if let Ok(run) = Run::open(&self.folder) {
+            (self.config_stamp, self.kind, self.config) = (now, run.kind().into(), run.config().clone());
+        }
+    }
+
+    fn look_at_log(&mut self) {
+        loop {
+            let new = self.rows.look();
+            if new.restarted {
+                (self.newest, self.logged) = (vec![], 0);
+                self.pace.clear();
+            }
+            self.newest.resize(self.rows.columns().len(), None);
+            for (step, values) in new.rows {
+                self.logged = step;
+                let both = self.newest.iter_mut().zip(values);
+                both.for_each(|(newest, value)| *newest = value.or(*newest));
+            }
+            if !new.more {
+                break;
+            }
+        }
+        let now = Instant::now();
+        if self.pace.back().is_none_or(|(_, step)| *step != self.logged) {
+            self.pace.push_back((now, self.logged));
+        }
+        while self.pace.len() > 2 && now.duration_since(self.pace[0].0).as_secs_f64() > WINDOW {
+            self.pace.pop_front();
+        }
+    }
+
+    fn look_at_events(&mut self) {
+        loop {
+            let look = self.events.look();
+            if look.restarted {
+                (self.times, self.last, self.tokens_per_second) = (vec![], Value::Null, None);
+            }
+            for event in look.lines.iter().filter_map(|line| parsed(line)) {
+                self.tokens_per_second = event["tokens_per_second"].as_f64().or(self.tokens_per_second);
+                self.note_time(&event);
+                self.last = event;
+            }
+            if !look.more {
+                break;
+            }
+        }
+    }
+
+    /// Keeps of an event what says how long training took; of a process only its last word, so that the list stays short.
+    fn note_time(&mut self, event: &Value) {
+        let begins = |event: &Value| matches!(event["event"].as_str(), Some("start" | "resume"));
+        let kept = json!({ "event": event["event"], "training_seconds": event["training_seconds"] });
+        match self.times.last_mut() {
+            Some(last) if !begins(event) && !begins(last) => {
+                if kept["training_seconds"].is_number() {
+                    *last = kept;
+                }
+            }
+            _ => self.times.push(kept),
+        }
+    }
+
+    /// Updates a second over the last seconds, if the run moves.
+    fn pace(&self) -> Option<f64> {
+        let (first, last) = (self.pace.front()?, self.pace.back()?);
+        // The first look finds all rows at once, which is no speed.
+        let seconds = last.0.duration_since(first.0).as_secs_f64();
+        (self.pace.len() > 2 && seconds > 0.5).then(|| (last.1 - first.1) as f64 / seconds)
+    }
+
+    fn describe(&self) -> Value {
+        let state = state(&self.folder, self.last["event"].as_str());
+        let step = self.last["step"].as_u64().unwrap_or(0).max(self.logged);
+        let trained = Events::training_seconds(&self.times);
+        let average = (trained > 0.0).then(|| self.last["step"].as_f64().unwrap_or(0.0) / trained);
+        let live = state == State::Running;
+        let rate = if live { self.pace().or(average) } else { average };
+        let begun = self.last["seconds"].as_f64().unwrap_or(0.0);
+        let seconds = if trained > 0.0 { trained } else { begun };
+        json!({
+            "kind": self.kind,
+            "what": self.what(),
+            "device": self.text("device"),
+            "state": state.name(),
+            "updates": step,
+            "planned": self.planned(),
+            "columns": self.rows.columns().iter().take(MOST_COLUMNS).collect::<Vec<_>>(),
+            "newest": self.newest.iter().take(MOST_COLUMNS).copied().map(number).collect::<Vec<_>>(),
+            "rate": rate.map(rounded),
+            "tokens_per_second": self.tokens_per_second,
+            "seconds": seconds,
+            // A run that goes on has trained longer than its last event says.
+            "since": live.then(|| stamp(&self.folder.join("events.jsonl")) / 1000),
+            "learned": stamp(&self.folder.join("checkpoint.safetensors")),
+            "concluded": stamp(&self.folder.join("report.md")),
+        })
+    }
+
+    /// What is learned, by whatever key a kind of run has for it.
+    fn what(&self) -> String {
+        let found = ["recipe", "set", "task", "tokeniser"].iter().map(|key| self.text(key));
+        found.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// Updates at the end, where the configuration says it.
+    fn planned(&self) -> Option<i64> {
+        let settings = self.config.get("settings").and_then(|settings| settings.as_table());
+        let updates =
+            settings.unwrap_or(&self.config).get("updates").and_then(|updates| updates.as_integer());
+        updates.filter(|&updates| updates > 0)
+    }
+
+    fn text(&self, key: &str) -> String {
+        self.config.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_string()
+    }
+}
+
+/// A line of `events.jsonl`, if it is an event.
+pub fn parsed(line: &str) -> Option<Value> {
+    line.parse::<Value>().ok().filter(Value::is_object)
+}
+
+/// JSON has no word for what is not finite, and a loss that is not must be seen.
+fn number(value: Option<f64>) -> Value {
+    match value {
+        Some(value) if !value.is_finite() => value.to_string().into(),
+        value => json!(value),
+    }
+}
+
+/// To three digits, so that the table does not flicker.
+fn rounded(value: f64) -> f64 {
+    if value <= 0.0 {
+        return 0.0;
+    }
+    let unit = 10f64.powf(value.log10().floor() - 2.0);
+    (value / unit).round() * unit
+}
+
+/// When a file was last written, in milliseconds; 0 if it is not there.
+pub fn stamp(path: &Path) -> u64 {
+    let written = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    written
+        .and_then(|time: SystemTime| time.duration_since(UNIX_EPOCH).ok())
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn a_run_is_told_as_it_stands() {
+        let scratch = Scratch::new();
+        scratch.run("run", "automaton");
+        let mut summary = Summary::new(scratch.path("run"));
+        assert!(summary.look() && !summary.look());
+        assert_eq!(summary.told()["kind"], "automaton");
+        assert_eq!(summary.told()["updates"], 0);
+        scratch.write("run/log.csv", "step,loss,wrong\n10,0.5,4\n20,0.25,\n30,inf,\n");
+        assert!(summary.look());
+        assert_eq!(summary.told()["newest"], json!(["inf", 4.0]));
+        assert_eq!(summary.told()["updates"], 30);
+        let events = "{\"event\":\"start\",\"seconds\":0,\"step\":0}\n\
+            {\"event\":\"checkpoint\",\"seconds\":2,\"step\":20,\"training_seconds\":2}\n\
+            {\"event\":\"resume\",\"seconds\":2,\"step\":20}\n\
+            {\"event\":\"checkpoint\",\"seconds\":3,\"step\":30,\"training_seconds\":1}\n\
+            {\"event\":\"end\",\"seconds\":4,\"step\":40,\"training_seconds\":2}\n";
+        scratch.write("run/events.jsonl", events);
+        assert!(summary.look());
+        let told = summary.told();
+        assert_eq!((&told["state"], &told["updates"]), (&json!("finished"), &json!(40)));
+        assert_eq!((&told["seconds"], &told["rate"]), (&json!(4.0), &json!(10.0)));
+    }
+
+    #[test]
+    fn speeds_have_three_digits() {
+        assert_eq!([0.0, 12345.0, 1.23456].map(|n| format!("{}", rounded(n) as f32)), ["0", "12300", "1.23"]);
+    }
+}

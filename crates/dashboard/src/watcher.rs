@@ -1,0 +1,116 @@
+//! The table of all runs, kept by one watcher for all who look.
+//!
+//! Invariant: while nobody looks nothing is read, and however many look the folder is read once. A row has the number of
+//! the look that changed it, so that whoever has seen a look needs only newer rows. Start at [`watch`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farad::run::Value;
+use tokio::sync::{Semaphore, watch};
+
+use crate::library::Library;
+use crate::summary::Summary;
+
+/// The time between two looks.
+pub const PERIOD: Duration = Duration::from_millis(500);
+
+/// Pages that may be open at the same time.
+pub const MOST_PAGES: usize = 32;
+
+/// Runs that nobody trains are looked at once in so many looks.
+const IDLE_LOOKS: u64 = 4;
+
+/// The runs at one look.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// The number of the look, from 1 on; 0 before the first.
+    pub look: u64,
+    /// Whether the folder has more runs than are shown.
+    pub more: bool,
+    /// By name: the look that changed the row last, and the row.
+    pub rows: BTreeMap<String, (u64, Value)>,
+}
+
+/// What the watcher remembers between looks.
+struct Watcher {
+    library: Library,
+    runs: Runs,
+    summaries: BTreeMap<String, Summary>,
+}
+
+impl Watcher {
+    /// Looks at the folder once; whether anything is different.
+    fn look(&mut self) -> bool {
+        let look = self.runs.look + 1;
+        let (names, more) = self.library.names();
+        let mut changed = look == 1 || more != self.runs.more;
+        let gone = |name: &String| names.binary_search(name).is_err();
+        let before = self.summaries.len();
+        self.summaries.retain(|name, _| !gone(name));
+        self.runs.rows.retain(|name, _| !gone(name));
+        changed |= self.summaries.len() != before;
+        for name in names {
+            let Some(folder) = self.library.folder(&name) else { continue };
+            let known = self.summaries.get(&name).is_some_and(|summary| summary.folder() == folder);
+            if !known {
+                self.summaries.insert(name.clone(), Summary::new(folder));
+            }
+            let summary = self.summaries.get_mut(&name).expect("inserted above");
+            let due = !known || summary.is_live() || look.is_multiple_of(IDLE_LOOKS);
+            if due && summary.look() {
+                self.runs.rows.insert(name, (look, summary.told().clone()));
+                changed = true;
+            }
+        }
+        (self.runs.look, self.runs.more) = (look, more);
+        changed
+    }
+}
+
+/// Starts the watcher; receivers see the newest table. It looks while some of the places for pages are taken.
+pub fn watch(library: Library, places: Arc<Semaphore>) -> watch::Receiver<Arc<Runs>> {
+    let (sender, receiver) = watch::channel(Arc::new(Runs::default()));
+    let mut watcher = Watcher { library, runs: Runs::default(), summaries: BTreeMap::new() };
+    tokio::spawn(async move {
+        loop {
+            if places.available_permits() < MOST_PAGES {
+                let looked = tokio::task::spawn_blocking(move || (watcher.look(), watcher)).await;
+                let Ok((changed, back)) = looked else { return };
+                watcher = back;
+                if changed {
+                    sender.send_replace(Arc::new(watcher.runs.clone()));
+                }
+            }
+            tokio::time::sleep(PERIOD).await;
+        }
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn rows_come_change_and_go() {
+        let scratch = Scratch::new();
+        scratch.run("runs/a", "fit");
+        let library = Library::open(&scratch.path("runs")).unwrap();
+        let mut watcher = Watcher { library, runs: Runs::default(), summaries: BTreeMap::new() };
+        assert!(watcher.look());
+        assert_eq!(watcher.runs.rows["a"].0, 1);
+        scratch.run("runs/b", "fit");
+        assert!(watcher.look());
+        assert_eq!((watcher.runs.rows["a"].0, watcher.runs.rows["b"].0), (1, 2));
+        scratch.write("runs/a/log.csv", "step,loss\n1,2\n");
+        let looks = (0..IDLE_LOOKS).filter(|_| watcher.look()).count();
+        assert_eq!(looks, 1, "a run that is not trained is seen soon, too");
+        assert!(watcher.runs.rows["a"].0 > 2);
+        std::fs::remove_dir_all(scratch.path("runs/a")).unwrap();
+        assert!(watcher.look());
+        assert_eq!(watcher.runs.rows.keys().collect::<Vec<_>>(), ["b"]);
+    }
+}

@@ -1,0 +1,114 @@
+//! Kernels over features by samples on a GPU: how rows and columns are laid over a grid.
+//!
+//! A workgroup takes 256 values: rows are features, and up to 16 columns lie beside each other. The grid runs over all
+//! rows before it goes to the next columns, so that the few columns of all features that are in use stay in the GPU's
+//! cache, although rows are read in any order. Invariant: no grid is larger than the adapter allows, and none is empty.
+//! Start at [`RowGrid::launch`].
+
+use farad::{CustomKernel, CustomLimits};
+
+const SUM: &str = include_str!("row_grid/sum.wgsl");
+
+/// What the texts declare for one sample an invocation, and what replaces it for four.
+pub const REGIONS: [(&str, &str); 2] = [
+    ("alias Value = f32;", "alias Value = vec4<f32>;"),
+    ("    return value;\n", "    return (value.x + value.y) + (value.z + value.w);\n"),
+];
+
+/// Values that a workgroup takes.
+const WORKGROUP: usize = 256;
+/// Columns side by side in a workgroup, as a power of two.
+const COLUMNS: u32 = 4;
+
+/// How rows and columns are laid over a grid.
+pub struct RowGrid {
+    rows: usize,
+    /// One of four samples, or of one if the batch is no multiple of four.
+    columns: usize,
+    vector: bool,
+    shift: u32,
+}
+
+impl RowGrid {
+    /// For so many rows of so many samples.
+    pub fn new(rows: usize, batch: usize) -> RowGrid {
+        let vector = batch.is_multiple_of(4);
+        let columns = if vector { batch / 4 } else { batch };
+        let shift = columns.max(1).next_power_of_two().trailing_zeros().min(COLUMNS);
+        RowGrid { rows, columns, vector, shift }
+    }
+
+    /// Workgroups beside each other that take different columns.
+    pub fn blocks(&self) -> usize {
+        self.columns.div_ceil(1 << self.shift)
+    }
+
+    /// A kernel over this grid, `blocks` workgroups along the columns. Its parameters are rows, columns, columns that
+    /// neighbouring invocations take as a power of two, and then `more`.
+    pub fn launch(
+        &self,
+        text: &str,
+        blocks: usize,
+        more: &[u32],
+        arguments: &[usize],
+        limits: &CustomLimits,
+    ) -> CustomKernel {
+        let mut wgsl = text.to_string();
+        if self.vector {
+            REGIONS.iter().for_each(|(scalar, vector)| wgsl = wgsl.replace(scalar, vector));
+        }
+        let most = limits.workgroups as usize;
+        let groups = self.rows.div_ceil(WORKGROUP >> self.shift);
+        let x = groups.clamp(1, most);
+        let workgroups = [x, blocks.clamp(1, most), groups.div_ceil(x)].map(|size| size as u32);
+        CustomKernel::new(wgsl, "main", workgroups)
+            .parameters(&[&[self.rows as u32, self.columns as u32, self.shift], more].concat())
+            .arguments(arguments)
+    }
+}
+
+/// Adds `parts` of so many sums, each of four numbers if `vector`. Arguments: parts, result.
+pub fn add_parts(
+    sums: usize,
+    parts: usize,
+    vector: bool,
+    arguments: &[usize],
+    limits: &CustomLimits,
+) -> CustomKernel {
+    let text = if vector { SUM.replace(REGIONS[0].0, REGIONS[0].1) } else { SUM.to_string() };
+    let groups = sums.div_ceil(64);
+    let x = groups.clamp(1, limits.workgroups as usize);
+    CustomKernel::new(text, "main", [x as u32, groups.div_ceil(x) as u32, 1])
+        .parameters(&[sums as u32, parts as u32])
+        .arguments(arguments)
+}
+
+/// What kernels on such grids are tested with: sizes that fill a row, a column, and more than a dimension of a grid.
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Features, rows and samples.
+    pub const SIZES: [(usize, usize, usize); 3] = [(8, 4, 1), (2, 1, 3_000_000), (5_000_000, 4_000_000, 64)];
+
+    /// The least that WebGPU promises.
+    pub const LIMITS: CustomLimits =
+        CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65_535, subgroups: false };
+
+    /// Fails unless all kernels have grids and bindings within the limits.
+    #[track_caller]
+    pub fn check_limits(kernels: &[CustomKernel]) {
+        for kernel in kernels {
+            let [x, y, z] = kernel.workgroups;
+            assert!(x.max(y).max(z) <= 65_535 && x.min(y).min(z) >= 1, "{:?}", kernel.workgroups);
+            assert!(kernel.arguments.as_ref().expect("given").len() <= 8);
+        }
+    }
+
+    /// Fails unless the texts declare what is replaced.
+    #[track_caller]
+    pub fn check_regions(weights: &str, others: [&str; 2]) {
+        assert!(weights.contains(REGIONS[1].0));
+        assert!([weights, others[0], others[1], SUM].iter().all(|text| text.contains(REGIONS[0].0)));
+    }
+}
