@@ -183,6 +183,21 @@ fn jpeg_of(path: &Path) {
     std::fs::write(path, bytes).unwrap();
 }
 
+/// A PNG may say that it is large; its bytes must be able to hold so much before memory is taken for it.
+#[test]
+fn a_picture_of_few_bytes_cannot_be_huge() {
+    let folder = Folder::new("huge");
+    png_of(&folder.at("x/a.png"));
+    let mut bytes = std::fs::read(folder.at("x/a.png")).unwrap();
+    bytes[16..24].copy_from_slice(&[0, 0, 0x1f, 0x40, 0, 0, 0x1f, 0x40]);
+    let mut sum = flate2::Crc::new();
+    sum.update(&bytes[12..29]);
+    bytes[29..33].copy_from_slice(&sum.sum().to_be_bytes());
+    std::fs::write(folder.at("x/a.png"), bytes).unwrap();
+    let error = read_image(folder.at("x/a.png"), false).unwrap_err().to_string();
+    assert!(error.ends_with("absurd size: 8000 × 8000"), "{error}");
+}
+
 #[test]
 fn pictures_are_classes_by_folder() {
     let folder = Folder::new("images");

@@ -10,7 +10,19 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("farad-cli-{name}-{}", std::process::id()));
+        Folder::below(&std::env::temp_dir(), name)
+    }
+
+    /// A folder in memory where there is such a thing: for tests that would mostly wait for the disk.
+    pub fn in_memory(name: &str) -> Folder {
+        let memory = Path::new("/dev/shm");
+        let there = std::fs::write(memory.join(format!("farad-{}", std::process::id())), "").is_ok();
+        let _ = std::fs::remove_file(memory.join(format!("farad-{}", std::process::id())));
+        if there { Folder::below(memory, name) } else { Folder::new(name) }
+    }
+
+    fn below(place: &Path, name: &str) -> Folder {
+        let path = place.join(format!("farad-cli-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)

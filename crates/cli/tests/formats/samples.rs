@@ -15,7 +15,7 @@ pub const TEXT: &str = "the cat sees the dog 12 times; Ünïcode, too.\nthe dog 
 
 /// What a writer puts into a file.
 fn written(write: impl FnOnce(&Path)) -> Vec<u8> {
-    let folder = Folder::new("formats-sample");
+    let folder = Folder::in_memory("formats-sample");
     let path = folder.path("sample");
     write(&path);
     std::fs::read(path).unwrap()
@@ -108,6 +108,22 @@ pub fn images() -> Vec<Vec<u8>> {
     let values: Vec<f32> = (0..63).map(|n| n as f32 / 63.0).collect();
     let picture = |path: &Path| Picture::from_grey(9, 7, &values).write_png(path).unwrap();
     vec![written(picture), jpeg(0xc0), jpeg(0xc2)]
+}
+
+/// Puts the checksums of a PNG's parts right: each is a length, a name, so many bytes, and the sum of name and bytes.
+pub fn mend_png(bytes: &mut [u8]) {
+    let mut at = 8;
+    while bytes.starts_with(b"\x89PNG") && at + 12 <= bytes.len() {
+        let length = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        let end = at + 8 + length;
+        if end + 4 > bytes.len() {
+            return;
+        }
+        let mut sum = flate2::Crc::new();
+        sum.update(&bytes[at + 4..end]);
+        bytes[end..end + 4].copy_from_slice(&sum.sum().to_be_bytes());
+        at = end + 4;
+    }
 }
 
 /// A JPEG of 16 × 16 pixels in three colours, of one scan (`0xc0`) or several (`0xc2`, of which it has the first).

@@ -22,6 +22,10 @@ pub struct Format {
     pub file: &'static str,
     /// Valid files.
     pub samples: Vec<Vec<u8>>,
+    /// Bytes of memory that a byte of the file may cost.
+    pub cost: usize,
+    /// Puts checksums right after the damage, or it would come no further than those.
+    pub mend: fn(&mut [u8]),
     /// Reads the file in the folder and uses what it finds. Errors are fine; panics are not.
     pub read: fn(&Path),
 }
@@ -43,7 +47,7 @@ pub fn all(runs: &Folder) -> Vec<Format> {
 }
 
 fn format(name: &'static str, file: &'static str, samples: Vec<Vec<u8>>, read: fn(&Path)) -> Format {
-    Format { name, file, samples, read }
+    Format { name, file, samples, cost: 20, mend: |_| (), read }
 }
 
 fn tensors() -> Vec<Format> {
@@ -89,11 +93,16 @@ fn data() -> Vec<Format> {
                 drop(set.get(set.len() - 1));
             }
         }),
-        format("image", "x.png", samples::images(), |folder| {
-            for grey in [false, true] {
-                drop(read_image(at(folder, "x.png"), grey));
-            }
-        }),
+        Format {
+            // Deflate makes 1032 bytes of one, each may be eight pixels, and a pixel is six bytes on the way.
+            cost: 6 * 8 * 1032,
+            mend: samples::mend_png,
+            ..format("image", "x.png", samples::images(), |folder| {
+                for grey in [false, true] {
+                    drop(read_image(at(folder, "x.png"), grey));
+                }
+            })
+        },
         format("csv", "x.csv", samples::csvs(), |folder| {
             drop(Csv::new().read(at(folder, "x.csv")));
             drop(Csv::new().without_header().target(1).ignore(0).read(at(folder, "x.csv")));
