@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
+use farad::run::json;
 use farad_dashboard::Dashboard;
 
+use crate::arguments::OutputFlags;
 use crate::error::Result;
+use crate::look;
 use crate::train::interrupts;
 
 pub const DASHBOARD_EXAMPLES: &str = "\
@@ -34,6 +37,8 @@ pub struct DashboardOptions {
     /// Open the page in the browser
     #[arg(long)]
     pub open: bool,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
 
 /// Serves the page until Ctrl-C.
@@ -45,13 +50,16 @@ pub fn run(options: &DashboardOptions) -> Result<()> {
     };
     let (stop, _) = interrupts();
     let address = dashboard.address();
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{address}")?;
+    let mut out = look::out();
+    match options.output.json {
+        true => writeln!(out, "{}", json!({ "address": address }))?,
+        false => writeln!(out, "{address}")?,
+    }
     out.flush()?;
     drop(out);
-    eprintln!("Ctrl-C ends it");
+    options.output.talk().say("Ctrl-C ends it");
     if options.open && !opens(&address) {
-        eprintln!("no browser could be started; open the address yourself");
+        look::warn("dashboard: no browser could be started; open the address yourself");
     }
     Ok(dashboard.serve(&stop)?)
 }
