@@ -11,6 +11,7 @@ use farad_dashboard::Dashboard;
 use crate::arguments::OutputFlags;
 use crate::error::Result;
 use crate::look;
+use crate::source::RUNS;
 use crate::train::interrupts;
 
 pub const DASHBOARD_EXAMPLES: &str = "\
@@ -21,9 +22,6 @@ Examples:
 
 Only this machine is answered, and nothing is ever written. From another machine, use a tunnel:
   ssh -L 8017:127.0.0.1:8017 HOST";
-
-/// Where runs are if nothing else is said.
-const RUNS: &str = "runs";
 
 /// Options of `farad dashboard`.
 #[derive(Debug, Args)]
