@@ -24,7 +24,7 @@
 //!
 //! # What is where
 //!
-//! - [`Gate`], [`Netlist`], [`Automaton`]: what circuits are; [`Circuit`]: their files; [`Statistics`] and [`fn@draw`]: what they look like.
+//! - [`Gate`], [`Netlist`], [`Automaton`]: what circuits are; [`Circuit`]: their files; [`Statistics`] and [`Drawing`]: what they look like.
 //! - [`simplify`](mod@simplify) makes them smaller, [`equivalence`] proves that nothing changed.
 //! - [`Simulator`] (64 samples a word), [`WideSimulator`] (512), [`Grid`] (automata) run them.
 //! - [`fn@export`] and [`Format`] take them elsewhere: Verilog, BLIF, C, Rust, WGSL, HTML, …
