@@ -59,7 +59,8 @@ fn a_run_stopped_in_mid_epoch_ends_as_an_unbroken_one() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert!(child.wait().unwrap().success());
+    // 0 if it was done before the signal came.
+    assert!(matches!(child.wait().unwrap().code(), Some(0 | 130)));
     let broken_off = events(&folder.path("broken")).iter().any(|event| event["event"] == "interrupted");
     folder.succeed("train --resume broken --quiet");
     assert!(results(&folder.path("whole")) == results(&folder.path("broken")), "broken off: {broken_off}");
