@@ -111,7 +111,8 @@ impl Sheet {
             let (size, ink) = if n == 0 { (TEXT, INK) } else { (SMALL, FAINT_INK) };
             // Some letters beyond the picture are still before the next one.
             let size = size.min(size * (width + GAP - 4.0) / text_width(line, size).max(1.0)).max(9.0);
-            let line = fitted(line, size, width + GAP - 4.0);
+            // A little more than what it was made to fit, for the sake of rounding.
+            let line = fitted(line, size, width + GAP - 3.5);
             canvas.text((x, y + height + 4.0 + LINE * (n as f64 + 0.8)), &line, size, ink, Anchor::Start);
         }
     }

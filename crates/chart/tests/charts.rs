@@ -177,6 +177,15 @@ fn a_matrix_has_all_its_counts() {
 }
 
 #[test]
+fn words_below_a_tile_become_smaller_before_they_are_cut() {
+    let long = "a name that no tile has room for";
+    let svg =
+        Sheet::new("s", (72.0, 72.0)).tile(Tile::new(vec![1], &["is dog", "seen: cat, 98 %", long])).svg();
+    elements(&svg);
+    assert!(svg.contains(">is dog<") && svg.contains(">seen: cat, 98 %<") && svg.contains("…<"), "{svg}");
+}
+
+#[test]
 #[should_panic(expected = "bars: one value a name: (1 vs 2)")]
 fn a_bar_for_every_name() {
     Bars::new("odd", "count", &["a", "b"]).series("x", [1.0]);

@@ -26,6 +26,9 @@ const MOST_GATES: usize = 60;
 /// Nor are circuits whose wires pass more columns than this in all.
 const MOST_PLACES: usize = 900;
 
+/// The legend below a circuit needs this width.
+const NARROWEST: f64 = 560.0;
+
 /// A picture of circuits, one below the other.
 ///
 /// ```
@@ -71,53 +74,47 @@ impl<'a> Drawing<'a> {
     /// The text of an SVG file.
     pub fn svg(&self) -> String {
         let parts: Vec<Parts> = self.panels.iter().map(|(_, netlist, _)| Parts::of(netlist)).collect();
-        let captions = self
-            .panels
-            .iter()
-            .zip(&parts)
-            .map(|((title, netlist, _), parts)| format!("{title}: {}", caption(netlist, parts)));
-        let mut canvas =
-            Canvas::new(&self.title, &format!("{} {}", self.about, captions.collect::<Vec<_>>().join("; ")));
+        let captions = self.panels.iter().zip(&parts);
+        let captions =
+            captions.map(|((title, netlist, _), parts)| format!("{title}: {}", caption(netlist, parts)));
+        let description = format!("{} {}", self.about, captions.collect::<Vec<_>>().join("; "));
+        let mut canvas = Canvas::new(&self.title, &description);
+        let (mut y, mut width) = self.heading(&mut canvas);
+        for ((title, netlist, automaton), parts) in self.panels.iter().zip(&parts) {
+            let wide;
+            (y, wide) = match parts.gates > MOST_GATES || Layout::cost(parts) > MOST_PLACES {
+                true => (overview::draw(&mut canvas, title, netlist, parts, y + 4.0) - 10.0, palette::WIDTH),
+                false => panel(&mut canvas, title, &Terminals::of(netlist, *automaton), parts, y + 38.0),
+            };
+            width = width.max(wide);
+        }
+        canvas.svg(width, y + palette::MARGIN)
+    }
+
+    /// Title and the line below it; returns where they end and how wide they are.
+    fn heading(&self, canvas: &mut Canvas) -> (f64, f64) {
         let (left, room) = (palette::MARGIN, palette::WIDTH - 2.0 * palette::MARGIN);
         let mut y = palette::MARGIN + 14.0;
-        canvas.bold(
-            (left, y),
-            &fitted(&self.title, palette::TITLE, room),
-            palette::TITLE,
-            palette::INK,
-            Anchor::Start,
-        );
+        let title = fitted(&self.title, palette::TITLE, room);
+        canvas.bold((left, y), &title, palette::TITLE, palette::INK, Anchor::Start);
         if !self.about.is_empty() {
             y += 20.0;
             let about = fitted(&self.about, palette::TEXT, room);
             canvas.text((left, y), &about, palette::TEXT, palette::FAINT_INK, Anchor::Start);
         }
-        let mut width: f64 = 560.0;
-        width = width.max(text_width(&self.about, palette::TEXT).min(room) + 2.0 * left);
-        for ((title, netlist, automaton), parts) in self.panels.iter().zip(&parts) {
-            if parts.gates > MOST_GATES || Layout::cost(parts) > MOST_PLACES {
-                y = overview::draw(&mut canvas, title, netlist, parts, y + 4.0) - 10.0;
-                width = width.max(palette::WIDTH);
-                continue;
-            }
-            y += 38.0;
-            canvas.bold((left, y), title, palette::TEXT + 1.0, palette::INK, Anchor::Start);
-            let after = left + text_width(title, palette::TEXT + 2.0) + 8.0;
-            canvas.text(
-                (after, y),
-                &caption(netlist, parts),
-                palette::TEXT,
-                palette::FAINT_INK,
-                Anchor::Start,
-            );
-            width = width.max(after + text_width(&caption(netlist, parts), palette::TEXT) + left);
-            let terminals = Terminals::of(netlist, *automaton);
-            let schematic = Schematic::of(netlist, &terminals, parts);
-            width = width.max(schematic.width);
-            y = schematic.draw(&mut canvas, y + 14.0);
-        }
-        canvas.svg(width, y + palette::MARGIN)
+        (y, (text_width(&self.about, palette::TEXT).min(room) + 2.0 * left).max(NARROWEST))
     }
+}
+
+/// Draws a small circuit with its title at this height; returns where it ends and how wide it is.
+fn panel(canvas: &mut Canvas, title: &str, terminals: &Terminals, parts: &Parts, y: f64) -> (f64, f64) {
+    let (left, caption) = (palette::MARGIN, caption(terminals.netlist(), parts));
+    canvas.bold((left, y), title, palette::TEXT + 1.0, palette::INK, Anchor::Start);
+    let after = left + text_width(title, palette::TEXT + 2.0) + 8.0;
+    canvas.text((after, y), &caption, palette::TEXT, palette::FAINT_INK, Anchor::Start);
+    let schematic = Schematic::of(terminals.netlist(), terminals, parts);
+    let width = (after + text_width(&caption, palette::TEXT) + left).max(schematic.width);
+    (schematic.draw(canvas, y + 14.0), width)
 }
 
 /// How large a circuit is, in words.

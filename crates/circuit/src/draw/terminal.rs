@@ -26,6 +26,11 @@ impl<'a> Terminals<'a> {
         Terminals { netlist, automaton }
     }
 
+    /// The netlist whose ends they are.
+    pub fn netlist(&self) -> &'a Netlist {
+        self.netlist
+    }
+
     /// The neighbour and the channel that an input is, if it is one.
     fn neighbour(&self, wire: usize) -> Option<(usize, usize)> {
         let channels = self.automaton?.channels;
