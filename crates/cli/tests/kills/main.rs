@@ -42,7 +42,7 @@ const KINDS: [(&str, &str); 8] = [
     ),
     (
         "csv",
-        "train csv --data table.csv --device cpu --epochs 12 --batch 20 --set sizes=16 --set dropout=0.1 \
+        "train csv --data table.csv --device cpu --epochs 60 --batch 20 --set sizes=16 --set dropout=0.1 \
          --set checkpoint_every=3 --set log_every=5",
     ),
     (
@@ -98,9 +98,11 @@ fn kill_often(name: &str, start: &str, times: u64, seed: u64) -> String {
     let folder = Folder::new(&format!("kills-{name}"));
     std::fs::write(folder.path("text.txt"), text()).unwrap();
     std::fs::write(folder.path("table.csv"), table()).unwrap();
+    let began = Instant::now();
     folder.succeed(&format!("{start} --quiet --out whole"));
+    let whole = began.elapsed().as_millis() as u64;
     let mut broken = Broken { folder: &folder, start, run: folder.path("broken"), saved: None };
-    let mut moments = moments(times, seed);
+    let mut moments = moments(times, seed, whole);
     let (mut counts, mut late) = ([0; 4], 0);
     while let Some(moment) = moments.pop() {
         match broken.kill(moment) {
@@ -108,7 +110,7 @@ fn kill_often(name: &str, start: &str, times: u64, seed: u64) -> String {
             // The run was over before its moment came: the closing is what is left to kill.
             false if late < 2 * times => {
                 late += 1;
-                moments.push(Moment::Closing(late % 4 * 9));
+                moments.push(Moment::Closing(late % 4));
             }
             false => panic!("{name}: seed {seed}: the run is always over before it is killed"),
         }
@@ -131,23 +133,24 @@ fn place(moment: Moment) -> usize {
     }
 }
 
-/// The moments, last first: every kind of them, and two starts in a row.
-fn moments(times: u64, seed: u64) -> Vec<Moment> {
+/// The moments of a run that takes so many milliseconds, last first: every kind of them, and two starts in a row.
+fn moments(times: u64, seed: u64, whole: u64) -> Vec<Moment> {
     let mut state = seed;
-    let mut below = |most: u64| {
+    // A quick machine is done before a pause that suits a slow one.
+    let mut below = |most: u64, part: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % most
+        (state >> 33) % most.min(whole / part).max(1)
     };
     let closing = (times / 4).max(1);
     let mut all = Vec::new();
     for n in 0..times - closing {
         all.push(match n % 8 {
-            0 | 4 | 5 => Moment::Start(below(400)),
+            0 | 4 | 5 => Moment::Start(below(400, 2)),
             1 | 6 => Moment::Writing,
-            _ => Moment::Training(1 + below(2) as usize, below(60)),
+            _ => Moment::Training(1 + below(2, 1) as usize, below(60, 20)),
         });
     }
-    all.extend((0..closing).map(|_| Moment::Closing(below(400))));
+    all.extend((0..closing).map(|_| Moment::Closing(below(400, 10))));
     all.reverse();
     all
 }

@@ -257,7 +257,9 @@ impl Settings {
     /// The model's sizes in a few words.
     pub fn shape(&self) -> String {
         let ModelOptions { layers, heads, width, context, vocabulary, .. } = self.model;
-        format!("{layers} layers, {heads} heads, width {width}, context {context}, vocabulary {vocabulary}")
+        let [layers, heads] = [(layers, "layer"), (heads, "head")]
+            .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        format!("{layers}, {heads}, width {width}, context {context}, vocabulary {vocabulary}")
     }
 }
 
