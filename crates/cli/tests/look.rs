@@ -237,7 +237,7 @@ fn colours_are_for_terminals_and_those_who_ask() {
     let folder = Folder::new("look-colours");
     let escapes = |arguments: &str, name: &str, value: &str| {
         let mut command = folder.command(arguments);
-        for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"] {
+        for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "CI"] {
             command.env_remove(name);
         }
         let output = command.env(name, value).output().unwrap();
@@ -256,7 +256,8 @@ fn on_a_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -
     let farad = env!("CARGO_BIN_EXE_farad");
     let mut command = Command::new("script");
     command.args(["-qec", &format!("{farad} {arguments}"), "/dev/null"]).current_dir(folder.path(""));
-    for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "FARAD_DEVICE"] {
+    // `CI` means colours even where the terminal is dumb.
+    for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "FARAD_DEVICE", "CI"] {
         command.env_remove(name);
     }
     command.env("TERM", "xterm-256color").envs(variables.iter().copied()).stdin(Stdio::null());
