@@ -202,6 +202,7 @@ fn wrong_shapes_panic_at_the_caller() {
 
 #[test]
 fn two_bad_indices_are_not_mixed_up() {
+    let _turn = turn();
     for device in devices() {
         let (small, large) = (Tensor::rand([10], &device), Tensor::rand([100], &device));
         let pick = |table: &Tensor, at: u32| table.gather(0, &Tensor::from_vec(vec![at], [1], &device));

@@ -1,4 +1,4 @@
-//! The devices that tests run on, and turns for those that look at counters and seeds.
+//! The devices that tests run on, and turns for those that look at what a device has once.
 #![allow(dead_code)] // every test file uses some of it
 
 use std::sync::{Mutex, MutexGuard};
@@ -7,7 +7,8 @@ use farad::Device;
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Counters and seeds belong to a device, so tests that look at them take turns.
+/// Counters, seeds and bad indices that wait for the next read belong to a device, so tests that
+/// look at them take turns, and so do all that read beside them.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
