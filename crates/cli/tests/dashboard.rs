@@ -283,8 +283,8 @@ fn compare(browser: &mut Browser) {
     assert_eq!(browser.evaluate("document.querySelectorAll('#rows tr').length"), 1);
     let hash = browser.evaluate("location.hash");
     assert_eq!(hash, "#run=live&run=other&tab=settings&filter=other&log=1");
-    browser.evaluate("location.reload()");
-    browser.wait_for("document.readyState === 'complete' && globalThis.farad?.chosen?.length === 2");
+    browser.reload();
+    browser.wait_for("farad.chosen.length === 2");
     assert_eq!(browser.evaluate("farad.logarithmic && farad.tab === 'settings'"), true);
     // What runs are called and what reports say is text, never a page.
     browser.evaluate("farad.set({ picked: ['other'], tab: 'report', filter: '' })");

@@ -128,11 +128,23 @@ impl Browser {
         self.wait_for("document.readyState === 'complete' && typeof farad === 'object'");
     }
 
-    /// Waits until an expression is true in the page.
+    /// Loads the page anew and waits until its scripts have run.
+    pub fn reload(&mut self) {
+        // The page before answers until the new one is there.
+        self.evaluate("globalThis.before = true");
+        self.call("Page.reload", json!({}));
+        self.wait_for("!globalThis.before && document.readyState === 'complete' && typeof farad === 'object'");
+    }
+
+    /// Waits until an expression is true in the page; while pages change it may fail.
     pub fn wait_for(&mut self, expression: &str) {
         let begin = std::time::Instant::now();
-        while self.evaluate(expression) != json!(true) {
-            assert!(begin.elapsed().as_secs() < 90, "never true in the page: {expression}");
+        loop {
+            let made = self.answer("Runtime.evaluate", evaluation(expression));
+            if made.as_ref().is_ok_and(|made| made["result"]["value"] == json!(true)) {
+                return;
+            }
+            assert!(begin.elapsed().as_secs() < 90, "never true in the page: {expression}: {made:?}");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
@@ -147,16 +159,14 @@ impl Browser {
         let attached =
             self.answer("Target.attachToTarget", json!({ "targetId": target, "flatten": true })).ok()?;
         let page = self.session.replace(attached["sessionId"].as_str()?.to_string());
-        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let made = self.answer("Runtime.evaluate", parameters);
+        let made = self.answer("Runtime.evaluate", evaluation(expression));
         self.session = page;
         made.ok().map(|made| made["result"]["value"].clone())
     }
 
     /// The value of an expression in the page, waited for if it is a promise.
     pub fn evaluate(&mut self, expression: &str) -> Value {
-        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let made = self.call("Runtime.evaluate", parameters);
+        let made = self.call("Runtime.evaluate", evaluation(expression));
         let thrown = &made["exceptionDetails"];
         assert!(thrown.is_null(), "{}: {thrown}", &expression[..expression.len().min(200)]);
         made["result"]["value"].clone()
@@ -173,6 +183,11 @@ impl Browser {
         points[1..].iter().for_each(|&point| send("mouseMoved", point, 1));
         send("mouseReleased", *points.last().unwrap(), 0);
     }
+}
+
+/// The parameters of an evaluation that waits for promises.
+fn evaluation(expression: &str) -> Value {
+    json!({ "expression": expression, "awaitPromise": true, "returnByValue": true })
 }
 
 impl Drop for Browser {
