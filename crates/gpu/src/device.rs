@@ -6,7 +6,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
@@ -22,6 +22,7 @@ use crate::poller::Poller;
 use crate::profile::{Alignment, PassTimer};
 use crate::read::StagingPool;
 use crate::report::Report;
+use crate::rounding;
 use crate::submission::Pending;
 use crate::tuning::Tuning;
 
@@ -68,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) info: AdapterInfo,
     pub(crate) limits: wgpu::Limits,
     pub(crate) checked: bool,
+    /// Whether the adapter rounds to halves as all devices must, once it was asked.
+    rounds_halves: OnceLock<bool>,
     lose_after: Option<usize>,
     pub(crate) tally: Tally,
     pub(crate) ledger: Arc<Ledger>,
@@ -147,10 +150,17 @@ impl Device {
         Capabilities {
             subgroups: self.shared.info.features.subgroups,
             cooperative: if self.shared.info.features.cooperative_matrix { limits.subgroup_max } else { 0 },
+            rounds_halves: self.rounds_halves(),
             workgroup_memory: limits.workgroup_memory,
             invocations: limits.invocations,
             workgroups: limits.workgroups,
         }
+    }
+
+    /// Whether the adapter rounds to halves as all devices must; one without halves is not asked.
+    fn rounds_halves(&self) -> bool {
+        let Shared { gpu, queue, info, rounds_halves, .. } = &*self.shared;
+        info.features.shader_f16 && *rounds_halves.get_or_init(|| rounding::is_nearest_even(gpu, queue))
     }
 
     /// The table that names tiles for products; empty unless set.
@@ -243,6 +253,7 @@ impl Shared {
             info,
             limits,
             checked: options.checked,
+            rounds_halves: OnceLock::new(),
             lose_after: options.lose_after,
             tally: Tally::default(),
             ledger,

@@ -31,6 +31,8 @@ pub struct Capabilities {
     /// Invocations of a subgroup if subgroups multiply 16×16 matrices of halves into `f32` and all have
     /// the same size; zero if they do not.
     pub cooperative: u32,
+    /// `pack2x16float` rounds to nearest, ties to even.
+    pub rounds_halves: bool,
     /// Bytes of workgroup memory.
     pub workgroup_memory: u32,
     /// Invocations a workgroup may have.
@@ -45,6 +47,7 @@ impl Capabilities {
         Capabilities {
             subgroups: false,
             cooperative: 0,
+            rounds_halves: false,
             workgroup_memory: 16 << 10,
             invocations: 256,
             workgroups: 65_535,

@@ -19,6 +19,7 @@ mod error;
 mod adapter;
 mod counters;
 mod device;
+mod rounding;
 
 mod buffer;
 mod memory;

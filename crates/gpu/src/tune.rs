@@ -26,6 +26,8 @@ const RUNS: usize = 9;
 /// Seconds of runs before that, at least, and how many are in flight: a GPU raises its clocks only under
 /// load.
 const WARM: (f64, usize) = (0.15, 16);
+/// Seconds before a shape's first tile: the GPU was idle while the host made the numbers.
+const WARM_FIRST: f64 = 0.6;
 /// Elements of the result that are compared with f64.
 const SAMPLES: usize = 64;
 /// A tile must take at most this part of the rule's time to get into the table.
@@ -91,7 +93,9 @@ impl Device {
             let capabilities = self.capabilities();
             let rule = Tile::of(&trial.product(), shape.halves && capabilities.cooperative > 0);
             let others = tiles(shape.halves, &capabilities).filter(|tile| *tile != rule);
-            let variants = std::iter::once(rule).chain(others).map(|tile| trial.time(tile));
+            let warm = std::iter::once(WARM_FIRST).chain(std::iter::repeat(WARM.0));
+            let all_tiles = std::iter::once(rule).chain(others).zip(warm);
+            let variants = all_tiles.map(|(tile, warm)| trial.time(tile, warm));
             all.extend(Tuned::choose(*shape, variants.collect::<Result<_, _>>()?));
         }
         Ok(all)
@@ -182,13 +186,14 @@ impl<'d> Trial<'d> {
         }
     }
 
-    fn time(&self, tile: Tile) -> Result<Variant, Error> {
+    /// Times a tile after so many seconds of runs.
+    fn time(&self, tile: Tile, warm: f64) -> Result<Variant, Error> {
         let products = BTreeMap::from([(self.shape, tile.name())]);
         let tuning = Tuning { adapter: String::new(), products };
         let executable = self.device.load_tuned(Arc::new(self.program()), &tuning)?;
         let run = || self.run(&executable);
         let start = Instant::now();
-        while start.elapsed().as_secs_f64() < WARM.0 {
+        while start.elapsed().as_secs_f64() < warm {
             let first = Instant::now();
             run()?;
             self.device.wait()?;

@@ -133,7 +133,9 @@ impl Browser {
         // The page before answers until the new one is there.
         self.evaluate("globalThis.before = true");
         self.call("Page.reload", json!({}));
-        self.wait_for("!globalThis.before && document.readyState === 'complete' && typeof farad === 'object'");
+        self.wait_for(
+            "!globalThis.before && document.readyState === 'complete' && typeof farad === 'object'",
+        );
     }
 
     /// Waits until an expression is true in the page; while pages change it may fail.

@@ -14,7 +14,7 @@ use super::product::{Tile, call};
 /// Rows and columns of a matrix.
 const SIDE: usize = 16;
 /// Bytes of workgroup memory with which two workgroups share a processor.
-const COMFORT: usize = 24_000;
+const COMFORT: usize = 24 << 10;
 
 /// Writes the product of a tile that starts at `at`, with the epilogue.
 pub(super) fn write(

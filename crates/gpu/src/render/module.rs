@@ -284,7 +284,7 @@ impl Module<'_> {
                 .expect("strings take everything");
         }
         let body = format!("{}{}", self.globals, self.text);
-        text.push_str(&prelude::used(&body));
+        text.push_str(&prelude::used(&body, self.capabilities.rounds_halves));
         text.push_str(&self.globals);
         write!(text, "@compute @workgroup_size({})\nfn main(", launch.threads)
             .expect("strings take everything");

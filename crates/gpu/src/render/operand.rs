@@ -16,6 +16,8 @@ use crate::dispatch::Word;
 
 /// Halves between rows of a tile of halves, so that neighbours in a column meet different banks.
 const GAP: usize = 8;
+/// Bytes of workgroup memory that are met at once.
+const BANKS: usize = 128;
 /// Axes up to this size are constants of the text where places along them are found.
 const LARGEST_WINDOW: usize = 16;
 
@@ -231,7 +233,8 @@ impl<'p> Side<'p> {
             None => {
                 let item = module.bind("e", &format!("t + {}u", number * self.threads));
                 let near = module.bind("e", &format!("{item} % {row}u * {}u", self.lanes));
-                (near, module.bind("e", &format!("{item} / {row}u")))
+                let far = module.bind("e", &format!("{item} / {row}u"));
+                (near, if self.half { self.apart(module, far, row) } else { far })
             }
         };
         let (across, deep) = if self.along_terms { (far, near) } else { (near, far) };
@@ -248,6 +251,15 @@ impl<'p> Side<'p> {
         let column = self.column(module, &across, &deep);
         let index = self.axes(module, &x, false);
         Part { across, deep, x, index, column }
+    }
+
+    /// The row that a group of lanes belongs to, for threads that would take rows of half of all banks one after the
+    /// other: neighbours take rows that are four apart, which meet the other banks.
+    fn apart(&self, module: &mut Module, far: String, row: usize) -> String {
+        if row * self.lanes * 2 != BANKS / 2 || self.lanes != 4 {
+            return far;
+        }
+        module.bind("e", &format!("({far} & ~7u) + ({far} & 1u) * 4u + ({far} & 7u) / 2u"))
     }
 
     /// Names the place in workgroup memory that a group of lanes goes to.

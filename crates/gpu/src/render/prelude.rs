@@ -4,10 +4,23 @@ use std::sync::OnceLock;
 
 const TEXT: &str = include_str!("../wgsl/prelude.wgsl");
 
-/// The prelude's functions that `text` calls, directly or through each other, in file order.
-pub(super) fn used(text: &str) -> String {
-    static FUNCTIONS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
-    let functions = FUNCTIONS.get_or_init(functions);
+/// `farad_half` where the adapter rounds as it does.
+const ROUNDED_BY_THE_ADAPTER: (&str, &str) =
+    ("farad_half", "fn farad_half(x: f32) -> f32 {\n    return x;\n}\n");
+
+/// The prelude's functions that `text` calls, directly or through each other, in file order;
+/// `rounds_halves`: whether the adapter rounds to halves as it should.
+pub(super) fn used(text: &str, rounds_halves: bool) -> String {
+    static FUNCTIONS: OnceLock<[Vec<(&str, &str)>; 2]> = OnceLock::new();
+    let both = FUNCTIONS.get_or_init(|| {
+        let mut short = functions();
+        short
+            .iter_mut()
+            .filter(|(name, _)| *name == ROUNDED_BY_THE_ADAPTER.0)
+            .for_each(|f| *f = ROUNDED_BY_THE_ADAPTER);
+        [functions(), short]
+    });
+    let functions = &both[usize::from(rounds_halves)];
     let mut needed = vec![false; functions.len()];
     let mut pending = vec![text];
     while let Some(text) = pending.pop() {
@@ -51,11 +64,19 @@ mod tests {
 
     #[test]
     fn only_what_is_called_is_included() {
-        let text = used("let y = farad_sin(x);");
+        let text = used("let y = farad_sin(x);", false);
         assert!(text.contains("fn farad_sin(") && text.contains("fn farad_quadrant("));
         assert!(!text.contains("fn farad_cos(") && !text.contains("fn farad_philox("));
-        assert_eq!(used("let y = my_farad_sin(x);"), "");
+        assert_eq!(used("let y = my_farad_sin(x);", false), "");
         assert_eq!(functions().len(), super::TEXT.matches("\nfn ").count());
+    }
+
+    #[test]
+    fn halves_are_rounded_by_hand_unless_the_adapter_does() {
+        let texts = [false, true].map(|rounds| used("let y = farad_halves(x, x);", rounds));
+        assert!(texts.iter().all(|text| text.contains("pack2x16float(vec2<f32>(farad_half(low)")));
+        assert!(texts[0].contains("0x477ff000u") && !texts[1].contains("0x477ff000u"));
+        texts.iter().for_each(|text| assert!(naga::front::wgsl::parse_str(text).is_ok(), "{text}"));
     }
 
     #[test]

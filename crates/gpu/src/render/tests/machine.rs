@@ -33,6 +33,7 @@ pub fn machines() -> &'static [Machine] {
         let all = Capabilities {
             subgroups: !features.is_empty(),
             cooperative: if cooperative { adapter.get_info().subgroup_max_size } else { 0 },
+            rounds_halves: false,
             workgroup_memory: limits.max_compute_workgroup_storage_size,
             invocations: limits.max_compute_invocations_per_workgroup,
             workgroups: limits.max_compute_workgroups_per_dimension,
@@ -58,7 +59,10 @@ fn open(
     };
     let (device, queue) =
         pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter gives a device");
-    Machine { device, queue, capabilities }
+    // Every adapter is asked here, also those whose devices are not.
+    let rounds_halves =
+        capabilities != Capabilities::core() && crate::rounding::is_nearest_even(&device, &queue);
+    Machine { device, queue, capabilities: Capabilities { rounds_halves, ..capabilities } }
 }
 
 /// What the kernel is given besides buffers.
