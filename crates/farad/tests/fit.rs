@@ -184,6 +184,7 @@ fn numbers_are_learned_too() {
 
 #[test]
 fn classes_beyond_those_that_the_set_names_are_errors() {
+    let _turn = turn();
     let cpu = Device::cpu_with(Default::default());
     let model = Sequential::new((Linear::new(2, 5),)).to_device(&cpu);
     model.parameters()[1].set(Tensor::from_vec(vec![0.0f32, 0.0, 0.0, 0.0, 99.0], [5], &cpu));

@@ -346,6 +346,7 @@ fn layers_start_as_pytorchs_do() {
 
 #[test]
 fn a_convolutional_network_has_its_table() {
+    let _turn = turn();
     let model = Sequential::new((
         Conv2d::new(1, 4, 3),
         BatchNorm2d::new(4),

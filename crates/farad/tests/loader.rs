@@ -182,6 +182,21 @@ fn threads_end_with_the_loop() {
     assert_eq!(read.load(Ordering::SeqCst), ended, "a thread goes on");
 }
 
+/// A set that counts what is read of it.
+struct Counted<D>(D, Arc<AtomicUsize>);
+
+impl<D: Dataset> Dataset for Counted<D> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> Result<Sample> {
+        let sample = self.0.get(index);
+        self.1.fetch_add(1, Ordering::SeqCst);
+        sample
+    }
+}
+
 /// Batches of the epoch that is looked at: a device that is slower than the host lets it be four submissions ahead,
 /// and then waits for its own work.
 const BATCHES: usize = 4;
@@ -192,7 +207,8 @@ fn batches_are_uploaded_before_they_are_asked_for_and_nothing_waits() {
     for device in devices() {
         let model = Sequential::new((Linear::new(784, 32), Relu, Linear::new(32, 10))).to_device(&device);
         let mut sgd = Sgd::new(model.parameters()).learning_rate(0.01);
-        let mut loader = DataLoader::new(digits(16 * BATCHES, 1), 16)
+        let read = Arc::new(AtomicUsize::new(0));
+        let mut loader = DataLoader::new(Counted(digits(16 * BATCHES, 1), read.clone()), 16)
             .workers(2)
             .prefetch(BATCHES)
             .transform(Flatten)
@@ -212,7 +228,11 @@ fn batches_are_uploaded_before_they_are_asked_for_and_nothing_waits() {
         let (_, profile) = device.profile_with(options, || {
             let mut running = (&mut loader).into_iter();
             for number in 1..=BATCHES {
-                // So that the threads have made what they may.
+                // So that the threads have made what they may, which is all of this second epoch.
+                let patience = Instant::now() + Duration::from_secs(20);
+                while read.load(Ordering::SeqCst) < 2 * 16 * BATCHES && Instant::now() < patience {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 std::thread::sleep(Duration::from_millis(20));
                 let (images, labels) = running.next().unwrap().unwrap();
                 assert_eq!(uploads(), 2 * (number + 1).min(BATCHES), "the next batch is on its way");

@@ -3,7 +3,7 @@
 
 mod devices;
 
-use devices::{devices, skip};
+use devices::{devices, skip, turn};
 use farad::DeviceOptions;
 use farad::optim::{Clip, LossScale};
 use farad::prelude::*;
@@ -14,6 +14,8 @@ use half::bf16;
 const GRADIENT_TOLERANCE: f32 = 5e-3;
 
 fn network(device: &Device, seed: u64) -> Sequential {
+    // Layers draw from one CPU, whichever test makes them.
+    let _turn = turn();
     Device::cpu().seed(seed);
     Sequential::new((Linear::new(12, 32), Gelu, Linear::new(32, 32), Relu, Linear::new(32, 4)))
         .to_device(device)
@@ -319,10 +321,12 @@ fn a_mixed_step_keeps_its_activations_as_halves() {
     }
     let held = |precision: Precision, handle: usize| {
         let device = device(handle).unwrap();
-        Device::cpu().seed(1);
-        let model =
+        let model = {
+            let _turn = turn();
+            Device::cpu().seed(1);
             Sequential::new((Linear::new(64, 64), Gelu, Linear::new(64, 64), Gelu, Linear::new(64, 64)))
-                .to_device(&device);
+                .to_device(&device)
+        };
         let x = Tensor::rand([2048, 64], &device).detach().unwrap();
         let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
         let before = device.counters().bytes_live;

@@ -41,19 +41,14 @@ fn the_parts_are_the_whole_and_counts_are_the_counters() {
     for (device, mode) in devices().into_iter().flat_map(|device| MODES.map(|mode| (device.clone(), mode))) {
         let mut work = steps(&device);
         let before = device.counters();
-        let start = Instant::now();
         let (_, profile) = device.profile_with(options(mode), &mut work);
-        let outside = start.elapsed();
         let counted = device.counters().since(&before);
         assert_eq!(profile.counters, counted, "{profile}");
         assert_eq!(profile.launches() as usize, counted.dispatches, "{profile}");
         assert_eq!((counted.uploads >= 10, counted.reads), (true, 10), "{profile}");
         let (parts, wall) = (sum(&profile).as_secs_f64(), profile.wall.as_secs_f64());
         assert!((parts - wall).abs() <= 0.02 * wall, "{parts} vs {wall}: {profile}");
-        assert!(profile.wall <= outside && wall >= 0.5 * outside.as_secs_f64(), "{outside:?}: {profile}");
-        // Little of what Farad does is left unexplained.
         assert_eq!(profile.phase("compiling") > Duration::ZERO, counted.plans_compiled > 0, "{profile}");
-        assert!(profile.other < profile.wall / 2, "{profile}");
         let of = |name: &str| *profile.host.iter().find(|phase| phase.phase == name).unwrap();
         assert!(of("recording").count >= 10 && of("hashing and lookup").count >= 20, "{profile}");
         assert_eq!(of("reading").bytes, 10 * 4, "{profile}");
@@ -61,6 +56,25 @@ fn the_parts_are_the_whole_and_counts_are_the_counters() {
         assert_eq!(profile.nanoseconds() > 0, mode == ProfileMode::Kernels, "{profile}");
         assert_eq!(of("running kernels").count > 0, !device.is_gpu(), "{profile}");
         assert_eq!(of("submitting").count > 0, device.is_gpu(), "{profile}");
+    }
+}
+
+/// A thread that has to wait for a core between two phases adds to what is unexplained, so one of ten profiles counts.
+#[test]
+fn little_of_what_farad_does_is_left_unexplained() {
+    let _turn = turn();
+    for (device, mode) in devices().into_iter().flat_map(|device| MODES.map(|mode| (device.clone(), mode))) {
+        let mut work = steps(&device);
+        let mut last = String::new();
+        let explained = (0..10).any(|_| {
+            let start = Instant::now();
+            let (_, profile) = device.profile_with(options(mode), || (0..20).for_each(|_| work()));
+            let outside = start.elapsed();
+            assert!(profile.wall <= outside, "{outside:?}: {profile}");
+            last = format!("{outside:?}: {profile}");
+            profile.wall >= outside / 2 && profile.other < profile.wall / 2
+        });
+        assert!(explained, "{last}");
     }
 }
 
@@ -257,19 +271,19 @@ fn an_open_profile_costs_less_than_a_microsecond_a_phase() {
     let device = Device::cpu_with(Default::default());
     let mut work = steps(&device);
     work();
-    let best = |work: &mut dyn FnMut()| {
-        let time = |_| {
-            let start = Instant::now();
-            (0..5).for_each(|_| work());
-            start.elapsed()
-        };
-        (0..20).map(time).min().unwrap()
+    let mut time = || {
+        let start = Instant::now();
+        (0..5).for_each(|_| work());
+        start.elapsed()
     };
-    let plain = best(&mut work);
-    let open = device.open_profile(options(ProfileMode::Host));
-    let profiled = best(&mut work);
-    let profile = open.finish();
-    let phases: u64 = profile.host.iter().map(|phase| phase.count).sum();
+    // In turns, so that both meet the machine as it is.
+    let (mut plain, mut profiled, mut phases) = (Duration::MAX, Duration::MAX, 0);
+    for _ in 0..20 {
+        plain = plain.min(time());
+        let open = device.open_profile(options(ProfileMode::Host));
+        profiled = profiled.min(time());
+        phases += open.finish().host.iter().map(|phase| phase.count).sum::<u64>();
+    }
     let a_step = phases as f64 / 1000.0;
     // 50 steps each time; the bound is generous, since other tests run beside this one.
     let extra = (profiled.as_secs_f64() - plain.as_secs_f64()) * 1e6 / 50.0;

@@ -3,7 +3,7 @@
 mod devices;
 mod fixtures;
 
-use devices::devices;
+use devices::{devices, turn};
 use farad::loss::*;
 use farad::prelude::*;
 use fixtures::Fixture;
@@ -111,6 +111,7 @@ fn losses() -> Vec<(&'static str, &'static [&'static str], Loss)> {
 
 #[test]
 fn every_loss_with_every_reduction() {
+    let _turn = turn();
     let fixture = Fixture::open("losses");
     let losses = losses();
     let tested: Vec<&str> = losses.iter().map(|(case, ..)| *case).chain(["kl_zero"]).collect();
@@ -144,6 +145,7 @@ fn every_loss_with_every_reduction() {
 
 #[test]
 fn edges() {
+    let _turn = turn();
     let fixture = Fixture::open("losses");
     for device in devices() {
         let given = |name: &str| fixture.tensor(name, &device);
@@ -163,6 +165,7 @@ fn edges() {
 
 #[test]
 fn ignored_labels_may_be_any_number_and_others_may_not() {
+    let _turn = turn();
     for device in devices() {
         let logits = Tensor::from_vec((0..12).map(|i| i as f32 * 0.1).collect(), [3, 4], &device);
         let labels = |second: i32| Tensor::from_vec(vec![0, second, 3], [3], &device);

@@ -22,11 +22,21 @@ pub fn all() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpus()).collect()
 }
 
+/// The same again for one test alone, which counts what they do.
+pub fn own(handle: usize) -> Vec<Device> {
+    let own = DeviceOptions { handle, ..Default::default() };
+    [Device::cpu_with(own)].into_iter().chain(gpus_with(own)).collect()
+}
+
 /// The first GPU, if there is one: with all its features, and as the least that WebGPU promises.
 pub fn gpus() -> Vec<Device> {
+    gpus_with(DeviceOptions::default())
+}
+
+fn gpus_with(options: DeviceOptions) -> Vec<Device> {
     let mut found = vec![];
     for core in [false, true] {
-        match Device::gpu_with(0, DeviceOptions { core, ..Default::default() }) {
+        match Device::gpu_with(0, DeviceOptions { core, ..options }) {
             Ok(device) => found.push(device),
             Err(error) => skip(&error.to_string()),
         }
