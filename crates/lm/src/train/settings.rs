@@ -133,19 +133,25 @@ impl Settings {
 
     /// Takes over keys; one that there is not is an error.
     fn take(&mut self, table: Table, place: &str) -> Result<()> {
-        let mut all = self.table();
         for (key, value) in table {
+            let mut all = self.table();
             let Some(old) = all.get_mut(&key) else { return Err(self.unknown(&key)) };
+            let (wanted, found) = (kind(old), value.to_string());
             // Whole numbers are numbers too.
             *old = match (&*old, value) {
                 (toml::Value::Float(_), toml::Value::Integer(whole)) => (whole as f64).into(),
                 (_, value) => value,
             };
+            let named = old.is_str();
+            let taken: std::result::Result<Settings, toml::de::Error> = all.try_into();
+            *self = taken.map_err(|error| match wanted {
+                // The names that there are stand in the message.
+                "a name" if named => {
+                    Error::Settings { place: format!("{place}: {key}"), message: error.message().into() }
+                }
+                wanted => Error::Setting { key, wanted, found },
+            })?;
         }
-        let taken: std::result::Result<Settings, toml::de::Error> = all.try_into();
-        let fail =
-            |error: toml::de::Error| Error::Settings { place: place.into(), message: error.message().into() };
-        *self = taken.map_err(fail)?;
         Ok(())
     }
 
@@ -155,14 +161,14 @@ impl Settings {
             assignment.split_once('=').ok_or_else(|| Error::SettingAssignment { text: assignment.into() })?;
         let (key, text) = (key.trim(), text.trim());
         let Some(old) = self.table().remove(key) else { return Err(self.unknown(key)) };
-        let wrong = |wanted| Error::Setting { key: key.into(), wanted, found: text.into() };
+        let wrong = || Error::Setting { key: key.into(), wanted: kind(&old), found: text.into() };
         let value: toml::Value = match old {
-            toml::Value::Integer(_) => text.parse::<i64>().map_err(|_| wrong("a whole number"))?.into(),
-            toml::Value::Float(_) => text.parse::<f64>().map_err(|_| wrong("a number"))?.into(),
-            toml::Value::Boolean(_) => text.parse::<bool>().map_err(|_| wrong("true or false"))?.into(),
+            toml::Value::Integer(_) => text.parse::<i64>().map_err(|_| wrong())?.into(),
+            toml::Value::Float(_) => text.parse::<f64>().map_err(|_| wrong())?.into(),
+            toml::Value::Boolean(_) => text.parse::<bool>().map_err(|_| wrong())?.into(),
             _ => text.into(),
         };
-        self.take(Table::from_iter([(key.to_string(), value)]), &format!("{key} = {text}"))
+        self.take(Table::from_iter([(key.to_string(), value)]), "--set")
     }
 
     fn unknown(&self, key: &str) -> Error {
@@ -263,6 +269,16 @@ impl Settings {
     }
 }
 
+/// What a key takes whose value is such.
+fn kind(value: &toml::Value) -> &'static str {
+    match value {
+        toml::Value::Integer(_) => "a whole number",
+        toml::Value::Float(_) => "a number",
+        toml::Value::Boolean(_) => "true or false",
+        _ => "a name",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,7 +307,12 @@ mod tests {
             "{text}"
         );
         assert!(refused("layers = ").contains("farad-lm-settings"));
-        assert!(refused("layers = \"two\"").contains("invalid type"));
+        assert_eq!(refused("layers = \"two\""), "settings: layers takes a whole number, not `\"two\"`");
+        assert_eq!(refused("batch = 2\nlayers = -2"), "settings: layers takes a whole number, not `-2`");
+        assert_eq!(refused("clip = true"), "settings: clip takes a number, not `true`");
+        assert_eq!(refused("mixed = 1"), "settings: mixed takes true or false, not `1`");
+        assert_eq!(refused("activation = 1"), "settings: activation takes a name, not `1`");
+        assert!(refused("activation = \"swish\"").contains(".toml: activation: unknown variant"));
         std::fs::write(&path, "layers = 3\nlearning_rate = 1\nactivation = \"swiglu\"").expect("writes");
         let mut settings = Settings::default();
         settings.take_file(&path).expect("reads");
