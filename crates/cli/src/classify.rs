@@ -209,9 +209,8 @@ fn start(options: &TrainOptions) -> Result<Training> {
     Ok(Training::start(&folder, &settings, &data, &device)?)
 }
 
-fn resume(options: &TrainOptions, mut run: Run) -> Result<Training> {
+fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
     let mut settings = Settings::of(&run)?;
-    let before = settings.clone();
     if let Some(epochs) = options.network.epochs {
         (settings.epochs, settings.updates) = (epochs as i64, 0);
     }
@@ -229,9 +228,6 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<Training> {
         })?,
     };
     let data = Data::open(&mut settings)?;
-    if settings != before {
-        run.set_config(settings.table())?;
-    }
     Ok(Training::resume(run, &settings, &data, &device)?)
 }
 

@@ -129,6 +129,8 @@ fn a_run_that_was_stopped_ends_as_an_unbroken_one() {
     assert_eq!(more["steps"].as_u64(), Some(100));
     let fewer = folder.fail("train --resume killed --updates 50");
     assert!(fewer.contains("settings: updates: more were made already (50 vs 100)"), "{fewer}");
+    // What was refused left nothing behind.
+    folder.succeed("train --resume killed --quiet");
 }
 
 #[test]

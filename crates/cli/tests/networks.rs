@@ -76,6 +76,10 @@ fn a_run_stopped_in_mid_epoch_ends_as_an_unbroken_one() {
     // More epochs than were asked for at first.
     let more = json(&folder.succeed("train --resume killed --epochs 3 --quiet --json"));
     assert_eq!(more["steps"].as_u64(), Some(3 * 29));
+    let fewer = folder.fail("train --resume killed --epochs 2");
+    assert!(fewer.contains("fit: epochs: more steps were made already (58 vs 87)"), "{fewer}");
+    // What was refused left nothing behind.
+    folder.succeed("train --resume killed --quiet");
 }
 
 #[test]

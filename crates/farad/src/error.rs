@@ -100,6 +100,8 @@ pub enum Error {
     SampleKind { index: usize },
     #[error("{op}: inputs have another shape: ({found} vs {wanted})")]
     TransformShape { op: &'static str, found: Shape, wanted: String },
+    #[error("fit: epochs: more steps were made already ({asked} vs {made})")]
+    StepsMade { asked: u64, made: u64 },
     #[error("loader: a batch has samples: (0 vs at least 1)")]
     BatchSize,
     #[error(

@@ -40,6 +40,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     };
     let talk = options.output.talk();
     let mut training = setup.training(run)?;
+    let table = setup.settings.table();
+    if *training.run().config() != table {
+        training.set_config(table)?;
+    }
     let device = training.fit().device();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
@@ -143,12 +147,11 @@ fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     Ok((setup, run))
 }
 
-fn resume(options: &TrainOptions, mut run: Run) -> Result<(Setup, Run)> {
+fn resume(options: &TrainOptions, run: Run) -> Result<(Setup, Run)> {
     let mut settings = Settings::of(&run)?;
     if let Some(epochs) = options.network.epochs {
         settings.epochs = epochs as i64;
         settings.check()?;
-        run.set_config(settings.table())?;
     }
     let device = match options.device.asked()? {
         Some(device) => device,

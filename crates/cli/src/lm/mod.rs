@@ -38,11 +38,11 @@ pub fn is_lm(run: &Run) -> bool {
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let (talk, fresh) = (options.output.talk(), resumed.is_none());
     refuse_other_flags(options)?;
-    let (run, device) = match resumed {
+    let mut training = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
     };
-    let mut training = Training::open(run, &device)?;
+    let device = training.trainer().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
     let (settings, parameters) = (training.settings().clone(), training.trainer().model().parameter_count());
@@ -154,7 +154,7 @@ fn device(run: &Run, flag: &DeviceFlag) -> Result<Device> {
     }
 }
 
-fn start(options: &TrainOptions) -> Result<(Run, Device)> {
+fn start(options: &TrainOptions) -> Result<Training> {
     let mut settings = settings(options)?;
     if settings.data.is_empty() {
         return Err(Error::NeedsData { set: NAME });
@@ -166,10 +166,10 @@ fn start(options: &TrainOptions) -> Result<(Run, Device)> {
     let folder = train::folder(options, NAME, settings.seed as u64);
     let run = Run::create(&folder, KIND, settings.table())?;
     prepared.write(&run)?;
-    Ok((run, device))
+    Ok(Training::open(run, &device)?)
 }
 
-fn resume(options: &TrainOptions, mut run: Run) -> Result<(Run, Device)> {
+fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
     if let Some(flag) = options.language.first_given() {
         let what = "a run that goes on".to_string();
         return Err(Error::OtherFlag { what, flag, instead: "--updates or --epochs" });
@@ -178,10 +178,9 @@ fn resume(options: &TrainOptions, mut run: Run) -> Result<(Run, Device)> {
     if options.updates.is_some() || options.network.epochs.is_some() {
         take_length(options, &mut settings);
         settings.check()?;
-        run.set_config(settings.table())?;
     }
     let device = device(&run, &options.device)?;
-    Ok((run, device))
+    Ok(Training::open_with(run, settings, &device)?)
 }
 
 /// Settings by file, then flags, then `--set`.

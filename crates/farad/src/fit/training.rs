@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use toml::Table;
 
 use super::{Fit, Score};
 use crate::data::{DataLoader, Position};
 use crate::device::RandomState;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::{Cell, Checkpoint, Events, Log, Run, Stop};
 use crate::tensor::Tensor;
 
@@ -101,8 +102,13 @@ impl Training {
         pace: Pace,
     ) -> Result<Training> {
         let checkpoint = run.checkpoint()?;
+        let batches = train.batches()? as u64;
         let mut goodness = None;
         if let Some(checkpoint) = &checkpoint {
+            let (asked, made) = (pace.epochs * batches, checkpoint.step());
+            if asked < made {
+                return Err(Error::StepsMade { asked, made });
+            }
             let stored: Stored = checkpoint.value()?;
             fit.restore(checkpoint)?;
             train.set_position(stored.position)?;
@@ -117,7 +123,6 @@ impl Training {
         let mut events = run.events()?;
         let device = fit.device().name().to_string();
         events.write(if begun { "resume" } else { "start" }, fit.steps(), json!({ "device": device }))?;
-        let batches = train.batches()? as u64;
         let book = Book { run, log, events, pace, batches, goodness, started: Instant::now() };
         Ok(Training { fit, train, validation, book })
     }
@@ -130,6 +135,11 @@ impl Training {
     /// The run's folder.
     pub fn run(&self) -> &Run {
         &self.book.run
+    }
+
+    /// Gives the run other settings, once it goes on with them.
+    pub fn set_config(&mut self, config: Table) -> Result<()> {
+        self.book.run.set_config(config)
     }
 
     /// Steps at the end.

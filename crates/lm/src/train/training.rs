@@ -95,6 +95,11 @@ impl Training {
     /// Starts a run in its folder, or goes on from its checkpoint if it has one. The device may be another than before.
     pub fn open(run: Run, device: &farad::Device) -> Result<Training> {
         let settings = Settings::of(&run)?;
+        Training::open_with(run, settings, device)
+    }
+
+    /// The same with other settings than the run has; they become the run's if it can go on with them.
+    pub fn open_with(mut run: Run, settings: Settings, device: &farad::Device) -> Result<Training> {
         if !Parts::exist(&run) {
             Prepared::new(&mut settings.clone())?.write(&run)?;
         }
@@ -112,6 +117,9 @@ impl Training {
         }
         if trainer.updates() > trainer.updates_in_all() {
             return Err(Error::UpdatesMade { asked: trainer.updates_in_all(), made: trainer.updates() });
+        }
+        if Settings::of(&run)? != settings {
+            run.set_config(settings.table())?;
         }
         let begun = run.log_path().exists();
         let log = match begun {

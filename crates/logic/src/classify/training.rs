@@ -89,8 +89,9 @@ impl Training {
         Ok(Training { run, settings, trainer, stored, kept, log, events, started: Instant::now() })
     }
 
-    /// Goes on with a run from its checkpoint. A run that was stopped ends with the bits of an unbroken one.
-    pub fn resume(run: Run, settings: &Settings, data: &Data, device: &Device) -> Result<Training> {
+    /// Goes on with a run from its checkpoint. A run that was stopped ends with the bits of an unbroken one. Other
+    /// settings than it had become the run's, if it can go on with them.
+    pub fn resume(mut run: Run, settings: &Settings, data: &Data, device: &Device) -> Result<Training> {
         let mut trainer = Trainer::new(settings, data, device)?;
         let checkpoint = run.checkpoint()?;
         let (shape, classes) = (data.train.shape, data.classes.clone());
@@ -115,6 +116,9 @@ impl Training {
             }
             kept = checkpoint.tensors("best", &Device::cpu())?;
             stored = before;
+        }
+        if Settings::of(&run)? != *settings {
+            run.set_config(settings.table())?;
         }
         let log = run.resume_log(&COLUMNS, checkpoint.as_ref().map(Checkpoint::step))?;
         let mut events = run.events()?;
