@@ -126,6 +126,38 @@ pub fn mend_png(bytes: &mut [u8]) {
     }
 }
 
+/// Puts the checksums of a zip's files right, where its list still leads to them: an entry of the list has the packing
+/// at 10, the sum at 16, the packed size at 20 and the place of the file at 42; a file has the sum at 14.
+pub fn mend_zip(bytes: &mut [u8]) {
+    let number = |bytes: &[u8], at: usize, size: usize| {
+        let digits = bytes.get(at..at + size)?.iter().rev();
+        Some(digits.fold(0, |number, &digit| number << 8 | digit as usize))
+    };
+    for at in 0..bytes.len() {
+        if !bytes[at..].starts_with(b"PK\x01\x02") {
+            continue;
+        }
+        let sum = |bytes: &[u8]| {
+            let (packing, size) = (number(bytes, at + 10, 2)?, number(bytes, at + 20, 4)?);
+            let file = number(bytes, at + 42, 4)?;
+            let start = file + 30 + number(bytes, file + 26, 2)? + number(bytes, file + 28, 2)?;
+            let packed = bytes.get(start..start.checked_add(size)?)?;
+            let mut sum = flate2::CrcReader::new(match packing {
+                0 => Box::new(packed) as Box<dyn std::io::Read>,
+                _ => Box::new(flate2::read::DeflateDecoder::new(packed)),
+            });
+            // What cannot be unpacked has no sum.
+            std::io::copy(&mut sum, &mut std::io::sink()).ok()?;
+            Some((file, sum.crc().sum()))
+        };
+        if let Some((file, sum)) = sum(bytes) {
+            for at in [at + 16, file + 14] {
+                bytes[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+    }
+}
+
 /// A JPEG of 16 × 16 pixels in three colours, of one scan (`0xc0`) or several (`0xc2`, of which it has the first).
 fn jpeg(start: u8) -> Vec<u8> {
     let mut bytes = vec![0xff, 0xd8, 0xff, 0xdb, 0, 67, 0];

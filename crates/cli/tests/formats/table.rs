@@ -69,10 +69,13 @@ fn tensors() -> Vec<Format> {
                 drop(tensor.cast(DType::F32).to_vec::<f32>());
             }
         }),
-        format("npz", "x.npz", samples::npzs(), |folder| {
-            drop(farad::read_npz(at(folder, "x.npz"), &Device::cpu()));
-            drop(npz_set(at(folder, "x.npz"), "x", "y"));
-        }),
+        Format {
+            mend: samples::mend_zip,
+            ..format("npz", "x.npz", samples::npzs(), |folder| {
+                drop(farad::read_npz(at(folder, "x.npz"), &Device::cpu()));
+                drop(npz_set(at(folder, "x.npz"), "x", "y"));
+            })
+        },
         format("checkpoint", "x.safetensors", samples::checkpoints(), |folder| {
             let Ok(checkpoint) = Checkpoint::read(at(folder, "x.safetensors"), "example") else { return };
             drop(checkpoint.value::<(u64, String)>());
