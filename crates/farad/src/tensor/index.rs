@@ -1,5 +1,5 @@
-//! Reading and adding at positions that are data. Positions out of range are an error when the
-//! result is read, with the line of the op.
+//! Reading and adding at positions that are data. Positions out of range are an error with the line of the op, when the
+//! result is computed (CPU) or at the device's next read, on whichever thread (GPU).
 
 use farad_ir::{DType, Op, OpError, Shape};
 
