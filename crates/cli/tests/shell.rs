@@ -38,6 +38,7 @@ fn every_shell_gets_a_script_with_the_words_of_flags() {
     for (shell, word) in [
         ("zsh", "checkerboard-async"),
         ("fish", "digitaljs"),
+        ("fish", "-n \"__fish_farad_using_subcommand train\" -f -a \"life checkerboard checkerboard-async "),
         ("powershell", "--format"),
         ("elvish", "--format"),
     ] {
