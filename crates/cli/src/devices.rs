@@ -45,9 +45,15 @@ pub fn run(options: &DevicesOptions) -> Result<()> {
 
 /// The name of the device that `best` means, without opening it.
 fn best(adapters: &[AdapterInfo]) -> String {
-    match &ENVIRONMENT.device {
-        Some(name) if name == "gpu" => "gpu:0".into(),
-        Some(name) if name != "best" => name.clone(),
+    named_best(ENVIRONMENT.device.as_deref(), adapters)
+}
+
+fn named_best(asked: Option<&str>, adapters: &[AdapterInfo]) -> String {
+    let is_there = |name: &str| adapters.iter().any(|adapter| format!("gpu:{}", adapter.index) == name);
+    match asked.map(|name| if name == "gpu" { "gpu:0" } else { name }) {
+        Some(name) if is_there(name) => name.into(),
+        // What is asked for and not there becomes the CPU.
+        Some(name) if name != "best" => "cpu".into(),
         _ => adapters
             .iter()
             .find(|adapter| adapter.kind != AdapterKind::Software)
@@ -167,5 +173,13 @@ mod tests {
         let processor = Processor { name: "Test 9000".into(), cores: 8, simd: "AVX2" };
         let text = anstream::adapter::strip_str(&table(&[], &processor, "cpu")).to_string();
         assert!(text.contains("*  cpu     Test 9000  8 cores  native   AVX2"), "{text}");
+    }
+
+    #[test]
+    fn what_is_asked_for_and_not_there_is_not_the_best() {
+        assert_eq!(
+            [Some("gpu:9"), Some("gpu"), Some("best"), None].map(|asked| named_best(asked, &[])),
+            ["cpu"; 4]
+        );
     }
 }

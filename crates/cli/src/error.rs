@@ -37,9 +37,7 @@ pub enum Error {
         "runs: no such folder: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder"
     )]
     NoRuns { path: String },
-    #[error(
-        "train: the run's device cannot be used: {device}: {source}\nhelp: go on elsewhere with --device"
-    )]
+    #[error("run: the run's device cannot be used: {device}: {source}\nhelp: name another with --device")]
     RunDevice { device: String, source: farad::Error },
     #[error("{source}\nhelp: {saved}; go on with: farad train --resume {path}")]
     BrokenOff { source: Box<Error>, saved: String, path: String },
@@ -68,9 +66,13 @@ pub enum Error {
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
     OtherFlag { what: String, flag: &'static str, instead: &'static str },
     #[error(
-        "train: no data: {set} is in none of {places}\nhelp: say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead"
+        "train: no data: {set} is in none of {places}\nhelp: fetch it from {source}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead", source = farad::data::origin(.set)
     )]
     NoData { set: &'static str, places: String },
+    #[error(
+        "train: nothing is left to judge on: {samples} samples to train, none to test\nhelp: take more data, or a larger part of them with --set test=0.15"
+    )]
+    NoTest { samples: usize },
     #[error("train: {set} needs --data\nhelp: name the file or folder to learn from")]
     NeedsData { set: &'static str },
     #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]

@@ -75,6 +75,8 @@ fn described(folder: &Path) -> Option<Value> {
     };
     let good = BEST.iter().find_map(|(column, name)| {
         let (_, value) = log.series(&own(column)?).last().copied()?;
+        let numbers = *column == "validation_goodness" && text(run.config(), "target_kind") == "number";
+        let name = if numbers { "variance explained" } else { name };
         Some(json!({ "name": name, "value": value }))
     });
     Some(json!({
@@ -143,7 +145,9 @@ fn table(runs: &[Value]) -> Table {
 /// How good a run is, in a few words.
 fn result(run: &Value) -> Cell {
     match (run["result"]["name"].as_str(), run["result"]["value"].as_f64()) {
-        (Some("accuracy"), Some(share)) => format!("accuracy {}", percent(share)).into(),
+        (Some(name @ ("accuracy" | "variance explained")), Some(share)) => {
+            format!("{name} {}", percent(share)).into()
+        }
         (Some("wrong bits"), Some(0.0)) => Cell::new(GOOD, "exact in training"),
         (Some("wrong bits"), Some(wrong)) => format!("{} wrong bits", count(wrong as u64)).into(),
         (Some(name), Some(value)) => format!("{name} {value:.4}").into(),

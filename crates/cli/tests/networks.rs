@@ -103,6 +103,11 @@ fn every_kind_of_network_and_set_trains() {
     assert!(
         std::fs::read_to_string(folder.path("lines/report.md")).unwrap().contains("% of variance explained")
     );
+    let listed = folder.succeed("runs .");
+    assert!(listed.contains("variance explained 9") && listed.contains("accuracy "), "{listed}");
+    let untested = folder.fail("train csv --data table.csv --set test=0 --out untested");
+    assert!(untested.starts_with("error: train: nothing is left to judge on: 300 samples"), "{untested}");
+    assert!(!folder.path("untested").exists());
     let small = "--data synthetic --device cpu --quiet --json";
     let cnn = json(&folder.succeed(&format!(
         "train cifar10 {small} --epochs 1 --set sizes=4,8 --out cnn --optimiser muon --schedule one-cycle"

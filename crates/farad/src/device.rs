@@ -181,7 +181,11 @@ impl Device {
         let name = format!("gpu:{index}{handle} ({})", gpu.name());
         let device = Device::new(Backend::Gpu(gpu), target, name, Some(index), options);
         if let Some(path) = ENVIRONMENT.tuning.as_ref().filter(|_| !options.core) {
-            device.set_tuning(crate::load_tuning(path)?)?;
+            // The fixed rule is right everywhere, and slower at most.
+            let tuned = crate::load_tuning(path).and_then(|tuning| device.set_tuning(tuning));
+            if let Err(error) = tuned {
+                tracing::warn!("FARAD_TUNING={} is not used: {error}", path.display());
+            }
         }
         Ok(device)
     }

@@ -108,6 +108,15 @@ fn a_saved_position_gives_the_rest_of_the_epoch() {
     // A loop that is left goes on where it was left.
     assert_eq!(inputs(&mut broken), epochs[1][2..]);
 
+    // All batches and not one question more: the next loop is the next epoch.
+    let mut counted = new().shuffle(3);
+    assert_eq!((&mut counted).into_iter().take(6).count(), 6);
+    assert_eq!((counted.position().epoch, counted.position().batch), (1, 0));
+    assert_eq!(inputs(&mut counted), epochs[1]);
+    let before = Position { epoch: 1, batch: 6, ..counted.position() };
+    counted.set_position(before).unwrap();
+    assert_eq!(inputs(&mut counted), epochs[2]);
+
     let position = whole.position();
     let error = DataLoader::new(numbers(23), 5).set_position(position).unwrap_err().to_string();
     assert_eq!(error, "loader: position does not fit: batch sizes differ (5 vs 4)");

@@ -158,8 +158,9 @@ pub enum Error {
     },
     /// A set that is nowhere.
     #[error(
-        "train: no data: {set} is in none of {}\nhelp: say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead",
-        .places.join(", ")
+        "train: no data: {set} is in none of {}\nhelp: fetch it from {}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead",
+        .places.join(", "),
+        farad::data::origin(.set)
     )]
     NoData {
         /// The set.

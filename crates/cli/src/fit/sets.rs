@@ -93,6 +93,9 @@ impl Sets {
     /// Opens what the settings say, and writes down where it was found and how it is normalised.
     pub fn open(settings: &mut Settings) -> Result<Sets> {
         let (train, test) = parts(settings)?;
+        if test.is_empty() {
+            return Err(Error::NoTest { samples: train.len() });
+        }
         let (train, validation) = split(train, 1.0 - settings.validation, settings.seed as u64);
         let (train, validation): (Arc<dyn Dataset>, Arc<dyn Dataset>) =
             (Arc::new(train), Arc::new(validation));
@@ -101,6 +104,10 @@ impl Sets {
             Elements::I32(_) => (Task::Classify, train.classes().len()),
             _ => (Task::Regress, first.target.shape().numel()),
         };
+        // The run need not guess again, and says what it is.
+        if settings.target_kind == "guess" && settings.set_kind() == SetKind::Csv {
+            settings.target_kind = if task == Task::Classify { "class" } else { "number" }.into();
+        }
         let mut shape = first.input.shape();
         if let (&[channels, height, width], size) = (&shape[..], settings.size as usize) {
             let (height, width) = if size > 0 { (size, size) } else { (height, width) };

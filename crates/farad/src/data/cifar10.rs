@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use super::file::read_bounded;
-use super::{Array, Split, TensorSet};
+use super::{Array, Split, TensorSet, origin};
 use crate::error::{Error, Result};
 
 const OP: &str = "cifar10";
-const FROM: &str = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (unpack it)";
 const PIXELS: usize = 3 * 32 * 32;
 const RECORD: usize = 1 + PIXELS;
 /// The original files have 10,000 records; a file far beyond is none of them.
@@ -34,7 +33,7 @@ pub fn cifar10(folder: impl AsRef<Path>, split: Split) -> Result<TensorSet> {
     let missing: Vec<&str> = names.iter().copied().filter(|name| !inside.join(name).is_file()).collect();
     if !missing.is_empty() {
         let files = missing.join(", ");
-        return Err(Error::MissingData { op: OP, files, from: FROM, folder: folder.into() });
+        return Err(Error::MissingData { op: OP, files, from: origin(OP), folder: folder.into() });
     }
     let (mut pixels, mut classes) = (Vec::new(), Vec::new());
     for name in names {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use farad_ir::Shape;
 
-use super::{Array, Elements, Split, TensorSet, idx};
+use super::{Array, Elements, Split, TensorSet, idx, origin};
 use crate::error::{Error, Result};
 
 /// The files of a split, images then labels, and their checksums (CRC-32, unpacked) and samples in MNIST.
@@ -23,8 +23,7 @@ const CLOTHES: [&str; 10] =
 /// Handwritten digits: images `[1, 28, 28]` of bytes, classes 0 to 9. The folder holds
 /// `train-images-idx3-ubyte` and its three companions, gzipped or not.
 pub fn mnist(folder: impl AsRef<Path>, split: Split) -> Result<TensorSet> {
-    let from = "https://ossci-datasets.s3.amazonaws.com/mnist/ (or any copy of Yann LeCun's files)";
-    let ([images, labels], sums, samples) = find("mnist", folder.as_ref(), split, from)?;
+    let ([images, labels], sums, samples) = find("mnist", folder.as_ref(), split)?;
     let set = read(&images, &labels, &DIGITS, |found, path, n| {
         match found.shape().first() == Some(&samples) && found.1 != sums[n] {
             true => Err(Error::Checksum { op: "mnist", path: path.into(), found: found.1, wanted: sums[n] }),
@@ -36,8 +35,7 @@ pub fn mnist(folder: impl AsRef<Path>, split: Split) -> Result<TensorSet> {
 
 /// Pictures of clothes in the format of MNIST: images `[1, 28, 28]` of bytes, ten classes.
 pub fn fashion_mnist(folder: impl AsRef<Path>, split: Split) -> Result<TensorSet> {
-    let from = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/";
-    let ([images, labels], sums, _) = find("fashion-mnist", folder.as_ref(), split, from)?;
+    let ([images, labels], sums, _) = find("fashion-mnist", folder.as_ref(), split)?;
     read(&images, &labels, &CLOTHES, |found, path, n| match found.1 == sums[n] {
         true => {
             let what = "these are MNIST's digits, not clothes".to_string();
@@ -108,12 +106,7 @@ fn read(
 }
 
 /// Where the files of a split are, under any of the names that are in use.
-fn find(
-    op: &'static str,
-    folder: &Path,
-    split: Split,
-    from: &'static str,
-) -> Result<([PathBuf; 2], [u32; 2], usize)> {
+fn find(op: &'static str, folder: &Path, split: Split) -> Result<([PathBuf; 2], [u32; 2], usize)> {
     let (names, sums, samples) = FILES[match split {
         Split::Train => 0,
         Split::Test => 1,
@@ -141,7 +134,7 @@ fn find(
                 .filter(|(_, path)| path.is_none())
                 .map(|(name, _)| format!("{name}.gz"));
             let files = missing.collect::<Vec<_>>().join(", ");
-            Err(Error::MissingData { op, files, from, folder: folder.into() })
+            Err(Error::MissingData { op, files, from: origin(op), folder: folder.into() })
         }
     }
 }

@@ -47,7 +47,7 @@ pub use image_folder::ImageFolder;
 pub use loader::{Batches, DataLoader, Position};
 pub use mnist::{fashion_mnist, idx_set, mnist};
 pub use npy::{npy_set, npz_set};
-pub use places::{find_data, usual_places};
+pub use places::{find_data, origin, usual_places};
 pub use random::Random;
 pub use subset::{Subset, split};
 pub use synthetic::{blobs, coloured_digits, digits, moons, sine, spirals};

@@ -10,6 +10,20 @@ pub fn usual_places(name: &str) -> Vec<PathBuf> {
     ENVIRONMENT.data.iter().cloned().chain(here).map(|root| root.join(name)).collect()
 }
 
+/// Where a set of this name can be had; empty if it is not known.
+///
+/// ```
+/// assert!(farad::data::origin("mnist").starts_with("https://"));
+/// ```
+pub fn origin(name: &str) -> &'static str {
+    match name {
+        "mnist" => "https://ossci-datasets.s3.amazonaws.com/mnist/ (or any copy of Yann LeCun's files)",
+        "fashion-mnist" => "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        "cifar10" => "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (unpack it)",
+        _ => "",
+    }
+}
+
 /// The first of [`usual_places`] that is there.
 ///
 /// ```

@@ -192,7 +192,7 @@ impl Book {
         validation: &mut Option<DataLoader>,
         watch: &mut impl FnMut(&Progress),
     ) -> Result<()> {
-        let (step, ends) = (fit.steps(), position.batch == self.batches);
+        let (step, ends) = (fit.steps(), position.batch == 0);
         if ends || step == 1 || step.is_multiple_of(self.pace.log_every) {
             let loss = loss.item()?;
             let score = match validation.as_mut().filter(|_| ends) {
@@ -201,7 +201,7 @@ impl Book {
             };
             self.goodness = score.as_ref().map(Score::goodness).or(self.goodness);
             let validated = score.map(|score| (score.loss, score.goodness()));
-            let epoch = position.epoch + 1;
+            let epoch = position.epoch + u64::from(!ends);
             let row: [Cell; 5] = [
                 epoch.into(),
                 loss.into(),

@@ -108,8 +108,8 @@ impl Training {
                 return Err(Error::UpdatesMade { asked, made });
             }
             configuration.settings.updates = asked;
-            run.set_config(configuration.table())?;
         }
+        let table = configuration.table();
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
         let kept = match &checkpoint {
@@ -120,6 +120,9 @@ impl Training {
                 Kept::of(checkpoint, seeds.len(), trainer.topology.gates())?
             }
         };
+        if updates.is_some() {
+            run.set_config(table)?;
+        }
         let names = columns(&seeds);
         let log = run.resume_log(&names.iter().map(String::as_str).collect::<Vec<_>>(), made)?;
         let mut events = run.events()?;

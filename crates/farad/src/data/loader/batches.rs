@@ -60,17 +60,18 @@ impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
                 _ => None,
             };
         };
-        if loader.given as usize >= *batches {
-            (loader.epoch, loader.given) = (loader.epoch + 1, 0);
-            self.state = State::Over;
-            return None;
-        }
         let batch = ready.take().unwrap_or_else(|| upload(feed.take(*first), &loader.device));
         match batch {
             Ok(batch) => {
                 loader.given += 1;
-                // Before the step on this batch is recorded, so that nothing waits for the next one.
-                *ready = feed.take_ready(*first).map(|made| upload(made, &loader.device));
+                if loader.given as usize >= *batches {
+                    // Now, and not when asked for one more: who counts batches need not ask.
+                    (loader.epoch, loader.given) = (loader.epoch + 1, 0);
+                    self.state = State::Over;
+                } else {
+                    // Before the step on this batch is recorded, so that nothing waits for the next one.
+                    *ready = feed.take_ready(*first).map(|made| upload(made, &loader.device));
+                }
                 Some(Ok(batch))
             }
             Err(error) => {

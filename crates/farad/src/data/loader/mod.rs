@@ -137,7 +137,8 @@ impl DataLoader {
         }
     }
 
-    /// Where the loader stands: after the batch that was given out last.
+    /// Where the loader stands: after the batch that was given out last; after the last of an epoch, at the start of the
+    /// next.
     pub fn position(&self) -> Position {
         let (batch_size, samples) = (self.batch, self.dataset.len());
         Position { epoch: self.epoch, batch: self.given, seed: self.seed, batch_size, samples }
@@ -167,6 +168,10 @@ impl DataLoader {
             return Err(differs("batch outside of the epoch", position.batch as usize, batches));
         }
         (self.epoch, self.given, self.seed) = (position.epoch, position.batch, position.seed);
+        // Files of earlier builds have the end of an epoch where others have the start of the next.
+        if position.batch == batches as u64 {
+            (self.epoch, self.given) = (position.epoch + 1, 0);
+        }
         Ok(())
     }
 }
