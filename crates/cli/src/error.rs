@@ -70,6 +70,10 @@ pub enum Error {
     )]
     NoData { set: &'static str, places: String },
     #[error(
+        "data: they have changed: {path}: other {what} than the run was made with ({now} vs {then})\nhelp: bring the old ones back, or train anew"
+    )]
+    DataChanged { path: String, what: &'static str, then: String, now: String },
+    #[error(
         "train: nothing is left to judge on: {samples} samples to train, none to test\nhelp: take more data, or a larger part of them with --set test=0.15"
     )]
     NoTest { samples: usize },

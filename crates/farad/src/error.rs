@@ -68,6 +68,8 @@ pub enum Error {
         "{op}: files are missing: {folder}: {files}\nhelp: get them from {from}\nand put them into {folder}"
     )]
     MissingData { op: &'static str, files: String, from: &'static str, folder: PathBuf },
+    #[error("images: another class: {path}\nhelp: the classes are {classes}; a test folder has no others")]
+    OtherClass { path: PathBuf, classes: String },
     #[error("images: no pictures: {path}\nhelp: it takes one folder a class with .png or .jpg files in it")]
     NoPictures { path: PathBuf },
     #[error(
@@ -78,6 +80,10 @@ pub enum Error {
         "csv: not a number: {path}: line {line}, column `{column}`: `{found}`\nhelp: ignore the column, or write it as numbers"
     )]
     NotNumber { path: PathBuf, line: u64, column: String, found: String },
+    #[error(
+        "csv: no column is left to learn from: {path}: its columns are {columns}\nhelp: it needs one beside the target, separated by commas, semicolons, tabs or bars"
+    )]
+    NoInputs { path: PathBuf, columns: String },
     #[error("csv: no such column: {path}: `{column}`\nhelp: the columns are {columns}")]
     NoColumn { path: PathBuf, column: String, columns: String },
     #[error("text: a letter that the model does not know: {letter:?} at {place}")]
@@ -100,6 +106,10 @@ pub enum Error {
     SampleKind { index: usize },
     #[error("{op}: inputs have another shape: ({found} vs {wanted})")]
     TransformShape { op: &'static str, found: Shape, wanted: String },
+    #[error(
+        "fit: the loss is not finite: step {step} ({loss})\nhelp: try a smaller learning rate; FARAD_DEBUG=nan names the first op that made a bad value"
+    )]
+    Diverged { step: u64, loss: f32 },
     #[error("fit: epochs: more steps were made already ({asked} vs {made})")]
     StepsMade { asked: u64, made: u64 },
     #[error("loader: a batch has samples: (0 vs at least 1)")]

@@ -225,6 +225,51 @@ fn pictures_are_classes_by_folder() {
 }
 
 #[test]
+fn a_test_folder_has_the_classes_of_its_training_folder() {
+    let folder = Folder::new("image-parts");
+    for path in [
+        "train/a/1.png",
+        "train/b/1.png",
+        "train/c/1.png",
+        "train/.cache/1.png",
+        "test/b/1.png",
+        "test/c/1.png",
+    ] {
+        png_of(&folder.at(path));
+    }
+    std::fs::create_dir_all(folder.at("train/empty")).unwrap();
+    let train = ImageFolder::open(folder.at("train")).unwrap();
+    assert_eq!(train.classes(), ["a", "b", "c"]);
+    let test = ImageFolder::open_as(folder.at("test"), train.classes()).unwrap();
+    assert_eq!((test.classes(), test.len()), (train.classes(), 2));
+    assert_eq!([0, 1].map(|n| test.get(n).unwrap().target), [Array::class(1), Array::class(2)]);
+    png_of(&folder.at("test/zebra/1.png"));
+    let other = ImageFolder::open_as(folder.at("test"), train.classes()).unwrap_err().to_string();
+    assert!(other.starts_with("images: another class: ") && other.contains("zebra"), "{other}");
+    assert!(other.contains("help: the classes are a, b, c"), "{other}");
+}
+
+#[test]
+fn tables_are_separated_by_what_their_first_line_has_most_of() {
+    let folder = Folder::new("csv-separators");
+    let read = |csv: Csv, text: &str| csv.read(write(&folder, "t.csv", text.as_bytes()));
+    for separator in [",", ";", "\t", "|"] {
+        let text = ["a,b;c", "1,2;3"].map(|line| line.replace([',', ';'], separator)).join("\n");
+        let set = read(Csv::new(), &text).unwrap();
+        assert_eq!(set.inputs(), &Array::new(vec![1f32, 2.0], [1, 2]), "{separator:?}");
+    }
+    let quoted = read(Csv::new(), "\"a;b;c;d\",e\n1,2\n").unwrap();
+    assert_eq!(quoted.inputs().shape()[..], [1, 1]);
+    // A name comes before a number.
+    let years = "2,1,0\n10,20,30\n";
+    let target = |column: &str| read(Csv::new().target(column), years).unwrap().targets().to_f32();
+    assert_eq!(["2", "1", "0"].map(target), [[10.0], [20.0], [30.0]]);
+    assert_eq!(read(Csv::new().target("1"), "a,b\n1,2\n").unwrap().targets().to_f32(), [2.0]);
+    let nothing = read(Csv::new().ignore("a"), "a,b\n1,2\n").unwrap_err().to_string();
+    assert!(nothing.starts_with("csv: no column is left to learn from: "), "{nothing}");
+}
+
+#[test]
 fn tables_name_line_and_column_of_what_is_wrong() {
     let folder = Folder::new("csv");
     let read = |csv: Csv, text: &str| csv.read(write(&folder, "t.csv", text.as_bytes()));

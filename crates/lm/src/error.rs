@@ -260,6 +260,16 @@ pub enum Error {
         /// What the run has.
         wanted: String,
     },
+    /// The loss is infinite or not a number.
+    #[error(
+        "lm: the loss is not finite: update {update} ({loss})\nhelp: try a smaller learning rate; FARAD_DEBUG=nan names the first op that made a bad value"
+    )]
+    Diverged {
+        /// The update.
+        update: u64,
+        /// Its loss.
+        loss: f32,
+    },
     /// A run is asked to end before where it stands.
     #[error("settings: updates: more were made already ({asked} vs {made})")]
     UpdatesMade {

@@ -4,6 +4,7 @@
 //! training itself is [`farad::fit`]. Start at [`train()`].
 
 mod models;
+mod scaled;
 mod sets;
 mod settings;
 mod setup;
@@ -12,7 +13,7 @@ use std::io::Write;
 
 use farad::Device;
 use farad::fit::report::{self, Outcome};
-use farad::fit::{KIND, Progress as Trained, Score};
+use farad::fit::{KIND, Progress as Trained, Score, Task};
 use farad::run::{Run, Table, Value};
 use serde_json::json;
 
@@ -67,7 +68,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         return Err(Error::Interrupted);
     }
     talk.say(format!("trained {steps}; now judging on the test set"));
-    let score = fit.score(&mut setup.test_loader())?;
+    let score = setup.judge(&fit)?;
     let facts = facts(&settings, &setup, &parameters, device.name());
     let next = format!("farad eval {}", shown(&folder).display());
     let (dataset, task) = (&*setup.sets.test, setup.sets.task);
@@ -95,7 +96,7 @@ pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let checkpoint =
         run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().display().to_string() })?;
     fit.restore_model(&checkpoint)?;
-    let score = fit.score(&mut setup.test_loader())?;
+    let score = setup.judge(&fit)?;
     print(options.output.json, &setup.settings, &score, checkpoint.step())?;
     profiling.finish()
 }
@@ -142,6 +143,8 @@ fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     let device = options.device.or_best()?;
     settings.device = device.name().to_string();
     let setup = Setup::new(settings, &device)?;
+    // What cannot be built leaves no run behind.
+    setup.fit()?;
     let folder = train::folder(options, kind.name(), setup.settings.seed as u64);
     let run = Run::create(&folder, KIND, setup.settings.table())?;
     Ok((setup, run))
@@ -171,7 +174,12 @@ fn show(bar: &Progress, progress: &Trained) {
 fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -> Vec<(String, String)> {
     let sets = &setup.sets;
     let fact = |name: &str, value: String| (name.to_string(), value);
-    vec![
+    let (mean, deviation) = (settings.target_mean, settings.target_deviation);
+    let scaled = format!(
+        "learned as (y - {mean:.6}) / {deviation:.6}; losses in the curves are of that, errors above are of y"
+    );
+    let numbers = (sets.task == Task::Regress).then(|| fact("targets", scaled));
+    let facts = vec![
         fact("data", format!("{} ({})", settings.set, settings.data)),
         fact("samples", format!("{} to train, {} to test", sets.train.len(), sets.test.len())),
         fact("model", format!("{} with {parameters} parameters", settings.model)),
@@ -180,7 +188,8 @@ fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -
         fact("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
         fact("seed", settings.seed.to_string()),
         fact("device", device.to_string()),
-    ]
+    ];
+    facts.into_iter().chain(numbers).collect()
 }
 
 fn print(json: bool, settings: &Settings, score: &Score, steps: u64) -> Result<()> {

@@ -12,6 +12,7 @@ use farad::data::{
 };
 use farad::fit::Task;
 
+use super::scaled::{Scaled, spread};
 use super::settings::Settings;
 use crate::arguments::ModelName;
 use crate::error::{Error, Result};
@@ -96,6 +97,7 @@ impl Sets {
         if test.is_empty() {
             return Err(Error::NoTest { samples: train.len() });
         }
+        known_again(settings, &*train, &*test)?;
         let (train, validation) = split(train, 1.0 - settings.validation, settings.seed as u64);
         let (train, validation): (Arc<dyn Dataset>, Arc<dyn Dataset>) =
             (Arc::new(train), Arc::new(validation));
@@ -113,11 +115,46 @@ impl Sets {
             let (height, width) = if size > 0 { (size, size) } else { (height, width) };
             shape = Shape::new(&[channels, height, width]);
         }
-        if settings.means.is_empty() {
+        if settings.means.is_empty() && settings.deviations.is_empty() {
             (settings.means, settings.deviations) = measured(&*train)?;
+            if task == Task::Regress {
+                (settings.target_mean, settings.target_deviation) = spread(&*train)?;
+            }
         }
+        let channels = shape.first().copied().unwrap_or(1);
+        for (key, numbers) in [("means", &settings.means), ("deviations", &settings.deviations)] {
+            if numbers.len() != channels {
+                let (key, found) = (key.to_string(), format!("{numbers:?}"));
+                return Err(Error::Setting { key, wanted: "a number a column or channel", found });
+            }
+        }
+        let scaled = |set: Arc<dyn Dataset>| -> Arc<dyn Dataset> {
+            match task {
+                Task::Classify => set,
+                Task::Regress => Arc::new(Scaled::new(set, settings)),
+            }
+        };
+        let (train, validation, test) = (scaled(train), scaled(validation), scaled(test));
         Ok(Sets { train, validation, test, task, shape, outputs })
     }
+}
+
+/// Whether the data are those that the run was made with: with others, samples that were learned may be judged on.
+fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset) -> Result<()> {
+    let samples = (train.len() + test.len()) as i64;
+    if settings.samples == 0 {
+        (settings.samples, settings.classes) = (samples, train.classes().to_vec());
+    }
+    let changed = |what, then: String, now: String| {
+        Err(Error::DataChanged { path: settings.data.clone(), what, then, now })
+    };
+    if settings.samples != samples {
+        return changed("samples", settings.samples.to_string(), samples.to_string());
+    }
+    if settings.classes != train.classes() {
+        return changed("classes", settings.classes.join(", "), train.classes().join(", "));
+    }
+    Ok(())
 }
 
 /// The training part and the test part.
@@ -174,12 +211,13 @@ fn place(kind: SetKind, asked: &str) -> Result<PathBuf> {
 
 /// `train` and `test` of a folder, or one folder cut in two.
 fn pictures(path: &Path, settings: &Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
-    let open = |path: &Path| -> farad::Result<Arc<dyn Dataset>> { Ok(Arc::new(ImageFolder::open(path)?)) };
     let (train, test) = (path.join("train"), path.join("test"));
-    match train.is_dir() && test.is_dir() {
-        true => Ok((open(&train)?, open(&test)?)),
-        false => Ok(held_back(open(path)?, settings)),
+    if !(train.is_dir() && test.is_dir()) {
+        return Ok(held_back(Arc::new(ImageFolder::open(path)?), settings));
     }
+    let train = ImageFolder::open(&train)?;
+    let test = ImageFolder::open_as(&test, train.classes())?;
+    Ok((Arc::new(train), Arc::new(test)))
 }
 
 /// A share of the samples for the end.
@@ -192,10 +230,7 @@ fn held_back(set: Arc<dyn Dataset>, settings: &Settings) -> (Arc<dyn Dataset>, A
 }
 
 fn table(settings: &Settings) -> Csv {
-    let column = |text: &str| match text.parse::<usize>() {
-        Ok(number) => Column::Number(number),
-        Err(_) => Column::Name(text.into()),
-    };
+    let column = |text: &str| Column::Name(text.into());
     let mut csv = Csv::new().kind(match settings.target_kind.as_str() {
         "class" => TargetKind::Class,
         "number" => TargetKind::Number,

@@ -65,12 +65,27 @@ pub struct Settings {
     pub means: Vec<f64>,
     /// Their standard deviations.
     pub deviations: Vec<f64>,
+    /// The mean of targets that are numbers; found when the run is made. They are learned less their mean, in deviations.
+    #[serde(default)]
+    pub target_mean: f64,
+    /// Their standard deviation.
+    #[serde(default = "one")]
+    pub target_deviation: f64,
+    /// Names of the classes, and samples in all; found when the run is made.
+    #[serde(default)]
+    pub classes: Vec<String>,
+    #[serde(default)]
+    pub samples: i64,
     /// Threads that load.
     pub workers: i64,
     /// Steps between rows of the log.
     pub log_every: i64,
     /// Steps between checkpoints.
     pub checkpoint_every: i64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl Settings {
@@ -111,6 +126,10 @@ impl Settings {
             target_kind: "guess".into(),
             means: vec![],
             deviations: vec![],
+            target_mean: 0.0,
+            target_deviation: 1.0,
+            classes: vec![],
+            samples: 0,
             workers: 2,
             log_every: 20,
             checkpoint_every: 200,

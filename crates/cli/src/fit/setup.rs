@@ -1,7 +1,7 @@
 //! A training put together: data, model, optimiser, loaders.
 
 use farad::data::{HorizontalFlip, Normalise, RandomCrop, Resize};
-use farad::fit::{Fit, Pace, Training};
+use farad::fit::{Fit, Pace, Score, Task, Training};
 use farad::nn::Module;
 use farad::optim::schedule::{Constant, Cosine, Linear, OneCycle, Schedule, Warmup};
 use farad::optim::{Adagrad, Adam, AdamW, Clip, Lion, Muon, Optimiser, RmsProp, Rule, Sgd, Updater};
@@ -54,9 +54,13 @@ impl Setup {
         Ok(Training::new(run, self.fit()?, train, validation, pace)?)
     }
 
-    /// The samples that the model is judged on.
-    pub fn test_loader(&self) -> DataLoader {
-        self.loader(self.sets.test.clone(), JUDGED)
+    /// How good the model is on the samples that it is judged on; the loss of numbers is in their own unit.
+    pub fn judge(&self, fit: &Fit) -> Result<Score> {
+        let mut score = fit.score(&mut self.loader(self.sets.test.clone(), JUDGED))?;
+        if self.sets.task == Task::Regress {
+            score.loss *= self.settings.target_deviation.powi(2);
+        }
+        Ok(score)
     }
 
     /// The model with its optimiser, before the first step.

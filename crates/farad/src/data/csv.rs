@@ -17,7 +17,7 @@ const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
 /// A column by name or by number, counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// By its name in the header.
+    /// By its name in the header, or by its number where no name is that.
     Name(String),
     /// By its number.
     Number(usize),
@@ -47,7 +47,10 @@ pub enum TargetKind {
     Number,
 }
 
-/// How a file of values separated by commas becomes a data set: inputs `[columns]`, targets a class or `[1]`.
+/// Separators that are recognised.
+const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// How a file of separated values becomes a data set: inputs `[columns]`, targets a class or `[1]`.
 ///
 /// ```
 /// use farad::data::{Csv, Dataset};
@@ -61,7 +64,7 @@ pub enum TargetKind {
 #[derive(Clone, Debug)]
 pub struct Csv {
     header: bool,
-    separator: u8,
+    separator: Option<u8>,
     target: Option<Column>,
     kind: TargetKind,
     ignored: Vec<Column>,
@@ -69,12 +72,13 @@ pub struct Csv {
 
 impl Default for Csv {
     fn default() -> Csv {
-        Csv { header: true, separator: b',', target: None, kind: TargetKind::Guess, ignored: vec![] }
+        Csv { header: true, separator: None, target: None, kind: TargetKind::Guess, ignored: vec![] }
     }
 }
 
 impl Csv {
-    /// With a header, separated by commas, the last column the target.
+    /// With a header, separated by what the first line has most of (commas, semicolons, tabs or bars), the last column the
+    /// target.
     pub fn new() -> Csv {
         Csv::default()
     }
@@ -85,9 +89,9 @@ impl Csv {
         self
     }
 
-    /// Another separator, e.g. `b';'`.
+    /// This separator and no other, e.g. `b';'`.
     pub fn separator(mut self, separator: u8) -> Csv {
-        self.separator = separator;
+        self.separator = Some(separator);
         self
     }
 
@@ -120,6 +124,9 @@ impl Csv {
         };
         let ignored = self.ignored.iter().map(|column| table.find(column)).collect::<Result<Vec<_>>>()?;
         let inputs: Vec<usize> = (0..width).filter(|n| *n != target && !ignored.contains(n)).collect();
+        if inputs.is_empty() {
+            return Err(Error::NoInputs { path: path.into(), columns: table.names.join(", ") });
+        }
         let mut values = Vec::with_capacity(table.rows.len() * inputs.len());
         for row in 0..table.rows.len() {
             for &column in &inputs {
@@ -139,7 +146,7 @@ impl Csv {
         let bytes = read_bounded(OP, path, MOST_BYTES)?;
         let mut reader = ::csv::ReaderBuilder::new()
             .has_headers(self.header)
-            .delimiter(self.separator)
+            .delimiter(self.separator.unwrap_or_else(|| separator_of(&bytes)))
             .trim(::csv::Trim::All)
             .from_reader(&bytes[..]);
         let fail = |error: ::csv::Error| parse_error(path, &error);
@@ -160,6 +167,20 @@ impl Csv {
     }
 }
 
+/// What the columns of a file's first line are separated by: what there is most of outside of quotes, else a comma.
+fn separator_of(bytes: &[u8]) -> u8 {
+    let (mut counts, mut quoted) = ([0; SEPARATORS.len()], false);
+    for byte in bytes.iter().take_while(|byte| **byte != b'\n') {
+        quoted ^= *byte == b'"';
+        if let Some(at) = SEPARATORS.iter().position(|separator| separator == byte && !quoted) {
+            counts[at] += 1;
+        }
+    }
+    // The first of those that there are most of.
+    let most = (0..SEPARATORS.len()).rev().max_by_key(|&at| counts[at]);
+    most.map_or(b',', |at| SEPARATORS[at])
+}
+
 /// The texts of a file.
 struct Table {
     path: PathBuf,
@@ -170,9 +191,13 @@ struct Table {
 impl Table {
     fn find(&self, column: &Column) -> Result<usize> {
         let found = match column {
-            Column::Name(name) => self.names.iter().position(|other| other == name),
-            Column::Number(number) => Some(*number).filter(|&n| n < self.names.len()),
+            Column::Name(name) => {
+                let named = self.names.iter().position(|other| other == name);
+                named.or_else(|| name.parse().ok())
+            }
+            Column::Number(number) => Some(*number),
         };
+        let found = found.filter(|&number| number < self.names.len());
         found.ok_or_else(|| {
             let column = match column {
                 Column::Name(name) => name.clone(),

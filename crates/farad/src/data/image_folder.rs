@@ -17,15 +17,32 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// Lists a folder. Files that are no pictures by their names are passed over.
+    /// Lists a folder. Files that are no pictures by their names are passed over, and so are folders without pictures
+    /// and those whose names begin with a dot.
     pub fn open(folder: impl AsRef<Path>) -> Result<ImageFolder> {
         let folder = folder.as_ref();
-        let (mut files, mut classes) = (Vec::new(), Vec::new());
-        for path in sorted(folder)?.into_iter().filter(|path| path.is_dir()) {
-            let class = classes.len();
-            classes.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-            files
-                .extend(sorted(&path)?.into_iter().filter(|path| is_picture(path)).map(|path| (path, class)));
+        let found = by_class(folder)?;
+        let classes: Vec<String> = found.iter().map(|(_, class, _)| class.clone()).collect();
+        ImageFolder::of(folder, found, classes)
+    }
+
+    /// Lists a folder that belongs to another, such as `test` to `train`: its classes have that one's numbers, some may
+    /// be missing, and others are an error.
+    pub fn open_as(folder: impl AsRef<Path>, classes: &[String]) -> Result<ImageFolder> {
+        let folder = folder.as_ref();
+        ImageFolder::of(folder, by_class(folder)?, classes.to_vec())
+    }
+
+    fn of(
+        folder: &Path,
+        found: Vec<(PathBuf, String, Vec<PathBuf>)>,
+        classes: Vec<String>,
+    ) -> Result<ImageFolder> {
+        let mut files = Vec::new();
+        for (path, class, pictures) in found {
+            let number = classes.iter().position(|known| *known == class);
+            let number = number.ok_or_else(|| Error::OtherClass { path, classes: classes.join(", ") })?;
+            files.extend(pictures.into_iter().map(|picture| (picture, number)));
         }
         if files.is_empty() {
             return Err(Error::NoPictures { path: folder.into() });
@@ -58,6 +75,22 @@ impl Dataset for ImageFolder {
     fn classes(&self) -> &[String] {
         &self.classes
     }
+}
+
+/// The folders of classes: path, name and pictures of each.
+fn by_class(folder: &Path) -> Result<Vec<(PathBuf, String, Vec<PathBuf>)>> {
+    let mut found = Vec::new();
+    for path in sorted(folder)?.into_iter().filter(|path| path.is_dir()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let pictures: Vec<PathBuf> = match name.starts_with('.') {
+            true => continue,
+            false => sorted(&path)?.into_iter().filter(|path| is_picture(path)).collect(),
+        };
+        if !pictures.is_empty() {
+            found.push((path, name, pictures));
+        }
+    }
+    Ok(found)
 }
 
 /// What lies in a folder, in the order of names.

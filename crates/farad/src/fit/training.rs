@@ -13,6 +13,7 @@ use super::{Fit, Score};
 use crate::data::{DataLoader, Position};
 use crate::device::RandomState;
 use crate::error::{Error, Result};
+use crate::precision::Precision;
 use crate::run::{Cell, Checkpoint, Events, Log, Run, Stop};
 use crate::tensor::Tensor;
 
@@ -87,6 +88,8 @@ struct Book {
     batches: u64,
     /// At the last validation.
     goodness: Option<f64>,
+    /// The loss was not finite in the last row of the log.
+    bad: bool,
     /// When this process began to train.
     started: Instant,
 }
@@ -123,7 +126,7 @@ impl Training {
         let mut events = run.events()?;
         let device = fit.device().name().to_string();
         events.write(if begun { "resume" } else { "start" }, fit.steps(), json!({ "device": device }))?;
-        let book = Book { run, log, events, pace, batches, goodness, started: Instant::now() };
+        let book = Book { run, log, events, pace, batches, goodness, bad: false, started: Instant::now() };
         Ok(Training { fit, train, validation, book })
     }
 
@@ -195,6 +198,11 @@ impl Book {
         let (step, ends) = (fit.steps(), position.batch == 0);
         if ends || step == 1 || step.is_multiple_of(self.pace.log_every) {
             let loss = loss.item()?;
+            // Halves may overflow once, and the step is skipped then.
+            let again = std::mem::replace(&mut self.bad, !loss.is_finite());
+            if self.bad && (again || fit.precision == Precision::Single) {
+                return Err(Error::Diverged { step, loss });
+            }
             let score = match validation.as_mut().filter(|_| ends) {
                 Some(loader) => Some(fit.score(loader)?),
                 None => None,

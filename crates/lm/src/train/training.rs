@@ -87,6 +87,8 @@ pub struct Training {
     validation: Option<f64>,
     best: Option<f64>,
     loss: f32,
+    /// The loss was not finite in the last row of the log.
+    bad: bool,
     clock: Clock,
     probe: Probe,
 }
@@ -143,6 +145,7 @@ impl Training {
             validation,
             best,
             loss,
+            bad: false,
             clock,
             probe,
         })
@@ -266,6 +269,11 @@ impl Training {
         let mut validation = validation;
         for (at, rate, late) in std::mem::take(&mut self.late) {
             self.loss = late.get()?;
+            // Halves may overflow once, and the update is skipped then.
+            let again = std::mem::replace(&mut self.bad, !self.loss.is_finite());
+            if self.bad && (again || !self.settings.mixed) {
+                return Err(Error::Diverged { update: at, loss: self.loss });
+            }
             let seen = if at == update { validation.take() } else { None };
             self.row(at, Some((self.loss, rate)), seen)?;
         }

@@ -193,8 +193,8 @@ fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
             settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
             let folders = ["train", "test"].map(|part| path.join(part));
             if task == TaskKind::Cifar10 && folders.iter().all(|folder| folder.is_dir()) {
-                let [train, test] = folders.map(ImageFolder::open);
-                let (train, test) = (train?, test?);
+                let train = ImageFolder::open(&folders[0])?;
+                let test = ImageFolder::open_as(&folders[1], train.classes())?;
                 return Ok((vec![pictures(&train)?, pictures(&test)?], train.classes().to_vec()));
             }
             match task {
@@ -263,10 +263,7 @@ fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
 }
 
 fn table(settings: &Settings) -> Csv {
-    let column = |text: &str| match text.parse::<usize>() {
-        Ok(number) => Column::Number(number),
-        Err(_) => Column::Name(text.into()),
-    };
+    let column = |text: &str| Column::Name(text.into());
     let mut csv = Csv::new().kind(TargetKind::Class);
     if !settings.header {
         csv = csv.without_header();

@@ -53,11 +53,34 @@ pub(super) struct Stored {
     pub shape: [usize; 3],
     /// Names of the classes.
     pub classes: Vec<String>,
+    /// Samples in all parts; 0 in files of earlier builds.
+    #[serde(default)]
+    pub samples: usize,
     /// The validation accuracy of the kept network, and when it was kept.
     pub best: Option<f64>,
     pub best_step: u64,
     /// At the last look.
     pub accuracy: Option<f64>,
+}
+
+impl Stored {
+    fn of(data: &Data) -> Stored {
+        let (shape, classes) = (data.train.shape, data.classes.clone());
+        let samples = [&data.train, &data.validation, &data.test].map(|part| part.len()).iter().sum();
+        Stored { shape, classes, samples, best: None, best_step: 0, accuracy: None }
+    }
+
+    /// Whether it was made with the same data as another, as far as one can tell.
+    fn has_data_of(&self, other: &Stored) -> bool {
+        let samples = self.samples == 0 || self.samples == other.samples;
+        samples && (self.shape, &self.classes) == (other.shape, &other.classes)
+    }
+
+    /// The data in a few words.
+    fn data(&self) -> String {
+        let Stored { shape, classes, samples, .. } = self;
+        format!("{samples} samples of {shape:?} in the classes {}", classes.join(", "))
+    }
 }
 
 /// A run under way.
@@ -82,8 +105,7 @@ impl Training {
         let log = run.create_log(&COLUMNS)?;
         let mut events = run.events()?;
         events.write("start", 0, json!({ "task": settings.task, "device": device.name() }))?;
-        let (shape, classes) = (data.train.shape, data.classes.clone());
-        let stored = Stored { shape, classes, best: None, best_step: 0, accuracy: None };
+        let stored = Stored::of(data);
         let kept = trainer.state()?;
         let settings = settings.clone();
         Ok(Training { run, settings, trainer, stored, kept, log, events, started: Instant::now() })
@@ -94,19 +116,12 @@ impl Training {
     pub fn resume(mut run: Run, settings: &Settings, data: &Data, device: &Device) -> Result<Training> {
         let mut trainer = Trainer::new(settings, data, device)?;
         let checkpoint = run.checkpoint()?;
-        let (shape, classes) = (data.train.shape, data.classes.clone());
-        let mut stored = Stored { shape, classes, best: None, best_step: 0, accuracy: None };
+        let mut stored = Stored::of(data);
         let mut kept = trainer.state()?;
         if let Some(checkpoint) = &checkpoint {
             let before: Stored = checkpoint.value()?;
-            if (before.shape, &before.classes) != (stored.shape, &stored.classes) {
-                let what = format!(
-                    "the data have changed: {:?} and {} classes, now {:?} and {}",
-                    before.shape,
-                    before.classes.len(),
-                    stored.shape,
-                    stored.classes.len()
-                );
+            if !before.has_data_of(&stored) {
+                let what = format!("the data have changed: {}, now {}", before.data(), stored.data());
                 return Err(Error::Mismatch { what });
             }
             trainer.restore(checkpoint)?;
