@@ -51,7 +51,7 @@ Exit codes:
   0      done
   1      failed: a file, a device, data, a wrong result of a bench
   2      the command line asks for what there is not
-  130    interrupted by Ctrl-C; a training has saved everything
+  130    interrupted by Ctrl-C; a training has saved everything (a second Ctrl-C ends it at once, unsaved)
 
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means

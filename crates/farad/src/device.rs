@@ -271,7 +271,7 @@ impl Device {
     }
 
     /// Starts the device's random numbers again from a seed. The same seed gives the same numbers
-    /// on every device.
+    /// on every device (normal ones within rounding).
     pub fn seed(&self, seed: u64) {
         self.set_random_state(RandomState { seed, counter: 0 });
     }

@@ -29,7 +29,7 @@ pub enum Error {
     )]
     DeviceName { name: String },
     #[error(
-        "gradient: no history: the tensor {shape} built at {location} was computed by a step and keeps no history\nhelp: take gradients before `step`, or build the tensor again"
+        "gradient: no history: the tensor {shape} built at {location} keeps no history: a step computed it, or its history grew too long\nhelp: take gradients before `step` and before 65,536 ops, or build the tensor again"
     )]
     Spent { shape: Shape, location: String },
     #[error(

@@ -1,7 +1,7 @@
 //! Farad trains neural networks on any GPU and on the CPU, in Rust.
 //!
 //! A [`Tensor`] is lazy: ops record, and reading a result or an optimiser's `step` compiles
-//! everything recorded into a few fused kernels and runs them. A structure seen before replays its
+//! everything recorded into a few fused kernels and runs them (very long chains run earlier). A structure seen before replays its
 //! plan without compiling anything.
 //!
 //! ```

@@ -14,7 +14,7 @@ use crate::whole::write_whole;
 
 impl Device {
     /// Times tiles for the products of all programs that this device has run so far, and gives what it found;
-    /// [`Device::tuning_of`] makes a table of it. Less accurate tiles are refused. `progress` is told
+    /// [`Device::tuning_of`] makes a table of it. Tiles with more than 1.5 times the error are refused. `progress` is told
     /// how many of how many shapes are done.
     pub fn tune(&self, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Tuned>> {
         let nothing = |why| Error::NothingToTune { device: self.name().into(), why };

@@ -1,7 +1,7 @@
 //! A loaded program: pipelines, blocks, uniform and bind groups, ready to be replayed.
 //!
 //! Invariant: a run with memories that it has seen creates nothing on the device. It writes the
-//! parameters that changed, encodes one pass and submits once.
+//! parameters that changed and encodes one pass; up to eight runs share a submission.
 
 use std::sync::{Arc, Mutex};
 

@@ -2,8 +2,9 @@
 //!
 //! Invariant: whatever reaches the queue passes through [`Shared::submit_locked`], so that transfers
 //! that wait in the pending encoder come before the work that was asked for after them. At most
-//! [`HELD`] runs wait, however many copies lie between them, and fewer if they have [`HELD_LAUNCHES`]; the host is
-//! at most [`RUN_AHEAD`] submissions ahead, whatever they hold. Start at [`Device::append_run`].
+//! [`HELD`] runs wait, however many copies lie between them, and fewer if they have [`HELD_LAUNCHES`]; after a run
+//! or a read the host is at most [`RUN_AHEAD`] submissions ahead, whatever they hold; uploads do not keep to that.
+//! Start at [`Device::append_run`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -108,8 +109,8 @@ impl Shared {
         index
     }
 
-    /// Submits what is pending, then `commands`. Who calls it calls [`Shared::keep_pace`] once the
-    /// lock is gone.
+    /// Submits what is pending, then `commands`. Runs and reads call [`Shared::keep_pace`] once the
+    /// lock is gone; uploads and flushes leave that to the next of them.
     pub(crate) fn submit_locked(
         &self,
         pending: &mut Pending,
@@ -134,7 +135,7 @@ impl Shared {
         index
     }
 
-    /// Waits until few submissions are in flight; whether it had to.
+    /// Waits until at most [`RUN_AHEAD`] submissions are in flight; whether it had to.
     pub(crate) fn keep_pace(&self) -> bool {
         let (surplus, oldest) = {
             let in_flight = &mut lock(&self.pending).in_flight;

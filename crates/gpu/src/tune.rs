@@ -1,6 +1,6 @@
 //! Times the tiles of products and says which is quickest.
 //!
-//! Invariant: a tile that is less accurate than the rule's is refused, however quick. Start at
+//! Invariant: a tile whose error is more than 1.5 times the rule's (and 1e-7) is refused, however quick. Start at
 //! [`Device::tune`].
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The guide's examples as tests. The guide itself is Markdown, in `docs/guide/src`; here it is read.
 //!
-//! Invariant: no block of code in the guide goes untested. Rust blocks are doc tests of this crate (below), shell
+//! Invariant: no block of code in the guide goes untested, but shell blocks marked `not run` (their flags are checked). Rust blocks are doc tests of this crate (below), shell
 //! blocks are run by `crates/cli/tests/guide.rs`, and `tests/chapters.rs` fails on a block that neither covers. Start at
 //! [`Chapter::all`] and [`blocks`].
 

@@ -39,7 +39,7 @@ Examples:
   FARAD_TUNING=tiles.json farad bench --filter matmul
 
 Without a table a fixed rule chooses tiles, and runs repeat bit for bit. A table is for one GPU and driver;
-checkpoints name it. Tiles that are less accurate than the rule's are refused.
+checkpoints name it. Tiles with more than 1.5 times the error of the rule's are refused.
 
 Keys of --json:
   product, rule, rule_ms, best, best_ms, error, refused";

@@ -1,5 +1,5 @@
-//! Random tensors: counter-based, so the same seed gives the same bits on every device, and
-//! computing a tensor again draws nothing again.
+//! Random tensors: counter-based, so the same seed gives the same bits, uniform numbers and masks on every device (normal
+//! numbers within rounding), and computing a tensor again draws nothing again.
 
 use farad_ir::{Binary, DType, Op, Scalar, Shape};
 

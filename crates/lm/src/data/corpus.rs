@@ -18,7 +18,7 @@ pub struct Text {
 ///
 /// One file, or all files of a folder in the order of their paths, are cut: the end is for validation. A folder with files
 /// called `train`, `valid` and `test` (also `wiki.train.tokens` and so on) is taken as it is split already; without
-/// `train`, `valid` is trained on.
+/// `train`, but with both others, `valid` is trained on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corpus {
     /// What is learned from.
