@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
-use crate::look::{self, Closing, Progress, count, percent};
+use crate::look::{self, Closing, Progress, count, counted, percent};
 use crate::profile::Profiling;
 use crate::train;
 
@@ -40,7 +40,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let (title, gates) = (Settings::of(training.run())?.title(), count(training.trainer().network().gates()));
     let what = format!("{title}: {gates} gates learn to tell classes apart");
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
-    let (stop, ended) = train::interrupts();
+    let (stop, ended) = train::interrupts(talk, &folder);
     let bar = talk.progress("steps", training.trainer().steps_in_all(), training.trainer().steps());
     let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
@@ -48,7 +48,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     ended.set();
     // The run stays locked until everything is written.
     let run = training.into_run();
-    let steps = format!("{} steps", count(summary.steps));
+    let steps = counted(summary.steps, "step");
     if summary.interrupted {
         talk.stopped(&steps, &folder);
         profiling.finish()?;
@@ -57,8 +57,11 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     talk.say(format!("trained {steps}; now simplifying and judging the circuit"));
     let verdict = report::conclude(&run).map_err(|error| train::broken_off(&folder, error))?;
     print(options.output.json, &verdict)?;
-    let closing = Closing::new(&folder)
-        .next("eval RUN --speed", "how quickly the circuit reads a sample")
+    let mut closing = Closing::new(&folder);
+    if has_pictures(&verdict.learned.settings) {
+        closing = closing.next("eval RUN --speed", "how quickly the circuit reads a sample");
+    }
+    let closing = closing
         .next("export RUN --format html --out RUN/page", "play with it in a browser")
         .next("export RUN --format c --out RUN/c", "use the circuit elsewhere");
     talk.ends(&closing);
@@ -67,6 +70,10 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
 
 /// Judges the circuit of a run on its test part again.
 pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
+    if options.speed && !has_pictures(&Settings::of(run)?) {
+        let why = "it times circuits that read pictures, and this one reads a table";
+        return Err(Error::EvalFlag { flag: "--speed", kind: run.kind().into(), why });
+    }
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdict = report::judge(run)?;
     print(options.output.json, &verdict)?;
@@ -74,6 +81,11 @@ pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
         speed(options.output.json, &verdict)?;
     }
     profiling.finish()
+}
+
+/// Whether samples are pictures, which is what speed is measured on.
+fn has_pictures(settings: &Settings) -> bool {
+    TaskKind::named(&settings.task) != Some(TaskKind::Table)
 }
 
 /// How quickly the circuit classifies.
@@ -169,6 +181,7 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
         (flags.mixed, "--mixed"),
         (options.automata.seeds != 1, "--seeds"),
         (options.automata.quick, "--quick"),
+        (options.automata.recipe.is_some(), "--recipe"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
         Some((_, flag)) => Err(Error::OtherFlag {
@@ -227,6 +240,7 @@ fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
             other => other.into(),
         })?,
     };
+    settings.device = device.name().to_string();
     let data = Data::open(&mut settings)?;
     Ok(Training::resume(run, &settings, &data, &device)?)
 }

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use farad::run::json;
+use farad::run::{Stop, json};
 use farad_dashboard::Dashboard;
 
 use crate::arguments::OutputFlags;
 use crate::error::Result;
 use crate::look;
 use crate::source::RUNS;
-use crate::train::interrupts;
 
 pub const DASHBOARD_EXAMPLES: &str = "\
 Examples:
@@ -21,7 +20,10 @@ Examples:
   farad dashboard other --port 0       any port that is free
 
 Only this machine is answered, and nothing is ever written. From another machine, use a tunnel:
-  ssh -L 8017:127.0.0.1:8017 HOST";
+  ssh -L 8017:127.0.0.1:8017 HOST
+
+Keys of --json:
+  address";
 
 /// Options of `farad dashboard`.
 #[derive(Debug, Args)]
@@ -46,7 +48,10 @@ pub fn run(options: &DashboardOptions) -> Result<()> {
         Some(folder) => Dashboard::open(folder, options.port)?,
         None => Dashboard::expect(Path::new(RUNS), options.port)?,
     };
-    let (stop, _) = interrupts();
+    let stop = Stop::new();
+    let asked = stop.clone();
+    // A second Ctrl-C ends the process at once.
+    let _ = ctrlc::set_handler(move || if asked.is_set() { std::process::exit(130) } else { asked.set() });
     let address = dashboard.address();
     let mut out = look::out();
     match options.output.json {

@@ -81,6 +81,12 @@ pub enum Error {
     NeedsData { set: &'static str },
     #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]
     ModelInput { model: String, shape: String, wanted: &'static str },
+    #[error("train: {flag} and --set {key}=… are the same\nhelp: leave one of them out")]
+    Twice { flag: &'static str, key: &'static str },
+    #[error(
+        "{op}: the folder of this file is not there: {path}\nhelp: make it first, or name another place with {flag}"
+    )]
+    NoFolder { op: &'static str, path: String, flag: &'static str },
     #[error("settings: `{text}` is not key=value\nhelp: such as --set batch=64")]
     Assignment { text: String },
     #[error("settings: there is no key `{key}`{nearest}\nhelp: the keys are {keys}")]
@@ -92,9 +98,9 @@ pub enum Error {
     #[error("settings: config.toml: {message}")]
     Config { message: String },
     #[error(
-        "eval: nothing was learned yet: {path} has no checkpoint\nhelp: `farad train --resume {path}` goes on with it"
+        "eval: nothing was learned yet: {path} has no checkpoint\nhelp: `farad train --resume {typed}` goes on with it"
     )]
-    NothingLearned { path: String },
+    NothingLearned { path: String, typed: String },
     #[error("bench: a break-even needs a GPU: {device}\nhelp: `farad devices` lists what there is")]
     NoGpu { device: String },
     #[error("output: {0}")]
@@ -127,6 +133,7 @@ impl Error {
             | Error::Grid { .. }
             | Error::UnknownName { .. }
             | Error::OtherFlag { .. }
+            | Error::Twice { .. }
             | Error::NeedsData { .. }
             | Error::Assignment { .. }
             | Error::UnknownKey { .. }

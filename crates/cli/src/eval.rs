@@ -11,11 +11,12 @@ use crate::error::{Error, Result};
 use crate::fit;
 use crate::lm;
 use crate::look::{self, Cell, Table, count, left, right};
-use crate::profile::Profiling;
+use crate::profile::{self, Profiling};
 use crate::source::open_run;
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
+    profile::check(&options.profile)?;
     let run = open_run(&options.run)?;
     let (speed, data) = ((options.speed, "--speed"), (options.data.is_some(), "--data"));
     let device = (options.device.device.is_some(), "--device");

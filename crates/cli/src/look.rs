@@ -8,8 +8,8 @@ mod numbers;
 mod progress;
 mod table;
 
-pub use closing::{Closing, itself, shown};
-pub use numbers::{bytes, count, duration, percent};
+pub use closing::{Closing, itself, shown, typed};
+pub use numbers::{bytes, count, counted, duration, percent};
 pub use progress::Progress;
 pub use table::{Cell, Table, left, right};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use farad::{Device, OpenProfile, Profile, ProfileMode, ProfileOptions};
 
 use crate::arguments::{ProfileFlags, ProfileKind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::look;
 
 /// A profile of a command, if one was asked for.
@@ -29,6 +29,22 @@ impl<'a> Profiling<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether the trace can be written where it should go, before all the work is done.
+pub fn check(flags: &ProfileFlags) -> Result<()> {
+    match flags.profile.as_ref().and_then(|path| path.as_deref()).filter(|path| !has_folder(path)) {
+        Some(path) => {
+            let path = path.display().to_string();
+            Err(Error::NoFolder { op: "profile", path, flag: "--profile" })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the folder that a file should go to is there.
+pub fn has_folder(file: &Path) -> bool {
+    file.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir())
 }
 
 /// How the flags want it to be measured.

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use farad::run::{Events, LogTable, Run, Table as Config, Value};
+use farad::run::{Events, LogTable, Run, Table as Config, Value, shell_word};
+use farad_dashboard::{State, state};
 use serde_json::json;
 
 use crate::arguments::RunsOptions;
@@ -29,14 +30,15 @@ const BEST: [(&str, &str); 7] = [
     ("soft_loss", "soft loss"),
 ];
 
-/// Lists the runs of a folder.
+/// Lists the runs of a folder, or one run.
 pub fn run(options: &RunsOptions) -> Result<()> {
     let folder = options.folder.as_deref().unwrap_or(Path::new(RUNS));
     // That nothing was trained here yet is no mistake; a folder that was named and is not there is one.
     if options.folder.is_some() && !folder.is_dir() {
         return Err(Error::NoRuns { path: folder.display().to_string() });
     }
-    let runs: Vec<Value> = runs_in(folder).iter().filter_map(|folder| described(folder)).collect();
+    let folders = if folder.join("config.toml").is_file() { vec![folder.into()] } else { runs_in(folder) };
+    let runs: Vec<Value> = folders.iter().filter_map(|folder| described(folder)).collect();
     let talk = options.output.talk();
     if runs.is_empty() {
         talk.say(format!("no runs in {}: `farad train checkerboard` makes the first", folder.display()));
@@ -48,8 +50,8 @@ pub fn run(options: &RunsOptions) -> Result<()> {
         false => write!(out, "{}", table(&runs))?,
     }
     out.flush()?;
-    if let Some(last) = runs.iter().find(|run| run["state"] != "done") {
-        let run = last["run"].as_str().unwrap_or_default();
+    if let Some(last) = runs.iter().find(|run| run["state"] == "stopped" || run["state"] == "unfinished") {
+        let run = shell_word(last["run"].as_str().unwrap_or_default());
         talk.fact("go on", paint(COMMAND, format!("{} train --resume {run}", itself())));
     }
     Ok(())
@@ -63,10 +65,12 @@ fn described(folder: &Path) -> Option<Value> {
     let last = events.last();
     let logged = log.steps().last().copied();
     let step = last.and_then(|event| event["step"].as_u64()).max(logged).unwrap_or(0);
-    let state = match last.and_then(|event| event["event"].as_str()) {
-        Some("end") => "done",
-        Some("interrupted") => "stopped",
-        _ => "unfinished",
+    let state = match state(folder, last.and_then(|event| event["event"].as_str())) {
+        State::Running => "running",
+        State::Concluding => "concluding",
+        State::Finished => "done",
+        State::Interrupted => "stopped",
+        State::Unfinished => "unfinished",
     };
     // Runs of several seeds have a column a seed; the first stands for all.
     let own = |column: &str| {
@@ -123,7 +127,7 @@ fn table(runs: &[Value]) -> Table {
     for run in runs {
         let word = |key: &str| Cell::from(run[key].as_str().unwrap_or_default());
         let state = match run["state"].as_str().unwrap_or_default() {
-            "done" => Cell::new(GOOD, "done"),
+            state @ ("done" | "running" | "concluding") => Cell::new(GOOD, state),
             other => Cell::new(DOUBTFUL, other),
         };
         let time = Duration::try_from_secs_f64(run["seconds"].as_f64().unwrap_or(0.0)).unwrap_or_default();

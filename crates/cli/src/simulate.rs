@@ -17,8 +17,8 @@ use crate::classify;
 use crate::error::{Error, Result};
 use crate::fit;
 use crate::lm;
-use crate::look::{self, count, duration, shown};
-use crate::profile::Profiling;
+use crate::look::{self, count, counted, duration, shown};
+use crate::profile::{self, Profiling, has_folder};
 use crate::source::{Source, pick};
 
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
@@ -36,7 +36,8 @@ const MASKS: usize = 1 << 22;
 /// Simulates.
 pub fn run(options: &SimulateOptions) -> Result<()> {
     let (width, height) = size(&options.grid)?;
-    let gif = options.gif.as_deref().map(|path| film(options, path)).transpose()?;
+    let gif = options.gif.as_ref().map(|path| film(options, path.as_deref())).transpose()?;
+    profile::check(&options.profile)?;
     let automaton = automaton(options)?;
     let mut grid = Grid::new(&automaton, width, height)?;
     grid.set_seed(options.seed);
@@ -164,14 +165,15 @@ fn size(text: &str) -> Result<(usize, usize)> {
 }
 
 /// Where the film goes: to the file that is named, which must be new, else beside the circuit under a name that is free.
-fn film(options: &SimulateOptions, asked: &Path) -> Result<PathBuf> {
-    if asked.as_os_str() != FILM {
-        return match asked.exists() {
-            true => {
-                let path = asked.display().to_string();
-                Err(Error::FileExists { op: "simulate", path, flag: "--gif" })
-            }
-            false => Ok(asked.to_path_buf()),
+fn film(options: &SimulateOptions, asked: Option<&Path>) -> Result<PathBuf> {
+    if let Some(asked) = asked {
+        let path = asked.display().to_string();
+        if asked.exists() {
+            return Err(Error::FileExists { op: "simulate", path, flag: "--gif" });
+        }
+        return match has_folder(asked) {
+            true => Ok(asked.to_path_buf()),
+            false => Err(Error::NoFolder { op: "simulate", path, flag: "--gif" }),
         };
     }
     let source = &options.source;
@@ -198,8 +200,8 @@ fn print(options: &SimulateOptions, grid: &Grid, elapsed: Duration, gif: Option<
         writeln!(out, "{object}")?;
     } else {
         let (width, height) = (grid.width(), grid.height());
-        let (steps, gates) = (count(options.steps), count(grid.gates()));
-        writeln!(out, "{width}×{height} cells of {gates} gates, {steps} steps, {} a step", duration(a_step))?;
+        let (steps, gates) = (counted(options.steps as u64, "step"), counted(grid.gates() as u64, "gate"));
+        writeln!(out, "{width}×{height} cells of {gates}, {steps}, {} a step", duration(a_step))?;
         writeln!(out, "{} of {} visible bits are set at the end", count(on), count(of))?;
         if let Some(path) = gif {
             writeln!(out, "film {}", shown(&path).display())?;

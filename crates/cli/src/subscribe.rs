@@ -23,6 +23,11 @@ pub fn subscribe() {
         // A closed stderr is no reason to stop.
         .log_internal_errors(false);
     tracing_subscriber::registry().with(lines).with(shown).init();
+    for word in &farad::ENVIRONMENT.unknown_debug {
+        look::warn(format!(
+            "environment: FARAD_DEBUG does not know `{word}`\nhelp: it knows plan, wgsl, time and nan"
+        ));
+    }
 }
 
 /// Warnings look as the command's own do; everything else names where it comes from.

@@ -20,8 +20,10 @@ use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::fit::{self, SetKind};
 use crate::lm;
-use crate::look::{self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, count, left, paint, right, shown};
-use crate::profile::Profiling;
+use crate::look::{
+    self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, Talk, count, counted, left, paint, right, typed,
+};
+use crate::profile::{self, Profiling};
 use crate::source::{RUNS, resume_run};
 
 /// Trains, or goes on training.
@@ -29,6 +31,10 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if options.list {
         return list::run(options.name.as_deref(), options.output.json);
     }
+    if options.updates.is_some() && options.set.iter().any(|text| key(text) == "updates") {
+        return Err(Error::Twice { flag: "--updates", key: "updates" });
+    }
+    profile::check(&options.profile)?;
     let resumed = options.resume.as_deref().map(resume_run).transpose()?;
     if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
         return lm::train(options, resumed);
@@ -46,6 +52,11 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return classify::train(options, resumed);
     }
     automaton(options, resumed)
+}
+
+/// The key of an assignment.
+fn key(assignment: &str) -> &str {
+    assignment.split('=').next().unwrap_or_default().trim()
 }
 
 /// Trains automata, or goes on with a run if there is one.
@@ -66,7 +77,7 @@ fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         &described(options, fresh, &device),
         &folder,
     );
-    let (stop, ended) = interrupts();
+    let (stop, ended) = interrupts(talk, &folder);
     let bar = talk.progress("updates", training.updates_in_all(), training.trainer().updates());
     let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
@@ -74,7 +85,7 @@ fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     ended.set();
     // The run stays locked until everything is written.
     let run = training.into_run();
-    let updates = format!("{} updates", count(summary.updates));
+    let updates = counted(summary.updates, "update");
     if summary.interrupted {
         talk.stopped(&updates, &folder);
         profiling.finish()?;
@@ -123,20 +134,28 @@ fn glance(run: &Run, as_json: bool) -> Result<()> {
 /// What broke a run off, and what of it is saved.
 pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
     let saved = match Run::open(folder).and_then(|run| run.checkpoint()) {
-        Ok(Some(checkpoint)) => format!("the checkpoint after {} steps is kept", count(checkpoint.step())),
+        Ok(Some(checkpoint)) => {
+            format!("the checkpoint after {} is kept", counted(checkpoint.step(), "step"))
+        }
         _ => "nothing was saved yet".into(),
     };
-    Error::BrokenOff { source: Box::new(error.into()), saved, path: shown(folder).display().to_string() }
+    Error::BrokenOff { source: Box::new(error.into()), saved, path: typed(folder) }
 }
 
-/// Two flags: Ctrl-C sets the first; the caller sets the second when everything is saved.
-pub fn interrupts() -> (Stop, Stop) {
+/// Two flags: Ctrl-C sets the first; the caller sets the second when the training of this folder is saved.
+pub fn interrupts(talk: Talk, folder: &Path) -> (Stop, Stop) {
     let (stop, ended) = (Stop::new(), Stop::new());
     let (asked, saved) = (stop.clone(), ended.clone());
+    let folder = folder.to_path_buf();
     // A second Ctrl-C ends the process at once, and so does the first when everything is saved already.
-    let _ = ctrlc::set_handler(move || match asked.is_set() || saved.is_set() {
-        true => std::process::exit(130),
-        false => asked.set(),
+    let _ = ctrlc::set_handler(move || {
+        if !asked.is_set() && !saved.is_set() {
+            return asked.set();
+        }
+        if saved.is_set() && !asked.is_set() {
+            talk.left(&folder);
+        }
+        std::process::exit(130)
     });
     (stop, ended)
 }
@@ -193,10 +212,10 @@ fn start(options: &TrainOptions) -> Result<Training> {
     Ok(Training::start(&folder, configuration, &device)?)
 }
 
-fn settings(recipe: &Recipe, variant: Variant) -> Settings {
+fn settings(recipe: &Recipe, variant: Option<Variant>) -> Settings {
     match variant {
-        Variant::Default => (recipe.settings)(),
-        Variant::Reference => (recipe.reference)(),
+        None | Some(Variant::Default) => (recipe.settings)(),
+        Some(Variant::Reference) => (recipe.reference)(),
     }
 }
 

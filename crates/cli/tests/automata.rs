@@ -78,7 +78,7 @@ fn a_quick_run_counts_wrong_bits_and_is_judged_later() {
         assert_eq!(line["gate_evaluations"], 300 * 457_740);
     }
     let text = folder.fail("train mnist --quick --out x");
-    assert!(text.contains("mnist does not take --updates, --seeds or --quick"), "{text}");
+    assert!(text.contains("mnist does not take --quick"), "{text}");
     folder.succeed("train --resume run --updates 310 --quiet --quick");
     let steps: Vec<u64> =
         events(&folder.path("run")).iter().map(|event| event["step"].as_u64().unwrap()).collect();
@@ -215,6 +215,22 @@ fn a_run_goes_on_where_it_ran_and_may_be_begun_in_an_empty_folder() {
     let text = folder.fail("train --resume run --updates 7");
     assert!(text.contains("the run's device cannot be used: gpu:99") && text.contains("--device"), "{text}");
     folder.succeed("train --resume run --updates 7 --device cpu --quiet");
+    // From then on it is the run's device.
+    assert_eq!(
+        std::fs::read_to_string(folder.path("run/config.toml")).unwrap(),
+        config.replace("updates = 5", "updates = 7")
+    );
+    folder.succeed("train --resume run --updates 8 --quiet");
+    for file in std::fs::read_dir(folder.path("run")).unwrap().map(|file| file.unwrap().path()) {
+        if file.display().to_string().contains(".safetensors") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let text = folder.fail("eval run");
+    assert!(
+        text.contains("nothing was learned yet: run has no checkpoint\nhelp: go on with `farad train"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -227,6 +243,11 @@ fn more_updates_go_on_where_a_run_ended() {
     folder.succeed(&format!("{all} --updates 20 --out parts"));
     folder.succeed("train --resume parts --updates 40 --quiet");
     assert!(results(&folder.path("whole")) == results(&folder.path("parts")), "the bits differ");
+
+    let report = std::fs::read_to_string(folder.path("whole/report.md")).unwrap();
+    for words in ["--set freeze_from=1.0 ", "--set checkpoint_every=10 ", "--updates 40 --device cpu`"] {
+        assert!(report.contains(words), "{words} is not in {report}");
+    }
 
     // The last update of a run is always evaluated: one look more, which no later update depends on.
     folder.succeed(&format!("{all} --updates 25 --out odd"));
@@ -270,8 +291,11 @@ fn a_run_stays_locked_to_its_report_and_can_be_ended_there() {
     use std::process::Command;
     let folder = Folder::new("locked");
     let ended = || events(&folder.path("run")).iter().any(|event| event["event"] == "end");
-    let mut child = folder
-        .command("train checkerboard --device cpu --updates 2 --seeds 64 --set height=4 --set width=4 --quiet --out run")
+    let child = folder
+        .command(
+            "train checkerboard --device cpu --updates 2 --seeds 64 --set height=4 --set width=4 --out run",
+        )
+        .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let patience = Instant::now() + Duration::from_secs(120);
@@ -281,7 +305,10 @@ fn a_run_stays_locked_to_its_report_and_can_be_ended_there() {
     let text = folder.fail("train --resume run --updates 4");
     assert!(text.contains("run:") && text.contains(&child.id().to_string()), "{text}");
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("the training is saved") && text.ends_with("train --resume run\n"), "{text}");
     assert!(!folder.path("run/report.md").exists());
 }
 

@@ -148,6 +148,8 @@ fn tables_and_trees_become_circuits() {
         "train logic-table --data table.csv --set ignore=number --set layers=60,40 {common} --out table"
     )));
     assert!(shapes["accuracy"].as_f64() > Some(0.9), "{shapes}");
+    let refused = folder.fail("eval table --speed");
+    assert!(refused.contains("eval: --speed is not for a run of kind"), "{refused}");
     let learned = json(&folder.succeed(&format!(
         "train logic-table --data table.csv --set ignore=number --set layers=60,40 --set encoding=learned \
          --set thresholds=3 {common} --out thresholds"

@@ -157,6 +157,11 @@ fn debug_output_is_shown_when_asked_for() {
     };
     assert!(bench("plan").contains("farad::plan"));
     assert!(!bench("").contains("farad::plan"));
+    let unknown = bench("plam");
+    assert!(
+        unknown.contains("warning: environment: FARAD_DEBUG does not know `plam`\nhelp: it knows plan"),
+        "{unknown}"
+    );
 }
 
 #[test]

@@ -228,6 +228,9 @@ fn two_processes_do_not_mix_in_one_run() {
     let words = ["run: in use", &format!("process {}", first.id()), "help: "];
     refused(&folder.farad("train --resume broken --quiet"), "second", &words);
     assert!(folder.farad("inspect broken").status.success(), "reading is allowed");
+    let listed = folder.farad("runs broken --json");
+    let run: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&run["state"], listed.stderr.len()), (&"running".into(), 0), "nothing to go on with");
     first.kill().unwrap();
     first.wait().unwrap();
     // The lock of a process that is dead is no lock. Seventeen steps are an epoch.
@@ -235,6 +238,10 @@ fn two_processes_do_not_mix_in_one_run() {
         serde_json::from_str(&folder.succeed("inspect broken --json")).unwrap();
     let epochs = inspected["steps"].as_u64().unwrap() / 17 + 1;
     folder.succeed(&format!("train --resume broken --epochs {epochs} --quiet"));
+    for flag in ["--updates 100", "--quick"] {
+        let text = folder.fail(&format!("train --resume broken {flag}"));
+        assert!(text.contains(&format!("csv does not take {}", &flag[..7])), "{text}");
+    }
 }
 
 #[test]

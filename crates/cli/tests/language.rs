@@ -39,11 +39,11 @@ fn sentences(count: usize) -> String {
 }
 
 /// `farad` with arguments that may have spaces, and something to read.
-fn farad(folder: &Folder, arguments: &[&str], input: &str) -> Output {
+fn farad(folder: &Folder, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
     let mut command = folder.command("");
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
     child.wait_with_output().unwrap()
 }
 
@@ -99,13 +99,20 @@ fn a_model_is_trained_judged_listed_and_writes_text() {
         ["generate", "runs/one", "--prompt", "the ", "--tokens", "4", "--temperature", "0", "--json"];
     let greedy = json(&String::from_utf8(farad(&folder, &greedy, "").stdout).unwrap());
     assert_eq!(greedy["tokens"].as_u64(), Some(4));
-    let said =
-        farad(&folder, &["chat", "runs/one", "--tokens", "5"], "the dog\nümlaut\n/new\nthe\n/quit\nno\n");
-    assert!(said.status.success());
-    assert!(String::from_utf8_lossy(&said.stdout).matches('\n').count() >= 2);
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("a character that the model does not know: 'ü' at 0")
+    let said = farad(
+        &folder,
+        &["chat", "runs/one", "--tokens", "5"],
+        b"the dog\n\xc3\xbcmlaut\n\xff\n/new\nthe\n/quit\nno\n",
     );
+    assert!(said.status.success());
+    let complaints = String::from_utf8_lossy(&said.stderr);
+    assert!(complaints.contains("a character that the model does not know: 'ü' at 0"), "{complaints}");
+    assert!(complaints.contains("chat: the line is not UTF-8"), "{complaints}");
+    assert!(String::from_utf8_lossy(&said.stdout).matches('\n').count() >= 2);
+    let best = run.join("best.safetensors");
+    let bytes = std::fs::read(&best).unwrap();
+    std::fs::write(&best, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(folder.fail("inspect runs/one").contains("best.safetensors"));
 }
 
 /// Ctrl-C somewhere, then on to the end: nothing shows that it was broken off, with dropout and several batches an update
@@ -154,10 +161,9 @@ fn a_run_that_was_stopped_ends_as_an_unbroken_one() {
 #[test]
 fn every_tokeniser_trains_and_writes() {
     let folder = with_text("lm-tokenisers");
-    let quick = "--set evaluate_every=100 --set updates=4 --set sample=5";
+    let quick = SHORT.replace("--updates 60", "--updates 4") + " --set evaluate_every=100 --set sample=5";
     for (name, more) in [("bytes", ""), ("words", "--vocabulary 64"), ("bpe", "--vocabulary 280")] {
-        let trained =
-            folder.succeed(&format!("{SHORT} {quick} --tokeniser {name} {more} --out {name} --json"));
+        let trained = folder.succeed(&format!("{quick} --tokeniser {name} {more} --out {name} --json"));
         assert!(json(&trained)["loss"].as_f64() > Some(0.0), "{trained}");
         let text = folder.succeed(&format!("generate {name} --prompt the --tokens 6"));
         assert!(text.starts_with("the"), "{text}");
@@ -213,8 +219,8 @@ fn what_cannot_be_trained_is_said_and_nothing_is_made() {
 #[test]
 fn what_does_not_fit_a_model_is_said() {
     let folder = with_text("lm-misfit");
-    let quick = "--set evaluate_every=2 --set updates=2";
-    folder.succeed(&format!("{SHORT} {quick} --out run"));
+    let quick = SHORT.replace("--updates 60", "--updates 2") + " --set evaluate_every=2";
+    folder.succeed(&format!("{quick} --out run"));
     let long = "the cat ".repeat(20);
     let output = farad(&folder, &["generate", "run", "--prompt", &long], "");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -224,7 +230,7 @@ fn what_does_not_fit_a_model_is_said() {
     );
     assert!(folder.fail("generate run --temperature=-1").contains("temperature takes a number from 0 on"));
     // A checkpoint of a run with another vocabulary.
-    folder.succeed(&format!("{SHORT} {quick} --tokeniser bytes --out bytes"));
+    folder.succeed(&format!("{quick} --tokeniser bytes --out bytes"));
     for file in ["best.safetensors", "checkpoint.safetensors"] {
         std::fs::copy(folder.path("bytes").join(file), folder.path("run").join(file)).unwrap();
     }

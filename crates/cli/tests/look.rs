@@ -43,6 +43,31 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("train life --device tpu", 2, "error: device: unknown name: tpu\nhelp: "),
         ("train life --seeds 0", 2, "error: train: --seeds does not take `0`: 0 is not in 1..=1024\nhelp: "),
         ("train life --set learningrate=1", 2, "did you mean `learning_rate`?\nhelp: the keys are "),
+        ("train life --updates 0", 2, "error: train: --updates does not take `0`"),
+        (
+            "train life --updates 3 --set updates=4",
+            2,
+            "error: train: --updates and --set updates=… are the same\nhelp: ",
+        ),
+        (
+            "train csv --data text.txt --recipe reference",
+            2,
+            "error: train: csv does not take --recipe\nhelp: ",
+        ),
+        ("train lm --data text.txt --recipe reference", 2, "error: train: lm does not take --recipe\nhelp: "),
+        ("train logic-table --data text.txt --recipe reference", 2, "does not take --recipe\nhelp: "),
+        (
+            "train --resume runs/life-5 --updates 2",
+            1,
+            "more were made already (2 vs 3)\nhelp: ask for more than 3",
+        ),
+        ("train life --profile=nowhere/t.json", 1, "error: profile: the folder of this file is not there: "),
+        (
+            "simulate runs/life-5 --gif nowhere/x.gif",
+            1,
+            "error: simulate: the folder of this file is not there: ",
+        ),
+        ("bench --filter , --device cpu", 2, "error: bench: no case matches: "),
         ("train life --set batch", 2, "error: settings: `batch` is not key=value"),
         ("train life --set batch=x", 2, "error: settings: batch takes "),
         ("train life --layers 2", 2, "error: train: life does not take --layers\nhelp: use "),
@@ -169,6 +194,8 @@ fn a_training_ends_with_what_it_made_and_what_to_try() {
     assert_eq!(out.lines().count(), 1, "{out}");
     let listed = folder.succeed("runs");
     assert_eq!(listed.lines().count(), 4, "{listed}");
+    let one = folder.succeed(&format!("runs {run}"));
+    assert_eq!(one.lines().count(), 2, "{one}");
 }
 
 /// The keys that a help text documents for `--json`, after a word at the margin if there is one.
@@ -210,8 +237,23 @@ fn the_keys_of_json_are_those_that_help_names() {
         assert_eq!(keys(&out), documented(&folder, command, kind), "{command}");
     }
     let listed: Vec<BTreeSet<String>> = folder.succeed("train --list --json").lines().map(keys).collect();
+    assert_eq!(documented(&folder, "dashboard", ""), BTreeSet::from(["address".to_string()]));
+    assert!(!folder.succeed("train life --list").contains("00000"), "numbers are shown as they are written");
     assert!(listed.len() > 10 && listed.iter().all(|keys| keys.len() == 3), "{listed:?}");
     assert!(folder.succeed("train life --list --json").contains(r#"{"key":"learning_rate","default":"#));
+}
+
+/// Every command that is shown may be typed, wherever the run lies.
+#[test]
+fn paths_with_spaces_are_quoted() {
+    let folder = Folder::new("look-spaces");
+    let mut command = folder.command(TINY);
+    let output = command.args(["--out", "sp ace/run 1"]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("train --resume 'sp ace/run 1' --updates N"), "{text}");
+    assert!(text.contains("train --resume 'sp ace/run 1'` goes on"), "{text}");
+    let report = std::fs::read_to_string(folder.path("sp ace/run 1/report.md")).unwrap();
+    assert!(report.contains("farad export 'sp ace/run 1' --format verilog"), "{report}");
 }
 
 #[test]
@@ -225,6 +267,8 @@ fn films_are_not_written_over() {
         "{films:?}"
     );
     folder.succeed(&format!("{simulate} --gif film.gif"));
+    let named = folder.succeed(&format!("{simulate} --gif simulation.gif"));
+    assert!(named.contains("film simulation.gif") && folder.path("simulation.gif").is_file(), "{named}");
     assert!(
         folder
             .fail(&format!("{simulate} --gif film.gif"))

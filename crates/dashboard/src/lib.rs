@@ -29,6 +29,7 @@ mod tail;
 mod watcher;
 
 pub use error::{Error, Result};
+pub use state::{State, state};
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};

@@ -22,6 +22,8 @@ pub struct Environment {
     pub time: bool,
     /// `FARAD_DEBUG` has `nan`: run unfused and stop at the first value that is not finite.
     pub nan: bool,
+    /// Words of `FARAD_DEBUG` that mean nothing.
+    pub unknown_debug: Vec<String>,
     /// `TERM=dumb`: the terminal cannot draw a line again.
     pub dumb: bool,
     /// `XDG_RUNTIME_DIR` is set: without it, some drivers complain on stderr.
@@ -44,6 +46,12 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
         wgsl: has("wgsl"),
         time: has("time"),
         nan: has("nan"),
+        unknown_debug: debug
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty() && !["plan", "wgsl", "time", "nan"].contains(word))
+            .map(String::from)
+            .collect(),
         runtime_folder: std::env::var_os("XDG_RUNTIME_DIR").is_some_and(|path| !path.is_empty()),
         dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
     }

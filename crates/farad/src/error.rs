@@ -110,7 +110,9 @@ pub enum Error {
         "fit: the loss is not finite: step {step} ({loss})\nhelp: try a smaller learning rate; FARAD_DEBUG=nan names the first op that made a bad value"
     )]
     Diverged { step: u64, loss: f32 },
-    #[error("fit: epochs: more steps were made already ({asked} vs {made})")]
+    #[error(
+        "fit: epochs: more steps were made already ({asked} vs {made})\nhelp: ask for more epochs; the run is whole as it is"
+    )]
     StepsMade { asked: u64, made: u64 },
     #[error("loader: a batch has samples: (0 vs at least 1)")]
     BatchSize,

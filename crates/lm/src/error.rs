@@ -271,7 +271,9 @@ pub enum Error {
         loss: f32,
     },
     /// A run is asked to end before where it stands.
-    #[error("settings: updates: more were made already ({asked} vs {made})")]
+    #[error(
+        "settings: updates: more were made already ({asked} vs {made})\nhelp: ask for more than {made}; the run is whole as it is"
+    )]
     UpdatesMade {
         /// Where it should end.
         asked: u64,
@@ -279,7 +281,7 @@ pub enum Error {
         made: u64,
     },
     /// A run that has not learned anything yet.
-    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), path.display())]
+    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), farad::run::shell_word(path))]
     NothingLearned {
         /// The run.
         path: PathBuf,

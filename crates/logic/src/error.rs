@@ -71,7 +71,9 @@ pub enum Error {
         most: usize,
     },
     /// A run is asked to end before where it stands.
-    #[error("settings: updates: more were made already ({asked} vs {made})")]
+    #[error(
+        "settings: updates: more were made already ({asked} vs {made})\nhelp: ask for more than {made}; the run is whole as it is"
+    )]
     UpdatesMade {
         /// Where it should end.
         asked: u64,
@@ -167,6 +169,12 @@ pub enum Error {
         set: &'static str,
         /// Where it was looked for.
         places: Vec<String>,
+    },
+    /// A run that has not learned anything yet.
+    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), farad::run::shell_word(path))]
+    NothingLearned {
+        /// The run.
+        path: std::path::PathBuf,
     },
     /// A checkpoint does not belong to its run.
     #[error("checkpoint: does not fit the run: {what}")]

@@ -207,9 +207,15 @@ fn one_step() -> usize {
 }
 
 impl Settings {
-    /// As a table of keys.
+    /// As a table of keys, with numbers as they are written: 0.05, not what is nearest to it.
     pub fn table(&self) -> toml::Table {
-        toml::Table::try_from(self).expect("settings are a table")
+        let mut table = toml::Table::try_from(self).expect("settings are a table");
+        for (_, value) in table.iter_mut() {
+            if let toml::Value::Float(number) = value {
+                *number = (*number as f32).to_string().parse().unwrap_or(*number);
+            }
+        }
+        table
     }
 
     /// From a table of keys, all of which must be there.

@@ -9,16 +9,16 @@ use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
 
 pub const EXPORT_EXAMPLES: &str = "\
 Examples:
-  farad export runs/life-23 --format verilog --out hardware
-  farad export runs/life-23/circuits/seed-23.simplified.json --format c --out c
-  farad export runs/life-23 --raw --format json --out raw       the circuit as it was learned
+  farad export runs/life-5 --format verilog --out hardware
+  farad export runs/life-5/circuits/seed-5.simplified.json --format c --out c
+  farad export runs/life-5 --raw --format json --out raw        the circuit as it was learned
 
 Keys of --json:
   file, format, bytes";
 
 pub const SIMULATE_EXAMPLES: &str = "\
 Examples:
-  farad simulate runs/life-23 --grid 128x128 --steps 300 --gif
+  farad simulate runs/life-5 --grid 128x128 --steps 300 --gif
   farad simulate circuit.json --grid 512x512 --steps 1000 --start centre
 
 Keys of --json:
@@ -84,8 +84,8 @@ pub struct SimulateOptions {
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Write the steps as a GIF: `simulation.gif` beside the circuit, or the file that is named
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "simulation.gif", value_hint = ValueHint::FilePath)]
-    pub gif: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
+    pub gif: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]

@@ -52,7 +52,7 @@ impl TypedValueParser for Words {
 /// Where to compute.
 #[derive(Debug, Default, Args)]
 pub struct DeviceFlag {
-    /// Where to compute: `best`, `cpu`, `gpu` or `gpu:1` [default: a run's own, else best]
+    /// Where to compute: `best`, `cpu`, `gpu` or `gpu:1` [default: best; the run's own for train --resume, eval, generate and chat]
     #[arg(long, value_name = "DEVICE", value_parser = Words::plain(["best", "cpu", "gpu"]), hide_possible_values = true)]
     pub device: Option<String>,
 }

@@ -8,8 +8,8 @@ use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
 
 pub const EVAL_EXAMPLES: &str = "\
 Examples:
-  farad eval runs/life-23
-  farad eval runs/checkerboard-23 --json           one object a line and seed
+  farad eval runs/life-5
+  farad eval runs/checkerboard-2 --json            one object a line and seed
   farad eval runs/logic-mnist-1 --speed            and nanoseconds a picture
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
@@ -26,7 +26,7 @@ Keys of --json:
 pub const INSPECT_EXAMPLES: &str = "\
 Examples:
   farad inspect runs/mnist-1                       settings, device, tensors
-  farad inspect runs/life-23/circuits/seed-23.simplified.json
+  farad inspect runs/life-5/circuits/seed-5.simplified.json
   farad inspect runs/lm-1 --json
 
 Keys of --json:
@@ -40,7 +40,9 @@ Examples:
   farad runs experiments --json        one object a line
 
 Keys of --json:
-  name, run, kind, what, device, shape, updates, state, result, seconds";
+  name, run, kind, what, device, shape, updates, state, result, seconds
+
+state is running, concluding (the report is made), done, stopped or unfinished";
 
 /// Options of `farad eval`.
 #[derive(Debug, Args)]
@@ -75,7 +77,7 @@ pub struct InspectOptions {
 /// Options of `farad runs`.
 #[derive(Debug, Args)]
 pub struct RunsOptions {
-    /// The folder that has the runs [default: runs]
+    /// The folder that has the runs, or one run [default: runs]
     #[arg(value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
     #[command(flatten)]

@@ -25,7 +25,7 @@ Automata:
   farad train checkerboard --seeds 16 --updates 2000      16 seeds at once
   farad train lizard --recipe reference            exactly as published
   farad train life --set learning_rate=0.03 --set warm_up=100
-  farad train --resume runs/life-23                go on after Ctrl-C, or to more --updates
+  farad train --resume runs/life-5                 go on after Ctrl-C, or to more --updates
   farad train life --updates 50 --profile=trace.json      where the time goes
   farad train checkerboard --seeds 16 --quick --set forward=gumbel     how many seeds succeed
 
@@ -48,10 +48,9 @@ Keys of --json:
   with --list: name, kind, about; with a recipe: key, default and, where there are others, reference or models";
 
 /// Which settings a recipe starts from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Variant {
     /// The settings that work best so far
-    #[default]
     Default,
     /// Exactly the published settings
     Reference,
@@ -83,7 +82,7 @@ pub struct TrainOptions {
     pub seed: Option<u64>,
     /// Updates in all
     // A run's folder stores whole numbers with a sign.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub updates: Option<u64>,
     /// Change a setting; may be given again (`farad train RECIPE --list` shows the keys)
     #[arg(long, value_name = "KEY=VALUE")]
@@ -113,9 +112,9 @@ pub struct TrainOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Automata")]
 pub struct AutomataFlags {
-    /// Which settings the recipe starts from
-    #[arg(long, value_name = "VARIANT", value_enum, default_value_t)]
-    pub recipe: Variant,
+    /// Which settings the recipe starts from [default: default]
+    #[arg(long, value_name = "VARIANT", value_enum)]
+    pub recipe: Option<Variant>,
     /// Train so many seeds at once, counted up from the first
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub seeds: u64,

@@ -99,7 +99,9 @@ pub fn record(filter: &[String], device: &Device, talk: Talk) -> Result<()> {
 
 /// The cases of the device's set that match; a filter that matches none of these may match others.
 fn select<'a>(cases: &'a [Case], filter: &[String], small: bool, full: bool) -> Result<Vec<&'a Case>> {
-    let matches = |case: &&Case| filter.is_empty() || filter.iter().any(|text| case.name.contains(text));
+    // A part without letters is in every name, and nobody means that.
+    let parts = filter.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+    let matches = |case: &&Case| filter.is_empty() || parts.clone().any(|text| case.name.contains(text));
     let suits = |case: &&Case| match case.sizes {
         Sizes::Any => true,
         Sizes::Small => full || small,

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
-use crate::look::{self, Closing, Progress, count, percent, shown};
+use crate::look::{self, Closing, Progress, count, counted, percent, typed};
 use crate::profile::Profiling;
 use crate::train;
 pub use sets::SetKind;
@@ -35,6 +35,7 @@ pub fn is_fit(run: &Run) -> bool {
 /// Trains on a data set, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let fresh = resumed.is_none();
+    refuse_other_flags(options, resumed.as_ref())?;
     let (setup, run) = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
@@ -53,7 +54,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let parameters = training.fit().model().summary().parameters;
     let what = format!("{title}: {} parameters learn from {samples} samples", count(parameters));
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
-    let (stop, ended) = train::interrupts();
+    let (stop, ended) = train::interrupts(talk, &folder);
     let bar = talk.progress("steps", training.steps_in_all(), training.fit().steps());
     let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
@@ -61,7 +62,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     ended.set();
     // The run stays locked until everything is written.
     let (run, fit) = training.into_parts();
-    let steps = format!("{} steps", count(summary.steps));
+    let steps = counted(summary.steps, "step");
     if summary.interrupted {
         talk.stopped(&steps, &folder);
         profiling.finish()?;
@@ -70,7 +71,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     talk.say(format!("trained {steps}; now judging on the test set"));
     let score = setup.judge(&fit)?;
     let facts = facts(&settings, &setup, &parameters, device.name());
-    let next = format!("farad eval {}", shown(&folder).display());
+    let next = format!("farad eval {}", typed(&folder));
     let (dataset, task) = (&*setup.sets.test, setup.sets.task);
     let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
     report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
@@ -93,8 +94,10 @@ pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
     let profiling = Profiling::start(&options.profile, &device);
     let setup = Setup::new(settings, &device)?;
     let mut fit = setup.fit()?;
-    let checkpoint =
-        run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().display().to_string() })?;
+    let checkpoint = run.checkpoint()?.ok_or_else(|| Error::NothingLearned {
+        path: run.path().display().to_string(),
+        typed: typed(run.path()),
+    })?;
     fit.restore_model(&checkpoint)?;
     let score = setup.judge(&fit)?;
     print(options.output.json, &setup.settings, &score, checkpoint.step())?;
@@ -133,10 +136,6 @@ pub fn defaults(kind: SetKind) -> Table {
 fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     let flags = &options.network;
     let kind = SetKind::named(options.name.as_deref().unwrap_or_default()).expect("the caller looked");
-    if options.updates.is_some() || options.automata.seeds != 1 || options.automata.quick {
-        let (what, flag) = (kind.name().to_string(), "--updates, --seeds or --quick");
-        return Err(Error::OtherFlag { what, flag, instead: "--epochs and --seed" });
-    }
     let model = flags.model.unwrap_or(kind.default_model());
     let mut settings = Settings::new(kind, model);
     settings.take(options)?;
@@ -160,7 +159,24 @@ fn resume(options: &TrainOptions, run: Run) -> Result<(Setup, Run)> {
         Some(device) => device,
         None => settings.device()?,
     };
+    settings.device = device.name().to_string();
     Ok((Setup::new(settings, &device)?, run))
+}
+
+/// Flags of other trainings mean nothing here, whether a run starts or goes on.
+fn refuse_other_flags(options: &TrainOptions, resumed: Option<&Run>) -> Result<()> {
+    let given = [
+        (options.updates.is_some(), "--updates"),
+        (options.automata.seeds != 1, "--seeds"),
+        (options.automata.quick, "--quick"),
+        (options.automata.recipe.is_some(), "--recipe"),
+    ];
+    let Some((_, flag)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
+    let (what, instead) = match resumed {
+        Some(run) => (Settings::of(run)?.set, "--epochs"),
+        None => (options.name.clone().unwrap_or_default(), "--epochs, --seed and --set"),
+    };
+    Err(Error::OtherFlag { what, flag, instead })
 }
 
 fn show(bar: &Progress, progress: &Trained) {

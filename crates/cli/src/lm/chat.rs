@@ -20,15 +20,23 @@ pub fn run(options: &ChatOptions) -> Result<()> {
     if asking {
         look::tell("every line is a prompt; /new forgets what was said, /quit ends");
     }
-    let mut lines = std::io::stdin().lock().lines();
+    let mut input = std::io::stdin().lock();
     loop {
         if asking {
             let mut prompt = std::io::stderr();
             // Whoever closed stderr needs no prompt.
             let _ = write!(prompt, "> ").and_then(|()| prompt.flush());
         }
-        let Some(line) = lines.next() else { return Ok(()) };
-        let line = line?;
+        let mut bytes = vec![];
+        if input.read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(());
+        }
+        let Ok(line) = String::from_utf8(bytes) else {
+            look::fail("chat: the line is not UTF-8, and is left out");
+            continue;
+        };
+        let line = line.strip_suffix('\n').unwrap_or(&line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
         match line.trim() {
             "/quit" => return Ok(()),
             "/new" => {
@@ -38,9 +46,9 @@ pub fn run(options: &ChatOptions) -> Result<()> {
             _ => {}
         }
         // What cannot be understood is said, and the next line may be.
-        match prompted(&learned, &line).and_then(|tokens| Ok(generator.push(&tokens)?)) {
+        match prompted(&learned, line).and_then(|tokens| Ok(generator.push(&tokens)?)) {
             Ok(()) => {
-                let space = needs_space(&learned, &line);
+                let space = needs_space(&learned, line);
                 let said = answer(&learned, &mut generator, options, space)?;
                 if options.output.json {
                     let mut out = std::io::stdout().lock();

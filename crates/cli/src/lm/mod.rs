@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::arguments::{DeviceFlag, EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
-use crate::look::{self, Closing, FAINT, HEADING, Progress, Talk, count, paint};
+use crate::look::{self, Closing, FAINT, HEADING, Progress, Talk, count, counted, paint};
 use crate::profile::Profiling;
 use crate::train;
 
@@ -51,7 +51,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let what =
         format!("language model of {shape}: {} parameters learn from {tokens} tokens", count(parameters));
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
-    let (stop, ended) = train::interrupts();
+    let (stop, ended) = train::interrupts(talk, &folder);
     let bar = talk.progress("updates", training.trainer().updates_in_all(), training.trainer().updates());
     let trained = training.train(&stop, |progress| show(&bar, progress));
     drop(bar);
@@ -59,7 +59,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     ended.set();
     // The run stays locked until everything is written.
     let (run, parts) = training.into_parts();
-    let updates = format!("{} updates", count(summary.updates));
+    let updates = counted(summary.updates, "update");
     if summary.interrupted {
         talk.stopped(&updates, &folder);
         profiling.finish()?;
@@ -117,7 +117,11 @@ pub fn eval(run: &Run, options: &EvalOptions) -> Result<()> {
 /// What a run is made of. Needs neither its data nor its device.
 pub fn inspect(run: &Run) -> Result<Value> {
     let settings = Settings::of(run)?;
-    let learned = Learned::of(run, &Device::cpu()).ok();
+    let learned = match Learned::of(run, &Device::cpu()) {
+        Ok(learned) => Some(learned),
+        Err(farad_lm::Error::NothingLearned { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
     let tensors: Vec<Value> = learned
         .iter()
         .flat_map(|learned| farad::nn::Module::state(&learned.model))
@@ -180,6 +184,7 @@ fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
         settings.check()?;
     }
     let device = device(&run, &options.device)?;
+    settings.device = device.name().to_string();
     Ok(Training::open_with(run, settings, &device)?)
 }
 
@@ -234,6 +239,7 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
         (network.schedule.is_some(), "--schedule"),
         (options.automata.seeds != 1, "--seeds"),
         (options.automata.quick, "--quick"),
+        (options.automata.recipe.is_some(), "--recipe"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
         Some((_, flag)) => {

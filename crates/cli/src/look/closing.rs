@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use farad::run::shell_word;
+
 use super::{COMMAND, HEADING, Talk, paint};
 
 /// Names of files in a line at most.
@@ -22,7 +24,7 @@ impl<'a> Closing<'a> {
 
     /// A command to try: its words after `farad`, where `RUN` stands for the run, and what it does.
     pub fn next(mut self, words: &str, does: &'static str) -> Closing<'a> {
-        let run = shown(self.folder).display().to_string();
+        let run = typed(self.folder);
         self.next.push((format!("{} {}", itself(), words.replace("RUN", &run)), does));
         self
     }
@@ -59,17 +61,20 @@ impl Talk {
     pub fn begins(self, what: &str, device: &str, folder: &Path) {
         self.say(paint(HEADING, what));
         self.fact("device", device);
-        let run = shown(folder).display().to_string();
-        self.fact("run", format!("{run} (Ctrl-C saves, `{} train --resume {run}` goes on)", itself()));
+        let (run, typed) = (shown(folder).display().to_string(), typed(folder));
+        self.fact("run", format!("{run} (Ctrl-C saves, `{} train --resume {typed}` goes on)", itself()));
     }
 
     /// A training was interrupted and everything is saved.
     pub fn stopped(self, done: &str, folder: &Path) {
         self.say(format!("stopped and saved after {done}"));
-        self.fact(
-            "go on",
-            paint(COMMAND, format!("{} train --resume {}", itself(), shown(folder).display())),
-        );
+        self.fact("go on", paint(COMMAND, format!("{} train --resume {}", itself(), typed(folder))));
+    }
+
+    /// A training was over and saved when somebody broke off what comes after it.
+    pub fn left(self, folder: &Path) {
+        self.say("\nstopped; the training is saved, its report is not whole");
+        self.fact("finish it", paint(COMMAND, format!("{} train --resume {}", itself(), typed(folder))));
     }
 
     /// A training is over.
@@ -97,9 +102,20 @@ pub fn shown(path: &Path) -> PathBuf {
 pub fn itself() -> String {
     let called = std::env::args().next().unwrap_or_default();
     match called.contains(std::path::MAIN_SEPARATOR) {
-        true => shown(Path::new(&called)).display().to_string(),
+        true => callable(&shown(Path::new(&called))),
         false => "farad".into(),
     }
+}
+
+/// A program as a shell finds it: a bare name would be looked for elsewhere.
+fn callable(program: &Path) -> String {
+    let bare = program.parent().is_some_and(|folder| folder.as_os_str().is_empty());
+    shell_word(if bare { Path::new(".").join(program) } else { program.to_path_buf() })
+}
+
+/// A path as seen from the current folder, as it may be typed.
+pub fn typed(path: &Path) -> String {
+    shell_word(shown(path))
 }
 
 /// The names of files in a folder that end in one of these, in order.
@@ -127,6 +143,15 @@ mod tests {
         let names = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
         assert_eq!(listed(&names(3)), "0, 1, 2");
         assert_eq!(listed(&names(20)), "0, 1, 2, 3, 4, 5, 6 and 13 more");
+    }
+
+    #[test]
+    fn commands_can_be_typed() {
+        assert_eq!(callable(Path::new("farad")), "./farad");
+        assert_eq!(callable(Path::new("./farad")), "./farad");
+        assert_eq!(callable(Path::new("/my tools/farad")), "'/my tools/farad'");
+        let closing = Closing::new(Path::new("sp ace/run 1")).next("export RUN --out RUN/c", "");
+        assert!(closing.next[0].0.ends_with("export 'sp ace/run 1' --out 'sp ace/run 1'/c"));
     }
 
     #[test]

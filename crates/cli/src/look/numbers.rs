@@ -15,6 +15,11 @@ pub fn count(number: impl TryInto<u128>) -> String {
     text
 }
 
+/// So many of something: `1 step`, `1,200 steps`.
+pub fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A time in the unit that suits it.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();

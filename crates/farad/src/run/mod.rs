@@ -42,6 +42,7 @@ mod interrupt;
 mod log;
 mod page;
 mod picture;
+mod shell;
 
 pub use checkpoint::Checkpoint;
 pub use events::Events;
@@ -52,4 +53,5 @@ pub use log::{Cell, Log, LogTable};
 pub use page::Page;
 pub use picture::{Colour, Picture};
 pub use serde_json::{Value, json};
+pub use shell::shell_word;
 pub use toml::Table;

@@ -50,7 +50,8 @@ impl Outcome<'_> {
 /// How well a text was predicted.
 pub fn sentence(score: &Score, on: &str) -> String {
     let (loss, perplexity, tokens) = (score.loss, score.perplexity(), score.tokens);
-    format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens} tokens, each predicted once)")
+    let plural = if tokens == 1 { "" } else { "s" };
+    format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens} token{plural}, each predicted once)")
 }
 
 /// Writes `plots/` and `report.md` into a run.
@@ -81,7 +82,13 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         ("data", format!("{} ({} tokens to train on)", settings.data, count(outcome.train_tokens))),
         ("tokeniser", settings.tokeniser.clone()),
         ("model", format!("{}, {} parameters", settings.shape(), count(outcome.parameters))),
-        ("batch", format!("{batch} windows, {accumulate} batches an update")),
+        (
+            "batch",
+            format!(
+                "{batch} windows, {accumulate} {} an update",
+                if accumulate == 1 { "batch" } else { "batches" }
+            ),
+        ),
         (
             "optimiser",
             format!(
@@ -120,6 +127,6 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         ("tokens/", "the text as tokens"),
         ("plots/", "the pictures above"),
     ]);
-    page.words(&format!("Next: `farad generate {} --prompt \"…\"`", run.path().display()));
+    page.words(&format!("Next: `farad generate {} --prompt \"…\"`", farad::run::shell_word(run.path())));
     Ok(page.text())
 }

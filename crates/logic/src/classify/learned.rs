@@ -31,8 +31,8 @@ impl Learned {
     /// Reads a run's checkpoint. Needs neither its data nor its device.
     pub fn of(run: &Run) -> Result<Learned> {
         let settings = Settings::of(run)?;
-        let what = "there is none yet, so nothing was learned".to_string();
-        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
+        let checkpoint =
+            run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().into() })?;
         let stored: Stored = checkpoint.value()?;
         let network = model::open(&settings, stored.shape, stored.classes.len(), &checkpoint)?;
         Ok(Learned {

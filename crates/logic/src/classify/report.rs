@@ -256,7 +256,7 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
         ("circuits/", "the circuit as learned, simplified, and what is proved"),
         ("plots/", "the pictures above"),
     ]);
-    page.words(&format!("Next: `farad export {} --format c --out c`", run.path().display()));
+    page.words(&format!("Next: `farad export {} --format c --out c`", farad::run::shell_word(run.path())));
     Ok(page.text())
 }
 

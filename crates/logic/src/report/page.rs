@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use farad::run::{Events, Page, Run, thousands};
+use farad::run::{Events, Page, Run, shell_word, thousands};
 use farad_circuit::Statistics;
 
 use super::{Pass, Verdict, yes};
 use crate::error::Result;
+use crate::settings::Settings;
 use crate::train::{Configuration, Learned};
 
 /// The page.
@@ -55,7 +56,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         ("circuits/", "every seed's circuit as learned, simplified, and what is proved"),
         ("plots/", "the pictures above"),
     ]);
-    page.words(&format!("Next: `farad export {} --format verilog --out verilog`", run.path().display()));
+    page.words(&format!("Next: `farad export {} --format verilog --out verilog`", shell_word(run.path())));
     Ok(page.text())
 }
 
@@ -67,14 +68,30 @@ fn list(seeds: &[u64]) -> String {
     seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What to type for the same run; settings that were changed by hand are in the file of the configuration.
+/// What to type for the same run: from the variant of the recipe that is nearer, with every setting that differs from it.
 fn command(learned: &Learned) -> String {
-    let Configuration { recipe, device, seeds, .. } = &learned.configuration;
+    let configuration = &learned.configuration;
+    let Configuration { recipe, seeds, settings, .. } = configuration;
     let mut text = format!("farad train {} --seed {}", recipe.name, seeds.first().copied().unwrap_or(0));
     if seeds.len() > 1 {
         let _ = write!(text, " --seeds {}", seeds.len());
     }
-    let _ = write!(text, " --updates {} --device {device}", learned.updates);
+    let changed = |variant: Settings| {
+        let (table, variant) = (settings.table(), variant.table());
+        let differs =
+            |(key, value): &(String, toml::Value)| key != "updates" && variant.get(key) != Some(value);
+        table.into_iter().filter(differs).collect::<Vec<_>>()
+    };
+    let (mut sets, reference) = (changed((recipe.settings)()), changed((recipe.reference)()));
+    if reference.len() < sets.len() {
+        text += " --recipe reference";
+        sets = reference;
+    }
+    for (key, value) in sets {
+        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
+        let _ = write!(text, " --set {key}={}", shell_word(value));
+    }
+    let _ = write!(text, " --updates {} --device {}", settings.updates, configuration.device_name());
     text
 }
 

@@ -45,8 +45,8 @@ impl Learned {
     /// Reads a run's checkpoint. Needs no device.
     pub fn of(run: &Run) -> Result<Learned> {
         let configuration = Configuration::of(run)?;
-        let what = "there is none yet, so nothing was learned".to_string();
-        let checkpoint = run.checkpoint()?.ok_or(Error::Mismatch { what })?;
+        let checkpoint =
+            run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().into() })?;
         let topology = (configuration.recipe.topology)();
         let kept = Kept::of(&checkpoint, configuration.seeds.len(), topology.gates())?;
         let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);

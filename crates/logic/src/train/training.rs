@@ -109,6 +109,8 @@ impl Training {
             }
             configuration.settings.updates = asked;
         }
+        let moved = configuration.device != device.name();
+        configuration.device = device.name().to_string();
         let table = configuration.table();
         let Configuration { recipe, settings, seeds, .. } = configuration;
         let mut trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
@@ -120,7 +122,7 @@ impl Training {
                 Kept::of(checkpoint, seeds.len(), trainer.topology.gates())?
             }
         };
-        if updates.is_some() {
+        if updates.is_some() || moved {
             run.set_config(table)?;
         }
         let names = columns(&seeds);
