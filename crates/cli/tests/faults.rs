@@ -238,6 +238,7 @@ fn two_processes_do_not_mix_in_one_run() {
         serde_json::from_str(&folder.succeed("inspect broken --json")).unwrap();
     let epochs = inspected["steps"].as_u64().unwrap() / 17 + 1;
     folder.succeed(&format!("train --resume broken --epochs {epochs} --quiet"));
+    folder.moves_to_the_cpu("broken");
     for flag in ["--updates 100", "--quick"] {
         let text = folder.fail(&format!("train --resume broken {flag}"));
         assert!(text.contains(&format!("csv does not take {}", &flag[..7])), "{text}");

@@ -109,6 +109,7 @@ fn a_model_is_trained_judged_listed_and_writes_text() {
     assert!(complaints.contains("a character that the model does not know: 'ü' at 0"), "{complaints}");
     assert!(complaints.contains("chat: the line is not UTF-8"), "{complaints}");
     assert!(String::from_utf8_lossy(&said.stdout).matches('\n').count() >= 2);
+    folder.moves_to_the_cpu("runs/one");
     let best = run.join("best.safetensors");
     let bytes = std::fs::read(&best).unwrap();
     std::fs::write(&best, &bytes[..bytes.len() / 2]).unwrap();

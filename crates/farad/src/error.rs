@@ -158,7 +158,11 @@ pub enum Error {
         "checkpoint: checksums differ: {path} ({found:08x} vs {wanted:08x})\nhelp: its bytes changed after farad wrote it; copy it again from where it came from"
     )]
     CheckpointChecksum { path: PathBuf, found: u32, wanted: u32 },
-    #[error("{source}\nhelp: the one before it is whole ({step} steps): mv {before} {path}")]
+    #[error(
+        "{source}\nhelp: the one before it is whole ({step} steps): mv {} {}",
+        crate::run::shell_word(before),
+        crate::run::shell_word(path)
+    )]
     CheckpointBefore { source: Box<Error>, path: String, before: String, step: u64 },
     #[error("checkpoint: not a checkpoint: {path}: {why}")]
     NotCheckpoint { path: PathBuf, why: String },

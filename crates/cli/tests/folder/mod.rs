@@ -58,6 +58,20 @@ impl Folder {
         assert_ne!(output.status.code(), Some(101), "farad {arguments} panicked");
         String::from_utf8(output.stderr).unwrap()
     }
+
+    /// A run whose device is gone goes on with `--device cpu`, and that is its device from then on.
+    pub fn moves_to_the_cpu(&self, run: &str) {
+        let path = self.path(run).join("config.toml");
+        let config = std::fs::read_to_string(&path).unwrap();
+        let elsewhere = config.replace("device = \"cpu\"", "device = \"gpu:99 (sold)\"");
+        assert_ne!(config, elsewhere);
+        std::fs::write(&path, elsewhere).unwrap();
+        assert!(
+            self.fail(&format!("train --resume {run}")).contains("the run's device cannot be used: gpu:99")
+        );
+        self.succeed(&format!("train --resume {run} --device cpu --quiet"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), config);
+    }
 }
 
 impl Drop for Folder {
