@@ -179,12 +179,10 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
         (flags.optimiser.is_some(), "--optimiser"),
         (flags.schedule.is_some(), "--schedule"),
         (flags.mixed, "--mixed"),
-        (options.automata.seeds != 1, "--seeds"),
-        (options.automata.quick, "--quick"),
-        (options.automata.recipe.is_some(), "--recipe"),
     ];
-    match given.into_iter().find(|(given, _)| *given) {
-        Some((_, flag)) => Err(Error::OtherFlag {
+    let first = given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag);
+    match first.or(options.automata.first_given()) {
+        Some(flag) => Err(Error::OtherFlag {
             what: "a logic network".into(),
             flag,
             instead: "--set, e.g. --set model=medium",

@@ -175,6 +175,15 @@ pub struct NetworkFlags {
     pub mixed: bool,
 }
 
+impl AutomataFlags {
+    /// The first flag that was given, for those who do not take any.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given =
+            [(self.recipe.is_some(), "--recipe"), (self.seeds != 1, "--seeds"), (self.quick, "--quick")];
+        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+}
+
 impl NetworkFlags {
     /// The first flag that was given, for those who do not take any; the number of epochs is not among them.
     pub fn first_given(&self) -> Option<&'static str> {

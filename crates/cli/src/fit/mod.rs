@@ -165,13 +165,8 @@ fn resume(options: &TrainOptions, run: Run) -> Result<(Setup, Run)> {
 
 /// Flags of other trainings mean nothing here, whether a run starts or goes on.
 fn refuse_other_flags(options: &TrainOptions, resumed: Option<&Run>) -> Result<()> {
-    let given = [
-        (options.updates.is_some(), "--updates"),
-        (options.automata.seeds != 1, "--seeds"),
-        (options.automata.quick, "--quick"),
-        (options.automata.recipe.is_some(), "--recipe"),
-    ];
-    let Some((_, flag)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
+    let updates = options.updates.map(|_| "--updates");
+    let Some(flag) = updates.or(options.automata.first_given()) else { return Ok(()) };
     let (what, instead) = match resumed {
         Some(run) => (Settings::of(run)?.set, "--epochs"),
         None => (options.name.clone().unwrap_or_default(), "--epochs, --seed and --set"),

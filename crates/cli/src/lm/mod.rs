@@ -237,12 +237,10 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
         (network.model.is_some(), "--model"),
         (network.optimiser.is_some(), "--optimiser"),
         (network.schedule.is_some(), "--schedule"),
-        (options.automata.seeds != 1, "--seeds"),
-        (options.automata.quick, "--quick"),
-        (options.automata.recipe.is_some(), "--recipe"),
     ];
-    match given.into_iter().find(|(given, _)| *given) {
-        Some((_, flag)) => {
+    let first = given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag);
+    match first.or(options.automata.first_given()) {
+        Some(flag) => {
             Err(Error::OtherFlag { what: NAME.into(), flag, instead: "--set, --layers and the like" })
         }
         None => Ok(()),
