@@ -28,6 +28,8 @@ pub mod tiles;
 mod unroll;
 mod works;
 
+use std::collections::HashSet;
+
 use farad_ir::{Graph, NodeId};
 
 use program::{Program, Target};
@@ -39,7 +41,14 @@ pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], 
     let (graph, outputs) = rotate::rotate(&graph, &outputs, target);
     let (graph, outputs) = split::split(&graph, &outputs, target);
     let (graph, outputs) = channels::channels_last(graph, outputs, target);
-    let (graph, outputs) = copies::copies(graph, outputs);
-    let fused = fuse::fuse(&graph, &outputs, target);
+    let (mut graph, mut outputs) = copies::copies(graph, outputs, &HashSet::new());
+    let fused = loop {
+        let fused = fuse::fuse(&graph, &outputs, target);
+        let clashes = copies::clashes(&graph, &fused);
+        if clashes.is_empty() {
+            break fused;
+        }
+        (graph, outputs) = copies::copies(graph, outputs, &clashes);
+    };
     plan::plan(&graph, &outputs, donations, fused, target)
 }

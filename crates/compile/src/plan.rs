@@ -1,6 +1,7 @@
 //! Memory and order: every materialised node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
 
+mod aliases;
 mod scan;
 mod sort;
 mod waves;
@@ -49,6 +50,9 @@ pub fn plan(
     let mut program = planner.program;
     let steps = std::mem::take(&mut program.steps);
     program.steps = waves(&program, steps);
+    if let Some(alias) = aliases::alias(&program, &program.steps) {
+        panic!("{alias}\n{program}");
+    }
     program
 }
 

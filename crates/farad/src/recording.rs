@@ -121,7 +121,8 @@ impl Recording {
         self.nodes.push((node, id));
     }
 
-    /// The node of a known value: an input, or the part of one that the value lies in.
+    /// The node of a known value: an input, or the part of one that the value lies in. Every call makes a node of
+    /// its own, so that two tensors in one memory (a tensor and what was detached from it) stay two in gradients.
     pub fn leaf(&mut self, value: &Value, shape: Shape, dtype: DType) -> NodeId {
         match value {
             Value::Number(scalar) => {
@@ -132,7 +133,7 @@ impl Recording {
             Value::Memory { memory, offset, whole } => {
                 let input = self.input(memory, *whole, dtype);
                 if *offset == 0 && *whole == shape.numel() {
-                    return self.graph.reshape(input, shape);
+                    return self.graph.push(Op::Reshape(shape), &[input]);
                 }
                 let span = Span { start: *offset, len: shape.numel(), step: 1 };
                 let part = self.graph.push(Op::Slice(vec![span]), &[input]);

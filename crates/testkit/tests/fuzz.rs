@@ -2,12 +2,12 @@
 //! explains and bit for bit where nothing is rounded.
 //!
 //! A failure prints its seed; `FARAD_FUZZ_SEED=17 cargo test -p farad-testkit --test fuzz` runs that seed
-//! alone.
+//! alone, `FARAD_FUZZ_COUNT=2000` that many seeds of every suite.
 
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions};
-use farad_testkit::fuzz::{Limits, Recipe, check, check_gradients};
+use farad_testkit::fuzz::{Limits, Recipe, check, check_gradients, check_steps};
 use farad_testkit::{Report, gpu, open_cpu};
 
 /// What compares a recipe's values on devices with their meaning.
@@ -16,16 +16,25 @@ type Check = fn(&Recipe, &Device, &[Device]) -> Result<(), String>;
 /// Failures that are printed in full.
 const SHOWN: usize = 5;
 
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number: {text}")))
+}
+
 fn fuzz(suite: &str, count: u64, limits: Limits, devices: &[Device], check: Check) {
-    let (start, host) = (Instant::now(), open_cpu(true));
-    let seeds = match std::env::var("FARAD_FUZZ_SEED") {
-        Ok(seed) => vec![seed.parse().expect("FARAD_FUZZ_SEED is a number")],
-        Err(_) => (0..count).collect::<Vec<u64>>(),
+    fuzz_against(&open_cpu(true), suite, count, limits, devices, check);
+}
+
+fn fuzz_against(host: &Device, suite: &str, count: u64, limits: Limits, devices: &[Device], check: Check) {
+    let start = Instant::now();
+    let seeds = match number("FARAD_FUZZ_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("FARAD_FUZZ_COUNT").unwrap_or(count)).collect::<Vec<u64>>(),
     };
     let mut report = Report::default();
     for seed in seeds {
         report.ran += 1;
-        if let Err(text) = check(&Recipe::grow(seed, limits), &host, devices) {
+        if let Err(text) = check(&Recipe::grow(seed, limits), host, devices) {
             let again = format!("    again: FARAD_FUZZ_SEED={seed} cargo test -p farad-testkit --test fuzz");
             report.failures.push(if report.failures.len() < SHOWN {
                 format!("{text}{again}")
@@ -77,4 +86,19 @@ fn gpu_gradients() {
         &devices[..1],
         check_gradients,
     );
+}
+
+/// Sizes of programs that end in steps: small enough that shapes with one element are many.
+const STEPS: Limits = Limits { ops: 10, elements: 300, smooth: true };
+
+#[test]
+fn cpu_steps() {
+    let (host, devices) = (open_cpu(false), [open_cpu(true)]);
+    fuzz_against(&host, "fuzz, cpu steps", 1000, STEPS, &devices, check_steps);
+}
+
+#[test]
+fn gpu_steps() {
+    let Some(devices) = gpus("fuzz, gpu steps") else { return };
+    fuzz_against(&open_cpu(false), "fuzz, gpu steps", 200, STEPS, &devices[..1], check_steps);
 }

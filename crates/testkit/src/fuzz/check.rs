@@ -28,7 +28,7 @@ pub fn check(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result:
     Ok(())
 }
 
-fn describe(recipe: &Recipe, device: &Device, text: &str) -> String {
+pub(super) fn describe(recipe: &Recipe, device: &Device, text: &str) -> String {
     format!("on {device}: {text}\n{recipe}")
 }
 

@@ -12,6 +12,7 @@ mod float;
 mod grow;
 mod layout;
 mod pointwise;
+mod step;
 mod structure;
 mod whole;
 
@@ -25,6 +26,7 @@ use crate::case::Input;
 use crate::sample::Sample;
 
 pub use check::{check, check_gradients};
+pub use step::check_steps;
 
 /// A graph as data: what it starts from, what is done, and what is read at the end.
 pub struct Recipe {
@@ -141,6 +143,15 @@ impl Rule {
 impl Recipe {
     /// Builds every value on a device.
     pub fn build(&self, device: &Device) -> Result<Vec<Tensor>> {
+        self.build_from(device, &mut |_, leaf| leaf)
+    }
+
+    /// Builds every value on a device from what `take` makes of the leaves, which it is given by number.
+    pub(crate) fn build_from(
+        &self,
+        device: &Device,
+        take: &mut dyn FnMut(usize, Tensor) -> Tensor,
+    ) -> Result<Vec<Tensor>> {
         // Tests may share a device, and its random numbers are drawn while building.
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +160,9 @@ impl Recipe {
         let mut values: Vec<Tensor> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let value = match &step.source {
-                Source::Leaf(input) => input.tensor(&input.elements(&mut sample), device)?,
+                Source::Leaf(input) => {
+                    take(values.len(), input.tensor(&input.elements(&mut sample), device)?)
+                }
                 Source::Random => Tensor::rand(step.shape, device),
                 Source::Op(op) => {
                     let operands: Vec<&Tensor> = step.operands.iter().map(|&n| &values[n]).collect();
