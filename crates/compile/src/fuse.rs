@@ -4,6 +4,7 @@
 //! kernel unless a later one computes it along the way. Afterwards kernels over the same space are
 //! merged, and what several kernels compute at some cost is materialised and drafting starts again.
 
+mod cut;
 mod roots;
 
 use std::collections::{HashMap, HashSet};
@@ -15,6 +16,7 @@ use crate::merge::merge;
 use crate::product::Roles;
 use crate::program::Target;
 use crate::works::{Ancestors, Work, order, tangled};
+use cut::{Cuts, WORTH_KEEPING_LONG, cut};
 use roots::{Roots, roots};
 
 /// The kernels of a graph and the nodes that live in memory.
@@ -31,17 +33,17 @@ const WORTH_KEEPING: usize = 24;
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
     let Roots { mut materialised, ends } = roots(graph, outputs, target);
-    let mut apart = vec![false; graph.nodes.len()];
-    let ancestors = Ancestors::of(graph);
+    let Cuts { long, mut apart } = cut(graph, &mut materialised, &ends, target);
+    let mut ancestors = Ancestors::of(graph);
     loop {
-        let mut drafts = draft_all(graph, &mut materialised, &ends, &apart, &ancestors, target);
+        let mut drafts = draft_all(graph, &mut materialised, &ends, &apart, &mut ancestors, target);
         let tangled = tangled(graph, &drafts);
         if !tangled.is_empty() {
             tangled.into_iter().for_each(|id| apart[id.index()] = true);
             continue;
         }
         merge(graph, outputs, &materialised, &mut drafts, target);
-        let again = shared(graph, &drafts, &materialised, target);
+        let again = shared(graph, &drafts, &materialised, &long, target);
         if again.is_empty() {
             let works = order(graph, drafts);
             return Fused { works, materialised };
@@ -55,7 +57,7 @@ fn draft_all(
     materialised: &mut Vec<bool>,
     ends: &HashMap<NodeId, NodeId>,
     apart: &[bool],
-    ancestors: &Ancestors,
+    ancestors: &mut Ancestors,
     target: &Target,
 ) -> Vec<Work> {
     let mut owned = vec![false; graph.nodes.len()];
@@ -87,10 +89,10 @@ fn draft(
     owned: &[bool],
     ends: &HashMap<NodeId, NodeId>,
     apart: &[bool],
-    ancestors: &Ancestors,
+    ancestors: &mut Ancestors,
     target: &Target,
 ) -> Draft {
-    let mut product = product_below(graph, root, materialised, owned, target);
+    let mut product = product_below(graph, root, materialised, owned, apart, target);
     let parts = if target.fuse { Part::of(graph, materialised, root) } else { vec![] };
     let mut start = begin(graph, root, product);
     if product.is_none()
@@ -159,13 +161,12 @@ fn begin(graph: &Graph, root: NodeId, product: Option<NodeId>) -> Start {
 }
 
 /// Whether a draft keeps within the target's bindings and loads nothing that waits for its results.
-fn fits(graph: &Graph, draft: Draft, ancestors: &Ancestors, target: &Target) -> Result<Draft, Trouble> {
+fn fits(graph: &Graph, draft: Draft, ancestors: &mut Ancestors, target: &Target) -> Result<Draft, Trouble> {
     let loads = draft.loads();
     for result in &draft.results[1..] {
-        let waits = |load: &NodeId| ancestors.includes(*load, result.node);
-        if loads.iter().any(waits)
-            || draft.product.is_some_and(|p| operand_waits(graph, p, result.node, ancestors))
-        {
+        let operands = draft.product.iter().flat_map(|p| graph.node(*p).operands.iter());
+        let reads: Vec<NodeId> = loads.iter().chain(operands).copied().collect();
+        if ancestors.include(graph, &reads, result.node) {
             return Err(Trouble::Load(result.node));
         }
     }
@@ -179,14 +180,6 @@ fn fits(graph: &Graph, draft: Draft, ancestors: &Ancestors, target: &Target) -> 
     Ok(draft)
 }
 
-fn operand_waits(graph: &Graph, product: NodeId, result: NodeId, ancestors: &Ancestors) -> bool {
-    graph
-        .node(product)
-        .operands
-        .iter()
-        .any(|operand| *operand == result || ancestors.includes(*operand, result))
-}
-
 /// A contraction that the kernel of `root` could compute first: reached through pointwise and
 /// movement ops, with as many elements, computed by no other kernel.
 fn product_below(
@@ -194,6 +187,7 @@ fn product_below(
     root: NodeId,
     materialised: &[bool],
     owned: &[bool],
+    apart: &[bool],
     target: &Target,
 ) -> Option<NodeId> {
     let numel = graph.shape(root).numel();
@@ -202,7 +196,7 @@ fn product_below(
     while let Some(id) = stack.pop() {
         let node = graph.node(id);
         let is_root = id == root;
-        if !seen.insert(id) || (!is_root && (!target.fuse || owned[id.index()])) {
+        if !seen.insert(id) || (!is_root && (!target.fuse || owned[id.index()] || apart[id.index()])) {
             continue;
         }
         match &node.op {
@@ -280,7 +274,13 @@ fn cost(op: &Op) -> usize {
 
 /// Nodes that several kernels compute and that are better kept: reductions first, then whatever is
 /// dear enough.
-fn shared(graph: &Graph, works: &[Work], materialised: &[bool], target: &Target) -> Vec<NodeId> {
+fn shared(
+    graph: &Graph,
+    works: &[Work],
+    materialised: &[bool],
+    long: &[bool],
+    target: &Target,
+) -> Vec<NodeId> {
     if !target.fuse {
         return vec![];
     }
@@ -296,21 +296,18 @@ fn shared(graph: &Graph, works: &[Work], materialised: &[bool], target: &Target)
     if !reductions.is_empty() {
         return reductions;
     }
+    let worth = |id: &NodeId| if long[id.index()] { WORTH_KEEPING_LONG } else { WORTH_KEEPING };
     let dear: Vec<NodeId> = graph
         .ids()
-        .filter(|id| twice(id) && weight(graph, *id, &count, materialised) >= WORTH_KEEPING)
+        .filter(|id| twice(id) && weight(graph, *id, &count, materialised, worth(id)) >= worth(id))
         .collect();
-    // Keep the outermost of a nest only: what it is made of need not be kept as well.
-    dear.iter()
-        .copied()
-        .filter(|id| !dear.iter().any(|other| other != id && uses(graph, *other, *id, materialised)))
-        .collect()
+    outermost(graph, dear, materialised)
 }
 
-/// Cost of everything below a node that is computed with it.
-fn weight(graph: &Graph, id: NodeId, count: &[usize], materialised: &[bool]) -> usize {
+/// Cost of everything below a node that is computed with it, counted until it is enough.
+fn weight(graph: &Graph, id: NodeId, count: &[usize], materialised: &[bool], enough: usize) -> usize {
     let (mut stack, mut seen, mut sum) = (vec![id], HashSet::new(), 0);
-    while let Some(id) = stack.pop() {
+    while let Some(id) = stack.pop().filter(|_| sum < enough) {
         if seen.insert(id) && count[id.index()] > 0 && !materialised[id.index()] {
             sum += cost(&graph.node(id).op);
             stack.extend(&graph.node(id).operands);
@@ -319,16 +316,20 @@ fn weight(graph: &Graph, id: NodeId, count: &[usize], materialised: &[bool]) -> 
     sum
 }
 
-/// Whether computing `user` computes `id` on the way.
-fn uses(graph: &Graph, user: NodeId, id: NodeId, materialised: &[bool]) -> bool {
-    let (mut stack, mut seen) = (graph.node(user).operands.clone(), HashSet::new());
-    while let Some(next) = stack.pop() {
-        if next == id {
-            return true;
-        }
-        if next > id && seen.insert(next) && !materialised[next.index()] {
-            stack.extend(&graph.node(next).operands);
+/// The outermost of these nodes: what they are made of need not be kept as well.
+fn outermost(graph: &Graph, nodes: Vec<NodeId>, materialised: &[bool]) -> Vec<NodeId> {
+    let Some(&least) = nodes.first() else { return nodes };
+    let mut inside = vec![false; graph.nodes.len()];
+    for &id in nodes.iter().rev() {
+        let mut stack = graph.node(id).operands.clone();
+        while let Some(next) = stack.pop() {
+            if next >= least && !inside[next.index()] {
+                inside[next.index()] = true;
+                if !materialised[next.index()] {
+                    stack.extend(&graph.node(next).operands);
+                }
+            }
         }
     }
-    false
+    nodes.into_iter().filter(|id| !inside[id.index()]).collect()
 }

@@ -1,7 +1,7 @@
 //! Joins kernels that run over the same space and share data: side by side (two results of one
 //! input) or one after the other (a result used at the same positions).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId};
 
@@ -18,60 +18,122 @@ pub fn merge(
     target: &Target,
 ) {
     if target.fuse {
-        let mut search =
-            Search { names: (0..works.len()).collect(), next: works.len(), refused: HashSet::new() };
-        while let Some((a, b, joined)) = search.pair(graph, works, target) {
-            works[a] = Work::Draft(Box::new(joined));
-            search.names[a] = search.next;
-            search.next += 1;
-            works.swap_remove(b);
-            search.names.swap_remove(b);
-        }
+        *works = Joining::of(graph, std::mem::take(works), target).run();
     }
     drop_unread(graph, outputs, materialised, works);
 }
 
-/// Looks for kernels to join, and remembers pairs that cannot be.
-struct Search {
+/// Of many kernels that touch one node, each is tried with so many on either side.
+const NEIGHBOURS: usize = 64;
+
+/// Kernels on their way to be joined, node by node that they have in common. A joined kernel takes the place of its first
+/// part and is tried again wherever that was.
+struct Joining<'a> {
+    target: &'a Target,
+    /// Kernels; what was joined into another is gone.
+    works: Vec<Option<Work>>,
     /// A number for every kernel; a joined one gets a new number.
     names: Vec<usize>,
     next: usize,
+    flow: Flow,
+    /// The kernels that load or write each node, ascending.
+    groups: BTreeMap<NodeId, Vec<usize>>,
+    /// Pairs, by their numbers, that cannot be joined.
     refused: HashSet<(usize, usize)>,
 }
 
-impl Search {
-    /// Two kernels, producer first, and the one that does the work of both.
-    fn pair(&mut self, graph: &Graph, works: &[Work], target: &Target) -> Option<(usize, usize, Draft)> {
-        let flow = Flow::of(graph, works);
-        let mut by_load: HashMap<NodeId, Vec<usize>> = HashMap::new();
+impl<'a> Joining<'a> {
+    fn of(graph: &Graph, works: Vec<Work>, target: &'a Target) -> Joining<'a> {
+        let flow = Flow::of(graph, &works);
+        let mut groups: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
         for (i, work) in works.iter().enumerate() {
-            if let Work::Draft(draft) = work {
-                draft.loads().into_iter().for_each(|n| by_load.entry(n).or_default().push(i));
-                draft.results.iter().for_each(|r| by_load.entry(r.node).or_default().push(i));
-            }
+            nodes(work).into_iter().for_each(|node| groups.entry(node).or_default().push(i));
         }
-        let mut groups: Vec<(NodeId, Vec<usize>)> =
-            by_load.into_iter().filter(|(_, list)| list.len() > 1).collect();
-        groups.sort_unstable();
-        for (_, list) in groups {
-            for (n, &i) in list.iter().enumerate() {
-                for &j in list[n + 1..].iter().filter(|&&j| j != i) {
-                    let (a, b) = if flow.direct(j, i) { (j, i) } else { (i, j) };
-                    if !same_space(&works[a], &works[b])
-                        || self.refused.contains(&(self.names[a], self.names[b]))
-                    {
-                        continue;
-                    }
-                    let apart =
-                        flow.detour(a, b) || flow.detour(b, a) || flow.direct(b, a) || flow.packed(a, b);
-                    if let Some(joined) = (!apart).then(|| try_join(&works[a], &works[b], target)).flatten() {
-                        return Some((a, b, joined));
-                    }
-                    self.refused.insert((self.names[a], self.names[b]));
+        Joining {
+            target,
+            names: (0..works.len()).collect(),
+            next: works.len(),
+            works: works.into_iter().map(Some).collect(),
+            flow,
+            groups,
+            refused: HashSet::new(),
+        }
+    }
+
+    fn run(mut self) -> Vec<Work> {
+        for node in self.groups.keys().copied().collect::<Vec<_>>() {
+            let mut first = 0;
+            while let Some(&i) = self.groups[&node].get(first) {
+                match self.partner(node, i, first + 1) {
+                    // Whatever stands at this place now is tried with those behind it.
+                    Some(joined) => self.settle(joined, node),
+                    None => first += 1,
                 }
             }
         }
-        None
+        self.works.into_iter().flatten().collect()
+    }
+
+    /// Joins a kernel with the first that it can be joined with, of those that touch a node, from a place on.
+    fn partner(&mut self, node: NodeId, kernel: usize, from: usize) -> Option<usize> {
+        let list = &self.groups[&node];
+        let at = list.partition_point(|&k| k < kernel);
+        let near = from.max(at.saturating_sub(NEIGHBOURS))..list.len().min(at + NEIGHBOURS);
+        let others: Vec<usize> =
+            list.get(near).unwrap_or_default().iter().copied().filter(|&other| other != kernel).collect();
+        others.into_iter().find_map(|other| self.pair(kernel.min(other), kernel.max(other)))
+    }
+
+    /// Tries a joined kernel again with all that touch the same nodes, up to the node that is at work.
+    fn settle(&mut self, joined: usize, until: NodeId) {
+        let mut kernel = joined;
+        'again: loop {
+            let Some(work) = &self.works[kernel] else { return };
+            for node in nodes(work).into_iter().filter(|&node| node <= until) {
+                if let Some(larger) = self.partner(node, kernel, 0) {
+                    kernel = larger;
+                    continue 'again;
+                }
+            }
+            return;
+        }
+    }
+
+    /// Joins two kernels if they can be; the place of the joined one.
+    fn pair(&mut self, i: usize, j: usize) -> Option<usize> {
+        let (a, b) = if self.flow.all.has(j, i) { (j, i) } else { (i, j) };
+        let (Some(x), Some(y)) = (&self.works[a], &self.works[b]) else { return None };
+        let names = (self.names[a], self.names[b]);
+        if !same_space(x, y) || self.refused.contains(&names) {
+            return None;
+        }
+        let flow = &self.flow;
+        let apart = flow.all.has(b, a) || flow.packed.has(a, b) || flow.detour(a, b) || flow.detour(b, a);
+        let Some(joined) = (!apart).then(|| try_join(x, y, self.target)).flatten() else {
+            self.refused.insert(names);
+            return None;
+        };
+        for node in nodes(y) {
+            let list = self.groups.get_mut(&node).expect("every kernel is in its groups");
+            list.retain(|&k| k != b);
+            if let Err(at) = list.binary_search(&a) {
+                list.insert(at, a);
+            }
+        }
+        self.works[b] = None;
+        self.works[a] = Some(Work::Draft(Box::new(joined)));
+        self.names[a] = self.next;
+        self.next += 1;
+        self.flow.join(a, b);
+        Some(a)
+    }
+}
+
+/// The nodes that a kernel loads or writes, ascending; none for what cannot be joined.
+fn nodes(work: &Work) -> BTreeSet<NodeId> {
+    match work {
+        Work::Draft(draft) => draft.loads().into_iter().chain(draft.results.iter().map(|r| r.node)).collect(),
+        Work::Node(_) | Work::Sums(_) => BTreeSet::new(),
     }
 }
 
@@ -142,30 +204,83 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
 
 /// Which kernels wait for which.
 struct Flow {
-    /// Direct consumers.
-    next: Vec<Vec<usize>>,
-    /// Those of them that read a result as a part of something larger: a pack.
-    packed: Vec<Vec<usize>>,
+    /// All that one waits for.
+    all: Edges,
+    /// Where one reads another's result as a part of something larger, a pack, so that it must be written before.
+    packed: Edges,
+    /// A place for each kernel such that producers come first: where no path can lead, none is looked for.
+    place: Vec<usize>,
+}
+
+/// Edges from kernels to those that read their results, and back.
+struct Edges {
+    next: Vec<BTreeSet<usize>>,
+    before: Vec<BTreeSet<usize>>,
+}
+
+impl Edges {
+    fn new(count: usize) -> Edges {
+        Edges { next: vec![BTreeSet::new(); count], before: vec![BTreeSet::new(); count] }
+    }
+
+    fn add(&mut self, from: usize, to: usize) {
+        self.next[from].insert(to);
+        self.before[to].insert(from);
+    }
+
+    fn has(&self, from: usize, to: usize) -> bool {
+        self.next[from].contains(&to)
+    }
+
+    /// A place for each kernel such that producers come first.
+    fn places(&self) -> Vec<usize> {
+        let mut waits: Vec<usize> = self.before.iter().map(BTreeSet::len).collect();
+        let mut free: Vec<usize> = (0..waits.len()).filter(|&i| waits[i] == 0).collect();
+        let (mut places, mut count) = (vec![0; waits.len()], 0);
+        while let Some(i) = free.pop() {
+            places[i] = count;
+            count += 1;
+            for &to in &self.next[i] {
+                waits[to] -= 1;
+                if waits[to] == 0 {
+                    free.push(to);
+                }
+            }
+        }
+        places
+    }
+
+    /// Puts one kernel in the place of two.
+    fn join(&mut self, a: usize, b: usize) {
+        for to in std::mem::take(&mut self.next[b]) {
+            self.before[to].remove(&b);
+            if to != a {
+                self.add(a, to);
+            }
+        }
+        for from in std::mem::take(&mut self.before[b]) {
+            self.next[from].remove(&b);
+            if from != a {
+                self.add(from, a);
+            }
+        }
+    }
 }
 
 impl Flow {
     fn of(graph: &Graph, works: &[Work]) -> Flow {
         let mut owner: HashMap<NodeId, usize> = HashMap::new();
         for (i, work) in works.iter().enumerate() {
-            match work {
-                Work::Draft(draft) => draft.results.iter().for_each(|r| {
-                    owner.insert(r.node, i);
-                }),
-                Work::Node(id) => {
-                    owner.insert(*id, i);
-                }
-                Work::Sums(sums) => sums.iter().for_each(|sum| {
-                    owner.insert(sum.result, i);
-                }),
-            }
+            let written: Vec<NodeId> = match work {
+                Work::Draft(draft) => draft.results.iter().map(|r| r.node).collect(),
+                Work::Node(id) => vec![*id],
+                Work::Sums(sums) => sums.iter().map(|sum| sum.result).collect(),
+            };
+            written.into_iter().for_each(|node| {
+                owner.insert(node, i);
+            });
         }
-        let mut next = vec![Vec::new(); works.len()];
-        let mut packed = vec![Vec::new(); works.len()];
+        let (mut all, mut packed) = (Edges::new(works.len()), Edges::new(works.len()));
         for (i, work) in works.iter().enumerate() {
             let reads: Vec<NodeId> = match work {
                 Work::Draft(draft) => draft
@@ -184,9 +299,9 @@ impl Flow {
                 }
                 match owner.get(&id) {
                     Some(&from) if from != i => {
-                        next[from].push(i);
+                        all.add(from, i);
                         if within {
-                            packed[from].push(i);
+                            packed.add(from, i);
                         }
                     }
                     Some(_) => {}
@@ -194,28 +309,29 @@ impl Flow {
                 }
             }
         }
-        Flow { next, packed }
+        let place = all.places();
+        Flow { all, packed, place }
     }
 
-    fn direct(&self, from: usize, to: usize) -> bool {
-        self.next[from].contains(&to)
-    }
-
-    /// Whether one reads the other's result through a pack, so that it must be written before.
-    fn packed(&self, from: usize, to: usize) -> bool {
-        self.packed[from].contains(&to)
+    /// Puts one kernel in the place of two.
+    fn join(&mut self, a: usize, b: usize) {
+        self.all.join(a, b);
+        self.packed.join(a, b);
+        self.place = self.all.places();
     }
 
     /// Whether a path leads from one to the other through a third.
     fn detour(&self, from: usize, to: usize) -> bool {
-        let mut stack: Vec<usize> = self.next[from].iter().copied().filter(|&k| k != to).collect();
+        let leads = |k: &usize| self.place[*k] <= self.place[to];
+        let third = self.all.next[from].iter().copied().filter(|&k| k != to);
+        let mut stack: Vec<usize> = third.filter(leads).collect();
         let mut seen = HashSet::new();
         while let Some(k) = stack.pop() {
             if k == to {
                 return true;
             }
             if seen.insert(k) {
-                stack.extend(&self.next[k]);
+                stack.extend(self.all.next[k].iter().copied().filter(leads));
             }
         }
         false

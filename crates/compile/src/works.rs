@@ -42,12 +42,19 @@ pub fn touches(graph: &Graph, materialised: &[bool], work: &Work) -> (Vec<NodeId
     }
 }
 
-/// The resident nodes that computing `id` loads.
+/// The resident nodes that computing `id` loads, each once.
 pub fn below(graph: &Graph, id: NodeId, materialised: &[bool]) -> Vec<NodeId> {
-    match resident(graph, materialised, id) {
-        Some(base) => vec![base],
-        None => graph.node(id).operands.iter().flat_map(|&o| below(graph, o, materialised)).collect(),
+    let (mut found, mut stack, mut seen) = (Vec::new(), vec![id], HashSet::new());
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match resident(graph, materialised, id) {
+            Some(base) => found.push(base),
+            None => stack.extend(graph.node(id).operands.iter().rev()),
+        }
     }
+    found
 }
 
 /// Which piece of work writes each node; `usize::MAX` where none does.
@@ -75,22 +82,31 @@ pub fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
         })
         .collect();
     // What waits for nothing that is left, or is waited for by nothing that is left, is in no circle.
+    let mut after = vec![Vec::new(); works.len()];
+    before.iter().enumerate().for_each(|(i, list)| list.iter().for_each(|&j| after[j].push(i)));
     let mut left = vec![true; works.len()];
-    loop {
-        let mut awaited = vec![false; works.len()];
-        (0..works.len()).filter(|&i| left[i]).for_each(|i| before[i].iter().for_each(|&j| awaited[j] = true));
-        let free = |i: &usize| left[*i] && (!awaited[*i] || !before[*i].iter().any(|&j| left[j]));
-        let gone: Vec<usize> = (0..works.len()).filter(free).collect();
-        if gone.is_empty() {
-            break;
-        }
-        gone.into_iter().for_each(|i| left[i] = false);
-    }
+    peel(&before, &after, &mut left);
+    peel(&after, &before, &mut left);
     let extra = |work: &Work| match work {
         Work::Draft(draft) => draft.results[1..].iter().map(|r| r.node).collect(),
         Work::Node(_) | Work::Sums(_) => vec![],
     };
     works.iter().zip(left).filter(|(_, left)| *left).flat_map(|(work, _)| extra(work)).collect()
+}
+
+/// Takes away, one after the other, what waits for nothing that is left.
+fn peel(before: &[Vec<usize>], after: &[Vec<usize>], left: &mut [bool]) {
+    let mut waits: Vec<usize> = before.iter().map(|list| list.iter().filter(|&&j| left[j]).count()).collect();
+    let mut free: Vec<usize> = (0..left.len()).filter(|&i| left[i] && waits[i] == 0).collect();
+    while let Some(i) = free.pop() {
+        left[i] = false;
+        for &j in after[i].iter().filter(|&&j| left[j]) {
+            waits[j] -= 1;
+            if waits[j] == 0 {
+                free.push(j);
+            }
+        }
+    }
 }
 
 /// Producers first; otherwise as the graph has them.
@@ -105,35 +121,43 @@ pub fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     let mut works = works;
     works.sort_by_key(latest);
     let owner = owners(graph, &works);
-    let mut state = vec![0u8; works.len()];
+    let before = |i: usize| {
+        let found = producers(graph, &owner, &works[i]);
+        found.into_iter().map(|node| owner[node.index()]).filter(|&j| j != i).collect::<Vec<usize>>()
+    };
+    let mut state = vec![Visit::New; works.len()];
     let mut sorted = Vec::with_capacity(works.len());
-    for i in 0..works.len() {
-        visit(graph, &works, &owner, &mut state, &mut sorted, i);
+    for first in 0..works.len() {
+        // Every entry is a piece of work and its producers that are still to be visited, the next one last.
+        let mut stack: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut next = Some(first);
+        loop {
+            if let Some(i) = next.take().filter(|&i| state[i] != Visit::Done) {
+                assert!(state[i] == Visit::New, "kernels wait for each other");
+                state[i] = Visit::Open;
+                let mut waits = before(i);
+                waits.reverse();
+                stack.push((i, waits));
+            }
+            let Some((i, waits)) = stack.last_mut() else { break };
+            next = waits.pop();
+            if next.is_none() {
+                state[*i] = Visit::Done;
+                sorted.push(*i);
+                stack.pop();
+            }
+        }
     }
     let mut slots: Vec<Option<Work>> = works.into_iter().map(Some).collect();
     sorted.into_iter().map(|i| slots[i].take().expect("visited once")).collect()
 }
 
-fn visit(
-    graph: &Graph,
-    works: &[Work],
-    owner: &[usize],
-    state: &mut [u8],
-    sorted: &mut Vec<usize>,
-    i: usize,
-) {
-    if state[i] != 0 {
-        assert!(state[i] == 2, "kernels wait for each other");
-        return;
-    }
-    state[i] = 1;
-    for node in producers(graph, owner, &works[i]) {
-        if owner[node.index()] != i {
-            visit(graph, works, owner, state, sorted, owner[node.index()]);
-        }
-    }
-    state[i] = 2;
-    sorted.push(i);
+/// How far a piece of work is on its way into the order.
+#[derive(Clone, Copy, PartialEq)]
+enum Visit {
+    New,
+    Open,
+    Done,
 }
 
 /// The nearest nodes above a piece of work that other work computes.
@@ -158,31 +182,33 @@ fn producers(graph: &Graph, owner: &[usize], work: &Work) -> Vec<NodeId> {
     found
 }
 
-/// Which nodes each node is computed from, as bit sets.
+/// Which nodes others are computed from: a search whose marks are used again.
 pub struct Ancestors {
-    words: usize,
-    bits: Vec<u64>,
+    /// The number of the last search that met each node.
+    met: Vec<u32>,
+    search: u32,
 }
 
 impl Ancestors {
-    /// For every node of the graph.
+    /// For the nodes of a graph.
     pub fn of(graph: &Graph) -> Ancestors {
-        let words = graph.nodes.len().div_ceil(64);
-        let mut bits = vec![0u64; words * graph.nodes.len()];
-        for id in graph.ids() {
-            for &operand in &graph.node(id).operands {
-                let (low, high) = bits.split_at_mut(words * id.index());
-                let from = &low[words * operand.index()..][..words];
-                high[..words].iter_mut().zip(from).for_each(|(a, b)| *a |= b);
-                high[operand.index() / 64] |= 1 << (operand.index() % 64);
-            }
-        }
-        Ancestors { words, bits }
+        Ancestors { met: vec![0; graph.nodes.len()], search: 0 }
     }
 
-    /// Whether `id` is computed from `ancestor`, or is it.
-    pub fn includes(&self, id: NodeId, ancestor: NodeId) -> bool {
-        id == ancestor
-            || self.bits[self.words * id.index() + ancestor.index() / 64] >> (ancestor.index() % 64) & 1 == 1
+    /// Whether any of these nodes is computed from `ancestor`, or is it.
+    pub fn include(&mut self, graph: &Graph, nodes: &[NodeId], ancestor: NodeId) -> bool {
+        self.search += 1;
+        let mut stack = nodes.to_vec();
+        while let Some(id) = stack.pop() {
+            if id == ancestor {
+                return true;
+            }
+            // Operands come before their users, so nothing below the ancestor leads to it.
+            if id > ancestor && self.met[id.index()] != self.search {
+                self.met[id.index()] = self.search;
+                stack.extend(&graph.node(id).operands);
+            }
+        }
+        false
     }
 }

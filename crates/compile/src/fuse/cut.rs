@@ -1,0 +1,321 @@
+//! Cuts long pointwise programs into pieces that fit into kernels, before any kernel is drafted.
+//!
+//! A kernel is drafted by pulling everything below its root into one tape. Of a program of thousands of pointwise ops
+//! that would pull most of the program for every root, and again for every place where it turns out to be too large. So
+//! where pulling would take more than one tape holds, nodes are chosen here that live in memory. What is read by several
+//! (a state that the backward pass needs) is kept once it is dear to compute again; what is read once is cut where the
+//! tape is full. Programs that fit are left alone.
+//!
+//! Invariant: afterwards, pulling any node of a long program computes at most [`MOST_PULLED`] nodes at most
+//! [`DEEPEST`] deep. Every pass over the nodes takes time in proportion to their number. Start at [`cut`].
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use farad_ir::{Graph, NodeId, Op};
+
+use super::cost;
+use crate::program::Target;
+
+/// What one kernel's tape holds; a program that stays within these is not long.
+const LONG: Limits = Limits { nodes: 256, loads: 64, depth: 400 };
+/// Nodes that a kernel of a long program computes at most.
+const MOST_PULLED: usize = 160;
+/// Ops, moves among them, that a kernel of a long program follows one after the other.
+const DEEPEST: usize = 200;
+/// In long programs, recomputing less than this is cheaper than keeping: a piece of the forward pass and the same piece
+/// of the backward pass are to fit into one kernel.
+pub(super) const WORTH_KEEPING_LONG: usize = 96;
+
+/// How much a kernel may pull.
+struct Limits {
+    nodes: usize,
+    loads: usize,
+    depth: usize,
+}
+
+/// What was decided.
+pub(super) struct Cuts {
+    /// Nodes of long programs.
+    pub(super) long: Vec<bool>,
+    /// Nodes that were chosen to live in memory. No other kernel may compute them along the way, or it would pull what
+    /// lies behind the cut.
+    pub(super) apart: Vec<bool>,
+}
+
+/// What computing a node pulls into its kernel.
+#[derive(Clone, Default)]
+struct Pulled {
+    /// Computed nodes, ascending; moves are not among them, they cost no instruction.
+    nodes: Vec<NodeId>,
+    /// Nodes in memory that are loaded, ascending.
+    loads: Vec<NodeId>,
+    /// Ops one after the other, moves among them.
+    depth: usize,
+    /// Work of one element.
+    cost: usize,
+    /// More than a tape holds.
+    over: bool,
+}
+
+impl Pulled {
+    fn load(id: NodeId) -> Rc<Pulled> {
+        Rc::new(Pulled { loads: vec![id], depth: 1, ..Pulled::default() })
+    }
+
+    /// What a node pulls, from what its operands pull.
+    fn of(graph: &Graph, id: NodeId, operands: &[Rc<Pulled>], limits: &Limits) -> Rc<Pulled> {
+        let op = &graph.node(id).op;
+        if let ([only], true) = (operands, op.is_movement()) {
+            let depth = only.depth + 1;
+            return Rc::new(Pulled { depth, over: only.over || depth > limits.depth, ..(**only).clone() });
+        }
+        let mut all = Pulled::default();
+        for operand in operands {
+            all.depth = all.depth.max(operand.depth);
+            all.over |= operand.over;
+            all.nodes = union(&all.nodes, &operand.nodes);
+            all.loads = union(&all.loads, &operand.loads);
+        }
+        if !op.is_movement() {
+            all.nodes.push(id);
+        }
+        all.depth += 1;
+        all.cost = all.nodes.iter().map(|&id| cost(&graph.node(id).op)).sum();
+        all.over |=
+            all.nodes.len() > limits.nodes || all.loads.len() > limits.loads || all.depth > limits.depth;
+        if all.over {
+            // However much more it is does not matter.
+            (all.nodes, all.loads) = (vec![id], Vec::new());
+        }
+        Rc::new(all)
+    }
+}
+
+/// The nodes of two ascending lists.
+fn union(a: &[NodeId], b: &[NodeId]) -> Vec<NodeId> {
+    if a.is_empty() || b.is_empty() || a == b {
+        return if a.is_empty() { b.to_vec() } else { a.to_vec() };
+    }
+    let mut both = Vec::with_capacity(a.len() + b.len());
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let next = a[i].min(b[j]);
+        i += (a[i] == next) as usize;
+        j += (b[j] == next) as usize;
+        both.push(next);
+    }
+    both.extend_from_slice(&a[i..]);
+    both.extend_from_slice(&b[j..]);
+    both
+}
+
+/// Chooses nodes that live in memory, so that no kernel pulls more than it can hold. `ends` are the last nodes of product
+/// kernels, which other kernels load.
+pub(super) fn cut(
+    graph: &Graph,
+    materialised: &mut [bool],
+    ends: &HashMap<NodeId, NodeId>,
+    target: &Target,
+) -> Cuts {
+    let count = graph.nodes.len();
+    let mut cuts = Cuts { long: vec![false; count], apart: vec![false; count] };
+    if target.fuse && count > LONG.loads {
+        mark_long(graph, ends, &mut cuts.long);
+        if cuts.long.contains(&true) {
+            Cutting::of(graph, ends, target).run(materialised, &mut cuts);
+        }
+    }
+    cuts
+}
+
+/// Whether kernels load the node whatever they do with it. All others may be computed along the way, even where they
+/// live in memory.
+fn is_loaded(graph: &Graph, ends: &HashMap<NodeId, NodeId>, id: NodeId) -> bool {
+    let op = &graph.node(id).op;
+    let pulled = op.is_pointwise()
+        || op.is_movement()
+        || matches!(op, Op::Reduce(..) | Op::Gather(_) | Op::Random(_) | Op::Barrier(_))
+        || matches!(op, Op::Iota(_) | Op::Constant(_) | Op::Parameter(_));
+    !pulled || ends.contains_key(&id)
+}
+
+/// What every node pulls, kept as long as a later node reads it.
+struct Memory {
+    pulled: Vec<Option<Rc<Pulled>>>,
+    readers: Vec<u32>,
+}
+
+impl Memory {
+    fn of(graph: &Graph) -> Memory {
+        let mut readers = vec![0; graph.nodes.len()];
+        graph.nodes.iter().flat_map(|node| &node.operands).for_each(|operand| readers[operand.index()] += 1);
+        Memory { pulled: vec![None; graph.nodes.len()], readers }
+    }
+
+    fn get(&self, id: NodeId) -> Rc<Pulled> {
+        self.pulled[id.index()].clone().expect("operands come first and are kept for their readers")
+    }
+
+    fn forget(&mut self, operands: &[NodeId]) {
+        for operand in operands {
+            self.readers[operand.index()] -= 1;
+            if self.readers[operand.index()] == 0 {
+                self.pulled[operand.index()] = None;
+            }
+        }
+    }
+}
+
+/// Marks the nodes of programs that pull more than a tape holds: those that do, and all that these pull.
+fn mark_long(graph: &Graph, ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
+    let mut memory = Memory::of(graph);
+    for id in graph.ids() {
+        let operands = &graph.node(id).operands;
+        let below: Vec<Rc<Pulled>> = operands.iter().map(|&operand| memory.get(operand)).collect();
+        // The kernel of a product pulls what follows it; its operands are loaded.
+        let own = match graph.node(id).op {
+            Op::Contract(_) => Pulled::load(id),
+            _ => Pulled::of(graph, id, &below, &LONG),
+        };
+        long[id.index()] = own.over;
+        memory.pulled[id.index()] = Some(if is_loaded(graph, ends, id) { Pulled::load(id) } else { own });
+        memory.forget(operands);
+    }
+    for id in graph.ids().rev() {
+        if long[id.index()] {
+            let pulled = |operand: &&NodeId| !is_loaded(graph, ends, **operand);
+            graph.node(id).operands.iter().filter(pulled).for_each(|operand| long[operand.index()] = true);
+        }
+    }
+}
+
+/// Cuts the long programs of a graph.
+struct Cutting<'a> {
+    graph: &'a Graph,
+    ends: &'a HashMap<NodeId, NodeId>,
+    limits: Limits,
+    memory: Memory,
+    /// How many nodes read each, itself or through moves.
+    readers: Vec<u32>,
+}
+
+impl<'a> Cutting<'a> {
+    fn of(graph: &'a Graph, ends: &'a HashMap<NodeId, NodeId>, target: &Target) -> Cutting<'a> {
+        let mut readers = vec![0; graph.nodes.len()];
+        for id in graph.ids().rev() {
+            let node = graph.node(id);
+            let reads = if node.op.is_movement() { readers[id.index()] } else { 1 };
+            node.operands.iter().for_each(|operand| readers[operand.index()] += reads);
+        }
+        let limits = Limits { nodes: MOST_PULLED, loads: target.bindings - 1, depth: DEEPEST };
+        Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
+    }
+
+    fn run(mut self, materialised: &mut [bool], cuts: &mut Cuts) {
+        for id in self.graph.ids() {
+            let operands = &self.graph.node(id).operands;
+            let pulled = if is_loaded(self.graph, self.ends, id) {
+                Pulled::load(id)
+            } else if cuts.long[id.index()] {
+                self.pull(id, materialised, cuts)
+            } else {
+                let below: Vec<Rc<Pulled>> = operands.iter().map(|&o| self.memory.get(o)).collect();
+                Pulled::of(self.graph, id, &below, &LONG)
+            };
+            self.memory.pulled[id.index()] = Some(pulled);
+            self.memory.forget(operands);
+        }
+    }
+
+    /// What a node of a long program pulls, after cutting off what is too much.
+    fn pull(&mut self, id: NodeId, materialised: &mut [bool], cuts: &mut Cuts) -> Rc<Pulled> {
+        let node = self.graph.node(id);
+        loop {
+            let below: Vec<Rc<Pulled>> = node.operands.iter().map(|&o| self.memory.get(o)).collect();
+            let pulled = Pulled::of(self.graph, id, &below, &self.limits);
+            if !pulled.over {
+                let dear = pulled.cost >= WORTH_KEEPING_LONG || matches!(node.op, Op::Reduce(..));
+                if dear && self.readers[id.index()] > 1 && !node.op.is_movement() {
+                    (materialised[id.index()], cuts.apart[id.index()]) = (true, true);
+                    return Pulled::load(id);
+                }
+                return pulled;
+            }
+            let most = (0..below.len()).filter(|&n| below[n].depth > 1).max_by_key(|&n| {
+                let Pulled { nodes, loads, depth, over, .. } = &*below[n];
+                (*over, nodes.len() + loads.len(), *depth)
+            });
+            let Some(most) = most else { return pulled };
+            self.cut_off(node.operands[most], materialised, cuts);
+        }
+    }
+
+    /// Puts what an operand is made of into memory; moves stay views of it.
+    fn cut_off(&mut self, operand: NodeId, materialised: &mut [bool], cuts: &mut Cuts) {
+        let mut at = operand;
+        let mut moves = Vec::new();
+        while self.graph.node(at).op.is_movement() && moves.len() < DEEPEST / 2 {
+            moves.push(at);
+            at = self.graph.node(at).operands[0];
+        }
+        if !is_loaded(self.graph, self.ends, at) {
+            (materialised[at.index()], cuts.apart[at.index()]) = (true, true);
+        }
+        let load = Pulled::load(at);
+        for id in moves.into_iter().chain([at]) {
+            // What nobody reads any more was forgotten and stays so.
+            if let Some(slot) = &mut self.memory.pulled[id.index()] {
+                *slot = load.clone();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farad_ir::{DType, Shape, Unary};
+
+    fn chain(length: usize) -> Graph {
+        let mut graph = Graph::new();
+        let mut x = graph.input(0, Shape::new(&[8]), DType::F32);
+        for _ in 0..length {
+            x = graph.unary(Unary::Exp, x);
+        }
+        graph
+    }
+
+    fn cuts(graph: &Graph) -> (Vec<bool>, Cuts) {
+        let mut materialised = vec![false; graph.nodes.len()];
+        let cuts = cut(graph, &mut materialised, &HashMap::new(), &Target::cpu());
+        (materialised, cuts)
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        let (materialised, cuts) = cuts(&chain(LONG.nodes));
+        assert!(!materialised.contains(&true) && !cuts.long.contains(&true));
+    }
+
+    #[test]
+    fn a_long_chain_is_cut_into_full_tapes() {
+        let graph = chain(10 * MOST_PULLED);
+        let (materialised, cuts) = cuts(&graph);
+        let at: Vec<usize> = (0..graph.nodes.len()).filter(|&n| materialised[n]).collect();
+        assert_eq!(at, (1..10).map(|n| n * MOST_PULLED).collect::<Vec<_>>());
+        assert_eq!(materialised, cuts.apart);
+    }
+
+    #[test]
+    fn moves_alone_are_cut_where_they_are_too_deep() {
+        let mut graph = chain(1);
+        let mut x = NodeId(1);
+        for n in 0..5000 {
+            let op = if n % 2 == 0 { Op::Pad(vec![(1, 0)]) } else { Op::Flip(vec![0]) };
+            x = graph.push(op, &[x]);
+        }
+        let (materialised, _) = cuts(&graph);
+        assert!(materialised.iter().filter(|m| **m).count() >= 10);
+    }
+}
