@@ -53,7 +53,7 @@ impl Part {
             let node = graph.node(id);
             match &node.op {
                 _ if id != whole && materialised[id.index()] => return vec![],
-                Op::Binary(Binary::Add | Binary::Or) if parts.len() < MOST_PARTS => {
+                Op::Binary(Binary::Add | Binary::Or | Binary::Join) if parts.len() < MOST_PARTS => {
                     stack.extend(&node.operands)
                 }
                 Op::Pad(widths) => {
@@ -290,41 +290,47 @@ impl Draft {
 
 /// The node below reshapes: its elements lie in the same order.
 pub fn unshaped(graph: &Graph, id: NodeId) -> NodeId {
-    match graph.node(id).op {
-        Op::Reshape(_) => unshaped(graph, graph.node(id).operands[0]),
-        _ => id,
+    let mut at = id;
+    while matches!(graph.node(at).op, Op::Reshape(_)) {
+        at = graph.node(at).operands[0];
     }
+    at
 }
 
 /// The resident node that holds this one's elements in their order, and how many lie before them.
 pub fn within(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<(NodeId, usize)> {
-    if let Some(base) = resident(graph, materialised, id) {
-        return Some((base, 0));
-    }
-    let node = graph.node(id);
-    let &operand = node.operands.first()?;
-    let before = match &node.op {
-        Op::Reshape(_) => 0,
-        Op::Slice(spans) => {
-            // A piece of memory if all but the outermost axis is whole.
-            let shape = graph.shape(operand);
-            let whole = |axis: usize| spans[axis].step == 1 && node.shape[axis] == shape[axis];
-            let first = spans.first().filter(|first| first.step == 1 && (1..shape.rank()).all(whole))?;
-            first.start * shape.strides()[0]
+    let (mut at, mut offset) = (id, 0);
+    loop {
+        if let Some(base) = resident(graph, materialised, at) {
+            return Some((base, offset));
         }
-        _ => return None,
-    };
-    within(graph, materialised, operand).map(|(base, offset)| (base, offset + before))
+        let node = graph.node(at);
+        let &operand = node.operands.first()?;
+        match &node.op {
+            Op::Reshape(_) => {}
+            Op::Slice(spans) => {
+                // A piece of memory if all but the outermost axis is whole.
+                let shape = graph.shape(operand);
+                let whole = |axis: usize| spans[axis].step == 1 && node.shape[axis] == shape[axis];
+                let first = spans.first().filter(|first| first.step == 1 && (1..shape.rank()).all(whole))?;
+                offset += first.start * shape.strides()[0];
+            }
+            _ => return None,
+        }
+        at = operand;
+    }
 }
 
 /// The node whose memory holds `id`'s elements in row-major order and nothing else, if there is one.
 pub fn resident(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<NodeId> {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Input(_) => Some(id),
-        _ if materialised[id.index()] => Some(id),
-        Op::Reshape(_) => resident(graph, materialised, node.operands[0]),
-        Op::Barrier(_) => resident(graph, materialised, node.operands[0]),
-        _ => None,
+    let mut at = id;
+    loop {
+        let node = graph.node(at);
+        match &node.op {
+            Op::Input(_) => return Some(at),
+            _ if materialised[at.index()] => return Some(at),
+            Op::Reshape(_) | Op::Barrier(_) => at = node.operands[0],
+            _ => return None,
+        }
     }
 }

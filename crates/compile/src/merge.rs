@@ -32,6 +32,7 @@ struct Joining<'a> {
     target: &'a Target,
     /// Kernels; what was joined into another is gone.
     works: Vec<Option<Work>>,
+    touched: Vec<Touched>,
     /// A number for every kernel; a joined one gets a new number.
     names: Vec<usize>,
     next: usize,
@@ -45,12 +46,14 @@ struct Joining<'a> {
 impl<'a> Joining<'a> {
     fn of(graph: &Graph, works: Vec<Work>, target: &'a Target) -> Joining<'a> {
         let flow = Flow::of(graph, &works);
+        let touched: Vec<Touched> = works.iter().map(Touched::of).collect();
         let mut groups: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
-        for (i, work) in works.iter().enumerate() {
-            nodes(work).into_iter().for_each(|node| groups.entry(node).or_default().push(i));
+        for (i, Touched { loads, writes }) in touched.iter().enumerate() {
+            loads.union(writes).for_each(|&node| groups.entry(node).or_default().push(i));
         }
         Joining {
             target,
+            touched,
             names: (0..works.len()).collect(),
             next: works.len(),
             works: works.into_iter().map(Some).collect(),
@@ -88,8 +91,9 @@ impl<'a> Joining<'a> {
     fn settle(&mut self, joined: usize, until: NodeId) {
         let mut kernel = joined;
         'again: loop {
-            let Some(work) = &self.works[kernel] else { return };
-            for node in nodes(work).into_iter().filter(|&node| node <= until) {
+            let Touched { loads, writes } = &self.touched[kernel];
+            let both: Vec<NodeId> = loads.union(writes).copied().filter(|&node| node <= until).collect();
+            for node in both {
                 if let Some(larger) = self.partner(node, kernel, 0) {
                     kernel = larger;
                     continue 'again;
@@ -108,12 +112,16 @@ impl<'a> Joining<'a> {
             return None;
         }
         let flow = &self.flow;
-        let apart = flow.all.has(b, a) || flow.packed.has(a, b) || flow.detour(a, b) || flow.detour(b, a);
-        let Some(joined) = (!apart).then(|| try_join(x, y, self.target)).flatten() else {
+        let apart = !self.binds(a, b)
+            || flow.all.has(b, a)
+            || flow.packed.has(a, b)
+            || flow.detour(a, b)
+            || flow.detour(b, a);
+        let Some(joined) = (!apart).then(|| try_join(x, y)).flatten() else {
             self.refused.insert(names);
             return None;
         };
-        for node in nodes(y) {
+        for &node in self.touched[b].loads.union(&self.touched[b].writes) {
             let list = self.groups.get_mut(&node).expect("every kernel is in its groups");
             list.retain(|&k| k != b);
             if let Err(at) = list.binary_search(&a) {
@@ -121,19 +129,42 @@ impl<'a> Joining<'a> {
             }
         }
         self.works[b] = None;
+        (self.touched[a], self.touched[b]) = (Touched::by(&joined), Touched::default());
         self.works[a] = Some(Work::Draft(Box::new(joined)));
         self.names[a] = self.next;
         self.next += 1;
         self.flow.join(a, b);
         Some(a)
     }
+
+    /// Whether the bindings of a device are enough for two kernels in one: what the first writes, the second need not load.
+    fn binds(&self, a: usize, b: usize) -> bool {
+        let (first, second) = (&self.touched[a], &self.touched[b]);
+        let loads =
+            second.loads.iter().filter(|node| !first.writes.contains(node) && !first.loads.contains(node));
+        let writes = second.writes.difference(&first.writes);
+        first.loads.len() + first.writes.len() + loads.count() + writes.count() <= self.target.bindings
+    }
 }
 
-/// The nodes that a kernel loads or writes, ascending; none for what cannot be joined.
-fn nodes(work: &Work) -> BTreeSet<NodeId> {
-    match work {
-        Work::Draft(draft) => draft.loads().into_iter().chain(draft.results.iter().map(|r| r.node)).collect(),
-        Work::Node(_) | Work::Sums(_) => BTreeSet::new(),
+/// The nodes that a kernel loads and those that it writes; none for what cannot be joined.
+#[derive(Default)]
+struct Touched {
+    loads: BTreeSet<NodeId>,
+    writes: BTreeSet<NodeId>,
+}
+
+impl Touched {
+    fn of(work: &Work) -> Touched {
+        match work {
+            Work::Draft(draft) => Touched::by(draft),
+            Work::Node(_) | Work::Sums(_) => Touched::default(),
+        }
+    }
+
+    fn by(draft: &Draft) -> Touched {
+        let writes = draft.results.iter().map(|result| result.node).collect();
+        Touched { loads: draft.loads().into_iter().collect(), writes }
     }
 }
 
@@ -149,10 +180,9 @@ fn same_space(a: &Work, b: &Work) -> bool {
 /// Joined kernels stay shorter than this.
 const MOST_INSTRUCTIONS: usize = 200;
 
-fn try_join(a: &Work, b: &Work, target: &Target) -> Option<Draft> {
+fn try_join(a: &Work, b: &Work) -> Option<Draft> {
     let (Work::Draft(x), Work::Draft(y)) = (a, b) else { return None };
-    let joined = join((**x).clone(), (**y).clone())?;
-    (joined.loads().len() + joined.written() <= target.bindings).then_some(joined)
+    join((**x).clone(), (**y).clone())
 }
 
 /// One kernel that does the work of both; `None` if the second reads a result of the first at other
@@ -208,7 +238,8 @@ struct Flow {
     all: Edges,
     /// Where one reads another's result as a part of something larger, a pack, so that it must be written before.
     packed: Edges,
-    /// A place for each kernel such that producers come first: where no path can lead, none is looked for.
+    /// The kernels, producers first, and the place of each: where no path can lead, none is looked for.
+    order: Vec<usize>,
     place: Vec<usize>,
 }
 
@@ -232,14 +263,13 @@ impl Edges {
         self.next[from].contains(&to)
     }
 
-    /// A place for each kernel such that producers come first.
-    fn places(&self) -> Vec<usize> {
+    /// The kernels, producers first.
+    fn order(&self) -> Vec<usize> {
         let mut waits: Vec<usize> = self.before.iter().map(BTreeSet::len).collect();
-        let mut free: Vec<usize> = (0..waits.len()).filter(|&i| waits[i] == 0).collect();
-        let (mut places, mut count) = (vec![0; waits.len()], 0);
+        let mut free: Vec<usize> = (0..waits.len()).rev().filter(|&i| waits[i] == 0).collect();
+        let mut order = Vec::with_capacity(waits.len());
         while let Some(i) = free.pop() {
-            places[i] = count;
-            count += 1;
+            order.push(i);
             for &to in &self.next[i] {
                 waits[to] -= 1;
                 if waits[to] == 0 {
@@ -247,7 +277,7 @@ impl Edges {
                 }
             }
         }
-        places
+        order
     }
 
     /// Puts one kernel in the place of two.
@@ -309,15 +339,33 @@ impl Flow {
                 }
             }
         }
-        let place = all.places();
-        Flow { all, packed, place }
+        let order = all.order();
+        let mut place = vec![0; works.len()];
+        order.iter().enumerate().for_each(|(n, &i)| place[i] = n);
+        Flow { all, packed, order, place }
     }
 
     /// Puts one kernel in the place of two.
     fn join(&mut self, a: usize, b: usize) {
+        let (from, to) = (self.place[a].min(self.place[b]), self.place[a].max(self.place[b]));
+        // Of those between the two, what waits for the first comes after both and the rest before.
+        let between: Vec<usize> = self.order[from..=to].to_vec();
+        let mut waits = HashSet::from([between[0]]);
+        let (mut earlier, mut later) = (Vec::new(), Vec::new());
+        for &k in between[1..].iter().filter(|&&k| k != a && k != b) {
+            if self.all.before[k].iter().any(|j| waits.contains(j)) {
+                waits.insert(k);
+                later.push(k);
+            } else {
+                earlier.push(k);
+            }
+        }
         self.all.join(a, b);
         self.packed.join(a, b);
-        self.place = self.all.places();
+        // What was joined into the other keeps a place, and nothing waits for it.
+        for (n, k) in earlier.into_iter().chain([a]).chain(later).chain([b]).enumerate() {
+            (self.order[from + n], self.place[k]) = (k, from + n);
+        }
     }
 
     /// Whether a path leads from one to the other through a third.

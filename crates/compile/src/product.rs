@@ -3,7 +3,7 @@
 use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Unary};
 
 use crate::access::{Access, Affine, mapped_view};
-use crate::draft::resident;
+use crate::draft::{resident, unshaped};
 use crate::program::{BufferId, Code, Instr, Level, Operand, Reg};
 
 /// Rows and columns that a convolution needs to be better off as a product.
@@ -125,6 +125,8 @@ pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> 
 
 /// Pointwise ops that an operand may go through on its way into the product.
 const MOST_PROLOGUE: usize = 3;
+/// Moves and casts that it may go through.
+const MOST_MOVES: usize = 64;
 
 impl Source<'_> {
     /// The operand, or `None` if something has to be materialised first.
@@ -137,7 +139,10 @@ impl Source<'_> {
         let shape = graph.shape(self.node);
         let mut tape = Vec::new();
         let value = match Access::mapped(self.maps, &place, &shape, &axes) {
-            Some(access) => pull(graph, self.node, &access, &axes, materialised, &mut tape, MOST_PROLOGUE)?,
+            Some(access) => {
+                let most = (MOST_PROLOGUE, MOST_MOVES);
+                pull(graph, self.node, &access, &axes, materialised, &mut tape, most)?
+            }
             None => {
                 let (stored, rounded) = below_cast(graph, self.node);
                 let base = resident(graph, materialised, stored)?;
@@ -183,7 +188,7 @@ fn pull(
     axes: &[usize],
     materialised: &[bool],
     tape: &mut Vec<Instr>,
-    ops: usize,
+    (ops, moves): (usize, usize),
 ) -> Option<Reg> {
     let node = graph.node(id);
     let mut emit = |code: Code, dtype: DType| {
@@ -201,10 +206,11 @@ fn pull(
         // A guarded load is slower than a copy is dear.
         op if op.is_movement() && !matches!(op, Op::Pad(_)) => {
             let inner = access.through(op, &graph.shape(node.operands[0]), &node.shape, axes).ok()?;
-            pull(graph, node.operands[0], &inner, axes, materialised, tape, ops)
+            pull(graph, node.operands[0], &inner, axes, materialised, tape, (ops, moves.checked_sub(1)?))
         }
         Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
-            let x = pull(graph, node.operands[0], access, axes, materialised, tape, ops)?;
+            let left = (ops, moves.checked_sub(1)?);
+            let x = pull(graph, node.operands[0], access, axes, materialised, tape, left)?;
             if to.is_half() {
                 tape.push(Instr { code: Code::Cast(x, *to), dtype: DType::F32, level: Level::Full });
                 return Some(Reg(tape.len() as u32 - 1));
@@ -212,7 +218,7 @@ fn pull(
             Some(x)
         }
         Op::Unary(unary @ (Unary::Relu | Unary::Neg)) if ops > 0 && node.dtype == DType::F32 => {
-            let x = pull(graph, node.operands[0], access, axes, materialised, tape, ops - 1)?;
+            let x = pull(graph, node.operands[0], access, axes, materialised, tape, (ops - 1, moves))?;
             tape.push(Instr { code: Code::Unary(*unary, x), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }
@@ -223,8 +229,8 @@ fn pull(
                 && access.guards.is_empty()
                 && scales(graph, node.operands[1]) =>
         {
-            let a = pull(graph, node.operands[0], access, axes, materialised, tape, ops - 1)?;
-            let b = pull(graph, node.operands[1], access, axes, materialised, tape, 0)?;
+            let a = pull(graph, node.operands[0], access, axes, materialised, tape, (ops - 1, moves))?;
+            let b = pull(graph, node.operands[1], access, axes, materialised, tape, (0, moves))?;
             tape.push(Instr { code: Code::Binary(*binary, a, b), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }
@@ -234,12 +240,11 @@ fn pull(
 
 /// Whether a node is one number repeated.
 fn scales(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Constant(_) | Op::Parameter(_) => true,
-        Op::Reshape(_) | Op::Expand(_) => scales(graph, node.operands[0]),
-        _ => false,
+    let mut at = id;
+    while matches!(graph.node(at).op, Op::Reshape(_) | Op::Expand(_)) {
+        at = graph.node(at).operands[0];
     }
+    matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_))
 }
 
 /// Nodes that the product of `id` needs in memory and that are not there yet.
@@ -259,11 +264,15 @@ pub fn missing(graph: &Graph, id: NodeId, materialised: &[bool], users: &[usize]
 
 /// Whether an operand does arithmetic before it reaches memory.
 fn computes(graph: &Graph, id: NodeId, materialised: &[bool]) -> bool {
-    if resident(graph, materialised, id).is_some() {
-        return false;
+    let mut at = id;
+    while resident(graph, materialised, at).is_none() {
+        let node = graph.node(at);
+        if !node.op.is_movement() {
+            return true;
+        }
+        at = node.operands[0];
     }
-    let node = graph.node(id);
-    !node.op.is_movement() || computes(graph, node.operands[0], materialised)
+    false
 }
 
 /// What to materialise so that an operand becomes a view: below its movements if they can be
@@ -280,8 +289,7 @@ fn source(graph: &Graph, id: NodeId, materialised: &[bool], foldable: bool) -> N
 
 /// Whether a node is what lies below its movements in another shape: then it lies in memory with that.
 fn only_reshaped(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    !node.op.is_movement() || matches!(node.op, Op::Reshape(_)) && only_reshaped(graph, node.operands[0])
+    !graph.node(unshaped(graph, id)).op.is_movement()
 }
 
 /// Whether the movements above a node can be a view of it in a product: checked with the node taken

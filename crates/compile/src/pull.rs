@@ -292,7 +292,7 @@ impl Pull<'_> {
             Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => {
                 zero(*x)
             }
-            Code::Binary(Binary::Add | Binary::Sub | Binary::Max | Binary::Min, a, b)
+            Code::Binary(Binary::Add | Binary::Sub | Binary::Join | Binary::Max | Binary::Min, a, b)
             | Code::Select(_, a, b) => zero(*a) && zero(*b),
             Code::Binary(Binary::Mul, a, b) => zero(*a) && (finite(*b) || zero(*b)) || finite(*a) && zero(*b),
             Code::Binary(Binary::And, a, b) => zero(*a) || zero(*b),

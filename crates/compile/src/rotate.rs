@@ -222,12 +222,11 @@ impl Body<'_> {
 
 /// Whether every element of a node is zero.
 fn zero(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Constant(scalar) => scalar.as_f64() == 0.0,
-        op if op.is_movement() => zero(graph, node.operands[0]),
-        _ => false,
+    let mut at = id;
+    while graph.node(at).op.is_movement() {
+        at = graph.node(at).operands[0];
     }
+    matches!(graph.node(at).op, Op::Constant(scalar) if scalar.as_f64() == 0.0)
 }
 
 /// A sequence of zeros but for the position where a scan starts.

@@ -55,18 +55,27 @@ fn cut_up(graph: &Graph, whole: NodeId, readers: &[Vec<NodeId>]) -> bool {
 
 /// Whether a node is only moved about and then cast to halves.
 fn becomes_halves(graph: &Graph, id: NodeId, readers: &[Vec<NodeId>]) -> bool {
-    let [reader] = readers[id.index()][..] else { return false };
-    match graph.node(reader).op {
-        Op::Cast(to) => to == DType::F16,
-        Op::Permute(_) | Op::Reshape(_) => becomes_halves(graph, reader, readers),
-        _ => false,
+    let mut at = id;
+    while let [reader] = readers[at.index()][..] {
+        match graph.node(reader).op {
+            Op::Cast(to) => return to == DType::F16,
+            Op::Permute(_) | Op::Reshape(_) => at = reader,
+            _ => return false,
+        }
     }
+    false
 }
 
 /// Whether a node has one user and, where it is a cast, so has what it casts.
 fn used_once(graph: &Graph, id: NodeId, users: &[usize]) -> bool {
-    let node = graph.node(id);
-    users[id.index()] == 1 && (!matches!(node.op, Op::Cast(_)) || used_once(graph, node.operands[0], users))
+    let mut at = id;
+    while users[at.index()] == 1 {
+        if !matches!(graph.node(at).op, Op::Cast(_)) {
+            return true;
+        }
+        at = graph.node(at).operands[0];
+    }
+    false
 }
 
 /// Drops nodes that the outputs do not need.
@@ -151,11 +160,12 @@ impl Simplify {
 
     /// A contraction whose result is only wanted permuted, or cast and permuted, gives it so.
     fn permuted_product(&mut self, order: &[usize], x: NodeId) -> Option<NodeId> {
-        let inner = self.graph.node(x).clone();
-        if let Op::Cast(_) = inner.op {
-            let product = self.permuted_product(order, inner.operands[0])?;
-            return Some(self.push(inner.op, &[product]));
+        let (mut casts, mut at) = (Vec::new(), x);
+        while let Op::Cast(to) = self.graph.node(at).op {
+            casts.push(to);
+            at = self.graph.node(at).operands[0];
         }
+        let inner = self.graph.node(at).clone();
         let Op::Contract(contraction) = &inner.op else { return None };
         let mut permuted = (**contraction).clone();
         permuted.out = order.iter().map(|&axis| contraction.out[axis]).collect();
@@ -163,18 +173,22 @@ impl Simplify {
         if Roles::of(contraction).is_some() && Roles::of(&permuted).is_none() {
             return None;
         }
-        Some(self.push(Op::Contract(permuted.into()), &inner.operands))
+        let product = self.push(Op::Contract(permuted.into()), &inner.operands);
+        Some(casts.into_iter().rev().fold(product, |x, to| self.push(Op::Cast(to), &[x])))
     }
 
     /// The value that every element of a node has, if that is known.
     fn constant(&self, id: NodeId) -> Option<Scalar> {
-        let node = self.graph.node(id);
-        match &node.op {
-            Op::Constant(scalar) => Some(*scalar),
-            Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Slice(_) | Op::Flip(_) => {
-                self.constant(node.operands[0])
+        let mut at = id;
+        loop {
+            let node = self.graph.node(at);
+            match &node.op {
+                Op::Constant(scalar) => return Some(*scalar),
+                Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Slice(_) | Op::Flip(_) => {
+                    at = node.operands[0];
+                }
+                _ => return None,
             }
-            _ => None,
         }
     }
 
@@ -220,16 +234,22 @@ impl Simplify {
     /// A cast to fewer bytes comes before what only moves its elements about, so that all views of a tensor
     /// share one.
     fn narrowed(&mut self, to: DType, id: NodeId, moved: &Node) -> Option<NodeId> {
-        let moves = match moved.op {
-            Op::Permute(_) | Op::Reshape(_) | Op::Expand(_) => true,
-            Op::Slice(_) => self.cut.contains(&id),
-            _ => false,
-        };
-        if !moves || to.size() >= moved.dtype.size() {
+        let (mut moves, mut at) = (Vec::new(), id);
+        loop {
+            let node = self.graph.node(at);
+            match node.op {
+                Op::Permute(_) | Op::Reshape(_) | Op::Expand(_) => {}
+                Op::Slice(_) if self.cut.contains(&at) => {}
+                _ => break,
+            }
+            moves.push(node.op.clone());
+            at = node.operands[0];
+        }
+        if moves.is_empty() || to.size() >= moved.dtype.size() {
             return None;
         }
-        let cast = self.push(Op::Cast(to), &moved.operands);
-        Some(self.push(moved.op.clone(), &[cast]))
+        let cast = self.push(Op::Cast(to), &[at]);
+        Some(moves.into_iter().rev().fold(cast, |x, op| self.push(op, &[x])))
     }
 
     /// Pointwise work on a reshaped product (a batch of rows folded into one axis) is done in the

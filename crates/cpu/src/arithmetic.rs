@@ -172,6 +172,7 @@ unsafe fn float_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
             Binary::GreaterEqual => zip!(op, r, n, |x, y: f32| -> u32 { (x >= y) as u32 }),
             Binary::Equal => zip!(op, r, n, |x, y: f32| -> u32 { (x == y) as u32 }),
             Binary::NotEqual => zip!(op, r, n, |x, y: f32| -> u32 { (x != y) as u32 }),
+            Binary::Join => zip!(op, r, n, |x, y: f32| -> f32 { if x.to_bits() == 0 { y } else { x } }),
             Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => {
                 unreachable!("loading refuses {binary:?} on floats")
             }
@@ -228,7 +229,7 @@ unsafe fn word_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
             Binary::Xor => zip!(op, r, n, |x, y: u32| -> u32 { x ^ y }),
             Binary::Shl => zip!(op, r, n, |x, y: u32| -> u32 { x << (y & 31) }),
             Binary::Shr => zip!(op, r, n, |x, y: u32| -> u32 { x >> (y & 31) }),
-            Binary::Pow => unreachable!("loading refuses pow on whole numbers"),
+            Binary::Pow | Binary::Join => unreachable!("loading refuses {binary:?} on whole numbers"),
         }
     }
 }

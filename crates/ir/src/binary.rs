@@ -104,6 +104,9 @@ binary_table! {
     Min, "min", Arithmetic, COMMUTES, CHEAP, NUMBERS, f64::min, Some(|a, b| a.min(b)), "min(a, b)", "min(a, b)", Some((|s, a, b, _, g| share(s, Binary::Less, a, b, g), |s, a, b, _, g| share(s, Binary::Less, b, a, g))), SIGNED, SIGNED, 1e-7;
     /// `a^b`; a negative base is fine when the exponent is whole
     Pow, "pow", Arithmetic, ORDERED, COSTLY, NUMBERS, f64::powf, None, "farad_pow(a, b)", "0", Some((pow_base, pow_exponent)), POSITIVE, SIGNED, 2e-5;
+    /// `a`, or `b` where all bits of `a` are zero: parts of a concatenation, each among zeros. −0 and NaN come through as
+    /// they are. The gradient is for such parts: of both, one is a pad's zero
+    Join, "join", Arithmetic, ORDERED, CHEAP, NUMBERS, |a, b| if a.to_bits() == 0 { b } else { a }, None, "select(a, b, bitcast<u32>(a) == 0u)", "0", Some((|_, _, _, _, g| g, |_, _, _, _, g| g)), SIGNED, SIGNED, 0.0;
     /// Remainder with the divisor's sign; a zero integer divisor gives zero
     Rem, "rem", Arithmetic, ORDERED, COSTLY, NUMBERS, |a, b| a - b * (a / b).floor(), Some(|a, b| if b == 0 { 0 } else { a.wrapping_rem(b).wrapping_add(b).wrapping_rem(b) }), "a - b * floor(a / b)", "farad_rem(a, b)", Some((|_, _, _, _, g| g, |s, a, b, _, g| { let q = s.div(a, b); let f = s.unary(crate::Unary::Floor, q); let d = s.mul(g, f); s.neg(d) })), (0.4, 0.9), (1.0, 3.0), 1e-6;
     /// `a < b`

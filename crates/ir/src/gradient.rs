@@ -136,23 +136,34 @@ impl Tape {
         self.regions.entry(region).or_insert_with(|| Recompute { after: g, copies: HashMap::new() }).after
     }
 
+    /// A node of a region computed again, with all of the region that it needs: operands first.
     fn copy(&mut self, graph: &mut Graph, id: NodeId, region: u32, after: NodeId) -> NodeId {
-        if let Some(&copy) = self.regions[&region].copies.get(&id) {
-            return copy;
+        let copies = &mut self.regions.get_mut(&region).expect("entered before").copies;
+        let mut stack = vec![id];
+        while let Some(&id) = stack.last() {
+            if copies.contains_key(&id) {
+                stack.pop();
+                continue;
+            }
+            let node = graph.node(id).clone();
+            let copy = if matches!(node.op, Op::Parameter(_) | Op::Constant(_) | Op::Iota(_)) {
+                id
+            } else if node.region == Some(region) {
+                let open = stack.len();
+                stack.extend(node.operands.iter().rev().filter(|operand| !copies.contains_key(operand)));
+                if stack.len() > open {
+                    continue;
+                }
+                let operands = node.operands.iter().map(|operand| copies[operand]).collect();
+                graph.append(Node { operands, region: None, ..node })
+            } else {
+                let barrier = graph.nodes.len();
+                graph.push(Op::Barrier(barrier), &[id, after])
+            };
+            copies.insert(id, copy);
+            stack.pop();
         }
-        let node = graph.node(id).clone();
-        let free = matches!(node.op, Op::Parameter(_) | Op::Constant(_) | Op::Iota(_));
-        let copy = if free {
-            id
-        } else if node.region == Some(region) {
-            let operands = node.operands.iter().map(|&o| self.copy(graph, o, region, after)).collect();
-            graph.append(Node { operands, region: None, ..node })
-        } else {
-            let barrier = graph.nodes.len();
-            graph.push(Op::Barrier(barrier), &[id, after])
-        };
-        self.regions.get_mut(&region).expect("inserted above").copies.insert(id, copy);
-        copy
+        copies[&id]
     }
 
     fn step(&mut self, graph: &mut Graph, id: NodeId) -> Result<(), OpError> {

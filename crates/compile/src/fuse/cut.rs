@@ -10,6 +10,7 @@
 //! [`DEEPEST`] deep. Every pass over the nodes takes time in proportion to their number. Start at [`cut`].
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use farad_ir::{Graph, NodeId, Op};
@@ -18,7 +19,7 @@ use super::cost;
 use crate::program::Target;
 
 /// What one kernel's tape holds; a program that stays within these is not long.
-const LONG: Limits = Limits { nodes: 256, loads: 64, depth: 400 };
+const LONG: Limits = Limits { nodes: 256, buffers: 64, depth: 400, places: false };
 /// Nodes that a kernel of a long program computes at most.
 const MOST_PULLED: usize = 160;
 /// Ops, moves among them, that a kernel of a long program follows one after the other.
@@ -30,8 +31,11 @@ pub(super) const WORTH_KEEPING_LONG: usize = 96;
 /// How much a kernel may pull.
 struct Limits {
     nodes: usize,
-    loads: usize,
+    /// Loaded and stored.
+    buffers: usize,
     depth: usize,
+    /// Whether a node that is read at several places counts at each.
+    places: bool,
 }
 
 /// What was decided.
@@ -46,8 +50,9 @@ pub(super) struct Cuts {
 /// What computing a node pulls into its kernel.
 #[derive(Clone, Default)]
 struct Pulled {
-    /// Computed nodes, ascending; moves are not among them, they cost no instruction.
-    nodes: Vec<NodeId>,
+    /// Computed nodes and the place at which each is needed, ascending. Moves are not among them, they cost no
+    /// instruction, but a slice or a pad needs what it moves at another place.
+    nodes: Vec<(NodeId, u32)>,
     /// Nodes in memory that are loaded, ascending.
     loads: Vec<NodeId>,
     /// Ops one after the other, moves among them.
@@ -64,11 +69,23 @@ impl Pulled {
     }
 
     /// What a node pulls, from what its operands pull.
-    fn of(graph: &Graph, id: NodeId, operands: &[Rc<Pulled>], limits: &Limits) -> Rc<Pulled> {
+    fn of(
+        graph: &Graph,
+        id: NodeId,
+        materialised: &[bool],
+        operands: &[Rc<Pulled>],
+        limits: &Limits,
+    ) -> Rc<Pulled> {
         let op = &graph.node(id).op;
         if let ([only], true) = (operands, op.is_movement()) {
             let depth = only.depth + 1;
-            return Rc::new(Pulled { depth, over: only.over || depth > limits.depth, ..(**only).clone() });
+            let mut moved = Pulled { depth, over: only.over || depth > limits.depth, ..(**only).clone() };
+            if limits.places && matches!(op, Op::Slice(_) | Op::Pad(_) | Op::Flip(_)) {
+                let way = place(op);
+                moved.nodes.iter_mut().for_each(|(_, at)| *at = at.rotate_left(5).wrapping_add(way));
+                moved.nodes.sort_unstable();
+            }
+            return Rc::new(moved);
         }
         let mut all = Pulled::default();
         for operand in operands {
@@ -78,22 +95,30 @@ impl Pulled {
             all.loads = union(&all.loads, &operand.loads);
         }
         if !op.is_movement() {
-            all.nodes.push(id);
+            all.nodes.push((id, 0));
         }
         all.depth += 1;
-        all.cost = all.nodes.iter().map(|&id| cost(&graph.node(id).op)).sum();
-        all.over |=
-            all.nodes.len() > limits.nodes || all.loads.len() > limits.loads || all.depth > limits.depth;
+        all.cost = all.nodes.iter().map(|(id, _)| cost(&graph.node(*id).op)).sum();
+        let stores = all.nodes.iter().filter(|(id, _)| materialised[id.index()]).count();
+        let buffers = all.loads.len() + stores;
+        all.over |= all.nodes.len() > limits.nodes || buffers > limits.buffers || all.depth > limits.depth;
         if all.over {
             // However much more it is does not matter.
-            (all.nodes, all.loads) = (vec![id], Vec::new());
+            (all.nodes, all.loads) = (vec![(id, 0)], Vec::new());
         }
         Rc::new(all)
     }
 }
 
-/// The nodes of two ascending lists.
-fn union(a: &[NodeId], b: &[NodeId]) -> Vec<NodeId> {
+/// A number for where a move reads.
+fn place(op: &Op) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    op.hash(&mut hasher);
+    hasher.finish() as u32
+}
+
+/// What is in either of two ascending lists.
+fn union<T: Copy + Ord>(a: &[T], b: &[T]) -> Vec<T> {
     if a.is_empty() || b.is_empty() || a == b {
         return if a.is_empty() { b.to_vec() } else { a.to_vec() };
     }
@@ -120,8 +145,8 @@ pub(super) fn cut(
 ) -> Cuts {
     let count = graph.nodes.len();
     let mut cuts = Cuts { long: vec![false; count], apart: vec![false; count] };
-    if target.fuse && count > LONG.loads {
-        mark_long(graph, ends, &mut cuts.long);
+    if count > LONG.buffers {
+        mark_long(graph, materialised, ends, &mut cuts.long);
         if cuts.long.contains(&true) {
             Cutting::of(graph, ends, target).run(materialised, &mut cuts);
         }
@@ -168,7 +193,7 @@ impl Memory {
 }
 
 /// Marks the nodes of programs that pull more than a tape holds: those that do, and all that these pull.
-fn mark_long(graph: &Graph, ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
+fn mark_long(graph: &Graph, materialised: &[bool], ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
     let mut memory = Memory::of(graph);
     for id in graph.ids() {
         let operands = &graph.node(id).operands;
@@ -176,7 +201,7 @@ fn mark_long(graph: &Graph, ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
         // The kernel of a product pulls what follows it; its operands are loaded.
         let own = match graph.node(id).op {
             Op::Contract(_) => Pulled::load(id),
-            _ => Pulled::of(graph, id, &below, &LONG),
+            _ => Pulled::of(graph, id, materialised, &below, &LONG),
         };
         long[id.index()] = own.over;
         memory.pulled[id.index()] = Some(if is_loaded(graph, ends, id) { Pulled::load(id) } else { own });
@@ -208,7 +233,8 @@ impl<'a> Cutting<'a> {
             let reads = if node.op.is_movement() { readers[id.index()] } else { 1 };
             node.operands.iter().for_each(|operand| readers[operand.index()] += reads);
         }
-        let limits = Limits { nodes: MOST_PULLED, loads: target.bindings - 1, depth: DEEPEST };
+        let limits =
+            Limits { nodes: MOST_PULLED, buffers: target.bindings - 1, depth: DEEPEST, places: true };
         Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
     }
 
@@ -221,7 +247,7 @@ impl<'a> Cutting<'a> {
                 self.pull(id, materialised, cuts)
             } else {
                 let below: Vec<Rc<Pulled>> = operands.iter().map(|&o| self.memory.get(o)).collect();
-                Pulled::of(self.graph, id, &below, &LONG)
+                Pulled::of(self.graph, id, materialised, &below, &LONG)
             };
             self.memory.pulled[id.index()] = Some(pulled);
             self.memory.forget(operands);
@@ -233,7 +259,7 @@ impl<'a> Cutting<'a> {
         let node = self.graph.node(id);
         loop {
             let below: Vec<Rc<Pulled>> = node.operands.iter().map(|&o| self.memory.get(o)).collect();
-            let pulled = Pulled::of(self.graph, id, &below, &self.limits);
+            let pulled = Pulled::of(self.graph, id, materialised, &below, &self.limits);
             if !pulled.over {
                 let dear = pulled.cost >= WORTH_KEEPING_LONG || matches!(node.op, Op::Reduce(..));
                 if dear && self.readers[id.index()] > 1 && !node.op.is_movement() {

@@ -2,12 +2,12 @@
 //!
 //! Invariant: what other kernels than Fused and Product read lies in memory in row-major order. Start at [`roots`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
 use super::cost;
-use crate::draft::resident;
+use crate::draft::{resident, unshaped};
 use crate::product::{Roles, missing};
 use crate::program::Target;
 
@@ -30,7 +30,8 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
     for id in graph.ids() {
         let node = graph.node(id);
         for operand in &node.operands {
-            if !users[operand.index()].contains(&id) {
+            // Users come in order, so one that reads twice was the last.
+            if users[operand.index()].last() != Some(&id) {
                 users[operand.index()].push(id);
             }
         }
@@ -62,11 +63,13 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
     }
     let mut ends = HashMap::new();
     let counts: Vec<usize> = users.iter().map(Vec::len).collect();
+    let wanted: HashSet<NodeId> = outputs.iter().copied().collect();
+    let readers = readers(graph, &users);
     for id in graph.ids().rev() {
         missing(graph, id, &materialised, &counts).into_iter().for_each(|id| materialised[id.index()] = true);
         let node = graph.node(id);
         if matches!(node.op, Op::Contract(_)) {
-            let end = end_of_chain(graph, id, &users, outputs, &materialised);
+            let end = end_of_chain(graph, id, (&users, &readers), &wanted, &materialised);
             materialised[end.index()] = true;
             ends.entry(end).or_insert(id);
         }
@@ -85,11 +88,8 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
 
 /// Makes sure that a node's elements lie in memory in row-major order.
 fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
-    let node = graph.node(id);
-    match node.op {
-        _ if resident(graph, materialised, id).is_some() => {}
-        Op::Reshape(_) => need(graph, node.operands[0], materialised),
-        _ => materialised[id.index()] = true,
+    if resident(graph, materialised, id).is_none() {
+        materialised[unshaped(graph, id).index()] = true;
     }
 }
 
@@ -99,8 +99,8 @@ fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
 fn end_of_chain(
     graph: &Graph,
     contraction: NodeId,
-    users: &[Vec<NodeId>],
-    outputs: &[NodeId],
+    (users, readers): (&[Vec<NodeId>], &[usize]),
+    outputs: &HashSet<NodeId>,
     materialised: &[bool],
 ) -> NodeId {
     let (mut end, mut last) = (contraction, contraction);
@@ -127,24 +127,27 @@ fn end_of_chain(
         at = user;
     }
     // What many read is computed once.
-    if readers(graph, at, users) > MOST_READERS { last } else { end }
+    if readers[at.index()] > MOST_READERS { last } else { end }
 }
 
-/// How many nodes read a node, itself or through movement.
-fn readers(graph: &Graph, id: NodeId, users: &[Vec<NodeId>]) -> usize {
-    let through = |user: &NodeId| match graph.node(*user).op.is_movement() {
-        true => readers(graph, *user, users),
-        false => 1,
-    };
-    users[id.index()].iter().map(through).sum()
+/// How many nodes read each node, itself or through movement.
+fn readers(graph: &Graph, users: &[Vec<NodeId>]) -> Vec<usize> {
+    let mut readers = vec![0; graph.nodes.len()];
+    for id in graph.ids().rev() {
+        let through = |user: &NodeId| match graph.node(*user).op.is_movement() {
+            true => readers[user.index()],
+            false => 1,
+        };
+        readers[id.index()] = users[id.index()].iter().map(through).sum();
+    }
+    readers
 }
 
 /// Whether a node repeats something smaller.
 fn repeats(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Expand(_) | Op::Constant(_) | Op::Parameter(_) => true,
-        Op::Reshape(_) | Op::Permute(_) => repeats(graph, node.operands[0]),
-        _ => false,
+    let mut at = id;
+    while matches!(graph.node(at).op, Op::Reshape(_) | Op::Permute(_)) {
+        at = graph.node(at).operands[0];
     }
+    matches!(graph.node(at).op, Op::Expand(_) | Op::Constant(_) | Op::Parameter(_))
 }

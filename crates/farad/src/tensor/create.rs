@@ -8,7 +8,7 @@ use super::{Element, Tensor, raise};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::live::Maker;
-use crate::node::Value;
+use crate::node::{History, State, Value};
 
 impl Tensor {
     /// A tensor with these elements, row by row. Panics if their number is not that of the shape,
@@ -204,18 +204,18 @@ impl Tensor {
 
     /// Whether the tensor is made of constants only, so that it can be made anew anywhere.
     pub(crate) fn is_constant(&self) -> bool {
-        fn constant(node: &crate::node::Node) -> bool {
-            let state = node.state();
-            match (&state.value, &state.history) {
-                (Some(Value::Number(_)), _) => true,
-                (None, Some(history)) => {
-                    let kind =
-                        history.op.is_movement() || matches!(history.op, Op::Constant(_) | Op::Iota(_));
-                    kind && history.operands.iter().all(|o| constant(o))
-                }
-                _ => false,
-            }
+        let mut at = self.node.clone();
+        loop {
+            let below = match &*at.state() {
+                State { value: Some(Value::Number(_)), .. } => return true,
+                State { value: None, history: Some(History { op, operands }), .. } => match op {
+                    Op::Constant(_) | Op::Iota(_) => return true,
+                    op if op.is_movement() => operands[0].clone(),
+                    _ => return false,
+                },
+                _ => return false,
+            };
+            at = below;
         }
-        constant(&self.node)
     }
 }

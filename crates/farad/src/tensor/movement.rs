@@ -1,9 +1,14 @@
 //! Movement: where elements are, not what they are. All of these are free until something is
 //! computed, and then they are index arithmetic.
 
-use farad_ir::{Op, OpError, Shape};
+use farad_ir::{Binary, DType, Op, OpError, Shape};
 
 use super::{Tensor, raise};
+
+/// Tensors that are joined at once, at most.
+const MOST_JOINED: usize = 8;
+/// Of more, so many at a time: what a kernel of any GPU can read beside what it writes.
+const JOINED: usize = 6;
 
 impl Tensor {
     /// Another shape with as many elements.
@@ -163,24 +168,13 @@ impl Tensor {
                 raise(OpError::Shapes { op: "concat", lhs, rhs, a: lhs[a], b: rhs[a] });
             }
         }
-        let total: usize = tensors.iter().map(|t| t.shape()[axis]).sum();
         let dtype = tensors.iter().fold(first.dtype(), |d, t| d.promote(t.dtype()));
-        let truth = dtype == farad_ir::DType::Bool;
-        let mut before = 0;
-        let mut sum: Option<Tensor> = None;
-        for tensor in tensors {
-            let size = tensor.shape()[axis];
-            let mut widths = vec![(0, 0); first.rank()];
-            widths[axis] = (before, total - before - size);
-            before += size;
-            let part = tensor.cast(dtype).pad(&widths);
-            sum = Some(match sum {
-                Some(sum) if truth => sum.or(&part),
-                Some(sum) => sum + part,
-                None => part,
-            });
+        let mut parts: Vec<Tensor> = tensors.iter().map(|t| t.cast(dtype)).collect();
+        // Many are joined a few at a time, so that no element is copied more often than there are levels.
+        while parts.len() > MOST_JOINED {
+            parts = parts.chunks(JOINED).map(|parts| join(parts, axis)).collect();
         }
-        sum.expect("at least one tensor")
+        join(&parts, axis)
     }
 
     /// Tensors of one shape joined along a new axis.
@@ -225,4 +219,31 @@ impl Tensor {
         }
         parts
     }
+}
+
+/// Tensors of one dtype that fit, side by side: each padded with zeros to the whole, and all joined.
+#[track_caller]
+fn join(tensors: &[Tensor], axis: usize) -> Tensor {
+    let sizes = tensors.iter().map(|t| t.shape()[axis]);
+    let total = sizes.clone().fold(0usize, |sum, size| {
+        let what = format!("the whole axis {axis} would be larger than any memory");
+        sum.checked_add(size).unwrap_or_else(|| raise(OpError::Sizes { op: "concat", what, a: sum, b: size }))
+    });
+    let mut before = 0;
+    let mut whole: Option<Tensor> = None;
+    for (tensor, size) in tensors.iter().zip(sizes) {
+        let mut widths = vec![(0, 0); tensor.rank()];
+        widths[axis] = (before, total - before - size);
+        before += size;
+        let part = tensor.pad(&widths);
+        whole = Some(match whole {
+            Some(whole) => match tensor.dtype() {
+                DType::Bool => whole.or(&part),
+                dtype if dtype.is_float() => Tensor::binary(Binary::Join, &whole, &part),
+                _ => whole + part,
+            },
+            None => part,
+        });
+    }
+    whole.expect("at least one tensor")
 }

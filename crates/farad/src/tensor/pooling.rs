@@ -9,10 +9,13 @@ use farad_ir::{DType, Op, OpError};
 
 use super::windows::Windows;
 use super::{Part, Tensor, raise};
+use crate::device::Device;
 use crate::window::{PerAxis, PoolOptions};
 
 /// Windows with more elements are reduced instead of compared one by one, if they lie side by side.
 const MOST_COMPARED: usize = 16;
+/// Adaptive windows along an axis that are slices side by side; more of them are gathered.
+const FEW_WINDOWS: usize = 8;
 
 impl Tensor {
     /// The largest of every window of a line: `[batch, channels, length] -> [batch, channels, length']`. The batch
@@ -194,6 +197,9 @@ impl Tensor {
     #[track_caller]
     fn adapt(&self, axis: usize, count: usize, kind: Kind) -> Tensor {
         let size = self.shape()[axis];
+        if count > FEW_WINDOWS {
+            return self.gather_windows(axis, count, kind);
+        }
         let mut windows = Vec::with_capacity(count);
         for window in 0..count {
             let (start, end) = (window * size / count, ((window + 1) * size).div_ceil(count));
@@ -205,6 +211,39 @@ impl Tensor {
             });
         }
         Tensor::concat(&windows.iter().collect::<Vec<_>>(), axis as isize)
+    }
+
+    /// One axis covered by many windows: the elements of all are gathered, as many a window as the widest has. Those
+    /// past the end of a window are its last again, which no maximum minds and no mean counts.
+    #[track_caller]
+    fn gather_windows(&self, axis: usize, count: usize, kind: Kind) -> Tensor {
+        let size = self.shape()[axis];
+        let (starts, ends) = window_bounds(size, count, self.device());
+        let widest = size.div_ceil(count) + 1;
+        let places = starts.unsqueeze(1) + Tensor::arange(widest, self.device()).unsqueeze(0);
+        let last = ends.unsqueeze(1) - 1;
+        let index = places.minimum(&last).reshape([count * widest]);
+        let shape = self.shape();
+        let split = [&shape[..axis], &[count, widest], &shape[axis + 1..]].concat();
+        let rows = self.index_select(axis as isize, &index).reshape(split);
+        // The elements of a window last.
+        let rank = rows.rank() as isize;
+        let mut order: Vec<isize> = (0..rank).filter(|&a| a != axis as isize + 1).collect();
+        order.push(axis as isize + 1);
+        match kind {
+            Kind::Largest => rows.permute(&order).first_largest(),
+            Kind::Mean => {
+                let inside = places.less_equal(&last);
+                let mut sizes = vec![1; rows.rank()];
+                (sizes[axis], sizes[axis + 1]) = (count, widest);
+                let rows = rows.single();
+                let sums = inside.reshape(sizes).select(&rows, &rows.full_like(0.0));
+                let sums = sums.sum_axes(&[axis as isize + 1], false);
+                let mut sizes = vec![1; sums.rank()];
+                sizes[axis] = count;
+                (sums / (ends - starts).cast(DType::F32).reshape(sizes)).rounded_like(self)
+            }
+        }
     }
 
     /// A range of one axis.
@@ -239,6 +278,25 @@ impl Tensor {
         let positions = Tensor::arange(self.size(-1), self.device());
         positions.equal(&at).select(self, &self.full_like(0.0)).sum_axes(&[-1], false)
     }
+}
+
+/// Where `count` windows that cover `size` elements start and end, as `i32`.
+#[track_caller]
+fn window_bounds(size: usize, count: usize, device: &Device) -> (Tensor, Tensor) {
+    let (whole, rest) = (size / count, size % count);
+    // `n·size/count`, rounded down or up, without products beyond 32 bits.
+    if count <= u16::MAX as usize {
+        let n = Tensor::arange(count + 1, device).cast(DType::U32);
+        let part = &n * rest as u32;
+        let (down, up) = (&part / count as u32, (&part + (count - 1) as u32) / count as u32);
+        let at = |part: Tensor| (&n * whole as u32 + part).cast(DType::I32);
+        return (at(down).narrow(0, 0, count), at(up).narrow(0, 1, count));
+    }
+    let list = |at: &dyn Fn(usize) -> usize| {
+        Tensor::from_vec((0..count).map(|n| at(n) as i32).collect::<Vec<i32>>(), [count], device)
+    };
+    let down = |n: usize| n * whole + n * rest / count;
+    (list(&down), list(&|n| (n + 1) * whole + ((n + 1) * rest).div_ceil(count)))
 }
 
 /// What is taken of a window.

@@ -153,40 +153,59 @@ struct Trace {
 }
 
 impl Trace {
+    /// Whether a node is computed from a placeholder. Operands are looked at first, by a stack of their own: bodies may
+    /// be long.
     fn depends(&mut self, node: &Arc<Node>) -> bool {
-        if let Some(&known) = self.depends.get(&Arc::as_ptr(node)) {
-            return known;
+        let mut stack = vec![node.clone()];
+        while let Some(node) = stack.last() {
+            let at = Arc::as_ptr(node);
+            let operands = match (self.depends.contains_key(&at), &node.state().history) {
+                (false, Some(history)) => history.operands.clone(),
+                _ => vec![],
+            };
+            let open: Vec<Arc<Node>> =
+                operands.iter().filter(|o| !self.depends.contains_key(&Arc::as_ptr(o))).cloned().collect();
+            if open.is_empty() {
+                let depends = operands.iter().any(|o| self.depends[&Arc::as_ptr(o)]);
+                self.depends.entry(at).or_insert(depends);
+                stack.pop();
+            }
+            stack.extend(open);
         }
-        let history = node.state().history.clone();
-        let depends = match history {
-            Some(history) => history.operands.iter().any(|o| self.depends(o)),
-            None => false,
-        };
-        self.depends.insert(Arc::as_ptr(node), depends);
-        depends
+        self.depends[&Arc::as_ptr(node)]
     }
 
     fn visit(&mut self, node: &Arc<Node>) -> NodeId {
-        if let Some(&id) = self.ids.get(&Arc::as_ptr(node)) {
-            return id;
+        let mut stack = vec![node.clone()];
+        while let Some(node) = stack.last().cloned() {
+            let at = Arc::as_ptr(&node);
+            if self.ids.contains_key(&at) {
+                stack.pop();
+                continue;
+            }
+            let id = if self.depends(&node) {
+                let history = node.state().history.clone().expect("what depends on something has a history");
+                let open = history.operands.iter().rev().filter(|o| !self.ids.contains_key(&Arc::as_ptr(o)));
+                let open: Vec<Arc<Node>> = open.cloned().collect();
+                if !open.is_empty() {
+                    stack.extend(open);
+                    continue;
+                }
+                self.graph.append(farad_ir::Node {
+                    op: history.op,
+                    operands: history.operands.iter().map(|o| self.ids[&Arc::as_ptr(o)]).collect(),
+                    shape: node.shape,
+                    dtype: node.dtype,
+                    location: Some(node.location),
+                    region: None,
+                })
+            } else {
+                self.constants.push(node.clone());
+                self.graph.input(self.given + self.constants.len() - 1, node.shape, node.dtype)
+            };
+            self.ids.insert(at, id);
+            stack.pop();
         }
-        let id = if self.depends(node) {
-            let history = node.state().history.clone().expect("what depends on something has a history");
-            let operands = history.operands.iter().map(|o| self.visit(o)).collect();
-            let (op, shape, dtype): (Op, Shape, DType) = (history.op, node.shape, node.dtype);
-            self.graph.append(farad_ir::Node {
-                op,
-                operands,
-                shape,
-                dtype,
-                location: Some(node.location),
-                region: None,
-            })
-        } else {
-            self.constants.push(node.clone());
-            self.graph.input(self.given + self.constants.len() - 1, node.shape, node.dtype)
-        };
-        self.ids.insert(Arc::as_ptr(node), id);
-        id
+        self.ids[&Arc::as_ptr(node)]
     }
 }

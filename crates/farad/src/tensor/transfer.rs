@@ -10,7 +10,7 @@ use crate::backend::Read;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluate::evaluate;
-use crate::node::{Node, Value};
+use crate::node::{History, Node, Value};
 
 impl Tensor {
     /// The elements, row by row. Runs what the tensor needs and waits for it.
@@ -189,24 +189,29 @@ impl Tensor {
 
 /// A constant recorded again on another device.
 fn rebuild(node: &Arc<Node>, device: &Device, location: &'static Location<'static>) -> Arc<Node> {
-    let (value, history) = {
-        let state = node.state();
-        (state.value.clone(), state.history.clone())
-    };
-    match (value, history) {
-        (Some(value), _) => Node::leaf(value, node.shape, node.dtype, device.clone(), location),
-        (None, Some(history)) => {
-            let operands = history.operands.iter().map(|o| rebuild(o, device, location)).collect();
-            Node::recorded(
-                history.op,
-                operands,
-                node.shape,
-                node.dtype,
-                device.clone(),
-                location,
-                node.region,
-            )
+    // Moves above a constant, the last one first.
+    let (mut moves, mut at) = (Vec::new(), node.clone());
+    let mut made = loop {
+        let (value, history) = {
+            let state = at.state();
+            (state.value.clone(), state.history.clone())
+        };
+        let record = |op| Node::recorded(op, vec![], at.shape, at.dtype, device.clone(), location, at.region);
+        match (value, history) {
+            (Some(value), _) => break Node::leaf(value, at.shape, at.dtype, device.clone(), location),
+            (None, Some(History { op, operands })) => match operands.first() {
+                None => break record(op),
+                Some(below) => {
+                    let below = below.clone();
+                    moves.push((op, std::mem::replace(&mut at, below)));
+                }
+            },
+            (None, None) => unreachable!("a node has a value or a history"),
         }
-        (None, None) => unreachable!("a node has a value or a history"),
+    };
+    for (op, node) in moves.into_iter().rev() {
+        let (shape, dtype, region) = (node.shape, node.dtype, node.region);
+        made = Node::recorded(op, vec![made], shape, dtype, device.clone(), location, region);
     }
+    made
 }

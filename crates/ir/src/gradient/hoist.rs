@@ -12,6 +12,9 @@ use crate::reduce::Reduce;
 use crate::shape::{MAX_RANK, Shape};
 use crate::unary::Unary;
 
+/// Sums that are nested deeper than this stay in their loop.
+const DEEPEST: usize = 128;
+
 /// Which nodes of a reverse body are handed out as sequences.
 pub(super) struct Hoist<'a> {
     body: &'a Graph,
@@ -64,26 +67,27 @@ impl<'a> Hoist<'a> {
     /// handed out.
     pub(super) fn take(&mut self, id: NodeId) -> bool {
         let mut needs = Vec::new();
-        let takes = self.steps > 1 && self.collect(id, &mut needs);
+        let takes = self.steps > 1 && self.collect(id, &mut needs, DEEPEST);
         if takes {
             needs.into_iter().for_each(|id| self.stack(id));
         }
         takes
     }
 
-    fn collect(&self, id: NodeId, needs: &mut Vec<NodeId>) -> bool {
+    /// Gathers what a sum needs; `false` if it cannot be made after the loop, or stands so many ops deep.
+    fn collect(&self, id: NodeId, needs: &mut Vec<NodeId>, depth: usize) -> bool {
         let node = self.body.node(id);
         if self.has(id) {
             needs.push(id);
             return true;
         }
-        if !self.varies[id.index()] {
+        if !self.varies[id.index()] || depth == 0 {
             return false;
         }
         match &node.op {
-            Op::Binary(Binary::Add) => node.operands.iter().all(|&o| self.collect(o, needs)),
-            Op::Unary(Unary::Neg) => self.collect(node.operands[0], needs),
-            op if op.is_movement() => self.collect(node.operands[0], needs),
+            Op::Binary(Binary::Add) => node.operands.iter().all(|&o| self.collect(o, needs, depth - 1)),
+            Op::Unary(Unary::Neg) => self.collect(node.operands[0], needs, depth - 1),
+            op if op.is_movement() => self.collect(node.operands[0], needs, depth - 1),
             Op::Contract(contraction) => {
                 let ranks = node.operands.iter().all(|&o| self.body.shape(o).rank() < MAX_RANK);
                 needs.extend(&node.operands);

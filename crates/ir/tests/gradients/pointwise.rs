@@ -26,7 +26,8 @@ fn unary_rows() {
 #[test]
 fn binary_rows() {
     let mut draw = Draw(2);
-    let rows = Binary::ALL.iter().filter(|op| op.row().gradient.is_some());
+    // The gradient of a join is for parts among zeros: those of concatenations are checked in `testkit`.
+    let rows = Binary::ALL.iter().filter(|op| op.row().gradient.is_some() && **op != Binary::Join);
     let mut checked = 0;
     for &op in rows {
         let (at_a, at_b) = op.row().range;

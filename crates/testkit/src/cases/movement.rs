@@ -48,6 +48,9 @@ fn joins() -> Vec<Case> {
         Case::new("concat", "last axis", pair(&[3, 4], &[3, 7]), 0.0, |x| {
             Tensor::concat(&[&x[0], &x[1]], -1)
         }),
+        Case::new("concat", "of halves", vec![half([3, 4], SIGNED), half([2, 4], SIGNED)], 0.0, |x| {
+            Tensor::concat(&[&x[0], &x[1]], 0)
+        }),
         Case::new("concat", "with nothing", pair(&[3, 0], &[3, 7]), 0.0, |x| {
             Tensor::concat(&[&x[0], &x[1]], 1)
         }),

@@ -78,7 +78,9 @@ mod tests {
                 false => binary(dtype).iter().map(|(name, _)| *name).collect(),
             };
             let unary = Unary::ALL.iter().filter(|op| op.takes(dtype)).map(|op| op.row().name);
-            let binary = Binary::ALL.iter().filter(|op| op.takes(dtype)).map(|op| op.row().name);
+            // Joins grow in concatenations.
+            let binary = Binary::ALL.iter().filter(|op| op.takes(dtype) && **op != Binary::Join);
+            let binary = binary.map(|op| op.row().name);
             missing.extend(unary.filter(|name| !maps.contains(name)).map(|name| (name, dtype)));
             missing.extend(binary.filter(|name| !pairs.contains(name)).map(|name| (name, dtype)));
         }
