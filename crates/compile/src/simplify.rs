@@ -151,10 +151,15 @@ impl Simplify {
 
     fn fill(&mut self, scalar: Scalar, shape: Shape) -> NodeId {
         let constant = self.push(Op::Constant(scalar), &[]);
+        self.spread(constant, shape)
+    }
+
+    /// One number repeated to a shape.
+    fn spread(&mut self, number: NodeId, shape: Shape) -> NodeId {
         if shape.rank() == 0 {
-            return constant;
+            return number;
         }
-        let ones = self.push(Op::Reshape(Shape::new(&vec![1; shape.rank()])), &[constant]);
+        let ones = self.push(Op::Reshape(Shape::new(&vec![1; shape.rank()])), &[number]);
         self.push(Op::Expand(shape), &[ones])
     }
 
@@ -177,12 +182,15 @@ impl Simplify {
         Some(casts.into_iter().rev().fold(product, |x, to| self.push(Op::Cast(to), &[x])))
     }
 
-    /// The value that every element of a node has, if that is known.
+    /// The value that every element of a node has, if that is known, as its dtype holds it.
     fn constant(&self, id: NodeId) -> Option<Scalar> {
         let mut at = id;
         loop {
             let node = self.graph.node(at);
             match &node.op {
+                Op::Constant(scalar) if scalar.dtype == DType::F32 => {
+                    return Some(Scalar::f32(scalar.as_f64() as f32));
+                }
                 Op::Constant(scalar) => return Some(*scalar),
                 Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Slice(_) | Op::Flip(_) => {
                     at = node.operands[0];
@@ -190,6 +198,22 @@ impl Simplify {
                 _ => return None,
             }
         }
+    }
+
+    /// The node of one number that every element of a node has: a constant, a number given with the run, or a product of
+    /// such.
+    fn number(&self, id: NodeId) -> Option<NodeId> {
+        let mut at = id;
+        while self.graph.node(at).op.is_movement() {
+            if matches!(self.graph.node(at).op, Op::Pad(_)) {
+                return None;
+            }
+            at = self.graph.node(at).operands[0];
+        }
+        let node = self.graph.node(at);
+        let is_number = |id: &NodeId| matches!(self.graph.node(*id).op, Op::Constant(_) | Op::Parameter(_));
+        let product = || matches!(node.op, Op::Binary(Binary::Mul)) && node.operands.iter().all(is_number);
+        (node.shape.rank() == 0 && (is_number(&at) || product())).then_some(at)
     }
 
     fn is(&self, id: NodeId, value: f64) -> bool {
@@ -360,13 +384,13 @@ impl Simplify {
     }
 
     /// A division by a value that is repeated many times, as a row's sum is, is a product with its
-    /// reciprocal. Not for constants, where exact quotients are expected.
+    /// reciprocal. Not for numbers, where exact quotients are expected.
     fn by_repeated(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
         let inner = self.graph.node(b).clone();
         let Op::Expand(_) = inner.op else { return None };
         let source = inner.operands[0];
         let rare = self.graph.shape(source).numel() * 4 <= inner.shape.numel();
-        if !rare || inner.dtype != DType::F32 || self.constant(b).is_some() {
+        if !rare || inner.dtype != DType::F32 || self.number(b).is_some() {
             return None;
         }
         let reciprocal = self.push(Op::Unary(Unary::Recip), &[source]);
@@ -374,21 +398,22 @@ impl Simplify {
         Some(self.push(Op::Binary(Binary::Mul), &[a, repeated]))
     }
 
-    /// `(x · c) · d` as `x · (c·d)`, for float constants.
+    /// `(x · c) · d` as `x · (c·d)`, for float numbers, known or given with the run: so a number that is given instead
+    /// of known changes no bit.
     fn scaled(&mut self, x: NodeId, by: NodeId) -> Option<NodeId> {
-        let d = self.constant(by).filter(|s| s.dtype == DType::F32)?;
+        let d = self.number(by).filter(|&d| self.graph.dtype(d) == DType::F32)?;
         let inner = self.graph.node(x).clone();
         if !matches!(inner.op, Op::Binary(Binary::Mul)) {
             return None;
         }
         let (p, q) = (inner.operands[0], inner.operands[1]);
-        let (y, c) = match (self.constant(p), self.constant(q)) {
+        let (y, c) = match (self.number(p), self.number(q)) {
             (None, Some(c)) => (p, c),
             (Some(c), None) => (q, c),
             _ => return None,
         };
-        let product = Scalar::f32((c.as_f64() * d.as_f64()) as f32);
-        let factor = self.fill(product, inner.shape);
+        let product = self.push(Op::Binary(Binary::Mul), &[c, d]);
+        let factor = self.spread(product, inner.shape);
         Some(self.push(Op::Binary(Binary::Mul), &[y, factor]))
     }
 

@@ -187,6 +187,7 @@ impl Backend {
                     submissions: c.submissions as usize,
                     dispatches: c.dispatches as usize,
                     pipelines: c.pipelines as usize,
+                    pipelines_kept: d.pipelines_kept(),
                     bind_groups: c.bind_groups as usize,
                     allocations: c.allocations as usize,
                     bytes_live: c.bytes_live as usize,

@@ -60,6 +60,8 @@ pub struct Counters {
     pub dispatches: usize,
     /// Pipelines created.
     pub pipelines: usize,
+    /// Pipelines kept now: those of plans, and a bounded number of idle ones.
+    pub pipelines_kept: usize,
     /// Bind groups created.
     pub bind_groups: usize,
     /// Device allocations made.
@@ -81,13 +83,14 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// What was counted since `before`; bytes live and their peak stay what they are now.
+    /// What was counted since `before`; bytes live, their peak and kept pipelines stay what they are now.
     pub fn since(&self, before: &Counters) -> Counters {
         Counters {
             runs: self.runs - before.runs,
             submissions: self.submissions - before.submissions,
             dispatches: self.dispatches - before.dispatches,
             pipelines: self.pipelines - before.pipelines,
+            pipelines_kept: self.pipelines_kept,
             bind_groups: self.bind_groups - before.bind_groups,
             allocations: self.allocations - before.allocations,
             bytes_live: self.bytes_live,

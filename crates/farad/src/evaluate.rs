@@ -26,12 +26,10 @@ pub fn evaluate(roots: &[Arc<Node>]) -> Result<()> {
 
 fn evaluate_on(device: &Device, pending: Vec<Arc<Node>>) -> Result<()> {
     let _phase = device.profiler().enter(Phase::Recording);
-    let recording = Recording::of(&pending, false)?;
+    let mut recording = Recording::of(&pending, false)?;
     recording.refuse_placeholders()?;
     let outputs: Vec<_> = pending.iter().map(|node| recording.ids[&Arc::as_ptr(node)]).collect();
-    let lookup = device.profiler().enter(Phase::Lookup);
-    let plan_key = key(&("read", &recording.graph, &outputs));
-    drop(lookup);
+    let plan_key = device.key(&mut recording, |graph| key(&("read", graph, &outputs)));
     let request = || Request { graph: recording.graph.clone(), outputs: outputs.clone(), donations: vec![] };
     if device.finds_not_finite() {
         device.find_not_finite(&request(), &recording.inputs, &recording.words)?;

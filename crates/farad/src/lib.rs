@@ -58,6 +58,7 @@ pub mod loss;
 mod nearest;
 pub mod nn;
 mod node;
+mod numbers;
 mod numpy;
 pub mod optim;
 mod plan;

@@ -13,7 +13,9 @@ use crate::device::Device;
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
 use crate::live::{Maker, Origin};
+use crate::numbers::Numbers;
 use crate::profile::{ProfileMode, ProfileOptions, kernel_table};
+use crate::recording::Recording;
 
 /// Most plans that a device keeps; the least recently used goes first.
 const MOST_PLANS: usize = 256;
@@ -60,6 +62,7 @@ fn lacking(askers: &[Maker], what: &'static str, error: Error) -> Error {
 pub struct PlanCache {
     plans: HashMap<u128, (u64, Arc<Plan>)>,
     clock: u64,
+    numbers: Numbers,
 }
 
 impl PlanCache {
@@ -78,6 +81,7 @@ impl PlanCache {
     /// Forgets all plans.
     pub fn clear(&mut self) {
         self.plans.clear();
+        self.numbers.clear();
     }
 
     /// Forgets the plans that nobody runs; whether there were any.
@@ -97,6 +101,19 @@ impl PlanCache {
 }
 
 impl Device {
+    /// The key of a recording's program, by `key` of its graph. Numbers that have changed since the program first came
+    /// become numbers that are given with the run.
+    pub(crate) fn key(&self, recording: &mut Recording, key: impl Fn(&Graph) -> u128) -> u128 {
+        let _phase = self.profiler().enter(Phase::Lookup);
+        let exact = key(&recording.graph);
+        let mut cache = self.0.plans.lock().expect("no panic with the cache held");
+        // The search for values that are not finite looks at given numbers too, and these were not given.
+        if cache.plans.contains_key(&exact) || self.finds_not_finite() {
+            return exact;
+        }
+        if cache.numbers.give(recording, &key) { key(&recording.graph) } else { exact }
+    }
+
     /// The plan for a recorded graph, compiled by what `build` makes of it if there is none yet.
     pub(crate) fn plan(
         &self,

@@ -21,7 +21,7 @@ use crate::pipeline::Pipelines;
 use crate::poller::Poller;
 use crate::profile::{Alignment, PassTimer};
 use crate::read::StagingPool;
-use crate::report::Report;
+use crate::report::Reports;
 use crate::rounding;
 use crate::submission::Pending;
 use crate::tuning::Tuning;
@@ -84,7 +84,7 @@ pub(crate) struct Shared {
     pub(crate) timer: Mutex<Option<PassTimer>>,
     pub(crate) poller: Poller,
     /// Programs that ran since the last read and may have met bad data.
-    pub(crate) reports: Mutex<Vec<Arc<Report>>>,
+    pub(crate) reports: Mutex<Reports>,
     sticky: Arc<Sticky>,
 }
 

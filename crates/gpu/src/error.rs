@@ -38,8 +38,15 @@ pub enum Error {
     TooLarge { op: &'static str, asked: usize, limit: usize },
     #[error("{label}: the shader does not compile: {message}")]
     Shader { label: String, message: String, wgsl: Arc<str> },
-    #[error("{op}: index out of range{} (index {index} vs size {size})", built(*.location))]
-    Index { op: String, location: Option<&'static Location<'static>>, index: i64, size: usize },
+    #[error("{op}: index out of range{} (index {index} vs size {size}){}", built(*.location), heard(*.elsewhere))]
+    Index {
+        op: String,
+        location: Option<&'static Location<'static>>,
+        index: i64,
+        size: usize,
+        /// Whether other threads ran the program too, or alone.
+        elsewhere: bool,
+    },
     #[error("{op}: out of range: {bytes} bytes from {offset} (end {} vs size {size})", .offset.saturating_add(*.bytes))]
     Range { op: &'static str, offset: usize, bytes: usize, size: usize },
     #[error("{op}: offset not aligned: {offset} (remainder {} vs multiples of {alignment})", .offset % .alignment)]
@@ -64,6 +71,27 @@ fn asked(bytes: Option<usize>) -> String {
 
 fn allowed(limit: Option<u64>) -> String {
     limit.map_or_else(String::new, |limit| format!(" vs {limit} allowed"))
+}
+
+/// What a thread should know of an index that may be another's.
+fn heard(elsewhere: bool) -> &'static str {
+    if elsewhere {
+        "\nhelp: another thread ran this op; what this thread asked for may be sound: read it again"
+    } else {
+        ""
+    }
+}
+
+impl Error {
+    /// The same error, found by a thread that did not run the op alone.
+    pub(crate) fn from_elsewhere(self, other: bool) -> Error {
+        match self {
+            Error::Index { op, location, index, size, .. } => {
+                Error::Index { op, location, index, size, elsewhere: other }
+            }
+            error => error,
+        }
+    }
 }
 
 fn built(location: Option<&'static Location<'static>>) -> String {
@@ -96,12 +124,16 @@ mod tests {
         let large = Error::TooLarge { op: "allocate", asked: 10, limit: 4 };
         assert_eq!(large.to_string(), "allocate: too large for the device (10 bytes vs at most 4)");
         let here = Location::caller();
-        let index = Error::Index { op: "gather".into(), location: Some(here), index: -1, size: 5 };
+        let index =
+            Error::Index { op: "gather".into(), location: Some(here), index: -1, size: 5, elsewhere: false };
         let at = format!("{}:{}", here.file(), here.line());
         assert_eq!(
             index.to_string(),
             format!("gather: index out of range: built at {at} (index -1 vs size 5)")
         );
+        assert!(index.from_elsewhere(true).to_string().ends_with(
+            "(index -1 vs size 5)\nhelp: another thread ran this op; what this thread asked for may be sound: read it again"
+        ));
         let range = Error::Range { op: "write", offset: 8, bytes: 300, size: 256 };
         assert_eq!(range.to_string(), "write: out of range: 300 bytes from 8 (end 308 vs size 256)");
         let alignment = Error::Alignment { op: "copy", offset: 6, alignment: 4 };

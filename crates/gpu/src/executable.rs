@@ -184,7 +184,7 @@ impl Executable {
     /// program writes the uniform in between.
     fn submit(&self, state: &State) -> Result<(), Error> {
         if let Some(report) = &self.report {
-            report.list(&self.device.shared);
+            lock(&self.device.shared.reports).ran(report);
         }
         Tally::add(&self.device.shared.tally.dispatches, self.launches.len());
         let profiler = self.device.profiler();

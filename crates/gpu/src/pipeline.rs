@@ -1,7 +1,8 @@
 //! Pipelines, made once per text and device, in parallel.
 //!
 //! Invariant: equal text, entry point and layout is one pipeline; equal layouts are one
-//! `BindGroupLayout`, so that bind groups serve every pipeline of that layout.
+//! `BindGroupLayout`, so that bind groups serve every pipeline of that layout. Pipelines that no loaded program uses are
+//! kept for the next program with the same text, but not without bound.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +19,17 @@ use crate::routine::{LayoutKey, Routine};
 #[derive(Default)]
 pub(crate) struct Pipelines {
     layouts: HashMap<LayoutKey, Arc<Layout>>,
-    pipelines: HashMap<Key, Arc<Pipeline>>,
+    pipelines: HashMap<Key, Kept>,
+    clock: u64,
+}
+
+/// Pipelines that no program uses and that are kept all the same; the least recently used goes first.
+const MOST_IDLE: usize = 256;
+
+/// A pipeline, and when it was last asked for.
+struct Kept {
+    pipeline: Arc<Pipeline>,
+    used: u64,
 }
 
 /// A compiled kernel.
@@ -31,6 +42,9 @@ pub(crate) struct Layout {
     pipeline: wgpu::PipelineLayout,
 }
 
+/// A routine without a pipeline, its key and its layout.
+type Missing<'a> = (&'a Routine, Key, Arc<Layout>);
+
 /// Compared in full: the hash only finds the bucket.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -42,7 +56,8 @@ struct Key {
 impl Device {
     /// A pipeline for every routine; those not seen before are compiled in parallel.
     pub(crate) fn pipelines(&self, routines: &[&Routine]) -> Result<Vec<Arc<Pipeline>>, Error> {
-        let missing = self.missing(routines)?;
+        // Those that are known are held, so that no other thread forgets them meanwhile.
+        let (missing, _held) = self.missing(routines)?;
         let shared = &*self.shared;
         let made: Vec<(Key, Pipeline)> = missing
             .into_par_iter()
@@ -50,21 +65,39 @@ impl Device {
             .collect::<Result<_, Error>>()?;
         Tally::add(&shared.tally.pipelines, made.len());
         let mut known = lock(&shared.pipelines);
+        known.clock += 1;
+        let used = known.clock;
         for (key, pipeline) in made {
-            known.pipelines.entry(key).or_insert_with(|| Arc::new(pipeline));
+            known.pipelines.entry(key).or_insert_with(|| Kept { pipeline: Arc::new(pipeline), used });
         }
-        Ok(routines.iter().map(|routine| known.pipelines[&Key::of(routine)].clone()).collect())
+        let mut all = Vec::with_capacity(routines.len());
+        for routine in routines {
+            let kept = known.pipelines.get_mut(&Key::of(routine)).expect("known before, or just made");
+            kept.used = used;
+            all.push(kept.pipeline.clone());
+        }
+        known.forget_idle();
+        Ok(all)
     }
 
-    /// Routines without a pipeline, each text once.
-    fn missing<'a>(&self, routines: &[&'a Routine]) -> Result<Vec<(&'a Routine, Key, Arc<Layout>)>, Error> {
+    /// How many pipelines the device keeps, those of loaded programs among them.
+    pub fn pipelines_kept(&self) -> usize {
+        lock(&self.shared.pipelines).pipelines.len()
+    }
+
+    /// Routines without a pipeline, each text once, and the pipelines of the others.
+    fn missing<'a>(&self, routines: &[&'a Routine]) -> Result<(Vec<Missing<'a>>, Vec<Arc<Pipeline>>), Error> {
         let limit = self.shared.limits.max_storage_buffers_per_shader_stage as usize;
         let mut known = lock(&self.shared.pipelines);
         let mut seen = HashSet::new();
-        let mut missing = Vec::new();
+        let (mut missing, mut held) = (Vec::new(), Vec::new());
         for &routine in routines {
             let key = Key::of(routine);
-            if known.pipelines.contains_key(&key) || !seen.insert(key.clone()) {
+            if let Some(kept) = known.pipelines.get(&key) {
+                held.push(kept.pipeline.clone());
+                continue;
+            }
+            if !seen.insert(key.clone()) {
                 continue;
             }
             let got = routine.storage_buffers();
@@ -75,7 +108,7 @@ impl Device {
             let layout = known.layout(&self.shared, key.layout);
             missing.push((routine, key, layout));
         }
-        Ok(missing)
+        Ok((missing, held))
     }
 
     pub(crate) fn layout(&self, key: LayoutKey) -> Arc<Layout> {
@@ -84,6 +117,21 @@ impl Device {
 }
 
 impl Pipelines {
+    /// Forgets the idle pipelines that are too many.
+    fn forget_idle(&mut self) {
+        if self.pipelines.len() <= MOST_IDLE {
+            return;
+        }
+        let idle = self.pipelines.values().filter(|kept| Arc::strong_count(&kept.pipeline) == 1);
+        let mut times: Vec<u64> = idle.map(|kept| kept.used).collect();
+        if times.len() <= MOST_IDLE {
+            return;
+        }
+        times.sort_unstable();
+        let last = times[times.len() - MOST_IDLE];
+        self.pipelines.retain(|_, kept| Arc::strong_count(&kept.pipeline) > 1 || kept.used >= last);
+    }
+
     fn layout(&mut self, shared: &Shared, key: LayoutKey) -> Arc<Layout> {
         self.layouts.entry(key).or_insert_with(|| Arc::new(create_layout(shared, key))).clone()
     }

@@ -77,7 +77,7 @@ impl Device {
             None => return Ok(vec![]),
         };
         let bytes = TIMED * wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT as usize;
-        let stamps = self.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], vec![]).wait()?;
+        let stamps = self.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], None).wait()?;
         let slot = |pass: usize| (pass % TIMED) * wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT as usize;
         let first = passes.saturating_sub(TIMED);
         Ok((first..passes).map(|pass| self.nanoseconds(&stamps[0][slot(pass)..])).collect())
@@ -158,7 +158,7 @@ impl Executable {
         let commands = encoder.finish();
         let submitted = device.profiler().at(Instant::now());
         device.submit(commands);
-        let read = device.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], vec![]).wait()?;
+        let read = device.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], None).wait()?;
         let period = device.shared.queue.get_timestamp_period() as f64;
         let mut alignment = lock(&device.shared.alignment);
         for (launch, pair) in launches.iter().zip(read[0].chunks(PAIR)) {

@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread::ThreadId;
 
 use farad_compile::profile::Phase;
 use rayon::prelude::*;
@@ -18,7 +19,7 @@ use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::poller::Done;
-use crate::report::Report;
+use crate::report::{Ran, Report};
 use crate::transfer::WORD;
 
 /// Staging bytes that are kept for later reads.
@@ -58,6 +59,9 @@ struct Waiting {
     index: wgpu::SubmissionIndex,
     staging: Vec<Owned>,
     regions: Vec<Region>,
+    /// Who reads, the runs that are looked at (none by reads of our own), and their programs, each once.
+    reader: ThreadId,
+    runs: Option<Vec<Ran>>,
     reports: Vec<Arc<Report>>,
     done: Arc<Done>,
     polled: bool,
@@ -106,10 +110,10 @@ impl Device {
         }
         let bytes = spans.iter().map(|span| span.bytes).sum();
         self.profiler().moved(Phase::Reading, bytes);
-        let reports = std::mem::take(&mut *lock(&self.shared.reports));
+        let runs = lock(&self.shared.reports).open();
         Tally::add(&self.shared.tally.reads, 1);
         Tally::add(&self.shared.tally.bytes_read, bytes);
-        self.read_spans(&spans, reports)
+        self.read_spans(&spans, Some(runs))
     }
 
     /// [`Device::read`], waiting for the result.
@@ -117,14 +121,16 @@ impl Device {
         self.read(ranges).wait()
     }
 
-    pub(crate) fn read_spans(&self, spans: &[Span], reports: Vec<Arc<Report>>) -> ReadFuture {
-        reports.iter().for_each(|report| report.unlist());
-        let state = match self.start_read(spans, &reports) {
-            Ok(waiting) => State::Waiting(Waiting { reports, ..waiting }),
-            Err(error) => {
-                reports.iter().for_each(|report| report.list(&self.shared));
-                State::Failed(error)
+    pub(crate) fn read_spans(&self, spans: &[Span], runs: Option<Vec<Ran>>) -> ReadFuture {
+        let mut reports: Vec<Arc<Report>> = Vec::new();
+        for ran in runs.iter().flatten() {
+            if !reports.iter().any(|report| Arc::ptr_eq(report, &ran.report)) {
+                reports.push(ran.report.clone());
             }
+        }
+        let state = match self.start_read(spans, &reports) {
+            Ok(waiting) => State::Waiting(Waiting { runs, reports, ..waiting }),
+            Err(error) => State::Failed(error),
         };
         ReadFuture { state }
     }
@@ -163,7 +169,9 @@ impl Device {
             buffer.map_async(wgpu::MapMode::Read, .., move |result| done.count(result.is_ok()));
         }
         self.check()?;
-        Ok(Waiting { device: self.clone(), index, staging, regions, reports: vec![], done, polled: false })
+        let (reader, device) = (std::thread::current().id(), self.clone());
+        let (runs, reports) = (None, vec![]);
+        Ok(Waiting { device, index, staging, regions, reader, runs, reports, done, polled: false })
     }
 
     /// Where every span goes, and the sizes of the staging buffers.
@@ -244,14 +252,13 @@ impl Drop for ReadFuture {
     }
 }
 
-/// Puts reports back on the list if a read ends before its result was seen.
+/// Ends a read before its result was seen: the runs that it looked at stay on the list.
 struct Abandon(Option<Waiting>);
 
 impl Drop for Abandon {
     fn drop(&mut self) {
         if let Some(waiting) = self.0.take() {
             waiting.done.abandon();
-            waiting.reports.iter().for_each(|report| report.list(&waiting.device.shared));
         }
     }
 }
@@ -274,7 +281,6 @@ impl Waiting {
     fn finish(self) -> Result<Vec<Vec<u8>>, Error> {
         let shared = &self.device.shared;
         if shared.is_lost() || self.done.has_failed() {
-            self.reports.iter().for_each(|report| report.list(shared));
             shared.check()?;
             return Err(Error::Internal { message: "read: mapping failed".to_string() });
         }
@@ -285,14 +291,14 @@ impl Waiting {
             lock(&shared.staging).put(buffer);
         }
         let words = bytes.split_off(bytes.len() - self.reports.len());
-        let mut found = None;
-        for (report, words) in self.reports.iter().zip(&words) {
-            if let Some(error) = report.error(words) {
-                found.get_or_insert(error);
-                shared.queue.write_buffer(&report.words, 0, &vec![0; report.bytes()]);
-            }
+        let bad = self.reports.iter().zip(&words).filter_map(|(r, words)| Some((r, r.error(words)?)));
+        let bad: Vec<(&Arc<Report>, Error)> = bad.collect();
+        let error = self.runs.and_then(|runs| lock(&shared.reports).close(self.reader, &runs, &bad));
+        // Only now, when whoever ran the program has been told.
+        for (report, _) in &bad {
+            shared.queue.write_buffer(&report.words, 0, &vec![0; report.bytes()]);
         }
-        match found {
+        match error {
             Some(error) => Err(error),
             None => shared.check().map(|()| bytes),
         }

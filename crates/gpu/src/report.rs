@@ -1,15 +1,19 @@
-//! Bad data that kernels met: the error words of a program, and what they mean.
+//! Bad data that kernels met: the error words of programs, what they mean, and who hears of it.
 //!
-//! Invariant: a program that ran since the last read is on the device's list, once. Every site has
-//! words of its own ([`crate::dispatch`]), so an index is never blamed on another op.
+//! Every site has words of its own ([`crate::dispatch`]), so an index is never blamed on another op. A read looks at the
+//! words of all programs that ran since they were last seen to be sound, whoever ran them, since it may read what another
+//! thread computed. What it finds it returns, and leaves for every other thread that ran the program.
+//!
+//! Invariant: a run stays on the list until a read that began after it has ended, so no thread gets data that were made
+//! from a bad index without a word.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
 
 use farad_compile::program::Program;
 
 use crate::buffer::Owned;
-use crate::device::{Shared, lock};
 use crate::dispatch::{ERROR_WORDS, UNSIGNED};
 use crate::error::Error;
 use crate::transfer::WORD;
@@ -18,13 +22,30 @@ use crate::transfer::WORD;
 pub(crate) struct Report {
     pub(crate) words: Owned,
     pub(crate) program: Arc<Program>,
-    /// Whether the next read will look at it.
-    listed: AtomicBool,
 }
+
+/// Runs whose error words nobody has looked at since, and what was found for threads that did not look themselves.
+#[derive(Default)]
+pub(crate) struct Reports {
+    runs: Vec<Ran>,
+    clock: u64,
+    owed: HashMap<ThreadId, Error>,
+}
+
+/// The last run of a program by a thread.
+#[derive(Clone)]
+pub(crate) struct Ran {
+    pub(crate) report: Arc<Report>,
+    thread: ThreadId,
+    time: u64,
+}
+
+/// Threads that errors wait for; some may have ended.
+const MOST_OWED: usize = 1024;
 
 impl Report {
     pub(crate) fn new(words: Owned, program: Arc<Program>) -> Arc<Report> {
-        Arc::new(Report { words, program, listed: AtomicBool::new(false) })
+        Arc::new(Report { words, program })
     }
 
     /// Bytes of a program's error words.
@@ -35,18 +56,6 @@ impl Report {
     /// Bytes of these error words.
     pub(crate) fn bytes(&self) -> usize {
         self.words.size() as usize
-    }
-
-    /// Has the next read look at these words.
-    pub(crate) fn list(self: &Arc<Report>, shared: &Shared) {
-        if !self.listed.swap(true, Ordering::AcqRel) {
-            lock(&shared.reports).push(self.clone());
-        }
-    }
-
-    /// The next run lists it again.
-    pub(crate) fn unlist(&self) {
-        self.listed.store(false, Ordering::Release);
     }
 
     /// What the words say, if they say anything.
@@ -60,6 +69,57 @@ impl Report {
             Some(site) => (site.op.clone(), site.location, site.size),
             None => (format!("site {site}"), None, 0),
         };
-        Some(Error::Index { op, location, index, size })
+        Some(Error::Index { op, location, index, size, elsewhere: false })
+    }
+}
+
+impl Reports {
+    /// Notes that this thread runs a program.
+    pub(crate) fn ran(&mut self, report: &Arc<Report>) {
+        self.clock += 1;
+        let (thread, time) = (std::thread::current().id(), self.clock);
+        match self.runs.iter_mut().find(|ran| ran.thread == thread && Arc::ptr_eq(&ran.report, report)) {
+            Some(ran) => ran.time = time,
+            None => self.runs.push(Ran { report: report.clone(), thread, time }),
+        }
+    }
+
+    /// The runs that a read has to look at.
+    pub(crate) fn open(&self) -> Vec<Ran> {
+        self.runs.clone()
+    }
+
+    /// Closes the runs that a thread's read looked at, and says what it has to return: what it found itself, or what others
+    /// found for it. `found` are the programs whose words said something.
+    pub(crate) fn close(
+        &mut self,
+        reader: ThreadId,
+        seen: &[Ran],
+        found: &[(&Arc<Report>, Error)],
+    ) -> Option<Error> {
+        let mut own = None;
+        for (report, error) in found {
+            let of = |ran: &&Ran| ran.thread != reader && Arc::ptr_eq(&ran.report, report);
+            let elsewhere = seen.iter().any(|ran| of(&ran));
+            own.get_or_insert_with(|| error.clone().from_elsewhere(elsewhere));
+            // Those that are not on the list any more have looked by themselves. Those that ran it once more since then are
+            // told too: the words are cleared.
+            for ran in self.runs.iter().filter(of) {
+                if self.owed.len() >= MOST_OWED {
+                    self.owed.clear();
+                }
+                self.owed.entry(ran.thread).or_insert_with(|| error.clone().from_elsewhere(true));
+            }
+        }
+        self.runs.retain(|ran| !seen.iter().any(|seen| seen.is(ran)));
+        let owed = self.owed.remove(&reader);
+        own.or(owed)
+    }
+}
+
+impl Ran {
+    /// Whether this is the same run.
+    fn is(&self, other: &Ran) -> bool {
+        (self.thread, self.time) == (other.thread, other.time) && Arc::ptr_eq(&self.report, &other.report)
     }
 }

@@ -116,12 +116,11 @@ impl Flat {
             scale,
             live: &live_ids,
         };
-        let lookup = device.profiler().enter(Phase::Lookup);
-        let (kind, clip) = (rules[0].kind(), self.clip.kind());
-        let (graph, known, layout) = (&recording.graph, &recording.known[..], &self.layout);
-        let plan_key = key(&Structure { graph, parts, known, layout, kind, clip });
-        drop(lookup);
-        let build = || self.build(rules[0], (recording.graph.clone(), &recording.known), parts, location);
+        let (kind, clip) = (&rules[0].kind()[..], &self.clip.kind()[..]);
+        let (known, layout) = (&std::mem::take(&mut recording.known)[..], &self.layout);
+        let plan_key =
+            device.key(&mut recording, |graph| key(&Structure { graph, parts, known, layout, kind, clip }));
+        let build = || self.build(rules[0], (recording.graph.clone(), known), parts, location);
         if device.finds_not_finite() {
             device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
         }

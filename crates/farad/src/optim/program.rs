@@ -22,8 +22,8 @@ pub(super) struct Structure<'a> {
     pub parts: Parts<'a>,
     pub known: &'a [(NodeId, NodeId)],
     pub layout: &'a Layout,
-    pub kind: String,
-    pub clip: String,
+    pub kind: &'a str,
+    pub clip: &'a str,
 }
 
 /// The nodes that a step's graph starts from.
