@@ -131,6 +131,8 @@ unsafe fn float_unary<const F: bool>(unary: Unary, op: &Op, r: Registers, n: usi
             Unary::Finite => map!(op, r, n, |x: f32| -> f32 { x.is_finite() as u32 as f32 }),
             Unary::Round => map!(op, r, n, |x: f32| -> f32 { x.round_ties_even() }),
             Unary::Not => unreachable!("loading refuses not on floats"),
+            Unary::Log1p => map!(op, r, n, |x: f32| -> f32 { math::log1p::<F>(x) }),
+            Unary::Expm1 => map!(op, r, n, |x: f32| -> f32 { math::expm1::<F>(x) }),
         }
     }
 }

@@ -136,6 +136,29 @@ pub fn log2<const F: bool>(x: f32) -> f32 {
     log_edges(x, fma::<F>(f, high, sum) + e)
 }
 
+/// `ln(1 + x)`: the logarithm of the rounded sum, and what rounding took off.
+#[inline(always)]
+pub fn log1p<const F: bool>(x: f32) -> f32 {
+    let sum = 1.0 + x;
+    let lost = (x - (sum - 1.0)) / sum;
+    let y = log::<F>(sum);
+    // At -1 and at infinity nothing was lost, but the quotient is no number.
+    if y.is_finite() { y + lost } else { y }
+}
+
+/// `e^x - 1`: as [`exp`], with one taken off before the two parts are added.
+#[inline(always)]
+pub fn expm1<const F: bool>(x: f32) -> f32 {
+    let bounded = clamp(x, -104.0, 64.0);
+    let shifted = fma::<F>(bounded, LOG2_E, ROUNDER);
+    let n = shifted - ROUNDER;
+    let r = fma::<F>(n, -LN2_LOW, fma::<F>(n, -LN2_HIGH, bounded));
+    let p = polynomial::<F, 5>(r, [0.499_999_94, 0.166_665_2, 0.041_668_393, 0.008_368_78, 0.001_381_446_7]);
+    let power = scale(1.0, shifted);
+    let y = fma::<F>(fma::<F>(r * r, p, r), power, power - 1.0);
+    if x > 32.0 { exp::<F>(x) } else { y }
+}
+
 /// Hyperbolic tangent, as a rational function on the range where it is not ±1.
 #[inline(always)]
 pub fn tanh<const F: bool>(x: f32) -> f32 {
@@ -292,12 +315,21 @@ mod tests {
 
     fn accuracy<const F: bool>() {
         let erf64 = farad_ir::erf;
-        let rows: [(&str, f64, f64); 16] = [
+        let rows: [(&str, f64, f64); 21] = [
             ("exp", worst(exp::<F>, f64::exp, -87.0, 88.0, 0.0), 2.5e-7),
             ("exp2", worst(exp2::<F>, f64::exp2, -125.0, 127.0, 0.0), 2.5e-7),
             ("log", worst(log::<F>, f64::ln, 1e-3, 100.0, 0.0), 3e-7),
             ("log wide", worst(|x| log::<F>(x * x * x * x), |x| 4.0 * x.ln(), 1e-9, 1e9, 1e-3), 3e-7),
             ("log2", worst(log2::<F>, f64::log2, 1e-3, 100.0, 0.0), 3e-7),
+            ("log1p", worst(log1p::<F>, f64::ln_1p, -0.99, 100.0, 0.0), 3e-7),
+            ("log1p small", worst(log1p::<F>, f64::ln_1p, -1e-6, 1e-6, 1e-30), 3e-7),
+            (
+                "log1p of tiny",
+                worst(|x| log1p::<F>(x * x * x), |x| (x * x * x).ln_1p(), 1e-9, 1e-3, 1e-38),
+                4e-7,
+            ),
+            ("expm1", worst(expm1::<F>, f64::exp_m1, -20.0, 88.0, 0.0), 3e-7),
+            ("expm1 small", worst(expm1::<F>, f64::exp_m1, -1e-3, 1e-3, 1e-30), 3e-7),
             ("tanh", worst(tanh::<F>, f64::tanh, -10.0, 10.0, 0.0), 5e-7),
             ("tanh small", worst(tanh::<F>, f64::tanh, -1e-3, 1e-3, 1e-30), 2e-7),
             ("erf", worst(erf::<F>, erf64, -5.0, 5.0, 0.0), 6e-7),
@@ -333,7 +365,12 @@ mod tests {
             (tanh::<true>(inf), tanh::<true>(-inf), erf::<true>(inf), erf::<true>(-40.0)),
             (1.0, -1.0, 1.0, -1.0)
         );
+        assert_eq!((log1p::<true>(-1.0), log1p::<true>(inf), log1p::<true>(0.0)), (-inf, inf, 0.0));
+        assert!(log1p::<true>(-2.0).is_nan());
+        assert_eq!((expm1::<true>(-inf), expm1::<true>(inf), expm1::<true>(0.0)), (-1.0, inf, 0.0));
         for f in [
+            log1p::<true>,
+            expm1::<true>,
             exp::<true>,
             exp2::<true>,
             log::<true>,

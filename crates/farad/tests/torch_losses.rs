@@ -73,8 +73,7 @@ fn losses() -> Vec<(&'static str, &'static [&'static str], Loss)> {
             &["x"],
             loss(|t, r| BinaryCrossEntropy::new().weights(&t("weights")).reduction(r).loss(&t("x"), &t("t"))),
         ),
-        // At 0 and 1 PyTorch says that the slope is zero; it is one, and so it is here.
-        ("bce_edge", &[], loss(|t, r| BinaryCrossEntropy::new().reduction(r).loss(&t("x"), &t("t")))),
+        ("bce_edge", &["x"], loss(|t, r| BinaryCrossEntropy::new().reduction(r).loss(&t("x"), &t("t")))),
         (
             "bce_logits",
             &["x"],

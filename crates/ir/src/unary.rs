@@ -92,6 +92,10 @@ unary_table! {
     Finite, "finite", CHEAP, |x| x.is_finite() as i64 as f64, None, "select(0f, 1f, (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u)", None, (-5.0, 5.0), 0.0;
     /// Logical not of truth values, bitwise not of integers
     Not, "not", CHEAP, |x| x, Some(|x| !x), "~x", None, (0.0, 9.0), 0.0;
+    /// `ln(1 + x)`, also where `1 + x` rounds to 1
+    Log1p, "log1p", COSTLY, f64::ln_1p, None, "farad_log1p(x)", Some(|s, x, _, g| { let one = s.fill_like(x, 1.0); let d = s.add(one, x); s.div(g, d) }), (-0.9, 9.0), 5e-6;
+    /// `e^x - 1`, also where `e^x` rounds to 1
+    Expm1, "expm1", COSTLY, f64::exp_m1, None, "farad_expm1(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Exp, x); s.mul(g, d) }), (-5.0, 5.0), 5e-6;
 }
 
 impl Unary {

@@ -154,7 +154,11 @@ impl SoftGates {
                 let logs = logits.log_softmax(-1);
                 -(logs.exp() * logs)
             }
-            GateKind::Four => logits.softplus() - logits * logits.sigmoid(),
+            GateKind::Four => {
+                // The entropy of either sign is the same; of the negative one, nothing large cancels.
+                let below = logits.greater(0.0).select(&-logits, logits);
+                below.softplus() - &below * below.sigmoid()
+            }
         };
         each.sum_axes(&[-1], false)
     }

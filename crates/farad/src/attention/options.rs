@@ -2,7 +2,7 @@
 
 use farad_ir::DType;
 
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, check_probability};
 
 /// How queries look at keys: see [`Tensor::attention`].
 ///
@@ -74,7 +74,9 @@ impl Attention {
     }
 
     /// Probabilities are zeroed with this probability and the others scaled up, in the composed form.
+    #[track_caller]
     pub fn dropout(mut self, probability: f64) -> Attention {
+        check_probability("dropout", probability);
         self.dropout = probability;
         self
     }

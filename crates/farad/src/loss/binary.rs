@@ -6,8 +6,12 @@ use crate::tensor::Tensor;
 /// A logarithm of nothing counts as this.
 const LOWEST_LOGARITHM: f64 = -100.0;
 
+/// What slopes of probabilities are divided by at least.
+const LEAST_DIVISOR: f64 = 1e-12;
+
 /// `-(t · log x + (1 - t) · log(1 - x))` of probabilities against targets between 0 and 1, with logarithms of at
-/// least -100; also [`Tensor::binary_cross_entropy`].
+/// least -100 and the slope `(x - t) / max(x · (1 - x), 1e-12)`, as PyTorch has them; also
+/// [`Tensor::binary_cross_entropy`].
 #[derive(Clone, Debug, Default)]
 pub struct BinaryCrossEntropy {
     weights: Option<Tensor>,
@@ -32,7 +36,7 @@ impl BinaryCrossEntropy {
     pub fn loss(&self, x: &Tensor, target: &Tensor) -> Tensor {
         same_shapes("binary_cross_entropy", x, target);
         let (p, t) = (x.single(), target.single());
-        let losses = -(&t * logarithm(&p) + (1.0 - &t) * logarithm(&(1.0 - &p)));
+        let losses = of_chances(&p, &t);
         self.reduction.of(&weighted(losses, self.weights.as_ref())).rounded_like(x)
     }
 }
@@ -70,13 +74,7 @@ impl BinaryCrossEntropyWithLogits {
     pub fn loss(&self, x: &Tensor, target: &Tensor) -> Tensor {
         same_shapes("binary_cross_entropy_with_logits", x, target);
         let (logits, t) = (x.single(), target.single());
-        let losses = match &self.yes {
-            Some(yes) => {
-                let factor = (yes.single() - 1.0) * &t + 1.0;
-                (1.0 - &t) * &logits + factor * softplus_of_negative(&logits)
-            }
-            None => entropy(&logits, &t),
-        };
+        let losses = entropy(&logits, &t, self.yes.as_ref());
         self.reduction.of(&weighted(losses, self.weights.as_ref())).rounded_like(x)
     }
 }
@@ -127,9 +125,9 @@ impl Focal {
     pub fn loss(&self, x: &Tensor, target: &Tensor) -> Tensor {
         same_shapes("focal", x, target);
         let (logits, t) = (x.single(), target.single());
-        let p = logits.sigmoid();
-        let wrong = &p * (1.0 - &t) + (1.0 - &p) * &t;
-        let mut losses = entropy(&logits, &t);
+        // Not 1 - p for the chance of no: that is nothing where p rounds to 1.
+        let wrong = logits.sigmoid() * (1.0 - &t) + (-&logits).sigmoid() * &t;
+        let mut losses = entropy(&logits, &t, None);
         // Squares and the like have gradients at zero that powers by logarithms have not.
         losses = match self.gamma {
             0.0 => losses,
@@ -144,26 +142,40 @@ impl Focal {
     }
 }
 
-/// Binary cross-entropy of logits, element by element.
+/// Binary cross-entropy of logits, element by element: `(1 - t) · softplus(x) + t · softplus(-x)`, the latter times a
+/// weight if there is one. What both have in common is computed once, and nothing cancels where an answer is sure and right.
 #[track_caller]
-fn entropy(x: &Tensor, t: &Tensor) -> Tensor {
-    (1.0 - t) * x + softplus_of_negative(x)
+fn entropy(x: &Tensor, t: &Tensor, weights: Option<&Tensor>) -> Tensor {
+    // A choice, not |x|: both branches meet at zero with all their slopes.
+    let (positive, zero) = (x.greater(0.0), x.full_like(0.0));
+    let (yes, no) = (weighted(t.clone(), weights), 1.0 - t);
+    let far = &no * positive.select(x, &zero) + &yes * positive.select(&zero, &-x);
+    let near = positive.select(&-x, x).exp().log1p();
+    far + if weights.is_some() { (no + yes) * near } else { near }
 }
 
-/// `log(1 + e^-x)`, with a half as its slope at zero.
+/// Binary cross-entropy of probabilities, element by element.
 #[track_caller]
-fn softplus_of_negative(x: &Tensor) -> Tensor {
-    let size = x.abs();
-    let rest = ((-&size).exp() + 1.0).log();
-    rest + (size - x) * 0.5
+fn of_chances(p: &Tensor, t: &Tensor) -> Tensor {
+    let edge = (p * (1.0 - p)).less(LEAST_DIVISOR);
+    let inner = kept(&edge.not(), p);
+    let within = -(t * inner.log() + (1.0 - t) * (-&inner).log1p());
+    // At the edge the value is cut, and its slope is that of a parabola, which adds nothing to the value.
+    let (still, fixed) = (p.stop_gradient(), t.stop_gradient());
+    let (yes, no) = (still.greater(0.0), still.less(1.0));
+    let logs =
+        [kept(&yes, &still).log(), (-kept(&no, &still)).log1p()].map(|log| log.maximum(LOWEST_LOGARITHM));
+    let lowest = still.full_like(LOWEST_LOGARITHM);
+    let cut = -(t * yes.select(&logs[0], &lowest) + (1.0 - t) * no.select(&logs[1], &lowest));
+    let parabola = (p * 0.5 - fixed) * p * (1.0 / LEAST_DIVISOR);
+    let flat = parabola.stop_gradient();
+    edge.select(&(cut + (parabola - flat)), &within)
 }
 
-/// The logarithm, and the lowest of nothing, where its slope is zero.
+/// The elements, and halves where they do not count.
 #[track_caller]
-fn logarithm(x: &Tensor) -> Tensor {
-    let least = f32::MIN_POSITIVE as f64;
-    let log = x.maximum(least).log();
-    x.greater(least).select(&log, &log.full_like(LOWEST_LOGARITHM))
+fn kept(counts: &Tensor, x: &Tensor) -> Tensor {
+    counts.select(x, &x.full_like(0.5))
 }
 
 #[track_caller]

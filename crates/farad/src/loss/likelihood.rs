@@ -1,6 +1,6 @@
 //! Negative log-likelihood of classes, and what it shares with cross-entropy: targets that are indices.
 
-use farad_ir::{OpError, Shape};
+use farad_ir::{DType, OpError, Shape};
 
 use super::{Reduction, reduction};
 use crate::tensor::{Tensor, raise};
@@ -69,6 +69,8 @@ impl Classes {
         let mut index = targets.positions(op).unsqueeze(axis as isize);
         let mut counts = None;
         if let Some(ignore) = ignore {
+            // What is ignored may be negative.
+            index = index.cast(DType::I32);
             let kept = index.not_equal(ignore);
             index = kept.select(&index, &index.full_like(0.0));
             counts = Some(kept);

@@ -1,7 +1,7 @@
 //! Dropout: features left out at random while training.
 
 use super::{Layer, Mode, Module};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, check_probability};
 
 /// Elements zeroed with a probability while training, the others scaled up to keep the mean; nothing in use. The shape
 /// stays. Draws come from the random numbers of the tensor's device ([`Device::seed`](crate::Device::seed)).
@@ -29,7 +29,7 @@ impl Dropout {
     /// If it is none.
     #[track_caller]
     pub fn new(probability: f64) -> Dropout {
-        assert!((0.0..=1.0).contains(&probability), "dropout: not a probability ({probability} vs 0 to 1)");
+        check_probability("dropout", probability);
         Dropout { probability, whole_channels: false, mode: Mode::new() }
     }
 
@@ -46,16 +46,12 @@ impl Layer for Dropout {
         if !self.mode.is_training() || self.probability == 0.0 {
             return x.clone();
         }
-        if self.probability == 1.0 {
-            return x * 0.0;
-        }
         if !self.whole_channels {
             return x.dropout(self.probability);
         }
         let shape = x.shape();
         assert!(shape.rank() >= 2, "dropout: rank too low: {shape} ({} vs at least 2)", shape.rank());
         let sizes: Vec<usize> = shape[..2].iter().copied().chain(vec![1; shape.rank() - 2]).collect();
-        let kept = Tensor::random_mask(1.0 - self.probability, sizes, x.device());
-        kept.select(&(x * (1.0 / (1.0 - self.probability))), &x.full_like(0.0))
+        x.drop_by(self.probability, sizes.into())
     }
 }

@@ -33,7 +33,12 @@ activations! {
     /// `x · sigmoid(x)`, also called swish.
     silu (1.0 => 0.7310586) |x| x * x.sigmoid();
     /// `log(1 + e^x)`, without overflow.
-    softplus (1.0 => 1.3132616) |x| x.relu() + ((-x.abs()).exp() + 1.0).log();
+    softplus (1.0 => 1.3132616) |x| {
+        // A choice, not |x|: both branches meet at zero with all their slopes.
+        let positive = x.greater(0.0);
+        let below = positive.select(&-x, x);
+        positive.select(x, &x.full_like(0.0)) + below.exp().log1p()
+    };
     /// `x · tanh(softplus(x))`.
     mish (1.0 => 0.8650984) |x| x * x.softplus().tanh();
     /// Scaled exponential linear unit: keeps mean and variance of features that start with 0 and 1.
@@ -107,7 +112,7 @@ impl Tensor {
         let positive = self.greater(0.0);
         // Not e^x where x is large: an infinity there would be none of the result, but of its gradient.
         let below = positive.select(&self.full_like(0.0), self);
-        positive.select(self, &((below.exp() - 1.0) * alpha))
+        positive.select(self, &(below.expm1() * alpha))
     }
 
     /// [`Tensor::elu`] whose slope is continuous: `alpha · (e^(x / alpha) - 1)` where x is not positive.

@@ -25,6 +25,7 @@ pub(crate) mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
+mod wide;
 mod windows;
 
 use std::panic::Location;
@@ -35,6 +36,7 @@ use farad_ir::{DType, Op, OpError, Shape};
 
 pub use element::Element;
 pub(crate) use pooling::Kind;
+pub(crate) use random::check_probability;
 pub use sequence::scan;
 pub use slicing::{Part, Parts};
 
@@ -105,7 +107,13 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn size(&self, axis: isize) -> usize {
-        self.node.shape[self.axis("size", axis)]
+        self.size_of("size", axis)
+    }
+
+    /// The size of one axis, for an op of this name.
+    #[track_caller]
+    pub(crate) fn size_of(&self, op: &'static str, axis: isize) -> usize {
+        self.node.shape[self.axis(op, axis)]
     }
 
     /// The element type.
@@ -176,6 +184,9 @@ impl Tensor {
             &many
         };
         let (shape, dtype) = expect(op.infer(kinds));
+        if op.is_movement() && wide::is_wide(dtype) {
+            return operands[0].moved_wide(op, shape);
+        }
         operands.iter().for_each(|operand| operand.relieve());
         let nodes = operands.iter().map(|t| t.node.clone()).collect();
         Tensor::of(Node::recorded(

@@ -57,6 +57,10 @@ unary_methods! {
     relu Relu (-2.0 => 0.0);
     /// Largest integer not above `x`. Its gradient is zero.
     floor Floor (1.7 => 1.0);
+    /// `ln(1 + x)`, right also where `x` is so small that `1 + x` is 1.
+    log1p Log1p (1.0 => 0.6931472);
+    /// `e^x - 1`, right also where `x` is so small that `e^x` is 1.
+    expm1 Expm1 (1.0 => 1.7182818);
     /// Smallest integer not below `x`. Its gradient is zero.
     ceil Ceil (1.2 => 2.0);
     /// Nearest integer, ties to even. Its gradient is zero.
@@ -76,7 +80,7 @@ macro_rules! comparison_methods {
             /// ```
             #[track_caller]
             pub fn $method(&self, other: impl super::operators::Operand) -> Tensor {
-                Tensor::binary(Binary::$variant, self, &other.beside(self))
+                Tensor::binary(Binary::$variant, self, &other.beside(stringify!($method), self))
             }
         )*}
     };
@@ -111,7 +115,7 @@ macro_rules! binary_methods {
             /// ```
             #[track_caller]
             pub fn $method(&self, other: impl super::operators::Operand) -> Tensor {
-                Tensor::binary(Binary::$variant, self, &other.beside(self))
+                Tensor::binary(Binary::$variant, self, &other.beside(stringify!($method), self))
             }
         )*}
     };
@@ -142,7 +146,7 @@ macro_rules! bit_methods {
             /// ```
             #[track_caller]
             pub fn $method(&self, other: impl super::operators::Operand) -> Tensor {
-                Tensor::binary(Binary::$variant, self, &other.beside(self))
+                Tensor::binary(Binary::$variant, self, &other.beside(stringify!($method), self))
             }
         )*}
     };
@@ -252,8 +256,11 @@ impl Tensor {
         Tensor::record(Op::Select, &[&self.broadcast_to(shape), &a, &b])
     }
 
-    /// The elements as another dtype: floats to integers truncate and saturate, anything to `bool`
-    /// asks whether it is not zero.
+    /// The elements as another dtype: floats to integers truncate and saturate, and NaN becomes 0; anything to `bool`
+    /// asks whether it is not zero; 32-bit integers and bytes wrap among each other.
+    ///
+    /// Between `i64` or `f64` and integers the host converts, at once. An `i64` that the dtype does not have panics with
+    /// the number and its place.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -273,6 +280,12 @@ impl Tensor {
                 help: "\nhelp: this dtype is stored on the cpu only; move the tensor there first",
             });
         }
+        if super::wide::is_cut(self.dtype(), dtype) {
+            return match self.converted(dtype) {
+                Ok(tensor) => tensor,
+                Err(error) => panic!("{error}"),
+            };
+        }
         Tensor::record(Op::Cast(dtype), &[self])
     }
 
@@ -286,7 +299,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn clamp(&self, low: impl super::operators::Operand, high: impl super::operators::Operand) -> Tensor {
-        self.maximum(low).minimum(high)
+        let raised = Tensor::binary(Binary::Max, self, &low.beside("clamp", self));
+        Tensor::binary(Binary::Min, &raised, &high.beside("clamp", &raised))
     }
 
     /// `x · x`.

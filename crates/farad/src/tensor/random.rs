@@ -20,7 +20,8 @@ impl Tensor {
     }
 
     /// Uniform random 32-bit integers from a place in a stream of one's own: the same seed and place
-    /// give the same bits on every device, and the device's own stream stays where it is.
+    /// give the same bits on every device, and the device's own stream stays where it is. Places below 2⁶³ share nothing
+    /// with a device of the same seed.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -92,7 +93,7 @@ impl Tensor {
         radius * (v * std::f64::consts::TAU).cos()
     }
 
-    /// Truth values that are set with this probability.
+    /// Truth values that are set with this probability, which is from 0 to 1.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -102,10 +103,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn random_mask(probability: f64, shape: impl Into<Shape>, device: &Device) -> Tensor {
+        check_probability("random_mask", probability);
         Tensor::rand(shape, device).less(probability)
     }
 
-    /// Elements zeroed with this probability and the others scaled up to keep the mean.
+    /// Elements zeroed with this probability (from 0 to 1) and the others scaled up to keep the mean. With 1 all of
+    /// them are zeros, and so are their gradients.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -115,7 +118,22 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn dropout(&self, probability: f64) -> Tensor {
-        let kept = Tensor::random_mask(1.0 - probability, self.shape(), self.device());
-        kept.select(&(self * (1.0 / (1.0 - probability))), &self.full_like(0.0))
+        check_probability("dropout", probability);
+        self.drop_by(probability, self.shape())
     }
+
+    /// The tensor with elements zeroed as a mask of this shape says, which broadcasts, and the others scaled up.
+    #[track_caller]
+    pub(crate) fn drop_by(&self, probability: f64, shape: Shape) -> Tensor {
+        let kept = Tensor::random_mask(1.0 - probability, shape, self.device());
+        // Where nothing is kept there is no mean to keep; an infinite factor would make gradients that are no numbers.
+        let factor = if probability < 1.0 { 1.0 / (1.0 - probability) } else { 0.0 };
+        kept.select(&(self * factor), &self.full_like(0.0))
+    }
+}
+
+/// Panics unless the number is a probability.
+#[track_caller]
+pub(crate) fn check_probability(op: &'static str, probability: f64) {
+    assert!((0.0..=1.0).contains(&probability), "{op}: not a probability ({probability} vs 0 to 1)");
 }

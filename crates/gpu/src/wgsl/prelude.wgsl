@@ -40,6 +40,31 @@ fn farad_within(x: f32, bound: f32) -> f32 {
     return select(x, end, abs(x) > bound);
 }
 
+// ln(1 + x). Near zero by twice the area tangent of x / (2 + x), whose series ends soon; elsewhere 1 + x is not near one.
+fn farad_log1p(x: f32) -> f32 {
+    let s = x / (2f + x);
+    let z = s * s;
+    var p = fma(1.33333333e-1f, z, 1.53846154e-1f);
+    p = fma(p, z, 1.81818182e-1f);
+    p = fma(p, z, 2.22222222e-1f);
+    p = fma(p, z, 2.85714286e-1f);
+    p = fma(p, z, 4e-1f);
+    p = fma(p, z, 6.66666667e-1f);
+    return select(log(1f + x), fma(p, z * s, 2f * s), x > -0.5f && x < 1f);
+}
+
+// e^x - 1: near zero by its series, elsewhere e^x is not near one.
+fn farad_expm1(x: f32) -> f32 {
+    var p = fma(2.75573192e-6f, x, 2.48015873e-5f);
+    p = fma(p, x, 1.98412698e-4f);
+    p = fma(p, x, 1.38888889e-3f);
+    p = fma(p, x, 8.33333333e-3f);
+    p = fma(p, x, 4.16666667e-2f);
+    p = fma(p, x, 1.66666667e-1f);
+    p = fma(p, x, 5e-1f);
+    return select(exp(x) - 1f, fma(p, x * x, x), abs(x) < 0.5f);
+}
+
 // A rational minimax fit of tanh(x)/x in x*x; beyond 8.5 the result rounds to one. The denominator is
 // at least one, and two inverse roots are cheaper than a division.
 fn farad_tanh(x: f32) -> f32 {

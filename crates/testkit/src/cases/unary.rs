@@ -30,6 +30,8 @@ fn method(op: Unary) -> (&'static str, fn(&Tensor) -> Tensor) {
         Unary::Round => ("round", Tensor::round),
         Unary::Finite => ("is_finite", Tensor::is_finite),
         Unary::Not => ("not", Tensor::not),
+        Unary::Log1p => ("log1p", Tensor::log1p),
+        Unary::Expm1 => ("expm1", Tensor::expm1),
     }
 }
 
@@ -89,6 +91,13 @@ fn far() -> Vec<Case> {
         case("tanh", (-1e-3, 1e-3), 2e-6, Tensor::tanh).of_size(0.0),
         case("erf", (-1e-3, 1e-3), 2e-6, Tensor::erf).of_size(0.0),
         case("sin", (-1e-3, 1e-3), 2e-6, Tensor::sin).of_size(0.0),
+        case("log1p", (-1e-3, 1e-3), 2e-6, Tensor::log1p).of_size(0.0),
+        case("log1p", (0.0, 1e-12), 2e-6, Tensor::log1p).of_size(0.0),
+        case("log1p", (-0.49, 1.1), 2e-6, Tensor::log1p).of_size(0.0),
+        case("log1p", (1e3, 1e30), 5e-6, Tensor::log1p),
+        case("expm1", (-1e-3, 1e-3), 2e-6, Tensor::expm1).of_size(0.0),
+        case("expm1", (-0.6, 0.6), 2e-6, Tensor::expm1).of_size(0.0),
+        case("expm1", (-80.0, 0.0), 5e-6, Tensor::expm1),
         case("log", (1e-30, 1e-20), 5e-6, Tensor::log),
         case("sqrt", (1e10, 1e30), 1e-6, Tensor::sqrt),
         Case::new("not", "by the operator", vec![truth([5])], 0.0, |x| !&x[0]),

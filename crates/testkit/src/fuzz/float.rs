@@ -65,6 +65,8 @@ pub(super) const MAPS: &[Map] = &[
     Map::smooth("exp", |x| x.tanh().exp(), 2.72, 8e-6, |_| 2.72),
     Map::smooth("exp2", |x| x.sin().exp2(), 1.39, 8e-6, |_| 2.0),
     Map::smooth("log", |x| (x.abs() + 0.5).log(), 2.0, 6e-6, |b| b + 1.0),
+    Map::smooth("log1p", |x| (x.abs() - 0.5).log1p(), 2.0, 6e-6, |b| b + 1.0),
+    Map::smooth("expm1", |x| x.tanh().expm1(), 2.72, 8e-6, |_| 1.72),
     Map::smooth("log2", |x| (x.abs() + 0.5).log2(), 2.9, 6e-6, |b| 1.5 * b + 1.0),
     Map::smooth("sqrt", |x| (x.abs() + 0.25).sqrt(), 1.0, 2e-6, |b| b + 1.0),
     Map::smooth("rsqrt", |x| (x.abs() + 0.5).rsqrt(), 1.5, 2e-6, |_| 1.5),

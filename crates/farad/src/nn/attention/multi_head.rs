@@ -7,7 +7,7 @@ use farad_ir::OpError;
 use crate::attention::Attention;
 use crate::device::Device;
 use crate::nn::{Layer, Linear, Mode, Module, Parameter};
-use crate::tensor::{Tensor, raise};
+use crate::tensor::{Tensor, check_probability, raise};
 
 /// Attention of `heads` heads, each over a part of the width:
 /// `[batch.., queries, width], [batch.., keys, width], [batch.., keys, width] -> [batch.., queries, width]`.
@@ -73,7 +73,9 @@ impl MultiHeadAttention {
 
     /// In training, zeroes weights of keys with this probability. That is computed with all scores in
     /// memory: see [`Attention::dropout`].
+    #[track_caller]
     pub fn dropout(mut self, probability: f64) -> MultiHeadAttention {
+        check_probability("dropout", probability);
         self.dropout = probability;
         self
     }

@@ -6,7 +6,7 @@ use super::cell::{Cell, State, zeros};
 use super::weights::RecurrentWeights;
 use crate::nn::{Mode, Module, Visitor};
 use crate::tensor::sequence::scan_along;
-use crate::tensor::{Tensor, raise};
+use crate::tensor::{Tensor, check_probability, raise};
 
 /// A recurrent layer over sequences `[time, batch, inputs] -> [time, batch, hidden]`, with options: several layers,
 /// each over the one before, both directions (hidden states side by side, `2 · hidden`), dropout between layers,
@@ -97,7 +97,9 @@ impl<C: Cell> Recurrent<C> {
     }
 
     /// While training, outputs of every layer but the last are dropped with this probability.
+    #[track_caller]
     pub fn dropout(mut self, probability: f64) -> Recurrent<C> {
+        check_probability("dropout", probability);
         self.dropout = probability;
         self
     }

@@ -1,6 +1,7 @@
 //! What the blocks of a transformer have in common.
 
 use crate::nn::{Dropout, LayerNorm, Linear, MultiHeadAttention};
+use crate::tensor::check_probability;
 
 /// The sizes and habits of a block. Defaults are PyTorch's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +50,9 @@ impl TransformerOptions {
     /// The probability with which values are zeroed in training: weights of keys, hidden units, and what is
     /// added. Weights of keys are then computed with all scores in memory; see
     /// [`MultiHeadAttention::dropout`].
+    #[track_caller]
     pub fn dropout(self, dropout: f64) -> TransformerOptions {
+        check_probability("dropout", dropout);
         TransformerOptions { dropout, ..self }
     }
 
