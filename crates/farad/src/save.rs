@@ -78,7 +78,8 @@ pub(crate) fn checksum_of(path: &Path, bytes: &[u8]) -> Result<u32> {
 }
 
 /// Reads all tensors of a safetensors file onto a device. Dtypes that a GPU cannot hold are
-/// converted to the nearest that it can (`f64` and `bf16` to `f32`, `i64` to `i32`, `u8` to `u32`).
+/// converted to the nearest that it can (`f64` and `bf16` to `f32`, `i64` to `i32`, `u8` to `u32`); an `i64` that is no
+/// `i32` is an error.
 pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<String, Tensor>> {
     let path = path.as_ref();
     let bytes =
@@ -102,6 +103,9 @@ pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashM
             )));
         }
         let shape = Shape::new(view.shape());
+        if shape.count().is_none() {
+            return Err(format(format!("{name} has too many elements: {shape}")));
+        }
         let words: Vec<u8>;
         let data = match dtype {
             DType::Bool => {
@@ -119,6 +123,8 @@ pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashM
 /// A tensor on a device, as the nearest dtype that the device can hold.
 pub(crate) fn loaded(tensor: &Tensor, device: &Device) -> Result<Tensor> {
     match device.is_gpu() && !tensor.dtype().is_on_gpus() {
+        // Not `cast`: a number that does not fit is the file's fault.
+        true if tensor.dtype() == DType::I64 => tensor.converted(DType::I32)?.to_device(device),
         true => tensor.cast(tensor.dtype().register()).to_device(device),
         false => tensor.to_device(device),
     }

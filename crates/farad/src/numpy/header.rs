@@ -108,6 +108,9 @@ impl Header {
         if shape.len() > MAX_RANK {
             return Err(format!("its rank is too large ({} vs at most {MAX_RANK})", shape.len()));
         }
+        if Shape::new(&shape).count().is_none() {
+            return Err(format!("it has too many elements: {shape:?}"));
+        }
         Ok(Header { kind: kind[0], size, big_endian, fortran_order, shape })
     }
 

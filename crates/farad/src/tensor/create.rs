@@ -167,7 +167,7 @@ impl Tensor {
         Tensor::full(1.0, shape, device)
     }
 
-    /// `0, 1, …, n - 1` as `i32`.
+    /// `0, 1, …, n - 1` as `i32`: at most 2³¹ of them.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -179,7 +179,8 @@ impl Tensor {
         Tensor::source(Op::Iota(n), device)
     }
 
-    /// All elements equal to `value`, with this tensor's shape, dtype and device.
+    /// All elements equal to `value`, with this tensor's shape, dtype and device. Panics if it is not a number that the
+    /// dtype has.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -189,6 +190,10 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn full_like(&self, value: f64) -> Tensor {
+        super::operators::check_number("full_like", value, self.dtype());
+        if super::wide::is_wide(self.dtype()) {
+            return Tensor::filled_wide(value, self.shape(), self.dtype(), self.device());
+        }
         Tensor::filled(Scalar::of(self.dtype(), value), self.shape(), self.device())
     }
 

@@ -90,7 +90,7 @@ impl Tensor {
     #[track_caller]
     pub fn tril(&self, diagonal: isize) -> Tensor {
         let right = self.to_the_right("tril");
-        right.less_equal(diagonal as i32).select(self, &self.full_like(0.0))
+        right.less_equal(near(diagonal)).select(self, &self.full_like(0.0))
     }
 
     /// The upper triangles of matrices `[.., rows, columns]`, zeros below: what is at least
@@ -105,7 +105,7 @@ impl Tensor {
     #[track_caller]
     pub fn triu(&self, diagonal: isize) -> Tensor {
         let right = self.to_the_right("triu");
-        right.greater_equal(diagonal as i32).select(self, &self.full_like(0.0))
+        right.greater_equal(near(diagonal)).select(self, &self.full_like(0.0))
     }
 
     /// How far each element of a matrix is to the right of the main diagonal, `[rows, columns]`.
@@ -118,4 +118,9 @@ impl Tensor {
         let position = |axis: usize| Tensor::arange(self.shape()[axis], self.device());
         position(rank - 1) - position(rank - 2).unsqueeze(1)
     }
+}
+
+/// A diagonal as near as `i32` can say: matrices have no more rows and columns than that.
+fn near(diagonal: isize) -> i32 {
+    diagonal.clamp(i32::MIN as isize, i32::MAX as isize) as i32
 }

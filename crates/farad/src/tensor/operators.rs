@@ -2,42 +2,62 @@
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-use farad_ir::{Binary, Scalar, Unary};
+use farad_ir::{Binary, DType, Scalar, Shape, Unary};
 
 use super::Tensor;
 
 /// What may stand beside a tensor in an op: a tensor or a number.
 pub trait Operand {
-    /// The operand as a tensor, to stand beside `lhs`.
-    fn beside(self, lhs: &Tensor) -> Tensor;
+    /// The operand as a tensor, to stand beside `lhs` in an op of this name.
+    fn beside(self, op: &'static str, lhs: &Tensor) -> Tensor;
 }
 
 impl Operand for &Tensor {
-    fn beside(self, _: &Tensor) -> Tensor {
+    fn beside(self, _: &'static str, _: &Tensor) -> Tensor {
         self.clone()
     }
 }
 
 impl Operand for Tensor {
-    fn beside(self, _: &Tensor) -> Tensor {
+    fn beside(self, _: &'static str, _: &Tensor) -> Tensor {
         self
     }
 }
 
-/// The number as a constant of the tensor's dtype; a fraction beside integers makes floats.
+/// The number as a constant of the dtype that the tensor is computed in; a fraction or an infinity beside integers makes
+/// floats. Panics if it is a whole number which the dtype does not have.
 #[track_caller]
-fn constant(value: f64, beside: &Tensor) -> Tensor {
-    let whole = value.fract() == 0.0;
-    let dtype = if beside.dtype().is_float() || whole { beside.dtype() } else { farad_ir::DType::F32 };
-    Tensor::filled(Scalar::of(dtype, value), farad_ir::Shape::scalar(), beside.device())
+fn constant(op: &'static str, value: f64, beside: &Tensor) -> Tensor {
+    let own = beside.dtype().promote(beside.dtype());
+    let dtype = if own.is_float() || value.fract() == 0.0 { own } else { DType::F32 };
+    check_number(op, value, dtype);
+    Tensor::filled(Scalar::of(dtype, value), Shape::scalar(), beside.device())
+}
+
+/// Panics unless a dtype of whole numbers or truth values has this one.
+#[track_caller]
+pub(super) fn check_number(op: &'static str, value: f64, dtype: DType) {
+    let (least, most) = match dtype {
+        DType::I32 => (i32::MIN as f64, i32::MAX as f64),
+        DType::U32 => (0.0, u32::MAX as f64),
+        DType::U8 => (0.0, u8::MAX as f64),
+        DType::Bool => (0.0, 1.0),
+        // The largest float below 2^63.
+        DType::I64 => (i64::MIN as f64, 9_223_372_036_854_774_784.0),
+        _ => return,
+    };
+    assert!(
+        (least..=most).contains(&value) && value.fract() == 0.0,
+        "{op}: {dtype} does not have this number ({value} vs {least} to {most})\nhelp: cast the tensor first, e.g. `.cast(DType::F32)`"
+    );
 }
 
 macro_rules! number_operands {
     ($($number:ty),*) => {$(
         impl Operand for $number {
             #[track_caller]
-            fn beside(self, lhs: &Tensor) -> Tensor {
-                constant(self as f64, lhs)
+            fn beside(self, op: &'static str, lhs: &Tensor) -> Tensor {
+                constant(op, self as f64, lhs)
             }
         }
     )*};
@@ -50,14 +70,14 @@ macro_rules! operators {
             type Output = Tensor;
             #[track_caller]
             fn $method(self, other: T) -> Tensor {
-                Tensor::binary(Binary::$variant, self, &other.beside(self))
+                Tensor::binary(Binary::$variant, self, &other.beside(stringify!($method), self))
             }
         }
         impl<T: Operand> $trait<T> for Tensor {
             type Output = Tensor;
             #[track_caller]
             fn $method(self, other: T) -> Tensor {
-                Tensor::binary(Binary::$variant, &self, &other.beside(&self))
+                Tensor::binary(Binary::$variant, &self, &other.beside(stringify!($method), &self))
             }
         }
     )*};
@@ -72,14 +92,14 @@ macro_rules! operators_on_numbers {
             type Output = Tensor;
             #[track_caller]
             fn $method(self, other: &Tensor) -> Tensor {
-                Tensor::binary(Binary::$variant, &constant(self as f64, other), other)
+                Tensor::binary(Binary::$variant, &constant(stringify!($method), self, other), other)
             }
         }
         impl $trait<Tensor> for $number {
             type Output = Tensor;
             #[track_caller]
             fn $method(self, other: Tensor) -> Tensor {
-                Tensor::binary(Binary::$variant, &constant(self as f64, &other), &other)
+                Tensor::binary(Binary::$variant, &constant(stringify!($method), self, &other), &other)
             }
         }
     };

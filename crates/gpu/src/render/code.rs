@@ -60,7 +60,8 @@ pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
         (from, register) if from == register => return rounded(x),
         (DType::F32, DType::I32) => format!("farad_to_i32({x})"),
         (DType::F32, DType::U32) => format!("farad_to_u32({x})"),
-        (DType::F32, DType::Bool) => format!("{x} != 0f"),
+        // By its bits: compilers may assume that what is no number does not occur.
+        (DType::F32, DType::Bool) => format!("(bitcast<u32>({x}) & 0x7fffffffu) != 0u"),
         (DType::I32, DType::Bool) => format!("{x} != 0i"),
         (DType::U32, DType::Bool) => format!("{x} != 0u"),
         (DType::I32, DType::U32) => format!("bitcast<u32>({x})"),
