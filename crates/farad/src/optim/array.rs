@@ -171,9 +171,12 @@ impl Flat {
         device: &Device,
         live: impl Iterator<Item = &'a Arc<Node>>,
         mut outputs: Vec<Memory>,
-        scaled: bool,
+        [scaled, judged]: [bool; 2],
         location: &'static Location<'static>,
     ) {
+        if judged {
+            self.scaling.skipped = outputs.pop();
+        }
         if scaled {
             self.scaling.memory = outputs.pop();
         }

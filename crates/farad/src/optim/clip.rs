@@ -2,10 +2,15 @@
 
 use farad_ir::{Binary, DType, Graph, NodeId, Reduce, Shape, Unary};
 
+use super::scale::all_finite;
 use crate::tensor::Tensor;
 
 /// What happens to gradients before the update. Limits may change from step to step without a new
 /// program.
+///
+/// Nothing sensible can be made of a gradient that is not finite. So a step that clips is skipped where there is one:
+/// parameters and moments stay as they are, and it is counted ([`Updater::overflows`](super::Updater::overflows)), as in
+/// mixed precision. Without clipping, in `f32`, such a gradient reaches the parameters, where it is seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Clip {
     /// Nothing.
@@ -13,7 +18,7 @@ pub enum Clip {
     None,
     /// Every element is kept within ± this.
     Value(f32),
-    /// All gradients together are scaled down to at most this norm.
+    /// All gradients together are scaled down to at most this norm. A norm beyond what `f32` holds is not finite.
     Norm(f32),
 }
 
@@ -33,33 +38,39 @@ impl Clip {
         }
     }
 
-    pub(crate) fn apply(&self, graph: &mut Graph, g: NodeId, numbers: &[NodeId]) -> NodeId {
+    /// The gradients clipped, and whether they were finite: a truth value, if anything is clipped.
+    pub(crate) fn apply(&self, graph: &mut Graph, g: NodeId, numbers: &[NodeId]) -> (NodeId, Option<NodeId>) {
         let shape = graph.shape(g);
         match self {
-            Clip::None => g,
+            Clip::None => (g, None),
+            _ if shape.numel() == 0 => (g, None),
             Clip::Value(_) => {
+                let fine = all_finite(graph, g);
                 let limit = graph.spread(numbers[0], shape);
                 let low = graph.neg(limit);
                 let g = graph.binary(Binary::Max, g, low);
-                graph.binary(Binary::Min, g, limit)
+                (graph.binary(Binary::Min, g, limit), Some(fine))
             }
             Clip::Norm(_) => {
                 let square = graph.mul(g, g);
                 let sum = graph.reduce(Reduce::Sum, square, &[0]);
                 let norm = graph.unary(Unary::Sqrt, sum);
+                // One element that is not finite makes the norm so.
+                let fine = graph.unary(Unary::Finite, norm);
+                let fine = graph.cast(fine, DType::Bool);
                 let small = graph.fill(farad_ir::Scalar::float(DType::F32, 1e-6), Shape::scalar());
                 let norm = graph.add(norm, small);
                 let ratio = graph.div(numbers[0], norm);
                 let one = graph.fill_like(ratio, 1.0);
                 let ratio = graph.binary(Binary::Min, ratio, one);
                 let ratio = graph.spread(ratio, shape);
-                graph.mul(g, ratio)
+                (graph.mul(g, ratio), Some(fine))
             }
         }
     }
 }
 
-/// Every element of every gradient kept within ± `limit`.
+/// Every element of every gradient kept within ± `limit`. What is not finite stays as it is.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -70,10 +81,14 @@ impl Clip {
 /// ```
 #[track_caller]
 pub fn clip_by_value(gradients: &[Tensor], limit: f64) -> Vec<Tensor> {
-    gradients.iter().map(|g| g.clamp(-limit, limit)).collect()
+    let mut clipped = Vec::with_capacity(gradients.len());
+    for g in gradients {
+        clipped.push(g.is_finite().select(&g.clamp(-limit, limit), g));
+    }
+    clipped
 }
 
-/// All gradients together scaled down to at most this norm.
+/// All gradients together scaled down to at most this norm. If it is not finite, neither are they afterwards.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -87,6 +102,6 @@ pub fn clip_by_norm(gradients: &[Tensor], limit: f64) -> Vec<Tensor> {
     let mut squares = gradients.iter().map(|g| g.square().sum());
     let Some(first) = squares.next() else { return vec![] };
     let norm = squares.fold(first, |sum, square| sum + square).sqrt() + 1e-6;
-    let ratio = (norm.recip() * limit).minimum(1.0);
+    let ratio = norm.is_finite().select(&(norm.recip() * limit).minimum(1.0), &norm);
     gradients.iter().map(|g| g * &ratio).collect()
 }

@@ -102,6 +102,11 @@ impl Flat {
         let depends = users(&recording.graph, &ids);
         let halves = has_halves(&recording.graph, &depends);
         let scale = self.scale_nodes(&mut recording, halves, &device)?;
+        let skipped = match self.clip {
+            Clip::None => None,
+            _ if scale.is_some() || self.layout.len == 0 => None,
+            _ => Some(recording.input(self.scaling.skipped(&device)?, 1, DType::F32)),
+        };
         let live = recording.live();
         let live_ids: Vec<NodeId> = live.iter().map(|(_, id)| *id).collect();
         let parts = Parts {
@@ -114,6 +119,7 @@ impl Flat {
             limits: &limits,
             noise,
             scale,
+            skipped,
             live: &live_ids,
         };
         let (kind, clip) = (&rules[0].kind()[..], &self.clip.kind()[..]);
@@ -139,7 +145,13 @@ impl Flat {
             self.protect(&device, &mut inputs, at, location)?;
         }
         let outputs = device.run(&plan, &inputs, &words)?;
-        self.take(&device, live.iter().map(|(node, _)| node), outputs, scale.is_some(), location);
+        self.take(
+            &device,
+            live.iter().map(|(node, _)| node),
+            outputs,
+            [scale.is_some(), skipped.is_some()],
+            location,
+        );
         Ok(())
     }
 

@@ -4,12 +4,12 @@
 
 use std::panic::Location;
 
-use farad_ir::{DType, Graph, NodeId, Op};
+use farad_ir::{Binary, DType, Graph, NodeId, Op};
 
 use super::flat::Flat;
 use super::layout::Layout;
 use super::noise::Noise;
-use super::scale::{Scale, all_finite};
+use super::scale::{Scale, all_finite, counted};
 use super::{Rule, Update};
 use crate::error::Result;
 use crate::plan::Request;
@@ -42,6 +42,8 @@ pub(super) struct Parts<'a> {
     pub limits: &'a [NodeId],
     pub noise: Option<Noise>,
     pub scale: Option<Scale>,
+    /// How many steps were skipped so far, where clipping judges gradients and no scale does.
+    pub skipped: Option<NodeId>,
     pub live: &'a [NodeId],
 }
 
@@ -64,12 +66,16 @@ impl Flat {
         Recording::substitute(&mut graph, known);
         let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
         let g = graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &gradients);
-        let fine = scale.map(|_| all_finite(&mut graph, g));
+        let mut fine = scale.map(|_| all_finite(&mut graph, g));
         let g = match scale.filter(|_| parts.from_loss) {
             Some(scale) => scale.divide(&mut graph, g),
             None => g,
         };
-        let mut g = self.clip.apply(&mut graph, g, parts.limits);
+        let (mut g, clipped) = self.clip.apply(&mut graph, g, parts.limits);
+        fine = match (fine, clipped) {
+            (Some(a), Some(b)) => Some(graph.binary(Binary::And, a, b)),
+            (a, b) => a.or(b),
+        };
         if let Some(noise) = parts.noise {
             g = noise.add(&mut graph, g);
         }
@@ -103,6 +109,9 @@ impl Flat {
         }
         if let (Some(scale), Some(fine)) = (scale, fine) {
             outputs.push(scale.next(&mut graph, fine));
+        }
+        if let (Some(skipped), Some(fine)) = (parts.skipped, fine) {
+            outputs.push(counted(&mut graph, skipped, fine));
         }
         Ok(Request { graph, outputs, donations })
     }

@@ -45,6 +45,8 @@ pub(super) struct Scaling {
     pub settings: LossScale,
     /// The words, once they are in use.
     pub memory: Option<Memory>,
+    /// How many steps clipping skipped while there was no scale, in a word, once it judges.
+    pub skipped: Option<Memory>,
     /// Overflows that were told.
     told: AtomicU32,
 }
@@ -58,19 +60,47 @@ impl Scaling {
         Ok(self.memory.as_ref().expect("made above"))
     }
 
+    /// The word on the device that counts what clipping skips, made if there is none yet.
+    pub fn skipped(&mut self, device: &Device) -> Result<&Memory> {
+        if self.skipped.is_none() {
+            let memory = device.allocate(4)?;
+            device.0.backend.write(&memory, &0f32.to_le_bytes())?;
+            self.skipped = Some(memory);
+        }
+        Ok(self.skipped.as_ref().expect("made above"))
+    }
+
     /// The words as they are now; waits for the device.
     pub fn read(&self, device: &Device) -> Result<[f32; WORDS]> {
         let Some(memory) = &self.memory else { return Ok([self.settings.start, 0.0, 0.0]) };
-        let bytes = device.0.backend.read(memory, 0, WORDS * 4).wait()?;
-        let word = |n: usize| f32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * n + byte]));
-        let words = [word(0), word(1), word(2)];
-        let overflows = words[2] as u32;
-        if self.told.swap(overflows, Ordering::Relaxed) < overflows {
-            let scale = words[0];
-            tracing::warn!("step: gradients overflowed: {overflows} steps were skipped (scale {scale} now)");
-        }
-        Ok(words)
+        let words = floats(device, memory, WORDS)?;
+        Ok([words[0], words[1], words[2]])
     }
+
+    /// How many steps were skipped; waits for the device, and warns if there are new ones.
+    pub fn overflows(&self, device: &Device) -> Result<u32> {
+        let [scale, _, overflows] = self.read(device)?;
+        let clipped = match &self.skipped {
+            Some(memory) => floats(device, memory, 1)?[0],
+            None => 0.0,
+        };
+        let all = overflows as u32 + clipped as u32;
+        if self.told.swap(all, Ordering::Relaxed) < all {
+            match self.memory {
+                Some(_) => {
+                    tracing::warn!("step: gradients overflowed: {all} steps were skipped (scale {scale} now)")
+                }
+                None => tracing::warn!("step: gradients were not finite: {all} steps were skipped"),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The first floats of a memory; waits for the device.
+fn floats(device: &Device, memory: &Memory, count: usize) -> Result<Vec<f32>> {
+    let bytes = device.0.backend.read(memory, 0, count * 4).wait()?;
+    Ok(bytes.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
 }
 
 /// New memory with these words.
@@ -140,6 +170,14 @@ impl Scale {
         let rest = graph.select(second, steps, overflows);
         graph.select(first, scale, rest)
     }
+}
+
+/// How many steps were skipped, after one with gradients that are `fine` or not.
+pub(super) fn counted(graph: &mut Graph, skipped: NodeId, fine: NodeId) -> NodeId {
+    let one = graph.fill_like(skipped, 1.0);
+    let more = graph.add(skipped, one);
+    let fine = graph.spread(fine, graph.shape(skipped));
+    graph.select(fine, skipped, more)
 }
 
 /// Whether all elements of a node of one axis are finite: a truth value.

@@ -92,7 +92,8 @@ impl<R: Rule + Clone> Updater<R> {
         self
     }
 
-    /// What happens to gradients before the update.
+    /// What happens to gradients before the update. A step that clips changes nothing where a gradient is not finite:
+    /// see [`Clip`].
     pub fn clip(mut self, clip: Clip) -> Updater<R> {
         self.flat.clip = clip;
         self
@@ -110,10 +111,11 @@ impl<R: Rule + Clone> Updater<R> {
         Ok(self.flat.scaling.read(&self.flat.device()?)?[0])
     }
 
-    /// How many steps were skipped because a gradient was not finite. Waits for the device, and warns if
-    /// there are new ones.
+    /// How many steps were skipped because a gradient was not finite: in mixed precision, and where gradients are
+    /// clipped. Waits for the device, and warns if there are new ones. What clipping skipped in `f32` is not part of
+    /// [`Optimiser::state`].
     pub fn overflows(&self) -> Result<u32> {
-        Ok(self.flat.scaling.read(&self.flat.device()?)?[2] as u32)
+        self.flat.scaling.overflows(&self.flat.device()?)
     }
 
     /// The gradients that [`Optimiser::step`] would use, for clipping or accumulation by hand: taken of the scaled
