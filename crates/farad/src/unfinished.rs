@@ -1,12 +1,14 @@
 //! What buffers hold that is not computed yet: running statistics that a forward pass recorded.
 //!
 //! Invariant: a step computes those that use something which it computes anyway, so that they are values after every
-//! step and no chain of them grows; it never computes anything else for them. Start at [`Unfinished::beside`].
+//! step and no chain of them grows; it never computes anything else for them. Where no step comes, they are computed all
+//! together before chains are long ([`Unfinished::finish`]). Start at [`Unfinished::beside`].
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use crate::evaluate::evaluate;
 use crate::node::Node;
 use crate::recording::Recording;
 
@@ -32,6 +34,23 @@ impl Unfinished {
 
     /// What is still wanted and uses something that the recording computes.
     pub fn beside(&self, recording: &Recording) -> Vec<Arc<Node>> {
+        let mut wanted = self.wanted();
+        wanted.retain(|node| meets(node, recording));
+        wanted
+    }
+
+    /// Computes all that is still wanted, in one program: layers share what comes before them. What they were computed
+    /// from is free afterwards.
+    pub fn finish(&self) {
+        let wanted = self.wanted();
+        match evaluate(&wanted) {
+            Ok(()) => wanted.iter().for_each(|node| node.cut(false)),
+            Err(error) => tracing::warn!("pending buffers failed and stay pending: {error}"),
+        }
+    }
+
+    /// What is still wanted; the other notes are thrown away.
+    fn wanted(&self) -> Vec<Arc<Node>> {
         let mut wanted = Vec::new();
         self.lock().retain(|note| match note.upgrade().filter(is_wanted) {
             Some(node) => {
@@ -40,7 +59,6 @@ impl Unfinished {
             }
             None => false,
         });
-        wanted.retain(|node| meets(node, recording));
         wanted
     }
 

@@ -96,3 +96,73 @@ fn the_same_seed_gives_the_same_bits_in_two_processes() {
     assert!(!first.is_empty());
     assert_eq!(first, second);
 }
+
+/// Batch norms over one another, as in a network that is calibrated, or whose gradients are gathered over many batches.
+fn normed() -> Sequential {
+    use farad::nn::BatchNorm1d;
+    let _ = Device::cpu().seed(3);
+    Sequential::new((
+        Linear::new(16, 16),
+        BatchNorm1d::new(16),
+        Relu,
+        Linear::new(16, 16),
+        BatchNorm1d::new(16),
+    ))
+}
+
+#[test]
+fn statistics_are_cheap_where_no_step_comes() {
+    let _turn = turn();
+    for (device, passes) in devices().into_iter().zip([1_000, 300]) {
+        let model = normed().to_device(&device);
+        let start = std::time::Instant::now();
+        let (mut live, mut sums) = (0, [0f64; 2]);
+        let batch = |pass: usize| -> Vec<f32> {
+            (0..8 * 16).map(|i| ((i * 37 + pass * 11) % 101) as f32 / 50.0 - 1.0).collect()
+        };
+        for pass in 0..passes {
+            let y = model.forward(&Tensor::from_vec(batch(pass), [8, 16], &device));
+            // What is not read is not computed.
+            drop(y);
+            if pass == passes / 10 {
+                device.wait().unwrap();
+                live = device.counters().bytes_live;
+            }
+        }
+        device.wait().unwrap();
+        let now = device.counters().bytes_live;
+        assert!(now <= live + (64 << 10), "{device}: live bytes grew from {live} to {now}");
+        let reading = std::time::Instant::now();
+        for (name, buffer) in model.named_buffers() {
+            let values = buffer.value().to_vec::<f32>().unwrap();
+            assert!(values.iter().all(|v| v.is_finite()), "{name}");
+            sums[name.contains("var") as usize] += values.iter().map(|&v| v as f64).sum::<f64>();
+        }
+        assert!(reading.elapsed().as_secs_f64() < 2.0, "{device}: reading took {:?}", reading.elapsed());
+        assert!(start.elapsed().as_secs_f64() < 60.0, "{device}: all took {:?}", start.elapsed());
+        assert!(sums[1] > 0.0, "the variances moved");
+    }
+}
+
+#[test]
+fn statistics_without_steps_are_those_with_reads() {
+    let _turn = turn();
+    for device in devices() {
+        let [lazy, eager] = [(); 2].map(|()| normed().to_device(&device));
+        for pass in 0..11 {
+            let x = Tensor::rand_at(1, pass, [8, 16], &device);
+            lazy.forward(&x);
+            eager.forward(&x);
+            for (_, buffer) in eager.named_buffers() {
+                buffer.value().compute().unwrap();
+            }
+        }
+        for ((name, a), (_, b)) in lazy.named_buffers().into_iter().zip(eager.named_buffers()) {
+            let (a, b) = (a.value().to_vec::<f32>().unwrap(), b.value().to_vec::<f32>().unwrap());
+            assert!(
+                a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5),
+                "{name} on {device}: {a:?} and {b:?}"
+            );
+        }
+    }
+}

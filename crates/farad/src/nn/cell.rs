@@ -14,26 +14,47 @@ use crate::tensor::Tensor;
 /// A cell that holds a tensor which is kept, saved and moved with its module, but not trained: running
 /// statistics, fixed tables. Clones are the same cell.
 #[derive(Clone)]
-pub struct Buffer(Arc<Mutex<Tensor>>);
+pub struct Buffer(Arc<Mutex<Held>>);
+
+/// What a buffer holds.
+struct Held {
+    tensor: Tensor,
+    /// How often something that is not computed yet was put in since there was a value.
+    pending: u32,
+}
+
+/// So many contents of a buffer may follow on each other without being computed: a layer is used more than once before a
+/// step now and then. Beyond, each would keep another batch.
+const MOST_PENDING: u32 = 4;
 
 impl Buffer {
     /// A buffer that starts with this tensor.
     pub fn new(tensor: Tensor) -> Buffer {
         tensor.device().0.unfinished.note(&tensor.node);
-        Buffer(Arc::new(Mutex::new(tensor)))
+        Buffer(Arc::new(Mutex::new(Held { tensor, pending: 0 })))
     }
 
     /// The current tensor.
     pub fn value(&self) -> Tensor {
-        self.lock().clone()
+        self.lock().tensor.clone()
     }
 
     /// Puts another tensor in. If it is not computed yet, the next step that computes something which it uses computes
-    /// it too, in the same submission; from then on it is a value without history.
+    /// it too, in the same submission; from then on it is a value without history. Where no step comes, every fourth
+    /// computes what all buffers of its device wait for, so that what they were made of does not pile up.
     pub fn set(&self, tensor: Tensor) {
-        tensor.device().0.unfinished.note(&tensor.node);
-        let old = std::mem::replace(&mut *self.lock(), tensor);
-        drop(old); // after the lock is released
+        let unfinished = &tensor.device().0.unfinished;
+        let old = self.value();
+        let chained = tensor.node.value().is_none() && old.node.value().is_none();
+        let mut pending = if chained { self.lock().pending + 1 } else { 0 };
+        if pending >= MOST_PENDING {
+            unfinished.finish();
+            pending = 0;
+        }
+        unfinished.note(&tensor.node);
+        let held = Held { tensor, pending };
+        let before = std::mem::replace(&mut *self.lock(), held);
+        drop(before); // after the lock is released
     }
 
     /// Whether two handles are the same cell.
@@ -48,7 +69,7 @@ impl Buffer {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tensor> {
+    fn lock(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
