@@ -303,11 +303,12 @@ impl Device {
         self.0.counter.store(state.counter, Ordering::Relaxed);
     }
 
-    /// Seed and counter for the next random tensor; no pair is given twice.
+    /// Seed and counter for the next random tensor; no pair is given twice. The counter's highest bit is set, so that
+    /// no place of [`Tensor::rand_at`](crate::Tensor::rand_at) below 2⁶³ is one of the device's draws.
     pub(crate) fn draw(&self) -> [u32; 4] {
         let seed = self.0.seed.load(Ordering::Relaxed);
         let counter = self.0.counter.fetch_add(1, Ordering::Relaxed);
-        [seed as u32, (seed >> 32) as u32, counter as u32, (counter >> 32) as u32]
+        [seed as u32, (seed >> 32) as u32, counter as u32, (counter >> 32) as u32 | 1 << 31]
     }
 
     /// What the device has done so far.

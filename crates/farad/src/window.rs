@@ -78,11 +78,12 @@ impl<const N: usize> ConvOptions<N> {
     #[track_caller]
     pub(crate) fn check(&self, op: &'static str) {
         for (name, sizes) in [("stride", self.stride), ("dilation", self.dilation)] {
-            if let Some(axis) = sizes.iter().position(|&size| size == 0) {
-                let what = format!("{name} is at least 1: {sizes:?} axis {axis}");
-                raise(OpError::Sizes { op, what, a: 0, b: 1 });
-            }
+            check_steps(op, name, &sizes, 1);
         }
+        for (name, sizes) in [("padding", self.padding), ("output padding", self.output_padding)] {
+            check_steps(op, name, &sizes, 0);
+        }
+        check_steps(op, "number of groups", &[self.groups], 0);
         if self.groups == 0 {
             raise(OpError::Sizes { op, what: "there is at least one group".into(), a: 0, b: 1 });
         }
@@ -144,7 +145,7 @@ impl<const N: usize> PoolOptions<N> {
         PoolOptions { stride: stride.per_axis(), ..self }
     }
 
-    /// Nothing around the input, on both sides of an axis; at most half of the kernel.
+    /// Nothing around the input, on both sides of an axis; at most half of what the kernel reaches over.
     pub fn padding(self, padding: impl PerAxis<N>) -> PoolOptions<N> {
         PoolOptions { padding: padding.per_axis(), ..self }
     }
@@ -164,34 +165,50 @@ impl<const N: usize> PoolOptions<N> {
         PoolOptions { count_padding: false, ..self }
     }
 
-    /// How many places the window has along each axis of these sizes.
+    /// How many places the window has along each axis of these sizes. Where `ceil` is set, a window may reach beyond the
+    /// input and its padding, but has to begin inside the input or the padding before it.
     #[track_caller]
     pub(crate) fn places(&self, op: &'static str, sizes: &[usize]) -> [usize; N] {
+        check_steps(op, "kernel", &self.kernel, 1);
+        check_steps(op, "stride", &self.stride, 1);
+        check_steps(op, "dilation", &self.dilation, 1);
+        check_steps(op, "padding", &self.padding, 0);
         let mut places = [0; N];
         for (axis, place) in places.iter_mut().enumerate() {
-            let (kernel, stride, padding) = (self.kernel[axis], self.stride[axis], self.padding[axis]);
-            for (name, size) in [("kernel", kernel), ("stride", stride), ("dilation", self.dilation[axis])] {
-                if size == 0 {
-                    let what = format!("{name} is at least 1: axis {axis}");
-                    raise(OpError::Sizes { op, what, a: 0, b: 1 });
-                }
-            }
-            if padding > kernel / 2 {
+            let (size, stride, padding) = (sizes[axis], self.stride[axis], self.padding[axis]);
+            // Both factors are below 2^31, and sizes below 2^60.
+            let reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1;
+            if padding > reach / 2 {
                 let what = format!("padding is at most half of the kernel: axis {axis}");
-                raise(OpError::Sizes { op, what, a: padding, b: kernel / 2 });
+                raise(OpError::Sizes { op, what, a: padding, b: reach / 2 });
             }
-            let (size, reach) = (sizes[axis], self.dilation[axis] * (kernel - 1) + 1);
-            if reach > size + 2 * padding {
+            let (padded, beyond) = (size + 2 * padding, if self.ceil { stride - 1 } else { 0 });
+            let fits = (padded + beyond).checked_sub(reach).map_or(0, |room| room / stride + 1);
+            let begins = (size + padding).div_ceil(stride);
+            *place = if self.ceil { fits.min(begins) } else { fits };
+            if *place == 0 {
                 let what = format!("kernel does not fit into the padded input: {sizes:?} axis {axis}");
-                raise(OpError::Sizes { op, what, a: reach, b: size + 2 * padding });
-            }
-            let room = size + 2 * padding - reach;
-            *place = if self.ceil { room.div_ceil(stride) } else { room / stride } + 1;
-            // The last window has to begin inside the input or its padding before it.
-            if self.ceil && (*place - 1) * stride >= size + padding {
-                *place -= 1;
+                raise(OpError::Sizes { op, what, a: reach, b: padded });
             }
         }
         places
+    }
+}
+
+/// Devices index with 32 bits, so steps that windows make are no longer than that.
+const LONGEST_STEP: usize = i32::MAX as usize;
+
+/// Panics if one of several steps is below `least` or too long.
+#[track_caller]
+fn check_steps(op: &'static str, name: &str, sizes: &[usize], least: usize) {
+    for (axis, &size) in sizes.iter().enumerate() {
+        if size < least {
+            let what = format!("{name} is at least {least}: {sizes:?} axis {axis}");
+            raise(OpError::Sizes { op, what, a: size, b: least });
+        }
+        if size > LONGEST_STEP {
+            let what = format!("{name} is too large: {sizes:?} axis {axis}");
+            raise(OpError::Sizes { op, what, a: size, b: LONGEST_STEP });
+        }
     }
 }

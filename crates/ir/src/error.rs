@@ -40,6 +40,8 @@ pub enum OpError {
     Empty { op: &'static str, shape: Shape, axes: Vec<usize> },
     #[error("{op}: index tensor does not fit: {shape} indexed by {index} along axis {axis} ({a} vs {b})")]
     Index { op: &'static str, shape: Shape, index: Shape, axis: usize, a: usize, b: usize },
+    #[error("{op}: too many elements: {shape} ({numel:.3e} vs at most {:.3e})", crate::shape::MAX_NUMEL as f64)]
+    TooLarge { op: String, shape: Shape, numel: f64 },
     #[error("{op}: {what} ({a} vs {b})")]
     Sizes { op: &'static str, what: String, a: usize, b: usize },
     #[error(

@@ -29,5 +29,5 @@ pub use graph::{Graph, Node, NodeId};
 pub use op::{Op, Span};
 pub use reduce::{Reduce, ReduceRow, ReduceRule};
 pub use scan::Scan;
-pub use shape::{MAX_RANK, Shape};
+pub use shape::{MAX_NUMEL, MAX_RANK, Shape};
 pub use unary::{Unary, UnaryRow, erf};

@@ -135,8 +135,22 @@ impl Op {
 
     /// The output's shape and dtype, or why there is none.
     pub fn infer(&self, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError> {
-        infer(self, operands)
+        let (shape, dtype) = infer(self, operands)?;
+        match shape.count() {
+            Some(_) => Ok((shape, dtype)),
+            None => Err(OpError::TooLarge { op: self.name(), shape, numel: shape.about() }),
+        }
     }
+}
+
+/// The most positions that `i32` can name.
+const MOST_POSITIONS: usize = 1 << 31;
+/// The most elements that a random tensor tells apart.
+const MOST_RANDOM: usize = 1 << 32;
+
+/// A size as the sum of others; `None` if it does not fit.
+fn sum(sizes: [usize; 3]) -> Option<usize> {
+    sizes.into_iter().try_fold(0usize, usize::checked_add)
 }
 
 fn same_shapes(op: &'static str, lhs: Shape, rhs: Shape) -> Result<(), OpError> {
@@ -204,8 +218,20 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
     Ok(match op {
         Op::Input(_) | Op::Parameter(_) => unreachable!("leaves carry their own shape"),
         Op::Constant(scalar) => (Shape::scalar(), scalar.dtype),
-        Op::Iota(n) => (Shape::new(&[*n]), DType::I32),
-        Op::Random(shape) => (*shape, DType::U32),
+        Op::Iota(n) => {
+            if *n > MOST_POSITIONS {
+                let what = "positions are i32".into();
+                return Err(OpError::Sizes { op: "arange", what, a: *n, b: MOST_POSITIONS });
+            }
+            (Shape::new(&[*n]), DType::I32)
+        }
+        Op::Random(shape) => {
+            if let Some(numel) = shape.count().filter(|&numel| numel > MOST_RANDOM) {
+                let what = format!("too many elements for one draw: {shape}");
+                return Err(OpError::Sizes { op: "random", what, a: numel, b: MOST_RANDOM });
+            }
+            (*shape, DType::U32)
+        }
         Op::Unary(unary) => {
             check_dtype(unary.row().name, dtype, unary.takes(dtype))?;
             first
@@ -233,8 +259,11 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
         }
         Op::Cast(to) => (shape, *to),
         Op::Reshape(to) => {
-            if shape.numel() != to.numel() {
-                return Err(OpError::Reshape { from: shape, to: *to, a: shape.numel(), b: to.numel() });
+            let Some(numel) = to.count() else {
+                return Err(OpError::TooLarge { op: "reshape".into(), shape: *to, numel: to.about() });
+            };
+            if shape.numel() != numel {
+                return Err(OpError::Reshape { from: shape, to: *to, a: shape.numel(), b: numel });
             }
             (*to, dtype)
         }
@@ -268,8 +297,6 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
             (*to, dtype)
         }
         Op::Pad(widths) => {
-            let sizes: Vec<usize> =
-                shape.iter().zip(widths).map(|(size, (low, high))| size + low + high).collect();
             if widths.len() != shape.rank() {
                 return Err(OpError::Sizes {
                     op: "pad",
@@ -278,7 +305,20 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
                     b: shape.rank(),
                 });
             }
-            (Shape::new(&sizes), dtype)
+            let mut padded = shape;
+            for (axis, &(low, high)) in widths.iter().enumerate() {
+                let Some(size) = sum([shape[axis], low, high]) else {
+                    let what = format!("padding is too wide: {shape} axis {axis} by {low} and {high}");
+                    return Err(OpError::Sizes {
+                        op: "pad",
+                        what,
+                        a: low.max(high),
+                        b: crate::shape::MAX_NUMEL,
+                    });
+                };
+                padded = padded.with(axis, size);
+            }
+            (padded, dtype)
         }
         Op::Slice(spans) => {
             if spans.len() != shape.rank() {
@@ -293,8 +333,12 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
                 if span.step == 0 {
                     return Err(OpError::Step { axis, step: 0 });
                 }
-                let end =
-                    if span.len == 0 { span.start } else { span.start + (span.len - 1) * span.step + 1 };
+                // A sum that does not fit is beyond every axis.
+                let reach = span
+                    .len
+                    .checked_sub(1)
+                    .map_or(0, |last| last.saturating_mul(span.step).saturating_add(1));
+                let end = span.start.saturating_add(reach);
                 if end > shape[axis] {
                     return Err(OpError::Slice { shape, axis, end, size: shape[axis] });
                 }

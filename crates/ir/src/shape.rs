@@ -3,8 +3,13 @@
 use std::fmt;
 use std::ops::Deref;
 
+use crate::error::OpError;
+
 /// The highest rank a tensor may have.
 pub const MAX_RANK: usize = 8;
+
+/// The most elements a tensor may have, even if one of its axes is empty: their bytes can be counted.
+pub const MAX_NUMEL: usize = usize::MAX >> 4;
 
 /// The sizes of a tensor's axes, outermost first. `[]` is a scalar.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -37,9 +42,28 @@ impl Shape {
         self.rank as usize
     }
 
-    /// Number of elements.
+    /// Number of elements. Panics if there are more than [`MAX_NUMEL`], so that no product of sizes can wrap.
+    #[track_caller]
     pub fn numel(&self) -> usize {
-        self.iter().product()
+        match self.count() {
+            Some(count) => count,
+            None => panic!("{}", OpError::TooLarge { op: "shape".into(), shape: *self, numel: self.about() }),
+        }
+    }
+
+    /// Number of elements; `None` if the sizes that are not zero multiply to more than [`MAX_NUMEL`].
+    pub fn count(&self) -> Option<usize> {
+        let (mut product, mut empty) = (1usize, false);
+        for &size in self.iter() {
+            empty |= size == 0;
+            product = product.checked_mul(size.max(1)).filter(|&product| product <= MAX_NUMEL)?;
+        }
+        Some(if empty { 0 } else { product })
+    }
+
+    /// About how many elements there would be, however many.
+    pub(crate) fn about(&self) -> f64 {
+        self.iter().map(|&size| size as f64).product()
     }
 
     /// Row-major strides, in elements.

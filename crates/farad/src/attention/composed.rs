@@ -47,7 +47,7 @@ pub fn composed(q: &Tensor, k: &Tensor, v: &Tensor, options: &Attention, scale: 
 fn positions(q: &Tensor, k: &Tensor, options: &Attention) -> Option<Tensor> {
     options.causal.then(|| {
         let (query, key) = (Tensor::arange(q.size(-2), q.device()), Tensor::arange(k.size(-2), q.device()));
-        key.less_equal(query.unsqueeze(1) + options.offset as f64)
+        key.less_equal(query.unsqueeze(1) + options.offset.min(k.size(-2)) as f64)
     })
 }
 

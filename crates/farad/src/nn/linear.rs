@@ -1,7 +1,7 @@
 //! The fully connected layer.
 
+use super::conv::uniform;
 use super::{Layer, Module, Parameter};
-use crate::device::Device;
 use crate::tensor::Tensor;
 
 /// `y = x · weightᵀ + bias`: `[.., inputs] -> [.., outputs]`.
@@ -25,10 +25,7 @@ impl Linear {
     /// numbers.
     #[track_caller]
     pub fn new(inputs: usize, outputs: usize) -> Linear {
-        let bound = 1.0 / (inputs.max(1) as f64).sqrt();
-        let uniform = |shape: &[usize]| (Tensor::rand(shape, &Device::cpu()) * 2.0 - 1.0) * bound;
-        let weight = Parameter::new(uniform(&[outputs, inputs]));
-        Linear { weight, bias: Some(Parameter::new(uniform(&[outputs]))) }
+        Linear { weight: uniform(&[outputs, inputs], inputs), bias: Some(uniform(&[outputs], inputs)) }
     }
 
     /// The layer without its bias.

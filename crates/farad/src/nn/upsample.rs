@@ -43,7 +43,7 @@ impl Layer for Upsample {
     fn forward(&self, x: &Tensor) -> Tensor {
         let shape = x.shape();
         assert!(shape.rank() == 4, "upsample: images have four axes: {shape} ({} vs 4)", shape.rank());
-        let size = [shape[2] * self.factors[0], shape[3] * self.factors[1]];
+        let size = [0, 1].map(|axis| shape[axis + 2].saturating_mul(self.factors[axis]));
         match self.bilinear {
             true => x.resize_bilinear(size, self.align_corners),
             false => x.resize_nearest(size),

@@ -3,7 +3,7 @@
 //! Invariant: each is one contraction whose index maps say where the input is read, so stride, padding, dilation and
 //! groups copy nothing, and gradients are contractions again. Start at [`Tensor::conv2d`].
 
-use farad_ir::{Contraction, IndexMap, OpError, Shape};
+use farad_ir::{Contraction, IndexMap, MAX_NUMEL, OpError, Shape};
 
 use super::{Tensor, raise};
 use crate::window::ConvOptions;
@@ -100,10 +100,10 @@ impl Tensor {
         self.check_ranks::<N>(op, weight);
         let (input, kernel, groups) = (self.shape(), weight.shape(), options.groups);
         check_groups(op, "outputs", kernel[0], groups);
-        if input[1] != kernel[1] * groups {
+        if kernel[1].checked_mul(groups) != Some(input[1]) {
             let of = if groups > 1 { format!(" of {groups} groups") } else { String::new() };
             let what = format!("channels differ: input {input}, weight {kernel}{of}");
-            raise(OpError::Sizes { op, what, a: input[1], b: kernel[1] * groups });
+            raise(OpError::Sizes { op, what, a: input[1], b: kernel[1].saturating_mul(groups) });
         }
         let mut outputs = [0; N];
         let mut maps = Vec::with_capacity(N);
@@ -188,7 +188,8 @@ fn spread<const N: usize>(
     axis: usize,
     options: &ConvOptions<N>,
 ) -> usize {
-    let reach = options.dilation[axis] * kernel[axis + 2].max(1).saturating_sub(1) + 1;
+    // What does not fit into a number does not fit into the input either.
+    let reach = options.dilation[axis].saturating_mul(kernel[axis + 2].max(1) - 1).saturating_add(1);
     let padded = input[axis + 2] + 2 * options.padding[axis];
     if reach > padded || kernel[axis + 2] == 0 {
         let what =
@@ -210,7 +211,19 @@ fn spread_transposed<const N: usize>(
     let (size, taps) = (input[axis + 2], kernel[axis + 2]);
     let whole = match size.min(taps) {
         0 => 0,
-        _ => (size - 1) * options.stride[axis] + options.dilation[axis] * (taps - 1) + 1,
+        _ => {
+            let (first, rest) = (
+                (size - 1).checked_mul(options.stride[axis]),
+                (taps - 1).checked_mul(options.dilation[axis]),
+            );
+            match first.zip(rest).and_then(|(first, rest)| first.checked_add(rest)) {
+                Some(last) if last < MAX_NUMEL => last + 1,
+                _ => {
+                    let what = format!("the output is too long: input {input}, weight {kernel} axis {axis}");
+                    raise(OpError::Sizes { op, what, a: options.stride[axis], b: MAX_NUMEL / size });
+                }
+            }
+        }
     };
     let (whole, cut) = (whole + options.output_padding[axis], 2 * options.padding[axis]);
     if whole <= cut {

@@ -202,7 +202,7 @@ impl Tensor {
     #[track_caller]
     pub fn split(&self, sizes: &[usize], axis: isize) -> Vec<Tensor> {
         let a = self.axis("split", axis);
-        let total: usize = sizes.iter().sum();
+        let total = sizes.iter().fold(0usize, |sum, &size| sum.saturating_add(size));
         if total != self.shape()[a] {
             raise(OpError::Sizes {
                 op: "split",

@@ -5,12 +5,15 @@
 //! scatter. Of equal largest elements the first in row-major order gets all of the gradient. Start at
 //! [`Tensor::max_pool2d`].
 
-use farad_ir::{DType, Op, OpError};
+use farad_ir::{DType, Op, OpError, Shape};
 
 use super::windows::Windows;
 use super::{Part, Tensor, raise};
 use crate::device::Device;
 use crate::window::{PerAxis, PoolOptions};
+
+/// Windows that do not lie side by side have at most this many elements: each is an op.
+const MOST_ELEMENTS: usize = 1 << 20;
 
 /// Windows with more elements are reduced instead of compared one by one, if they lie side by side.
 const MOST_COMPARED: usize = 16;
@@ -135,6 +138,7 @@ impl Tensor {
         let y = match windows.side_by_side(&planes) {
             Some(rows) if windows.count() > MOST_COMPARED => rows.first_largest(),
             _ => {
+                check_elements(op, &windows);
                 let parts = windows.of(&planes);
                 let inside = windows.inside(&planes);
                 if windows.overlap() { first_of_many(&parts, &inside) } else { first_of_few(&parts, &inside) }
@@ -155,6 +159,7 @@ impl Tensor {
         let y = match windows.side_by_side(&planes) {
             Some(rows) if windows.count() > MOST_COMPARED => rows.sum_axes(&[-1], false),
             _ => {
+                check_elements(op, &windows);
                 windows.of(&planes).into_iter().reduce(|sum, part| sum + part).expect("kernels have elements")
             }
         };
@@ -187,6 +192,14 @@ impl Tensor {
                 Kind::Mean => self.avg_pool(op, &options),
                 Kind::Largest => self.max_pool(op, &options),
             };
+        }
+        let pooled = Shape::new(&[planes.shape()[0]]).iter().chain(&outputs).copied().collect::<Vec<_>>();
+        for axis in 0..N {
+            let ends = outputs[axis].checked_add(1).and_then(|ends| ends.checked_mul(sizes[axis]));
+            if ends.is_none() || Shape::new(&pooled).count().is_none() {
+                let what = format!("too many windows: {} to {outputs:?} axis {axis}", self.shape());
+                raise(OpError::Sizes { op, what, a: outputs[axis], b: sizes[axis] });
+            }
         }
         // The last axis first: so the first largest is the first of the first row that has it.
         let y = (0..N).rev().fold(planes, |x, axis| x.adapt(axis + 1, outputs[axis], kind));
@@ -299,6 +312,19 @@ fn window_bounds(size: usize, count: usize, device: &Device) -> (Tensor, Tensor)
     (list(&down), list(&|n| (n + 1) * whole + ((n + 1) * rest).div_ceil(count)))
 }
 
+/// Panics if windows have too many elements to be looked at one by one.
+#[track_caller]
+fn check_elements<const N: usize>(op: &'static str, windows: &Windows<N>) {
+    let kernel = &windows.options.kernel;
+    match Shape::new(kernel).count() {
+        Some(count) if count <= MOST_ELEMENTS => {}
+        count => {
+            let what = format!("windows that do not lie side by side are too large: {kernel:?}");
+            raise(OpError::Sizes { op, what, a: count.unwrap_or(usize::MAX), b: MOST_ELEMENTS });
+        }
+    }
+}
+
 /// What is taken of a window.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
@@ -340,7 +366,12 @@ fn first_of_many(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
 /// The first part, where it is inside; else less than all others.
 #[track_caller]
 fn started(part: &Tensor, inside: &Option<Tensor>) -> Tensor {
-    let lowest = if part.dtype() == DType::F16 { -65504.0 } else { f32::MIN as f64 };
+    let lowest = match part.dtype() {
+        DType::F16 => -65504.0,
+        DType::I32 => i32::MIN as f64,
+        DType::U32 | DType::Bool => 0.0,
+        _ => f32::MIN as f64,
+    };
     match inside {
         Some(inside) => inside.select(part, &part.full_like(lowest)),
         None => part.clone(),

@@ -191,7 +191,7 @@ impl Tensor {
     }
 
     /// Variance along axes: the mean squared distance from the mean, by two passes, divided by
-    /// the count less `correction` (0 for the population, 1 for a sample).
+    /// the count less `correction` (0 for the population, 1 for a sample); no number if nothing is left.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -205,10 +205,10 @@ impl Tensor {
         let x = self.single();
         let centred = &x - &x.mean_axes(axes, true);
         let sum = centred.square().sum_axes(axes, keep);
-        (sum * (1.0 / (count as f64 - correction as f64))).rounded_like(self)
+        (sum * (1.0 / (count as f64 - correction as f64).max(0.0))).rounded_like(self)
     }
 
-    /// `log Σ e^x` along axes, without overflow.
+    /// `log Σ e^x` along axes, without overflow; minus infinity of no elements.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -219,6 +219,9 @@ impl Tensor {
     #[track_caller]
     pub fn logsumexp(&self, axes: &[isize], keep: bool) -> Tensor {
         let x = self.single();
+        if self.axes("logsumexp", axes).iter().any(|&axis| self.shape()[axis] == 0) {
+            return x.sum_axes(axes, keep).log().rounded_like(self);
+        }
         let top = x.max_axes(axes, true).stop_gradient();
         let sum = ((&x - &top).exp().sum_axes(axes, true).log() + &top).rounded_like(self);
         if keep { sum } else { sum.reshape(self.shape().without(&self.axes("logsumexp", axes))) }
@@ -235,6 +238,9 @@ impl Tensor {
     #[track_caller]
     pub fn softmax(&self, axis: isize) -> Tensor {
         let x = self.single();
+        if x.dtype().is_float() && self.size_of("softmax", axis) == 0 {
+            return self.clone();
+        }
         let top = x.max_axes(&[axis], true).stop_gradient();
         let powers = (&x - &top).exp();
         (&powers / &powers.sum_axes(&[axis], true)).rounded_like(self)
@@ -251,6 +257,9 @@ impl Tensor {
     #[track_caller]
     pub fn log_softmax(&self, axis: isize) -> Tensor {
         let x = self.single();
+        if x.dtype().is_float() && self.size_of("log_softmax", axis) == 0 {
+            return self.clone();
+        }
         let top = x.max_axes(&[axis], true).stop_gradient();
         let centred = &x - &top;
         let sum = centred.exp().sum_axes(&[axis], true).log();

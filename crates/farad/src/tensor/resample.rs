@@ -1,10 +1,9 @@
 //! Images of another size: nearest and bilinear resampling, and channels laid out as pixels.
 //!
-//! Invariant: resampling is linear, so each axis is a product with a small matrix that the device computes itself
-//! (or a repetition, where the size is a multiple), and gradients are products again.
+//! Invariant: a pixel is made of those that it lies between and of no others, which are read along each axis at places
+//! that the device computes itself (or repeated, where the size is a multiple): what is infinite stays where it is.
 
-use farad_ir::{Contraction, DType, Op, OpError};
-use std::sync::Arc;
+use farad_ir::{DType, OpError};
 
 use super::{Tensor, raise};
 use crate::window::PerAxis;
@@ -24,7 +23,11 @@ impl Tensor {
     pub fn resize_nearest(&self, size: impl PerAxis<2>) -> Tensor {
         let size = size.per_axis();
         self.check_image("resize_nearest", &size);
-        [2, 3].into_iter().zip(size).fold(self.clone(), |x, (axis, size)| x.nearest(axis, size))
+        let mut x = self.clone();
+        for (axis, size) in [2, 3].into_iter().zip(size) {
+            x = x.nearest(axis, size);
+        }
+        x
     }
 
     /// Images of another size, every pixel interpolated between its four neighbours. With `align_corners` the corners'
@@ -65,7 +68,7 @@ impl Tensor {
         if rank < 3 {
             raise(OpError::RankTooLow { op, shape, rank, least: 3 });
         }
-        let (channels, square) = (shape[rank - 3], factor * factor);
+        let (channels, square) = (shape[rank - 3], factor.saturating_mul(factor));
         if square == 0 || !channels.is_multiple_of(square) {
             let what = format!("the factor's square divides the channels: {shape}");
             raise(OpError::Sizes { op, what, a: channels, b: square });
@@ -105,9 +108,8 @@ impl Tensor {
         }
         let place = Tensor::arange(size, self.device()).cast(DType::F32);
         // Between two integers, so that rounding cannot cross one.
-        let source = ((place + 0.25 / old as f64) * (old as f64 / size as f64)).floor().reshape([size, 1]);
-        let own = Tensor::arange(old, self.device()).cast(DType::F32);
-        self.along(axis, &source.equal(&own).cast(self.dtype()))
+        let source = ((place + 0.25 / old as f64) * (old as f64 / size as f64)).floor();
+        self.index_select(axis as isize, &source.cast(DType::I32))
     }
 
     #[track_caller]
@@ -122,31 +124,16 @@ impl Tensor {
             (true, _) => place * ((old as f64 - 1.0) / (size as f64 - 1.0)),
             (false, _) => (place + 0.5) * (old as f64 / size as f64) - 0.5,
         };
-        let source = source.clamp(0.0, old as f64 - 1.0).reshape([size, 1]);
-        let own = Tensor::arange(old, self.device()).cast(DType::F32);
-        // A hat around the source: what is a whole step away has no part.
-        let weights = (1.0 - (source - own).abs()).relu();
-        self.along(axis, &weights.cast(self.dtype()))
-    }
-
-    /// A matrix `[new, old]` applied along an axis, in the tensor's own precision whatever the scope's is.
-    #[track_caller]
-    fn along(&self, axis: usize, matrix: &Tensor) -> Tensor {
-        let shape = self.shape();
-        let (new, old) = (matrix.shape()[0], shape[axis]);
-        let before: usize = shape[..axis].iter().product();
-        let after: usize = shape[axis + 1..].iter().product();
-        let product = |a: &Tensor, b: &Tensor, contraction: Contraction| {
-            Tensor::record(Op::Contract(Arc::new(contraction)), &[a, b])
-        };
-        if after == 1 {
-            let rows = self.reshape([before, old]);
-            let y = product(&rows, &matrix.transpose(0, 1), Contraction::matmul(&[], before, old, new));
-            return y.reshape(shape.with(axis, new));
-        }
-        let planes = self.reshape([before, old, after]);
-        let matrix = matrix.unsqueeze(0).expand([before, new, old]);
-        let y = product(&matrix, &planes, Contraction::matmul(&[before], new, old, after));
-        y.reshape(shape.with(axis, new))
+        let source = source.clamp(0.0, old as f64 - 1.0);
+        let before = source.floor();
+        let rest = &source - &before;
+        let between = rest.greater(0.0);
+        // What is met exactly is read alone: nothing times infinity would be no number.
+        let after = between.select(&(&before + 1.0), &before);
+        let sizes: Vec<usize> = (0..4).map(|a| if a == axis { size } else { 1 }).collect();
+        let read = |place: &Tensor| self.index_select(axis as isize, &place.cast(DType::I32));
+        let share = |share: &Tensor| share.cast(self.dtype()).reshape(&sizes);
+        let far = read(&after) * share(&rest);
+        read(&before) * share(&(1.0 - &rest)) + between.reshape(&sizes).select(&far, &far.full_like(0.0))
     }
 }

@@ -1,5 +1,7 @@
 //! The convolution layer.
 
+use farad_ir::Shape;
+
 use super::{uniform, with_bias};
 use crate::nn::{Layer, Module, Parameter, Visitor};
 use crate::tensor::Tensor;
@@ -58,7 +60,7 @@ impl<const N: usize> Conv<N> {
     #[track_caller]
     pub fn new(inputs: usize, outputs: usize, kernel: impl PerAxis<N>) -> Conv<N> {
         let shape: Vec<usize> = [outputs, inputs].into_iter().chain(kernel.per_axis()).collect();
-        let fan = shape[1..].iter().product();
+        let fan = Shape::new(&shape[1..]).numel();
         let (weight, bias) = (uniform(&shape, fan), Some(uniform(&[outputs], fan)));
         Conv { weight, bias, options: ConvOptions::new() }
     }

@@ -1,5 +1,7 @@
 //! The transposed convolution layer.
 
+use farad_ir::Shape;
+
 use super::{uniform, with_bias};
 use crate::nn::{Layer, Module, Parameter, Visitor};
 use crate::tensor::Tensor;
@@ -43,7 +45,7 @@ impl<const N: usize> ConvTranspose<N> {
     #[track_caller]
     pub fn new(inputs: usize, outputs: usize, kernel: impl PerAxis<N>) -> ConvTranspose<N> {
         let shape: Vec<usize> = [inputs, outputs].into_iter().chain(kernel.per_axis()).collect();
-        let fan = shape[1..].iter().product();
+        let fan = Shape::new(&shape[1..]).numel();
         let (weight, bias) = (uniform(&shape, fan), Some(uniform(&[outputs], fan)));
         ConvTranspose { weight, bias, options: ConvOptions::new() }
     }
@@ -85,7 +87,7 @@ impl<const N: usize> ConvTranspose<N> {
             assert!(divides, "conv_transpose{N}d: groups do not divide {what} ({channels} vs {groups})");
         }
         let shape: Vec<usize> = [inputs, outputs / groups].iter().chain(&shape[2..]).copied().collect();
-        let fan = shape[1..].iter().product();
+        let fan = Shape::new(&shape[1..]).numel();
         self.weight = uniform(&shape, fan);
         self.bias = self.bias.map(|_| uniform(&[outputs], fan));
         self.options = self.options.groups(groups);

@@ -63,6 +63,7 @@ pub type BatchNorm3d = BatchNorm<3>;
 
 impl<const N: usize> BatchNorm<N> {
     /// With momentum 0.1 and epsilon 1e-5.
+    #[track_caller]
     pub fn new(channels: usize) -> BatchNorm<N> {
         let buffer = |number: f32| {
             Some(Buffer::new(Tensor::from_vec(vec![number; channels], [channels], &Device::cpu())))

@@ -28,6 +28,7 @@ pub struct LayerNorm {
 
 impl LayerNorm {
     /// Over last axes of this shape, with epsilon 1e-5.
+    #[track_caller]
     pub fn new(shape: impl Into<LastAxes>) -> LayerNorm {
         let shape = shape.into().0;
         let (weight, bias) = (Some(filled(1.0, &shape)), Some(filled(0.0, &shape)));

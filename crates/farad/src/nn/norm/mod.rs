@@ -16,13 +16,16 @@ pub use instance::{InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d}
 pub use layer::{LastAxes, LayerNorm};
 pub use rms::RmsNorm;
 
+use farad_ir::Shape;
+
 use super::Parameter;
 use crate::device::Device;
 use crate::tensor::Tensor;
 
 /// A parameter that starts with one number, in memory as every later value: so the first step's program is that of all.
+#[track_caller]
 fn filled(number: f32, shape: &[usize]) -> Parameter {
-    let count = shape.iter().product();
+    let count = Shape::new(shape).numel();
     Parameter::new(Tensor::from_vec(vec![number; count], shape, &Device::cpu()))
 }
 

@@ -27,6 +27,7 @@ pub struct RmsNorm {
 
 impl RmsNorm {
     /// Over last axes of this shape, with the smallest epsilon that f32 knows beside 1.
+    #[track_caller]
     pub fn new(shape: impl Into<LastAxes>) -> RmsNorm {
         let shape = shape.into().0;
         RmsNorm { weight: Some(filled(1.0, &shape)), shape, epsilon: f32::EPSILON as f64 }

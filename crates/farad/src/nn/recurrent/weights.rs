@@ -1,6 +1,6 @@
 //! The parameters of a recurrent cell.
 
-use crate::device::Device;
+use crate::nn::conv::uniform;
 use crate::nn::{Module, Parameter};
 use crate::tensor::Tensor;
 
@@ -21,15 +21,13 @@ impl RecurrentWeights {
     /// All uniform in ±1/√hidden, drawn from the CPU's random numbers.
     #[track_caller]
     pub fn new(inputs: usize, hidden: usize, gates: usize, bias: bool) -> RecurrentWeights {
-        let bound = 1.0 / (hidden.max(1) as f64).sqrt();
-        let uniform =
-            |shape: &[usize]| Parameter::new((Tensor::rand(shape, &Device::cpu()) * 2.0 - 1.0) * bound);
-        let rows = gates * hidden;
+        // Rows that do not fit into a number are too many for a tensor.
+        let rows = gates.saturating_mul(hidden);
         RecurrentWeights {
-            weight_ih: uniform(&[rows, inputs]),
-            weight_hh: uniform(&[rows, hidden]),
-            bias_ih: bias.then(|| uniform(&[rows])),
-            bias_hh: bias.then(|| uniform(&[rows])),
+            weight_ih: uniform(&[rows, inputs], hidden),
+            weight_hh: uniform(&[rows, hidden], hidden),
+            bias_ih: bias.then(|| uniform(&[rows], hidden)),
+            bias_hh: bias.then(|| uniform(&[rows], hidden)),
         }
     }
 
