@@ -52,6 +52,8 @@ pub enum Error {
     Item { shape: Shape, numel: usize },
     #[error("{op}: file {path}: {source}")]
     File { op: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{op}: {path}{place}: {source}")]
+    InFile { op: &'static str, path: PathBuf, place: String, source: Box<Error> },
     #[error("load: not a safetensors file: {path}: {message}")]
     Format { path: PathBuf, message: String },
     #[error(

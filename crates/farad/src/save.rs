@@ -115,7 +115,9 @@ pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashM
             _ => view.data(),
         };
         let home = if dtype.is_on_gpus() { device.clone() } else { Device::cpu() };
-        tensors.insert(name, loaded(&Tensor::from_bytes(data, shape, dtype, &home)?, device)?);
+        let tensor = Tensor::from_bytes(data, shape, dtype, &home)?;
+        let tensor = loaded_from(&tensor, device, ("load", path, &format!(": {name}")))?;
+        tensors.insert(name, tensor);
     }
     Ok(tensors)
 }
@@ -123,11 +125,25 @@ pub(crate) fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashM
 /// A tensor on a device, as the nearest dtype that the device can hold.
 pub(crate) fn loaded(tensor: &Tensor, device: &Device) -> Result<Tensor> {
     match device.is_gpu() && !tensor.dtype().is_on_gpus() {
-        // Not `cast`: a number that does not fit is the file's fault.
+        // Not `cast`: a number that does not fit came from outside.
         true if tensor.dtype() == DType::I64 => tensor.converted(DType::I32)?.to_device(device),
         true => tensor.cast(tensor.dtype().register()).to_device(device),
         false => tensor.to_device(device),
     }
+}
+
+/// As [`loaded`], with the op, the file and the place in it for a number that the device cannot hold.
+pub(crate) fn loaded_from(
+    tensor: &Tensor,
+    device: &Device,
+    (op, path, place): (&'static str, &Path, &str),
+) -> Result<Tensor> {
+    loaded(tensor, device).map_err(|error| match error {
+        Error::DoesNotFit { .. } => {
+            Error::InFile { op, path: path.into(), place: place.into(), source: Box::new(error) }
+        }
+        error => error,
+    })
 }
 
 const TYPES: [(DType, Dtype); 9] = [

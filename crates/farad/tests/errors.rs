@@ -456,7 +456,7 @@ fn layers_that_do_not_fit_panic_at_the_caller() {
         pool(PoolOptions::new(3).padding(2)),
         "max_pool2d: padding is at most half of the kernel: axis 0 (2 vs 1)"
     );
-    assert_eq!(pool(PoolOptions::new([2, 0])), "max_pool2d: kernel is at least 1: axis 1 (0 vs 1)");
+    assert_eq!(pool(PoolOptions::new([2, 0])), "max_pool2d: kernel is at least 1: [2, 0] axis 1 (0 vs 1)");
     assert_eq!(
         panic_of(|| drop(t(&[8, 8]).avg_pool2d(PoolOptions::new(2)))),
         "avg_pool2d: input is [batch, channels, ..] with 2 more axes: [8, 8] (2 vs 4)"

@@ -99,6 +99,14 @@ fn checkpoints_take_whole_modules() {
 fn arrays_of_numpy_are_read() {
     for device in devices() {
         for name in ["numpy.npz", "numpy_compressed.npz"] {
+            if device.is_gpu() {
+                let error = farad::read_npz(fixture(name), &device).unwrap_err().to_string();
+                assert!(
+                    error.contains("long") && error.contains("the number 10000000000, element 1"),
+                    "{error}"
+                );
+                continue;
+            }
             let arrays = farad::read_npz(fixture(name), &device).unwrap();
             assert_eq!(arrays.len(), 10);
             let values = |name: &str| arrays[name].cast(DType::F32).to_vec::<f32>().unwrap();

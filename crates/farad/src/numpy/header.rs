@@ -65,7 +65,7 @@ impl Header {
         let text = bytes.get(start..start + length).ok_or_else(|| short(start + length))?;
         let text = std::str::from_utf8(text).map_err(|_| damaged("its header is no text".into()))?;
         let header = Header::parse(text).map_err(damaged)?;
-        let numel = header.shape.iter().try_fold(1usize, |all, &n| all.checked_mul(n));
+        let numel = Shape::new(&header.shape).count();
         let wanted = numel.and_then(|n| n.checked_mul(header.size)).filter(|&n| n < usize::MAX / 2);
         let wanted = wanted.ok_or_else(|| damaged(format!("absurd sizes: {:?}", header.shape)))?;
         let data = &bytes[start + length..];
@@ -107,9 +107,6 @@ impl Header {
         let shape = shape.ok_or_else(|| format!("its sizes are no numbers: {text}"))?;
         if shape.len() > MAX_RANK {
             return Err(format!("its rank is too large ({} vs at most {MAX_RANK})", shape.len()));
-        }
-        if Shape::new(&shape).count().is_none() {
-            return Err(format!("it has too many elements: {shape:?}"));
         }
         Ok(Header { kind: kind[0], size, big_endian, fortran_order, shape })
     }

@@ -14,13 +14,13 @@ use farad_ir::DType;
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::save::loaded;
+use crate::save::loaded_from;
 use crate::tensor::Tensor;
 use crate::whole::write_whole;
 use header::Header;
 
 /// Reads an array from a `.npy` file onto a device. Small whole numbers become `i32`; dtypes that a GPU cannot
-/// hold become the nearest that it can.
+/// hold become the nearest that it can, and an `i64` that is no `i32` is an error there.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -54,7 +54,7 @@ fn decode(op: &'static str, path: &Path, place: &str, bytes: &[u8], device: &Dev
     }
     let (data, dtype) = header.widened(data);
     let home = if dtype.is_on_gpus() { device.clone() } else { Device::cpu() };
-    loaded(&Tensor::from_bytes(&data, (&header.shape).into(), dtype, &home)?, device)
+    loaded_from(&Tensor::from_bytes(&data, (&header.shape).into(), dtype, &home)?, device, (op, path, place))
 }
 
 fn encode(tensor: &Tensor) -> Result<Vec<u8>> {

@@ -221,7 +221,12 @@ fn cells(module: &(impl Module + ?Sized)) -> Vec<(String, Cell)> {
 
 /// A tensor as a dtype on a device. Casts run where the tensor is: a GPU may not hold what it was.
 fn cast(tensor: &Tensor, dtype: DType, device: &Device) -> Result<Tensor> {
-    let tensor = if tensor.dtype() == dtype { tensor.clone() } else { tensor.cast(dtype) };
+    let tensor = match tensor.dtype() {
+        own if own == dtype => tensor.clone(),
+        // Not `cast`: a number that does not fit came from outside.
+        DType::I64 => tensor.converted(dtype)?,
+        _ => tensor.cast(dtype),
+    };
     loaded(&tensor, device)
 }
 
