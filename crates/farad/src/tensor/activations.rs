@@ -33,12 +33,7 @@ activations! {
     /// `x · sigmoid(x)`, also called swish.
     silu (1.0 => 0.7310586) |x| x * x.sigmoid();
     /// `log(1 + e^x)`, without overflow.
-    softplus (1.0 => 1.3132616) |x| {
-        // A choice, not |x|: both branches meet at zero with all their slopes.
-        let positive = x.greater(0.0);
-        let below = positive.select(&-x, x);
-        positive.select(x, &x.full_like(0.0)) + below.exp().log1p()
-    };
+    softplus (1.0 => 1.3132616) |x| softplus(x);
     /// `x · tanh(softplus(x))`.
     mish (1.0 => 0.8650984) |x| x * x.softplus().tanh();
     /// Scaled exponential linear unit: keeps mean and variance of features that start with 0 and 1.
@@ -55,6 +50,14 @@ activations! {
     log_sigmoid (-1.0 => -1.3132616) |x| -(-x).softplus();
     /// `x - tanh(x)`.
     tanh_shrink (1.0 => 0.2384058) |x| x - x.tanh();
+}
+
+#[track_caller]
+fn softplus(x: &Tensor) -> Tensor {
+    // A choice, not |x|: both branches meet at zero with all their slopes.
+    let positive = x.greater(0.0);
+    let below = positive.select(&-x, x);
+    positive.select(x, &x.full_like(0.0)) + below.exp().log1p()
 }
 
 /// Fixed points of mean and variance: Klambauer et al. 2017.

@@ -6,8 +6,8 @@ use farad_ir::DType;
 use super::HALF;
 use crate::case::{Case, Input, float, half, int, truth, unsigned, whole};
 
-/// Numbers of a dtype that every other one can hold, or that show how it does not.
-fn sources(dtype: DType) -> Vec<Input> {
+/// Numbers of a dtype that the other one can hold, or that show how it does not.
+fn sources(dtype: DType, to: DType) -> Vec<Input> {
     match dtype {
         DType::F32 => vec![float([301], (-3.0, 300.0)), whole([301], (-1.0, 1.0))],
         DType::F16 => vec![half([301], (-3.0, 300.0)), whole([301], (-1.0, 1.0)).stored(DType::F16)],
@@ -15,7 +15,15 @@ fn sources(dtype: DType) -> Vec<Input> {
         DType::U32 => vec![unsigned([301], 0, 2), unsigned([301], 0, 30_000)],
         DType::Bool => vec![truth([301])],
         DType::BF16 | DType::F64 => vec![float([301], (-3.0, 200.0)).stored(dtype)],
-        DType::I64 => vec![whole([301], (-2.0, 30_000.0)).stored(dtype)],
+        // What does not fit is refused.
+        DType::I64 => {
+            let range = match to {
+                DType::U8 => (0.0, 255.0),
+                DType::U32 => (0.0, 30_000.0),
+                _ => (-2.0, 30_000.0),
+            };
+            vec![whole([301], range).stored(dtype)]
+        }
         DType::U8 => vec![whole([301], (0.0, 255.0)).stored(dtype)],
     }
 }
@@ -33,7 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for from in DType::ALL {
         for to in DType::ALL {
-            for input in sources(from) {
+            for input in sources(from, to) {
                 let case =
                     Case::new("cast", format!("to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to));
                 let compute = from.is_compute() && to.is_compute();
