@@ -1,7 +1,8 @@
 //! Removes what need not be computed: constants, identities, moves that undo each other, common
 //! subexpressions, dead nodes.
 //!
-//! Invariant: values change at most by rounding. `0 · x` stays, since `x` may be infinite.
+//! Invariant: values change at most by rounding. `0 · x`, `x - x` and `x / x` stay, since `x` may be infinite or no number, and
+//! so does `x + 0` on floats, which makes -0 to 0.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -220,6 +221,17 @@ impl Simplify {
         self.constant(id).is_some_and(|s| s.as_f64() == value)
     }
 
+    /// Whether adding a constant changes nothing: zero beside integers, -0 beside floats, since -0 + 0 is 0.
+    fn adds_nothing(&self, id: NodeId) -> bool {
+        let negative = |s: Scalar| !s.dtype.is_float() || s.as_f64().is_sign_negative();
+        self.constant(id).is_some_and(|s| s.as_f64() == 0.0 && negative(s))
+    }
+
+    /// Whether subtracting a constant changes nothing: zero, but not -0 beside floats.
+    fn takes_nothing(&self, id: NodeId) -> bool {
+        self.is(id, 0.0) && self.constant(id).is_some_and(|s| !s.as_f64().is_sign_negative())
+    }
+
     fn rewrite(&mut self, node: &Node) -> Option<NodeId> {
         let x = *node.operands.first()?;
         let (from, inner) = (self.graph.shape(x), self.graph.node(x).clone());
@@ -362,10 +374,10 @@ impl Simplify {
             }
         }
         match binary {
-            Binary::Add if self.is(b, 0.0) => Some(a),
-            Binary::Add if self.is(a, 0.0) => Some(b),
-            Binary::Sub if self.is(b, 0.0) => Some(a),
-            Binary::Sub if self.is(a, 0.0) && node.dtype.is_float() => {
+            Binary::Add if self.adds_nothing(b) => Some(a),
+            Binary::Add if self.adds_nothing(a) => Some(b),
+            Binary::Sub if self.takes_nothing(b) => Some(a),
+            Binary::Sub if self.adds_nothing(a) && node.dtype.is_float() => {
                 Some(self.push(Op::Unary(Unary::Neg), &[b]))
             }
             Binary::Mul | Binary::Div if self.is(b, 1.0) => Some(a),
@@ -412,6 +424,12 @@ impl Simplify {
             (Some(c), None) => (q, c),
             _ => return None,
         };
+        // A product that is infinite or fades out would not be what the two do one after the other.
+        if let (Some(c), Some(d)) = (self.constant(c), self.constant(d))
+            && !((c.as_f64() * d.as_f64()) as f32).is_normal()
+        {
+            return None;
+        }
         let product = self.push(Op::Binary(Binary::Mul), &[c, d]);
         let factor = self.spread(product, inner.shape);
         Some(self.push(Op::Binary(Binary::Mul), &[y, factor]))

@@ -120,12 +120,18 @@ unsafe fn float_unary<const F: bool>(unary: Unary, op: &Op, r: Registers, n: usi
             Unary::Sqrt => map!(op, r, n, |x: f32| -> f32 { x.sqrt() }),
             Unary::Rsqrt => map!(op, r, n, |x: f32| -> f32 { 1.0 / x.sqrt() }),
             Unary::Recip => map!(op, r, n, |x: f32| -> f32 { 1.0 / x }),
-            Unary::Sin => map!(op, r, n, |x: f32| -> f32 { math::sin::<F>(x) }),
-            Unary::Cos => map!(op, r, n, |x: f32| -> f32 { math::cos::<F>(x) }),
+            Unary::Sin => {
+                map!(op, r, n, |x: f32| -> f32 { math::sin::<F>(x) });
+                math::far_angles::<F>(input(r, op.a, n), output(r, op, n), f64::sin);
+            }
+            Unary::Cos => {
+                map!(op, r, n, |x: f32| -> f32 { math::cos::<F>(x) });
+                math::far_angles::<F>(input(r, op.a, n), output(r, op, n), f64::cos);
+            }
             Unary::Tanh => map!(op, r, n, |x: f32| -> f32 { math::tanh::<F>(x) }),
             Unary::Erf => map!(op, r, n, |x: f32| -> f32 { math::erf::<F>(x) }),
             Unary::Sigmoid => map!(op, r, n, |x: f32| -> f32 { math::sigmoid::<F>(x) }),
-            Unary::Relu => map!(op, r, n, |x: f32| -> f32 { if x > 0.0 { x } else { 0.0 } }),
+            Unary::Relu => map!(op, r, n, |x: f32| -> f32 { if x <= 0.0 { 0.0 } else { x } }),
             Unary::Floor => map!(op, r, n, |x: f32| -> f32 { x.floor() }),
             Unary::Ceil => map!(op, r, n, |x: f32| -> f32 { x.ceil() }),
             Unary::Finite => map!(op, r, n, |x: f32| -> f32 { x.is_finite() as u32 as f32 }),
@@ -164,10 +170,10 @@ unsafe fn float_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
             Binary::Sub => zip_either!(op, r, n, |x, y: f32| -> f32 { x - y }),
             Binary::Mul => zip!(op, r, n, |x, y: f32| -> f32 { x * y }),
             Binary::Div => zip_either!(op, r, n, |x, y: f32| -> f32 { x / y }),
-            Binary::Max => zip!(op, r, n, |x, y: f32| -> f32 { if (x > y) | y.is_nan() { x } else { y } }),
-            Binary::Min => zip!(op, r, n, |x, y: f32| -> f32 { if (x < y) | y.is_nan() { x } else { y } }),
+            Binary::Max => zip!(op, r, n, |x, y: f32| -> f32 { if (x > y) | x.is_nan() { x } else { y } }),
+            Binary::Min => zip!(op, r, n, |x, y: f32| -> f32 { if (x < y) | x.is_nan() { x } else { y } }),
             Binary::Pow => zip!(op, r, n, |x, y: f32| -> f32 { math::pow(x, y) }),
-            Binary::Rem => zip!(op, r, n, |x, y: f32| -> f32 { x - y * (x / y).floor() }),
+            Binary::Rem => zip!(op, r, n, |x, y: f32| -> f32 { math::remainder(x, y) }),
             Binary::Less => zip!(op, r, n, |x, y: f32| -> u32 { (x < y) as u32 }),
             Binary::LessEqual => zip!(op, r, n, |x, y: f32| -> u32 { (x <= y) as u32 }),
             Binary::Greater => zip!(op, r, n, |x, y: f32| -> u32 { (x > y) as u32 }),

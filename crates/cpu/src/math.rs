@@ -213,14 +213,31 @@ fn sine<const F: bool>(r: f32, n: u32) -> f32 {
     clamp(f32::from_bits(y.to_bits() ^ (n & 2) << 30), -1.0, 1.0)
 }
 
-/// Sine; good to |x| of some ten thousands.
+/// Angles from here on are too large for [`quarter_turns`].
+const fn far<const F: bool>() -> f32 {
+    if F { 4_000_000.0 } else { 12_800.0 }
+}
+
+/// Puts right the sines or cosines `y` of the angles `x` that [`sin`] and [`cos`] are not made for. They are rare, so
+/// they are taken one by one, in double precision.
+#[inline(always)]
+pub fn far_angles<const F: bool>(x: &[f32], y: &mut [f32], function: fn(f64) -> f64) {
+    let largest = x.iter().fold(0, |largest: u32, x| largest.max(x.to_bits() & 0x7fff_ffff));
+    if largest > far::<F>().to_bits() {
+        for (y, &x) in y.iter_mut().zip(x).filter(|(_, x)| !(x.abs() <= far::<F>())) {
+            *y = function(x as f64) as f32;
+        }
+    }
+}
+
+/// Sine, of angles below [`far`]; see [`far_angles`].
 #[inline(always)]
 pub fn sin<const F: bool>(x: f32) -> f32 {
     let (r, n) = quarter_turns::<F>(x);
     sine::<F>(r, n)
 }
 
-/// Cosine; good to |x| of some ten thousands.
+/// Cosine, of angles below [`far`]; see [`far_angles`].
 #[inline(always)]
 pub fn cos<const F: bool>(x: f32) -> f32 {
     let (r, n) = quarter_turns::<F>(x);
@@ -264,6 +281,14 @@ pub fn pow(a: f32, b: f32) -> f32 {
     let y = if a.is_nan() | b.is_nan() { f32::NAN } else { y };
     let y = if (a == -1.0) & (b.abs() == f32::INFINITY) { 1.0 } else { y };
     if (b == 0.0) | (a == 1.0) { 1.0 } else { y }
+}
+
+/// The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
+#[inline(always)]
+pub fn remainder(a: f32, b: f32) -> f32 {
+    let plain = a - b * (a / b).floor();
+    let far = if (a == 0.0) | ((a < 0.0) == (b < 0.0)) { a } else { b };
+    if (b.abs() == f32::INFINITY) & (a.abs() < f32::INFINITY) { far } else { plain }
 }
 
 /// -1, 0 or 1.

@@ -1,7 +1,8 @@
 //! Reductions of tiles into accumulators, along rows and down columns.
 //!
 //! Sums of floats are added up in `f32` only over a tile, with many partial sums, and in `f64` from tile to tile; so
-//! a million elements lose no more than a thousand. A maximum or minimum of floats is NaN if any element is.
+//! a million elements lose no more than a thousand. A maximum or minimum of floats is NaN if any element is, and its position
+//! that of the first NaN.
 
 use farad_ir::Reduce;
 
@@ -121,13 +122,16 @@ impl<'a> State<'a> {
 }
 
 fn extreme(reduce: Reduce, kind: Kind, a: u32, b: u32) -> u32 {
-    let nan = |word: u32| kind == Kind::Float && f32::from_bits(word).is_nan();
-    if !nan(a) && (nan(b) || beats(reduce, kind, b, a)) { b } else { a }
+    if beats(reduce, kind, b, a) { b } else { a }
 }
 
-/// Whether a later `b` takes the place of `a`.
+/// Whether a later `b` takes the place of `a`; NaN takes that of numbers.
 #[inline(always)]
 fn beats(reduce: Reduce, kind: Kind, b: u32, a: u32) -> bool {
+    let nan = |word: u32| kind == Kind::Float && f32::from_bits(word).is_nan();
+    if nan(a) || nan(b) {
+        return !nan(a);
+    }
     let (b, a) = if matches!(reduce, Reduce::Min | Reduce::ArgMin) { (a, b) } else { (b, a) };
     match kind {
         Kind::Float => f32::from_bits(b) > f32::from_bits(a),
@@ -185,10 +189,10 @@ fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
         (Reduce::Prod, Kind::Float) => fold_row!(row, f32, 1f32, |a, x| a * x).to_bits(),
         (Reduce::Prod, _) => fold_row!(row, u32, 1u32, |a, x| a.wrapping_mul(x)),
         (Reduce::Max | Reduce::ArgMax, Kind::Float) => {
-            fold_row!(row, f32, f32::MIN, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
+            fold_row!(row, f32, f32::NEG_INFINITY, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
         }
         (_, Kind::Float) => {
-            fold_row!(row, f32, f32::MAX, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
+            fold_row!(row, f32, f32::INFINITY, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
         }
         (Reduce::Max | Reduce::ArgMax, Kind::Int) => fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32,
         (_, Kind::Int) => fold_row!(row, i32, i32::MAX, |a, x| a.min(x)) as u32,
@@ -278,8 +282,12 @@ pub fn columns(state: &mut State, tile: &[u32], rows: usize, first: usize) {
             (Reduce::Min, Kind::Int) => fold_columns!(state, words, i32, |a, x| a.min(x)),
             (Reduce::Max, _) => fold_columns!(state, words, u32, |a, x| a.max(x)),
             (Reduce::Min, _) => fold_columns!(state, words, u32, |a, x| a.min(x)),
-            (Reduce::ArgMax, Kind::Float) => arg_columns!(state, words, column, f32, |a, x| x > a),
-            (Reduce::ArgMin, Kind::Float) => arg_columns!(state, words, column, f32, |a, x| x < a),
+            (Reduce::ArgMax, Kind::Float) => {
+                arg_columns!(state, words, column, f32, |a, x| (x > a) | (x.is_nan() & !a.is_nan()))
+            }
+            (Reduce::ArgMin, Kind::Float) => {
+                arg_columns!(state, words, column, f32, |a, x| (x < a) | (x.is_nan() & !a.is_nan()))
+            }
             (Reduce::ArgMax, Kind::Int) => arg_columns!(state, words, column, i32, |a, x| x > a),
             (Reduce::ArgMin, Kind::Int) => arg_columns!(state, words, column, i32, |a, x| x < a),
             (Reduce::ArgMax, _) => arg_columns!(state, words, column, u32, |a, x| x > a),

@@ -9,6 +9,7 @@ mod contraction;
 mod custom;
 mod dtype;
 mod error;
+pub mod extremes;
 mod gradient;
 mod graph;
 mod op;

@@ -1,6 +1,7 @@
 //! The reduce family: one row an op. Reduced axes leave the shape.
 
 use crate::dtype::{DType, Scalar};
+use crate::extremes::{INF, NAN, ROWS_AT_EDGES};
 use crate::graph::{Graph, NodeId};
 use crate::op::{Op, Span};
 use crate::shape::Shape;
@@ -26,10 +27,12 @@ pub struct ReduceRow {
     pub range: (f64, f64),
     /// Norm-wise tolerance of a device against the f64 reference.
     pub tolerance: f64,
+    /// The values of [`ROWS_AT_EDGES`], on every device.
+    pub edges: [f64; ROWS_AT_EDGES.len()],
 }
 
 macro_rules! reduce_table {
-    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $index:literal, $rounds:literal, $identity:expr, $nothing:literal, $gradient:expr, $range:expr, $tolerance:expr;)*) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident, $name:literal, $index:literal, $rounds:literal, $identity:expr, $nothing:literal, $gradient:expr, $range:expr, $tolerance:expr, $edges:expr;)*) => {
         /// A function of all elements along some axes.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Reduce { $($(#[doc = $doc])+ $variant,)* }
@@ -42,7 +45,7 @@ macro_rules! reduce_table {
             pub fn row(self) -> &'static ReduceRow {
                 const ROWS: &[ReduceRow] = &[$(ReduceRow {
                     name: $name, index: $index, rounds: $rounds, identity: $identity, takes_nothing: $nothing,
-                    gradient: $gradient, range: $range, tolerance: $tolerance,
+                    gradient: $gradient, range: $range, tolerance: $tolerance, edges: $edges,
                 }),*];
                 &ROWS[self as usize]
             }
@@ -54,17 +57,17 @@ const SIGNED: (f64, f64) = (-2.0, 2.0);
 
 reduce_table! {
     /// Sum; zero for no elements.
-    Sum, "sum", false, true, |_, _| 0.0, true, Some(|_, _, _, g, _| g), SIGNED, 2e-6;
+    Sum, "sum", false, true, |_, _| 0.0, true, Some(|_, _, _, g, _| g), SIGNED, 2e-6, [NAN, INF, -INF, -INF, INF, NAN];
     /// Product; one for no elements.
-    Prod, "prod", false, true, |_, _| 1.0, true, Some(others), (0.5, 1.5), 2e-6;
+    Prod, "prod", false, true, |_, _| 1.0, true, Some(others), (0.5, 1.5), 2e-6, [NAN, INF, -INF, -INF, INF, -INF];
     /// Largest element.
-    Max, "max", false, false, |low, _| low, false, Some(share), SIGNED, 1e-7;
+    Max, "max", false, false, |low, _| low, false, Some(share), SIGNED, 1e-7, [NAN, INF, 2.0, -INF, INF, INF];
     /// Smallest element.
-    Min, "min", false, false, |_, high| high, false, Some(share), SIGNED, 1e-7;
+    Min, "min", false, false, |_, high| high, false, Some(share), SIGNED, 1e-7, [NAN, 1.0, -INF, -INF, INF, -INF];
     /// Position of the first largest element along one axis, as `i32`.
-    ArgMax, "argmax", true, false, |low, _| low, false, None, SIGNED, 0.0;
+    ArgMax, "argmax", true, false, |low, _| low, false, None, SIGNED, 0.0, [1.0, 1.0, 2.0, 0.0, 0.0, 1.0];
     /// Position of the first smallest element along one axis, as `i32`.
-    ArgMin, "argmin", true, false, |_, high| high, false, None, SIGNED, 0.0;
+    ArgMin, "argmin", true, false, |_, high| high, false, None, SIGNED, 0.0, [1.0, 0.0, 1.0, 0.0, 0.0, 2.0];
 }
 
 /// Elements equal to the extreme share the gradient equally.
@@ -156,12 +159,11 @@ impl Reduce {
         self.row().takes_nothing
     }
 
-    /// The value that changes nothing when combined (of the register type). Finite on purpose:
-    /// WGSL may assume that infinities do not occur.
+    /// The value that changes nothing when combined (of the register type); infinite for the extremes of floats.
     pub fn identity(self, dtype: DType) -> Scalar {
         let register = dtype.register();
         let (low, high) = match register {
-            DType::F32 => (f32::MIN as f64, f32::MAX as f64),
+            DType::F32 => (-INF, INF),
             DType::I32 => (i32::MIN as f64, i32::MAX as f64),
             DType::U32 => (0.0, u32::MAX as f64),
             _ => (0.0, 1.0),

@@ -11,6 +11,7 @@ mod case;
 pub mod cases;
 mod compare;
 mod driver;
+pub mod extremes;
 mod form;
 pub mod fuzz;
 mod mutate;

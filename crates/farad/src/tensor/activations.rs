@@ -38,8 +38,8 @@ activations! {
     mish (1.0 => 0.8650984) |x| x * x.softplus().tanh();
     /// Scaled exponential linear unit: keeps mean and variance of features that start with 0 and 1.
     selu (-1.0 => -1.1113307) |x| x.elu(SELU_ALPHA) * SELU_SCALE;
-    /// `min(max(x, 0), 6)`.
-    relu6 (7.0 => 6.0) |x| x.relu().minimum(6.0);
+    /// `min(max(x, 0), 6)`; its slopes at 0 and at 6 are zero.
+    relu6 (7.0 => 6.0) |x| x.hard_tanh(0.0, 6.0);
     /// `min(max(x + 3, 0), 6) / 6`: a sigmoid of straight lines.
     hard_sigmoid (1.0 => 0.6666667) |x| (x + 3.0).relu6() * (1.0 / 6.0);
     /// `x · hard_sigmoid(x)`.
@@ -132,7 +132,7 @@ impl Tensor {
         (self * (1.0 / alpha)).elu(1.0) * alpha
     }
 
-    /// Elements kept between `low` and `high`.
+    /// Elements kept between `low` and `high`, as by [`Tensor::clamp`] but with slopes of zero at both.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -142,7 +142,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn hard_tanh(&self, low: f64, high: f64) -> Tensor {
-        self.clamp(low, high)
+        let (below, above) = (self.less_equal(low), self.greater_equal(high));
+        above.select(&self.full_like(high), &below.select(&self.full_like(low), self))
     }
 
     /// Gated linear unit: the first half of an axis times the sigmoid of the second: `[.., 2n, ..] -> [.., n, ..]`.

@@ -26,6 +26,35 @@ impl Tensor {
         self.unary(Unary::Finite).cast(DType::Bool)
     }
 
+    /// Whether elements are NaN, decided by their bits on every device.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, f32::NAN, f32::INFINITY], [3], &Device::cpu());
+    /// assert_eq!(x.is_nan().to_vec::<bool>()?, [false, true, false]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn is_nan(&self) -> Tensor {
+        self.not_equal(self)
+    }
+
+    /// Whether elements are infinite, of either sign.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, f32::NAN, f32::NEG_INFINITY], [3], &Device::cpu());
+    /// assert_eq!(x.is_inf().to_vec::<bool>()?, [false, false, true]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn is_inf(&self) -> Tensor {
+        if !self.dtype().is_float() {
+            return self.not_equal(self);
+        }
+        self.abs().equal(f64::INFINITY)
+    }
+
     /// Whether any element is true, or not zero; false for no elements.
     ///
     /// ```

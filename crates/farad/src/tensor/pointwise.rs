@@ -53,7 +53,7 @@ unary_methods! {
     erf Erf (0.5 => 0.5204999);
     /// `1 / (1 + e^-x)`.
     sigmoid Sigmoid (1.0 => 0.7310586);
-    /// `max(x, 0)`.
+    /// `max(x, 0)`; NaN stays NaN.
     relu Relu (-2.0 => 0.0);
     /// Largest integer not above `x`. Its gradient is zero.
     floor Floor (1.7 => 1.0);
@@ -122,13 +122,13 @@ macro_rules! binary_methods {
 }
 
 binary_methods! {
-    /// The larger of the two, element by element; ties share the gradient.
+    /// The larger of the two, element by element, or NaN if one of them is; ties share the gradient.
     maximum Max 2.0 => [2.0, 2.0, 3.0];
-    /// The smaller of the two, element by element; ties share the gradient.
+    /// The smaller of the two, element by element, or NaN if one of them is; ties share the gradient.
     minimum Min 2.0 => [1.0, 2.0, 2.0];
     /// `self` to the power of `other`.
     pow Pow 2.0 => [1.0, 4.0, 9.0];
-    /// Remainder with the divisor's sign.
+    /// Remainder with the divisor's sign; an infinite divisor leaves a number of its own sign as it is.
     remainder Rem 2.0 => [1.0, 0.0, 1.0];
 }
 
@@ -289,7 +289,8 @@ impl Tensor {
         Tensor::record(Op::Cast(dtype), &[self])
     }
 
-    /// Elements below `low` raised to it, above `high` lowered to it; both may be tensors.
+    /// Elements below `low` raised to it, above `high` lowered to it; both may be tensors. Elements at the bounds
+    /// keep their gradients, and NaN stays NaN.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -299,8 +300,10 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn clamp(&self, low: impl super::operators::Operand, high: impl super::operators::Operand) -> Tensor {
-        let raised = Tensor::binary(Binary::Max, self, &low.beside("clamp", self));
-        Tensor::binary(Binary::Min, &raised, &high.beside("clamp", &raised))
+        let (low, high) = (low.beside("clamp", self), high.beside("clamp", self));
+        let bounded = self.stop_gradient().maximum(&low).minimum(&high);
+        let kept = self.greater_equal(low) & self.less_equal(high);
+        kept.select(self, &bounded)
     }
 
     /// `x · x`.

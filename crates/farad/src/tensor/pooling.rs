@@ -2,8 +2,8 @@
 //!
 //! Invariant: windows are views (a reshape into blocks of one stride and slices of it), so that pooling fuses with
 //! what is before and after it, and its gradient is a sum over the windows that an element lies in, not a
-//! scatter. Of equal largest elements the first in row-major order gets all of the gradient. Start at
-//! [`Tensor::max_pool2d`].
+//! scatter. Of equal largest elements the first in row-major order gets all of the gradient, of those that are NaN the last,
+//! and what is around the tensor is never chosen. Start at [`Tensor::max_pool2d`].
 
 use farad_ir::{DType, Op, OpError, Shape};
 
@@ -36,8 +36,7 @@ impl Tensor {
     }
 
     /// The largest of every window of images: `[batch, channels, height, width] -> [batch, channels, height',
-    /// width']`. The batch axis may be left out. Of equal elements the first gets the gradient; one that is no number is
-    /// passed over, unless it is the first of its window.
+    /// width']`. The batch axis may be left out. Of equal elements the first gets the gradient; a window with NaN in it gives NaN.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -332,57 +331,69 @@ pub(crate) enum Kind {
     Largest,
 }
 
+/// The largest of several tensors so far, element by element.
+struct Best {
+    value: Tensor,
+    /// Where a part was inside yet; `None`: everywhere.
+    begun: Option<Tensor>,
+}
+
+impl Best {
+    /// The first part, where it is inside; else less than all others.
+    #[track_caller]
+    fn new(part: &Tensor, inside: &Option<Tensor>) -> Best {
+        let value = match inside {
+            Some(inside) => inside.select(part, &part.full_like(f64::NEG_INFINITY)),
+            None => part.clone(),
+        };
+        Best { value, begun: inside.clone() }
+    }
+
+    /// Takes a part in; gives where it is chosen: where it is greater or no number, or the first that is inside.
+    #[track_caller]
+    fn take(&mut self, part: &Tensor, inside: &Option<Tensor>) -> Tensor {
+        let mut chosen = part.greater(&self.value) | part.is_nan();
+        if let Some(begun) = &self.begun {
+            chosen = chosen | begun.not();
+        }
+        if let Some(inside) = inside {
+            chosen = chosen & inside;
+        }
+        self.begun = match (self.begun.take(), inside) {
+            (Some(begun), Some(inside)) => Some(begun | inside),
+            _ => None,
+        };
+        self.value = chosen.select(part, &self.value);
+        chosen
+    }
+}
+
 /// The first largest of several tensors, element by element, where they are inside. What is greater is found again for
 /// the gradient.
 #[track_caller]
 fn first_of_few(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
-    let mut best = started(&parts[0], &inside[0]);
+    let mut best = Best::new(&parts[0], &inside[0]);
     for (part, inside) in parts.iter().zip(inside).skip(1) {
-        best = greater(part, &best, inside).select(part, &best);
+        best.take(part, inside);
     }
-    best
+    best.value
 }
 
 /// As [`first_of_few`]; which one it is is kept for the gradient, where every element is in several windows.
 #[track_caller]
 fn first_of_many(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
-    let mut best = started(&parts[0], &inside[0]);
-    let mut at = best.full_like(0.0).cast(DType::I32);
+    let mut best = Best::new(&parts[0], &inside[0]);
+    let mut at = best.value.full_like(0.0).cast(DType::I32);
     for (number, (part, inside)) in parts.iter().zip(inside).enumerate().skip(1) {
-        let greater = greater(part, &best, inside);
-        at = greater.select(&at.full_like(number as f64), &at);
-        best = greater.select(part, &best);
+        let chosen = best.take(part, inside);
+        at = chosen.select(&at.full_like(number as f64), &at);
     }
     let at = Tensor::record(Op::Barrier(0), &[&at]);
     // One of the terms is not zero. A sum, since the gradient of a term then asks about its own part only.
-    let zero = best.full_like(0.0);
+    let zero = parts[0].full_like(0.0);
     let mut y = at.equal(0.0).select(&parts[0], &zero);
     for (number, part) in parts.iter().enumerate().skip(1) {
         y = y + at.equal(number as f64).select(part, &zero);
     }
     y
-}
-
-/// The first part, where it is inside; else less than all others.
-#[track_caller]
-fn started(part: &Tensor, inside: &Option<Tensor>) -> Tensor {
-    let lowest = match part.dtype() {
-        DType::F16 => -65504.0,
-        DType::I32 => i32::MIN as f64,
-        DType::U32 | DType::Bool => 0.0,
-        _ => f32::MIN as f64,
-    };
-    match inside {
-        Some(inside) => inside.select(part, &part.full_like(lowest)),
-        None => part.clone(),
-    }
-}
-
-#[track_caller]
-fn greater(part: &Tensor, best: &Tensor, inside: &Option<Tensor>) -> Tensor {
-    let greater = part.greater(best);
-    match inside {
-        Some(inside) => greater & inside,
-        None => greater,
-    }
 }

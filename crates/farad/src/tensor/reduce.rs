@@ -112,7 +112,7 @@ impl Tensor {
         self.reduced(Reduce::Prod, axes, keep)
     }
 
-    /// The largest of all elements; ties share the gradient.
+    /// The largest of all elements, or NaN if one is; ties share the gradient.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -125,7 +125,7 @@ impl Tensor {
         self.reduced(Reduce::Max, &self.every_axis(), false)
     }
 
-    /// The largest elements along axes, which stay with size 1 if `keep`.
+    /// The largest elements along axes, which stay with size 1 if `keep`; NaN where an element is.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -138,7 +138,7 @@ impl Tensor {
         self.reduced(Reduce::Max, axes, keep)
     }
 
-    /// The smallest of all elements; ties share the gradient.
+    /// The smallest of all elements, or NaN if one is; ties share the gradient.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -151,7 +151,7 @@ impl Tensor {
         self.reduced(Reduce::Min, &self.every_axis(), false)
     }
 
-    /// The smallest elements along axes, which stay with size 1 if `keep`.
+    /// The smallest elements along axes, which stay with size 1 if `keep`; NaN where an element is.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -164,7 +164,7 @@ impl Tensor {
         self.reduced(Reduce::Min, axes, keep)
     }
 
-    /// The position of the first largest element along an axis, as `i32`.
+    /// The position of the first largest element along an axis, or of the first NaN, as `i32`.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -177,7 +177,7 @@ impl Tensor {
         self.reduced(Reduce::ArgMax, &[axis], false)
     }
 
-    /// The position of the first smallest element along an axis, as `i32`.
+    /// The position of the first smallest element along an axis, or of the first NaN, as `i32`.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -208,7 +208,7 @@ impl Tensor {
         (sum * (1.0 / (count as f64 - correction as f64).max(0.0))).rounded_like(self)
     }
 
-    /// `log Σ e^x` along axes, without overflow; minus infinity of no elements.
+    /// `log Σ e^x` along axes, without overflow; infinite where an element is infinite, and −∞ where all are or there are none.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -223,6 +223,8 @@ impl Tensor {
             return x.sum_axes(axes, keep).log().rounded_like(self);
         }
         let top = x.max_axes(axes, true).stop_gradient();
+        // An infinity less itself is no number: it is left where it is.
+        let top = top.is_finite().select(&top, &top.full_like(0.0));
         let sum = ((&x - &top).exp().sum_axes(axes, true).log() + &top).rounded_like(self);
         if keep { sum } else { sum.reshape(self.shape().without(&self.axes("logsumexp", axes))) }
     }

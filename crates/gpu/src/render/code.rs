@@ -3,6 +3,9 @@
 
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
+use super::module::Module;
+use crate::dispatch::Word;
+
 /// The WGSL name of a register type.
 pub(super) fn type_name(dtype: DType) -> &'static str {
     match dtype.register() {
@@ -32,6 +35,8 @@ fn substitute(text: &str, operands: &[(&str, &str)]) -> String {
 pub(super) fn unary(op: Unary, dtype: DType, x: &str) -> String {
     match (op, dtype) {
         (Unary::Not, DType::Bool) => format!("!{x}"),
+        (Unary::Sign, DType::I32) => format!("sign({x})"),
+        (Unary::Relu, DType::I32) => format!("max({x}, 0)"),
         _ => substitute(op.row().wgsl, &[("x", x)]),
     }
 }
@@ -46,6 +51,15 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &str, b: &str) -> String {
         _ => op.row().wgsl_int,
     };
     substitute(text, &[("a", a), ("b", b)])
+}
+
+/// A float beside itself. Drivers take a difference to be zero and a quotient to be one, whatever the number.
+pub(super) fn beside_itself(op: Binary, x: &str) -> Option<String> {
+    match op {
+        Binary::Sub => Some(format!("farad_less_itself({x})")),
+        Binary::Div => Some(format!("farad_by_itself({x})")),
+        _ => None,
+    }
 }
 
 /// A register of type `from` converted to `to`.
@@ -109,23 +123,49 @@ pub(super) fn to_word(dtype: DType, x: &str) -> String {
 }
 
 /// Two partial results of a reduction combined (not for positions).
-pub(super) fn combine(op: Reduce, a: &str, b: &str) -> String {
+pub(super) fn combine(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
+    let float = dtype.register() == DType::F32;
     match op {
         Reduce::Sum => format!("{a} + {b}"),
         Reduce::Prod => format!("{a} * {b}"),
+        Reduce::Max | Reduce::ArgMax if float => format!("farad_max({a}, {b})"),
+        Reduce::Min | Reduce::ArgMin if float => format!("farad_min({a}, {b})"),
         Reduce::Max | Reduce::ArgMax => format!("max({a}, {b})"),
         Reduce::Min | Reduce::ArgMin => format!("min({a}, {b})"),
     }
 }
 
-/// Whether `a` is strictly further out than `b` in the sense of `argmax` or `argmin`.
-pub(super) fn beats(op: Reduce, a: &str, b: &str) -> String {
-    if op == Reduce::ArgMax { format!("{a} > {b}") } else { format!("{a} < {b}") }
+/// Whether `a` is strictly further out than `b` in the sense of `argmax` or `argmin`; NaN is furthest.
+pub(super) fn beats(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
+    let sign = if op == Reduce::ArgMax { ">" } else { "<" };
+    match dtype.register() {
+        DType::F32 => format!("({a} {sign} {b} || (farad_is_nan({a}) && !farad_is_nan({b})))"),
+        _ => format!("{a} {sign} {b}"),
+    }
 }
 
-/// The value that changes nothing when combined.
-pub(super) fn identity(op: Reduce, dtype: DType) -> String {
-    literal(op.identity(dtype)).unwrap_or_else(|| "0f".into())
+/// The value that changes nothing when combined. Infinities come with the uniform: compilers may assume that those
+/// they see do not occur.
+pub(super) fn identity(module: &mut Module, op: Reduce, dtype: DType) -> String {
+    let value = op.identity(dtype);
+    literal(value).unwrap_or_else(|| from_word(value.dtype, &module.word(Word::Fixed(value.word()))))
+}
+
+/// A reduction over the subgroup. Extremes of floats are those of whole numbers in the same order, NaN furthest.
+pub(super) fn subgroup(op: Reduce, dtype: DType, value: &str) -> String {
+    let float = dtype.register() == DType::F32;
+    match op {
+        Reduce::Sum => format!("subgroupAdd({value})"),
+        Reduce::Prod => format!("subgroupMul({value})"),
+        Reduce::Max | Reduce::ArgMax if float => {
+            format!("farad_from_order(subgroupMax(farad_order_above({value})))")
+        }
+        Reduce::Min | Reduce::ArgMin if float => {
+            format!("farad_from_order(subgroupMin(farad_order_below({value})))")
+        }
+        Reduce::Max | Reduce::ArgMax => format!("subgroupMax({value})"),
+        Reduce::Min | Reduce::ArgMin => format!("subgroupMin({value})"),
+    }
 }
 
 #[cfg(test)]
@@ -134,7 +174,8 @@ mod tests {
 
     #[test]
     fn operands_replace_identifiers_only() {
-        assert_eq!(unary(Unary::Relu, DType::F32, "v3.x"), "max(v3.x, 0)");
+        assert_eq!(unary(Unary::Floor, DType::F32, "v3.x"), "floor(v3.x)");
+        assert_eq!(unary(Unary::Relu, DType::I32, "v3.x"), "max(v3.x, 0)");
         assert_eq!(binary(Binary::Div, DType::I32, "p", "q"), "select(p / select(q, 1, q == 0), 0, q == 0)");
         assert_eq!(unary(Unary::Not, DType::Bool, "c"), "!c");
         assert_eq!(binary(Binary::Xor, DType::Bool, "c", "d"), "c != d");

@@ -37,6 +37,8 @@ struct Accumulator {
     at: usize,
     op: Reduce,
     operand: Reg,
+    /// The value that changes nothing.
+    none: String,
     values: Vec<Vec<String>>,
     positions: Vec<String>,
 }
@@ -159,7 +161,7 @@ impl<'k> Writer<'k> {
         let mut list = Vec::new();
         for &at in &self.passes.reduces[pass] {
             let Code::Reduce(op, operand) = self.kernel.tape[at].code else { continue };
-            let none = identity(op, self.kernel.tape[operand.0 as usize].dtype);
+            let none = identity(module, op, self.kernel.tape[operand.0 as usize].dtype);
             let lanes = if op.is_index() && !self.plan.columns { 1 } else { self.plan.lanes };
             let copies = if op.is_index() { 1 } else { copies };
             let mut variables = |stem: &str, text: &str| -> Vec<String> {
@@ -167,7 +169,7 @@ impl<'k> Writer<'k> {
             };
             let values = (0..copies).map(|_| variables("r", &none)).collect();
             let positions = if op.is_index() { variables("r", NOWHERE) } else { vec![] };
-            list.push(Accumulator { at, op, operand, values, positions });
+            list.push(Accumulator { at, op, operand, none, values, positions });
         }
         list
     }
@@ -185,7 +187,7 @@ impl<'k> Writer<'k> {
         for accumulator in list {
             let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype;
             let value = &scope[&accumulator.operand];
-            let none = identity(accumulator.op, dtype);
+            let none = &accumulator.none;
             let mask = if masked { point.exists(0) } else { None };
             for lane in 0..self.plan.lanes {
                 let text = value.lane(lane);
@@ -198,12 +200,12 @@ impl<'k> Writer<'k> {
                     let position = mask
                         .map_or(position.clone(), |mask| format!("select({NOWHERE}, {position}, {mask})"));
                     let pair = [accumulator.values[0][own].as_str(), accumulator.positions[own].as_str()];
-                    take_element(module, accumulator.op, pair, text, &position);
+                    take_element(module, (accumulator.op, dtype), pair, text, &position);
                     continue;
                 }
                 let text = mask.map_or(text.to_string(), |mask| format!("select({none}, {text}, {mask})"));
                 let variable = &accumulator.values[copy % accumulator.values.len()][lane];
-                line!(module, "{variable} = {};", combine(accumulator.op, variable, &text));
+                line!(module, "{variable} = {};", combine(accumulator.op, dtype, variable, &text));
             }
         }
     }
@@ -292,19 +294,23 @@ impl<'k> Writer<'k> {
         let mut partials = Vec::new();
         for accumulator in list {
             let op = accumulator.op;
+            let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype.register();
             let mut values = accumulator.values[0].clone();
             for copy in &accumulator.values[1..] {
-                values = values.iter().zip(copy).map(|(a, b)| module.bind("v", &combine(op, a, b))).collect();
+                values = values
+                    .iter()
+                    .zip(copy)
+                    .map(|(a, b)| module.bind("v", &combine(op, dtype, a, b)))
+                    .collect();
             }
             if !self.plan.columns && !op.is_index() {
                 while values.len() > 1 {
                     values = values
                         .chunks(2)
-                        .map(|pair| module.bind("v", &combine(op, &pair[0], &pair[1])))
+                        .map(|pair| module.bind("v", &combine(op, dtype, &pair[0], &pair[1])))
                         .collect();
                 }
             }
-            let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype.register();
             let positions = op.is_index().then(|| accumulator.positions.clone());
             partials.push(Partial { op, dtype, values, positions });
         }

@@ -74,7 +74,8 @@ fn register(module: &Module, scatter: &Scatter) -> DType {
 
 /// Declares a sum a lane.
 fn sums(module: &mut Module, scatter: &Scatter, lanes: usize) -> Vec<String> {
-    let zero = identity(farad_ir::Reduce::Sum, register(module, scatter));
+    let dtype = register(module, scatter);
+    let zero = identity(module, farad_ir::Reduce::Sum, dtype);
     (0..lanes).map(|_| module.variable("r", &zero)).collect()
 }
 

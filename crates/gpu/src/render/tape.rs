@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use farad_compile::program::{Code, Instr, Reg};
-use farad_ir::DType;
+use farad_ir::{Binary, DType, Unary};
 
 use super::access::{condition, index, load};
 use super::code;
@@ -68,6 +68,7 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
             let dtype = typed(x);
             lanes(module, tape, scope, &[*x], |texts| code::unary(*op, dtype, texts[0]))
         }
+        Code::Binary(op, a, b) if typed(a) == DType::F32 => float_binary(module, tape, scope, *op, [*a, *b]),
         Code::Binary(op, a, b) => {
             let dtype = typed(a);
             lanes(module, tape, scope, &[*a, *b], |texts| code::binary(*op, dtype, texts[0], texts[1]))
@@ -84,6 +85,29 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
         }
         Code::Reduce(..) | Code::Accumulator => unreachable!("the kernel's form puts these into scope"),
     }
+}
+
+/// A binary op on floats, in a form in which drivers cannot take NaN, infinities and the sign of zero not to occur.
+fn float_binary(module: &mut Module, tape: &[Instr], scope: &Scope, op: Binary, [a, b]: [Reg; 2]) -> Value {
+    let code = |register: Reg| &tape[register.0 as usize].code;
+    let negates = |one: Reg, other: Reg| matches!(code(one), Code::Unary(Unary::Neg, x) if *x == other);
+    let (op, b) = match op {
+        Binary::Add if negates(b, a) => (Binary::Sub, a),
+        Binary::Add if negates(a, b) => return float_binary(module, tape, scope, Binary::Sub, [b, b]),
+        _ => (op, b),
+    };
+    if a == b && code::beside_itself(op, "").is_some() {
+        return lanes(module, tape, scope, &[a], |texts| {
+            code::beside_itself(op, texts[0]).expect("there was one just now")
+        });
+    }
+    let zero = |register: Reg| matches!(code(register), Code::Constant(scalar) if scalar.word() == 0);
+    if matches!(op, Binary::Add | Binary::Sub | Binary::Mul) && (zero(a) || zero(b)) {
+        let word = code::from_word(DType::F32, &module.word(Word::Fixed(0)));
+        let values = [a, b].map(|x| if zero(x) { Value::one(word.clone()) } else { scope[&x].clone() });
+        return each_lane(module, &values, |texts| code::binary(op, DType::F32, texts[0], texts[1]));
+    }
+    lanes(module, tape, scope, &[a, b], |texts| code::binary(op, DType::F32, texts[0], texts[1]))
 }
 
 /// Names an expression of registers in every lane, or once if no operand differs between lanes.
@@ -104,6 +128,11 @@ fn lanes(
             false => scope[register].clone(),
         })
         .collect();
+    each_lane(module, &values, text)
+}
+
+/// Names an expression of values in every lane, or once if none differs between lanes.
+fn each_lane(module: &mut Module, values: &[Value], text: impl Fn(&[&str]) -> String) -> Value {
     let count = values.iter().map(|value| value.0.len()).max().unwrap_or(1);
     let texts = (0..count).map(|lane| {
         let operands: Vec<&str> = values.iter().map(|value| value.lane(lane)).collect();

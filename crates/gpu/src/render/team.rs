@@ -3,7 +3,7 @@
 
 use farad_ir::{DType, Reduce};
 
-use super::code::{beats, combine, from_word, identity, to_word};
+use super::code::{beats, combine, from_word, identity, subgroup, to_word};
 use super::module::{Module, line};
 use super::plan::Plan;
 
@@ -21,13 +21,16 @@ pub(super) struct Partial {
 
 /// Text that keeps the better of two (value, position) pairs in the variables `best` and `at`;
 /// without elements a position is [`NOWHERE`], and among equals the first wins.
-fn keep_better(module: &mut Module, op: Reduce, [best, at]: [&str; 2], [value, place]: [&str; 2]) {
-    let wins = beats(op, value, best);
+fn keep_better(
+    module: &mut Module,
+    (op, dtype): (Reduce, DType),
+    [best, at]: [&str; 2],
+    [value, place]: [&str; 2],
+) {
+    let (wins, loses) = (beats(op, dtype, value, best), beats(op, dtype, best, value));
     let better = module.bind(
         "c",
-        &format!(
-            "{place} != {NOWHERE} && ({at} == {NOWHERE} || {wins} || ({value} == {best} && {place} < {at}))"
-        ),
+        &format!("{place} != {NOWHERE} && ({at} == {NOWHERE} || {wins} || (!({loses}) && {place} < {at}))"),
     );
     line!(module, "{best} = select({best}, {value}, {better});");
     line!(module, "{at} = select({at}, {place}, {better});");
@@ -104,7 +107,8 @@ impl Meeting {
                 let value = self.array(module, number);
                 match by_subgroup {
                     true => {
-                        let part = module.bind("v", &subgroup(partial.op, &partial.values[lane]));
+                        let part =
+                            module.bind("v", &subgroup(partial.op, partial.dtype, &partial.values[lane]));
                         module.line("if (lane == 0u) {");
                         line!(module, "{value}[subgroup] = {};", to_word(partial.dtype, &part));
                         module.line("}");
@@ -183,11 +187,11 @@ impl Meeting {
     ) {
         let other = from_word(partial.dtype, &format!("{value}[{from}]"));
         match place {
-            None => line!(module, "{sum} = {};", combine(partial.op, sum, &other)),
+            None => line!(module, "{sum} = {};", combine(partial.op, partial.dtype, sum, &other)),
             Some(place) => {
                 let other = module.bind("v", &other);
                 let position = module.bind("v", &format!("{place}[{from}]"));
-                keep_better(module, partial.op, [sum, at], [&other, &position]);
+                keep_better(module, (partial.op, partial.dtype), [sum, at], [&other, &position]);
             }
         }
     }
@@ -230,32 +234,28 @@ impl Meeting {
     }
 }
 
-/// A reduction over the subgroup.
-fn subgroup(op: Reduce, value: &str) -> String {
-    match op {
-        Reduce::Sum => format!("subgroupAdd({value})"),
-        Reduce::Prod => format!("subgroupMul({value})"),
-        Reduce::Max | Reduce::ArgMax => format!("subgroupMax({value})"),
-        Reduce::Min | Reduce::ArgMin => format!("subgroupMin({value})"),
-    }
-}
-
 /// Combines what each subgroup left, whatever their number and width.
 fn across_subgroups(module: &mut Module, partial: &Partial, value: &str) -> String {
-    let none = identity(partial.op, partial.dtype);
+    let none = identity(module, partial.op, partial.dtype);
     let sum = module.variable("r", &none);
     module.line("for (var k = 0u; k < subgroups; k += width) {");
     let part = from_word(partial.dtype, &format!("{value}[min(k + lane, subgroups - 1u)]"));
     line!(module, "let part = select({none}, {part}, k + lane < subgroups);");
-    line!(module, "{sum} = {};", combine(partial.op, &sum, "part"));
+    line!(module, "{sum} = {};", combine(partial.op, partial.dtype, &sum, "part"));
     module.line("}");
-    module.bind("v", &subgroup(partial.op, &sum))
+    module.bind("v", &subgroup(partial.op, partial.dtype, &sum))
 }
 
 /// Takes an element into the variables `best` and `at` of an `argmax` or `argmin`.
-pub(super) fn take_element(module: &mut Module, op: Reduce, pair: [&str; 2], value: &str, position: &str) {
+pub(super) fn take_element(
+    module: &mut Module,
+    (op, dtype): (Reduce, DType),
+    pair: [&str; 2],
+    value: &str,
+    position: &str,
+) {
     let [best, at] = pair;
-    let wins = beats(op, value, best);
+    let wins = beats(op, dtype, value, best);
     let better = module.bind("c", &format!("{position} != {NOWHERE} && ({at} == {NOWHERE} || {wins})"));
     line!(module, "{best} = select({best}, {value}, {better});");
     line!(module, "{at} = select({at}, {position}, {better});");

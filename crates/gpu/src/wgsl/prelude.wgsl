@@ -5,9 +5,96 @@ fn farad_is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
+// The larger; a number that is none comes through, from either side.
+fn farad_max(a: f32, b: f32) -> f32 {
+    return select(b, a, a > b || farad_is_nan(a));
+}
+
+// The smaller; a number that is none comes through, from either side.
+fn farad_min(a: f32, b: f32) -> f32 {
+    return select(b, a, a < b || farad_is_nan(a));
+}
+
+// Floats as whole numbers of the same order, and back. What is no number is above all others, or below.
+fn farad_order_above(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    return select(bits ^ ((bits >> 31u) & 0x7fffffff), 0x7fffffff, farad_is_nan(x));
+}
+
+fn farad_order_below(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    return select(bits ^ ((bits >> 31u) & 0x7fffffff), bitcast<i32>(0x80000000u), farad_is_nan(x));
+}
+
+fn farad_from_order(order: i32) -> f32 {
+    return bitcast<f32>(order ^ ((order >> 31u) & 0x7fffffff));
+}
+
+// x - x: zero, unless x is infinite or no number.
+fn farad_less_itself(x: f32) -> f32 {
+    return bitcast<f32>(select(0u, 0x7fc00000u, (bitcast<u32>(x) & 0x7f800000u) == 0x7f800000u));
+}
+
+// x / x: one, unless x is zero, infinite or no number.
+fn farad_by_itself(x: f32) -> f32 {
+    let size = bitcast<u32>(x) & 0x7fffffffu;
+    return bitcast<f32>(select(0x3f800000u, 0x7fc00000u, size == 0u || size >= 0x7f800000u));
+}
+
+// A word of 2/pi a quarter, after one of zeros.
+fn farad_two_over_pi(n: u32) -> u32 {
+    switch n {
+        case 0u: { return 0u; }
+        case 1u: { return 0x28be60dbu; }
+        case 2u: { return 0x9391054au; }
+        case 3u: { return 0x7f09d5f4u; }
+        case 4u: { return 0x7d4d3770u; }
+        case 5u: { return 0x36d8a566u; }
+        case 6u: { return 0x4f10e410u; }
+        default: { return 0x7f9458eau; }
+    }
+}
+
+// farad_quadrant for any size of x (Payne and Hanek): the bits of 2/pi that matter times the 24 bits of x, of which the
+// two below the point of the product are the quadrant and the next 62 the rest. No number for none and infinities.
+fn farad_far_quadrant(x: f32) -> vec2<f32> {
+    let bits = bitcast<u32>(x);
+    let fraction = (bits << 8u) | 0x80000000u;
+    let exponent = ((bits >> 23u) & 255u) - 126u;
+    let first = exponent >> 5u;
+    let shift = exponent & 31u;
+    let w0 = farad_two_over_pi(first);
+    let w1 = farad_two_over_pi(first + 1u);
+    let w2 = farad_two_over_pi(first + 2u);
+    let w3 = farad_two_over_pi(first + 3u);
+    let high = (w0 << shift) | ((w1 >> 1u) >> (31u - shift));
+    let middle = (w1 << shift) | ((w2 >> 1u) >> (31u - shift));
+    let low = (w2 << shift) | ((w3 >> 1u) >> (31u - shift));
+    let carried = farad_high(fraction, low);
+    let lower = fraction * middle + carried;
+    let upper = fraction * high + farad_high(fraction, middle) + select(0u, 1u, lower < carried);
+    // The rest as a signed number, to the nearest quadrant.
+    let rest = vec2<u32>((upper << 2u) | (lower >> 30u), lower << 2u);
+    let below = rest.x >> 31u;
+    let quadrant = bitcast<i32>((upper >> 30u) + below);
+    let size_low = select(rest.y, ~rest.y + 1u, below == 1u);
+    let size_high = select(rest.x, ~rest.x + select(0u, 1u, rest.y == 0u), below == 1u);
+    let zeros = min(countLeadingZeros(size_high), 31u);
+    let top = (size_high << zeros) | ((size_low >> 1u) >> (31u - zeros));
+    // Half of pi, by 2^-32, by what was shifted.
+    let r = f32(top) * 3.6572952e-10f * bitcast<f32>((127u - zeros) << 23u);
+    let negative = (bits >> 31u) == 1u;
+    let turned = bitcast<u32>(select(r, -r, (below == 1u) != negative));
+    let number = (bits & 0x7f800000u) != 0x7f800000u;
+    return vec2<f32>(bitcast<f32>(select(0x7fc00000u, turned, number)), f32(select(quadrant, -quadrant, negative)));
+}
+
 // Reduces x to r in [-pi/4, pi/4] with x = r + quadrant * pi/2: pi/2 in three parts, so that the
-// products with quadrants up to 2^13 are exact. Gives (r, quadrant).
+// products with quadrants up to 2^13 are exact, fused or not. Gives (r, quadrant).
 fn farad_quadrant(x: f32) -> vec2<f32> {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x46480000u) {
+        return farad_far_quadrant(x);
+    }
     let quadrant = round(x * 0.636619772f);
     var r = fma(quadrant, -1.5703125f, x);
     r = fma(quadrant, -4.83751297e-4f, r);
@@ -50,7 +137,7 @@ fn farad_log1p(x: f32) -> f32 {
     p = fma(p, z, 2.85714286e-1f);
     p = fma(p, z, 4e-1f);
     p = fma(p, z, 6.66666667e-1f);
-    return select(log(1f + x), fma(p, z * s, 2f * s), x > -0.5f && x < 1f);
+    return select(farad_log(1f + x), fma(p, z * s, 2f * s), x > -0.5f && x < 1f);
 }
 
 // e^x - 1: near zero by its series, elsewhere e^x is not near one.
@@ -62,37 +149,80 @@ fn farad_expm1(x: f32) -> f32 {
     p = fma(p, x, 4.16666667e-2f);
     p = fma(p, x, 1.66666667e-1f);
     p = fma(p, x, 5e-1f);
-    return select(exp(x) - 1f, fma(p, x * x, x), abs(x) < 0.5f);
+    let near = select(fma(p, x * x, x), x, x == 0f);
+    return select(exp(x) - 1f, near, abs(x) < 0.5f);
 }
 
-// A rational minimax fit of tanh(x)/x in x*x; beyond 8.5 the result rounds to one. The denominator is
-// at least one, and two inverse roots are cheaper than a division.
+// (f, e) with x = (1 + f) * 2^e and 1 + f between the roots of 1/2 and 2, for positive numbers; a subnormal one is
+// its bits as a whole number, times 2^-149.
+fn farad_split(x: f32) -> vec2<f32> {
+    let own = bitcast<u32>(x);
+    let small = own < 0x00800000u;
+    let bits = bitcast<i32>(select(own, bitcast<u32>(f32(own)), small));
+    let exponent = (bits - 0x3f3504f3) >> 23u;
+    let f = bitcast<f32>(bits - (exponent << 23u)) - 1f;
+    return vec2<f32>(f, f32(exponent) - select(0f, 149f, small));
+}
+
+// ln(1 + f) - f between those roots.
+fn farad_log_rest(f: f32) -> f32 {
+    var p = fma(-0.07634493f, f, 0.12761576f);
+    p = fma(p, f, -0.13160183f);
+    p = fma(p, f, 0.14201758f);
+    p = fma(p, f, -0.16623357f);
+    p = fma(p, f, 0.20001227f);
+    p = fma(p, f, -0.2500082f);
+    p = fma(p, f, 0.33333332f);
+    let square = f * f;
+    return fma(square * f, p, -0.5f * square);
+}
+
+// What a logarithm is of zero, of negative numbers, of infinity and of none; else y.
+fn farad_log_edges(x: f32, y: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    let above = select(bitcast<u32>(y), bits, (bits & 0x7fffffffu) >= 0x7f800000u);
+    let negative = select(above, 0x7fc00000u, bits > 0x80000000u);
+    return bitcast<f32>(select(negative, 0xff800000u, (bits & 0x7fffffffu) == 0u));
+}
+
+fn farad_log(x: f32) -> f32 {
+    let parts = farad_split(x);
+    let low = fma(parts.y, 3.1946183e-5f, farad_log_rest(parts.x));
+    return farad_log_edges(x, fma(parts.y, 0.69311523f, low + parts.x));
+}
+
+fn farad_log2(x: f32) -> f32 {
+    let parts = farad_split(x);
+    let low = fma(parts.x, 3.122283e-4f, farad_log_rest(parts.x) * 1.442695f);
+    return farad_log_edges(x, fma(parts.x, 1.4423828f, low) + parts.y);
+}
+
+// A polynomial near zero, else one less a part that shrinks to nothing: so never more than one, and one where it
+// rounds to that. Two inverse roots are cheaper than a division.
 fn farad_tanh(x: f32) -> f32 {
-    let b = farad_within(x, 8.5f);
-    let z = b * b;
-    var p = fma(-1.3356448e-11f, z, 3.2094344e-8f);
-    p = fma(p, z, 2.8622896e-5f);
-    p = fma(p, z, 3.8985306e-3f);
-    p = fma(p, z, 1.3703949e-1f);
-    p = fma(p, z, 1f);
-    var q = fma(1.3307346e-6f, z, 3.9920858e-4f);
-    q = fma(q, z, 2.7356147e-2f);
-    q = fma(q, z, 4.7037282e-1f);
-    q = fma(q, z, 1f);
-    let r = inverseSqrt(q);
-    // Exactly one where tanh rounds to it: slopes are made of what is left to one.
-    return select((b * p) * (r * r), farad_within(x, 1f), abs(x) > 9.1f);
+    let a = abs(x);
+    let z = a * a;
+    var p = fma(-5.7049887e-3f, z, 2.0639089e-2f);
+    p = fma(p, z, -5.3739716e-2f);
+    p = fma(p, z, 1.3331442e-1f);
+    p = fma(p, z, -3.3333282e-1f);
+    let near = fma(p * z, a, a);
+    let e = exp2(-2.88539f * a);
+    let r = inverseSqrt(1f + e);
+    let far = fma(-2f * e, r * r, 1f);
+    let y = select(near, far, a >= 0.625f);
+    return bitcast<f32>(bitcast<u32>(y) | (bitcast<u32>(x) & 0x80000000u));
 }
 
 // One over one plus the exponential; bounded, so that nothing overflows.
 fn farad_sigmoid(x: f32) -> f32 {
-    let r = inverseSqrt(1f + exp2(-1.442695f * farad_within(x, 80f)));
-    return r * r;
+    let r = inverseSqrt(1f + exp2(-1.442695f * farad_within(x, 88f)));
+    return select(r * r, 0f, x < -88f);
 }
 
-// A rational minimax fit of erf(x)/x in x*x, in the same form; beyond 3.9 the result rounds to one.
+// A rational minimax fit of erf(x)/x in x*x, with inverse roots as above; beyond 3.92 the result rounds to one.
 fn farad_erf(x: f32) -> f32 {
-    let b = farad_within(x, 3.9f);
+    let b = farad_within(x, 3.92f);
     let z = b * b;
     var p = fma(2.2854829e-8f, z, -1.6395306e-6f);
     p = fma(p, z, 4.7489571e-5f);
@@ -104,26 +234,34 @@ fn farad_erf(x: f32) -> f32 {
     q = fma(q, z, 4.2853206e-1f);
     q = fma(q, z, 1f);
     let r = inverseSqrt(q);
-    return (b * p) * (r * r);
+    let y = farad_within((b * p) * (r * r), 1f);
+    return select(y, farad_within(x, 1f), abs(x) >= 3.92f);
 }
 
+// The power of the size, with the sign of an odd power of a negative base; edges as IEEE has them.
 fn farad_pow(a: f32, b: f32) -> f32 {
-    if (b == 0f) {
-        return 1f;
-    }
-    var bits = 0x7fc00000u;
-    if (a == 0f) {
-        bits = select(0u, 0x7f800000u, b < 0f);
-        return bitcast<f32>(bits);
-    }
-    let size = exp2(b * log2(abs(a)));
-    if (a > 0f) {
-        return size;
-    }
+    let base = bitcast<u32>(a) & 0x7fffffffu;
+    let exponent = bitcast<u32>(b) & 0x7fffffffu;
+    let size = bitcast<u32>(exp2(b * farad_log2(abs(a))));
     let half = b * 0.5f;
     let whole = floor(b) == b;
     let odd = whole && floor(half) != half;
-    return select(bitcast<f32>(bits), select(size, -size, odd), whole);
+    let negative = bitcast<u32>(a) != base;
+    var bits = select(size, size | 0x80000000u, negative && odd);
+    bits = select(bits, 0x7fc00000u, negative && !whole && base != 0u && base != 0x7f800000u);
+    bits = select(bits, 0x7fc00000u, base > 0x7f800000u || exponent > 0x7f800000u);
+    // Ones stay ones: any power of one, -1 to an infinite power, anything to the power of zero.
+    let one = bitcast<u32>(a) == 0x3f800000u || (base == 0x3f800000u && exponent == 0x7f800000u);
+    return bitcast<f32>(select(bits, 0x3f800000u, one || exponent == 0u));
+}
+
+// The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
+fn farad_rem_f32(a: f32, b: f32) -> f32 {
+    let plain = a - b * floor(a / b);
+    let size = bitcast<u32>(a) & 0x7fffffffu;
+    let turned = size != 0u && ((bitcast<u32>(a) ^ bitcast<u32>(b)) >> 31u) == 1u;
+    let far = (bitcast<u32>(b) & 0x7fffffffu) == 0x7f800000u && size < 0x7f800000u;
+    return select(plain, select(a, b, turned), far);
 }
 
 fn farad_rem_i32(a: i32, b: i32) -> i32 {

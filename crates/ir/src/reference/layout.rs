@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use super::Values;
 use crate::dtype::{DType, wrap};
+use crate::extremes::{larger, smaller};
 use crate::op::Span;
 use crate::reduce::Reduce;
 use crate::shape::Shape;
@@ -99,8 +100,8 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
         }
         Values::Float(x) => {
             let combine = match op {
-                Reduce::Max | Reduce::ArgMax => f64::max,
-                Reduce::Min | Reduce::ArgMin => f64::min,
+                Reduce::Max | Reduce::ArgMax => larger,
+                Reduce::Min | Reduce::ArgMin => smaller,
                 Reduce::Sum => |a, b| a + b,
                 Reduce::Prod => |a, b| a * b,
             };
@@ -127,14 +128,14 @@ fn fold<T: Copy>(x: &[T], kept: &[usize], reduced: &[usize], combine: fn(T, T) -
     kept.iter().map(row).collect()
 }
 
-/// The place in `reduced` of the first largest (or smallest) element; anything beats a NaN.
+/// The place in `reduced` of the first largest (or smallest) element, or of the first NaN.
 fn best<T: Copy + PartialOrd>(op: Reduce, x: &[T], at: usize, reduced: &[usize]) -> i64 {
     let mut winner = 0;
     for (n, r) in reduced.iter().enumerate() {
         let (new, old) = (x[at + r], x[at + reduced[winner]]);
         let wins = if op == Reduce::ArgMax { new > old } else { new < old };
         let is_nan = |x: T| x.partial_cmp(&x).is_none();
-        if wins || (is_nan(old) && !is_nan(new)) {
+        if wins || (is_nan(new) && !is_nan(old)) {
             winner = n;
         }
     }

@@ -7,7 +7,7 @@ use super::{HALF, SIGNED};
 use crate::case::{Case, Input, float, half, int, truth, unsigned, whole};
 
 /// The public method or operator of a row.
-fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tensor) {
+pub(crate) fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tensor) {
     match op {
         Binary::Add => ("add", |a, b| a + b),
         Binary::Sub => ("sub", |a, b| a - b),

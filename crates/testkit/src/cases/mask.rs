@@ -30,6 +30,15 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(of(&[0], true, truth([3, 40])));
         cases.push(of(&[0, 2], false, int([2, 9, 2], 0, 1)));
     }
+    let kinds: [(&'static str, fn(&Tensor) -> Tensor); 2] =
+        [("is_nan", Tensor::is_nan), ("is_inf", Tensor::is_inf)];
+    for (name, method) in kinds {
+        let of = |detail: &str, input: Input| {
+            Case::new(name, detail, vec![input], 0.0, move |x| method(&x[0].log())).without_gradient()
+        };
+        cases.push(of("of logarithms", whole([40], (-1.0, 1.0))));
+        cases.push(Case::new(name, "of integers", vec![int([9], -1, 1)], 0.0, move |x| method(&x[0])));
+    }
     let triangles: [(&'static str, fn(&Tensor, isize) -> Tensor); 2] =
         [("tril", Tensor::tril), ("triu", Tensor::triu)];
     for (name, method) in triangles {

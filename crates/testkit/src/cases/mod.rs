@@ -27,7 +27,10 @@ mod sequence;
 mod sort;
 mod unary;
 
+pub(crate) use binary::method as binary_method;
 pub use custom::CubeAndDouble;
+pub(crate) use reduce::method as reduce_method;
+pub(crate) use unary::method as unary_method;
 
 use crate::case::Case;
 

@@ -7,7 +7,7 @@ use super::{HALF, SIGNED};
 use crate::case::{Case, Input, float, half, int, unsigned, whole};
 
 /// The public method of a row.
-fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
+pub(crate) fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
     match op {
         Reduce::Sum => ("sum_axes", |x, axes| x.sum_axes(axes, false)),
         Reduce::Prod => ("prod_axes", |x, axes| x.prod_axes(axes, false)),

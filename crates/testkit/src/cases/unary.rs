@@ -7,7 +7,7 @@ use super::{HALF, SIGNED};
 use crate::case::{Case, float, half, int, truth, unsigned};
 
 /// The public method of a row.
-fn method(op: Unary) -> (&'static str, fn(&Tensor) -> Tensor) {
+pub(crate) fn method(op: Unary) -> (&'static str, fn(&Tensor) -> Tensor) {
     match op {
         Unary::Neg => ("neg", |x| -x),
         Unary::Abs => ("abs", Tensor::abs),
