@@ -194,13 +194,40 @@ fn constants_and_identities_vanish() {
     let one = graph.fill(Scalar::f32(1.0), shape(&[4]));
     let zero = graph.fill(Scalar::f32(0.0), shape(&[4]));
     let scaled = graph.mul(x, one);
-    let moved = graph.add(scaled, zero);
+    let moved = graph.sub(scaled, zero);
     let back = graph.neg(moved);
     let y = graph.neg(back);
     let twice = graph.binary(Binary::Add, y, y);
     let program = compile(&graph, &[twice], &[], &gpu());
     let Kernel::Fused(kernel) = &program.steps[0].kernel else { panic!("{program}") };
     assert_eq!(kernel.tape.len(), 2, "{program}");
+}
+
+/// How many instructions the kernel has that computes one op on an input and a constant.
+fn instructions(op: Binary, constant: f32, constant_first: bool) -> usize {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[4]);
+    let constant = graph.fill(Scalar::f32(constant), shape(&[4]));
+    let [a, b] = if constant_first { [constant, x] } else { [x, constant] };
+    let y = graph.binary(op, a, b);
+    let y = graph.unary(farad_ir::Unary::Floor, y);
+    let program = compile(&graph, &[y], &[], &gpu());
+    let Kernel::Fused(kernel) = &program.steps[0].kernel else { panic!("{program}") };
+    kernel.tape.len()
+}
+
+#[test]
+fn only_what_changes_no_number_vanishes() {
+    // A load and the op after it, or those, a constant and the op itself.
+    let (gone, there) = (2, 4);
+    assert_eq!(instructions(Binary::Add, -0.0, false), gone);
+    assert_eq!(instructions(Binary::Add, 0.0, false), there, "-0 + 0 is 0");
+    assert_eq!(instructions(Binary::Sub, 0.0, false), gone);
+    assert_eq!(instructions(Binary::Sub, -0.0, false), there, "-0 - -0 is 0");
+    assert_eq!(instructions(Binary::Sub, 0.0, true), there, "0 - 0 is 0, -(0) is not");
+    assert_eq!(instructions(Binary::Sub, -0.0, true), gone + 1, "it is a negation");
+    assert_eq!(instructions(Binary::Mul, 1.0, false), gone);
+    assert_eq!(instructions(Binary::Mul, 0.0, false), there, "0 times infinity is no number");
 }
 
 /// No kernel reads and writes one allocation, but for updates in place.

@@ -286,7 +286,9 @@ pub fn pow(a: f32, b: f32) -> f32 {
 /// The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
 #[inline(always)]
 pub fn remainder(a: f32, b: f32) -> f32 {
-    let plain = a - b * (a / b).floor();
+    // The quotient may be rounded up to a whole number.
+    let rest = a - b * (a / b).floor();
+    let plain = if (rest != 0.0) & ((rest < 0.0) != (b < 0.0)) { rest + b } else { rest };
     let far = if (a == 0.0) | ((a < 0.0) == (b < 0.0)) { a } else { b };
     if (b.abs() == f32::INFINITY) & (a.abs() < f32::INFINITY) { far } else { plain }
 }

@@ -130,9 +130,9 @@ binary_table! {
     /// `a ≥ b`
     GreaterEqual, "greater_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a >= b) as u8 as f64, Some(|a, b| (a >= b) as i64), "a >= b", "a >= b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0], EXACT;
     /// `a = b`
-    Equal, "equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a == b) as u8 as f64, Some(|a, b| (a == b) as i64), "a == b && !farad_is_nan(a)", "a == b", None, WHOLE, WHOLE, 0.0, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], EXACT;
+    Equal, "equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a == b) as u8 as f64, Some(|a, b| (a == b) as i64), "(a == b) & !farad_is_nan(a)", "a == b", None, WHOLE, WHOLE, 0.0, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], EXACT;
     /// `a ≠ b`
-    NotEqual, "not_equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a != b) as u8 as f64, Some(|a, b| (a != b) as i64), "!(a == b) || farad_is_nan(a) || farad_is_nan(b)", "a != b", None, WHOLE, WHOLE, 0.0, [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0], EXACT;
+    NotEqual, "not_equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a != b) as u8 as f64, Some(|a, b| (a != b) as i64), "!(a == b) | farad_is_nan(a) | farad_is_nan(b)", "a != b", None, WHOLE, WHOLE, 0.0, [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0], EXACT;
     /// Bitwise, or logical on truth values
     And, "and", Bitwise, COMMUTES, CHEAP, TRUTHS, |a, _| a, Some(|a, b| a & b), "a & b", "a & b", None, WHOLE, WHOLE, 0.0, NO_FLOATS, EXACT;
     /// Bitwise, or logical on truth values

@@ -60,15 +60,15 @@ unary_table! {
     Neg, "neg", CHEAP, |x| -x, Some(|x| -x), "-x", Some(|s, _, _, g| s.neg(g)), (-3.0, 3.0), 1e-7, [NAN, -INF, INF, -0.0, 0.0], EXACT;
     /// `|x|`
     Abs, "abs", CHEAP, f64::abs, Some(i64::abs), "abs(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Sign, x); s.mul(g, d) }), (-3.0, 3.0), 1e-7, [NAN, INF, INF, 0.0, 0.0], EXACT;
-    /// -1, 0 or 1
+    /// -1, 0 or 1; NaN for NaN
     Sign, "sign", CHEAP, |x| if x == 0.0 || x.is_nan() { x.abs() } else { x.signum() }, Some(i64::signum), "select(select(x, 1f, x > 0f), -1f, x < 0f)", None, (-3.0, 3.0), 1e-7, [NAN, 1.0, -1.0, 0.0, 0.0], EXACT;
     /// `e^x`
     Exp, "exp", COSTLY, f64::exp, None, "exp(x)", Some(|s, _, y, g| s.mul(g, y)), (-5.0, 5.0), 5e-6, [NAN, INF, 0.0, 1.0, 1.0], within(-200.0, 88.7, 2e-5, TINY);
-    /// Natural logarithm
+    /// Natural logarithm; a subnormal number counts as itself, or as zero where the device takes it for that
     Log, "log", COSTLY, f64::ln, None, "farad_log(x)", Some(|s, x, _, g| s.div(g, x)), (0.1, 9.0), 5e-6, [NAN, INF, NAN, -INF, -INF], within(TINY, MAX, 4e-7, 0.0);
     /// `2^x`
     Exp2, "exp2", COSTLY, f64::exp2, None, "exp2(x)", Some(|s, _, y, g| { let d = s.scale(y, std::f64::consts::LN_2); s.mul(g, d) }), (-5.0, 5.0), 5e-6, [NAN, INF, 0.0, 1.0, 1.0], within(-200.0, 127.9, 2e-5, TINY);
-    /// Logarithm to base 2
+    /// Logarithm to base 2; subnormal numbers as for the natural one
     Log2, "log2", COSTLY, f64::log2, None, "farad_log2(x)", Some(|s, x, _, g| { let d = s.scale(x, std::f64::consts::LN_2); s.div(g, d) }), (0.1, 9.0), 5e-6, [NAN, INF, NAN, -INF, -INF], within(TINY, MAX, 4e-7, 0.0);
     /// Square root
     Sqrt, "sqrt", COSTLY, f64::sqrt, None, "sqrt(x)", Some(|s, _, y, g| { let d = s.scale(y, 2.0); s.div(g, d) }), (0.1, 9.0), 1e-6, [NAN, INF, NAN, 0.0, -0.0], within(TINY, MAX, 1e-6, 0.0);
@@ -76,13 +76,13 @@ unary_table! {
     Rsqrt, "rsqrt", COSTLY, |x| 1.0 / x.sqrt(), None, "inverseSqrt(x)", Some(|s, x, y, g| { let r = s.div(y, x); let d = s.scale(r, -0.5); s.mul(g, d) }), (0.1, 9.0), 1e-6, [NAN, 0.0, NAN, INF, -INF], within(TINY, MAX, 1e-6, 0.0);
     /// `1 / x`
     Recip, "recip", COSTLY, |x| 1.0 / x, None, "1.0 / x", Some(|s, _, y, g| { let d = s.mul(y, y); let d = s.neg(d); s.mul(g, d) }), (0.2, 4.0), 1e-6, [NAN, 0.0, -0.0, INF, -INF], within(TINY, 8e37, 1e-6, 0.0);
-    /// Sine
+    /// Sine, right for every finite number
     Sin, "sin", COSTLY, f64::sin, None, "farad_sin(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Cos, x); s.mul(g, d) }), (-20.0, 20.0), 2e-6, [NAN, NAN, NAN, 0.0, -0.0], within(-MAX, MAX, 0.0, 4e-7);
-    /// Cosine
+    /// Cosine, right for every finite number
     Cos, "cos", COSTLY, f64::cos, None, "farad_cos(x)", Some(|s, x, _, g| { let d = s.unary(Unary::Sin, x); let d = s.neg(d); s.mul(g, d) }), (-20.0, 20.0), 2e-6, [NAN, NAN, NAN, 1.0, 1.0], within(-MAX, MAX, 0.0, 4e-7);
-    /// Hyperbolic tangent
+    /// Hyperbolic tangent; odd, never beyond one, and one where it rounds to that
     Tanh, "tanh", COSTLY, f64::tanh, None, "farad_tanh(x)", Some(|s, _, y, g| { let y2 = s.mul(y, y); let one = s.fill_like(y, 1.0); let d = s.sub(one, y2); s.mul(g, d) }), (-4.0, 4.0), 2e-6, [NAN, 1.0, -1.0, 0.0, -0.0], within(-MAX, MAX, 1e-6, TINY);
-    /// Error function
+    /// Error function; odd, never beyond one, and one where it rounds to that
     Erf, "erf", COSTLY, erf, None, "farad_erf(x)", Some(|s, x, _, g| { let x2 = s.mul(x, x); let n = s.neg(x2); let e = s.unary(Unary::Exp, n); let d = s.scale(e, std::f64::consts::FRAC_2_SQRT_PI); s.mul(g, d) }), (-4.0, 4.0), 2e-6, [NAN, 1.0, -1.0, 0.0, -0.0], within(-MAX, MAX, 1.5e-6, TINY);
     /// `1 / (1 + e^-x)`
     Sigmoid, "sigmoid", COSTLY, |x| 1.0 / (1.0 + (-x).exp()), None, "farad_sigmoid(x)", Some(|s, _, y, g| { let one = s.fill_like(y, 1.0); let rest = s.sub(one, y); let d = s.mul(y, rest); s.mul(g, d) }), (-6.0, 6.0), 2e-6, [NAN, 1.0, 0.0, 0.5, 0.5], within(-MAX, MAX, 2e-5, TINY);

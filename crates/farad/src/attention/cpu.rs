@@ -89,9 +89,9 @@ impl Block<'_> {
             multiply(y, width, Matrix::new(&scores, self.count, len, KEYS), rows(v, width, start, len), true);
         }
         for ((y, sum), top) in y.chunks_exact_mut(width).zip(sums).zip(tops) {
-            let factor = if *sum > 0.0 { 1.0 / *sum } else { 0.0 };
+            let factor = if *sum <= 0.0 { 0.0 } else { 1.0 / *sum };
             y.iter_mut().for_each(|y| *y *= factor);
-            *sum = if *sum > 0.0 { top + sum.ln() } else { NOTHING };
+            *sum = if *sum <= 0.0 { NOTHING } else { top + sum.ln() };
         }
     }
 
@@ -141,7 +141,8 @@ fn powers(row: &mut [f32], limit: usize, mask: Option<&[u32]>, scale: f32, top: 
     chunks.for_each(|chunk| chunk.iter().zip(&mut tops).for_each(|(&x, top)| *top = larger(*top, x)));
     let top = tops.into_iter().fold(top, larger);
     let mut sums = [0f32; LANES];
-    let power = |x: f32| if x > NOTHING { exp(x - top) } else { 0.0 };
+    // NaN passes.
+    let power = |x: f32| if x <= NOTHING { 0.0 } else { exp(x - top) };
     let mut chunks = seen.chunks_exact_mut(LANES);
     for chunk in &mut chunks {
         for (x, sum) in chunk.iter_mut().zip(&mut sums) {

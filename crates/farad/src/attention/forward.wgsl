@@ -118,8 +118,11 @@ fn main(
             let keep = exp2(max(top - next, -200.0));
             var part = vec4<f32>();
             for (var n = 0u; n < QUARTERS; n++) { // unroll
-                let there = x[n] > vec4<f32>(HIDDEN);
-                x[n] = select(vec4<f32>(), exp2(max(x[n] - next, vec4<f32>(-200.0))), there);
+                // Scores that are no number pass every comparison, and so come through.
+                let hidden = x[n] <= vec4<f32>(HIDDEN);
+                let size = x[n] - next;
+                let bounded = select(size, vec4<f32>(-200.0), size < vec4<f32>(-200.0));
+                x[n] = select(exp2(bounded), vec4<f32>(), hidden);
                 part += x[n];
                 scores[local * SCORES + n] = x[n];
             }
@@ -161,10 +164,11 @@ fn main(
     workgroupBarrier();
     if local < OWN {
         // A query that sees nothing has zeros.
-        factors[local] = select(0.0, 1.0 / max(sum, 0.5), sum > 0.0);
+        factors[local] = select(1.0 / max(sum, 0.5), 0.0, sum <= 0.0);
         if query < queries {
             let logarithm = (top + log2(max(sum, 0.5))) * 0.6931471805599453;
-            sums[head * queries + query] = select(HIDDEN, logarithm, sum > 0.0);
+            let number = (bitcast<u32>(sum) & 0x7fffffffu) <= 0x7f800000u;
+            sums[head * queries + query] = select(sum, select(logarithm, HIDDEN, sum <= 0.0), number);
         }
     }
     workgroupBarrier();

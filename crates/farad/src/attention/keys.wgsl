@@ -132,14 +132,12 @@ fn main(
                 let sees = select(0u, limit(query), query < queries);
                 for (var r = 0u; r < ROWS; r++) { // unroll
                     let row = team + TEAMS * r;
-                    let power = select(
-                        0.0,
-                        exp2(min(score[r * KEYS + j] * factor - sum[j], 1.0)),
-                        there[r] && first + row < sees,
-                    );
+                    let size = score[r * KEYS + j] * factor - sum[j];
+                    let power = exp2(select(size, 1.0, size > 1.0));
                     let change = power * (slope[r * KEYS + j] - share[j]) * scale;
-                    powers[row * SCORES + place / 4u][place % 4u] = power;
-                    slopes[row * SCORES + place / 4u][place % 4u] = change;
+                    let sight = there[r] && first + row < sees;
+                    powers[row * SCORES + place / 4u][place % 4u] = select(0.0, power, sight);
+                    slopes[row * SCORES + place / 4u][place % 4u] = select(0.0, change, sight);
                 }
             }
             workgroupBarrier();

@@ -53,11 +53,14 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &str, b: &str) -> String {
     substitute(text, &[("a", a), ("b", b)])
 }
 
-/// A float beside itself. Drivers take a difference to be zero and a quotient to be one, whatever the number.
+/// A float beside itself, where only its kind matters. Drivers would take a difference to be zero and a quotient to be
+/// one, whatever it is.
 pub(super) fn beside_itself(op: Binary, x: &str) -> Option<String> {
     match op {
         Binary::Sub => Some(format!("farad_less_itself({x})")),
         Binary::Div => Some(format!("farad_by_itself({x})")),
+        Binary::Equal => Some(format!("!farad_is_nan({x})")),
+        Binary::NotEqual => Some(format!("farad_is_nan({x})")),
         _ => None,
     }
 }
@@ -139,7 +142,7 @@ pub(super) fn combine(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
 pub(super) fn beats(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
     let sign = if op == Reduce::ArgMax { ">" } else { "<" };
     match dtype.register() {
-        DType::F32 => format!("({a} {sign} {b} || (farad_is_nan({a}) && !farad_is_nan({b})))"),
+        DType::F32 => format!("({a} {sign} {b}) | (farad_is_nan({a}) & !farad_is_nan({b}))"),
         _ => format!("{a} {sign} {b}"),
     }
 }

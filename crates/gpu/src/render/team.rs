@@ -30,7 +30,9 @@ fn keep_better(
     let (wins, loses) = (beats(op, dtype, value, best), beats(op, dtype, best, value));
     let better = module.bind(
         "c",
-        &format!("{place} != {NOWHERE} && ({at} == {NOWHERE} || {wins} || (!({loses}) && {place} < {at}))"),
+        &format!(
+            "({place} != {NOWHERE}) & (({at} == {NOWHERE}) | ({wins}) | (!({loses}) & ({place} < {at})))"
+        ),
     );
     line!(module, "{best} = select({best}, {value}, {better});");
     line!(module, "{at} = select({at}, {place}, {better});");
@@ -256,7 +258,7 @@ pub(super) fn take_element(
 ) {
     let [best, at] = pair;
     let wins = beats(op, dtype, value, best);
-    let better = module.bind("c", &format!("{position} != {NOWHERE} && ({at} == {NOWHERE} || {wins})"));
+    let better = module.bind("c", &format!("({position} != {NOWHERE}) & (({at} == {NOWHERE}) | ({wins}))"));
     line!(module, "{best} = select({best}, {value}, {better});");
     line!(module, "{at} = select({at}, {position}, {better});");
 }

@@ -1,5 +1,6 @@
 // Functions that generated kernels call; a module includes only those that it uses.
-// Every function starts with `fn farad_` in the first column and ends with `}` there.
+// Every function starts with `fn farad_` in the first column and ends with `}` there. Conditions are joined by `&` and
+// `|`, which compute both sides: `&&` and `||` are branches.
 
 fn farad_is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
@@ -7,12 +8,12 @@ fn farad_is_nan(x: f32) -> bool {
 
 // The larger; a number that is none comes through, from either side.
 fn farad_max(a: f32, b: f32) -> f32 {
-    return select(b, a, a > b || farad_is_nan(a));
+    return select(b, a, (a > b) | farad_is_nan(a));
 }
 
 // The smaller; a number that is none comes through, from either side.
 fn farad_min(a: f32, b: f32) -> f32 {
-    return select(b, a, a < b || farad_is_nan(a));
+    return select(b, a, (a < b) | farad_is_nan(a));
 }
 
 // Floats as whole numbers of the same order, and back. What is no number is above all others, or below.
@@ -38,7 +39,7 @@ fn farad_less_itself(x: f32) -> f32 {
 // x / x: one, unless x is zero, infinite or no number.
 fn farad_by_itself(x: f32) -> f32 {
     let size = bitcast<u32>(x) & 0x7fffffffu;
-    return bitcast<f32>(select(0x3f800000u, 0x7fc00000u, size == 0u || size >= 0x7f800000u));
+    return bitcast<f32>(select(0x3f800000u, 0x7fc00000u, (size == 0u) | (size >= 0x7f800000u)));
 }
 
 // A word of 2/pi a quarter, after one of zeros.
@@ -245,22 +246,28 @@ fn farad_pow(a: f32, b: f32) -> f32 {
     let size = bitcast<u32>(exp2(b * farad_log2(abs(a))));
     let half = b * 0.5f;
     let whole = floor(b) == b;
-    let odd = whole && floor(half) != half;
+    let odd = whole & (floor(half) != half);
     let negative = bitcast<u32>(a) != base;
-    var bits = select(size, size | 0x80000000u, negative && odd);
-    bits = select(bits, 0x7fc00000u, negative && !whole && base != 0u && base != 0x7f800000u);
-    bits = select(bits, 0x7fc00000u, base > 0x7f800000u || exponent > 0x7f800000u);
+    var bits = select(size, size | 0x80000000u, negative & odd);
+    bits = select(bits, 0x7fc00000u, negative & !whole & (base != 0u) & (base != 0x7f800000u));
+    bits = select(bits, 0x7fc00000u, (base > 0x7f800000u) | (exponent > 0x7f800000u));
     // Ones stay ones: any power of one, -1 to an infinite power, anything to the power of zero.
-    let one = bitcast<u32>(a) == 0x3f800000u || (base == 0x3f800000u && exponent == 0x7f800000u);
-    return bitcast<f32>(select(bits, 0x3f800000u, one || exponent == 0u));
+    let one = (bitcast<u32>(a) == 0x3f800000u) | ((base == 0x3f800000u) & (exponent == 0x7f800000u));
+    return bitcast<f32>(select(bits, 0x3f800000u, one | (exponent == 0u)));
 }
 
 // The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
 fn farad_rem_f32(a: f32, b: f32) -> f32 {
-    let plain = a - b * floor(a / b);
+    // The quotient may be rounded across a whole number, to either side.
+    let quotient = floor(a / b);
+    let next = fma(-b, quotient + 1f, a);
+    let early = (next == 0f) | ((next < 0f) == (b < 0f));
+    let rest = select(fma(-b, quotient, a), next, early);
+    let late = (rest != 0f) & ((rest < 0f) != (b < 0f));
+    let plain = select(rest, rest + b, late);
     let size = bitcast<u32>(a) & 0x7fffffffu;
-    let turned = size != 0u && ((bitcast<u32>(a) ^ bitcast<u32>(b)) >> 31u) == 1u;
-    let far = (bitcast<u32>(b) & 0x7fffffffu) == 0x7f800000u && size < 0x7f800000u;
+    let turned = (size != 0u) & (((bitcast<u32>(a) ^ bitcast<u32>(b)) >> 31u) == 1u);
+    let far = ((bitcast<u32>(b) & 0x7fffffffu) == 0x7f800000u) & (size < 0x7f800000u);
     return select(plain, select(a, b, turned), far);
 }
 

@@ -177,6 +177,13 @@ type Pair = (&'static str, Function, [&'static [f64]; 2], &'static [f64], [&'sta
 
 const PAIRS: &[Pair] = &[
     (
+        "binary_cross_entropy",
+        |x| x[0].binary_cross_entropy(&x[1]),
+        [&[NAN, 0.5], &[1.0, 1.0]],
+        &[NAN],
+        [&[ANY, ANY], &[ANY, ANY]],
+    ),
+    (
         "maximum",
         |x| x[0].maximum(&x[1]),
         [&[1.0, 2.0, NAN, 1.0, -INF], &[1.0, 1.0, 1.0, NAN, -INF]],
@@ -309,13 +316,38 @@ const WHOLE: &[Whole] = &[
     ("adaptive_max_pool1d", |x| x[0].adaptive_max_pool1d(2), &[1, 1, 3], &[M, M, N], &[M, N], &[]),
     (
         "attention",
-        |x| x[0].attention(&x[0].full_like(1.0), &x[0].full_like(2.0), &Attention::new()),
+        |x| attention(x, true),
         &[1, 3, 4],
         &[1.0, 1.0, 1.0, 1.0, N, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0],
         &[2.0, 2.0, 2.0, 2.0, N, N, N, N, 2.0, 2.0, 2.0, 2.0],
+        &[0.0, 0.0, 0.0, 0.0, N, N, N, N, 0.0, 0.0, 0.0, 0.0],
+    ),
+    (
+        "attention without scores",
+        |x| attention(x, false),
+        &[1, 3, 4],
+        &[1.0, 1.0, 1.0, 1.0, N, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0],
+        &[2.0, 2.0, 2.0, 2.0, N, N, N, N, 2.0, 2.0, 2.0, 2.0],
+        &[0.0, 0.0, 0.0, 0.0, N, N, N, N, 0.0, 0.0, 0.0, 0.0],
+    ),
+    (
+        "attention with a key that is no number",
+        |x| {
+            let (q, v) = (x[0].full_like(1.0), x[0].full_like(2.0));
+            q.attention(&x[0], &v, &Attention::new().causal().composed(false))
+        },
+        &[1, 3, 4],
+        &[1.0, 1.0, 1.0, 1.0, N, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0],
+        &[2.0, 2.0, 2.0, 2.0, N, N, N, N, N, N, N, N],
         &[],
     ),
 ];
+
+/// Attention of queries to equal keys and values.
+fn attention(x: &[Tensor], composed: bool) -> Tensor {
+    let (k, v) = (x[0].full_like(1.0), x[0].full_like(2.0));
+    x[0].attention(&k, &v, &Attention::new().composed(composed))
+}
 
 /// Everything in the tables.
 pub(super) fn all(dtype: DType) -> Vec<Extreme> {
