@@ -228,6 +228,14 @@ const M: f64 = -INF;
 
 const WHOLE: &[Whole] = &[
     (
+        "concat",
+        |x| 1.0 / Tensor::concat(&[&x[0], &x[0]], 0),
+        &[5],
+        &[0.0, -0.0, INF, -INF, NAN],
+        &[INF, -INF, 0.0, 0.0, NAN, INF, -INF, 0.0, 0.0, NAN],
+        &[],
+    ),
+    (
         "logsumexp",
         |x| x[0].logsumexp(&[1], false),
         &[6, 2],
