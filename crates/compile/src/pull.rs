@@ -278,23 +278,23 @@ impl Pull<'_> {
         }
     }
 
-    /// Whether a register is zero wherever one of these guards fails, because the loads that it is made from are.
-    /// Looks so many instructions deep.
+    /// Whether a register is zero wherever one of these guards fails, because the loads that it is made from are; 0, not
+    /// -0, since a join asks for the bits. Looks so many instructions deep.
     fn vanishes(&self, reg: Reg, guards: &[Guard], depth: usize) -> bool {
         let zero = |reg: Reg| depth > 0 && self.vanishes(reg, guards, depth - 1);
-        let finite = |reg: Reg| match self.draft.tape[reg.0 as usize].code {
-            Code::Constant(scalar) => scalar.as_f64().is_finite(),
+        let positive = |reg: Reg| match self.draft.tape[reg.0 as usize].code {
+            Code::Constant(scalar) => scalar.as_f64().is_finite() && !scalar.as_f64().is_sign_negative(),
             _ => false,
         };
         match &self.draft.tape[reg.0 as usize].code {
             Code::Load(_, view) => guards.iter().all(|guard| view.guards.contains(guard)),
-            Code::Constant(scalar) => scalar.as_f64() == 0.0,
-            Code::Unary(Unary::Relu | Unary::Neg | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => {
-                zero(*x)
-            }
+            Code::Constant(scalar) => scalar.word() == 0,
+            Code::Unary(Unary::Relu | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => zero(*x),
             Code::Binary(Binary::Add | Binary::Sub | Binary::Join | Binary::Max | Binary::Min, a, b)
             | Code::Select(_, a, b) => zero(*a) && zero(*b),
-            Code::Binary(Binary::Mul, a, b) => zero(*a) && (finite(*b) || zero(*b)) || finite(*a) && zero(*b),
+            Code::Binary(Binary::Mul, a, b) => {
+                zero(*a) && (positive(*b) || zero(*b)) || positive(*a) && zero(*b)
+            }
             Code::Binary(Binary::And, a, b) => zero(*a) || zero(*b),
             _ => false,
         }
