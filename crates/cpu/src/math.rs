@@ -222,9 +222,11 @@ const fn far<const F: bool>() -> f32 {
 /// they are taken one by one, in double precision.
 #[inline(always)]
 pub fn far_angles<const F: bool>(x: &[f32], y: &mut [f32], function: fn(f64) -> f64) {
-    let largest = x.iter().fold(0, |largest: u32, x| largest.max(x.to_bits() & 0x7fff_ffff));
+    // By bits, so that infinities and NaN are among them.
+    let size = |x: f32| x.to_bits() & 0x7fff_ffff;
+    let largest = x.iter().fold(0, |largest: u32, &x| largest.max(size(x)));
     if largest > far::<F>().to_bits() {
-        for (y, &x) in y.iter_mut().zip(x).filter(|(_, x)| !(x.abs() <= far::<F>())) {
+        for (y, &x) in y.iter_mut().zip(x).filter(|(_, x)| size(**x) > far::<F>().to_bits()) {
             *y = function(x as f64) as f32;
         }
     }

@@ -1,5 +1,8 @@
 //! Values and slopes of what is composed of the tables' ops, as PyTorch has them.
 
+// What a number less itself is, is the question.
+#![allow(clippy::eq_op)]
+
 use farad::{Attention, PoolOptions, Tensor};
 use farad_ir::DType;
 
