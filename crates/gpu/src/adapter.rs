@@ -81,7 +81,7 @@ pub fn adapters() -> Vec<AdapterInfo> {
 pub(crate) fn found() -> &'static [wgpu::Adapter] {
     static FOUND: OnceLock<Vec<wgpu::Adapter>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let mut list = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::PRIMARY));
+        let mut list = crate::instance::enumerate();
         list.sort_by_key(|adapter| kind(adapter.get_info().device_type));
         list
     })
@@ -167,17 +167,4 @@ fn kind(device: wgpu::DeviceType) -> AdapterKind {
         wgpu::DeviceType::Other => AdapterKind::Unknown,
         wgpu::DeviceType::Cpu => AdapterKind::Software,
     }
-}
-
-fn instance() -> wgpu::Instance {
-    wgpu::Instance::new(wgpu::InstanceDescriptor {
-        backends: wgpu::Backends::PRIMARY,
-        flags: wgpu::InstanceFlags::DISCARD_HAL_LABELS,
-        memory_budget_thresholds: wgpu::MemoryBudgetThresholds {
-            // An error at creation is better than a device lost to memory pressure later.
-            for_resource_creation: Some(98),
-            for_device_loss: None,
-        },
-        ..wgpu::InstanceDescriptor::new_without_display_handle()
-    })
 }

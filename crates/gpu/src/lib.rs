@@ -19,6 +19,7 @@ mod error;
 mod adapter;
 mod counters;
 mod device;
+mod instance;
 mod rounding;
 
 mod buffer;
