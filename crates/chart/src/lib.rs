@@ -23,7 +23,7 @@ pub use bars::Bars;
 pub use canvas::{Anchor, Canvas, Colour};
 pub use lines::Chart;
 pub use matrix::Matrix;
-pub use number::{number, thousands};
+pub use number::{bytes, count, counted, number, thousands};
 pub use series::Series;
 pub use sheet::{Sheet, Tile};
 pub use stack::Stack;

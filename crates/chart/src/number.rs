@@ -39,6 +39,47 @@ pub fn thousands(digits: &str) -> String {
     text + rest
 }
 
+/// A whole number with commas between thousands; 0 if it is negative.
+///
+/// ```
+/// assert_eq!(farad_chart::count(48_000u64), "48,000");
+/// ```
+pub fn count(number: impl TryInto<u128>) -> String {
+    thousands(&number.try_into().unwrap_or_default().to_string())
+}
+
+/// So many of something, in the singular where it is one.
+///
+/// ```
+/// use farad_chart::counted;
+/// assert_eq!([0, 1, 1200].map(|n: u64| counted(n, "step")), ["0 steps", "1 step", "1,200 steps"]);
+/// assert_eq!([counted(1u8, "batch"), counted(2u8, "batch")], ["1 batch", "2 batches"]);
+/// assert_eq!([counted(2u8, "class"), counted(3u8, "entry")], ["2 classes", "3 entries"]);
+/// ```
+pub fn counted(number: impl TryInto<u128>, thing: &str) -> String {
+    let number = number.try_into().unwrap_or_default();
+    let many = match thing.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        _ if number == 1 => thing.to_string(),
+        Some(stem) => format!("{stem}ies"),
+        None if ["s", "x", "ch", "sh"].iter().any(|end| thing.ends_with(end)) => format!("{thing}es"),
+        None => format!("{thing}s"),
+    };
+    format!("{} {many}", count(number))
+}
+
+/// Bytes in the largest unit that leaves a number of at least one.
+///
+/// ```
+/// assert_eq!([48 << 10, 3 << 29, 5 << 60].map(farad_chart::bytes), ["48 KiB", "1.5 GiB", "5,242,880 TiB"]);
+/// ```
+pub fn bytes(count: u128) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (count.max(1).ilog2() as usize / 10).min(UNITS.len() - 1);
+    let scaled = count as f64 / (1u64 << (10 * unit)) as f64;
+    let digits = if scaled.fract() == 0.0 || scaled >= 100.0 { 0 } else { 1 };
+    format!("{} {}", thousands(&format!("{scaled:.digits$}")), UNITS[unit])
+}
+
 /// With a true minus sign.
 fn minus(digits: &str) -> String {
     digits.replace('-', "−")

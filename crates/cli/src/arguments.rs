@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 
 use circuits::{EXPORT_EXAMPLES, SIMULATE_EXAMPLES};
 pub use circuits::{ExportOptions, SimulateOptions, StartOption};
-pub use flags::{DeviceFlag, OutputFlags, ProfileFlags, ProfileKind};
+pub use flags::{DeviceFlag, OutputFlags, ProfileFlags, ProfileKind, whole};
 use language::{CHAT_EXAMPLES, GENERATE_EXAMPLES};
 pub use language::{ChatOptions, GenerateOptions};
 use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
@@ -163,6 +163,36 @@ mod tests {
             }
         }
         assert_eq!(known.len(), 4);
+    }
+
+    /// Whatever takes a number says which numbers it takes, also to a negative one.
+    #[test]
+    fn every_flag_that_takes_a_number_says_which() {
+        let mut seen = 0;
+        for command in Arguments::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                // Only numbers are parsed from these and not from any text.
+                let Some(long) = argument.get_long().filter(|_| takes_numbers(argument)) else { continue };
+                for value in ["-5", "x", "-1.5"] {
+                    let words = ["farad", command.get_name(), &format!("--{long}"), value];
+                    let error = Arguments::try_parse_from(words).map(|_| ()).unwrap_err();
+                    let text = crate::usage::text(&error, words[1..].iter().copied());
+                    let wanted = format!("{}: --{long} takes a ", command.get_name());
+                    assert!(text.starts_with(&wanted), "{words:?}: {text}");
+                    assert!(text.contains(&format!(", not `{value}`\n")), "{words:?}: {text}");
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen > 20, "{seen}");
+    }
+
+    fn takes_numbers(argument: &clap::Arg) -> bool {
+        use std::any::TypeId;
+        let value = argument.get_value_parser().type_id();
+        let whole = [TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<usize>()];
+        let signed = [TypeId::of::<i32>(), TypeId::of::<i64>(), TypeId::of::<f32>(), TypeId::of::<f64>()];
+        whole.into_iter().chain(signed).any(|kind| value == kind)
     }
 
     #[test]

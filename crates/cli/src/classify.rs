@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::arguments::{EvalOptions, TrainOptions};
 use crate::error::{Error, Result};
-use crate::look::{self, Closing, Progress, count, counted, percent};
+use crate::look::{self, Closing, Progress, counted, percent};
 use crate::profile::Profiling;
 use crate::train;
 
@@ -37,8 +37,9 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let device = training.trainer().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
-    let (title, gates) = (Settings::of(training.run())?.title(), count(training.trainer().network().gates()));
-    let what = format!("{title}: {gates} gates learn to tell classes apart");
+    let (title, gates) = (Settings::of(training.run())?.title(), training.trainer().network().gates());
+    let learn = if gates == 1 { "learns" } else { "learn" };
+    let what = format!("{title}: {} {learn} to tell classes apart", counted(gates, "gate"));
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts(talk, &folder);
     let bar = talk.progress("steps", training.trainer().steps_in_all(), training.trainer().steps());
@@ -100,7 +101,8 @@ fn speed(json: bool, verdict: &Verdict) -> Result<()> {
         return Ok(out.flush()?);
     }
     let (mean, best) = (speed.nanoseconds, speed.best_nanoseconds);
-    writeln!(out, "one core, {} gates: {mean:.0} ns an image (quickest 512: {best:.0})", speed.gates)?;
+    let gates = counted(speed.gates, "gate");
+    writeln!(out, "one core, {gates}: {mean:.0} ns an image (quickest 512: {best:.0})")?;
     let (mean, best) = (speed.packed_nanoseconds, speed.best_packed_nanoseconds);
     writeln!(out, "with packing from bytes: {mean:.0} ns an image (quickest 512: {best:.0})")?;
     if let (Some(gpu), Some(rate)) = (&speed.gpu, speed.gpu_images_per_second) {
@@ -216,6 +218,10 @@ fn start(options: &TrainOptions) -> Result<Training> {
     let device = options.device.or_best()?;
     settings.device = device.name().to_string();
     let data = Data::open(&mut settings)?;
+    // Only those who chose layers are held to them.
+    if !options.set.iter().any(|text| train::key(text) == "layers") {
+        settings.suit(data.classes.len());
+    }
     let folder = train::folder(options, task.name(), settings.seed as u64);
     Ok(Training::start(&folder, &settings, &data, &device)?)
 }
@@ -247,7 +253,8 @@ fn show(bar: &Progress, progress: &Trained) {
     bar.set(progress.step, || {
         let shown = |share: Option<f64>| share.map_or("–".to_string(), percent);
         let (now, best) = (shown(progress.accuracy), shown(progress.best));
-        format!("epoch {}  soft loss {:.4}  hard {now}  best {best}", progress.epoch, progress.loss)
+        let (epoch, loss) = (progress.epoch, progress.loss);
+        format!("epoch {epoch}  soft loss {loss:.4}  validation accuracy of hard gates {now}, best {best}")
     });
 }
 

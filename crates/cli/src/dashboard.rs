@@ -8,7 +8,7 @@ use clap::Args;
 use farad::run::{Stop, json};
 use farad_dashboard::Dashboard;
 
-use crate::arguments::OutputFlags;
+use crate::arguments::{OutputFlags, whole};
 use crate::error::Result;
 use crate::look;
 use crate::source::RUNS;
@@ -32,7 +32,7 @@ pub struct DashboardOptions {
     #[arg(value_name = "RUNS")]
     pub folder: Option<PathBuf>,
     /// The port of this machine to answer on; 0 is any that is free
-    #[arg(long, value_name = "N", default_value_t = 8017)]
+    #[arg(long, value_name = "N", default_value_t = 8017, allow_negative_numbers = true, value_parser = whole(0, u16::MAX))]
     pub port: u16,
     /// Open the page in the browser
     #[arg(long)]

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use farad::{AdapterInfo, AdapterKind, ENVIRONMENT};
+use farad::{AdapterInfo, AdapterKind, Device, ENVIRONMENT};
 use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::error::Result;
-use crate::look::{self, Cell, FAINT, GOOD, Table, bytes, left, paint};
+use crate::look::{self, Cell, FAINT, GOOD, Table, bytes, count, counted, left, paint};
 use crate::processor::Processor;
 
 const NO_GPU: &str = "devices: no GPU was found: the cpu is used\n\
@@ -32,6 +32,9 @@ pub fn run(options: &DevicesOptions) -> Result<()> {
         write!(out, "{}", table(&adapters, &processor, &best))?;
     }
     out.flush()?;
+    if let Some(text) = not_the_best(ENVIRONMENT.unknown_device(), ENVIRONMENT.device.as_deref(), &best) {
+        look::warn(text);
+    }
     let missing = match adapters.iter().all(|adapter| adapter.kind == AdapterKind::Software) {
         true if adapters.is_empty() => Some(NO_GPU),
         true => Some(ONLY_SOFTWARE),
@@ -46,6 +49,19 @@ pub fn run(options: &DevicesOptions) -> Result<()> {
 /// The name of the device that `best` means, without opening it.
 fn best(adapters: &[AdapterInfo]) -> String {
     named_best(ENVIRONMENT.device.as_deref(), adapters)
+}
+
+/// Why `FARAD_DEVICE` is not the best device, if it is not.
+fn not_the_best(unknown: Option<&str>, asked: Option<&str>, best: &str) -> Option<String> {
+    if let Some(name) = unknown {
+        return Some(format!(
+            "environment: FARAD_DEVICE does not take `{name}`: the cpu is used\nhelp: it takes best, cpu, gpu or gpu:1"
+        ));
+    }
+    let asked = asked.filter(|name| name.starts_with("gpu") && best == "cpu")?;
+    Some(format!(
+        "environment: there is no device FARAD_DEVICE={asked}: the cpu is used\nhelp: name one of those above"
+    ))
 }
 
 fn named_best(asked: Option<&str>, adapters: &[AdapterInfo]) -> String {
@@ -93,6 +109,7 @@ fn adapter_json(adapter: &AdapterInfo, best: &str) -> Value {
         "backend": adapter.backend,
         "driver": adapter.driver,
         "best": device == best,
+        "memory": memory(adapter),
         "features": features(adapter),
         "limits": {
             "binding_bytes": limits.binding_bytes,
@@ -107,6 +124,14 @@ fn adapter_json(adapter: &AdapterInfo, best: &str) -> Value {
     })
 }
 
+/// Bytes of a device's memory. A software GPU has that of the machine.
+fn memory(adapter: &AdapterInfo) -> Option<u64> {
+    match adapter.kind {
+        AdapterKind::Software => Device::cpu().memory(),
+        _ => adapter.memory,
+    }
+}
+
 fn processor_json(processor: &Processor, best: &str) -> Value {
     json!({
         "device": "cpu",
@@ -114,6 +139,7 @@ fn processor_json(processor: &Processor, best: &str) -> Value {
         "kind": "processor",
         "cores": processor.cores,
         "simd": processor.simd,
+        "memory": Device::cpu().memory(),
         "best": best == "cpu",
     })
 }
@@ -134,7 +160,7 @@ fn table(adapters: &[AdapterInfo], processor: &Processor, best: &str) -> String 
             (&adapter.driver).into(),
         ]);
     }
-    let cores = format!("{} cores", processor.cores);
+    let cores = counted(processor.cores, "core");
     let (name, simd) = (&processor.name, processor.simd);
     table.row([star("cpu"), "cpu".into(), name.into(), cores.into(), "native".into(), simd.into()]);
     let (lines, mut text) = (table.to_string(), String::new());
@@ -151,12 +177,13 @@ fn table(adapters: &[AdapterInfo], processor: &Processor, best: &str) -> String 
 fn details(adapter: &AdapterInfo) -> String {
     let limits = adapter.limits;
     let features = features(adapter);
+    let memory = memory(adapter).map_or(String::new(), |size| format!("memory {}, ", bytes(size)));
     format!(
-        "buffers to {}, bindings to {}, {} bindings, workgroups of {} with {}, subgroups of {}-{}; {}",
+        "{memory}buffers to {}, bindings to {}, {}, workgroups of {} with {}, subgroups of {}-{}; {}",
         bytes(limits.buffer_bytes),
         bytes(limits.binding_bytes),
-        limits.storage_buffers,
-        limits.invocations,
+        counted(limits.storage_buffers, "binding"),
+        count(limits.invocations),
         bytes(limits.workgroup_memory as u64),
         limits.subgroup_min,
         limits.subgroup_max,
@@ -173,6 +200,16 @@ mod tests {
         let processor = Processor { name: "Test 9000".into(), cores: 8, simd: "AVX2" };
         let text = anstream::adapter::strip_str(&table(&[], &processor, "cpu")).to_string();
         assert!(text.contains("*  cpu     Test 9000  8 cores  native   AVX2"), "{text}");
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_the_best_is_told() {
+        let said = not_the_best(Some("banana"), Some("banana"), "cpu").unwrap();
+        assert!(said.contains("FARAD_DEVICE does not take `banana`") && said.contains("help: it takes best"));
+        assert!(not_the_best(None, Some("gpu:9"), "cpu").unwrap().contains("no device FARAD_DEVICE=gpu:9"));
+        assert_eq!(not_the_best(None, Some("gpu:0"), "gpu:0"), None);
+        assert_eq!(not_the_best(None, Some("cpu"), "cpu"), None);
+        assert_eq!(not_the_best(None, None, "cpu"), None);
     }
 
     #[test]

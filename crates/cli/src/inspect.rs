@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use farad::run::Run;
+use farad::run::{Run, visible};
 use farad_circuit::{Circuit, Gate, Statistics};
 use farad_logic::train::{Configuration, Learned};
 use serde_json::{Value, json};
@@ -50,7 +50,8 @@ fn of_run(run: &Run) -> Result<Value> {
     });
     if run.checkpoint()?.is_some() {
         let learned = Learned::of(run)?;
-        value["updates"] = json!(format!("{} of {}", learned.updates, configuration.settings.updates));
+        value["updates"] =
+            json!(format!("{} of {}", count(learned.updates), count(configuration.settings.updates)));
         value["circuits"] = learned
             .circuits
             .iter()
@@ -65,7 +66,7 @@ fn of_run(run: &Run) -> Result<Value> {
             })
             .collect();
     } else {
-        value["updates"] = json!(format!("0 of {}", configuration.settings.updates));
+        value["updates"] = json!(format!("0 of {}", count(configuration.settings.updates)));
     }
     Ok(value)
 }
@@ -131,7 +132,7 @@ fn word(value: &Value) -> String {
         Value::Bool(is) => if *is { "yes" } else { "no" }.into(),
         Value::Number(number) => number.as_u64().map_or(number.to_string(), count),
         Value::String(text) if text.is_empty() => "–".into(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => visible(text).into_owned(),
         Value::Array(items) if items.is_empty() => "–".into(),
         Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(", "),
         Value::Object(_) => value.to_string(),

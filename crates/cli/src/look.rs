@@ -13,12 +13,14 @@ pub use numbers::{bytes, count, counted, duration, percent};
 pub use progress::Progress;
 pub use table::{Cell, Table, left, right};
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{IsTerminal, StdoutLock, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::builder::{StyledStr, Styles};
+use farad::run::visible;
 
 /// Titles of tables and sections.
 pub const HEADING: Style = Style::new().bold();
@@ -51,6 +53,11 @@ pub fn paint(style: Style, text: impl Display) -> String {
 /// Where results go.
 pub fn out() -> AutoStream<StdoutLock<'static>> {
     anstream::stdout().lock()
+}
+
+/// Text by a model for stdout: in a terminal, what it would obey is written out (`\x1b`); a pipe or a file gets it as it is.
+pub fn by_a_model(text: &str) -> Cow<'_, str> {
+    if std::io::stdout().is_terminal() { visible(text) } else { text.into() }
 }
 
 /// Whether stderr shows colours.
@@ -89,6 +96,8 @@ pub fn fail(text: impl Display) {
 }
 
 fn marked(word: &str, style: Style, text: &str) -> String {
+    // Messages quote files and command lines, and those may hold anything.
+    let text = visible(text);
     let line = |line: &str| {
         let marked = ["help:", "usage:"].iter().find_map(|word| Some((word, line.strip_prefix(word)?)));
         marked.map_or(line.to_string(), |(word, rest)| paint(COMMAND.bold(), word) + rest)
@@ -148,6 +157,12 @@ mod tests {
             2,
             "the mark, and the line that begins with one: {text:?}"
         );
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        let text = anstream::adapter::strip_str(&marked("error", BAD, "csv: `\x1b[2J\x07`")).to_string();
+        assert_eq!(text, "error: csv: `\\x1b[2J\\x07`");
     }
 
     #[test]

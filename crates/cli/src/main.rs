@@ -42,8 +42,6 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage::answer(&error),
     };
-    #[cfg(target_os = "linux")]
-    start_again_with_a_runtime_folder();
     subscribe::subscribe();
     let done = match arguments.command {
         Command::Train(options) => train::run(&options),
@@ -72,18 +70,4 @@ fn main() -> ExitCode {
             ExitCode::from(error.code())
         }
     }
-}
-
-/// Drivers of GPUs complain on stderr where no runtime folder is named, as on servers and in containers. The process
-/// starts again with the name of one that need not exist; nothing was done yet, and it keeps its number.
-#[cfg(target_os = "linux")]
-fn start_again_with_a_runtime_folder() {
-    use std::os::unix::process::CommandExt;
-    let Some(this) = std::env::current_exe().ok().filter(|_| !farad::ENVIRONMENT.runtime_folder) else {
-        return;
-    };
-    let (mut command, mut arguments) = (std::process::Command::new(this), std::env::args_os());
-    arguments.next().map(|name| command.arg0(name));
-    // This returns only if it does not work, and then the complaint does no harm.
-    let _ = command.args(arguments).env("XDG_RUNTIME_DIR", "/nonexistent").exec();
 }

@@ -7,28 +7,31 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use farad::run::{Events, LogTable, Run, Table as Config, Value, shell_word};
-use farad_dashboard::{State, state};
+use farad::run::{Conclusion, Events, LogTable, Run, Table as Config, Value, shell_word};
+use farad_dashboard::{State, is_run, state};
 use serde_json::json;
 
 use crate::arguments::RunsOptions;
 use crate::error::{Error, Result};
 use crate::look::Table;
 use crate::look::{
-    self, COMMAND, Cell, DOUBTFUL, GOOD, count, duration, itself, left, paint, percent, right,
+    self, BAD, COMMAND, Cell, DOUBTFUL, GOOD, count, counted, duration, itself, left, paint, percent, right,
 };
 use crate::source::{RUNS, runs_in};
 
-/// The columns of the log that say how good a run is, the best to show first, and how they are shown.
+/// The columns of the log that say how good a run is while it was not judged, the best to show first, and what they are.
 const BEST: [(&str, &str); 7] = [
-    ("wrong", "wrong bits"),
-    ("validation_goodness", "accuracy"),
-    ("hard_accuracy", "accuracy"),
+    ("wrong", WRONG),
+    ("validation_goodness", ACCURACY),
+    ("hard_accuracy", ACCURACY),
     ("validation_loss", "validation loss"),
-    ("hard_loss", "hard loss"),
-    ("loss", "loss"),
-    ("soft_loss", "soft loss"),
+    ("hard_loss", "loss of hard gates"),
+    ("loss", "training loss"),
+    ("soft_loss", "training loss of soft gates"),
 ];
+const WRONG: &str = "wrong bits in training";
+const ACCURACY: &str = "validation accuracy";
+const EXPLAINED: &str = "validation explained variance";
 
 /// Lists the runs of a folder, or one run.
 pub fn run(options: &RunsOptions) -> Result<()> {
@@ -37,8 +40,8 @@ pub fn run(options: &RunsOptions) -> Result<()> {
     if options.folder.is_some() && !folder.is_dir() {
         return Err(Error::NoRuns { path: folder.display().to_string() });
     }
-    let folders = if folder.join("config.toml").is_file() { vec![folder.into()] } else { runs_in(folder) };
-    let runs: Vec<Value> = folders.iter().filter_map(|folder| described(folder)).collect();
+    let folders = if is_run(folder) { vec![folder.into()] } else { runs_in(folder) };
+    let runs: Vec<Value> = folders.iter().map(|folder| described(folder)).collect();
     let talk = options.output.talk();
     if runs.is_empty() {
         talk.say(format!("no runs in {}: `farad train checkerboard` makes the first", folder.display()));
@@ -57,44 +60,64 @@ pub fn run(options: &RunsOptions) -> Result<()> {
     Ok(())
 }
 
-/// What is known of a run; none if the folder is no run.
-fn described(folder: &Path) -> Option<Value> {
-    let run = Run::open(folder).ok()?;
-    let events = Events::read(run.events_path()).unwrap_or_default();
-    let log = LogTable::read(run.log_path()).unwrap_or_default();
+/// What is known of a run, also of one that cannot be opened.
+fn described(folder: &Path) -> Value {
+    let (run, problem) = match Run::open(folder) {
+        Ok(run) => (Some(run), None),
+        Err(error) => (None, Some(farad_dashboard::problem(&error))),
+    };
+    let empty = Config::new();
+    let config = run.as_ref().map_or(&empty, Run::config);
+    let events = Events::read(folder.join("events.jsonl")).unwrap_or_default();
+    let log = LogTable::read(folder.join("log.csv")).unwrap_or_default();
     let last = events.last();
     let logged = log.steps().last().copied();
     let step = last.and_then(|event| event["step"].as_u64()).max(logged).unwrap_or(0);
     let state = match state(folder, last.and_then(|event| event["event"].as_str())) {
+        _ if problem.is_some() => "damaged",
         State::Running => "running",
         State::Concluding => "concluding",
         State::Finished => "done",
         State::Interrupted => "stopped",
         State::Unfinished => "unfinished",
     };
+    let judged = Conclusion::of(folder, step).map(|judged| judged.json());
+    // A folder such as `.` has no name of its own.
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    json!({
+        "name": whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy(),
+        "run": folder.display().to_string(),
+        "kind": run.as_ref().map_or("", Run::kind),
+        "what": what(config),
+        "device": text(config, "device"),
+        "shape": shape(config),
+        "updates": step,
+        "state": state,
+        "result": judged.or_else(|| logged_result(&log, config)),
+        "seconds": Events::training_seconds(&events),
+        "problem": problem,
+    })
+}
+
+/// How good a run is by its log.
+fn logged_result(log: &LogTable, config: &Config) -> Option<Value> {
     // Runs of several seeds have a column a seed; the first stands for all.
     let own = |column: &str| {
         let seeded = format!("{column}_");
         log.columns().iter().find(|name| *name == column || name.starts_with(&seeded)).cloned()
     };
-    let good = BEST.iter().find_map(|(column, name)| {
+    let (name, value) = BEST.iter().find_map(|(column, name)| {
         let (_, value) = log.series(&own(column)?).last().copied()?;
-        let numbers = *column == "validation_goodness" && text(run.config(), "target_kind") == "number";
-        let name = if numbers { "variance explained" } else { name };
-        Some(json!({ "name": name, "value": value }))
-    });
-    Some(json!({
-        "name": folder.file_name()?.to_string_lossy(),
-        "run": folder.display().to_string(),
-        "kind": run.kind(),
-        "what": what(run.config()),
-        "device": text(run.config(), "device"),
-        "shape": shape(run.config()),
-        "updates": step,
-        "state": state,
-        "result": good,
-        "seconds": Events::training_seconds(&events),
-    }))
+        let numbers = *column == "validation_goodness" && text(config, "target_kind") == "number";
+        Some((if numbers { EXPLAINED } else { name }, value))
+    })?;
+    let words = match name {
+        ACCURACY | EXPLAINED => format!("{name} {}", percent(value)),
+        WRONG if value == 0.0 => "exact in training".into(),
+        WRONG => format!("{} in training", counted(value as u64, "wrong bit")),
+        _ => format!("{name} {value:.4}"),
+    };
+    Some(json!({ "name": name, "value": value, "words": words }))
 }
 
 /// What is learned, by whatever key a kind of run has for it.
@@ -128,6 +151,7 @@ fn table(runs: &[Value]) -> Table {
         let word = |key: &str| Cell::from(run[key].as_str().unwrap_or_default());
         let state = match run["state"].as_str().unwrap_or_default() {
             state @ ("done" | "running" | "concluding") => Cell::new(GOOD, state),
+            "damaged" => Cell::new(BAD, "damaged"),
             other => Cell::new(DOUBTFUL, other),
         };
         let time = Duration::try_from_secs_f64(run["seconds"].as_f64().unwrap_or(0.0)).unwrap_or_default();
@@ -146,15 +170,11 @@ fn table(runs: &[Value]) -> Table {
     table
 }
 
-/// How good a run is, in a few words.
+/// How good a run is, in a few words, or what is wrong with it.
 fn result(run: &Value) -> Cell {
-    match (run["result"]["name"].as_str(), run["result"]["value"].as_f64()) {
-        (Some(name @ ("accuracy" | "variance explained")), Some(share)) => {
-            format!("{name} {}", percent(share)).into()
-        }
-        (Some("wrong bits"), Some(0.0)) => Cell::new(GOOD, "exact in training"),
-        (Some("wrong bits"), Some(wrong)) => format!("{} wrong bits", count(wrong as u64)).into(),
-        (Some(name), Some(value)) => format!("{name} {value:.4}").into(),
-        _ => "–".into(),
+    match (run["problem"].as_str(), run["result"]["words"].as_str()) {
+        (Some(problem), _) => Cell::new(BAD, problem),
+        (None, Some(words)) if words.starts_with("exact") => Cell::new(GOOD, words),
+        (None, words) => words.unwrap_or("–").into(),
     }
 }

@@ -200,7 +200,7 @@ fn print(options: &SimulateOptions, grid: &Grid, elapsed: Duration, gif: Option<
         writeln!(out, "{object}")?;
     } else {
         let (width, height) = (grid.width(), grid.height());
-        let (steps, gates) = (counted(options.steps as u64, "step"), counted(grid.gates() as u64, "gate"));
+        let (steps, gates) = (counted(options.steps, "step"), counted(grid.gates(), "gate"));
         writeln!(out, "{width}×{height} cells of {gates}, {steps}, {} a step", duration(a_step))?;
         writeln!(out, "{} of {} visible bits are set at the end", count(on), count(of))?;
         if let Some(path) = gif {

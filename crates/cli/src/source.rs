@@ -76,7 +76,7 @@ pub fn runs_here() -> String {
 pub fn runs_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut runs: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| path.join("config.toml").is_file()).collect();
+        entries.map(|entry| entry.path()).filter(|path| farad_dashboard::is_run(path)).collect();
     runs.sort();
     runs
 }

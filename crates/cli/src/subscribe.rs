@@ -23,6 +23,11 @@ pub fn subscribe() {
         // A closed stderr is no reason to stop.
         .log_internal_errors(false);
     tracing_subscriber::registry().with(lines).with(shown).init();
+    if let Some(fault) = &farad::ENVIRONMENT.unknown_fault {
+        look::warn(format!(
+            "environment: FARAD_FAULT does not take `{fault}`\nhelp: it takes lose-device:N or memory:BYTES, for tests"
+        ));
+    }
     for word in &farad::ENVIRONMENT.unknown_debug {
         look::warn(format!(
             "environment: FARAD_DEBUG does not know `{word}`\nhelp: it knows plan, wgsl, time and nan"

@@ -55,7 +55,7 @@ pub fn run(options: &TrainOptions) -> Result<()> {
 }
 
 /// The key of an assignment.
-fn key(assignment: &str) -> &str {
+pub fn key(assignment: &str) -> &str {
     assignment.split('=').next().unwrap_or_default().trim()
 }
 
@@ -113,6 +113,7 @@ fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
 fn glance(run: &Run, as_json: bool) -> Result<()> {
     let mut out = look::out();
     let checks = report::check(run)?;
+    report::note(run, &checks)?;
     if as_json {
         checks.iter().try_for_each(|check| writeln!(out, "{}", check.json()))?;
         return Ok(out.flush()?);
@@ -267,16 +268,17 @@ fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> String {
             paint(
                 GOOD,
                 format!(
-                    "exact: no wrong bit on {tried} ({} looked at); a cell's {} active gates became {}, {proved}",
+                    "exact: no wrong bit on {tried} ({} looked at); a cell's {} became {}, {proved}",
                     count(verdict.evaluation.of),
-                    count(verdict.active_gates),
+                    counted(verdict.active_gates, "active gate"),
                     count(verdict.simplified_gates)
                 ),
             )
         }
         ([verdict], []) => {
-            let (wrong, of) = (count(verdict.evaluation.wrong), count(verdict.evaluation.of));
-            paint(DOUBTFUL, format!("not exact: {wrong} of {of} bits are wrong on {tried}"))
+            let (wrong, of) = (verdict.evaluation.wrong, counted(verdict.evaluation.of, "bit"));
+            let are = if wrong == 1 { "is" } else { "are" };
+            paint(DOUBTFUL, format!("not exact: {} of {of} {are} wrong on {tried}", count(wrong)))
         }
         (_, []) => paint(DOUBTFUL, format!("no seed of {} is exact on {tried}", verdicts.len())),
         _ => {
@@ -285,8 +287,10 @@ fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> String {
             paint(
                 GOOD,
                 format!(
-                    "{good} of {all} seeds are exact on {tried}; the smallest cell has {} gates",
-                    count(smallest)
+                    "{good} of {} {} exact on {tried}; the smallest cell has {}",
+                    counted(all, "seed"),
+                    if good == 1 { "is" } else { "are" },
+                    counted(smallest, "gate")
                 ),
             )
         }

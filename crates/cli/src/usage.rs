@@ -33,16 +33,16 @@ pub fn answer(error: &Error) -> ExitCode {
 }
 
 /// The whole message, without the mark before it. The words of the command line say which command it is about.
-fn text<'a>(error: &Error, mut words: impl Iterator<Item = &'a str>) -> String {
-    let all = Arguments::command();
-    let command = words.find_map(|word| Some(all.find_subcommand(word)?.get_name()));
+pub fn text<'a>(error: &Error, words: impl Iterator<Item = &'a str>) -> String {
+    let (all, words) = (Arguments::command(), words.collect::<Vec<&str>>());
+    let command = words.iter().find_map(|word| Some(all.find_subcommand(word)?.get_name()));
     let mut lines = vec![format!("{}: {}", command.unwrap_or("farad"), sentence(error))];
     let usage = context(error, ContextKind::Usage).join(" ");
     let usage: Vec<&str> = usage.trim().trim_start_matches("Usage:").split_whitespace().collect();
     if error.kind() == ErrorKind::MissingRequiredArgument && !usage.is_empty() {
         lines.push(format!("usage: {}", usage.join(" ")));
     }
-    lines.push(format!("help: {}", help(error, command)));
+    lines.push(format!("help: {}", help(error, command, &words)));
     lines.join("\n")
 }
 
@@ -63,6 +63,10 @@ fn sentence(error: &Error) -> String {
         ErrorKind::InvalidValue => {
             let nearest = nearest(&context(error, ContextKind::SuggestedValue));
             format!("{argument} does not take `{value}`{nearest}")
+        }
+        // What takes numbers says which.
+        ErrorKind::ValueValidation if error.get(ContextKind::Custom).is_some() => {
+            format!("{argument} takes {}, not `{value}`", one(ContextKind::Custom))
         }
         ErrorKind::ValueValidation => {
             let why = std::error::Error::source(error).map(|source| format!(": {source}"));
@@ -90,7 +94,12 @@ fn sentence(error: &Error) -> String {
     }
 }
 
-fn help(error: &Error, command: Option<&str>) -> String {
+fn help(error: &Error, command: Option<&str>, words: &[&str]) -> String {
+    if let Some(run) = resumed(error, words) {
+        return format!(
+            "`farad train --resume {run}` goes on with the run; it knows what it learns, and with which settings"
+        );
+    }
     let known = context(error, ContextKind::ValidValue);
     if !known.is_empty() {
         return format!("it takes {}", known.join(", "));
@@ -110,6 +119,19 @@ fn help(error: &Error, command: Option<&str>) -> String {
         ErrorKind::UnknownArgument => format!("`farad{of} --help` lists the flags"),
         _ => format!("`farad{of} --help` says more, with examples"),
     }
+}
+
+/// The run that should go on, where something does not go with that.
+fn resumed(error: &Error, words: &[&str]) -> Option<String> {
+    let prior = context(error, ContextKind::PriorArg);
+    let both =
+        prior.iter().chain(&context(error, ContextKind::InvalidArg)).any(|word| plain(word) == "--resume");
+    if error.kind() != ErrorKind::ArgumentConflict || !both {
+        return None;
+    }
+    let after = words.iter().position(|word| *word == "--resume").and_then(|at| words.get(at + 1));
+    let joined = words.iter().find_map(|word| word.strip_prefix("--resume="));
+    after.copied().or(joined).map(farad::run::shell_word)
 }
 
 fn context(error: &Error, kind: ContextKind) -> Vec<String> {
@@ -159,7 +181,30 @@ mod tests {
         ] {
             assert_eq!(said(words), answer, "{words}");
         }
-        assert!(said("farad train life --seed x").starts_with("train: --seed does not take `x`: "));
-        assert!(said("farad train life --seeds 0").contains("0 is not in 1..=1024"));
+        for (words, answer) in [
+            ("farad train life --seed x", "train: --seed takes a whole number from 0 on, not `x`"),
+            ("farad train life --seeds 0", "train: --seeds takes a whole number from 1 to 1,024, not `0`"),
+            ("farad train life --updates -5", "train: --updates takes a whole number from 1 on, not `-5`"),
+            ("farad simulate r --steps -1", "simulate: --steps takes a whole number from 0 on, not `-1`"),
+            (
+                "farad generate r --temperature -0.5",
+                "generate: --temperature takes a number from 0 on, not `-0.5`",
+            ),
+        ] {
+            assert_eq!(said(words), answer, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_run_that_goes_on_says_how_it_goes_on() {
+        for words in [
+            "farad train life --resume runs/x",
+            "farad train --resume runs/x life",
+            "farad train --resume=runs/x --seed 3",
+        ] {
+            let error = Arguments::try_parse_from(words.split_whitespace()).map(|_| ()).unwrap_err();
+            let text = text(&error, words.split_whitespace().skip(1));
+            assert!(text.contains("\nhelp: `farad train --resume runs/x` goes on with the run"), "{text}");
+        }
     }
 }

@@ -22,6 +22,40 @@ fn trained(name: &str) -> Folder {
     folder
 }
 
+/// The text above the table of passes says what the table says. After a few updates some channels still influence nothing
+/// that is seen.
+#[test]
+fn the_numbers_of_a_report_agree() {
+    let folder = Folder::new("agree");
+    folder.succeed("train checkerboard --device cpu --updates 60 --quiet --out run");
+    let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
+    let number =
+        |text: &str| text.trim().replace(',', "").parse::<usize>().unwrap_or_else(|_| panic!("{text}"));
+    let rows: Vec<Vec<&str>> = report
+        .split_once("| pass ")
+        .unwrap()
+        .1
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let of = |pass: &str| rows.iter().find(|row| row[1] == pass).map(|row| number(row[2]));
+    let text = report.lines().find(|line| line.starts_with("What perceives")).unwrap();
+    let between = |before: &str, after: &str| {
+        let rest = text.split_once(before).unwrap_or_else(|| panic!("{before:?} in {text}")).1;
+        number(rest.split_once(after).unwrap_or_else(|| panic!("{after:?} in {text}")).0)
+    };
+    let original = of("original").expect("a first row");
+    assert_eq!(between("were learned: 4,608, ", " of them active"), original);
+    assert_eq!(between("; on ", " of those"), of("cone of influence").unwrap_or(original));
+    assert!(of("cone of influence").is_some_and(|gates| gates < original), "{text}");
+    assert_eq!(between("Simplified, ", " are left"), number(rows.last().unwrap()[2]));
+    assert!(!report.contains(" 1 channels") && !report.contains(" 1 steps"), "{report}");
+    let listed = folder.succeed("runs run --quiet");
+    assert!(listed.contains("not exact: ") && !listed.contains("in training"), "{listed}");
+}
+
 #[test]
 fn a_run_has_all_its_files_and_every_command_reads_it() {
     let folder = Folder::new("files");
@@ -35,6 +69,7 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
         "events.jsonl",
         "checkpoint.safetensors",
         "report.md",
+        "result.json",
         "circuits/seed-5.json",
         "circuits/seed-6.simplified.json",
         "plots/loss.svg",
@@ -114,7 +149,7 @@ fn bad_input_is_refused_and_nothing_is_overwritten() {
         assert!(text.contains(recipe.name) && listed.contains(recipe.name), "{}", recipe.name);
     }
     let text = folder.fail("train life --updates 9223372036854775808 --out x");
-    assert!(text.contains("9223372036854775807"), "{text}");
+    assert!(text.contains("from 1 to 9,223,372,036,854,775,807, not `9223372036854775808`"), "{text}");
     let text = folder.fail("train life --set learningrate=1 --out x");
     assert!(text.contains("did you mean `learning_rate`?"), "{text}");
     let text = folder.fail("train life --set height=100000 --set width=100000 --out x");

@@ -162,6 +162,27 @@ fn tables_and_trees_become_circuits() {
     assert_eq!((trees["model"].as_str(), trees["steps"].as_u64()), (Some("conv"), Some(4)));
 }
 
+/// The defaults suit the data, however many classes they have.
+#[test]
+fn any_number_of_classes_trains() {
+    let folder = Folder::new("classify-counts");
+    for (model, counts) in
+        [("small", &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 17, 37, 150][..]), ("medium", &[7])]
+    {
+        for &classes in counts {
+            let row = |n: usize| format!("{},{},k{}\n", n % classes, n * 7 % 13, n % classes);
+            let rows: String = (0..(6 * classes).max(60)).map(row).collect();
+            std::fs::write(folder.path("table.csv"), format!("x,y,kind\n{rows}")).unwrap();
+            let out = format!("{model}-{classes}");
+            let trained = json(&folder.succeed(&format!(
+                "train logic-table --data table.csv --device cpu --updates 1 --set model={model} \
+                 --set simplify_seconds=0 --quiet --json --out {out}"
+            )));
+            assert!(trained["accuracy"].is_number(), "{classes}: {trained}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_done_says_why_and_what_to_do() {
     let folder = Folder::new("classify-refused");
@@ -207,7 +228,7 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     std::fs::write(folder.path("one.csv"), "a,b\n1,yes\n2,yes\n3,yes\n4,yes\n5,yes\n").unwrap();
     refused(
         "train logic-table --data one.csv --device cpu",
-        &["classify: there is nothing to tell apart (1 classes vs at least 2)"],
+        &["classify: there is nothing to tell apart (1 class vs at least 2)"],
     );
     std::fs::write(folder.path("few.csv"), "a,b\n1,yes\n2,no\n").unwrap();
     refused(

@@ -92,6 +92,48 @@ fn write_run(folder: &Folder, name: &str) {
 }
 
 #[test]
+fn a_damaged_run_is_shown_with_what_is_wrong() {
+    let folder = Folder::new("dashboard-damaged");
+    write_run(&folder, "cut");
+    std::fs::write(folder.path("runs/cut/config.toml"), "x = [").unwrap();
+    let (mut started, address) = dashboard(&folder, "runs");
+    let (status, _, body) = get(&address, "/runs/cut/details.json");
+    assert!(status == 200 && body.contains("config.toml is damaged: "), "{status} {body}");
+    assert_eq!(get(&address, "/runs/cut/files/log.csv").0, 200, "what is left may be read");
+    started.interrupt();
+}
+
+/// The page's own script names what a number is: who judged it, and accuracy only where there are classes.
+#[test]
+fn the_page_names_what_it_shows() {
+    if !tool::have_by_chance("node") {
+        return;
+    }
+    let folder = Folder::new("dashboard-names");
+    write_run(&folder, "plain");
+    let (mut started, address) = dashboard(&folder, "runs");
+    let scripts = ["store", "scale", "metrics"].map(|name| get(&address, &format!("/{name}.js")).2).concat();
+    started.interrupt();
+    let run = r#"{ kind: "fit", columns: ["loss", "validation_goodness"], newest: [1, 0.9473], "#;
+    for (rest, wanted) in [
+        ("regression: false }", "validation accuracy 94.73 % | Loss, Accuracy"),
+        ("regression: true }", "validation explained variance 94.73 % | Loss, Explained variance (R²)"),
+        (
+            r#"judged: { value: 0.9333, words: "test accuracy 93.33 %" } }"#,
+            "test accuracy 93.33 % | Loss, Accuracy",
+        ),
+        (r#"problem: "config.toml is damaged" }"#, "config.toml is damaged | Loss, Accuracy"),
+    ] {
+        let ask = "const bases = run.columns.map((name) => Farad.measured(run, name));\n\
+            console.log([Farad.resultWords(run), Farad.groups(new Set(bases)).map((g) => g.title).join(', ')].join(' | '));";
+        let script = format!("{scripts}\nconst run = {run}{rest};\n{ask}");
+        let output = Command::new("node").args(["-e", &script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        assert_eq!(said, wanted, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn only_this_machine_is_answered_and_only_with_files_of_runs() {
     let folder = Folder::new("dashboard-http");
     let odd = "odd <b>&\"name\" 100%";

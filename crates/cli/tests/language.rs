@@ -86,7 +86,7 @@ fn a_model_is_trained_judged_listed_and_writes_text() {
     let listed = json(&folder.succeed("runs --json"));
     assert_eq!((listed["name"].as_str(), listed["kind"].as_str()), (Some("one"), Some("lm")));
     assert_eq!((listed["updates"].as_u64(), listed["state"].as_str()), (Some(60), Some("done")));
-    assert!(folder.succeed("runs").contains("validation loss "));
+    assert!(folder.succeed("runs").contains("validation perplexity "));
     assert_eq!(json(&folder.succeed("inspect runs/one --json"))["tokeniser"], "chars");
     let write = |seed: &str| {
         let arguments = ["generate", "runs/one", "--prompt", "the cat", "--tokens", "30", "--seed", seed];
@@ -171,6 +171,34 @@ fn every_tokeniser_trains_and_writes() {
     }
     let config = std::fs::read_to_string(folder.path("words/config.toml")).unwrap();
     assert!(config.contains("vocabulary = 64"), "{config}");
+}
+
+/// A model of bytes makes any of them. A terminal must not obey them; a pipe gets them as they are.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_terminal_would_obey_is_written_out() {
+    let folder = Folder::new("lm-control");
+    std::fs::write(folder.path("text.txt"), "\x1b[31m\x07 ".repeat(300)).unwrap();
+    folder.succeed(&SHORT.replace("train lm", "train lm --tokeniser bytes --out run"));
+    let obeyed = |bytes: &[u8]| bytes.iter().filter(|byte| matches!(byte, 0x07 | 0x1b)).count();
+    let report = std::fs::read(folder.path("run/report.md")).unwrap();
+    assert!(obeyed(&report) == 0 && String::from_utf8_lossy(&report).contains("\\x1b[31m"), "the sample");
+    let piped = folder.succeed("generate run --tokens 60 --device cpu").into_bytes();
+    assert!(obeyed(&piped) > 4, "a pipe gets what the model made: {piped:?}");
+    for command in ["generate run --tokens 60 --device cpu", "chat run --tokens 30 --device cpu"] {
+        let farad = env!("CARGO_BIN_EXE_farad");
+        let mut terminal = std::process::Command::new("script");
+        terminal.args(["-qec", &format!("{farad} {command}"), "/dev/null"]).current_dir(folder.path(""));
+        let mut child = terminal
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script is part of util-linux");
+        child.stdin.take().unwrap().write_all(b" \n/quit\n").unwrap();
+        let shown = child.wait_with_output().unwrap().stdout;
+        assert_eq!(obeyed(&shown), 0, "{command}: {}", String::from_utf8_lossy(&shown));
+        assert!(String::from_utf8_lossy(&shown).contains("\\x1b["), "{command}");
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn bad_command_lines_are_answered_in_one_form() {
     let folder = Folder::new("look-bad");
     folder.succeed(&format!("{TINY} --quiet --out runs/life-5"));
     std::fs::write(folder.path("text.txt"), "the cat sat on the mat. ".repeat(40)).unwrap();
+    std::fs::write(folder.path("empty.csv"), "width,height,kind\n").unwrap();
     for (arguments, code, wanted) in [
         (
             "trian",
@@ -41,9 +42,22 @@ fn bad_command_lines_are_answered_in_one_form() {
             "error: train: there is no flag `--devise`; did you mean `--device`?\nhelp: ",
         ),
         ("train life --device tpu", 2, "error: device: unknown name: tpu\nhelp: "),
-        ("train life --seeds 0", 2, "error: train: --seeds does not take `0`: 0 is not in 1..=1024\nhelp: "),
+        (
+            "train life --seeds 0",
+            2,
+            "error: train: --seeds takes a whole number from 1 to 1,024, not `0`\nhelp: ",
+        ),
         ("train life --set learningrate=1", 2, "did you mean `learning_rate`?\nhelp: the keys are "),
-        ("train life --updates 0", 2, "error: train: --updates does not take `0`"),
+        ("train life --updates 0", 2, "error: train: --updates takes a whole number from 1 on, not `0`"),
+        (
+            "train life --updates -5",
+            2,
+            "error: train: --updates takes a whole number from 1 on, not `-5`\nhelp: ",
+        ),
+        ("train life --seed -1", 2, "error: train: --seed takes a whole number from 0 on, not `-1`"),
+        ("simulate runs/life-5 --steps -3", 2, "simulate: --steps takes a whole number from 0 on, not `-3`"),
+        ("simulate runs/life-5 --grid -4x4", 2, "error: simulate: the grid is not WIDTHxHEIGHT"),
+        ("generate runs/life-5 --temperature -1", 2, "--temperature takes a number from 0 on, not `-1`"),
         (
             "train life --updates 3 --set updates=4",
             2,
@@ -71,7 +85,11 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("train life --set batch", 2, "error: settings: `batch` is not key=value"),
         ("train life --set batch=x", 2, "error: settings: batch takes "),
         ("train life --layers 2", 2, "error: train: life does not take --layers\nhelp: use "),
-        ("train life --resume runs/life-5", 2, "error: train: RECIPE does not go with --resume\nhelp: "),
+        (
+            "train life --resume runs/life-5",
+            2,
+            "error: train: RECIPE does not go with --resume\nhelp: `farad train --resume runs/life-5` goes on",
+        ),
         (
             "train mnist --data synthetic --optimiser adamm",
             2,
@@ -95,6 +113,21 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("train lm --data text.txt --set batchs=3", 2, "did you mean `batch`?"),
         ("train lm --quick --data text.txt", 2, "error: train: lm does not take --quick\nhelp: "),
         ("train csv", 2, "error: train: csv needs --data\nhelp: "),
+        (
+            "train mnist --data text.txt",
+            1,
+            "error: mnist: a file, where a folder is expected: text.txt\nhelp: name the folder that holds train-images",
+        ),
+        (
+            "train logic-mnist --data text.txt",
+            1,
+            "error: mnist: a file, where a folder is expected: text.txt",
+        ),
+        ("train cifar10 --data text.txt", 1, "error: cifar10: a file, where a folder is expected: text.txt"),
+        ("train images --data text.txt", 1, "error: images: a file, where a folder is expected: text.txt"),
+        ("train csv --data runs", 1, "error: csv: a folder, where a file is expected: runs\nhelp: "),
+        ("train csv --data empty.csv", 1, "error: csv: no samples: empty.csv: "),
+        ("train logic-table --data empty.csv", 1, "error: csv: no samples: empty.csv: "),
         ("train csv --data absent.csv", 1, "absent.csv"),
         (
             "train --resume runs/lief-5",
@@ -137,6 +170,96 @@ fn bad_command_lines_are_answered_in_one_form() {
         assert_eq!((error.matches("error: ").count(), out.as_str()), (1, ""), "{arguments}: {error}");
     }
     assert!(!folder.path("v").exists());
+}
+
+/// What no device can hold is refused at once, with numbers, and leaves nothing behind.
+#[test]
+fn what_is_too_large_is_refused_before_there_is_a_run() {
+    let folder = Folder::new("look-large");
+    std::fs::write(folder.path("text.txt"), "the cat sat on the mat. ".repeat(40)).unwrap();
+    let rows: String = (0..40).map(|n| format!("{n},{},{}\n", n * 7 % 5, ["a", "b"][n % 2])).collect();
+    std::fs::write(folder.path("table.csv"), format!("x,y,kind\n{rows}")).unwrap();
+    for arguments in [
+        "train lm --data text.txt --width 1000000",
+        "train lm --data text.txt --layers 4096 --width 65536",
+        "train lm --data text.txt --context 16 --batch 1000000 --vocabulary 16777216",
+        "train csv --data table.csv --set sizes=65536,65536,65536,65536,65536,65536,65536,65536",
+        "train mnist --data synthetic --model rnn --set sizes=65536,65536,65536,65536",
+        "train logic-table --data table.csv --set layers=4194302,4194302,4194302,4194302,4194302,4194302,4194302,4194302 \
+         --set wiring=learned --set candidates=64 --set model=small",
+        "train life --set steps=1000000000000",
+        "train coloured-g --seeds 1024 --set height=2000 --set width=2000 --set batch=1",
+    ] {
+        let begin = std::time::Instant::now();
+        let (code, out, error) = answer(&folder, &format!("{arguments} --device cpu"));
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{arguments}: {error}");
+        for wanted in
+            ["error: train: too large for the device: cpu: weights ", " at least vs ", "\nhelp: take "]
+        {
+            assert!(error.contains(wanted), "{arguments}: {wanted:?} is not in {error}");
+        }
+        assert!(!error.contains(".rs"), "{arguments}: no source file: {error}");
+        assert!(begin.elapsed().as_secs() < 20, "{arguments} took {:?}", begin.elapsed());
+        assert!(!folder.path("runs").exists(), "{arguments} left a run");
+    }
+}
+
+#[test]
+fn damaged_runs_are_listed_with_what_is_wrong() {
+    let folder = Folder::new("look-damaged");
+    folder.succeed(&format!("{TINY} --quick --quiet --out runs/whole"));
+    let config = std::fs::read_to_string(folder.path("runs/whole/config.toml")).unwrap();
+    let newer = config.replace("version = 1", "version = 99");
+    for (name, text, problem) in [
+        ("cut", "x = [", "config.toml is damaged: "),
+        ("empty", "", "its config.toml does not say format = \"farad-run\""),
+        ("newer", &*newer, "newer version: "),
+        ("lost", "", "it has no config.toml"),
+    ] {
+        let path = folder.path("runs").join(name);
+        std::fs::create_dir(&path).unwrap();
+        for file in ["log.csv", "events.jsonl"] {
+            std::fs::copy(folder.path("runs/whole").join(file), path.join(file)).unwrap();
+        }
+        if name != "lost" {
+            std::fs::write(path.join("config.toml"), text).unwrap();
+        }
+        let listed = folder.succeed("runs --quiet");
+        let line = listed.lines().find(|line| line.starts_with(name)).expect(name);
+        assert!(line.contains("damaged") && line.contains(problem), "{line}");
+        let json = folder.succeed(&format!("runs runs/{name} --json --quiet"));
+        let value: Value = serde_json::from_str(&json).unwrap();
+        assert!(value["problem"].as_str().is_some_and(|text| text.contains(problem)), "{json}");
+    }
+    let (_, listed, told) = answer(&folder, "runs");
+    assert!(listed.contains("whole") && !told.contains("go on"), "a damaged run is not offered: {told}");
+}
+
+#[test]
+fn variables_that_mean_nothing_are_told() {
+    let folder = Folder::new("look-variables");
+    for (name, value, arguments, wanted) in [
+        (
+            "FARAD_DEVICE",
+            "banana",
+            "devices",
+            "FARAD_DEVICE does not take `banana`: the cpu is used\nhelp: it takes best",
+        ),
+        ("FARAD_DEVICE", "gpu:99", "devices", "there is no device FARAD_DEVICE=gpu:99: the cpu is used"),
+        ("FARAD_DEVICE", "banana", "train life --updates 1 --quick", "FARAD_DEVICE=banana cannot be used"),
+        ("FARAD_DEBUG", "plam", "runs", "FARAD_DEBUG does not know `plam`"),
+        (
+            "FARAD_FAULT",
+            "memory",
+            "runs",
+            "FARAD_FAULT does not take `memory`\nhelp: it takes lose-device:N or memory:BYTES",
+        ),
+        ("FARAD_DATA", "nowhere", "train mnist", "FARAD_DATA=nowhere is no folder"),
+    ] {
+        let output = folder.command(arguments).env(name, value).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(wanted), "{name}={value} farad {arguments}: {error}");
+    }
 }
 
 #[test]

@@ -35,6 +35,12 @@ fn a_network_is_trained_judged_and_inspected() {
     let judged = json(&folder.succeed("eval run --json"));
     assert_eq!((&judged["accuracy"], &judged["loss"]), (&trained["accuracy"], &trained["loss"]));
     assert!(folder.succeed("eval run").starts_with("test accuracy "));
+    let shown = json(&folder.succeed("runs run --json --quiet"))["result"].clone();
+    assert_eq!(shown["name"], "test accuracy");
+    assert!(
+        (shown["value"].as_f64().unwrap() - trained["accuracy"].as_f64().unwrap()).abs() < 1e-9,
+        "{shown}"
+    );
     let inspected = json(&folder.succeed("inspect run --json"));
     assert_eq!((inspected["kind"].as_str(), inspected["steps"].as_u64()), (Some("fit"), Some(58)));
     assert_eq!(inspected["tensors"].as_array().unwrap().len(), 4, "{inspected}");
@@ -93,7 +99,7 @@ fn tables_as_people_have_them(folder: &Folder) {
     std::fs::write(folder.path("prices.csv"), prices).unwrap();
     let csv = "train csv --data prices.csv --set target=1999 --device cpu --quiet --json";
     let learned = json(&folder.succeed(&format!("{csv} --epochs 40 --out prices")));
-    assert!(learned["explained"].as_f64() > Some(0.98), "{learned}");
+    assert!(learned["explained_variance"].as_f64() > Some(0.98), "{learned}");
     // In squares of what a price is counted in, of which a deviation has billions.
     assert!(learned["loss"].as_f64() > Some(1e5), "{learned}");
     assert_eq!(json(&folder.succeed("eval prices --json"))["loss"], learned["loss"]);
@@ -134,12 +140,14 @@ fn every_kind_of_network_and_set_trains() {
     assert!(shapes["accuracy"].as_f64() > Some(0.9), "{shapes}");
     let numbers =
         json(&folder.succeed(&format!("{csv} --data lines.csv --set target=y --epochs 40 --out lines")));
-    assert!(numbers["explained"].as_f64() > Some(0.98), "{numbers}");
+    assert!(numbers["explained_variance"].as_f64() > Some(0.98), "{numbers}");
     assert!(
-        std::fs::read_to_string(folder.path("lines/report.md")).unwrap().contains("% of variance explained")
+        std::fs::read_to_string(folder.path("lines/report.md"))
+            .unwrap()
+            .contains("**Test explained variance ")
     );
     let listed = folder.succeed("runs .");
-    assert!(listed.contains("variance explained ") && listed.contains("accuracy "), "{listed}");
+    assert!(listed.contains("test explained variance ") && listed.contains("test accuracy "), "{listed}");
     tables_as_people_have_them(&folder);
     let untested = folder.fail("train csv --data table.csv --set test=0 --out untested");
     assert!(untested.starts_with("error: train: nothing is left to judge on: 300 samples"), "{untested}");

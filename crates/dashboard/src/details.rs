@@ -4,8 +4,8 @@ use std::path::Path;
 
 use farad::run::{Run, Table, Value, json};
 
-use crate::library::content_type;
-use crate::summary::stamp;
+use crate::library::{content_type, is_run};
+use crate::summary::{problem, stamp};
 
 /// Pictures that are listed.
 const MOST_PICTURES: usize = 200;
@@ -13,16 +13,23 @@ const MOST_PICTURES: usize = 200;
 /// Bytes of a report that are shown.
 const LONGEST_REPORT: u64 = 1 << 20;
 
-/// Settings, pictures and report of a run; none if the folder is no run.
+/// Settings, pictures and report of a run; of one that is damaged, what is left, and what is wrong instead of settings.
+/// None if the folder is no run.
 pub fn details(folder: &Path) -> Option<Value> {
-    let run = Run::open(folder).ok()?;
+    if !is_run(folder) {
+        return None;
+    }
+    let run = Run::open(folder);
     let mut settings = vec![];
-    flatten("", run.config(), &mut settings);
+    match &run {
+        Ok(run) => flatten("", run.config(), &mut settings),
+        Err(error) => settings.push(("damaged".into(), problem(error))),
+    }
     Some(json!({
-        "kind": run.kind(),
+        "kind": run.as_ref().map_or("", |run| run.kind()),
         "settings": settings,
         "pictures": pictures(folder),
-        "report": report(&run.report_path()),
+        "report": report(&folder.join("report.md")),
     }))
 }
 

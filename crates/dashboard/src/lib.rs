@@ -29,7 +29,9 @@ mod tail;
 mod watcher;
 
 pub use error::{Error, Result};
+pub use library::is_run;
 pub use state::{State, state};
+pub use summary::problem;
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};

@@ -6,8 +6,6 @@
 
 use std::path::{Path, PathBuf};
 
-use farad::run::Run;
-
 use crate::error::{Error, Result};
 
 /// More runs than these are not shown.
@@ -47,7 +45,7 @@ impl Library {
     pub fn expect(folder: &Path) -> Library {
         let whole = folder.canonicalize().ok();
         let name = whole.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        let single = Run::open(folder).is_ok().then(|| name.unwrap_or("run").to_string());
+        let single = is_run(folder).then(|| name.unwrap_or("run").to_string());
         Library { root: folder.into(), single }
     }
 
@@ -66,7 +64,7 @@ impl Library {
             let name = entry.file_name().into_string().ok().filter(|name| is_plain(name))?;
             let linked = entry.file_type().ok()?.is_symlink();
             let inside = !linked || self.folder(&name).is_some();
-            (inside && entry.path().join("config.toml").is_file()).then_some(name)
+            (inside && is_run(&entry.path())).then_some(name)
         });
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -97,6 +95,12 @@ impl Library {
         let plain = inner.components().all(|part| part.as_os_str().to_str().is_some_and(is_plain));
         (plain && path.is_file()).then_some((path, kind))
     }
+}
+
+/// Whether a folder is a run, or what is left of one: damage must be seen, not hidden.
+pub fn is_run(folder: &Path) -> bool {
+    folder.join("config.toml").is_file()
+        || (folder.join("events.jsonl").is_file() && folder.join("log.csv").is_file())
 }
 
 /// What a browser is told that a file is; none if it is not served.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use farad::run::{Events, Run, Table, Value, json};
+use farad::run::{Conclusion, Events, Run, Table, Value, json};
 
 use crate::rows::Rows;
 use crate::state::{State, state};
@@ -25,6 +25,8 @@ pub struct Summary {
     config_stamp: u64,
     kind: String,
     config: Table,
+    /// Why the folder cannot be opened as a run, if it cannot.
+    problem: Option<String>,
     rows: Rows,
     newest: Vec<Option<f64>>,
     logged: u64,
@@ -45,6 +47,7 @@ impl Summary {
             config_stamp: 0,
             kind: String::new(),
             config: Table::new(),
+            problem: None,
             rows: Rows::new(&folder),
             newest: vec![],
             logged: 0,
@@ -86,12 +89,16 @@ impl Summary {
 
     fn look_at_config(&mut self) {
         let now = stamp(&self.folder.join("config.toml"));
-        if now == self.config_stamp {
+        if now == self.config_stamp && now != 0 {
             return;
         }
-        // A file that is being replaced is read again at the next look.
-        if let Ok(run) = Run::open(&self.folder) {
-            (self.config_stamp, self.kind, self.config) = (now, run.kind().into(), run.config().clone());
+        match Run::open(&self.folder) {
+            Ok(run) => {
+                (self.config_stamp, self.kind, self.config) = (now, run.kind().into(), run.config().clone());
+                self.problem = None;
+            }
+            // It is read again at the next look: it may be mended.
+            Err(error) => self.problem = Some(problem(&error)),
         }
     }
 
@@ -169,11 +176,17 @@ impl Summary {
         let rate = if live { self.pace().or(average) } else { average };
         let begun = self.last["seconds"].as_f64().unwrap_or(0.0);
         let seconds = if trained > 0.0 { trained } else { begun };
+        let judged = Conclusion::of(&self.folder, step).map(|judged| judged.json());
+        let state = if self.problem.is_some() { "damaged" } else { state.name() };
         json!({
             "kind": self.kind,
             "what": self.what(),
             "device": self.text("device"),
-            "state": state.name(),
+            "state": state,
+            "problem": self.problem,
+            "judged": judged,
+            // What validation measures is explained variance where numbers are learned, else accuracy.
+            "regression": self.text("target_kind") == "number",
             "updates": step,
             "planned": self.planned(),
             "columns": self.rows.columns().iter().take(MOST_COLUMNS).collect::<Vec<_>>(),
@@ -204,6 +217,18 @@ impl Summary {
 
     fn text(&self, key: &str) -> String {
         self.config.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_string()
+    }
+}
+
+/// What is wrong with a run that cannot be opened, in a line.
+pub fn problem(error: &farad::Error) -> String {
+    let text = error.to_string();
+    match error {
+        farad::Error::RunConfig { message, .. } => {
+            format!("config.toml is damaged: {}", message.lines().next().unwrap_or_default())
+        }
+        farad::Error::NotRun { why, .. } => why.clone(),
+        _ => text.lines().next().unwrap_or_default().to_string(),
     }
 }
 
@@ -264,6 +289,38 @@ mod tests {
         let told = summary.told();
         assert_eq!((&told["state"], &told["updates"]), (&json!("finished"), &json!(40)));
         assert_eq!((&told["seconds"], &told["rate"]), (&json!(4.0), &json!(10.0)));
+    }
+
+    #[test]
+    fn what_a_run_was_judged_to_be_is_told_until_it_goes_on() {
+        let scratch = Scratch::new();
+        scratch.run("run", "fit");
+        let mut summary = Summary::new(scratch.path("run"));
+        let end = |step: u64| format!("{{\"event\":\"end\",\"seconds\":1,\"step\":{step}}}\n");
+        scratch.write("run/events.jsonl", &end(40));
+        scratch.write(
+            "run/result.json",
+            "{\"step\":40,\"name\":\"test accuracy\",\"value\":0.5,\"words\":\"test accuracy 50.00 %\"}",
+        );
+        summary.look();
+        assert_eq!(summary.told()["judged"]["words"], "test accuracy 50.00 %");
+        scratch.write("run/events.jsonl", &(end(40) + &end(50)));
+        summary.look();
+        assert_eq!(summary.told()["judged"], Value::Null);
+    }
+
+    #[test]
+    fn damage_is_told_and_goes_once_it_is_mended() {
+        let scratch = Scratch::new();
+        scratch.write("run/config.toml", "format = ");
+        let mut summary = Summary::new(scratch.path("run"));
+        summary.look();
+        assert_eq!(summary.told()["state"], "damaged");
+        let problem = summary.told()["problem"].as_str().unwrap().to_string();
+        assert!(problem.starts_with("config.toml is damaged: "), "{problem}");
+        scratch.run("run", "fit");
+        summary.look();
+        assert_eq!((&summary.told()["problem"], &summary.told()["kind"]), (&Value::Null, &json!("fit")));
     }
 
     #[test]

@@ -268,6 +268,32 @@ impl Device {
         self.0.index
     }
 
+    /// Bytes of memory that the device has: those of the machine for the CPU and for software GPUs, else those of the
+    /// GPU. None where nobody tells.
+    pub fn memory(&self) -> Option<u64> {
+        if let Some(limit) = self.0.options.memory_limit {
+            return Some(limit as u64);
+        }
+        match &self.0.backend {
+            Backend::Cpu(_) => crate::need::physical(),
+            Backend::Gpu(gpu) => {
+                let own = match gpu.info().kind {
+                    farad_gpu::AdapterKind::Software => crate::need::physical(),
+                    _ => gpu.info().memory,
+                };
+                ENVIRONMENT.memory_limit.map(|limit| limit as u64).or(own)
+            }
+        }
+    }
+
+    /// Bytes of the largest tensor that a kernel of a GPU can read; none on the CPU, where any fits that memory holds.
+    pub(crate) fn largest_binding(&self) -> Option<u64> {
+        match &self.0.backend {
+            Backend::Cpu(_) => None,
+            Backend::Gpu(gpu) => Some(gpu.info().limits.binding_bytes),
+        }
+    }
+
     /// The name, e.g. `cpu` or `gpu:0 (NVIDIA H200)`.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -24,24 +24,40 @@ pub struct Environment {
     pub nan: bool,
     /// Words of `FARAD_DEBUG` that mean nothing.
     pub unknown_debug: Vec<String>,
+    /// `FARAD_FAULT` where it means nothing.
+    pub unknown_fault: Option<String>,
     /// `TERM=dumb`: the terminal cannot draw a line again.
     pub dumb: bool,
-    /// `XDG_RUNTIME_DIR` is set: without it, some drivers complain on stderr.
-    pub runtime_folder: bool,
+}
+
+/// The forms that `FARAD_DEVICE` and `Device::named` take.
+pub(crate) fn is_device_name(name: &str) -> bool {
+    matches!(name, "best" | "cpu" | "gpu")
+        || name.strip_prefix("gpu:").is_some_and(|index| index.parse::<usize>().is_ok())
+}
+
+impl Environment {
+    /// `FARAD_DEVICE` where it is not the name of a device, whatever devices there are.
+    pub fn unknown_device(&self) -> Option<&str> {
+        self.device.as_deref().filter(|name| !is_device_name(name))
+    }
 }
 
 /// The environment as it was at first use.
 pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
     let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
     let fault = std::env::var("FARAD_FAULT").unwrap_or_default();
-    let fault = |name: &str| fault.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
+    let number = |name: &str| fault.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
+    let (lose_after, memory_limit) = (number("lose-device"), number("memory"));
+    let understood = fault.is_empty() || lose_after.is_some() || memory_limit.is_some();
     let has = |word: &str| debug.split(',').any(|w| w.trim() == word);
     Environment {
         device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
         tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
         data: std::env::var_os("FARAD_DATA").filter(|path| !path.is_empty()).map(Into::into),
-        lose_after: fault("lose-device"),
-        memory_limit: fault("memory"),
+        lose_after,
+        memory_limit,
+        unknown_fault: (!understood).then(|| fault.clone()),
         plan: has("plan"),
         wgsl: has("wgsl"),
         time: has("time"),
@@ -52,7 +68,6 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
             .filter(|word| !word.is_empty() && !["plan", "wgsl", "time", "nan"].contains(word))
             .map(String::from)
             .collect(),
-        runtime_folder: std::env::var_os("XDG_RUNTIME_DIR").is_some_and(|path| !path.is_empty()),
         dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
     }
 });

@@ -24,6 +24,12 @@ pub enum Error {
         location: Option<&'static Location<'static>>,
         source: Box<Error>,
     },
+    #[error("train: too large for the device: {device}: {parts} ({needed} at least vs {has})\nhelp: {help}")]
+    DeviceTooSmall { device: String, parts: String, needed: String, has: String, help: &'static str },
+    #[error(
+        "train: a tensor is too large for the device: {device} ({largest} vs at most {most} in one)\nhelp: {help}"
+    )]
+    TensorTooLarge { device: String, largest: String, most: String, help: &'static str },
     #[error(
         "device: unknown name: {name}\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`; `farad devices` lists what there is"
     )]
@@ -74,6 +80,10 @@ pub enum Error {
         "{op}: files are missing: {folder}: {files}\nhelp: get them from {from}\nand put them into {folder}"
     )]
     MissingData { op: &'static str, files: String, from: &'static str, folder: PathBuf },
+    #[error("{op}: a file, where a folder is expected: {path}\nhelp: name the folder that holds {wanted}")]
+    FileNotFolder { op: &'static str, path: PathBuf, wanted: String },
+    #[error("{op}: a folder, where a file is expected: {path}\nhelp: name the file itself{inside}")]
+    FolderNotFile { op: &'static str, path: PathBuf, inside: String },
     #[error("images: another class: {path}\nhelp: the classes are {classes}; a test folder has no others")]
     OtherClass { path: PathBuf, classes: String },
     #[error("images: no pictures: {path}\nhelp: it takes one folder a class with .png or .jpg files in it")]
@@ -90,6 +100,10 @@ pub enum Error {
         "csv: no column is left to learn from: {path}: its columns are {columns}\nhelp: it needs one beside the target, separated by commas, semicolons, tabs or bars"
     )]
     NoInputs { path: PathBuf, columns: String },
+    #[error(
+        "csv: no samples: {path}: no line below the header (0 vs at least 1)\nhelp: a table has a line a sample; if its first line is one already, say `--set header=false`"
+    )]
+    EmptyTable { path: PathBuf },
     #[error("csv: no such column: {path}: `{column}`\nhelp: the columns are {columns}")]
     NoColumn { path: PathBuf, column: String, columns: String },
     #[error("text: a letter that the model does not know: {letter:?} at {place}")]

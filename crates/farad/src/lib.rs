@@ -56,6 +56,7 @@ mod hashing;
 mod live;
 pub mod loss;
 mod nearest;
+mod need;
 pub mod nn;
 mod node;
 mod numbers;
@@ -87,6 +88,7 @@ pub use farad_ir::{
 };
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
+pub use need::Need;
 pub use numpy::{read_npy, read_npz, write_npy, write_npz};
 pub use precision::Precision;
 pub use profile::{

@@ -8,6 +8,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use farad_chart::counted;
 use farad_ir::{DType, Shape};
 use serde::{Serialize, Serializer};
 
@@ -187,8 +188,9 @@ impl fmt::Display for MemoryReport {
         for (name, now, most) in rows.into_iter().filter(|row| row.1 + row.2 > 0) {
             writeln!(f, "{name:<20} {:>10.3} {:>10.3}", now as f64 / 1e6, most as f64 / 1e6)?;
         }
-        let (count, bytes) = (self.count, self.bytes as f64 / 1e6);
-        writeln!(f, "{count} live tensors hold {bytes:.3} MB; the largest are")?;
+        let (count, bytes) = (counted(self.count, "live tensor"), self.bytes as f64 / 1e6);
+        let hold = if self.count == 1 { "holds" } else { "hold" };
+        writeln!(f, "{count} {hold} {bytes:.3} MB; the largest are")?;
         write_tensors(f, &self.tensors)?;
         let peak = self.bytes_peak as f64 / 1e6;
         writeln!(f, "at their peak tensors and plans held {peak:.3} MB; the largest tensors then were")?;

@@ -295,8 +295,8 @@ fn tables_name_line_and_column_of_what_is_wrong() {
     assert!(text(Csv::new().kind(TargetKind::Number), "a,b\n1,x\n").contains("column `b`: `x`"));
     assert!(text(Csv::new(), "a,b\n1,2\n1\n").contains("t.csv: line 3: another number of columns (1 vs 2)"));
     assert!(text(Csv::new().target("c"), "a,b\n1,2\n").contains("no such column: "));
-    assert!(matches!(read(Csv::new(), "a,b\n"), Err(Error::NoSamples { op: "csv" })));
-    assert!(matches!(read(Csv::new(), ""), Err(Error::NoSamples { .. })));
+    assert!(matches!(read(Csv::new(), "a,b\n"), Err(Error::EmptyTable { .. })));
+    assert!(matches!(read(Csv::new(), ""), Err(Error::EmptyTable { .. })));
 }
 
 #[test]

@@ -128,6 +128,7 @@ fn digits_are_learned_judged_and_reported() {
         score: &score,
         dataset: &test,
         task: Task::Classify,
+        steps: fit.steps(),
         next: "nothing".into(),
     };
     report::write(&run, &outcome).unwrap();

@@ -70,6 +70,8 @@ pub struct AdapterInfo {
     pub limits: AdapterLimits,
     /// Features that matter here.
     pub features: AdapterFeatures,
+    /// Bytes of memory of its own, or that it shares; none where the driver does not tell.
+    pub memory: Option<u64>,
 }
 
 /// The adapters of this machine: discrete, integrated, virtual, software.
@@ -114,6 +116,7 @@ pub(crate) fn describe(index: usize, adapter: &wgpu::Adapter) -> AdapterInfo {
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
         limits: limits_of(&limits, &info),
         features: features_of(adapter.features()),
+        memory: crate::instance::memory(adapter),
         name: info.name,
     }
 }

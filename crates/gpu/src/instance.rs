@@ -63,3 +63,24 @@ pub(crate) fn enumerate() -> Vec<wgpu::Adapter> {
     let taken = |adapter| unsafe { host.create_adapter_from_hal::<Vulkan>(adapter) };
     found.into_iter().filter(sound).map(taken).collect()
 }
+
+/// Bytes of an adapter's memory; Vulkan alone tells.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn memory(_: &wgpu::Adapter) -> Option<u64> {
+    None
+}
+
+/// Bytes of an adapter's memory; Vulkan alone tells.
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) fn memory(adapter: &wgpu::Adapter) -> Option<u64> {
+    // `VK_MEMORY_HEAP_DEVICE_LOCAL_BIT`
+    const LOCAL: u32 = 1;
+    // SAFETY: nothing is destroyed, and the handle is used while the adapter lives.
+    let adapter = unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }?;
+    let instance = adapter.shared_instance().raw_instance();
+    // SAFETY: the adapter is one of this very instance.
+    let found = unsafe { instance.get_physical_device_memory_properties(adapter.raw_physical_device()) };
+    let heaps = found.memory_heaps.iter().take(found.memory_heap_count as usize);
+    let local = heaps.filter(|heap| heap.flags.as_raw() & LOCAL != 0).map(|heap| heap.size);
+    local.reduce(u64::saturating_add)
+}

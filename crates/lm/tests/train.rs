@@ -171,3 +171,27 @@ fn a_text_is_learned_on_every_device_in_both_precisions() {
         }
     }
 }
+
+/// What is refused as too large would not have fitted: training takes at least what is reckoned.
+#[test]
+fn training_takes_at_least_what_is_reckoned() {
+    let _turn = turn();
+    let folder = Folder::new("need");
+    for (layers, width, batch, mixed) in
+        [(2, 16, 4, false), (3, 64, 8, false), (1, 128, 2, false), (2, 64, 16, true)]
+    {
+        let mut settings = Settings { batch, mixed, ..folder.settings() };
+        (settings.model.layers, settings.model.width) = (layers, width);
+        let run = folder.run(&format!("run-{layers}-{width}-{mixed}"), &mut settings);
+        let device = Device::cpu_with(Default::default());
+        let parts = Parts::open(&run, &device).unwrap();
+        let mut trainer = Trainer::new(&settings, &parts, &device).unwrap();
+        for _ in 0..2 {
+            trainer.update().unwrap().item().unwrap();
+        }
+        let need = settings.model.need(batch as usize, mixed).bytes();
+        let (need, peak) = (need as f64, device.counters().bytes_peak as f64);
+        assert!(need <= peak, "{layers} layers of {width}: {need} reckoned, {peak} taken");
+        assert!(need > peak / 8.0, "{layers} layers of {width}: {need} reckoned, {peak} taken: too little");
+    }
+}

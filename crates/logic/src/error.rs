@@ -56,7 +56,9 @@ pub enum Error {
     },
     /// Grids that are too large to train on.
     #[error(
-        "settings: the grids are too large to train on: {height} × {width} × batch {batch} ({cells} cells vs at most {most})"
+        "settings: the grids are too large to train on: {height} × {width} × batch {batch} ({} vs at most {})",
+        farad::run::counted(*.cells, "cell"),
+        farad::run::count(*.most)
     )]
     TooLarge {
         /// Cells from top to bottom.
@@ -131,7 +133,7 @@ pub enum Error {
         classes: usize,
     },
     /// Nothing to tell apart.
-    #[error("classify: there is nothing to tell apart ({classes} classes vs at least 2)")]
+    #[error("classify: there is nothing to tell apart ({} vs at least 2)", farad::run::counted(*.classes, "class"))]
     OneClass {
         /// Classes found.
         classes: usize,

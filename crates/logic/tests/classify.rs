@@ -130,3 +130,25 @@ fn training_learns_and_goes_on_with_the_same_bits() {
         assert!(accuracy > 0.9 && accuracy == second.validate().unwrap(), "{accuracy} on {device}");
     }
 }
+
+/// What is refused as too large would not have fitted: a step takes at least what is reckoned.
+#[test]
+fn a_step_takes_at_least_what_is_reckoned() {
+    let _turn = turn();
+    for keys in [
+        &["layers=60,40"][..],
+        &["layers=2000,1000", "candidates=8"],
+        &["layers=400,200", "wiring=random"],
+        &["kernels=4", "windows=3", "layers=100,60", "wiring=random"],
+    ] {
+        let device = Device::cpu_with(Default::default());
+        let mut trainer = trainer(keys, &device);
+        for _ in 0..2 {
+            trainer.step().unwrap().item().unwrap();
+        }
+        let need = farad_logic::classify::need(&settings(keys), [1, 6, 5], 200).bytes() as f64;
+        let peak = device.counters().bytes_peak as f64;
+        assert!(need <= peak, "{keys:?}: {need} reckoned, {peak} taken");
+        assert!(need > peak / 20.0, "{keys:?}: {need} reckoned, {peak} taken: too little");
+    }
+}

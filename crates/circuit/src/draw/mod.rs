@@ -12,7 +12,7 @@ mod schematic;
 mod symbol;
 mod terminal;
 
-use farad_chart::{Anchor, Canvas, fitted, palette, text_width, thousands};
+use farad_chart::{Anchor, Canvas, count, counted, fitted, palette, text_width};
 
 use crate::automaton::Automaton;
 use crate::netlist::Netlist;
@@ -119,15 +119,10 @@ fn panel(canvas: &mut Canvas, title: &str, terminals: &Terminals, parts: &Parts,
 
 /// How large a circuit is, in words.
 fn caption(netlist: &Netlist, parts: &Parts) -> String {
-    let count = |n: usize, one: &str, many: &str| {
-        format!("{} {}", thousands(&n.to_string()), if n == 1 { one } else { many })
-    };
     let of = netlist.sources();
     let inputs = match parts.sources == of {
-        true => count(of, "input", "inputs"),
-        false => {
-            format!("reads {} of {}", thousands(&parts.sources.to_string()), count(of, "input", "inputs"))
-        }
+        true => counted(of, "input"),
+        false => format!("reads {} of {}", count(parts.sources), counted(of, "input")),
     };
-    format!("{}, depth {}, {inputs}", count(parts.gates, "gate", "gates"), parts.depth)
+    format!("{}, depth {}, {inputs}", counted(parts.gates, "gate"), count(parts.depth))
 }

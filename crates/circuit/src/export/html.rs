@@ -4,6 +4,7 @@
 //! replaced by the part, and the circuit by ours. The policy in the page's head forbids requests and `eval`.
 //! Start at [`write`]; the page itself starts in `page/page.js`.
 
+use farad_chart::{count, counted};
 use serde_json::{Value, json};
 
 use super::wgsl;
@@ -134,7 +135,7 @@ fn title(name: &str) -> String {
 /// One line on what it is.
 fn tagline(circuit: &Circuit) -> String {
     let statistics = Statistics::of(circuit.netlist());
-    let gates = format!("{} gates, {} in a row", statistics.active_live, statistics.depth);
+    let gates = format!("{}, {} in a row", counted(statistics.active_live, "gate"), count(statistics.depth));
     match circuit {
         Circuit::Automaton(automaton) => {
             let channels = match automaton.channels {
@@ -146,9 +147,9 @@ fn tagline(circuit: &Circuit) -> String {
         }
         Circuit::Netlist(netlist) => {
             format!(
-                "A circuit of {gates}; {} inputs, {} outputs",
-                netlist.inputs.len(),
-                netlist.outputs.len()
+                "A circuit of {gates}; {}, {}",
+                counted(netlist.inputs.len(), "input"),
+                counted(netlist.outputs.len(), "output")
             )
         }
     }

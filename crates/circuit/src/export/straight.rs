@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use farad_chart::counted;
+
 use crate::automaton::Automaton;
 use crate::file::Circuit;
 use crate::gate::Gate;
@@ -230,10 +232,11 @@ impl Language {
 pub(super) fn heading(netlist: &Netlist, name: &str, comment: &str) -> String {
     let live = netlist.live_wires()[netlist.sources()..].iter().filter(|&&live| live).count();
     format!(
-        "{comment} {name}: {} inputs, {} registers, {live} gates, {} outputs. Written by farad.\n",
-        netlist.inputs.len(),
-        netlist.registers.len(),
-        netlist.outputs.len()
+        "{comment} {name}: {}, {}, {}, {}. Written by farad.\n",
+        counted(netlist.inputs.len(), "input"),
+        counted(netlist.registers.len(), "register"),
+        counted(live, "gate"),
+        counted(netlist.outputs.len(), "output")
     )
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use farad_circuit::Format;
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words, whole};
 
 pub const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub struct ExportOptions {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: PathBuf,
     /// Which seed's circuit, if the run has several [default: the first that was right in training]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub seed: Option<u64>,
     /// The circuit of a run as it was learned, not simplified
     #[arg(long)]
@@ -70,16 +70,16 @@ pub struct SimulateOptions {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
     /// The grid, width and height in cells
-    #[arg(long, value_name = "WxH", default_value = "64x64")]
+    #[arg(long, value_name = "WxH", default_value = "64x64", allow_hyphen_values = true)]
     pub grid: String,
     /// How many steps
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub steps: usize,
     /// Where it starts
     #[arg(long, value_name = "START", value_enum, default_value_t)]
     pub start: StartOption,
     /// The seed of a random start, and of which cells fire
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub seed: u64,
     #[command(flatten)]
     pub device: DeviceFlag,

@@ -2,14 +2,15 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, ValueEnum};
 use farad::{AdapterKind, Device, ENVIRONMENT};
 
 use crate::error::Result;
-use crate::look::Talk;
+use crate::look::{Talk, count};
 
 /// Takes any text, and knows words that help and shells should offer. What is none of them gets its answer from whoever
 /// knows the words best.
@@ -49,11 +50,69 @@ impl TypedValueParser for Words {
     }
 }
 
+/// The largest seed, and the largest number of updates: a run's folder stores whole numbers with a sign.
+pub const MOST: u64 = i64::MAX as u64;
+
+/// Takes numbers within bounds. Whatever else is given, also a negative number, is answered with what the flag takes.
+#[derive(Clone, Debug)]
+pub struct Numbers<T> {
+    least: T,
+    most: T,
+    /// What it takes, in words.
+    takes: String,
+    /// The same for those who ask for too much, where the words do not say how much there may be.
+    bounded: Option<String>,
+}
+
+/// Whole numbers of two bounds, both included.
+pub fn whole<T: Copy + TryInto<u128>>(least: T, most: T) -> Numbers<T> {
+    let (from, to) = (count(least), count(most));
+    let bounded = format!("a whole number from {from} to {to}");
+    // Nobody counts as far as a word can hold.
+    match most.try_into().unwrap_or_default() >= u128::from(MOST) {
+        true => {
+            Numbers { least, most, takes: format!("a whole number from {from} on"), bounded: Some(bounded) }
+        }
+        false => Numbers { least, most, takes: bounded, bounded: None },
+    }
+}
+
+/// Numbers of two bounds, both included; `takes` says so in words.
+pub fn number<T>(least: T, most: T, takes: &str) -> Numbers<T> {
+    Numbers { least, most, takes: takes.into(), bounded: None }
+}
+
+impl<T: FromStr + PartialOrd + Clone + Send + Sync + 'static> TypedValueParser for Numbers<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<T, clap::Error> {
+        let text = value.to_string_lossy();
+        // What is no number at all is in no range either.
+        let found = text.parse().ok().filter(|found| (&self.least..=&self.most).contains(&found));
+        found.ok_or_else(|| {
+            let mut error = clap::Error::new(ErrorKind::ValueValidation).with_cmd(command);
+            let said = |text: String| ContextValue::String(text);
+            let name = argument.map(ToString::to_string).unwrap_or_default();
+            error.insert(ContextKind::InvalidArg, said(name));
+            let digits = text.chars().all(|letter| letter.is_ascii_digit()) && text.len() > 18;
+            let takes = self.bounded.as_ref().filter(|_| digits).unwrap_or(&self.takes);
+            error.insert(ContextKind::InvalidValue, said(text.into_owned()));
+            error.insert(ContextKind::Custom, said(takes.clone()));
+            error
+        })
+    }
+}
+
 /// Where to compute.
 #[derive(Debug, Default, Args)]
 pub struct DeviceFlag {
     /// Where to compute: `best`, `cpu`, `gpu` or `gpu:1` [default: best; the run's own for train --resume, eval, generate and chat]
-    #[arg(long, value_name = "DEVICE", value_parser = Words::plain(["best", "cpu", "gpu"]), hide_possible_values = true)]
+    #[arg(long, value_name = "DEVICE", value_parser = Words::plain(["best", "cpu", "gpu"]), hide_possible_values = true, allow_negative_numbers = true)]
     pub device: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use farad_lm::Sampling;
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
+use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
 
 pub const GENERATE_EXAMPLES: &str = "\
 Examples:
@@ -16,6 +16,8 @@ Examples:
 A prompt may have as many tokens as the model's context. Text may be longer: once the context is full, its older half
 is forgotten.
 
+Control characters that a model makes are written out (\\x1b) where the text ends in a terminal; a pipe or a file gets them as they are.
+
 Keys of --json:
   prompt, text, tokens, seconds, tokens_per_second";
 
@@ -25,7 +27,7 @@ Examples:
   farad chat runs/lm-1 --tokens 80 --temperature 0.7 < lines.txt
 
 Every line is a prompt; the model goes on with it, knowing what was said before. /new forgets, /quit or the end of input
-ends.
+ends. Control characters are written out (\\x1b) in a terminal.
 
 Keys of --json:
   prompt, text";
@@ -38,28 +40,28 @@ pub struct LanguageFlags {
     #[arg(long, value_name = "NAME", value_parser = Words::plain(["bytes", "chars", "words", "bpe"]), hide_possible_values = true, value_hint = ValueHint::FilePath)]
     pub tokeniser: Option<String>,
     /// Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1 << 24))]
     pub vocabulary: Option<u64>,
     /// Blocks of attention and feed-forward
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, farad_lm::ModelOptions::MOST_LAYERS))]
     pub layers: Option<usize>,
     /// Heads of attention in each
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, 1 << 24))]
     pub heads: Option<usize>,
     /// Features of a token
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, 1 << 24))]
     pub width: Option<usize>,
     /// Tokens that the model sees at most
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, 1 << 24))]
     pub context: Option<usize>,
     /// Updates until the learning rate is reached
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, MOST))]
     pub warm_up: Option<u64>,
     /// Batches an update
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1_000_000))]
     pub accumulate: Option<u64>,
     /// The share of features that is left out in training
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = number(0.0, 1f32.next_down(), "a number from 0 to below 1"))]
     pub dropout: Option<f32>,
     /// Settings from a TOML file; flags overrule them (`--list` shows the keys)
     #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
@@ -90,19 +92,19 @@ impl LanguageFlags {
 #[command(next_help_heading = "Sampling")]
 pub struct SamplingFlags {
     /// Below 1 the likely becomes likelier; 0: always the likeliest token
-    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    #[arg(long, value_name = "T", default_value_t = 1.0, allow_negative_numbers = true, value_parser = number(0.0, f32::MAX, "a number from 0 on"))]
     pub temperature: f32,
     /// Only so many of the likeliest tokens; 0: all
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub top_k: usize,
     /// Only the likeliest tokens that have this probability together
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true, value_parser = number(f32::MIN_POSITIVE, 1.0, "a number above 0 and up to 1"))]
     pub top_p: f32,
     /// Above 1, tokens that are in the text already become less likely
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true, value_parser = number(f32::MIN_POSITIVE, f32::MAX, "a number above 0"))]
     pub repetition_penalty: f32,
     /// The same seed draws the same text
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub seed: u64,
 }
 
@@ -129,7 +131,7 @@ pub struct GenerateOptions {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: Option<String>,
     /// How many tokens to make
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub tokens: usize,
     #[command(flatten)]
     pub device: DeviceFlag,
@@ -148,7 +150,7 @@ pub struct ChatOptions {
     #[arg(value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
     /// Tokens of an answer at most; an empty line ends it before
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub tokens: usize,
     #[command(flatten)]
     pub device: DeviceFlag,

@@ -12,8 +12,8 @@ Examples:
   farad devices --json
 
 Keys of --json:
-  gpu:N             device, index, name, kind, backend, driver, best, features, limits
-  cpu               device, name, kind, cores, simd, best";
+  gpu:N             device, index, name, kind, backend, driver, best, memory, features, limits
+  cpu               device, name, kind, cores, simd, memory, best";
 
 pub const BENCH_EXAMPLES: &str = "\
 Examples:

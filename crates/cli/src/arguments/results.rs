@@ -20,7 +20,7 @@ Keys of --json:
                     depth, simplified_depth, update, wrong, of, settles_at, sizes, healed, error_under_damage
   logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, learned_gates,
                     circuit_gates, simplified_gates, simplified_depth, proved, out_of_time
-  data sets         set, model, samples, loss, accuracy, explained, steps, seed
+  data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
 
 pub const INSPECT_EXAMPLES: &str = "\
@@ -40,9 +40,10 @@ Examples:
   farad runs experiments --json        one object a line
 
 Keys of --json:
-  name, run, kind, what, device, shape, updates, state, result, seconds
+  name, run, kind, what, device, shape, updates, state, result, seconds, problem
 
-state is running, concluding (the report is made), done, stopped or unfinished";
+state is running, concluding (the report is made), done, stopped, unfinished or damaged (problem says why).
+result has name, value and words: what the run was judged to be at its end, else the last validation, else the loss";
 
 /// Options of `farad eval`.
 #[derive(Debug, Args)]

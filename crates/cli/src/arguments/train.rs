@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
+use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
 use super::language::LanguageFlags;
 use crate::fit::{OPTIMISERS, SCHEDULES, SetKind};
 use crate::lm;
@@ -78,11 +78,10 @@ pub struct TrainOptions {
     #[command(flatten)]
     pub device: DeviceFlag,
     /// The seed of everything random [default: the recipe's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, MOST))]
     pub seed: Option<u64>,
     /// Updates in all
-    // A run's folder stores whole numbers with a sign.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1, MOST))]
     pub updates: Option<u64>,
     /// Change a setting; may be given again (`farad train RECIPE --list` shows the keys)
     #[arg(long, value_name = "KEY=VALUE")]
@@ -116,7 +115,7 @@ pub struct AutomataFlags {
     #[arg(long, value_name = "VARIANT", value_enum)]
     pub recipe: Option<Variant>,
     /// Train so many seeds at once, counted up from the first
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = whole(1u64, 1024))]
     pub seeds: u64,
     /// At the end only count the wrong bits; no simplification, proof, pictures and report
     #[arg(long)]
@@ -156,13 +155,13 @@ pub struct NetworkFlags {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub data: Option<PathBuf>,
     /// Passes over the training set
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1_000_000))]
     pub epochs: Option<u64>,
     /// Samples a step
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1_000_000))]
     pub batch: Option<u64>,
     /// The largest learning rate
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = number(0.0, f64::MAX, "a number from 0 on"))]
     pub learning_rate: Option<f64>,
     /// adamw, adam, sgd, rmsprop, adagrad, lion or muon
     #[arg(long, value_name = "NAME", value_parser = Words::plain(OPTIMISERS), hide_possible_values = true)]

@@ -50,30 +50,32 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
     let settings = setup.settings.clone();
-    let (title, samples) = (settings.title(), count(setup.sets.train.len()));
+    let (title, samples) = (settings.title(), counted(setup.sets.train.len(), "sample"));
     let parameters = training.fit().model().summary().parameters;
-    let what = format!("{title}: {} parameters learn from {samples} samples", count(parameters));
+    let what = format!("{title}: {} learn from {samples}", counted(parameters, "parameter"));
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts(talk, &folder);
     let bar = talk.progress("steps", training.steps_in_all(), training.fit().steps());
-    let trained = training.train(&stop, |progress| show(&bar, progress));
+    let task = setup.sets.task;
+    let trained = training.train(&stop, |progress| show(&bar, progress, task));
     drop(bar);
     let summary = trained.map_err(|error| train::broken_off(&folder, error))?;
     ended.set();
     // The run stays locked until everything is written.
     let (run, fit) = training.into_parts();
-    let steps = counted(summary.steps, "step");
+    let made = counted(summary.steps, "step");
     if summary.interrupted {
-        talk.stopped(&steps, &folder);
+        talk.stopped(&made, &folder);
         profiling.finish()?;
         return Err(Error::Interrupted);
     }
-    talk.say(format!("trained {steps}; now judging on the test set"));
+    talk.say(format!("trained {made}; now judging on the test set"));
     let score = setup.judge(&fit)?;
     let facts = facts(&settings, &setup, &parameters, device.name());
     let next = format!("farad eval {}", typed(&folder));
     let (dataset, task) = (&*setup.sets.test, setup.sets.task);
-    let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, next };
+    let steps = summary.steps;
+    let outcome = Outcome { title, facts, judged_on: "test", score: &score, dataset, task, steps, next };
     report::write(&run, &outcome).map_err(|error| train::broken_off(&folder, error))?;
     print(options.output.json, &settings, &score, summary.steps)?;
     let closing = Closing::new(&folder)
@@ -143,6 +145,7 @@ fn start(options: &TrainOptions) -> Result<(Setup, Run)> {
     settings.device = device.name().to_string();
     let setup = Setup::new(settings, &device)?;
     // What cannot be built leaves no run behind.
+    setup.check_memory()?;
     setup.fit()?;
     let folder = train::folder(options, kind.name(), setup.settings.seed as u64);
     let run = Run::create(&folder, KIND, setup.settings.table())?;
@@ -160,7 +163,9 @@ fn resume(options: &TrainOptions, run: Run) -> Result<(Setup, Run)> {
         None => settings.device()?,
     };
     settings.device = device.name().to_string();
-    Ok((Setup::new(settings, &device)?, run))
+    let setup = Setup::new(settings, &device)?;
+    setup.check_memory()?;
+    Ok((setup, run))
 }
 
 /// Flags of other trainings mean nothing here, whether a run starts or goes on.
@@ -174,11 +179,12 @@ fn refuse_other_flags(options: &TrainOptions, resumed: Option<&Run>) -> Result<(
     Err(Error::OtherFlag { what, flag, instead })
 }
 
-fn show(bar: &Progress, progress: &Trained) {
+fn show(bar: &Progress, progress: &Trained, task: Task) {
     bar.set(progress.step, || {
         let good = progress.goodness.map_or("–".to_string(), percent);
         let (epoch, epochs) = (progress.epoch, progress.epochs);
-        format!("epoch {epoch}/{epochs}  loss {:.4}  validation {good}", progress.loss)
+        let measure = if task == Task::Classify { "accuracy" } else { "explained variance" };
+        format!("epoch {epoch}/{epochs}  loss {:.4}  validation {measure} {good}", progress.loss)
     });
 }
 
@@ -186,16 +192,18 @@ fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -
     let sets = &setup.sets;
     let fact = |name: &str, value: String| (name.to_string(), value);
     let (mean, deviation) = (settings.target_mean, settings.target_deviation);
+    let less = if mean < 0.0 { "+" } else { "-" };
     let scaled = format!(
-        "learned as (y - {mean:.6}) / {deviation:.6}; losses in the curves are of that, errors above are of y"
+        "learned as (y {less} {:.6}) / {deviation:.6}; losses in the curves are of that, errors above are of y",
+        mean.abs()
     );
     let numbers = (sets.task == Task::Regress).then(|| fact("targets", scaled));
     let facts = vec![
         fact("data", format!("{} ({})", settings.set, settings.data)),
-        fact("samples", format!("{} to train, {} to test", sets.train.len(), sets.test.len())),
-        fact("model", format!("{} with {parameters} parameters", settings.model)),
+        fact("samples", format!("{} to train, {} to test", count(sets.train.len()), count(sets.test.len()))),
+        fact("model", format!("{} with {}", settings.model, counted(*parameters, "parameter"))),
         fact("optimiser", format!("{}, {} schedule", settings.optimiser, settings.schedule)),
-        fact("epochs", format!("{} of batches of {}", settings.epochs, settings.batch)),
+        fact("epochs", format!("{} of batches of {}", count(settings.epochs), count(settings.batch))),
         fact("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
         fact("seed", settings.seed.to_string()),
         fact("device", device.to_string()),
@@ -208,7 +216,7 @@ fn print(json: bool, settings: &Settings, score: &Score, steps: u64) -> Result<(
     if json {
         let value = json!({
             "set": settings.set, "model": settings.model, "samples": score.samples, "loss": score.loss,
-            "accuracy": score.accuracy, "explained": score.explained, "steps": steps, "seed": settings.seed,
+            "accuracy": score.accuracy, "explained_variance": score.explained, "steps": steps, "seed": settings.seed,
         });
         writeln!(out, "{value}")?;
     } else {

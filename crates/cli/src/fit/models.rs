@@ -1,7 +1,7 @@
 //! The networks by name. Each takes any input of its kind; sizes come from the settings.
 
 use farad::nn::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
-use farad::{Shape, Tensor};
+use farad::{Need, Shape, Tensor};
 
 use super::settings::Settings;
 use crate::error::{Error, Result};
@@ -43,6 +43,36 @@ pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model>
         }
         _ => return Err(wrong("pictures [channels, height, width], row by row")),
     })
+}
+
+/// What training a network needs of memory, at least. It is built for that, but nothing is drawn yet.
+pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -> Result<Need> {
+    let model = build(settings, shape, outputs)?;
+    let sizes = model.parameters().into_iter().map(|parameter| parameter.value().numel() as u128);
+    let (all, largest) = sizes.fold((0, 0), |(all, largest): (u128, u128), n| (all + n, largest.max(n)));
+    let moments = match settings.optimiser.as_str() {
+        "adamw" | "adam" => 2,
+        _ => 1,
+    };
+    // A batch has no more samples than there are.
+    let batch = (settings.batch as u128).min(samples as u128);
+    let numbers = kept_a_sample(settings, &shape).saturating_mul(batch);
+    let bytes = if settings.mixed { 2 } else { 4 };
+    Ok(Need::training(all, moments).largest(largest).activations(numbers.saturating_mul(bytes)))
+}
+
+/// Numbers that the backward pass reads again for every sample, at least: what each layer gives.
+fn kept_a_sample(settings: &Settings, shape: &Shape) -> u128 {
+    let sizes = settings.sizes.iter().map(|&size| size as u128);
+    match (settings.model.as_str(), &shape[..]) {
+        ("cnn", &[_, height, width]) => {
+            let stage = |(n, channels): (usize, u128)| channels * ((height >> n) * (width >> n)) as u128;
+            sizes.enumerate().map(stage).sum()
+        }
+        // A state for every row.
+        ("rnn", &[_, height, _]) => sizes.map(|units| units * height as u128).sum(),
+        _ => sizes.sum(),
+    }
 }
 
 /// Units before a convolutional network's last layer.

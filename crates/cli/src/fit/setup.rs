@@ -33,6 +33,16 @@ impl Setup {
         Ok(Setup { settings, sets, device: device.clone() })
     }
 
+    /// Refuses a network that the device cannot hold, before its weights are drawn.
+    pub fn check_memory(&self) -> Result<()> {
+        let Sets { shape, outputs, train, .. } = &self.sets;
+        let need = models::need(&self.settings, *shape, *outputs, train.len())?;
+        Ok(need.check(
+            &self.device,
+            "take smaller numbers in --set sizes=…, a smaller --batch, or another device",
+        )?)
+    }
+
     /// A training in the run's folder, from its checkpoint if it has one.
     pub fn training(&self, run: Run) -> Result<Training> {
         let settings = &self.settings;

@@ -72,7 +72,7 @@ fn answer(
     let (mut decoder, mut said) = (learned.tokeniser.decoder(), String::new());
     let mut tell = |text: &str| match options.output.json {
         true => Ok(()),
-        false => write!(out, "{text}").and_then(|()| out.flush()),
+        false => write!(out, "{}", look::by_a_model(text)).and_then(|()| out.flush()),
     };
     for token in generator.take(options.tokens) {
         let more = decoder.push(token?);

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::arguments::{DeviceFlag, GenerateOptions};
 use crate::error::{Error, Result};
+use crate::look;
 use crate::profile::Profiling;
 use crate::source::open_run;
 
@@ -30,7 +31,7 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
         match options.output.json {
             true => text += more,
             false => {
-                write!(out, "{more}")?;
+                write!(out, "{}", look::by_a_model(more))?;
                 out.flush()?;
             }
         }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use farad::Device;
-use farad::run::{Run, Table, Value};
+use farad::run::{Run, Table, Value, visible};
 use farad_lm::data::{Corpus, TokenFile, Tokens};
 use farad_lm::train::report::{self, Outcome};
 use farad_lm::train::{KIND, Learned, Parts, Prepared, Progress as Trained, Score, Settings, Training};
@@ -47,9 +47,8 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let folder = training.run().path().to_path_buf();
     let (settings, parameters) = (training.settings().clone(), training.trainer().model().parameter_count());
     let train_tokens = training.parts().train.len();
-    let (shape, tokens) = (settings.shape(), count(train_tokens));
-    let what =
-        format!("language model of {shape}: {} parameters learn from {tokens} tokens", count(parameters));
+    let (shape, tokens) = (settings.shape(), counted(train_tokens, "token"));
+    let what = format!("language model of {shape}: {} learn from {tokens}", counted(parameters, "parameter"));
     talk.begins(&what, &train::described(options, fresh, &device), &folder);
     let (stop, ended) = train::interrupts(talk, &folder);
     let bar = talk.progress("updates", training.trainer().updates_in_all(), training.trainer().updates());
@@ -86,7 +85,7 @@ pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     summary.breakdown.iter().for_each(|breakdown| talk.say(breakdown.line()));
     let excerpt: String = sample.trim().chars().take(EXCERPT).collect();
     if !excerpt.is_empty() {
-        talk.say(format!("{}\n{}", paint(HEADING, "a sample of its text"), paint(FAINT, excerpt)));
+        talk.say(format!("{}\n{}", paint(HEADING, "a sample of its text"), paint(FAINT, visible(&excerpt))));
     }
     let closing = Closing::new(&folder)
         .next("generate RUN --prompt \"The\"", "let it write")
@@ -167,10 +166,17 @@ fn start(options: &TrainOptions) -> Result<Training> {
     let prepared = Prepared::new(&mut settings)?;
     let device = options.device.or_best()?;
     settings.device = device.name().to_string();
+    // What cannot be built leaves no run behind.
+    settings.check_memory(&device)?;
     let folder = train::folder(options, NAME, settings.seed as u64);
+    let made = !folder.exists();
     let run = Run::create(&folder, KIND, settings.table())?;
-    prepared.write(&run)?;
-    Ok(Training::open(run, &device)?)
+    let opened = prepared.write(&run).and_then(|()| Training::open(run, &device));
+    if opened.is_err() && made {
+        // Nothing is in it but what was just written; what is left may be looked at and removed by hand.
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    Ok(opened?)
 }
 
 fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
@@ -270,7 +276,7 @@ fn show(bar: &Progress, progress: &Trained) {
         let validation = progress.validation.map_or("–".to_string(), |loss| format!("{loss:.4}"));
         let speed = progress.tokens_per_second.map_or("–".to_string(), |rate| count(rate as u64));
         let (loss, perplexity) = (progress.loss, f64::from(progress.loss).exp());
-        format!("{speed} tokens/s  loss {loss:.4}  perplexity {perplexity:.2}  validation {validation}")
+        format!("{speed} tokens/s  loss {loss:.4}  perplexity {perplexity:.2}  validation loss {validation}")
     });
 }
 

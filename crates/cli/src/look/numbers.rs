@@ -2,23 +2,7 @@
 
 use std::time::Duration;
 
-/// A whole number in groups of three.
-pub fn count(number: impl TryInto<u128>) -> String {
-    let digits = number.try_into().unwrap_or_default().to_string();
-    let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// So many of something: `1 step`, `1,200 steps`.
-pub fn counted(number: u64, thing: &str) -> String {
-    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
-}
+pub use farad::run::{count, counted};
 
 /// A time in the unit that suits it.
 pub fn duration(time: Duration) -> String {
@@ -35,11 +19,7 @@ pub fn duration(time: Duration) -> String {
 
 /// Bytes in the largest unit that leaves a number of at least one.
 pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = (count.max(1).ilog2() as usize / 10).min(UNITS.len() - 1);
-    let scaled = count as f64 / (1u64 << (10 * unit)) as f64;
-    let digits = if scaled.fract() == 0.0 || scaled >= 100.0 { 0 } else { 1 };
-    format!("{scaled:.digits$} {}", UNITS[unit])
+    farad::run::bytes(count.into())
 }
 
 /// A share of one.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anstyle::Style;
+use farad::run::visible;
 
 use super::{BAD, GOOD, HEADING, paint};
 
@@ -16,7 +17,9 @@ pub struct Cell {
 impl Cell {
     /// Text in a style.
     pub fn new(style: Style, text: impl fmt::Display) -> Cell {
-        Cell { text: text.to_string(), style }
+        // A cell is one line, whatever a file has for a name.
+        let text = visible(&text.to_string()).replace(['\n', '\t'], " ");
+        Cell { text, style }
     }
 
     /// `yes` in green or `no` in red.

@@ -5,7 +5,7 @@ use std::path::Path;
 use farad::StateDict;
 use farad::data::{Csv, Dataset, Split, cifar10, npz_set, read_idx, read_image};
 use farad::prelude::*;
-use farad::run::{Checkpoint, Events, Log, LogTable, Run, json};
+use farad::run::{Checkpoint, Conclusion, Events, Log, LogTable, Run, json};
 use farad_circuit::{Circuit, Simulator, Statistics};
 use farad_lm::Tokeniser;
 use farad_lm::data::TokenFile;
@@ -194,7 +194,12 @@ fn of_runs(runs: &Folder) -> Vec<Format> {
         drop(farad_lm::train::Settings::of(&run));
         drop(farad_lm::train::Learned::of(&run, &Device::cpu()));
     }
+    fn conclusion(folder: &Path) {
+        (0..300).for_each(|step| drop(Conclusion::of(folder, step).map(|found| found.json())));
+    }
+    let result = vec![std::fs::read(runs.path("life").join("result.json")).unwrap()];
     vec![
+        format("run/result", "result.json", result, conclusion),
         format("life/config", "config.toml", config("life"), automaton),
         format(
             "life/checkpoint",

@@ -126,10 +126,10 @@ Farad.Details = class {
   }
 
   playerNote(facts) {
-    const updates = facts.update.toLocaleString("en");
-    if (facts.kind === "network") return `the circuit after ${updates} updates`;
+    const updates = Farad.counted(facts.update, "update");
+    if (facts.kind === "network") return `the circuit after ${updates}`;
     const seed = facts.seeds > 1 ? `, seed ${facts.seed}` : "";
-    const size = facts.simplified ? `${facts.gates.toLocaleString("en")} gates a cell, proved` : `after ${updates} updates`;
+    const size = facts.simplified ? `${Farad.counted(facts.gates, "gate")} a cell, proved` : `after ${updates}`;
     return `${facts.right ? "right when tried" : "not right yet"}; ${size}${seed}`;
   }
 
@@ -209,7 +209,7 @@ Farad.Details = class {
     const [name] = this.names;
     const image = Farad.make("img");
     image.loading = "lazy";
-    image.alt = `The circuit: ${facts.gates} gates by level, from inputs on the left to outputs on the right`;
+    image.alt = `The circuit: ${Farad.counted(facts.gates, "gate")} by level, from inputs on the left to outputs on the right`;
     image.src = `${Farad.address(name, "circuit.svg")}?${encodeURIComponent(this.circuits.get(name).stamp)}`;
     image.addEventListener("error", () => {
       this.element("drawing").replaceChildren(Farad.make("p", "quiet", "Too many gates to draw."));

@@ -11,6 +11,7 @@ Farad.POSITIONS = ["epoch", "tokens"];
 Farad.GROUPS = [
   { key: "loss", title: "Loss", columns: ["loss", "soft_loss", "validation_loss", "hard_loss"] },
   { key: "accuracy", title: "Accuracy", columns: ["validation_goodness", "hard_accuracy"], format: Farad.percent },
+  { key: "explained", title: "Explained variance (R²)", columns: ["explained_variance"], format: Farad.percent },
   { key: "perplexity", title: "Perplexity", columns: ["perplexity"] },
   { key: "wrong", title: "Wrong bits", columns: ["wrong"] },
   { key: "rate", title: "Learning rate", columns: ["learning_rate"] },
@@ -25,6 +26,7 @@ Farad.COLUMN_NAMES = {
   validation_loss: "validation",
   validation_goodness: "validation",
   hard_accuracy: "hard, validation",
+  explained_variance: "validation",
   perplexity: "validation",
   wrong: "wrong",
   learning_rate: "learning rate",
@@ -40,6 +42,7 @@ Farad.LINE_COLOURS = {
   hard_loss: "--line-2",
   validation_goodness: "--line-2",
   hard_accuracy: "--line-2",
+  explained_variance: "--line-2",
   perplexity: "--line-2",
   wrong: "--line-3",
   learning_rate: "--line-4",
@@ -64,7 +67,7 @@ Farad.curvesOf = (run, log) => {
   };
   for (const [name, series] of log.series) {
     const { base, seed } = Farad.column(name);
-    if (!Farad.POSITIONS.includes(base)) add(base, seed, series);
+    if (!Farad.POSITIONS.includes(base)) add(Farad.measured(run, base), seed, series);
   }
   const validated = log.series.get("validation_loss");
   if (run?.kind === "lm" && validated) add("perplexity", null, { x: validated.x, y: validated.y.map(Math.exp) });
@@ -75,6 +78,9 @@ Farad.curvesOf = (run, log) => {
   }
   return curves;
 };
+
+/// What a column measures: where numbers are learned, how good a run is has another name.
+Farad.measured = (run, base) => (base === "validation_goodness" && run?.regression ? "explained_variance" : base);
 
 /// The charts that these columns make, in order; unknown columns last, one by one.
 Farad.groups = (bases) => {
@@ -92,19 +98,33 @@ Farad.words = (name) => {
 
 Farad.columnName = (base) => Farad.COLUMN_NAMES[base] ?? Farad.words(base).toLowerCase();
 
-/// The newest value of the first of these columns that has one, of the first seed.
-Farad.newest = (run, bases) => {
+/// The newest value of the first of these columns that has one, of the first seed, and which column that is.
+Farad.newestOf = (run, bases) => {
   for (const base of bases) {
     const at = run.columns.findIndex((name) => Farad.column(name).base === base);
-    if (at >= 0 && run.newest[at] !== null) return run.newest[at];
+    if (at >= 0 && run.newest[at] !== null) return { base, value: run.newest[at] };
   }
-  return null;
+  return { base: "", value: null };
+};
+
+Farad.newest = (run, bases) => Farad.newestOf(run, bases).value;
+
+Farad.LOSSES = ["validation_loss", "hard_loss", "loss", "soft_loss"];
+Farad.GOODNESS = ["validation_goodness", "hard_accuracy"];
+
+/// What a run was judged to be at its end or, before that, what validation says; always with its name.
+Farad.resultWords = (run) => {
+  if (run.problem) return run.problem;
+  if (run.judged) return run.judged.words;
+  const share = Farad.newest(run, Farad.GOODNESS);
+  if (share === null) return "–";
+  return `validation ${run.regression ? "explained variance" : "accuracy"} ${Farad.percent(share)}`;
 };
 
 /// What the table says of how good a run is.
 Farad.RESULTS = {
-  loss: (run) => Farad.newest(run, ["validation_loss", "hard_loss", "loss", "soft_loss"]),
-  accuracy: (run) => Farad.newest(run, ["validation_goodness", "hard_accuracy"]),
+  loss: (run) => Farad.newest(run, Farad.LOSSES),
+  result: (run) => run.problem ?? run.judged?.value ?? Farad.newest(run, Farad.GOODNESS),
   perplexity: (run) => {
     const loss = run.kind === "lm" ? Farad.newest(run, ["validation_loss"]) : null;
     return typeof loss === "number" ? Math.exp(loss) : null;

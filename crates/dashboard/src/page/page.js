@@ -111,8 +111,9 @@ Farad.Page = class {
     this.element("view-title").textContent = words;
     document.title = one ? `${one.name} · farad` : "Runs · farad";
     if (!one) return void (this.element("view-facts").textContent = "the same curve of each, and the settings that differ");
-    const planned = one.planned ? ` of ${one.planned.toLocaleString("en")}` : "";
-    const facts = [Farad.KINDS[one.kind] ?? one.kind, one.what, one.state, `${one.updates.toLocaleString("en")}${planned} updates`, one.device];
+    const updates = one.planned ? `${one.updates.toLocaleString("en")} of ${Farad.counted(one.planned, "update")}` : Farad.counted(one.updates, "update");
+    const result = Farad.resultWords(one);
+    const facts = [Farad.KINDS[one.kind] ?? one.kind, one.what, one.state, updates, result === "–" ? "" : result, one.device];
     this.element("view-facts").textContent = facts.filter(Boolean).join(" · ");
   }
 

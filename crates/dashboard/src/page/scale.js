@@ -12,6 +12,9 @@ Farad.number = (value) => {
   return String(Number(value.toPrecision(4)));
 };
 
+/// So many of something, in the singular where it is one.
+Farad.counted = (count, thing) => `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+
 /// Round numbers from one value to another, about so many.
 Farad.ticks = (from, to, count) => {
   const span = to - from || Math.abs(to) || 1;

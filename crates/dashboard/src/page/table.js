@@ -21,15 +21,18 @@ Farad.speed = (run) => {
 
 Farad.KINDS = { automaton: "automaton", fit: "network", logic: "logic network", lm: "language model" };
 
-/// The columns: how a run is sorted by one, what is shown, and how.
+/// Which loss a cell shows.
+Farad.LOSS_NAMES = { validation_loss: "validation", hard_loss: "hard gates, evaluated", loss: "training", soft_loss: "soft gates, training" };
+
+/// The columns: how a run is sorted by one, what is shown, how, and what it is more exactly.
 Farad.TABLE = [
   { key: "name", title: "Run", of: (run) => run.name },
   { key: "kind", title: "Kind", of: (run) => `${Farad.KINDS[run.kind] ?? run.kind}`, wide: true },
   { key: "state", title: "State", of: (run) => run.state },
   { key: "updates", title: "Updates", of: (run) => run.updates, text: (run) => run.updates.toLocaleString("en"), number: true },
-  { key: "loss", title: "Loss", of: Farad.RESULTS.loss, number: true },
-  { key: "accuracy", title: "Accuracy", of: Farad.RESULTS.accuracy, text: (run) => Farad.percent(Farad.RESULTS.accuracy(run) ?? NaN), number: true },
-  { key: "perplexity", title: "Perplexity", of: Farad.RESULTS.perplexity, number: true, wide: true },
+  { key: "loss", title: "Loss", of: Farad.RESULTS.loss, number: true, about: (run) => Farad.LOSS_NAMES[Farad.newestOf(run, Farad.LOSSES).base] ?? "" },
+  { key: "result", title: "Result", of: Farad.RESULTS.result, text: Farad.resultWords },
+  { key: "perplexity", title: "Perplexity", of: Farad.RESULTS.perplexity, number: true, wide: true, about: () => "of the validation text" },
   { key: "speed", title: "Speed", of: (run) => run.tokens_per_second ?? run.rate, text: Farad.speed, number: true, wide: true },
   { key: "time", title: "Time", of: Farad.trained, text: (run) => Farad.duration(Farad.trained(run)), number: true },
   { key: "device", title: "Device", of: (run) => run.device, wide: true },
@@ -103,7 +106,7 @@ Farad.Table = class {
     }
     // Columns that nobody fills take room for nothing.
     const all = [...this.store.runs.values()];
-    for (const key of ["accuracy", "perplexity"]) {
+    for (const key of ["result", "perplexity"]) {
       const column = Farad.TABLE.find((column) => column.key === key);
       this.body.parentElement.classList.toggle(`without-${key}`, all.every((run) => column.of(run) === null));
     }
@@ -128,6 +131,7 @@ Farad.Table = class {
       if (column.key === "state") cell.firstChild.dataset.state = run.state;
       const target = column.key === "state" ? cell.firstChild : cell;
       if (target.textContent !== text) target.textContent = text;
+      if (column.about) cell.title = column.about(run);
     });
     const done = run.planned ? Math.min(1, run.updates / run.planned) : 0;
     row.cells[3].style.setProperty("--done", run.state === "running" ? String(done) : "0");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::file::read_bounded;
+use super::file::{expect_folder, read_bounded};
 use super::{Array, Split, TensorSet, origin};
 use crate::error::{Error, Result};
 
@@ -30,6 +30,7 @@ pub fn cifar10(folder: impl AsRef<Path>, split: Split) -> Result<TensorSet> {
         ],
         Split::Test => &["test_batch.bin"],
     };
+    expect_folder(OP, folder, "data_batch_1.bin and its companions")?;
     let missing: Vec<&str> = names.iter().copied().filter(|name| !inside.join(name).is_file()).collect();
     if !missing.is_empty() {
         let files = missing.join(", ");

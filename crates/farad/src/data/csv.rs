@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::read_bounded;
+use super::file::{expect_file, read_bounded};
 use super::{Array, TensorSet};
 use crate::error::{Error, Result};
 
@@ -143,6 +143,7 @@ impl Csv {
     }
 
     fn table(&self, path: &Path) -> Result<Table> {
+        expect_file(OP, path, "csv")?;
         let bytes = read_bounded(OP, path, MOST_BYTES)?;
         let mut reader = ::csv::ReaderBuilder::new()
             .has_headers(self.header)
@@ -161,7 +162,7 @@ impl Csv {
             rows.push((record.position().map_or(0, |at| at.line()), record));
         }
         if rows.is_empty() || names.is_empty() {
-            return Err(Error::NoSamples { op: OP });
+            return Err(Error::EmptyTable { path: path.into() });
         }
         Ok(Table { path: path.into(), names, rows })
     }

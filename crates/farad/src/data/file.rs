@@ -8,6 +8,25 @@ use flate2::read::GzDecoder;
 
 use crate::error::{Error, Result};
 
+/// That a path is no file, where a folder is expected that holds certain files.
+pub(super) fn expect_folder(op: &'static str, path: &Path, wanted: &str) -> Result<()> {
+    match path.is_file() {
+        true => Err(Error::FileNotFolder { op, path: path.into(), wanted: wanted.into() }),
+        false => Ok(()),
+    }
+}
+
+/// That a path is no folder, where a file is expected. Files of the folder that end so are named.
+pub(super) fn expect_file(op: &'static str, path: &Path, end: &str) -> Result<()> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let first = entries.filter(|file| file.extension().is_some_and(|found| found == end)).min();
+    let inside = first.map_or(String::new(), |file| format!(", e.g. {}", file.display()));
+    Err(Error::FolderNotFile { op, path: path.into(), inside })
+}
+
 /// What gzip can make of a byte at most.
 const LARGEST_RATIO: u64 = 1032;
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::file::expect_folder;
 use super::{Array, Dataset, Sample, read_image};
 use crate::error::{Error, Result};
 
@@ -79,6 +80,7 @@ impl Dataset for ImageFolder {
 
 /// The folders of classes: path, name and pictures of each.
 fn by_class(folder: &Path) -> Result<Vec<(PathBuf, String, Vec<PathBuf>)>> {
+    expect_folder(OP, folder, "one folder a class, with .png or .jpg files in it")?;
     let mut found = Vec::new();
     for path in sorted(folder)?.into_iter().filter(|path| path.is_dir()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use farad_ir::Shape;
 
+use super::file::expect_folder;
 use super::{Array, Elements, Split, TensorSet, idx, origin};
 use crate::error::{Error, Result};
 
@@ -111,6 +112,7 @@ fn find(op: &'static str, folder: &Path, split: Split) -> Result<([PathBuf; 2], 
         Split::Train => 0,
         Split::Test => 1,
     }];
+    expect_folder(op, folder, &format!("{}.gz and its companions", FILES[0].0[0]))?;
     let place = |name: &str| {
         let dotted = name.replace("-idx", ".idx");
         let folders = [

@@ -30,5 +30,8 @@ pub fn origin(name: &str) -> &'static str {
 /// assert_eq!(farad::data::find_data("a set that nobody has"), None);
 /// ```
 pub fn find_data(name: &str) -> Option<PathBuf> {
+    if let Some(root) = ENVIRONMENT.data.as_ref().filter(|root| !root.is_dir()) {
+        tracing::warn!("FARAD_DATA={} is no folder: data sets are looked for elsewhere", root.display());
+    }
     usual_places(name).into_iter().find(|place| place.exists())
 }

@@ -1,6 +1,6 @@
 //! Which classes are taken for which.
 
-use crate::run::{Matrix, thousands};
+use crate::run::{Matrix, count, visible};
 
 /// Counts of samples by their class and by the class that a model saw.
 ///
@@ -58,14 +58,15 @@ impl Confusion {
 
     /// A table in Markdown: a row a class, a column a class seen.
     pub fn table(&self, names: &[String]) -> String {
-        let name = |class: usize| names.get(class).map_or(class.to_string(), |name| name.replace('|', "/"));
+        let plain = |name: &String| visible(name).replace('|', "/").replace(['\n', '\t'], " ");
+        let name = |class: usize| names.get(class).map_or(class.to_string(), plain);
         let mut text = String::from("| is \\ seen as |");
         (0..self.classes).for_each(|class| text += &format!(" {} |", name(class)));
         text += " recall | precision |\n|---|";
         text += &"---:|".repeat(self.classes + 2);
         for actual in 0..self.classes {
             text += &format!("\n| {} |", name(actual));
-            (0..self.classes).for_each(|seen| text += &format!(" {} |", self.count(actual, seen)));
+            (0..self.classes).for_each(|seen| text += &format!(" {} |", count(self.count(actual, seen))));
             let percent = |share: f64| format!(" {:.1} % |", 100.0 * share);
             text += &percent(self.recall(actual));
             text += &percent(self.precision(actual));
@@ -80,7 +81,7 @@ impl Confusion {
         let names: Vec<String> = (0..self.classes).map(name).collect();
         let all: u64 = self.counts.iter().sum();
         let counts: Vec<f64> = self.counts.iter().map(|&count| count as f64).collect();
-        let (percent, samples) = (100.0 * self.accuracy(), thousands(&all.to_string()));
+        let (percent, samples) = (100.0 * self.accuracy(), count(all));
         let title = format!("Confusion on the {judged_on} set: {percent:.2} % of {samples} right");
         Matrix::new(&title, ("is", &names), ("seen as", &names), &counts).diagonal().about(about)
     }

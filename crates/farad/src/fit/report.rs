@@ -4,7 +4,7 @@ use super::samples::{self, Judged};
 use super::{Score, Task};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::run::{Chart, Events, LogTable, Page, Run, Series, Sheet};
+use crate::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted};
 
 /// What a report needs to know beside the run.
 pub struct Outcome<'a> {
@@ -20,13 +20,16 @@ pub struct Outcome<'a> {
     pub dataset: &'a dyn Dataset,
     /// The task.
     pub task: Task,
+    /// Steps that the model has made.
+    pub steps: u64,
     /// A command to go on with.
     pub next: String,
 }
 
 /// Classes in a table at most.
 const MOST_CLASSES: usize = 30;
-/// Writes `plots/` and `report.md` into a run.
+
+/// Writes `plots/`, `result.json` and `report.md` into a run.
 pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
     let mut figures = charts(run, outcome)?;
     if let Some(confusion) = &outcome.score.confusion {
@@ -38,7 +41,20 @@ pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
         run.write_plot("samples", &sheet.svg())?;
         figures.push(("plots/samples.svg", SAMPLES.to_string()));
     }
+    conclusion(outcome).write(run)?;
     run.write_report(&page(run, outcome, &figures)?)
+}
+
+/// What came out, for lists of runs.
+fn conclusion(outcome: &Outcome) -> Conclusion {
+    let Outcome { judged_on: on, score, steps, .. } = *outcome;
+    match (score.accuracy, score.explained) {
+        (Some(accuracy), _) => Conclusion::share(steps, &format!("{on} accuracy"), accuracy),
+        (None, Some(explained)) => Conclusion::share(steps, &format!("{on} explained variance"), explained),
+        _ => {
+            Conclusion::new(steps, &format!("{on} loss"), score.loss, format!("{on} loss {:.4}", score.loss))
+        }
+    }
 }
 
 const CONFUSION: &str = "Confusion. Rows are classes, columns what they were seen as; the shade is the share of the row, \
@@ -69,7 +85,7 @@ fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
     if !goodness.is_empty() {
         let (title, unit) = match outcome.task {
             Task::Classify => ("Accuracy on the validation set", "samples seen right (%)"),
-            Task::Regress => ("Variance explained on the validation set", "variance explained (%)"),
+            Task::Regress => ("Explained variance on the validation set", "explained variance, R² (%)"),
         };
         let series = Series::new("validation set", goodness).colour(1).markers();
         run.write_plot("goodness", &Chart::new(title, "step", unit).about(&about).series(series).svg())?;
@@ -113,6 +129,7 @@ fn page(run: &Run, outcome: &Outcome, figures: &[(&str, String)]) -> Result<Stri
         ("events.jsonl", "what happened when"),
         ("checkpoint.safetensors", "weights (`model.…`), optimiser, position in the data"),
         ("plots/", "the pictures above"),
+        ("result.json", "what came out, for lists of runs"),
     ]);
     page.words(&format!("Next: `{next}`"));
     Ok(page.text())
@@ -120,19 +137,20 @@ fn page(run: &Run, outcome: &Outcome, figures: &[(&str, String)]) -> Result<Stri
 
 /// How good it is, in words.
 pub fn sentence(judged_on: &str, score: &Score) -> String {
-    let (samples, loss) = (score.samples, score.loss);
+    let (samples, loss) = (counted(score.samples, "sample"), score.loss);
     match (score.accuracy, score.explained) {
         (Some(accuracy), _) => {
-            let right = (accuracy * samples as f64).round();
+            let (right, all) =
+                (count((accuracy * score.samples as f64).round() as u64), count(score.samples));
             let percent = 100.0 * accuracy;
-            format!("{judged_on} accuracy {percent:.2} % ({right} of {samples}), mean loss {loss:.4}")
+            format!("{judged_on} accuracy {percent:.2} % ({right} of {all}), mean loss {loss:.4}")
         }
         (None, Some(explained)) => {
             let (root, percent) = (loss.sqrt(), 100.0 * explained);
             format!(
-                "{judged_on} error {root:.4} (root mean square, {samples} samples), {percent:.2} % of variance explained"
+                "{judged_on} explained variance {percent:.2} % (R², {samples}), root mean square error {root:.4}"
             )
         }
-        _ => format!("{judged_on} loss {loss:.4} ({samples} samples)"),
+        _ => format!("{judged_on} loss {loss:.4} ({samples})"),
     }
 }

@@ -17,7 +17,7 @@ pub struct Score {
     pub accuracy: Option<f64>,
     /// Which classes were taken for which, if there are classes.
     pub confusion: Option<Confusion>,
-    /// The share of the targets' variance that is explained (R²), if they are numbers.
+    /// The explained variance (R²) of targets that are numbers: 1 is perfect, 0 no better than their mean.
     pub explained: Option<f64>,
     /// The class that the model saw in each sample, in the set's order; empty if there are none.
     pub predictions: Vec<usize>,
@@ -28,7 +28,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// The accuracy or the explained share: what is called good.
+    /// The accuracy or the explained variance: what is called good.
     pub fn goodness(&self) -> f64 {
         self.accuracy.or(self.explained).unwrap_or(f64::NAN)
     }

@@ -47,7 +47,7 @@ pub struct Progress {
     pub epochs: u64,
     /// The loss of the step.
     pub loss: f32,
-    /// How good the model was at the last validation: accuracy, or the share of variance explained.
+    /// How good the model was at the last validation: accuracy, or explained variance.
     pub goodness: Option<f64>,
 }
 

@@ -3,6 +3,8 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
+use farad_chart::counted;
+
 use super::{KernelTime, Peaks, Profile, ProfileMode};
 
 /// A table of kernels, longest first, and a line with their sum.
@@ -21,7 +23,8 @@ fn write_kernels(f: &mut impl Write, kernels: &[KernelTime], peaks: Option<&Peak
             let (megabytes, megaflops) = (kernel.bytes as f64 / 1e6, kernel.flops as f64 / 1e6);
             writeln!(f, "{:>8} {megabytes:>10.3} {megaflops:>10.3}  {}", kernel.count, kernel.label)?;
         }
-        return write!(f, "{launches} launches of {} kernels, not timed", kernels.len());
+        let (launches, kernels) = (counted(launches, "launch"), counted(kernels.len(), "kernel"));
+        return write!(f, "{launches} of {kernels}, not timed");
     }
     let head = ["ms", "share", "launches", "GB/s", "GFLOP/s", "of peak"];
     let [ms, share, count, gbs, gflops, peak] = head;
@@ -35,7 +38,8 @@ fn write_kernels(f: &mut impl Write, kernels: &[KernelTime], peaks: Option<&Peak
         write!(f, "{ms:>10.4} {share:>5.1}% {:>8} {gbs:>8.1} {gflops:>9.1} {peak:>8}", kernel.count)?;
         writeln!(f, "  {}", kernel.label)?;
     }
-    write!(f, "{:>10.4} ms in {launches} launches of {} kernels", total as f64 / 1e6, kernels.len())
+    let (launches, kernels) = (counted(launches, "launch"), counted(kernels.len(), "kernel"));
+    write!(f, "{:>10.4} ms in {launches} of {kernels}", total as f64 / 1e6)
 }
 
 impl fmt::Display for Profile {
@@ -83,8 +87,14 @@ impl Profile {
         let c = &self.counters;
         writeln!(
             f,
-            "{:<20} {whole:>10.3} 100.0%  {} runs, {} submissions, {} launches, {} uploads, {} reads, {} plans made",
-            "wall time", c.runs, c.submissions, c.dispatches, c.uploads, c.reads, c.plans_compiled
+            "{:<20} {whole:>10.3} 100.0%  {}, {}, {}, {}, {}, {} made",
+            "wall time",
+            counted(c.runs, "run"),
+            counted(c.submissions, "submission"),
+            counted(c.dispatches, "launch"),
+            counted(c.uploads, "upload"),
+            counted(c.reads, "read"),
+            counted(c.plans_compiled, "plan")
         )
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Run`] is the folder: what was asked for (`config.toml`), one row a logged step
 //! ([`Log`], `log.csv`), what happened ([`Events`], `events.jsonl`), where training stands
-//! ([`Checkpoint`], `checkpoint.safetensors`), plots and a report. Nothing here knows what is trained.
+//! ([`Checkpoint`], `checkpoint.safetensors`), plots, a report, and in a line what came out ([`Conclusion`], `result.json`).
+//! Nothing here knows what is trained.
 //!
 //! Invariant: a run that was killed at any moment and resumed from its checkpoint ends with the same
 //! checkpoint and the same log as one that was never interrupted.
@@ -36,6 +37,7 @@
 //! ```
 
 mod checkpoint;
+mod conclusion;
 mod events;
 mod folder;
 mod interrupt;
@@ -43,10 +45,12 @@ mod log;
 mod page;
 mod picture;
 mod shell;
+mod visible;
 
 pub use checkpoint::Checkpoint;
+pub use conclusion::Conclusion;
 pub use events::Events;
-pub use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Tile, thousands};
+pub use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Tile, bytes, count, counted, thousands};
 pub use folder::Run;
 pub use interrupt::Stop;
 pub use log::{Cell, Log, LogTable};
@@ -55,3 +59,4 @@ pub use picture::{Colour, Picture};
 pub use serde_json::{Value, json};
 pub use shell::shell_word;
 pub use toml::Table;
+pub use visible::visible;

@@ -2,6 +2,8 @@
 //!
 //! Invariant: tables have as many cells in every row, and links are relative, so that a run may be moved. Start at [`Page::new`].
 
+use super::visible;
+
 /// A page in Markdown.
 ///
 /// ```
@@ -105,9 +107,10 @@ impl Page {
         self.text += &format!("```{language}\n{}\n```\n\n", text.trim_end());
     }
 
-    /// Text by somebody else, as a quotation that nothing in it can end.
+    /// Text by somebody else, as a quotation that nothing in it can end, with control characters written out.
     pub fn quote(&mut self, text: &str) {
-        text.lines().for_each(|line| self.text += &format!(">     {line}\n"));
+        // Reports are read in terminals, too.
+        visible(text).lines().for_each(|line| self.text += &format!(">     {line}\n"));
         self.text.push('\n');
     }
 
@@ -132,7 +135,7 @@ fn sentence(text: &str) -> String {
 
 /// A text that does not end its cell.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+    visible(text).replace('|', "\\|").replace(['\n', '\t'], " ")
 }
 
 /// Whether a cell is a number, perhaps with a unit: what stands at the right.
@@ -162,12 +165,14 @@ mod tests {
         let mut page = Page::with_result("t", "what came (out)");
         page.figure("plots/a.svg", "First [one]: what it is.");
         page.figure("plots/b.svg", "Second.");
-        page.quote("```\n# not a heading\n\nend");
+        page.quote("```\n# not a heading\n\nend\u{1b}[2J");
         let text = page.text();
         assert!(text.starts_with("# t\n\n**What came (out).**\n\n"), "{text}");
         assert!(text.contains("![First one](plots/a.svg)\n\n*Figure 1. First [one]: what it is.*"), "{text}");
         assert!(
-            text.contains("*Figure 2. Second.*\n\n>     ```\n>     # not a heading\n>     \n>     end\n"),
+            text.contains(
+                "*Figure 2. Second.*\n\n>     ```\n>     # not a heading\n>     \n>     end\\x1b[2J\n"
+            ),
             "{text}"
         );
     }

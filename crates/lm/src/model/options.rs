@@ -1,6 +1,7 @@
 //! Everything about a model that a user may choose. The keys are the field names, so that a table of a
 //! `config.toml` is this structure.
 
+use farad::Need;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -89,6 +90,9 @@ impl Default for ModelOptions {
 }
 
 impl ModelOptions {
+    /// As many layers as a model may have: beyond, building it alone takes minutes.
+    pub const MOST_LAYERS: usize = 4096;
+
     /// As a table of keys.
     pub fn table(&self) -> toml::Table {
         toml::Table::try_from(self).expect("options are a table")
@@ -142,6 +146,47 @@ impl ModelOptions {
         }
     }
 
+    /// Numbers that a model of these sizes learns, without making it.
+    pub fn parameter_count(&self) -> u128 {
+        let [layers, width, context, vocabulary, hidden] =
+            [self.layers, self.width, self.context, self.vocabulary, self.hidden()].map(|size| size as u128);
+        let bias = u128::from(self.bias);
+        let first = if self.activation == Activation::Swiglu { 2 * hidden } else { hidden };
+        let product = |inputs: u128, outputs: u128| inputs * outputs + bias * outputs;
+        let norm = width + bias * width;
+        let attention = product(width, 3 * width) + product(width, width);
+        let block = 2 * norm + attention + product(width, first) + product(hidden, width);
+        let places = if self.positions == Positions::Learned { context * width } else { 0 };
+        let tables = vocabulary * width * if self.tied { 1 } else { 2 };
+        tables + places + layers * block + norm
+    }
+
+    /// Numbers that the backward pass reads again for every token, at least: of each block what its products read and
+    /// give, and the logits.
+    fn kept_a_token(&self) -> u128 {
+        let [layers, width, vocabulary, hidden] =
+            [self.layers, self.width, self.vocabulary, self.hidden()].map(|size| size as u128);
+        layers * (6 * width + hidden) + vocabulary
+    }
+
+    /// Numbers of the largest tensor that is learned.
+    fn largest_tensor(&self) -> u128 {
+        let [width, context, vocabulary, hidden] =
+            [self.width, self.context, self.vocabulary, self.hidden()].map(|size| size as u128);
+        let places = if self.positions == Positions::Learned { context } else { 0 };
+        let first = if self.activation == Activation::Swiglu { 2 * hidden } else { hidden };
+        width * vocabulary.max(places).max(3 * width).max(first)
+    }
+
+    /// What training with AdamW needs of memory, at least, with so many windows a batch.
+    pub fn need(&self, batch: usize, mixed: bool) -> Need {
+        let tokens = batch as u128 * self.context as u128;
+        // Halves are kept as such.
+        let bytes = if mixed { 2 } else { 4 };
+        let need = Need::training(self.parameter_count(), 2).largest(self.largest_tensor());
+        need.activations(tokens.saturating_mul(self.kept_a_token()).saturating_mul(bytes))
+    }
+
     /// Says what does not fit.
     pub fn check(&self) -> Result<()> {
         let sizes = [
@@ -156,6 +201,10 @@ impl ModelOptions {
             if !(1..=LARGEST).contains(&size) {
                 return Err(Error::Value { key: key.into(), wanted: whole, found: size.to_string() });
             }
+        }
+        if self.layers > ModelOptions::MOST_LAYERS {
+            let (wanted, found) = ("a whole number from 1 to 4,096", self.layers.to_string());
+            return Err(Error::Value { key: "layers".into(), wanted, found });
         }
         if self.feed_forward > LARGEST {
             let found = self.feed_forward.to_string();
@@ -221,6 +270,21 @@ mod tests {
         assert!(refused("activation=relu").starts_with("model: activation = relu: unknown variant"));
         options.set("context = 32").expect("fits");
         assert_eq!(options.context, 32);
+    }
+
+    #[test]
+    fn parameters_are_counted_without_making_them() {
+        let small =
+            ModelOptions { layers: 2, heads: 2, width: 8, context: 5, vocabulary: 11, ..Default::default() };
+        for options in [
+            small.clone(),
+            ModelOptions { bias: false, tied: false, ..small.clone() },
+            ModelOptions { positions: Positions::Rotary, activation: Activation::Swiglu, ..small.clone() },
+            ModelOptions { feed_forward: 3, layers: 1, ..small },
+        ] {
+            let made = crate::Transformer::new(&options).expect("small").parameter_count();
+            assert_eq!(options.parameter_count(), made as u128, "{options:?}");
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(super) fn check_vocabulary(
         true => Ok(()),
         false => Err(Error::OtherVocabulary {
             path: path.into(),
-            found: format!("{} with {found} entries", tokeniser.name()),
+            found: format!("{} with {}", tokeniser.name(), farad::run::counted(found, "entry")),
             wanted: format!("{} with at most {wanted}", kind_name(settings)),
         }),
     }

@@ -1,6 +1,6 @@
 //! The end of a run: charts of loss and perplexity, and `report.md`.
 
-use farad::run::{Chart, Events, LogTable, Page, Run, Series, thousands};
+use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, count, counted};
 
 use super::{Score, Settings, Summary};
 use crate::error::Result;
@@ -37,8 +37,8 @@ impl Outcome<'_> {
     pub fn speed(&self) -> Option<String> {
         let rate = self.summary.speed.tokens_per_second()?;
         let epoch = self.train_tokens as f64 / rate;
-        let mut text =
-            format!("{rate:.0} tokens/s, an epoch of {} tokens takes {epoch:.1} s", self.train_tokens);
+        let (speed, tokens) = (count(rate.round() as u64), counted(self.train_tokens, "token"));
+        let mut text = format!("{speed} tokens/s, an epoch of {tokens} takes {epoch:.1} s");
         // The published times are of words.
         if self.settings.tokeniser == "words" {
             text += &format!(", one of 2.09 M tokens (wikitext-2) {:.1} s", PUBLISHED_EPOCH / rate);
@@ -49,9 +49,8 @@ impl Outcome<'_> {
 
 /// How well a text was predicted.
 pub fn sentence(score: &Score, on: &str) -> String {
-    let (loss, perplexity, tokens) = (score.loss, score.perplexity(), score.tokens);
-    let plural = if tokens == 1 { "" } else { "s" };
-    format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens} token{plural}, each predicted once)")
+    let (loss, perplexity, tokens) = (score.loss, score.perplexity(), counted(score.tokens, "token"));
+    format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens}, each predicted once)")
 }
 
 /// Writes `plots/` and `report.md` into a run.
@@ -68,27 +67,23 @@ pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
     run.write_plot("loss", &lines(loss, |loss| loss))?;
     let perplexity = Chart::new("Perplexity during training", "update", "perplexity of a token").log_y();
     run.write_plot("perplexity", &lines(perplexity, f64::exp))?;
+    let (score, on) = &outcome.score;
+    let (name, value) = (format!("{on} perplexity"), score.perplexity());
+    Conclusion::new(outcome.summary.updates, &name, value, format!("{name} {value:.2}")).write(run)?;
     Ok(run.write_report(&page(run, outcome)?)?)
 }
 
 fn page(run: &Run, outcome: &Outcome) -> Result<String> {
     let Outcome { settings, summary, .. } = outcome;
-    let count = |n: usize| thousands(&n.to_string());
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (rate, decay, warm) = (settings.learning_rate, settings.weight_decay, settings.warm_up);
     let (batch, accumulate) = (settings.batch, settings.accumulate);
     let mut page = Page::with_result("Language model", &outcome.sentence());
     page.facts([
-        ("data", format!("{} ({} tokens to train on)", settings.data, count(outcome.train_tokens))),
+        ("data", format!("{} ({} to train on)", settings.data, counted(outcome.train_tokens, "token"))),
         ("tokeniser", settings.tokeniser.clone()),
-        ("model", format!("{}, {} parameters", settings.shape(), count(outcome.parameters))),
-        (
-            "batch",
-            format!(
-                "{batch} windows, {accumulate} {} an update",
-                if accumulate == 1 { "batch" } else { "batches" }
-            ),
-        ),
+        ("model", format!("{}, {}", settings.shape(), counted(outcome.parameters, "parameter"))),
+        ("batch", format!("{}, {} an update", counted(batch, "window"), counted(accumulate, "batch"))),
         (
             "optimiser",
             format!(
@@ -97,7 +92,7 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
             ),
         ),
         ("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
-        ("updates", thousands(&summary.updates.to_string())),
+        ("updates", count(summary.updates)),
         ("seed", settings.seed.to_string()),
         ("device", outcome.device.to_string()),
         ("training time", format!("{seconds:.1} s, validation included")),
@@ -116,7 +111,11 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
     );
     if let Some(breakdown) = &summary.breakdown {
         page.section("Where the time goes");
-        page.words(&format!("{}\n{:.0} kernels an update.", breakdown.table(), breakdown.launches));
+        page.words(&format!(
+            "{}\n{} an update.",
+            breakdown.table(),
+            counted(breakdown.launches.round() as u64, "kernel")
+        ));
     }
     page.files(&[
         ("config.toml", "everything needed to train again"),
@@ -126,6 +125,7 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         ("checkpoint.safetensors", "the last model, with its tokeniser and the optimiser"),
         ("tokens/", "the text as tokens"),
         ("plots/", "the pictures above"),
+        ("result.json", "what came out, for lists of runs"),
     ]);
     page.words(&format!("Next: `farad generate {} --prompt \"…\"`", farad::run::shell_word(run.path())));
     Ok(page.text())

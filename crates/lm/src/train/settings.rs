@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use farad::optim::schedule::{Cosine, Warmup};
-use farad::run::{Run, Table};
+use farad::run::{Run, Table, count, counted};
 use farad::{Device, Precision};
 use serde::{Deserialize, Serialize};
 
@@ -253,6 +253,15 @@ impl Settings {
         }
     }
 
+    /// Refuses a model that a device cannot hold, before it is made.
+    pub fn check_memory(&self, device: &Device) -> Result<()> {
+        let need = self.model.need(self.batch as usize, self.mixed);
+        Ok(need.check(
+            device,
+            "take fewer layers, a smaller width, vocabulary, context or batch, or another device",
+        )?)
+    }
+
     /// The learning rate of every update: warm-up, then a cosine.
     pub fn schedule(&self, updates: u64) -> Warmup<Cosine> {
         let warm = (self.warm_up as u64).min(updates / 2);
@@ -263,8 +272,8 @@ impl Settings {
     /// The model's sizes in a few words.
     pub fn shape(&self) -> String {
         let ModelOptions { layers, heads, width, context, vocabulary, .. } = self.model;
-        let [layers, heads] = [(layers, "layer"), (heads, "head")]
-            .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        let [layers, heads] = [(layers, "layer"), (heads, "head")].map(|(n, what)| counted(n, what));
+        let [width, context, vocabulary] = [width, context, vocabulary].map(count);
         format!("{layers}, {heads}, width {width}, context {context}, vocabulary {vocabulary}")
     }
 }

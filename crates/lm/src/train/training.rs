@@ -105,6 +105,7 @@ impl Training {
         if !Parts::exist(&run) {
             Prepared::new(&mut settings.clone())?.write(&run)?;
         }
+        settings.check_memory(device)?;
         let parts = Parts::open(&run, device)?;
         check_vocabulary(run.path(), &parts.tokeniser, &settings)?;
         let mut trainer = Trainer::new(&settings, &parts, device)?;

@@ -20,7 +20,7 @@ mod training;
 
 pub use data::{Data, Levels, Part, TaskKind};
 pub use learned::Learned;
-pub use model::{build, open};
+pub use model::{build, need, open};
 pub use packed::{Packer, Planes, pack};
 pub use samples::{Augment, Samples};
 pub use settings::Settings;

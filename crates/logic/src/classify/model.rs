@@ -1,8 +1,8 @@
 //! Networks from settings.
 
-use farad::Device;
 use farad::nn::Module;
 use farad::run::Checkpoint;
+use farad::{Device, Need};
 
 use super::data::{Levels, Part};
 use super::settings::Settings;
@@ -39,6 +39,27 @@ pub fn build(
     let head = GroupSum::new(width, classes, settings.tau as f32)?;
     Ok(LogicNetwork::new(encoding, layers, head)?.try_to_device(device)?)
 }
+
+/// What training a network of these settings needs of memory, at least; nothing is built for it. Trees count by what
+/// their kernels learn and what comes out of them.
+pub fn need(settings: &Settings, [_, height, width]: [usize; 3], samples: usize) -> Need {
+    let sizes = |sizes: &[i64]| sizes.iter().map(|&size| size as u128).collect::<Vec<_>>();
+    let (layers, kernels) = (sizes(&settings.layers), sizes(&settings.kernels));
+    let gates: u128 = layers.iter().sum();
+    let choices = if settings.wiring == "learned" { 2 * settings.candidates as u128 } else { 0 };
+    let largest = layers.iter().max().map_or(0, |most| most * choices.div_ceil(2).max(LOGITS));
+    let trees: u128 =
+        kernels.iter().map(|kernels| kernels * ((1 << settings.tree_depth.clamp(1, 6)) - 1)).sum();
+    let pixels =
+        |(n, kernels): (usize, &u128)| kernels * ((height >> n).max(1) * (width >> n).max(1)) as u128;
+    let bits = gates + kernels.iter().enumerate().map(pixels).sum::<u128>();
+    let batch = (settings.batch as u128).min(samples as u128);
+    let need = Need::training(gates * (LOGITS + choices) + trees * LOGITS, 2).largest(largest);
+    need.activations(bits.saturating_mul(batch).saturating_mul(4))
+}
+
+/// Logits of a gate: one a function.
+const LOGITS: u128 = 16;
 
 /// The stages of trees, and how many bits they give.
 fn trees(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<Block>, usize)> {

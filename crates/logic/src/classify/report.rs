@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use farad::fit::Confusion;
 use farad::fit::samples::{self, Judged};
-use farad::run::{Chart, Events, LogTable, Page, Run, Series, Sheet, Value, json, thousands};
+use farad::run::{
+    Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, Value, count, counted, json,
+};
 use farad_circuit::equivalence::Budget;
 use farad_circuit::simplify::{Options, simplify};
 use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
@@ -71,8 +73,12 @@ impl Verdict {
         let (gates, after) = (self.learned.network.gates(), Statistics::of(&self.simplified));
         let proved = if self.proved { "proved equal" } else { "not proved equal" };
         format!(
-            "test accuracy of the circuit {percent:.2} % ({right} of {}); {gates} learned gates, {} after simplification with the head, {} deep, {proved}",
-            self.samples, after.active, after.depth
+            "test accuracy of the circuit {percent:.2} % ({} of {}); {}, {} after simplification with the head, {} deep, {proved}",
+            count(right as u64),
+            count(self.samples),
+            counted(gates, "learned gate"),
+            count(after.active),
+            count(after.depth)
         )
     }
 }
@@ -184,6 +190,7 @@ pub fn conclude(run: &Run) -> Result<Verdict> {
     }
     run.write_file("circuits/gates.csv", Statistics::of(&verdict.netlist).csv().as_bytes())?;
     plots(run, &verdict)?;
+    Conclusion::share(verdict.learned.steps, "test accuracy", verdict.accuracy()).write(run)?;
     run.write_report(&page(run, &verdict)?)?;
     Ok(verdict)
 }
@@ -206,7 +213,7 @@ fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
         Chart::new("Accuracy of the hard network on the validation set", "step", "samples seen right (%)");
     run.write_plot("accuracy", &chart.about(&about).series(hard).svg())?;
     let (before, after) = (Statistics::of(&verdict.netlist), Statistics::of(&verdict.simplified));
-    let name = |what: &str, of: &Statistics| format!("{what}: {} active", thousands(&of.active.to_string()));
+    let name = |what: &str, of: &Statistics| format!("{what}: {} active", count(of.active));
     let panels = [(name("learned", &before), before.counts), (name("simplified", &after), after.counts)];
     let with_head = format!("{about}; with the head that counts votes");
     run.write_plot("gates", &histogram::gates(&with_head, &panels).svg())?;
@@ -255,6 +262,7 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
         ("checkpoint.safetensors", "the network (`model.…`), the kept one (`best.…`), the optimiser"),
         ("circuits/", "the circuit as learned, simplified, and what is proved"),
         ("plots/", "the pictures above"),
+        ("result.json", "what came out, for lists of runs"),
     ]);
     page.words(&format!("Next: `farad export {} --format c --out c`", farad::run::shell_word(run.path())));
     Ok(page.text())
@@ -263,36 +271,47 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
 fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
     let Verdict { learned, netlist, simplified, .. } = verdict;
     let settings = &learned.settings;
-    let number = |n: usize| thousands(&n.to_string());
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (before, after) = (Statistics::of(netlist), Statistics::of(simplified));
     let validation = learned.validation.map_or("–".into(), |share| format!("{:.2} %", 100.0 * share));
     let (encoding, head) = (learned.network.encoding(), learned.network.head());
     let (gates, layers) = (learned.network.gates(), learned.network.layers().len());
-    let (kept, steps) = (number(learned.kept_after as usize), number(learned.steps as usize));
+    let (kept, steps) = (count(learned.kept_after), count(learned.steps));
     let thresholds = encoding.thresholds_per_feature();
     Ok(vec![
         ("data", format!("{} ({})", settings.task, settings.data)),
         (
             "encoding",
-            format!("{} with {thresholds} thresholds: {} bits", settings.encoding, number(before.inputs)),
+            format!(
+                "{} with {}: {}",
+                settings.encoding,
+                counted(thresholds, "threshold"),
+                counted(before.inputs, "bit")
+            ),
         ),
-        ("network", format!("{} gates in {layers} layers, {} wiring", number(gates), settings.wiring)),
+        (
+            "network",
+            format!("{} in {}, {} wiring", counted(gates, "gate"), counted(layers, "layer"), settings.wiring),
+        ),
         (
             "head",
-            format!("{} outputs a class, tau {:.2}", head.features() / learned.classes.len(), head.tau()),
+            format!(
+                "{} a class, tau {:.2}",
+                counted(head.features() / learned.classes.len(), "output"),
+                head.tau()
+            ),
         ),
         ("kept", format!("after step {kept} of {steps}, {validation} of the validation part")),
         (
             "circuit",
             format!(
-                "{} gates with the head ({} active), depth {}",
-                number(before.gates),
-                number(before.active),
-                before.depth
+                "{} with the head ({} active), depth {}",
+                counted(before.gates, "gate"),
+                count(before.active),
+                count(before.depth)
             ),
         ),
-        ("simplified", format!("{} gates, depth {}", number(after.active), after.depth)),
+        ("simplified", format!("{}, depth {}", counted(after.active, "gate"), count(after.depth))),
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),
         ("device", settings.device.clone()),

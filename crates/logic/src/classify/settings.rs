@@ -87,6 +87,9 @@ pub struct Settings {
 /// The networks by name.
 pub const MODELS: [&str; 4] = ["small", "medium", "wired", "conv"];
 
+/// Gates that vote for a class at least, where the settings are made to suit the data: with fewer, ties decide.
+const LEAST_OF_A_CLASS: i64 = 4;
+
 impl Settings {
     /// What is good for a task and a model.
     pub fn new(task: TaskKind, model: &str) -> Result<Settings> {
@@ -180,6 +183,16 @@ impl Settings {
                 ..sized
             },
         })
+    }
+
+    /// Makes the last layer wide enough for so many classes: each has as many gates as every other, and at least
+    /// four. For layers that nobody chose; those that somebody did are refused if they do not fit.
+    pub fn suit(&mut self, classes: usize) {
+        let classes = classes.max(1) as i64;
+        if let Some(last) = self.layers.last_mut() {
+            let enough = (*last).max(classes.saturating_mul(LEAST_OF_A_CLASS));
+            *last = (enough + classes - 1) / classes * classes;
+        }
     }
 
     /// Sets one key from text, as `key=value`; lists are separated by commas.
@@ -335,6 +348,21 @@ mod tests {
         assert!(refused("candidate=4").contains("did you mean `candidates`?"));
         settings.set("layers=32,16").unwrap();
         assert_eq!(settings.layers, [32, 16]);
+    }
+
+    #[test]
+    fn the_last_layer_suits_any_number_of_classes() {
+        for (classes, last) in [(2, 480), (3, 480), (7, 483), (9, 486), (11, 484), (120, 480), (500, 2000)] {
+            let mut settings = Settings::new(TaskKind::Table, "small").unwrap();
+            settings.suit(classes);
+            assert_eq!(settings.layers, [480, last], "{classes} classes");
+            settings.suit(classes);
+            assert_eq!(settings.layers, [480, last], "what fits stays");
+        }
+    }
+
+    #[test]
+    fn models_are_known_by_name() {
         let unknown = Settings::new(TaskKind::Mnist, "huge").unwrap_err().to_string();
         assert!(unknown.starts_with("settings: there is no model `huge`"), "{unknown}");
     }

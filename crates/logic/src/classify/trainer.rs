@@ -37,6 +37,8 @@ pub struct Trainer {
 impl Trainer {
     /// Ready for the first step.
     pub fn new(settings: &Settings, data: &Data, device: &Device) -> Result<Trainer> {
+        let help = "take smaller layers, kernels, candidates or a smaller batch, or another device";
+        model::need(settings, data.train.shape, data.train.len()).check(device, help)?;
         let network =
             model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
         let optimiser = Adam::new(network.parameters())

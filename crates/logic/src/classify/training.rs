@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, json};
+use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, counted, json};
 use farad::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ impl Stored {
     /// The data in a few words.
     fn data(&self) -> String {
         let Stored { shape, classes, samples, .. } = self;
-        format!("{samples} samples of {shape:?} in the classes {}", classes.join(", "))
+        format!("{} of {shape:?} in the classes {}", counted(*samples, "sample"), classes.join(", "))
     }
 }
 

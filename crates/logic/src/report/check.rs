@@ -2,10 +2,10 @@
 //!
 //! Nothing is simplified, proved or written, so that many runs can be compared in little time. Start at [`check`](fn@check).
 
-use farad::run::{Run, Value, json};
+use farad::run::{Conclusion, Run, Value, json};
 use rayon::prelude::*;
 
-use super::trained;
+use super::{EXACT, inexact, trained};
 use crate::error::Result;
 use crate::evaluate::Examination;
 use crate::train::Learned;
@@ -40,6 +40,14 @@ impl Check {
             "gate_evaluations": self.gate_evaluations,
         })
     }
+}
+
+/// Writes into a run what a glance found, for lists of runs.
+pub fn note(run: &Run, checks: &[Check]) -> Result<()> {
+    let exact = checks.iter().filter(|check| check.wrong == 0).count();
+    let words = inexact(&checks.iter().map(|check| (check.wrong, check.of)).collect::<Vec<_>>());
+    let updates = run.checkpoint()?.map_or(0, |checkpoint| checkpoint.step());
+    Ok(Conclusion::new(updates, EXACT, exact as f64, words).write(run)?)
 }
 
 /// Counts the wrong bits of the kept circuits of a run, all seeds.

@@ -8,11 +8,11 @@ mod page;
 mod pictures;
 mod proof;
 
-pub use check::{Check, check};
+pub use check::{Check, check, note};
 pub use pictures::frame;
 pub use proof::Pass;
 
-use farad::run::{Run, Value, json};
+use farad::run::{Conclusion, Run, Value, count, counted, json};
 use farad_circuit::{Automaton, Statistics};
 use rayon::prelude::*;
 
@@ -126,8 +126,34 @@ pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
         run.write_file(format!("circuits/seed-{}.gates.csv", circuit.seed), text.as_bytes())?;
     }
     pictures::write(run, &learned, &verdicts)?;
+    judged(learned.updates, &verdicts).write(run)?;
     run.write_report(&page::text(run, &learned, &verdicts)?)?;
     Ok(verdicts)
+}
+
+/// What came out, for lists of runs.
+fn judged(updates: u64, verdicts: &[Verdict]) -> Conclusion {
+    let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
+    let words = match (verdicts, &exact[..]) {
+        ([verdict], [_]) => {
+            let proved = if verdict.proved { "proved" } else { "not proved" };
+            format!("exact, {}, {proved}", counted(verdict.simplified_gates, "gate"))
+        }
+        _ => inexact(&verdicts.iter().map(|v| (v.evaluation.wrong, v.evaluation.of)).collect::<Vec<_>>()),
+    };
+    Conclusion::new(updates, EXACT, exact.len() as f64, words)
+}
+
+/// What the number in a run's `result.json` is.
+const EXACT: &str = "exact circuits";
+
+/// How many circuits are exact or, of a single one, how much of it is not; from wrong bits and bits of each.
+fn inexact(circuits: &[(usize, usize)]) -> String {
+    match circuits {
+        [(0, _)] => "exact".into(),
+        [(wrong, of)] => format!("not exact: {} of {} wrong", count(*wrong), counted(*of, "bit")),
+        all => format!("{} of {} exact", all.iter().filter(|(wrong, _)| *wrong == 0).count(), all.len()),
+    }
 }
 
 /// The simplified circuit of a seed: from its file if that is of this very circuit, else made anew.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use farad::run::{Events, Page, Run, shell_word, thousands};
+use farad::run::{Events, Page, Run, count, counted, shell_word};
 use farad_circuit::Statistics;
 
 use super::{Pass, Verdict, yes};
@@ -19,21 +19,24 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
     let proved = verdicts.iter().filter(|verdict| verdict.proved).count();
     let of = verdicts.len();
     page.result(&format!(
-        "{exact} of {of} {} exact, {proved} of {of} proved equal after simplification",
-        if of == 1 { "circuit" } else { "circuits" }
+        "{exact} of {} exact, {proved} of {of} proved equal after simplification",
+        counted(of, "circuit")
     ));
     let topology = (recipe.topology)();
     page.facts([
-        ("updates", number(learned.updates as usize)),
+        ("updates", count(learned.updates)),
         (
             "learned gates",
-            format!("{} in a cell of {} channels", number(topology.gates()), topology.channels),
+            format!("{} in a cell of {}", count(topology.gates()), counted(topology.channels, "channel")),
         ),
         (
             "grid",
             format!(
-                "{}×{} cells, {} steps, batch {}",
-                settings.width, settings.height, settings.steps, settings.batch
+                "{}×{} cells, {}, batch {}",
+                settings.width,
+                settings.height,
+                counted(settings.steps, "step"),
+                count(settings.batch)
             ),
         ),
         (if seeds.len() == 1 { "seed" } else { "seeds" }, list(seeds)),
@@ -55,13 +58,10 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         ("checkpoint.safetensors", "logits, kept gates, optimiser"),
         ("circuits/", "every seed's circuit as learned, simplified, and what is proved"),
         ("plots/", "the pictures above"),
+        ("result.json", "what came out, for lists of runs"),
     ]);
     page.words(&format!("Next: `farad export {} --format verilog --out verilog`", shell_word(run.path())));
     Ok(page.text())
-}
-
-fn number(n: usize) -> String {
-    thousands(&n.to_string())
 }
 
 fn list(seeds: &[u64]) -> String {
@@ -113,13 +113,13 @@ fn results(page: &mut Page, verdicts: &[Verdict]) {
         let evaluation = &verdict.evaluation;
         vec![
             verdict.seed.to_string(),
-            number(verdict.update as usize),
+            count(verdict.update),
             yes(evaluation.exact).into(),
-            format!("{} of {}", number(evaluation.wrong), number(evaluation.of)),
+            format!("{} of {}", count(evaluation.wrong), count(evaluation.of)),
             yes(evaluation.stable).into(),
             evaluation.settles_at.map_or("–".into(), |step| step.to_string()),
-            number(verdict.active_gates),
-            number(verdict.simplified_gates),
+            count(verdict.active_gates),
+            count(verdict.simplified_gates),
             format!("{} → {}", verdict.depths.0, verdict.depths.1),
             yes(verdict.proved).into(),
         ]
@@ -143,9 +143,9 @@ fn further(page: &mut Page, verdicts: &[Verdict]) {
         let mut row =
             |trial: String, result: String| rows.push(vec![verdict.seed.to_string(), trial, result]);
         for size in &evaluation.sizes {
-            let result =
-                if size.right { "right".into() } else { format!("{} wrong bits", number(size.wrong)) };
-            row(format!("{}×{} cells for {} steps", size.width, size.height, size.steps), result);
+            let result = if size.right { "right".into() } else { counted(size.wrong, "wrong bit") };
+            let steps = counted(size.steps, "step");
+            row(format!("{}×{} cells for {steps}", size.width, size.height), result);
         }
         if let Some(healed) = evaluation.healed {
             row("a block held at zero and released is repaired".into(), yes(healed).into());
@@ -157,19 +157,30 @@ fn further(page: &mut Page, verdicts: &[Verdict]) {
     page.table(&["seed", "trial", "result"], &rows);
 }
 
+/// The numbers of the table below in words. Both come from the passes, so that they agree.
+fn described(before: &Statistics, verdict: &Verdict) -> String {
+    let gates = |pass: &Pass| pass.gates;
+    let active = verdict.stages.first().map_or(before.active, gates);
+    let cone = verdict.stages.iter().find(|stage| stage.pass == "cone of influence");
+    let matter = cone.map_or(active, gates);
+    let left = verdict.stages.last().map_or(verdict.simplified_gates, gates);
+    let are = |n: usize| if n == 1 { "is" } else { "are" };
+    format!(
+        "What perceives is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
+         them active; on {} of those something visible depends, now or at a later step. Simplified, {} {} left, in {}.",
+        count(before.gates),
+        count(active),
+        count(matter),
+        count(left),
+        are(left),
+        counted(verdict.simplified_channels, "channel")
+    )
+}
+
 fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Verdict) {
     let before = Statistics::of(&learned.circuits[shown].automaton.cell);
-    let after = Statistics::of(&verdict.simplified.cell);
     page.section(&format!("Simplification (seed {})", verdict.seed));
-    page.words(&format!(
-        "What perceives is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
-         them active; {} of those are read by something that matters. Simplified, {} are left, in {} channels.",
-        number(before.gates),
-        number(before.active),
-        number(before.active_live),
-        number(after.active),
-        verdict.simplified_channels
-    ));
+    page.words(&described(&before, verdict));
     let mut rows = Vec::new();
     let mut gates = usize::MAX;
     let last = verdict.stages.len() - 1;
@@ -180,7 +191,7 @@ fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Ve
         }
         gates = stage.gates;
         let Pass { pass, gates, depth, seconds } = stage;
-        rows.push(vec![pass.to_string(), number(*gates), depth.to_string(), format!("{seconds:.2}")]);
+        rows.push(vec![pass.to_string(), count(*gates), depth.to_string(), format!("{seconds:.2}")]);
     }
     page.table(&["pass", "active gates", "depth", "seconds"], &rows);
     if verdict.out_of_time {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farad::run::{Chart, Colour, LogTable, Picture, Run, Series, Sheet, Tile, thousands};
+use farad::run::{Chart, Colour, LogTable, Picture, Run, Series, Sheet, Tile, count, counted};
 use farad_circuit::{Drawing, Gate, Grid};
 
 use super::{Verdict, trained};
@@ -63,7 +63,7 @@ fn about(learned: &Learned, shown: Option<usize>) -> String {
     let seeds = match (shown, &seeds[..]) {
         (Some(shown), _) => format!("seed {}", learned.circuits[shown].seed),
         (None, [seed]) => format!("seed {seed}"),
-        (None, all) => format!("{} seeds", all.len()),
+        (None, all) => counted(all.len(), "seed"),
     };
     format!("{}, {seeds}, {device}", recipe.name)
 }
@@ -97,19 +97,18 @@ fn losses(run: &Run, learned: &Learned) -> Result<()> {
 /// The functions that were learned, and those that are left.
 fn gates(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
     let circuit = &learned.circuits[shown];
-    let all = count(circuit.gates.iter().copied());
-    let left = count(verdict.simplified.cell.gates.iter().map(|node| node.gate));
-    let number = |n: usize| thousands(&n.to_string());
+    let all = by_function(circuit.gates.iter().copied());
+    let left = by_function(verdict.simplified.cell.gates.iter().map(|node| node.gate));
     let panels = [
-        (format!("learned: {}, {} active", number(circuit.gates.len()), number(verdict.active_gates)), all),
-        (format!("simplified: {} active", number(verdict.simplified_gates)), left),
+        (format!("learned: {}, {} active", count(circuit.gates.len()), count(verdict.active_gates)), all),
+        (format!("simplified: {} active", count(verdict.simplified_gates)), left),
     ];
     run.write_plot("gates", &histogram::gates(&about(learned, Some(shown)), &panels).svg())?;
     Ok(())
 }
 
 /// Gates by their number.
-fn count(gates: impl Iterator<Item = Gate>) -> [usize; 16] {
+fn by_function(gates: impl Iterator<Item = Gate>) -> [usize; 16] {
     let mut counts = [0; 16];
     gates.for_each(|gate| counts[gate.number() as usize] += 1);
     counts
@@ -124,12 +123,12 @@ fn layers(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
     for (n, &width) in topology.perception[1..].iter().enumerate() {
         let of_kernel = |kernel: usize| &gates[kernel * topology.perception_gates() + from..][..width];
         let all = (0..topology.kernels).flat_map(|kernel| of_kernel(kernel).iter().copied());
-        rows.push((format!("perception {}", n + 1), count(all)));
+        rows.push((format!("perception {}", n + 1), by_function(all)));
         from += width;
     }
     from = topology.kernels * topology.perception_gates();
     for (n, &width) in topology.update[1..].iter().enumerate() {
-        rows.push((format!("update {}", n + 1), count(gates[from..][..width].iter().copied())));
+        rows.push((format!("update {}", n + 1), by_function(gates[from..][..width].iter().copied())));
         from += width;
     }
     run.write_plot("layers", &histogram::layers(&about(learned, Some(shown)), &rows).svg())?;

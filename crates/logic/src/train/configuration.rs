@@ -1,11 +1,14 @@
 //! What a run's `config.toml` says.
 
+use farad::Need;
 use farad::run::{Run, Table, Value};
 use farad_circuit::Meta;
 
+use crate::automaton::Policy;
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, Start};
 use crate::settings::Settings;
+use crate::soft_gates::GateKind;
 
 /// What a run folder of this crate is, in `config.toml` and checkpoints.
 pub const KIND: &str = "automaton";
@@ -36,6 +39,32 @@ impl Configuration {
             topology.kernels * topology.channels * topology.perception_gates() + topology.update_gates();
         let steps: u64 = (0..updates).map(|update| settings.steps_at(update) as u64).sum();
         steps * (settings.batch * settings.height * settings.width * cell) as u64
+    }
+
+    /// What training needs of memory, at least: logits with their gradients and moments, and the states that are kept for
+    /// the backward pass.
+    pub fn need(&self) -> Need {
+        let (settings, topology) = (&self.settings, (self.recipe.topology)());
+        let logits = match settings.gates {
+            GateKind::Sixteen => 16,
+            GateKind::Four => 4,
+        };
+        let [seeds, gates, channels] =
+            [self.seeds.len(), topology.gates(), topology.channels].map(|n| n as u128);
+        let cells = (settings.batch as u128) * (settings.height as u128) * (settings.width as u128);
+        let steps = settings.steps as u128;
+        let kept = match settings.policy() {
+            Policy::Recompute | Policy::KeepAll => steps.saturating_sub(1),
+            Policy::Every(stride) => steps.saturating_sub(1) / stride.max(1) as u128,
+        };
+        let activations = match settings.policy() {
+            Policy::KeepAll => steps.saturating_mul(topology.activations() as u128),
+            _ => 0,
+        };
+        // The states before and after stand beside those that are kept.
+        let numbers = (kept + 2).saturating_mul(channels).saturating_add(activations);
+        let bytes = numbers.saturating_mul(seeds * cells).saturating_mul(4);
+        Need::training(seeds * gates * logits, 2).activations(bytes)
     }
 
     /// What the page of an automaton should know: where it starts, and on which grid it learned.

@@ -75,14 +75,18 @@ impl Training {
         configuration: Configuration,
         device: &Device,
     ) -> Result<Training> {
-        let run = Run::create(folder, KIND, configuration.table())?;
+        // What cannot be trained leaves no run behind.
+        let help = "take a smaller grid, batch, number of steps or of seeds, or another device";
+        configuration.need().check(device, help)?;
+        let table = configuration.table();
         let Configuration { recipe, settings, seeds, .. } = configuration;
+        let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
+        let kept = Kept::new(trainer.hard_gates()?);
+        let run = Run::create(folder, KIND, table)?;
         let log = run.create_log(&columns(&seeds).iter().map(String::as_str).collect::<Vec<_>>())?;
         let mut events = run.events()?;
         let fields = json!({ "recipe": recipe.name, "device": device.name(), "seeds": seeds });
         events.write("start", 0, fields)?;
-        let trainer = Trainer::new(recipe, settings.clone(), &seeds, device);
-        let kept = Kept::new(trainer.hard_gates()?);
         Ok(Training { run, recipe, settings, trainer, log, events, kept, started: Instant::now() })
     }
 
