@@ -32,7 +32,10 @@ fn the_thread_that_made_it_hears_of_it_whoever_reads_first() {
     has_run.recv().expect("the maker runs");
     let here = (Tensor::ones([3], &device) * 2.0).to_vec::<f32>();
     let error = here.expect_err("it may have read what the other computed").to_string();
-    assert!(error.contains("(index 12 vs size 10)") && error.contains("another thread ran this op"), "{error}");
+    assert!(
+        error.contains("(index 12 vs size 10)") && error.contains("another thread ran this op"),
+        "{error}"
+    );
     assert_eq!((Tensor::ones([3], &device) * 2.0).to_vec::<f32>().expect("sound"), [2.0; 3]);
     read.send(()).expect("the maker waits");
     let (error, sound) = maker.join().expect("the maker asserts nothing");

@@ -29,7 +29,7 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
     // A read that nobody waits for takes no report away.
     drop(device.read(&[(good.clone(), 0, 4)]));
     let error = device.read_blocking(&[(good.clone(), 0, 4)]).unwrap_err();
-    let Error::Index { op, location: Some(location), index: -4, size: 50 } = &error else {
+    let Error::Index { op, location: Some(location), index: -4, size: 50, elsewhere: false } = &error else {
         panic!("{error:?}")
     };
     assert_eq!((op.as_str(), location.file().ends_with("faults.rs")), ("scatter_add", true));
