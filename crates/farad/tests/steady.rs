@@ -100,7 +100,7 @@ fn the_same_seed_gives_the_same_bits_in_two_processes() {
 /// Batch norms over one another, as in a network that is calibrated, or whose gradients are gathered over many batches.
 fn normed() -> Sequential {
     use farad::nn::BatchNorm1d;
-    let _ = Device::cpu().seed(3);
+    Device::cpu().seed(3);
     Sequential::new((
         Linear::new(16, 16),
         BatchNorm1d::new(16),

@@ -26,14 +26,13 @@ pub(super) fn is_wide(dtype: DType) -> bool {
 
 /// Whether registers would cut what a cast between two dtypes has to keep.
 pub(super) fn is_cut(from: DType, to: DType) -> bool {
-    match (from, to) {
-        (DType::I64, _) | (DType::F64, DType::I32 | DType::U32 | DType::U8 | DType::Bool | DType::I64) => {
-            true
-        }
-        (DType::F32 | DType::F16 | DType::BF16 | DType::U32, DType::I64) => true,
-        (DType::I32 | DType::U32, DType::F64) => true,
-        _ => false,
-    }
+    matches!(
+        (from, to),
+        (DType::I64, _)
+            | (DType::F64, DType::I32 | DType::U32 | DType::U8 | DType::Bool | DType::I64)
+            | (DType::F32 | DType::F16 | DType::BF16 | DType::U32, DType::I64)
+            | (DType::I32 | DType::U32, DType::F64)
+    )
 }
 
 impl Tensor {
