@@ -3,8 +3,8 @@
 use farad::{Device, Precision, Tensor};
 
 use super::{
-    attention, automaton, convolution, gpt, images, logic, matmul, movement, pointwise, recurrent, reduce,
-    rows, sort, train,
+    attention, automaton, compile, convolution, gpt, images, logic, matmul, movement, pointwise, pooling,
+    recurrent, reduce, rows, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
@@ -39,6 +39,8 @@ pub enum Kind {
     Training(fn(&Device) -> farad::Result<Workload>),
     /// Very many steps, the last compared with the first.
     Steady,
+    /// The first run of a program of so many steps, on a handle of its own.
+    Compile(compile::Program, usize),
     /// The first step of a new process.
     Process,
 }
@@ -142,6 +144,14 @@ pub const CASES: &[Case] = &[
     operation("softmax_1024x1024_f32", Sizes::Small, |device| rows::softmax(1024, device)),
     operation("softmax_16384x1024_f32", Sizes::Large, |device| rows::softmax(16_384, device)),
     operation("layernorm_16384x1024_f32", Sizes::Large, |device| rows::layer_norm(16_384, device)),
+    operation("relu_2p26_f32", Sizes::Large, |device| pointwise::relu(1 << 26, device)),
+    operation("clamp_2p26_f32", Sizes::Large, |device| pointwise::clamp(1 << 26, device)),
+    operation("maximum_2p26_f32", Sizes::Large, |device| pointwise::maximum(1 << 26, device)),
+    operation("max_dim0_8192_f32", Sizes::Large, |device| reduce::max(0, 8192, device)),
+    operation("max_dim1_8192_f32", Sizes::Large, |device| reduce::max(1, 8192, device)),
+    operation("maxpool_2x2_64x64x112_f32", Sizes::Large, |device| pooling::largest(2, 2, device)),
+    operation("maxpool_3x3_64x64x112_f32", Sizes::Large, |device| pooling::largest(3, 1, device)),
+    operation("maxpool_3x3_64x64x112_fwdbwd_f32", Sizes::Large, |device| pooling::both(3, 1, device)),
     operation("sum_dim0_8192_f32", Sizes::Large, |device| reduce::sum(0, 8192, device)),
     operation("sum_dim1_8192_f32", Sizes::Large, |device| reduce::sum(1, 8192, device)),
     operation("permute_nchw_nhwc_f32", Sizes::Large, |device| movement::permute(64, device)),
@@ -218,5 +228,17 @@ pub const CASES: &[Case] = &[
     training("difflogic_ca_16x16_b2_seeds16", Sizes::Large, |device| automaton::checkerboard(2, 16, device)),
     Case { name: "xor_200_epochs", sizes: Sizes::Any, tolerance: 1e-3, kind: Kind::Operation(train::xor) },
     Case { name: "tiny_steps_100k", sizes: Sizes::Any, tolerance: 0.05, kind: Kind::Steady },
+    Case {
+        name: "compile_pendulum_200",
+        sizes: Sizes::Any,
+        tolerance: 1.0,
+        kind: Kind::Compile(compile::pendulum, 200),
+    },
+    Case {
+        name: "compile_chain_10000",
+        sizes: Sizes::Any,
+        tolerance: 1.0,
+        kind: Kind::Compile(compile::chain, 10_000),
+    },
     Case { name: "first_step", sizes: Sizes::Any, tolerance: 1e-4, kind: Kind::Process },
 ];

@@ -8,6 +8,7 @@ mod attention;
 mod automaton;
 mod break_even;
 mod case;
+mod compile;
 mod convolution;
 mod first_step;
 mod gpt;
@@ -18,6 +19,7 @@ mod matmul;
 mod movement;
 mod network;
 mod pointwise;
+mod pooling;
 mod recurrent;
 mod reduce;
 mod reference;
@@ -150,6 +152,10 @@ fn measure(
                 Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error },
                 timing.compiled,
             )
+        }
+        Kind::Compile(program, size) => {
+            let (timing, error) = compile::measure(program, size, device)?;
+            (Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error }, 0)
         }
         Kind::Process => {
             let (timing, error) = first_step::parent(options.device.name())?;

@@ -24,6 +24,21 @@ pub fn chain(size: usize, device: &Device) -> farad::Result<Workload> {
     workload(size, device, |x| (x * 1.1 + 0.1).gelu() * x.sigmoid(), wanted)
 }
 
+/// `max(x, 0)`.
+pub fn relu(size: usize, device: &Device) -> farad::Result<Workload> {
+    workload(size, device, Tensor::relu, |x| x.max(0.0))
+}
+
+/// `x` between two bounds.
+pub fn clamp(size: usize, device: &Device) -> farad::Result<Workload> {
+    workload(size, device, |x| x.clamp(-0.5, 0.5), |x| x.clamp(-0.5, 0.5))
+}
+
+/// The larger of an element and its half.
+pub fn maximum(size: usize, device: &Device) -> farad::Result<Workload> {
+    workload(size, device, |x| x.maximum(&(x * 0.5)), |x| x.max(x * 0.5))
+}
+
 fn workload(
     size: usize,
     device: &Device,

@@ -1,4 +1,4 @@
-//! Sums over one axis of a square.
+//! Sums and largest elements over one axis of a square.
 
 use farad::{Device, Tensor};
 
@@ -7,18 +7,35 @@ use super::reference::{Difference, pick, select, spread};
 
 /// `[size, size] -> [size]`, summed over an axis.
 pub fn sum(axis: isize, size: usize, device: &Device) -> farad::Result<Workload> {
+    reduced(axis, size, device, |x, axis| x.sum_axes(&[axis], false), |line| line.iter().sum())
+}
+
+/// `[size, size] -> [size]`, the largest along an axis.
+pub fn max(axis: isize, size: usize, device: &Device) -> farad::Result<Workload> {
+    let wanted = |line: &[f64]| line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    reduced(axis, size, device, |x, axis| x.max_axes(&[axis], false), wanted)
+}
+
+fn reduced(
+    axis: isize,
+    size: usize,
+    device: &Device,
+    build: fn(&Tensor, isize) -> Tensor,
+    wanted: fn(&[f64]) -> f64,
+) -> farad::Result<Workload> {
     let error = move |inputs: &[Tensor], result: &Tensor| {
         let (kept, picked) = (1 - axis, spread(size, 16));
         // Lines along the summed axis, one after the other.
         let lines = select(&inputs[0], kept, &picked, inputs[0].device());
         let lines = if axis == 0 { lines.transpose(0, 1) } else { lines }.to_vec::<f32>()?;
+        let lines: Vec<f64> = lines.into_iter().map(f64::from).collect();
         let mut difference = Difference::default();
         for (line, got) in lines.chunks(size).zip(pick(result, 0, &picked)?) {
-            difference.add(got, line.iter().map(|&x| x as f64).sum());
+            difference.add(got, wanted(line));
         }
         Ok(difference.relative())
     };
     let work = Work { bytes: 4.0 * (size * size) as f64, ..Work::default() };
     let inputs = vec![uniform(&[size, size], device)?];
-    Ok(Workload::expression(inputs, work, move |inputs| inputs[0].sum_axes(&[axis], false), error))
+    Ok(Workload::expression(inputs, work, move |inputs| build(&inputs[0], axis), error))
 }
