@@ -213,7 +213,7 @@ fn a_profile_counts_launches() {
         let (_, profile) = device.profile(|| (0..5).for_each(|_| x.matmul(&x).compute().unwrap()));
         assert_eq!(profile.launches(), 5, "{profile}");
         assert_eq!(profile.kernels.iter().map(|k| k.count).sum::<u64>(), 5);
-        assert!(profile.to_string().contains("in 5 launches of 1 kernels"), "{profile}");
+        assert!(profile.to_string().contains("in 5 launches of 1 kernel\n"), "{profile}");
     }
 }
 

@@ -129,7 +129,7 @@ fn long_programs_need_little_stack() {
     for device in devices() {
         for Program { name, build, long, .. } in PROGRAMS {
             // A software GPU compiles hundreds of shaders for the longest, which need no other stack.
-            let long = if device.is_gpu() { long.div_ceil(16) } else { *long };
+            let long = if device.is_gpu() { long.div_ceil(64) } else { *long };
             let there = device.clone();
             let run = move || build(long, &there)?.to_vec::<f32>();
             let thread =

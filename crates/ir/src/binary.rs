@@ -109,7 +109,7 @@ binary_table! {
     /// `a · b`
     Mul, "mul", Arithmetic, COMMUTES, CHEAP, NUMBERS, |a, b| a * b, Some(|a, b| a.wrapping_mul(b)), "a * b", "a * b", Some((|s, _, b, _, g| s.mul(g, b), |s, a, _, _, g| s.mul(g, a))), SIGNED, SIGNED, 1e-7, [NAN, NAN, INF, -INF, -INF, INF, -INF, INF, 0.0, 0.0, NAN, NAN], ROUNDED;
     /// `a / b`; integers truncate toward zero, and a zero divisor gives zero
-    Div, "div", Arithmetic, ORDERED, CHEAP, NUMBERS, |a, b| a / b, Some(|a, b| if b == 0 { 0 } else { a.wrapping_div(b) }), "a / b", "select(a / select(b, 1, b == 0), 0, b == 0)", Some((|s, _, b, _, g| s.div(g, b), |s, _, b, y, g| { let q = s.div(y, b); let d = s.mul(g, q); s.neg(d) })), SIGNED, POSITIVE, 1e-6, [NAN, NAN, NAN, NAN, NAN, 0.0, -0.0, INF, NAN, INF, 0.0, INF], within(TINY, 8e37, 4e-7, 0.0);
+    Div, "div", Arithmetic, ORDERED, CHEAP, NUMBERS, |a, b| a / b, Some(|a, b| if b == 0 { 0 } else { a.wrapping_div(b) }), "farad_div(a, b)", "select(a / select(b, 1, b == 0), 0, b == 0)", Some((|s, _, b, _, g| s.div(g, b), |s, _, b, y, g| { let q = s.div(y, b); let d = s.mul(g, q); s.neg(d) })), SIGNED, POSITIVE, 1e-6, [NAN, NAN, NAN, NAN, NAN, 0.0, -0.0, INF, NAN, INF, 0.0, INF], within(TINY, 8e37, 4e-7, 0.0);
     /// The larger
     Max, "max", Arithmetic, COMMUTES, CHEAP, NUMBERS, larger, Some(|a, b| a.max(b)), "farad_max(a, b)", "max(a, b)", Some((|s, a, b, _, g| share(s, Binary::Less, a, b, g), |s, a, b, _, g| share(s, Binary::Less, b, a, g))), SIGNED, SIGNED, 1e-7, [NAN, NAN, INF, INF, INF, INF, INF, INF, 0.0, 1.0, INF, INF], EXACT;
     /// The smaller
@@ -122,13 +122,13 @@ binary_table! {
     /// Remainder with the divisor's sign; a zero integer divisor gives zero
     Rem, "rem", Arithmetic, ORDERED, COSTLY, NUMBERS, remainder, Some(|a, b| if b == 0 { 0 } else { a.wrapping_rem(b).wrapping_add(b).wrapping_rem(b) }), "farad_rem_f32(a, b)", "farad_rem(a, b)", Some((|_, _, _, _, g| g, |s, a, b, _, g| { let q = s.div(a, b); let f = s.unary(crate::Unary::Floor, q); let d = s.mul(g, f); s.neg(d) })), (0.4, 0.9), (1.0, 3.0), 1e-6, [NAN, NAN, NAN, NAN, NAN, 1.0, INF, NAN, NAN, NAN, 0.0, NAN], within(0.01, 1e4, 0.0, 2e-3);
     /// `a < b`
-    Less, "less", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a < b) as u8 as f64, Some(|a, b| (a < b) as i64), "a < b", "a < b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0], EXACT;
+    Less, "less", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a < b) as u8 as f64, Some(|a, b| (a < b) as i64), "(a < b) & farad_are_numbers(a, b)", "a < b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0], EXACT;
     /// `a ≤ b`
-    LessEqual, "less_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a <= b) as u8 as f64, Some(|a, b| (a <= b) as i64), "a <= b", "a <= b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0], EXACT;
+    LessEqual, "less_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a <= b) as u8 as f64, Some(|a, b| (a <= b) as i64), "(a <= b) & farad_are_numbers(a, b)", "a <= b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0], EXACT;
     /// `a > b`
-    Greater, "greater", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a > b) as u8 as f64, Some(|a, b| (a > b) as i64), "a > b", "a > b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0], EXACT;
+    Greater, "greater", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a > b) as u8 as f64, Some(|a, b| (a > b) as i64), "(a > b) & farad_are_numbers(a, b)", "a > b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0], EXACT;
     /// `a ≥ b`
-    GreaterEqual, "greater_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a >= b) as u8 as f64, Some(|a, b| (a >= b) as i64), "a >= b", "a >= b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0], EXACT;
+    GreaterEqual, "greater_equal", Comparison, ORDERED, CHEAP, NUMBERS, |a, b| (a >= b) as u8 as f64, Some(|a, b| (a >= b) as i64), "(a >= b) & farad_are_numbers(a, b)", "a >= b", None, SIGNED, SIGNED, 0.0, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0], EXACT;
     /// `a = b`
     Equal, "equal", Comparison, COMMUTES, CHEAP, TRUTHS, |a, b| (a == b) as u8 as f64, Some(|a, b| (a == b) as i64), "(a == b) & !farad_is_nan(a)", "a == b", None, WHOLE, WHOLE, 0.0, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], EXACT;
     /// `a ≠ b`

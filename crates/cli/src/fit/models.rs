@@ -45,11 +45,13 @@ pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model>
     })
 }
 
-/// What training a network needs of memory, at least. It is built for that, but nothing is drawn yet.
-pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -> Result<Need> {
-    let model = build(settings, shape, outputs)?;
-    let sizes = model.parameters().into_iter().map(|parameter| parameter.value().numel() as u128);
-    let (all, largest) = sizes.fold((0, 0), |(all, largest): (u128, u128), n| (all + n, largest.max(n)));
+/// What training a network needs of memory, at least: by its sizes alone, since a large one cannot be built.
+pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -> Need {
+    let sizes = weights(settings, &shape, outputs as u128);
+    let (all, largest) = sizes.into_iter().fold((0u128, 0u128), |(all, largest), (rows, columns)| {
+        let numbers = rows.saturating_mul(columns);
+        (all.saturating_add(numbers), largest.max(numbers))
+    });
     let moments = match settings.optimiser.as_str() {
         "adamw" | "adam" => 2,
         _ => 1,
@@ -58,7 +60,34 @@ pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -
     let batch = (settings.batch as u128).min(samples as u128);
     let numbers = kept_a_sample(settings, &shape).saturating_mul(batch);
     let bytes = if settings.mixed { 2 } else { 4 };
-    Ok(Need::training(all, moments).largest(largest).activations(numbers.saturating_mul(bytes)))
+    Need::training(all, moments).largest(largest).activations(numbers.saturating_mul(bytes))
+}
+
+/// Rows and columns of every matrix of weights; nothing for what [`build`] refuses.
+fn weights(settings: &Settings, shape: &Shape, outputs: u128) -> Vec<(u128, u128)> {
+    let sizes: Vec<u128> = settings.sizes.iter().map(|&size| size as u128).collect();
+    let Some(&last) = sizes.last() else { return vec![] };
+    let chain = |first: u128| -> Vec<(u128, u128)> {
+        let widths: Vec<u128> = std::iter::once(first).chain(sizes.iter().copied()).collect();
+        widths.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    };
+    match (settings.model.as_str(), &shape[..]) {
+        ("mlp", _) => [chain(shape.numel() as u128), vec![(last, outputs)]].concat(),
+        ("cnn", &[channels, height, width]) => {
+            let stages = sizes.len() as u32;
+            let area = (height.unbounded_shr(stages) * width.unbounded_shr(stages)) as u128;
+            let mut all: Vec<_> = chain(channels as u128).into_iter().map(|(a, b)| (9 * a, b)).collect();
+            all.extend([(last * area, HIDDEN as u128), (HIDDEN as u128, outputs)]);
+            all
+        }
+        ("rnn", &[channels, _, width]) => {
+            let units = sizes[0];
+            let below = |layer: usize| if layer == 0 { (channels * width) as u128 } else { units };
+            let layers = (0..sizes.len()).flat_map(|layer| [(4 * units, below(layer)), (4 * units, units)]);
+            layers.chain([(units, outputs)]).collect()
+        }
+        _ => vec![],
+    }
 }
 
 /// Numbers that the backward pass reads again for every sample, at least: what each layer gives.

@@ -36,7 +36,7 @@ impl Setup {
     /// Refuses a network that the device cannot hold, before its weights are drawn.
     pub fn check_memory(&self) -> Result<()> {
         let Sets { shape, outputs, train, .. } = &self.sets;
-        let need = models::need(&self.settings, *shape, *outputs, train.len())?;
+        let need = models::need(&self.settings, *shape, *outputs, train.len());
         Ok(need.check(
             &self.device,
             "take smaller numbers in --set sizes=…, a smaller --batch, or another device",

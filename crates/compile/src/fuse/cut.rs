@@ -19,11 +19,13 @@ use super::cost;
 use crate::program::Target;
 
 /// What one kernel's tape holds; a program that stays within these is not long.
-const LONG: Limits = Limits { nodes: 256, buffers: 64, depth: 400, places: false };
+const LONG: Limits = Limits { nodes: 256, buffers: 64, depth: 400, cost: usize::MAX, places: false };
 /// Nodes that a kernel of a long program computes at most.
 const MOST_PULLED: usize = 160;
 /// Ops, moves among them, that a kernel of a long program follows one after the other.
 const DEEPEST: usize = 200;
+/// Work of one element that a kernel of a long program does: drivers write functions like sine out wherever they stand.
+const MOST_COST: usize = 320;
 /// In long programs, recomputing less than this is cheaper than keeping: a piece of the forward pass and the same piece
 /// of the backward pass are to fit into one kernel.
 pub(super) const WORTH_KEEPING_LONG: usize = 96;
@@ -34,6 +36,7 @@ struct Limits {
     /// Loaded and stored.
     buffers: usize,
     depth: usize,
+    cost: usize,
     /// Whether a node that is read at several places counts at each.
     places: bool,
 }
@@ -101,7 +104,8 @@ impl Pulled {
         all.cost = all.nodes.iter().map(|(id, _)| cost(&graph.node(*id).op)).sum();
         let stores = all.nodes.iter().filter(|(id, _)| materialised[id.index()]).count();
         let buffers = all.loads.len() + stores;
-        all.over |= all.nodes.len() > limits.nodes || buffers > limits.buffers || all.depth > limits.depth;
+        all.over |= all.nodes.len() > limits.nodes || buffers > limits.buffers;
+        all.over |= all.depth > limits.depth || all.cost > limits.cost;
         if all.over {
             // However much more it is does not matter.
             (all.nodes, all.loads) = (vec![(id, 0)], Vec::new());
@@ -233,8 +237,8 @@ impl<'a> Cutting<'a> {
             let reads = if node.op.is_movement() { readers[id.index()] } else { 1 };
             node.operands.iter().for_each(|operand| readers[operand.index()] += reads);
         }
-        let limits =
-            Limits { nodes: MOST_PULLED, buffers: target.bindings - 1, depth: DEEPEST, places: true };
+        let (nodes, depth, cost) = (MOST_PULLED, DEEPEST, MOST_COST);
+        let limits = Limits { nodes, buffers: target.bindings - 1, depth, cost, places: true };
         Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
     }
 
@@ -303,11 +307,11 @@ mod tests {
     use super::*;
     use farad_ir::{DType, Shape, Unary};
 
-    fn chain(length: usize) -> Graph {
+    fn chain(op: Unary, length: usize) -> Graph {
         let mut graph = Graph::new();
         let mut x = graph.input(0, Shape::new(&[8]), DType::F32);
         for _ in 0..length {
-            x = graph.unary(Unary::Exp, x);
+            x = graph.unary(op, x);
         }
         graph
     }
@@ -320,22 +324,24 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone() {
-        let (materialised, cuts) = cuts(&chain(LONG.nodes));
+        let (materialised, cuts) = cuts(&chain(Unary::Exp, LONG.nodes));
         assert!(!materialised.contains(&true) && !cuts.long.contains(&true));
     }
 
     #[test]
     fn a_long_chain_is_cut_into_full_tapes() {
-        let graph = chain(10 * MOST_PULLED);
-        let (materialised, cuts) = cuts(&graph);
-        let at: Vec<usize> = (0..graph.nodes.len()).filter(|&n| materialised[n]).collect();
-        assert_eq!(at, (1..10).map(|n| n * MOST_PULLED).collect::<Vec<_>>());
-        assert_eq!(materialised, cuts.apart);
+        for (op, each) in [(Unary::Neg, MOST_PULLED), (Unary::Exp, MOST_COST / 8)] {
+            let graph = chain(op, 10 * each);
+            let (materialised, cuts) = cuts(&graph);
+            let at: Vec<usize> = (0..graph.nodes.len()).filter(|&n| materialised[n]).collect();
+            assert_eq!(at, (1..10).map(|n| n * each).collect::<Vec<_>>(), "{op:?}");
+            assert_eq!(materialised, cuts.apart);
+        }
     }
 
     #[test]
     fn moves_alone_are_cut_where_they_are_too_deep() {
-        let mut graph = chain(1);
+        let mut graph = chain(Unary::Exp, 1);
         let mut x = NodeId(1);
         for n in 0..5000 {
             let op = if n % 2 == 0 { Op::Pad(vec![(1, 0)]) } else { Op::Flip(vec![0]) };

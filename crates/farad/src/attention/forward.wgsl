@@ -118,10 +118,11 @@ fn main(
             let keep = exp2(max(top - next, -200.0));
             var part = vec4<f32>();
             for (var n = 0u; n < QUARTERS; n++) { // unroll
-                // Scores that are no number pass every comparison, and so come through.
-                let hidden = x[n] <= vec4<f32>(HIDDEN);
+                // What is no number comes through.
                 let size = x[n] - next;
-                let bounded = select(size, vec4<f32>(-200.0), size < vec4<f32>(-200.0));
+                let number = numbers(size);
+                let hidden = (x[n] <= vec4<f32>(HIDDEN)) & number;
+                let bounded = select(size, max(size, vec4<f32>(-200.0)), number);
                 x[n] = select(exp2(bounded), vec4<f32>(), hidden);
                 part += x[n];
                 scores[local * SCORES + n] = x[n];
@@ -164,10 +165,10 @@ fn main(
     workgroupBarrier();
     if local < OWN {
         // A query that sees nothing has zeros.
-        factors[local] = select(1.0 / max(sum, 0.5), 0.0, sum <= 0.0);
+        let number = is_number(sum);
+        factors[local] = select(sum, select(1.0 / max(sum, 0.5), 0.0, sum <= 0.0), number);
         if query < queries {
             let logarithm = (top + log2(max(sum, 0.5))) * 0.6931471805599453;
-            let number = (bitcast<u32>(sum) & 0x7fffffffu) <= 0x7f800000u;
             sums[head * queries + query] = select(sum, select(logarithm, HIDDEN, sum <= 0.0), number);
         }
     }

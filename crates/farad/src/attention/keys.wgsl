@@ -133,7 +133,7 @@ fn main(
                 for (var r = 0u; r < ROWS; r++) { // unroll
                     let row = team + TEAMS * r;
                     let size = score[r * KEYS + j] * factor - sum[j];
-                    let power = exp2(select(size, 1.0, size > 1.0));
+                    let power = exp2(select(size, min(size, 1.0), is_number(size)));
                     let change = power * (slope[r * KEYS + j] - share[j]) * scale;
                     let sight = there[r] && first + row < sees;
                     powers[row * SCORES + place / 4u][place % 4u] = select(0.0, power, sight);

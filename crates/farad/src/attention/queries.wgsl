@@ -124,7 +124,7 @@ fn main(
             let key = start + place;
             for (var r = 0u; r < ROWS; r++) { // unroll
                 let size = score[r * KEYS + j] * factor - sum[r];
-                let power = exp2(select(size, 1.0, size > 1.0));
+                let power = exp2(select(size, min(size, 1.0), is_number(size)));
                 let change = power * (slope[r * KEYS + j] - share[r]) * scale;
                 let there = key < sees[r] && seen(head, key);
                 slopes[(team + TEAMS * r) * SCORES + place / 4u][place % 4u] = select(0.0, change, there);

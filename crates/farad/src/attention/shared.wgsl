@@ -28,6 +28,15 @@ const SCORES = QUARTERS | 1u;
 @group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
 
+// Whether scores are numbers, by their bits: a compiler may take a comparison to be true or false for what is none.
+fn numbers(x: vec4<f32>) -> vec4<bool> {
+    return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) <= vec4<u32>(0x7f800000u);
+}
+
+fn is_number(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) <= 0x7f800000u;
+}
+
 // How many keys a query sees.
 fn limit(query: u32) -> u32 {
     return u32(clamp(i32(query) + 1 + bitcast<i32>(parameters[1].x), 0, i32(parameters[0].z)));

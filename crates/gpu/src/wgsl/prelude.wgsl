@@ -6,6 +6,17 @@ fn farad_is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
+// Whether both are numbers. A compiler may turn a comparison about, which is the same but for these.
+fn farad_are_numbers(a: f32, b: f32) -> bool {
+    return max(bitcast<u32>(a) & 0x7fffffffu, bitcast<u32>(b) & 0x7fffffffu) <= 0x7f800000u;
+}
+
+// a / b, by smaller numbers where the reciprocal of b would fade out.
+fn farad_div(a: f32, b: f32) -> f32 {
+    let scale = select(1f, 0.25f, abs(b) > 4e37f);
+    return (a * scale) / (b * scale);
+}
+
 // The larger; a number that is none comes through, from either side.
 fn farad_max(a: f32, b: f32) -> f32 {
     return select(b, a, (a > b) | farad_is_nan(a));
@@ -138,7 +149,9 @@ fn farad_log1p(x: f32) -> f32 {
     p = fma(p, z, 2.85714286e-1f);
     p = fma(p, z, 4e-1f);
     p = fma(p, z, 6.66666667e-1f);
-    return select(farad_log(1f + x), fma(p, z * s, 2f * s), x > -0.5f && x < 1f);
+    // What is tiny is its own logarithm; its half would fade out.
+    let near = select(fma(p, z * s, 2f * s), x, abs(x) < 1e-7f);
+    return select(farad_log(1f + x), near, (x > -0.5f) & (x < 1f));
 }
 
 // e^x - 1: near zero by its series, elsewhere e^x is not near one.
