@@ -116,7 +116,7 @@ fn a_step_is_one_submission_and_compiles_once() {
             assert_eq!((counted.plans_compiled, counted.runs, counted.reads), (0, 30, 0), "{counted:?}");
             assert!(counted.submissions <= 30, "{counted:?}");
             let last = step().item().expect("a loss");
-            assert!(last < 0.6 * first, "{device}, {precision:?}: {first} became {last}");
+            assert!(last < 0.65 * first, "{device}, {precision:?}: {first} became {last}");
         }
     }
 }

@@ -6,6 +6,9 @@
 //! (a state that the backward pass needs) is kept once it is dear to compute again; what is read once is cut where the
 //! tape is full. Programs that fit are left alone.
 //!
+//! A kernel may also pass through nodes that live in memory anyway, and store them along the way. Where very many follow each
+//! other, some are set apart, so that no kernel looks further.
+//!
 //! Invariant: afterwards, pulling any node of a long program computes at most [`MOST_PULLED`] nodes at most
 //! [`DEEPEST`] deep. Every pass over the nodes takes time in proportion to their number. Start at [`cut`].
 
@@ -19,13 +22,15 @@ use super::cost;
 use crate::program::Target;
 
 /// What one kernel's tape holds; a program that stays within these is not long.
-const LONG: Limits = Limits { nodes: 256, buffers: 64, depth: 400, cost: usize::MAX, places: false };
+const LONG: Limits = Limits { nodes: 256, loads: 64, depth: 400, cost: usize::MAX, places: false };
 /// Nodes that a kernel of a long program computes at most.
 const MOST_PULLED: usize = 160;
 /// Ops, moves among them, that a kernel of a long program follows one after the other.
 const DEEPEST: usize = 200;
 /// Work of one element that a kernel of a long program does: drivers write functions like sine out wherever they stand.
 const MOST_COST: usize = 320;
+/// Nodes in memory, and ops, that a kernel passes through at most on its way from its root.
+const FURTHEST: (u32, u32) = (96, 600);
 /// In long programs, recomputing less than this is cheaper than keeping: a piece of the forward pass and the same piece
 /// of the backward pass are to fit into one kernel.
 pub(super) const WORTH_KEEPING_LONG: usize = 96;
@@ -33,8 +38,7 @@ pub(super) const WORTH_KEEPING_LONG: usize = 96;
 /// How much a kernel may pull.
 struct Limits {
     nodes: usize,
-    /// Loaded and stored.
-    buffers: usize,
+    loads: usize,
     depth: usize,
     cost: usize,
     /// Whether a node that is read at several places counts at each.
@@ -72,13 +76,7 @@ impl Pulled {
     }
 
     /// What a node pulls, from what its operands pull.
-    fn of(
-        graph: &Graph,
-        id: NodeId,
-        materialised: &[bool],
-        operands: &[Rc<Pulled>],
-        limits: &Limits,
-    ) -> Rc<Pulled> {
+    fn of(graph: &Graph, id: NodeId, operands: &[Rc<Pulled>], limits: &Limits) -> Rc<Pulled> {
         let op = &graph.node(id).op;
         if let ([only], true) = (operands, op.is_movement()) {
             let depth = only.depth + 1;
@@ -102,9 +100,7 @@ impl Pulled {
         }
         all.depth += 1;
         all.cost = all.nodes.iter().map(|(id, _)| cost(&graph.node(*id).op)).sum();
-        let stores = all.nodes.iter().filter(|(id, _)| materialised[id.index()]).count();
-        let buffers = all.loads.len() + stores;
-        all.over |= all.nodes.len() > limits.nodes || buffers > limits.buffers;
+        all.over |= all.nodes.len() > limits.nodes || all.loads.len() > limits.loads;
         all.over |= all.depth > limits.depth || all.cost > limits.cost;
         if all.over {
             // However much more it is does not matter.
@@ -149,17 +145,38 @@ pub(super) fn cut(
 ) -> Cuts {
     let count = graph.nodes.len();
     let mut cuts = Cuts { long: vec![false; count], apart: vec![false; count] };
-    if count > LONG.buffers {
+    if count > LONG.loads {
         mark_long(graph, materialised, ends, &mut cuts.long);
         if cuts.long.contains(&true) {
             Cutting::of(graph, ends, target).run(materialised, &mut cuts);
         }
+        set_apart(graph, materialised, ends, &mut cuts.apart);
     }
     cuts
 }
 
-/// Whether kernels load the node whatever they do with it. All others may be computed along the way, even where they
-/// live in memory.
+/// Sets nodes in memory apart where a kernel would pass through too many of them.
+fn set_apart(graph: &Graph, materialised: &[bool], ends: &HashMap<NodeId, NodeId>, apart: &mut [bool]) {
+    // Nodes in memory and ops on the longest way from a node down to what is loaded.
+    let mut ways: Vec<(u32, u32)> = Vec::with_capacity(graph.nodes.len());
+    for id in graph.ids() {
+        let stored = materialised[id.index()];
+        let mut way = (stored as u32, 1);
+        if !is_loaded(graph, ends, id) {
+            for operand in &graph.node(id).operands {
+                let below = ways[operand.index()];
+                way = (way.0.max(below.0 + stored as u32), way.1.max(below.1 + 1));
+            }
+        }
+        if stored && (way.0 > FURTHEST.0 || way.1 > FURTHEST.1 || apart[id.index()]) {
+            apart[id.index()] = true;
+            way = (0, 0);
+        }
+        ways.push(way);
+    }
+}
+
+/// Whether kernels load the node whatever they do with it.
 fn is_loaded(graph: &Graph, ends: &HashMap<NodeId, NodeId>, id: NodeId) -> bool {
     let op = &graph.node(id).op;
     let pulled = op.is_pointwise()
@@ -205,15 +222,17 @@ fn mark_long(graph: &Graph, materialised: &[bool], ends: &HashMap<NodeId, NodeId
         // The kernel of a product pulls what follows it; its operands are loaded.
         let own = match graph.node(id).op {
             Op::Contract(_) => Pulled::load(id),
-            _ => Pulled::of(graph, id, materialised, &below, &LONG),
+            _ => Pulled::of(graph, id, &below, &LONG),
         };
         long[id.index()] = own.over;
-        memory.pulled[id.index()] = Some(if is_loaded(graph, ends, id) { Pulled::load(id) } else { own });
+        let loaded = materialised[id.index()] || is_loaded(graph, ends, id);
+        memory.pulled[id.index()] = Some(if loaded { Pulled::load(id) } else { own });
         memory.forget(operands);
     }
     for id in graph.ids().rev() {
         if long[id.index()] {
-            let pulled = |operand: &&NodeId| !is_loaded(graph, ends, **operand);
+            let pulled =
+                |operand: &&NodeId| !materialised[operand.index()] && !is_loaded(graph, ends, **operand);
             graph.node(id).operands.iter().filter(pulled).for_each(|operand| long[operand.index()] = true);
         }
     }
@@ -238,7 +257,7 @@ impl<'a> Cutting<'a> {
             node.operands.iter().for_each(|operand| readers[operand.index()] += reads);
         }
         let (nodes, depth, cost) = (MOST_PULLED, DEEPEST, MOST_COST);
-        let limits = Limits { nodes, buffers: target.bindings - 1, depth, cost, places: true };
+        let limits = Limits { nodes, loads: target.bindings - 1, depth, cost, places: true };
         Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
     }
 
@@ -251,9 +270,10 @@ impl<'a> Cutting<'a> {
                 self.pull(id, materialised, cuts)
             } else {
                 let below: Vec<Rc<Pulled>> = operands.iter().map(|&o| self.memory.get(o)).collect();
-                Pulled::of(self.graph, id, materialised, &below, &LONG)
+                Pulled::of(self.graph, id, &below, &LONG)
             };
-            self.memory.pulled[id.index()] = Some(pulled);
+            let loaded = materialised[id.index()];
+            self.memory.pulled[id.index()] = Some(if loaded { Pulled::load(id) } else { pulled });
             self.memory.forget(operands);
         }
     }
@@ -263,7 +283,7 @@ impl<'a> Cutting<'a> {
         let node = self.graph.node(id);
         loop {
             let below: Vec<Rc<Pulled>> = node.operands.iter().map(|&o| self.memory.get(o)).collect();
-            let pulled = Pulled::of(self.graph, id, materialised, &below, &self.limits);
+            let pulled = Pulled::of(self.graph, id, &below, &self.limits);
             if !pulled.over {
                 let dear = pulled.cost >= WORTH_KEEPING_LONG || matches!(node.op, Op::Reduce(..));
                 if dear && self.readers[id.index()] > 1 && !node.op.is_movement() {

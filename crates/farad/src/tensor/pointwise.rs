@@ -302,8 +302,14 @@ impl Tensor {
     pub fn clamp(&self, low: impl super::operators::Operand, high: impl super::operators::Operand) -> Tensor {
         let (low, high) = (low.beside("clamp", self), high.beside("clamp", self));
         let bounded = self.stop_gradient().maximum(&low).minimum(&high);
-        let kept = self.greater_equal(low) & self.less_equal(high);
-        kept.select(self, &bounded)
+        let kept = self.greater_equal(&low) & self.less_equal(&high);
+        let y = kept.select(self, &bounded);
+        if !self.dtype().is_float() {
+            return y;
+        }
+        // Drivers make a clamp of their own of these, which gives a number for NaN: it comes through by its bits.
+        let given = [self.stop_gradient(), low, high].into_iter().filter(|x| !x.is_constant());
+        given.fold(y, |y, x| x.is_nan().select(&x, &y))
     }
 
     /// `x · x`.
