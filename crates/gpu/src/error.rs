@@ -84,7 +84,7 @@ fn heard(elsewhere: bool) -> &'static str {
 
 impl Error {
     /// The same error, found by a thread that did not run the op alone.
-    pub(crate) fn from_elsewhere(self, other: bool) -> Error {
+    pub(crate) fn heard_elsewhere(self, other: bool) -> Error {
         match self {
             Error::Index { op, location, index, size, .. } => {
                 Error::Index { op, location, index, size, elsewhere: other }
@@ -131,7 +131,7 @@ mod tests {
             index.to_string(),
             format!("gather: index out of range: built at {at} (index -1 vs size 5)")
         );
-        assert!(index.from_elsewhere(true).to_string().ends_with(
+        assert!(index.heard_elsewhere(true).to_string().ends_with(
             "(index -1 vs size 5)\nhelp: another thread ran this op; what this thread asked for may be sound: read it again"
         ));
         let range = Error::Range { op: "write", offset: 8, bytes: 300, size: 256 };

@@ -101,14 +101,14 @@ impl Reports {
         for (report, error) in found {
             let of = |ran: &&Ran| ran.thread != reader && Arc::ptr_eq(&ran.report, report);
             let elsewhere = seen.iter().any(|ran| of(&ran));
-            own.get_or_insert_with(|| error.clone().from_elsewhere(elsewhere));
+            own.get_or_insert_with(|| error.clone().heard_elsewhere(elsewhere));
             // Those that are not on the list any more have looked by themselves. Those that ran it once more since then are
             // told too: the words are cleared.
             for ran in self.runs.iter().filter(of) {
                 if self.owed.len() >= MOST_OWED {
                     self.owed.clear();
                 }
-                self.owed.entry(ran.thread).or_insert_with(|| error.clone().from_elsewhere(true));
+                self.owed.entry(ran.thread).or_insert_with(|| error.clone().heard_elsewhere(true));
             }
         }
         self.runs.retain(|ran| !seen.iter().any(|seen| seen.is(ran)));
