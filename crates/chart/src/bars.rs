@@ -7,7 +7,7 @@ use crate::axis::Axis;
 use crate::canvas::{Anchor, Canvas};
 use crate::frame::{Plot, heading};
 use crate::number::number;
-use crate::palette::{AXIS, FAINT_INK, INK, MARGIN, SMALL, TEXT, WIDTH, colour};
+use crate::palette::{AXIS, FAINT_INK, INK, MARGIN, SMALL, TEXT, WIDTH, color};
 use crate::text::{fitted, text_width};
 
 const BAR: f64 = 14.0;
@@ -93,7 +93,7 @@ impl Bars {
             let plot = Plot { left: start, right: start + width, top: first - 2.0, bottom: foot };
             if self.series.len() > 1 {
                 let name = fitted(name, TEXT, width + GAP);
-                canvas.bold((start, first - 12.0), &name, TEXT, colour(n), Anchor::Start);
+                canvas.bold((start, first - 12.0), &name, TEXT, color(n), Anchor::Start);
             }
             self.panel(&mut canvas, plot, n, values, &rows);
         }
@@ -132,7 +132,7 @@ impl Bars {
                 // The smallest count is seen, too.
                 let wide = (end - zero).abs().max(1.5);
                 let from = if value > 0.0 { zero } else { zero - wide };
-                canvas.rectangle((from, y - BAR / 2.0), (wide, BAR), colour(series));
+                canvas.rectangle((from, y - BAR / 2.0), (wide, BAR), color(series));
             }
             let ink = if value == 0.0 { AXIS } else { INK };
             let (x, anchor) = if value < 0.0 { (end - 5.0, Anchor::End) } else { (end + 5.0, Anchor::Start) };

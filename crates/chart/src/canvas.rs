@@ -9,13 +9,13 @@ use crate::palette;
 
 /// Red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Colour(pub u8, pub u8, pub u8);
+pub struct Color(pub u8, pub u8, pub u8);
 
-impl Colour {
-    /// Mixed with white: a share of 1 is the colour itself, one of 0 is white.
-    pub fn tint(self, share: f64) -> Colour {
+impl Color {
+    /// Mixed with white: a share of 1 is the color itself, one of 0 is white.
+    pub fn tint(self, share: f64) -> Color {
         let mix = |level: u8| (255.0 - (255.0 - f64::from(level)) * share.clamp(0.0, 1.0)).round() as u8;
-        Colour(mix(self.0), mix(self.1), mix(self.2))
+        Color(mix(self.0), mix(self.1), mix(self.2))
     }
 
     /// Whether white letters are read better on it than dark ones.
@@ -24,7 +24,7 @@ impl Colour {
     }
 }
 
-impl Display for Colour {
+impl Display for Color {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
@@ -100,10 +100,10 @@ impl Canvas {
     }
 
     /// A straight line.
-    pub fn line(&mut self, from: Point, to: Point, colour: Colour, width: f64) {
+    pub fn line(&mut self, from: Point, to: Point, color: Color, width: f64) {
         let _ = writeln!(
             self.body,
-            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{color}\" stroke-width=\"{}\"/>",
             Digits(from.0),
             Digits(from.1),
             Digits(to.0),
@@ -113,7 +113,7 @@ impl Canvas {
     }
 
     /// A line through points; `style` is further attributes, such as dashes.
-    pub fn polyline(&mut self, points: &[Point], colour: Colour, width: f64, style: &str) {
+    pub fn polyline(&mut self, points: &[Point], color: Color, width: f64, style: &str) {
         let space = if style.is_empty() { "" } else { " " };
         self.body += "<polyline points=\"";
         for (n, &(x, y)) in points.iter().enumerate() {
@@ -121,18 +121,18 @@ impl Canvas {
         }
         let _ = writeln!(
             self.body,
-            "\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{space}{style}/>",
+            "\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{space}{style}/>",
             Digits(width)
         );
     }
 
     /// A filled shape with corners.
-    pub fn polygon(&mut self, points: &[Point], colour: Colour, opacity: f64) {
+    pub fn polygon(&mut self, points: &[Point], color: Color, opacity: f64) {
         self.body += "<polygon points=\"";
         for (n, &(x, y)) in points.iter().enumerate() {
             let _ = write!(self.body, "{}{},{}", if n > 0 { " " } else { "" }, Digits(x), Digits(y));
         }
-        let _ = writeln!(self.body, "\" fill=\"{colour}\" fill-opacity=\"{}\"/>", Digits(opacity));
+        let _ = writeln!(self.body, "\" fill=\"{color}\" fill-opacity=\"{}\"/>", Digits(opacity));
     }
 
     /// A path by SVG's own letters; `style` is the attributes of line and filling.
@@ -141,40 +141,40 @@ impl Canvas {
     }
 
     /// A filled rectangle.
-    pub fn rectangle(&mut self, corner: Point, size: Point, colour: Colour) {
-        let _ = writeln!(self.body, "<rect {} fill=\"{colour}\"/>", Place(corner, size));
+    pub fn rectangle(&mut self, corner: Point, size: Point, color: Color) {
+        let _ = writeln!(self.body, "<rect {} fill=\"{color}\"/>", Place(corner, size));
     }
 
     /// The outline of a rectangle.
-    pub fn outline(&mut self, corner: Point, size: Point, colour: Colour, width: f64) {
+    pub fn outline(&mut self, corner: Point, size: Point, color: Color, width: f64) {
         let _ = writeln!(
             self.body,
-            "<rect {} fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
+            "<rect {} fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\"/>",
             Place(corner, size),
             Digits(width)
         );
     }
 
     /// A filled circle.
-    pub fn circle(&mut self, (x, y): Point, radius: f64, colour: Colour) {
+    pub fn circle(&mut self, (x, y): Point, radius: f64, color: Color) {
         let (x, y, radius) = (Digits(x), Digits(y), Digits(radius));
-        let _ = writeln!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{colour}\"/>");
+        let _ = writeln!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{color}\"/>");
     }
 
     /// A text whose baseline is at the point.
-    pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: Anchor) {
-        self.styled_text(at, text, size, colour, anchor, "");
+    pub fn text(&mut self, at: Point, text: &str, size: f64, color: Color, anchor: Anchor) {
+        self.styled_text(at, text, size, color, anchor, "");
     }
 
     /// A text in bold letters.
-    pub fn bold(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: Anchor) {
-        self.styled_text(at, text, size, colour, anchor, " font-weight=\"bold\"");
+    pub fn bold(&mut self, at: Point, text: &str, size: f64, color: Color, anchor: Anchor) {
+        self.styled_text(at, text, size, color, anchor, " font-weight=\"bold\"");
     }
 
     /// A text that reads from below to above, its middle at the point.
-    pub fn upright(&mut self, (x, y): Point, text: &str, size: f64, colour: Colour) {
+    pub fn upright(&mut self, (x, y): Point, text: &str, size: f64, color: Color) {
         let turn = format!(" transform=\"rotate(-90 {} {})\"", Digits(x), Digits(y));
-        self.styled_text((x, y), text, size, colour, Anchor::Middle, &turn);
+        self.styled_text((x, y), text, size, color, Anchor::Middle, &turn);
     }
 
     /// A text with further attributes, each after a space. A power such as `10^-3` is written with a raised exponent.
@@ -183,7 +183,7 @@ impl Canvas {
         (x, y): Point,
         text: &str,
         size: f64,
-        colour: Colour,
+        color: Color,
         anchor: Anchor,
         style: &str,
     ) {
@@ -193,7 +193,7 @@ impl Canvas {
         };
         let (x, y) = (Digits(x), Digits(y));
         let _ = write!(self.body, "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\"", Digits(size));
-        let _ = writeln!(self.body, " fill=\"{colour}\"{anchor}{style}>{}</text>", raised(text, size));
+        let _ = writeln!(self.body, " fill=\"{color}\"{anchor}{style}>{}</text>", raised(text, size));
     }
 
     /// A picture of pixels, as the bytes of a PNG file, with sharp pixels.
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn tints_go_to_white() {
-        let blue = palette::COLOURS[0];
+        let blue = palette::COLORS[0];
         assert_eq!((blue.tint(1.0), blue.tint(0.0)), (blue, palette::PAPER));
         assert!(blue.is_dark() && !blue.tint(0.3).is_dark());
     }

@@ -1,7 +1,7 @@
 //! What all pictures have above and around their data: title, a line about the run, legend, axes.
 
 use crate::axis::Axis;
-use crate::canvas::{Anchor, Canvas, Colour, Point};
+use crate::canvas::{Anchor, Canvas, Color, Point};
 use crate::palette::{AXIS, FAINT_INK, GRID, INK, MARGIN, SMALL, TEXT, TITLE};
 use crate::series::{DASHES, mark};
 use crate::text::{fitted, text_width, wrapped};
@@ -30,8 +30,8 @@ pub enum Key {
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// Its colour.
-    pub colour: Colour,
+    /// Its color.
+    pub color: Color,
     /// Its sample.
     pub key: Key,
 }
@@ -76,17 +76,17 @@ pub fn heading_of_size(
 }
 
 fn draw_key(canvas: &mut Canvas, entry: &Entry, (x, y): Point) {
-    let colour = entry.colour;
+    let color = entry.color;
     match entry.key {
-        Key::Square => canvas.rectangle((x, y - 6.0), (12.0, 12.0), colour),
+        Key::Square => canvas.rectangle((x, y - 6.0), (12.0, 12.0), color),
         Key::Line { marks, dashed, pale } => {
             if pale {
-                canvas.line((x, y), (x + SAMPLE, y), colour.tint(0.35), 7.0);
+                canvas.line((x, y), (x + SAMPLE, y), color.tint(0.35), 7.0);
             }
             let style = if dashed { DASHES } else { "" };
-            canvas.polyline(&[(x, y), (x + SAMPLE, y)], colour, 2.0, style);
+            canvas.polyline(&[(x, y), (x + SAMPLE, y)], color, 2.0, style);
             if let Some(shape) = marks {
-                mark(canvas, shape, (x + SAMPLE / 2.0, y), colour);
+                mark(canvas, shape, (x + SAMPLE / 2.0, y), color);
             }
         }
     }

@@ -20,7 +20,7 @@ mod stack;
 mod text;
 
 pub use bars::Bars;
-pub use canvas::{Anchor, Canvas, Colour};
+pub use canvas::{Anchor, Canvas, Color};
 pub use lines::Chart;
 pub use matrix::Matrix;
 pub use number::{bytes, count, counted, number, thousands};

@@ -4,10 +4,10 @@
 //! than its end) stand in a row of their own below a break of the axis; they are never dropped.
 
 use crate::axis::Axis;
-use crate::canvas::{Anchor, Canvas, Colour, Point};
+use crate::canvas::{Anchor, Canvas, Color, Point};
 use crate::frame::{Entry, Key, Plot, heading, left_of};
 use crate::number::number;
-use crate::palette::{AXIS, FAINT_INK, GRID, MARGIN, PAPER, SMALL, WIDTH, colour};
+use crate::palette::{AXIS, FAINT_INK, GRID, MARGIN, PAPER, SMALL, WIDTH, color};
 use crate::series::{DASHES, Series, mark};
 
 const HEIGHT: f64 = 470.0;
@@ -108,7 +108,7 @@ impl Chart {
         for &(n, series) in &shown {
             let band = [|b: &(f64, f64, f64)| (b.0, b.1), |b: &(f64, f64, f64)| (b.0, b.2)]
                 .map(|side| place(&series.band.iter().map(side).collect::<Vec<_>>()));
-            self.shade(&mut canvas, &band, plot.bottom, self.colour(n, series));
+            self.shade(&mut canvas, &band, plot.bottom, self.color(n, series));
         }
         for &(n, series) in &shown {
             self.draw(&mut canvas, n, series, place(&series.points), plot.bottom + BREAK);
@@ -128,11 +128,11 @@ impl Chart {
             false => series.name.clone(),
         };
         let key = Key::Line { marks, dashed: series.dashed, pale };
-        Entry { name, colour: self.colour(number, series), key }
+        Entry { name, color: self.color(number, series), key }
     }
 
-    fn colour(&self, number: usize, series: &Series) -> Colour {
-        colour(series.colour.unwrap_or(number))
+    fn color(&self, number: usize, series: &Series) -> Color {
+        color(series.color.unwrap_or(number))
     }
 
     fn is_smooth(&self, series: &Series) -> bool {
@@ -194,30 +194,30 @@ impl Chart {
         text
     }
 
-    fn shade(&self, canvas: &mut Canvas, [low, high]: &[Placed; 2], bottom: f64, colour: Colour) {
+    fn shade(&self, canvas: &mut Canvas, [low, high]: &[Placed; 2], bottom: f64, color: Color) {
         let point = |&(x, y): &(f64, Option<f64>)| (x, y.unwrap_or(bottom));
         let around: Vec<Point> = low.iter().map(point).chain(high.iter().rev().map(point)).collect();
         if around.len() > 2 {
-            canvas.polygon(&around, colour, 0.18);
+            canvas.polygon(&around, color, 0.18);
         }
     }
 
     fn draw(&self, canvas: &mut Canvas, number: usize, series: &Series, points: Placed, row: f64) {
-        let colour = self.colour(number, series);
+        let color = self.color(number, series);
         let at: Vec<Point> = points.iter().map(|&(x, y)| (x, y.unwrap_or(row))).collect();
         let style = if series.dashed { DASHES } else { "" };
         if self.is_smooth(series) {
-            canvas.polyline(&thinned(at.clone()), colour.tint(0.35), 1.0, "");
-            canvas.polyline(&thinned(moving_mean(&at)), colour, 2.0, style);
+            canvas.polyline(&thinned(at.clone()), color.tint(0.35), 1.0, "");
+            canvas.polyline(&thinned(moving_mean(&at)), color, 2.0, style);
         } else {
-            canvas.polyline(&thinned(at.clone()), colour, if series.markers { 1.6 } else { 2.0 }, style);
+            canvas.polyline(&thinned(at.clone()), color, if series.markers { 1.6 } else { 2.0 }, style);
         }
         // A line of one point would not be seen.
         if series.markers && at.len() <= MARKS || at.len() == 1 {
-            at.iter().for_each(|&point| mark(canvas, number, point, colour));
+            at.iter().for_each(|&point| mark(canvas, number, point, color));
         } else if series.markers {
             let every = at.len().div_ceil(MARKS);
-            at.iter().step_by(every).for_each(|&point| mark(canvas, number, point, colour));
+            at.iter().step_by(every).for_each(|&point| mark(canvas, number, point, color));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Counts in squares: which class is taken for which, which layer has which gates.
 
-use crate::canvas::{Anchor, Canvas, Colour};
+use crate::canvas::{Anchor, Canvas, Color};
 use crate::frame::heading;
 use crate::number::number;
 use crate::palette::{AXIS, FAINT_INK, GRID, INK, MARGIN, PAPER, RIGHT, SMALL, TEXT, WIDTH, WRONG};
@@ -57,7 +57,7 @@ impl Matrix {
         self
     }
 
-    /// What lies on the diagonal is right and has a colour of its own and a frame.
+    /// What lies on the diagonal is right and has a color of its own and a frame.
     pub fn diagonal(mut self) -> Matrix {
         self.diagonal = true;
         self
@@ -120,7 +120,7 @@ impl Matrix {
         if count.is_finite() { count } else { 0.0 }
     }
 
-    fn colour(&self, right: bool) -> Colour {
+    fn color(&self, right: bool) -> Color {
         if right || !self.diagonal { RIGHT } else { WRONG }
     }
 
@@ -134,7 +134,7 @@ impl Matrix {
     ) {
         let (count, right) = (self.count(row, column), row == column);
         let share = if total > 0.0 { count / total } else { 0.0 };
-        let fill = self.colour(right).tint(shade(share));
+        let fill = self.color(right).tint(shade(share));
         if side < WITH_LINES {
             if count != 0.0 {
                 canvas.rectangle(at, (side, side), fill);
@@ -171,10 +171,10 @@ impl Matrix {
         canvas.text((x, y + 11.0), "share of the row", SMALL, FAINT_INK, Anchor::Start);
         x += text_width("share of the row", SMALL) + 8.0;
         for percent in [0.0, 1.0, 5.0, 20.0, 50.0, 100.0] {
-            let colours: &[bool] = if self.diagonal { &[true, false] } else { &[true] };
-            for (n, &right) in colours.iter().enumerate() {
-                let height = 14.0 / colours.len() as f64;
-                let fill = self.colour(right).tint(shade(percent / 100.0));
+            let colors: &[bool] = if self.diagonal { &[true, false] } else { &[true] };
+            for (n, &right) in colors.iter().enumerate() {
+                let height = 14.0 / colors.len() as f64;
+                let fill = self.color(right).tint(shade(percent / 100.0));
                 canvas.rectangle((x, y + n as f64 * height), (14.0, height), fill);
             }
             canvas.outline((x, y), (14.0, 14.0), GRID, 1.0);

@@ -1,6 +1,6 @@
 //! A named line of a chart, and how it looks.
 
-use crate::canvas::{Canvas, Colour, Point};
+use crate::canvas::{Canvas, Color, Point};
 use crate::palette;
 
 /// Points under one name.
@@ -8,7 +8,7 @@ use crate::palette;
 /// ```
 /// use farad_chart::Series;
 /// let hard = Series::new("hard", [(0.0, 1.0), (10.0, 0.0)]).markers();
-/// let soft = Series::new("soft", [(0.0, 0.9), (10.0, 0.2)]).colour(3).smoothed();
+/// let soft = Series::new("soft", [(0.0, 0.9), (10.0, 0.2)]).color(3).smoothed();
 /// # let _ = (hard, soft);
 /// ```
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct Series {
     pub(crate) points: Vec<(f64, f64)>,
     /// Lowest and highest value at some places.
     pub(crate) band: Vec<(f64, f64, f64)>,
-    pub(crate) colour: Option<usize>,
+    pub(crate) color: Option<usize>,
     pub(crate) markers: bool,
     pub(crate) dashed: bool,
     pub(crate) smoothed: bool,
@@ -30,7 +30,7 @@ impl Series {
             name: name.into(),
             points: points.into_iter().collect(),
             band: Vec::new(),
-            colour: None,
+            color: None,
             markers: false,
             dashed: false,
             smoothed: false,
@@ -61,9 +61,9 @@ impl Series {
         self
     }
 
-    /// With the colour of the series of this number instead of its own.
-    pub fn colour(mut self, number: usize) -> Series {
-        self.colour = Some(number);
+    /// With the color of the series of this number instead of its own.
+    pub fn color(mut self, number: usize) -> Series {
+        self.color = Some(number);
         self
     }
 }
@@ -71,13 +71,13 @@ impl Series {
 /// Dashes as an attribute.
 pub(crate) const DASHES: &str = "stroke-dasharray=\"7 4\"";
 
-/// A mark whose shape tells series apart where colours do not.
-pub(crate) fn mark(canvas: &mut Canvas, shape: usize, (x, y): Point, colour: Colour) {
+/// A mark whose shape tells series apart where colors do not.
+pub(crate) fn mark(canvas: &mut Canvas, shape: usize, (x, y): Point, color: Color) {
     const R: f64 = 3.6;
     let corners: &[Point] = match shape % 4 {
         0 => {
             canvas.circle((x, y), R + 0.9, palette::PAPER);
-            return canvas.circle((x, y), R, colour);
+            return canvas.circle((x, y), R, color);
         }
         1 => &[(-R, -R), (R, -R), (R, R), (-R, R)],
         2 => &[(0.0, -R * 1.3), (R * 1.2, R), (-R * 1.2, R)],
@@ -85,5 +85,5 @@ pub(crate) fn mark(canvas: &mut Canvas, shape: usize, (x, y): Point, colour: Col
     };
     let at = |scale: f64| corners.iter().map(|c| (x + c.0 * scale, y + c.1 * scale)).collect::<Vec<_>>();
     canvas.polygon(&at(1.3), palette::PAPER, 1.0);
-    canvas.polygon(&at(1.0), colour, 1.0);
+    canvas.polygon(&at(1.0), color, 1.0);
 }

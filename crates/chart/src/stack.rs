@@ -4,11 +4,11 @@ use crate::axis::Axis;
 use crate::canvas::Canvas;
 use crate::frame::{Entry, Key, Plot, heading_of_size, left_of};
 use crate::number::number;
-use crate::palette::{INK, MARGIN, TEXT, TITLE, WIDTH, colour};
+use crate::palette::{INK, MARGIN, TEXT, TITLE, WIDTH, color};
 use crate::series::DASHES;
 
 const HEIGHT: f64 = 300.0;
-/// Columns narrower than this are not seen: neighbours are drawn as one.
+/// Columns narrower than this are not seen: neighbors are drawn as one.
 const NARROWEST: f64 = 3.0;
 
 /// A chart of columns, one a place.
@@ -43,9 +43,9 @@ impl Stack {
         self
     }
 
-    /// Adds a part with the colour of this number, a value a column; later parts stand on earlier ones.
-    pub fn part(mut self, name: &str, colour: usize, values: impl IntoIterator<Item = f64>) -> Stack {
-        self.parts.push((name.into(), colour, values.into_iter().collect()));
+    /// Adds a part with the color of this number, a value a column; later parts stand on earlier ones.
+    pub fn part(mut self, name: &str, color: usize, values: impl IntoIterator<Item = f64>) -> Stack {
+        self.parts.push((name.into(), color, values.into_iter().collect()));
         self
     }
 
@@ -74,11 +74,11 @@ impl Stack {
         }
         let used = self.parts.iter().filter(|part| part.2.iter().any(|&value| value > 0.0));
         let mut legend: Vec<Entry> = used
-            .map(|(name, number, _)| Entry { name: name.clone(), colour: colour(*number), key: Key::Square })
+            .map(|(name, number, _)| Entry { name: name.clone(), color: color(*number), key: Key::Square })
             .collect();
         if let Some((name, _)) = &self.line {
             let key = Key::Line { marks: None, dashed: true, pale: false };
-            legend.push(Entry { name: name.clone(), colour: INK, key });
+            legend.push(Entry { name: name.clone(), color: INK, key });
         }
         let top = heading_of_size(canvas, (&self.title, size), &self.about, &legend, WIDTH) + 4.0;
         let columns = self.columns();
@@ -127,7 +127,7 @@ impl Stack {
                 canvas.rectangle(
                     (left + gap, high),
                     (right - left - 2.0 * gap, low - high),
-                    colour(*number_of),
+                    color(*number_of),
                 );
                 canvas.close();
                 below += mean;

@@ -40,7 +40,7 @@ fn entities(text: &str) -> bool {
     text.split('&').skip(1).all(|rest| ["amp;", "lt;", "gt;", "quot;"].iter().any(|e| rest.starts_with(e)))
 }
 
-/// The lines of a chart in their colour, as points.
+/// The lines of a chart in their color, as points.
 fn lines(svg: &str) -> Vec<Vec<(f64, f64)>> {
     let all = elements(svg).into_iter().filter(|element| element.0 == "polyline");
     let points = |text: &str| {

@@ -25,7 +25,7 @@ fn main() -> Result<(), Error> {
     ];
     for (name, automaton) in rules {
         let mut grid = Grid::new(&automaton, SIZE, SIZE)?;
-        grid.randomise(1);
+        grid.randomize(1);
         let mut best = f64::INFINITY;
         for _ in 0..ROUNDS {
             let start = Instant::now();

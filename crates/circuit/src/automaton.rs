@@ -27,9 +27,9 @@ impl Edge {
 }
 
 /// A grid of equal cells. Every cell has `channels` bits of state; at each step it reads the bits of
-/// its 3×3 neighbourhood and takes over what its netlist makes of them.
+/// its 3×3 neighborhood and takes over what its netlist makes of them.
 ///
-/// The cell has no registers. Its input `position·channels + channel` is a bit of the neighbour at
+/// The cell has no registers. Its input `position·channels + channel` is a bit of the neighbor at
 /// `position`, counted row by row from the upper left (4 is the cell itself: row above first, so
 /// position 1 is the cell at y - 1); its output `channel` is the next value of that channel.
 #[derive(Clone, Debug, PartialEq)]

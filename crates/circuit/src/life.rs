@@ -5,7 +5,7 @@ use crate::gate::Gate;
 use crate::netlist::{Netlist, Wire};
 
 impl Automaton {
-    /// The game of life: a cell lives on with two or three living neighbours, and comes alive with three.
+    /// The game of life: a cell lives on with two or three living neighbors, and comes alive with three.
     /// One channel, 26 gates.
     ///
     /// ```
@@ -25,7 +25,7 @@ impl Automaton {
         let beside_twos = cell.gate(Gate::AND, around[3], around[5]);
         let (odd, more_twos) = add(&mut cell, above, below, beside);
         let (twos, fours) = add(&mut cell, above_twos, below_twos, beside_twos);
-        // Two or three neighbours: exactly one of the twos counted so far and no four.
+        // Two or three neighbors: exactly one of the twos counted so far and no four.
         let one_two = cell.gate(Gate::XOR, twos, more_twos);
         let two_or_three = cell.gate(Gate::A_AND_NOT_B, one_two, fours);
         let three_or_alive = cell.gate(Gate::OR, odd, around[4]);
@@ -51,12 +51,12 @@ mod tests {
     use crate::simulate::Simulator;
 
     #[test]
-    fn all_neighbourhoods_follow_the_rule() {
+    fn all_neighborhoods_follow_the_rule() {
         let table = Simulator::new(&Automaton::life(Edge::Wrap).cell).unwrap().truth_table();
         for cells in 0..512u32 {
-            let (alive, neighbours) = (cells >> 4 & 1 == 1, (cells & !16).count_ones());
+            let (alive, neighbors) = (cells >> 4 & 1 == 1, (cells & !16).count_ones());
             let next = table[0][cells as usize / 64] >> (cells % 64) & 1 == 1;
-            assert_eq!(next, neighbours == 3 || alive && neighbours == 2, "{cells:09b}");
+            assert_eq!(next, neighbors == 3 || alive && neighbors == 2, "{cells:09b}");
         }
     }
 }

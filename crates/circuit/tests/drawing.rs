@@ -76,7 +76,7 @@ fn constants_and_copies_are_no_gates() {
 }
 
 #[test]
-fn inputs_of_automata_are_neighbourhoods() {
+fn inputs_of_automata_are_neighborhoods() {
     let mut cell = Netlist::new("cell");
     let inputs: Vec<_> = (0..18).map(|n| cell.input(format!("n{}_{}", n / 2, n % 2))).collect();
     let next = cell.gate(Gate::XOR, inputs[3], inputs[8]);

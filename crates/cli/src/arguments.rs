@@ -58,7 +58,7 @@ Environment:
   FARAD_TUNING=tuning.json             tiles that `farad tune` chose
   FARAD_DATA=data                      where data sets are looked for first
   FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN
-  NO_COLOR=1, CLICOLOR_FORCE=1         never colours; always colours";
+  NO_COLOR=1, CLICOLOR_FORCE=1         never colors; always colors";
 
 /// Trains neural networks and logic circuits on any GPU and on the CPU.
 #[derive(Debug, Parser)]

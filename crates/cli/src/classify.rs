@@ -178,7 +178,7 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
     let flags = &options.network;
     let given = [
         (flags.model.is_some(), "--model"),
-        (flags.optimiser.is_some(), "--optimiser"),
+        (flags.optimizer.is_some(), "--optimizer"),
         (flags.schedule.is_some(), "--schedule"),
         (flags.mixed, "--mixed"),
     ];

@@ -160,7 +160,7 @@ impl Error {
                 | Language::SettingAssignment { .. }
                 | Language::Setting { .. }
                 | Language::Sampling { .. }
-                | Language::UnknownTokeniser { .. },
+                | Language::UnknownTokenizer { .. },
             ) => 2,
             _ => 1,
         }

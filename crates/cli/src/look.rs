@@ -1,7 +1,7 @@
-//! How the command looks: colours, numbers, tables, progress and the words around them, once for all commands.
+//! How the command looks: colors, numbers, tables, progress and the words around them, once for all commands.
 //!
-//! Invariant: results go to stdout, everything else to stderr. Text is written with its colours; the streams of this module
-//! take them out unless they end in a terminal (`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honoured). Start at [`Talk`].
+//! Invariant: results go to stdout, everything else to stderr. Text is written with its colors; the streams of this module
+//! take them out unless they end in a terminal (`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honored). Start at [`Talk`].
 
 mod closing;
 mod numbers;
@@ -60,8 +60,8 @@ pub fn by_a_model(text: &str) -> Cow<'_, str> {
     if std::io::stdout().is_terminal() { visible(text) } else { text.into() }
 }
 
-/// Whether stderr shows colours.
-pub fn coloured_errors() -> bool {
+/// Whether stderr shows colors.
+pub fn colored_errors() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
 

@@ -122,7 +122,7 @@ fn logged_result(log: &LogTable, config: &Config) -> Option<Value> {
 
 /// What is learned, by whatever key a kind of run has for it.
 fn what(config: &Config) -> String {
-    let found = ["recipe", "set", "tokeniser", "task"].iter().map(|key| text(config, key));
+    let found = ["recipe", "set", "tokenizer", "task"].iter().map(|key| text(config, key));
     found.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
 }
 

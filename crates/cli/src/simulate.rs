@@ -42,9 +42,9 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
     let mut grid = Grid::new(&automaton, width, height)?;
     grid.set_seed(options.seed);
     match options.start {
-        StartOption::Random => grid.randomise(options.seed),
+        StartOption::Random => grid.randomize(options.seed),
         StartOption::Zeros => {}
-        StartOption::Centre => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
+        StartOption::Center => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
     }
     let device = options.device.or_best()?;
     let profiling = Profiling::start(&options.profile, &device);

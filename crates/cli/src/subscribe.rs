@@ -18,7 +18,7 @@ pub fn subscribe() {
     let shown = Targets::new().with_default(LevelFilter::WARN).with_targets(asked);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(anstream::stderr)
-        .with_ansi(look::coloured_errors())
+        .with_ansi(look::colored_errors())
         .event_format(Lines)
         // A closed stderr is no reason to stop.
         .log_internal_errors(false);

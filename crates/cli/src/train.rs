@@ -261,7 +261,7 @@ fn show(bar: &Progress, progress: &Trained) {
 fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> String {
     let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
     let tried =
-        if recipe.start == Start::Boards { "all 512 neighbourhoods" } else { "64 starts it never saw" };
+        if recipe.start == Start::Boards { "all 512 neighborhoods" } else { "64 starts it never saw" };
     match (verdicts, &exact[..]) {
         ([verdict], [_]) => {
             let proved = if verdict.proved { "proved to do the same" } else { "not proved to do the same" };

@@ -307,7 +307,7 @@ fn seeds_train_alike_alone_and_together() {
     let folder = Folder::new("seeds");
     folder.succeed(&format!("{SHORT} --seed 5 --out alone"));
     folder.succeed(&format!("{SHORT} --seed 4 --seeds 3 --out together"));
-    // Here the neighbour is right on the first starts of an evaluation while this seed is not yet.
+    // Here the neighbor is right on the first starts of an evaluation while this seed is not yet.
     let tiny = "train checkerboard --device cpu --set height=4 --set width=4 --set evaluate_every=5 \
         --updates 150 --quiet";
     folder.succeed(&format!("{tiny} --seed 4 --out tiny_alone"));

@@ -87,7 +87,7 @@ fn a_model_is_trained_judged_listed_and_writes_text() {
     assert_eq!((listed["name"].as_str(), listed["kind"].as_str()), (Some("one"), Some("lm")));
     assert_eq!((listed["updates"].as_u64(), listed["state"].as_str()), (Some(60), Some("done")));
     assert!(folder.succeed("runs").contains("validation perplexity "));
-    assert_eq!(json(&folder.succeed("inspect runs/one --json"))["tokeniser"], "chars");
+    assert_eq!(json(&folder.succeed("inspect runs/one --json"))["tokenizer"], "chars");
     let write = |seed: &str| {
         let arguments = ["generate", "runs/one", "--prompt", "the cat", "--tokens", "30", "--seed", seed];
         String::from_utf8(farad(&folder, &arguments, "").stdout).unwrap()
@@ -160,11 +160,11 @@ fn a_run_that_was_stopped_ends_as_an_unbroken_one() {
 }
 
 #[test]
-fn every_tokeniser_trains_and_writes() {
-    let folder = with_text("lm-tokenisers");
+fn every_tokenizer_trains_and_writes() {
+    let folder = with_text("lm-tokenizers");
     let quick = SHORT.replace("--updates 60", "--updates 4") + " --set evaluate_every=100 --set sample=5";
     for (name, more) in [("bytes", ""), ("words", "--vocabulary 64"), ("bpe", "--vocabulary 280")] {
-        let trained = folder.succeed(&format!("{quick} --tokeniser {name} {more} --out {name} --json"));
+        let trained = folder.succeed(&format!("{quick} --tokenizer {name} {more} --out {name} --json"));
         assert!(json(&trained)["loss"].as_f64() > Some(0.0), "{trained}");
         let text = folder.succeed(&format!("generate {name} --prompt the --tokens 6"));
         assert!(text.starts_with("the"), "{text}");
@@ -179,7 +179,7 @@ fn every_tokeniser_trains_and_writes() {
 fn what_a_terminal_would_obey_is_written_out() {
     let folder = Folder::new("lm-control");
     std::fs::write(folder.path("text.txt"), "\x1b[31m\x07 ".repeat(300)).unwrap();
-    folder.succeed(&SHORT.replace("train lm", "train lm --tokeniser bytes --out run"));
+    folder.succeed(&SHORT.replace("train lm", "train lm --tokenizer bytes --out run"));
     let obeyed = |bytes: &[u8]| bytes.iter().filter(|byte| matches!(byte, 0x07 | 0x1b)).count();
     let report = std::fs::read(folder.path("run/report.md")).unwrap();
     assert!(obeyed(&report) == 0 && String::from_utf8_lossy(&report).contains("\\x1b[31m"), "the sample");
@@ -227,14 +227,14 @@ fn what_cannot_be_trained_is_said_and_nothing_is_made() {
     for (arguments, wanted) in [
         ("--data empty.txt", "data: no text: empty.txt (0 bytes in 1 file)"),
         ("--data short.txt", "data: text is shorter than the context: short.txt (2 tokens vs at least 129)"),
-        ("--data bytes.bin", "data: not UTF-8: bytes.bin: byte 1\nhelp: use --tokeniser bytes or bpe"),
-        ("--data bytes.bin --tokeniser words", "data: not UTF-8: bytes.bin: byte 1"),
+        ("--data bytes.bin", "data: not UTF-8: bytes.bin: byte 1\nhelp: use --tokenizer bytes or bpe"),
+        ("--data bytes.bin --tokenizer words", "data: not UTF-8: bytes.bin: byte 1"),
         ("--data nothing.txt", "data: file nothing.txt: "),
         ("--data text.txt --width 130", "model: heads do not divide the width: width 130, heads 4"),
-        ("--data text.txt --tokeniser letters", "tokeniser: there is no `letters`"),
-        ("--data text.txt --vocabulary 3", "tokeniser: vocabulary is too small"),
+        ("--data text.txt --tokenizer letters", "tokenizer: there is no `letters`"),
+        ("--data text.txt --vocabulary 3", "tokenizer: vocabulary is too small"),
         ("--data text.txt --set batchs=3", "settings: there is no key `batchs`; did you mean `batch`?"),
-        ("--data text.txt --optimiser sgd", "train: lm does not take --optimiser"),
+        ("--data text.txt --optimizer sgd", "train: lm does not take --optimizer"),
         ("", "train: lm needs --data"),
     ] {
         let text = folder.fail(&format!("train lm {arguments} --device cpu --out run"));
@@ -259,7 +259,7 @@ fn what_does_not_fit_a_model_is_said() {
     );
     assert!(folder.fail("generate run --temperature=-1").contains("temperature takes a number from 0 on"));
     // A checkpoint of a run with another vocabulary.
-    folder.succeed(&format!("{quick} --tokeniser bytes --out bytes"));
+    folder.succeed(&format!("{quick} --tokenizer bytes --out bytes"));
     for file in ["best.safetensors", "checkpoint.safetensors"] {
         std::fs::copy(folder.path("bytes").join(file), folder.path("run").join(file)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! One look for all commands: words, colours, exit codes, closed pipes, what `--json` and `--quiet` mean.
+//! One look for all commands: words, colors, exit codes, closed pipes, what `--json` and `--quiet` mean.
 
 mod folder;
 
@@ -91,9 +91,9 @@ fn bad_command_lines_are_answered_in_one_form() {
             "error: train: RECIPE does not go with --resume\nhelp: `farad train --resume runs/life-5` goes on",
         ),
         (
-            "train mnist --data synthetic --optimiser adamm",
+            "train mnist --data synthetic --optimizer adamm",
             2,
-            "there is no optimiser `adamm`; did you mean `adam`?\nhelp: ",
+            "there is no optimizer `adamm`; did you mean `adam`?\nhelp: ",
         ),
         (
             "train mnist --data synthetic --schedule cosin",
@@ -106,7 +106,7 @@ fn bad_command_lines_are_answered_in_one_form() {
             "error: train: --model does not take `cmn`; did you mean `cnn`?\nhelp: it takes mlp",
         ),
         (
-            "train lm --data text.txt --tokeniser chras",
+            "train lm --data text.txt --tokenizer chras",
             2,
             "there is no `chras`; did you mean `chars`?\nhelp: ",
         ),
@@ -188,7 +188,7 @@ fn what_is_too_large_is_refused_before_there_is_a_run() {
         "train logic-table --data table.csv --set layers=4194302,4194302,4194302,4194302,4194302,4194302,4194302,4194302 \
          --set wiring=learned --set candidates=64 --set model=small",
         "train life --set steps=1000000000000",
-        "train coloured-g --seeds 1024 --set height=2000 --set width=2000 --set batch=1",
+        "train colored-g --seeds 1024 --set height=2000 --set width=2000 --set batch=1",
     ] {
         let begin = std::time::Instant::now();
         let (code, out, error) = answer(&folder, &format!("{arguments} --device cpu"));
@@ -400,8 +400,8 @@ fn films_are_not_written_over() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_those_who_ask() {
-    let folder = Folder::new("look-colours");
+fn colors_are_for_terminals_and_those_who_ask() {
+    let folder = Folder::new("look-colors");
     let escapes = |arguments: &str, name: &str, value: &str| {
         let mut command = folder.command(arguments);
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "CI"] {
@@ -423,7 +423,7 @@ fn on_a_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -
     let farad = env!("CARGO_BIN_EXE_farad");
     let mut command = Command::new("script");
     command.args(["-qec", &format!("{farad} {arguments}"), "/dev/null"]).current_dir(folder.path(""));
-    // `CI` means colours even where the terminal is dumb.
+    // `CI` means colors even where the terminal is dumb.
     for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "FARAD_DEVICE", "CI"] {
         command.env_remove(name);
     }
@@ -433,10 +433,10 @@ fn on_a_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -
 
 #[cfg(target_os = "linux")]
 #[test]
-fn terminals_have_colours_and_a_bar_unless_told_otherwise() {
+fn terminals_have_colors_and_a_bar_unless_told_otherwise() {
     let folder = Folder::new("look-terminal");
-    // Colours, not the escapes that draw a line again.
-    let coloured =
+    // Colors, not the escapes that draw a line again.
+    let colored =
         |text: &str| text.contains("\x1b[1m") || text.contains("\x1b[31m") || text.contains("\x1b[32m");
     for (variables, wanted) in [
         (&[][..], true),
@@ -444,14 +444,14 @@ fn terminals_have_colours_and_a_bar_unless_told_otherwise() {
         (&[("NO_COLOR", "")], true),
         (&[("TERM", "dumb")], false),
     ] {
-        assert_eq!(coloured(&on_a_terminal(&folder, "train --list", variables)), wanted, "{variables:?}");
-        assert_eq!(coloured(&on_a_terminal(&folder, "eval nowhere", variables)), wanted, "{variables:?}");
+        assert_eq!(colored(&on_a_terminal(&folder, "train --list", variables)), wanted, "{variables:?}");
+        assert_eq!(colored(&on_a_terminal(&folder, "eval nowhere", variables)), wanted, "{variables:?}");
     }
     let long = "train life --device cpu --updates 60 --quick";
     let bar = |text: &str| text.contains("━");
     assert!(bar(&on_a_terminal(&folder, long, &[])));
     let plain = on_a_terminal(&folder, long, &[("NO_COLOR", "1")]);
-    assert!(bar(&plain) && !coloured(&plain), "{plain}");
+    assert!(bar(&plain) && !colored(&plain), "{plain}");
     assert!(!bar(&on_a_terminal(&folder, long, &[("TERM", "dumb")])));
     assert!(!bar(&on_a_terminal(&folder, &format!("{long} --quiet"), &[])));
 }

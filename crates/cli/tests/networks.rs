@@ -112,7 +112,7 @@ fn tables_as_people_have_them(folder: &Folder) {
     refused("--set means=1", "settings: means takes a number a column or channel, not `[1.0]`");
     refused("--set means=1,2 --set deviations=1", "settings: deviations takes a number a column or channel");
     refused("--model cnn", "the model does not take these inputs");
-    let wild = folder.fail(&format!("{csv} --learning-rate 1e30 --set clip=0 --optimiser sgd --out wild"));
+    let wild = folder.fail(&format!("{csv} --learning-rate 1e30 --set clip=0 --optimizer sgd --out wild"));
     assert!(wild.contains("fit: the loss is not finite: step ") && wild.contains("learning rate"), "{wild}");
     let text = std::fs::read_to_string(folder.path("prices.csv")).unwrap();
     let fewer: Vec<&str> = text.lines().take(200).collect();
@@ -154,7 +154,7 @@ fn every_kind_of_network_and_set_trains() {
     assert!(!folder.path("untested").exists());
     let small = "--data synthetic --device cpu --quiet --json";
     let cnn = json(&folder.succeed(&format!(
-        "train cifar10 {small} --epochs 1 --set sizes=4,8 --out cnn --optimiser muon --schedule one-cycle"
+        "train cifar10 {small} --epochs 1 --set sizes=4,8 --out cnn --optimizer muon --schedule one-cycle"
     )));
     assert_eq!(cnn["model"], "cnn");
     let rnn = json(
@@ -186,7 +186,7 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
         "train mnist --data synthetic --set bach=3",
         &["settings: there is no key `bach`; did you mean `batch`?"],
     );
-    refused("train mnist --data synthetic --optimiser adamx", &["settings: there is no optimiser `adamx`"]);
+    refused("train mnist --data synthetic --optimizer adamx", &["settings: there is no optimizer `adamx`"]);
     std::fs::write(folder.path("holes.csv"), "a,b\n1,2\n,3\n").unwrap();
     refused("train csv --data holes.csv", &["csv: a value is missing: holes.csv: line 3, column `a`"]);
     std::fs::write(folder.path("t10k-images-idx3-ubyte"), "nothing").unwrap();

@@ -28,7 +28,7 @@ fn bash_completes_commands_recipes_formats_and_devices() {
     assert_eq!(completed(&folder, &["farad", "export", "--for"]), ["--format"]);
     assert_eq!(completed(&folder, &["farad", "train", "checker"]), ["checkerboard", "checkerboard-async"]);
     assert_eq!(completed(&folder, &["farad", "train", "logic-m"]), ["logic-mnist"]);
-    assert_eq!(completed(&folder, &["farad", "train", "--optimiser", "ada"]), ["adamw", "adam", "adagrad"]);
+    assert_eq!(completed(&folder, &["farad", "train", "--optimizer", "ada"]), ["adamw", "adam", "adagrad"]);
     assert_eq!(completed(&folder, &["farad", "bench", "--device", "c"]), ["cpu"]);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A kernel iterates over *axes*; walking from its root towards loads, every movement op turns the
 //! access of its output into the access of its input. A reshape may need a kernel axis split in two
-//! ([`Obstacle::Split`]); what stays impossible is materialised ([`Obstacle::Blocked`]).
+//! ([`Obstacle::Split`]); what stays impossible is materialized ([`Obstacle::Blocked`]).
 
 use farad_ir::{IndexMap, Op, Shape};
 

@@ -17,12 +17,12 @@ pub trait Memory {
 pub fn kernel(
     graph: &Graph,
     draft: &Draft,
-    materialised: &[bool],
+    materialized: &[bool],
     memory: &dyn Memory,
     sites: usize,
 ) -> Kernel {
     match draft.product {
-        Some(product) => Kernel::Product(assemble_product(graph, draft, product, materialised, memory)),
+        Some(product) => Kernel::Product(assemble_product(graph, draft, product, materialized, memory)),
         None => Kernel::Fused(assemble_fused(draft, memory, sites)),
     }
 }
@@ -84,7 +84,7 @@ fn views(tape: &mut [Instr]) -> impl Iterator<Item = &mut View> {
     tape.iter_mut().filter_map(|instr| instr.code.view_mut())
 }
 
-/// Merges neighbouring axes of one kind that every view walks as one.
+/// Merges neighboring axes of one kind that every view walks as one.
 fn coalesce(kernel: &mut Fused) {
     let mut axis = 0;
     while axis + 1 < kernel.axes.len() {
@@ -121,7 +121,7 @@ fn assemble_product(
     graph: &Graph,
     draft: &Draft,
     id: NodeId,
-    materialised: &[bool],
+    materialized: &[bool],
     memory: &dyn Memory,
 ) -> Product {
     let node = graph.node(id);
@@ -130,7 +130,7 @@ fn assemble_product(
     let [left, right] = sources(contraction, &roles, node);
     let side = |source: &Source| -> Operand {
         let Operand { mut tape, value } =
-            source.operand(graph, materialised).expect("operands were materialised");
+            source.operand(graph, materialized).expect("operands were materialized");
         let buffers = tape.iter_mut().filter_map(|instr| instr.code.buffer_mut());
         buffers.for_each(|buffer| *buffer = memory.buffer(NodeId(buffer.0)));
         Operand { tape, value }
@@ -154,7 +154,7 @@ fn assemble_product(
     product
 }
 
-/// Merges neighbouring axes where every view allows, and drops batch axes of size 1.
+/// Merges neighboring axes where every view allows, and drops batch axes of size 1.
 fn coalesce_product(product: &mut Product) {
     let Product { batch, m, n, k, lhs, rhs, epilogue, stores } = product;
     let [mut left, mut right] = [lhs, rhs].map(|operand| views(&mut operand.tape).collect::<Vec<_>>());
@@ -170,7 +170,7 @@ fn coalesce_product(product: &mut Product) {
     join(n, &mut [(&mut right, b + k.len()), (&mut out, b + m.len())]);
 }
 
-/// Merges neighbours of a group of axes, which starts at a place of its own in each list of views.
+/// Merges neighbors of a group of axes, which starts at a place of its own in each list of views.
 fn join(group: &mut Vec<usize>, lists: &mut [(&mut Vec<&mut View>, usize)]) {
     let mut axis = 0;
     while axis + 1 < group.len() {

@@ -31,14 +31,14 @@ pub struct Sum {
 }
 
 /// Joins the sums that go to one pack, each group in the place of its last.
-pub fn bundle(graph: &Graph, materialised: &[bool], works: Vec<Work>, target: &Target) -> Vec<Work> {
+pub fn bundle(graph: &Graph, materialized: &[bool], works: Vec<Work>, target: &Target) -> Vec<Work> {
     if target.parallel <= 1 || !target.fuse {
         return works;
     }
     let mut readers: HashMap<NodeId, usize> = HashMap::new();
     let mut written: HashSet<NodeId> = HashSet::new();
     for work in &works {
-        let (reads, writes) = touches(graph, materialised, work);
+        let (reads, writes) = touches(graph, materialized, work);
         reads.iter().for_each(|id| *readers.entry(*id).or_default() += 1);
         if matches!(work, Work::Draft(_)) {
             written.extend(writes);

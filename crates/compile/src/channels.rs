@@ -1,7 +1,7 @@
-//! Lays what convolutions read with the channels last, where a device reads four neighbours at once.
+//! Lays what convolutions read with the channels last, where a device reads four neighbors at once.
 //!
-//! Windows move along the axes of an image, so neighbours there are rarely aligned and each needs a condition of
-//! its own; along the channels four neighbours are always read or left out together. The copies cost little beside the
+//! Windows move along the axes of an image, so neighbors there are rarely aligned and each needs a condition of
+//! its own; along the channels four neighbors are always read or left out together. The copies cost little beside the
 //! product; a cast to halves rides on them.
 
 use std::collections::HashMap;

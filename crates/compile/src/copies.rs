@@ -20,7 +20,7 @@ pub fn clashes(graph: &Graph, fused: &Fused) -> HashSet<NodeId> {
         return found;
     }
     for work in &fused.works {
-        let (reads, writes) = touches(graph, &fused.materialised, work);
+        let (reads, writes) = touches(graph, &fused.materialized, work);
         let written: HashSet<NodeId> = writes.iter().filter_map(|id| pack_of.get(id)).copied().collect();
         found.extend(
             reads.into_iter().filter(|id| pack_of.get(id).is_some_and(|pack| written.contains(pack))),

@@ -1,7 +1,7 @@
 //! A kernel in the making: a root node pulled, operand by operand, into one tape.
 //!
 //! While drafting, a [`BufferId`] stands for the node of the same number. Pulling may find that the
-//! kernel's axes must be split, that it reduces, or that some node has to be materialised first:
+//! kernel's axes must be split, that it reduces, or that some node has to be materialized first:
 //! each is a [`Trouble`], and the caller starts again with that known.
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ pub struct Start {
     pub appended: usize,
     /// The contraction that the kernel computes first, if it is a product.
     pub product: Option<NodeId>,
-    /// Materialised nodes that this kernel must load rather than compute.
+    /// Materialized nodes that this kernel must load rather than compute.
     pub load: HashSet<NodeId>,
     /// What the root is put together from, if the kernel writes it part by part.
     pub parts: Vec<Part>,
@@ -42,7 +42,7 @@ const MOST_PARTS: usize = 8;
 
 impl Part {
     /// The parts of a sum of padded nodes of one shape that together fill it; empty if it is something else.
-    pub fn of(graph: &Graph, materialised: &[bool], root: NodeId) -> Vec<Part> {
+    pub fn of(graph: &Graph, materialized: &[bool], root: NodeId) -> Vec<Part> {
         // A copy of such a node is put together in the same way.
         let whole = match graph.node(root) {
             Node { op: Op::Barrier(_), operands, .. } if operands.len() == 1 => operands[0],
@@ -52,7 +52,7 @@ impl Part {
         while let Some(id) = stack.pop() {
             let node = graph.node(id);
             match &node.op {
-                _ if id != whole && materialised[id.index()] => return vec![],
+                _ if id != whole && materialized[id.index()] => return vec![],
                 Op::Binary(Binary::Add | Binary::Or | Binary::Join) if parts.len() < MOST_PARTS => {
                     stack.extend(&node.operands)
                 }
@@ -83,8 +83,8 @@ pub enum Trouble {
     /// A reduction at outer level: append reduced axes of these sizes.
     Append(Vec<usize>),
     /// This node must be computed by a kernel of its own.
-    Materialise(NodeId),
-    /// This materialised node cannot be computed here; load it.
+    Materialize(NodeId),
+    /// This materialized node cannot be computed here; load it.
     Load(NodeId),
     /// Too many buffers or instructions.
     TooLarge,
@@ -125,14 +125,14 @@ pub struct Context<'a> {
     /// The graph.
     pub graph: &'a Graph,
     /// Nodes that live in memory between kernels.
-    pub materialised: &'a [bool],
-    /// Materialised nodes that a kernel computes already.
+    pub materialized: &'a [bool],
+    /// Materialized nodes that a kernel computes already.
     pub owned: &'a [bool],
     /// The last nodes of product kernels, with their contraction: computed there or not at all.
     pub ends: &'a HashMap<NodeId, NodeId>,
-    /// Materialised nodes that no other kernel may compute along the way.
+    /// Materialized nodes that no other kernel may compute along the way.
     pub apart: &'a [bool],
-    /// Whether other materialised nodes may be computed along the way.
+    /// Whether other materialized nodes may be computed along the way.
     pub fuse: bool,
 }
 
@@ -298,10 +298,10 @@ pub fn unshaped(graph: &Graph, id: NodeId) -> NodeId {
 }
 
 /// The resident node that holds this one's elements in their order, and how many lie before them.
-pub fn within(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<(NodeId, usize)> {
+pub fn within(graph: &Graph, materialized: &[bool], id: NodeId) -> Option<(NodeId, usize)> {
     let (mut at, mut offset) = (id, 0);
     loop {
-        if let Some(base) = resident(graph, materialised, at) {
+        if let Some(base) = resident(graph, materialized, at) {
             return Some((base, offset));
         }
         let node = graph.node(at);
@@ -322,13 +322,13 @@ pub fn within(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<(NodeI
 }
 
 /// The node whose memory holds `id`'s elements in row-major order and nothing else, if there is one.
-pub fn resident(graph: &Graph, materialised: &[bool], id: NodeId) -> Option<NodeId> {
+pub fn resident(graph: &Graph, materialized: &[bool], id: NodeId) -> Option<NodeId> {
     let mut at = id;
     loop {
         let node = graph.node(at);
         match &node.op {
             Op::Input(_) => return Some(at),
-            _ if materialised[at.index()] => return Some(at),
+            _ if materialized[at.index()] => return Some(at),
             Op::Reshape(_) | Op::Barrier(_) => at = node.operands[0],
             _ => return None,
         }

@@ -1,8 +1,8 @@
 //! Decides which nodes live in memory and which kernel computes what.
 //!
-//! Kernels are drafted from consumers to producers: a materialised node becomes the root of a
+//! Kernels are drafted from consumers to producers: a materialized node becomes the root of a
 //! kernel unless a later one computes it along the way. Afterwards kernels over the same space are
-//! merged, and what several kernels compute at some cost is materialised and drafting starts again.
+//! merged, and what several kernels compute at some cost is materialized and drafting starts again.
 
 mod cut;
 mod roots;
@@ -24,7 +24,7 @@ pub struct Fused {
     /// In an order in which producers come first.
     pub works: Vec<Work>,
     /// Whether each node lives in memory between kernels.
-    pub materialised: Vec<bool>,
+    pub materialized: Vec<bool>,
 }
 
 /// Recomputing less than this (in the unit of [`cost`]) is cheaper than keeping.
@@ -32,29 +32,29 @@ const WORTH_KEEPING: usize = 24;
 
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
-    let Roots { mut materialised, ends } = roots(graph, outputs, target);
-    let Cuts { long, mut apart } = cut(graph, &mut materialised, &ends, target);
+    let Roots { mut materialized, ends } = roots(graph, outputs, target);
+    let Cuts { long, mut apart } = cut(graph, &mut materialized, &ends, target);
     let mut ancestors = Ancestors::of(graph);
     loop {
-        let mut drafts = draft_all(graph, &mut materialised, &ends, &apart, &mut ancestors, target);
+        let mut drafts = draft_all(graph, &mut materialized, &ends, &apart, &mut ancestors, target);
         let tangled = tangled(graph, &drafts);
         if !tangled.is_empty() {
             tangled.into_iter().for_each(|id| apart[id.index()] = true);
             continue;
         }
-        merge(graph, outputs, &materialised, &mut drafts, target);
-        let again = shared(graph, &drafts, &materialised, &long, target);
+        merge(graph, outputs, &materialized, &mut drafts, target);
+        let again = shared(graph, &drafts, &materialized, &long, target);
         if again.is_empty() {
             let works = order(graph, drafts);
-            return Fused { works, materialised };
+            return Fused { works, materialized };
         }
-        again.into_iter().for_each(|id| materialised[id.index()] = true);
+        again.into_iter().for_each(|id| materialized[id.index()] = true);
     }
 }
 
 fn draft_all(
     graph: &Graph,
-    materialised: &mut Vec<bool>,
+    materialized: &mut Vec<bool>,
     ends: &HashMap<NodeId, NodeId>,
     apart: &[bool],
     ancestors: &mut Ancestors,
@@ -63,7 +63,7 @@ fn draft_all(
     let mut owned = vec![false; graph.nodes.len()];
     let mut works = Vec::new();
     for id in graph.ids().rev() {
-        if !materialised[id.index()] || owned[id.index()] || graph.shape(id).numel() == 0 {
+        if !materialized[id.index()] || owned[id.index()] || graph.shape(id).numel() == 0 {
             continue;
         }
         owned[id.index()] = true;
@@ -72,7 +72,7 @@ fn draft_all(
             // Written by the scan or custom node, or laid into the pack's memory by its operands.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {
-                let draft = draft(graph, id, materialised, &owned, ends, apart, ancestors, target);
+                let draft = draft(graph, id, materialized, &owned, ends, apart, ancestors, target);
                 draft.results.iter().for_each(|r| owned[r.node.index()] = true);
                 works.push(Work::Draft(Box::new(draft)));
             }
@@ -85,15 +85,15 @@ fn draft_all(
 fn draft(
     graph: &Graph,
     root: NodeId,
-    materialised: &mut Vec<bool>,
+    materialized: &mut Vec<bool>,
     owned: &[bool],
     ends: &HashMap<NodeId, NodeId>,
     apart: &[bool],
     ancestors: &mut Ancestors,
     target: &Target,
 ) -> Draft {
-    let mut product = product_below(graph, root, materialised, owned, apart, target);
-    let parts = if target.fuse { Part::of(graph, materialised, root) } else { vec![] };
+    let mut product = product_below(graph, root, materialized, owned, apart, target);
+    let parts = if target.fuse { Part::of(graph, materialized, root) } else { vec![] };
     let mut start = begin(graph, root, product);
     if product.is_none()
         && let Some(part) = parts.first()
@@ -102,7 +102,7 @@ fn draft(
     }
     let mut fuse = target.fuse;
     loop {
-        let context = Context { graph, materialised, owned, ends, apart, fuse };
+        let context = Context { graph, materialized, owned, ends, apart, fuse };
         let tried = Draft::of(root, &start, &context).and_then(|d| fits(graph, d, ancestors, target));
         let trouble = match tried {
             // The product turned out to be loaded: then this is no product kernel.
@@ -113,7 +113,7 @@ fn draft(
             }
             Ok(draft) => return draft,
             // In memory anyway, and not to be computed here: load it.
-            Err(Trouble::Materialise(node)) if node != root && materialised[node.index()] => {
+            Err(Trouble::Materialize(node)) if node != root && materialized[node.index()] => {
                 Trouble::Load(node)
             }
             Err(trouble) => trouble,
@@ -130,23 +130,23 @@ fn draft(
             // Whatever a product's epilogue cannot hold ends the attempt to be one.
             _ if product.is_some_and(|p| p != root) => {
                 let contraction = product.take().expect("just seen");
-                materialised[contraction.index()] = true;
+                materialized[contraction.index()] = true;
                 fuse = target.fuse;
             }
-            Trouble::Materialise(node) => {
+            Trouble::Materialize(node) => {
                 assert!(
-                    node != root && !materialised[node.index()],
+                    node != root && !materialized[node.index()],
                     "kernel of {} {} cannot be built: {} {} is in the way",
                     graph.node(root).op.name(),
                     graph.shape(root),
                     graph.node(node).op.name(),
                     graph.shape(node)
                 );
-                materialised[node.index()] = true;
+                materialized[node.index()] = true;
             }
             _ => {
-                let node = heaviest(graph, root, materialised).expect("a kernel of one op fits");
-                materialised[node.index()] = true;
+                let node = heaviest(graph, root, materialized).expect("a kernel of one op fits");
+                materialized[node.index()] = true;
             }
         }
         start = begin(graph, root, product);
@@ -185,7 +185,7 @@ fn fits(graph: &Graph, draft: Draft, ancestors: &mut Ancestors, target: &Target)
 fn product_below(
     graph: &Graph,
     root: NodeId,
-    materialised: &[bool],
+    materialized: &[bool],
     owned: &[bool],
     apart: &[bool],
     target: &Target,
@@ -206,7 +206,7 @@ fn product_below(
             op if op.is_pointwise() || op.is_movement() => stack.extend(node.operands.iter().filter(|o| {
                 graph.shape(**o).numel() == numel
                     && !matches!(graph.node(**o).op, Op::Input(_))
-                    && (!materialised[o.index()]
+                    && (!materialized[o.index()]
                         || matches!(graph.node(**o).op, Op::Contract(_))
                         || graph.node(**o).op.is_pointwise())
             })),
@@ -218,16 +218,16 @@ fn product_below(
 
 /// The node below `root` whose computing pulls in most loads: what to cut off when a kernel is too
 /// large.
-fn heaviest(graph: &Graph, root: NodeId, materialised: &[bool]) -> Option<NodeId> {
+fn heaviest(graph: &Graph, root: NodeId, materialized: &[bool]) -> Option<NodeId> {
     let mut best = None;
     let mut stack: Vec<NodeId> = graph.node(root).operands.clone();
     let mut seen = HashSet::new();
     while let Some(id) = stack.pop() {
-        if !seen.insert(id) || resident(graph, materialised, id).is_some() {
+        if !seen.insert(id) || resident(graph, materialized, id).is_some() {
             continue;
         }
         let node = graph.node(id);
-        let loads = leaves(graph, id, materialised);
+        let loads = leaves(graph, id, materialized);
         if !node.op.is_movement()
             && loads > 0
             && best.is_none_or(|(most, _)| loads > most)
@@ -243,13 +243,13 @@ fn heaviest(graph: &Graph, root: NodeId, materialised: &[bool]) -> Option<NodeId
     best.map(|(_, id)| id)
 }
 
-fn leaves(graph: &Graph, id: NodeId, materialised: &[bool]) -> usize {
+fn leaves(graph: &Graph, id: NodeId, materialized: &[bool]) -> usize {
     let (mut stack, mut seen, mut found) = (vec![id], HashSet::new(), 0);
     while let Some(id) = stack.pop() {
         if !seen.insert(id) {
             continue;
         }
-        match resident(graph, materialised, id) {
+        match resident(graph, materialized, id) {
             Some(base) if base != id || seen.len() > 1 => found += 1,
             _ => {
                 found += 1;
@@ -277,7 +277,7 @@ fn cost(op: &Op) -> usize {
 fn shared(
     graph: &Graph,
     works: &[Work],
-    materialised: &[bool],
+    materialized: &[bool],
     long: &[bool],
     target: &Target,
 ) -> Vec<NodeId> {
@@ -290,7 +290,7 @@ fn shared(
             draft.computed.iter().for_each(|id| count[id.index()] += 1);
         }
     }
-    let twice = |id: &NodeId| count[id.index()] > 1 && !materialised[id.index()];
+    let twice = |id: &NodeId| count[id.index()] > 1 && !materialized[id.index()];
     let reductions: Vec<NodeId> =
         graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Reduce(..)) && twice(id)).collect();
     if !reductions.is_empty() {
@@ -299,16 +299,16 @@ fn shared(
     let worth = |id: &NodeId| if long[id.index()] { WORTH_KEEPING_LONG } else { WORTH_KEEPING };
     let dear: Vec<NodeId> = graph
         .ids()
-        .filter(|id| twice(id) && weight(graph, *id, &count, materialised, worth(id)) >= worth(id))
+        .filter(|id| twice(id) && weight(graph, *id, &count, materialized, worth(id)) >= worth(id))
         .collect();
-    outermost(graph, dear, materialised)
+    outermost(graph, dear, materialized)
 }
 
 /// Cost of everything below a node that is computed with it, counted until it is enough.
-fn weight(graph: &Graph, id: NodeId, count: &[usize], materialised: &[bool], enough: usize) -> usize {
+fn weight(graph: &Graph, id: NodeId, count: &[usize], materialized: &[bool], enough: usize) -> usize {
     let (mut stack, mut seen, mut sum) = (vec![id], HashSet::new(), 0);
     while let Some(id) = stack.pop().filter(|_| sum < enough) {
-        if seen.insert(id) && count[id.index()] > 0 && !materialised[id.index()] {
+        if seen.insert(id) && count[id.index()] > 0 && !materialized[id.index()] {
             sum += cost(&graph.node(id).op);
             stack.extend(&graph.node(id).operands);
         }
@@ -317,7 +317,7 @@ fn weight(graph: &Graph, id: NodeId, count: &[usize], materialised: &[bool], eno
 }
 
 /// The outermost of these nodes: what they are made of need not be kept as well.
-fn outermost(graph: &Graph, nodes: Vec<NodeId>, materialised: &[bool]) -> Vec<NodeId> {
+fn outermost(graph: &Graph, nodes: Vec<NodeId>, materialized: &[bool]) -> Vec<NodeId> {
     let Some(&least) = nodes.first() else { return nodes };
     let mut inside = vec![false; graph.nodes.len()];
     for &id in nodes.iter().rev() {
@@ -325,7 +325,7 @@ fn outermost(graph: &Graph, nodes: Vec<NodeId>, materialised: &[bool]) -> Vec<No
         while let Some(next) = stack.pop() {
             if next >= least && !inside[next.index()] {
                 inside[next.index()] = true;
-                if !materialised[next.index()] {
+                if !materialized[next.index()] {
                     stack.extend(&graph.node(next).operands);
                 }
             }

@@ -13,18 +13,18 @@ use crate::works::{Work, touches};
 pub fn merge(
     graph: &Graph,
     outputs: &[NodeId],
-    materialised: &[bool],
+    materialized: &[bool],
     works: &mut Vec<Work>,
     target: &Target,
 ) {
     if target.fuse {
         *works = Joining::of(graph, std::mem::take(works), target).run();
     }
-    drop_unread(graph, outputs, materialised, works);
+    drop_unread(graph, outputs, materialized, works);
 }
 
 /// Of many kernels that touch one node, each is tried with so many on either side.
-const NEIGHBOURS: usize = 64;
+const NEIGHBORS: usize = 64;
 
 /// Kernels on their way to be joined, node by node that they have in common. A joined kernel takes the place of its first
 /// part and is tried again wherever that was.
@@ -81,7 +81,7 @@ impl<'a> Joining<'a> {
     fn partner(&mut self, node: NodeId, kernel: usize, from: usize) -> Option<usize> {
         let list = &self.groups[&node];
         let at = list.partition_point(|&k| k < kernel);
-        let near = from.max(at.saturating_sub(NEIGHBOURS))..list.len().min(at + NEIGHBOURS);
+        let near = from.max(at.saturating_sub(NEIGHBORS))..list.len().min(at + NEIGHBORS);
         let others: Vec<usize> =
             list.get(near).unwrap_or_default().iter().copied().filter(|&other| other != kernel).collect();
         others.into_iter().find_map(|other| self.pair(kernel.min(other), kernel.max(other)))
@@ -387,10 +387,10 @@ impl Flow {
 }
 
 /// Drops results that no other kernel reads, and what only they needed.
-fn drop_unread(graph: &Graph, outputs: &[NodeId], materialised: &[bool], works: &mut [Work]) {
+fn drop_unread(graph: &Graph, outputs: &[NodeId], materialized: &[bool], works: &mut [Work]) {
     let mut read: HashSet<NodeId> = outputs.iter().copied().collect();
     for work in works.iter() {
-        read.extend(touches(graph, materialised, work).0);
+        read.extend(touches(graph, materialized, work).0);
     }
     let packed = graph.nodes.iter().filter(|n| matches!(n.op, farad_ir::Op::Pack(..)));
     read.extend(packed.flat_map(|n| n.operands.iter().copied()));

@@ -1,4 +1,4 @@
-//! Memory and order: every materialised node gets a place, lifetimes share blocks, donated inputs
+//! Memory and order: every materialized node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
 
 mod aliases;
@@ -35,14 +35,14 @@ pub fn plan(
 ) -> Program {
     let mut planner = Planner {
         graph,
-        materialised: fused.materialised,
+        materialized: fused.materialized,
         program: Program::default(),
         homes: HashMap::new(),
         sorts: HashMap::new(),
     };
     planner.declare(outputs);
     let donated = planner.donate(outputs, donations, &mut fused.works);
-    fused.works = bundle(graph, &planner.materialised, fused.works, target);
+    fused.works = bundle(graph, &planner.materialized, fused.works, target);
     planner.place(outputs, &donated, &fused.works, target);
     for work in &fused.works {
         planner.step(work, target);
@@ -58,7 +58,7 @@ pub fn plan(
 
 struct Planner<'a> {
     graph: &'a Graph,
-    materialised: Vec<bool>,
+    materialized: Vec<bool>,
     program: Program,
     homes: HashMap<NodeId, BufferId>,
     /// Sorts that have their memory and wait for their step.
@@ -67,7 +67,7 @@ struct Planner<'a> {
 
 impl Memory for Planner<'_> {
     fn buffer(&self, node: NodeId) -> BufferId {
-        let base = resident(self.graph, &self.materialised, node).unwrap_or(node);
+        let base = resident(self.graph, &self.materialized, node).unwrap_or(node);
         *self.homes.get(&base).unwrap_or_else(|| panic!("{} has no memory", self.graph.node(node).op.name()))
     }
 }
@@ -132,11 +132,11 @@ impl Planner<'_> {
             if !in_place(&works[at], leaf, id) {
                 continue;
             }
-            let reads = |w: &Work| touches(self.graph, &self.materialised, w).0.contains(&leaf);
+            let reads = |w: &Work| touches(self.graph, &self.materialized, w).0.contains(&leaf);
             if works[at + 1..].iter().any(reads) {
-                let written = touches(self.graph, &self.materialised, &works[at]).1;
+                let written = touches(self.graph, &self.materialized, &works[at]).1;
                 let awaited = works.iter().any(|w| {
-                    touches(self.graph, &self.materialised, w).0.iter().any(|r| written.contains(r))
+                    touches(self.graph, &self.materialized, w).0.iter().any(|r| written.contains(r))
                 });
                 if awaited {
                     continue;
@@ -150,7 +150,7 @@ impl Planner<'_> {
         held
     }
 
-    /// A place for every materialised node: outputs first, packs with their parts, then blocks by
+    /// A place for every materialized node: outputs first, packs with their parts, then blocks by
     /// lifetime.
     fn place(&mut self, outputs: &[NodeId], donated: &HashSet<usize>, works: &[Work], target: &Target) {
         for (n, &id) in outputs.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Planner<'_> {
         }
         // No kernel writes an empty node, but a scan or a custom op may still name it.
         for id in self.graph.ids() {
-            if self.materialised[id.index()] && self.spec(id).len == 0 && !self.homes.contains_key(&id) {
+            if self.materialized[id.index()] && self.spec(id).len == 0 && !self.homes.contains_key(&id) {
                 let block = self.add_block(ALIGNMENT);
                 let buffer = self.add_buffer(Place::Block(block), 0, self.spec(id));
                 self.homes.insert(id, buffer);
@@ -210,7 +210,7 @@ impl Planner<'_> {
     fn share_blocks(&mut self, works: &[Work], target: &Target) {
         let mut last: HashMap<NodeId, usize> = HashMap::new();
         let touched: Vec<(Vec<NodeId>, Vec<NodeId>)> =
-            works.iter().map(|w| touches(self.graph, &self.materialised, w)).collect();
+            works.iter().map(|w| touches(self.graph, &self.materialized, w)).collect();
         for (i, (reads, writes)) in touched.iter().enumerate() {
             reads.iter().chain(writes).for_each(|id| {
                 last.insert(*id, i);
@@ -265,7 +265,7 @@ impl Planner<'_> {
         match work {
             Work::Draft(draft) => {
                 let sites = self.program.sites.len();
-                let kernel = kernel(self.graph, draft, &self.materialised, self, sites);
+                let kernel = kernel(self.graph, draft, &self.materialized, self, sites);
                 self.program.sites.extend(draft.sites.iter().cloned());
                 let label = label(self.graph, draft);
                 match kernel {

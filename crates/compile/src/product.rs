@@ -129,8 +129,8 @@ const MOST_PROLOGUE: usize = 3;
 const MOST_MOVES: usize = 64;
 
 impl Source<'_> {
-    /// The operand, or `None` if something has to be materialised first.
-    pub fn operand(&self, graph: &Graph, materialised: &[bool]) -> Option<Operand> {
+    /// The operand, or `None` if something has to be materialized first.
+    pub fn operand(&self, graph: &Graph, materialized: &[bool]) -> Option<Operand> {
         let axes: Vec<usize> = self.order.iter().map(|&a| self.contraction.sizes[a]).collect();
         let mut place = vec![Affine::zero(axes.len()); self.contraction.sizes.len()];
         for (at, &axis) in self.order.iter().enumerate().filter(|(at, _)| axes[*at] != 1) {
@@ -141,11 +141,11 @@ impl Source<'_> {
         let value = match Access::mapped(self.maps, &place, &shape, &axes) {
             Some(access) => {
                 let most = (MOST_PROLOGUE, MOST_MOVES);
-                pull(graph, self.node, &access, &axes, materialised, &mut tape, most)?
+                pull(graph, self.node, &access, &axes, materialized, &mut tape, most)?
             }
             None => {
                 let (stored, rounded) = below_cast(graph, self.node);
-                let base = resident(graph, materialised, stored)?;
+                let base = resident(graph, materialized, stored)?;
                 let view = mapped_view(self.maps, &place, &shape, &axes);
                 let mut emit = |code| tape.push(Instr { code, dtype: DType::F32, level: Level::Full });
                 emit(Code::Load(BufferId(base.0), view));
@@ -158,13 +158,13 @@ impl Source<'_> {
         Some(Operand { tape, value })
     }
 
-    /// What to materialise so that the operand can be had.
-    fn missing(&self, graph: &Graph, materialised: &[bool], plain: bool) -> NodeId {
+    /// What to materialize so that the operand can be had.
+    fn missing(&self, graph: &Graph, materialized: &[bool], plain: bool) -> NodeId {
         if self.maps.iter().any(|map| map.divisor != 1) {
             return below_cast(graph, self.node).0;
         }
-        let source = source(graph, self.node, materialised, plain);
-        let mut trial = materialised.to_vec();
+        let source = source(graph, self.node, materialized, plain);
+        let mut trial = materialized.to_vec();
         trial[source.index()] = true;
         if self.operand(graph, &trial).is_some() { source } else { self.node }
     }
@@ -186,7 +186,7 @@ fn pull(
     id: NodeId,
     access: &Access,
     axes: &[usize],
-    materialised: &[bool],
+    materialized: &[bool],
     tape: &mut Vec<Instr>,
     (ops, moves): (usize, usize),
 ) -> Option<Reg> {
@@ -195,7 +195,7 @@ fn pull(
         tape.push(Instr { code, dtype: dtype.register(), level: Level::Full });
         Some(Reg(tape.len() as u32 - 1))
     };
-    if let Some(base) = resident(graph, materialised, id) {
+    if let Some(base) = resident(graph, materialized, id) {
         return emit(Code::Load(BufferId(base.0), access.view(&node.shape, axes.len())), node.dtype);
     }
     match &node.op {
@@ -206,11 +206,11 @@ fn pull(
         // A guarded load is slower than a copy is dear.
         op if op.is_movement() && !matches!(op, Op::Pad(_)) => {
             let inner = access.through(op, &graph.shape(node.operands[0]), &node.shape, axes).ok()?;
-            pull(graph, node.operands[0], &inner, axes, materialised, tape, (ops, moves.checked_sub(1)?))
+            pull(graph, node.operands[0], &inner, axes, materialized, tape, (ops, moves.checked_sub(1)?))
         }
         Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
             let left = (ops, moves.checked_sub(1)?);
-            let x = pull(graph, node.operands[0], access, axes, materialised, tape, left)?;
+            let x = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
             if to.is_half() {
                 tape.push(Instr { code: Code::Cast(x, *to), dtype: DType::F32, level: Level::Full });
                 return Some(Reg(tape.len() as u32 - 1));
@@ -218,7 +218,7 @@ fn pull(
             Some(x)
         }
         Op::Unary(unary @ (Unary::Relu | Unary::Neg)) if ops > 0 && node.dtype == DType::F32 => {
-            let x = pull(graph, node.operands[0], access, axes, materialised, tape, (ops - 1, moves))?;
+            let x = pull(graph, node.operands[0], access, axes, materialized, tape, (ops - 1, moves))?;
             tape.push(Instr { code: Code::Unary(*unary, x), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }
@@ -229,8 +229,8 @@ fn pull(
                 && access.guards.is_empty()
                 && scales(graph, node.operands[1]) =>
         {
-            let a = pull(graph, node.operands[0], access, axes, materialised, tape, (ops - 1, moves))?;
-            let b = pull(graph, node.operands[1], access, axes, materialised, tape, (0, moves))?;
+            let a = pull(graph, node.operands[0], access, axes, materialized, tape, (ops - 1, moves))?;
+            let b = pull(graph, node.operands[1], access, axes, materialized, tape, (0, moves))?;
             tape.push(Instr { code: Code::Binary(*binary, a, b), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }
@@ -248,24 +248,24 @@ fn scales(graph: &Graph, id: NodeId) -> bool {
 }
 
 /// Nodes that the product of `id` needs in memory and that are not there yet.
-pub fn missing(graph: &Graph, id: NodeId, materialised: &[bool], users: &[usize]) -> Vec<NodeId> {
+pub fn missing(graph: &Graph, id: NodeId, materialized: &[bool], users: &[usize]) -> Vec<NodeId> {
     let node = graph.node(id);
     let Op::Contract(contraction) = &node.op else { return vec![] };
     let Some(roles) = Roles::of(contraction) else { return vec![] };
     let mut needed = Vec::new();
     for source in sources(contraction, &roles, node) {
-        let plain = source.operand(graph, materialised).is_some();
-        if !plain || computes(graph, source.node, materialised) && users[source.node.index()] > 1 {
-            needed.push(source.missing(graph, materialised, plain));
+        let plain = source.operand(graph, materialized).is_some();
+        if !plain || computes(graph, source.node, materialized) && users[source.node.index()] > 1 {
+            needed.push(source.missing(graph, materialized, plain));
         }
     }
     needed
 }
 
 /// Whether an operand does arithmetic before it reaches memory.
-fn computes(graph: &Graph, id: NodeId, materialised: &[bool]) -> bool {
+fn computes(graph: &Graph, id: NodeId, materialized: &[bool]) -> bool {
     let mut at = id;
-    while resident(graph, materialised, at).is_none() {
+    while resident(graph, materialized, at).is_none() {
         let node = graph.node(at);
         if !node.op.is_movement() {
             return true;
@@ -275,14 +275,14 @@ fn computes(graph: &Graph, id: NodeId, materialised: &[bool]) -> bool {
     false
 }
 
-/// What to materialise so that an operand becomes a view: below its movements if they can be
+/// What to materialize so that an operand becomes a view: below its movements if they can be
 /// folded into the view, else the operand itself.
-fn source(graph: &Graph, id: NodeId, materialised: &[bool], foldable: bool) -> NodeId {
+fn source(graph: &Graph, id: NodeId, materialized: &[bool], foldable: bool) -> NodeId {
     let mut at = id;
     while graph.node(at).op.is_movement() && !matches!(graph.node(at).op, Op::Pad(_)) {
         at = graph.node(at).operands[0];
     }
-    let free = resident(graph, materialised, at).is_some()
+    let free = resident(graph, materialized, at).is_some()
         || matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_));
     if free || (!foldable && at != id && !folds(graph, id)) { id } else { at }
 }

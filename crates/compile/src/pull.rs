@@ -54,7 +54,7 @@ struct Pull<'a> {
     start: &'a Start,
     context: &'a Context<'a>,
     memo: HashMap<(NodeId, Access), Reg>,
-    /// Materialised nodes computed along the way.
+    /// Materialized nodes computed along the way.
     extra: Vec<(NodeId, Reg, Access)>,
 }
 
@@ -91,7 +91,7 @@ impl Pull<'_> {
             {
                 Trouble::Split { axis, inner }
             }
-            _ => Trouble::Materialise(node),
+            _ => Trouble::Materialize(node),
         }
     }
 
@@ -137,7 +137,7 @@ impl Pull<'_> {
             return Ok(reg);
         }
         let graph = self.context.graph;
-        if let Some(base) = resident(graph, self.context.materialised, id) {
+        if let Some(base) = resident(graph, self.context.materialized, id) {
             if base == id && self.may_compute(id, access) {
                 let reg = self.compute(id, access)?;
                 self.extra.push((id, reg, access.clone()));
@@ -151,7 +151,7 @@ impl Pull<'_> {
         self.compute(id, access)
     }
 
-    /// Whether a materialised node can as well be computed and stored by this kernel.
+    /// Whether a materialized node can as well be computed and stored by this kernel.
     fn may_compute(&self, id: NodeId, access: &Access) -> bool {
         let node = self.context.graph.node(id);
         let kept = matches!(node.op, Op::Barrier(_)) && node.operands.len() == 1;
@@ -201,12 +201,12 @@ impl Pull<'_> {
             Op::Contract(_) if self.start.product == Some(id) => {
                 let view = self.view(access, &node.shape);
                 if !view.is_contiguous(&self.draft.axes) {
-                    return Err(Trouble::Materialise(id));
+                    return Err(Trouble::Materialize(id));
                 }
                 self.emit(Code::Accumulator, DType::F32)?
             }
-            Op::Contract(_) if self.context.materialised[id.index()] => self.direct(id, access)?,
-            _ => return Err(Trouble::Materialise(id)),
+            Op::Contract(_) if self.context.materialized[id.index()] => self.direct(id, access)?,
+            _ => return Err(Trouble::Materialize(id)),
         };
         self.draft.computed.insert(id);
         self.memo.insert((id, access.clone()), reg);
@@ -250,7 +250,7 @@ impl Pull<'_> {
             Err(obstacle) => {
                 // Elements in memory lie in row-major order, whatever the shape.
                 let base =
-                    resident(graph, self.context.materialised, x).filter(|_| matches!(op, Op::Reshape(_)));
+                    resident(graph, self.context.materialized, x).filter(|_| matches!(op, Op::Reshape(_)));
                 let Some(base) = base else { return Err(self.obstacle(obstacle, x)) };
                 let view = self.view(access, &to);
                 return self.emit(Code::Load(BufferId(base.0), view), graph.dtype(id));
@@ -320,7 +320,7 @@ impl Pull<'_> {
         sizes: &[usize],
     ) -> Result<Vec<Affine>, Trouble> {
         if !access.guards.is_empty() || self.start.product.is_some() {
-            return Err(Trouble::Materialise(id));
+            return Err(Trouble::Materialize(id));
         }
         let count = self.draft.axes.len();
         let used = |a: usize| access.coordinates.iter().any(|form| form.coefficients[a] != 0);
@@ -332,17 +332,17 @@ impl Pull<'_> {
             }
             let span: usize = free.iter().map(|&a| self.draft.axes[a]).product();
             if span != length {
-                return Err(Trouble::Materialise(id));
+                return Err(Trouble::Materialize(id));
             }
             self.draft.reduced = free.clone();
         }
         if free != self.draft.reduced {
-            return Err(Trouble::Materialise(id));
+            return Err(Trouble::Materialize(id));
         }
         let own: Vec<Affine> = free.iter().map(|&a| Affine::axis(count, a)).collect();
         let extents: Vec<usize> = free.iter().map(|&a| self.draft.axes[a]).collect();
         if extents.iter().product::<usize>() != length {
-            return Err(Trouble::Materialise(id));
+            return Err(Trouble::Materialize(id));
         }
         reshape(&own, sizes, &extents, &self.draft.axes).map_err(|o| self.obstacle(o, id))
     }
@@ -400,8 +400,8 @@ impl Pull<'_> {
         let mut regs = [Reg(0); 2];
         for (n, maps) in [&contraction.lhs, &contraction.rhs].into_iter().enumerate() {
             let operand = node.operands[n];
-            let Some(base) = resident(graph, self.context.materialised, operand) else {
-                return Err(Trouble::Materialise(operand));
+            let Some(base) = resident(graph, self.context.materialized, operand) else {
+                return Err(Trouble::Materialize(operand));
             };
             let shape = graph.shape(operand);
             let view = mapped_view(maps, &place, &shape, &self.draft.axes);
@@ -421,9 +421,9 @@ impl Pull<'_> {
         let (x, index) = (node.operands[0], node.operands[1]);
         let (shape, at) = (graph.shape(x), graph.shape(index));
         let Some((base, offset)) =
-            within(graph, self.context.materialised, x).filter(|_| self.start.product.is_none())
+            within(graph, self.context.materialized, x).filter(|_| self.start.product.is_none())
         else {
-            return Err(Trouble::Materialise(if self.start.product.is_some() { id } else { x }));
+            return Err(Trouble::Materialize(if self.start.product.is_some() { id } else { x }));
         };
         let zero = Affine::zero(self.draft.axes.len());
         let coordinates = (0..at.rank())

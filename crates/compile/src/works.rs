@@ -8,7 +8,7 @@ use farad_ir::{Graph, NodeId, Op};
 use crate::bundle::Sum;
 use crate::draft::{Draft, resident};
 
-/// What computes a materialised node.
+/// What computes a materialized node.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// A drafted kernel, fused or product.
@@ -20,19 +20,19 @@ pub enum Work {
 }
 
 /// The nodes that a piece of work reads from memory and those that it writes.
-pub fn touches(graph: &Graph, materialised: &[bool], work: &Work) -> (Vec<NodeId>, Vec<NodeId>) {
+pub fn touches(graph: &Graph, materialized: &[bool], work: &Work) -> (Vec<NodeId>, Vec<NodeId>) {
     match work {
         Work::Draft(draft) => {
             let mut reads: Vec<NodeId> = draft.loads().into_iter().collect();
             if let Some(product) = draft.product {
                 reads
-                    .extend(graph.node(product).operands.iter().flat_map(|&o| below(graph, o, materialised)));
+                    .extend(graph.node(product).operands.iter().flat_map(|&o| below(graph, o, materialized)));
             }
             (reads, draft.results.iter().map(|r| r.node).collect())
         }
         Work::Node(id) => {
             let reads =
-                graph.node(*id).operands.iter().filter_map(|&o| resident(graph, materialised, o)).collect();
+                graph.node(*id).operands.iter().filter_map(|&o| resident(graph, materialized, o)).collect();
             let picks = graph
                 .ids()
                 .filter(|p| matches!(graph.node(*p).op, Op::Pick(..)) && graph.node(*p).operands[0] == *id);
@@ -43,13 +43,13 @@ pub fn touches(graph: &Graph, materialised: &[bool], work: &Work) -> (Vec<NodeId
 }
 
 /// The resident nodes that computing `id` loads, each once.
-pub fn below(graph: &Graph, id: NodeId, materialised: &[bool]) -> Vec<NodeId> {
+pub fn below(graph: &Graph, id: NodeId, materialized: &[bool]) -> Vec<NodeId> {
     let (mut found, mut stack, mut seen) = (Vec::new(), vec![id], HashSet::new());
     while let Some(id) = stack.pop() {
         if !seen.insert(id) {
             continue;
         }
-        match resident(graph, materialised, id) {
+        match resident(graph, materialized, id) {
             Some(base) => found.push(base),
             None => stack.extend(graph.node(id).operands.iter().rev()),
         }

@@ -18,7 +18,7 @@ use crate::rows::Rows;
 const SLICE: usize = 1 << 17;
 /// Multiplications from which a fused kernel is better done as a product.
 const WORTH: usize = 1 << 13;
-/// Neighbours that make a vector worth it.
+/// Neighbors that make a vector worth it.
 const VECTOR: usize = 8;
 
 /// A product that is done slice by slice.
@@ -104,7 +104,7 @@ fn runs_along_terms(product: &Product) -> bool {
         return false;
     };
     let axes = &product.axes()[1];
-    // Reading neighbours is about that much faster.
+    // Reading neighbors is about that much faster.
     let run = |axis: usize| axes[axis] * if view.strides[axis].abs() == 1 { 4 } else { 1 };
     run(product.batch.len() + product.k.len() - 1) > run(axes.len() - 1)
 }

@@ -93,7 +93,7 @@ impl Device {
         let _phase = self.0.profiler.enter(Phase::Reading);
         self.0.profiler.moved(Phase::Reading, bytes);
         self.0.reads.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the range lies inside the allocation, whose bytes are all initialised.
+        // SAFETY: the range lies inside the allocation, whose bytes are all initialized.
         unsafe { std::slice::from_raw_parts(memory.start().add(offset), bytes) }.to_vec()
     }
 

@@ -1,4 +1,4 @@
-//! Elementary functions as branch-free polynomial code that vectorises: no calls, no tables.
+//! Elementary functions as branch-free polynomial code that vectorizes: no calls, no tables.
 //!
 //! Every function is `#[inline(always)]` so that it takes the vector width of the loop it stands in; `F` says whether
 //! fused multiply-add is an instruction there. NaN stays NaN, and infinities go where limits go.

@@ -1,4 +1,4 @@
-//! Neighbouring axes of a product that all its views run through alike are one axis.
+//! Neighboring axes of a product that all its views run through alike are one axis.
 
 use farad_compile::program::{Code, Instr, Product, View};
 

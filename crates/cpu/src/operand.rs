@@ -28,7 +28,7 @@ pub struct Slice<'a> {
 pub struct Operand {
     buffer: usize,
     source: Source,
-    /// Elements between neighbours, per axis.
+    /// Elements between neighbors, per axis.
     pub strides: Vec<i64>,
     /// Floats of scratch memory that a slice takes.
     pub floats: usize,
@@ -199,7 +199,7 @@ fn finish(
 pub struct Window {
     /// The element that all axes and positions at 0 name.
     offset: i64,
-    /// Elements between neighbours of axes without guards.
+    /// Elements between neighbors of axes without guards.
     free: Vec<i64>,
     guards: Vec<Guard>,
     dims: Vec<Dim>,
@@ -209,11 +209,11 @@ pub struct Window {
 #[derive(Clone, Debug)]
 struct Dim {
     what: What,
-    /// Elements between neighbours in memory.
+    /// Elements between neighbors in memory.
     unit: i64,
     /// Places of the largest slice.
     span: usize,
-    /// Floats between neighbours in the copy.
+    /// Floats between neighbors in the copy.
     pitch: usize,
 }
 
@@ -226,7 +226,7 @@ enum What {
 }
 
 impl Window {
-    /// The window of a view along whose axis `vector` elements are to be neighbours; `None` if it has none.
+    /// The window of a view along whose axis `vector` elements are to be neighbors; `None` if it has none.
     pub fn new(view: &View, axes: &[usize], extent: &[usize], vector: usize) -> Option<Window> {
         let real = |axis: usize| axes[axis] > 1;
         let mut offset = view.offset;
@@ -357,7 +357,7 @@ fn span(guard: &Guard, extent: &[usize]) -> usize {
 struct Spread {
     /// The axes of the copy.
     order: Vec<usize>,
-    /// Floats between neighbours in the copy, per axis.
+    /// Floats between neighbors in the copy, per axis.
     strides: Vec<i64>,
     /// Along the last of the axes, the others being held.
     access: Access,

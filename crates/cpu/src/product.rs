@@ -39,7 +39,7 @@ pub struct Matrix {
     pub buffer: usize,
     /// Elements before the first.
     pub offset: i64,
-    /// Elements between neighbours, per batch axis.
+    /// Elements between neighbors, per batch axis.
     pub batch: Vec<i64>,
     /// Elements between rows.
     pub row: i64,

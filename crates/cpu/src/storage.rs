@@ -58,7 +58,7 @@ trait Element: Copy + 'static {
     fn word(self) -> u32;
     fn of(word: u32) -> Self;
 
-    /// Reads neighbours.
+    /// Reads neighbors.
     #[inline(always)]
     fn read(from: &[Self], out: &mut [u32]) {
         for (out, x) in out.iter_mut().zip(from) {
@@ -66,7 +66,7 @@ trait Element: Copy + 'static {
         }
     }
 
-    /// Writes neighbours.
+    /// Writes neighbors.
     #[inline(always)]
     fn write(from: &[u32], out: &mut [Self]) {
         for (out, &word) in out.iter_mut().zip(from) {

@@ -12,7 +12,7 @@ use vector::x86;
 
 mod vector;
 
-/// A run of neighbours that fits a vector: where it begins in each of two operands (or an operand and the result).
+/// A run of neighbors that fits a vector: where it begins in each of two operands (or an operand and the result).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub first: isize,

@@ -1,7 +1,7 @@
 //! Views made ready to read: axes collapsed, bounds known, conditions as intervals.
 //!
 //! A tile covers a range of linear positions of a *domain* (some axes in some order), the other axes being held fixed.
-//! An [`Access`] is a view over that domain with neighbouring axes merged wherever its strides allow, so that most
+//! An [`Access`] is a view over that domain with neighboring axes merged wherever its strides allow, so that most
 //! accesses are one run.
 
 use farad_compile::program::View;
@@ -53,7 +53,7 @@ pub struct Run {
     pub len: usize,
     /// The first element's index in the buffer.
     pub index: i64,
-    /// Elements between neighbours.
+    /// Elements between neighbors.
     pub stride: i64,
 }
 
@@ -118,7 +118,7 @@ impl Access {
         jumps
     }
 
-    /// Whether a range is always one run of neighbours.
+    /// Whether a range is always one run of neighbors.
     pub fn is_run(&self) -> bool {
         self.conditions.is_empty() && self.dims.len() == 1 && (self.dims[0].1 == 1 || self.dims[0].0 == 1)
     }
@@ -290,7 +290,7 @@ impl Access {
     }
 }
 
-/// Drops axes of size 1 and merges neighbouring axes of equal role that every view runs through alike; gives the new
+/// Drops axes of size 1 and merges neighboring axes of equal role that every view runs through alike; gives the new
 /// sizes and how many of them are outer. `keep` axes are left as they are.
 pub fn collapse(sizes: &[usize], outer: usize, views: &mut [&mut View]) -> (Vec<usize>, usize) {
     let mut sizes = sizes.to_vec();

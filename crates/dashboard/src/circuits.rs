@@ -16,7 +16,7 @@ use crate::summary::stamp;
 /// Circuits that are kept.
 const KEPT: usize = 8;
 
-/// Drawings of more gates than these are not made: they would be a grey block of many megabytes.
+/// Drawings of more gates than these are not made: they would be a gray block of many megabytes.
 const MOST_DRAWN: usize = 4000;
 
 /// A circuit as the page shows it.

@@ -203,7 +203,7 @@ impl Summary {
 
     /// What is learned, by whatever key a kind of run has for it.
     fn what(&self) -> String {
-        let found = ["recipe", "set", "task", "tokeniser"].iter().map(|key| self.text(key));
+        let found = ["recipe", "set", "task", "tokenizer"].iter().map(|key| self.text(key));
         found.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 

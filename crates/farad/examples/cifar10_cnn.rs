@@ -1,10 +1,10 @@
-//! Classifies small colour pictures with convolutions, shifted at random while it learns.
+//! Classifies small color pictures with convolutions, shifted at random while it learns.
 //!
 //!     cargo run --release --example cifar10_cnn -p farad [device] [folder of CIFAR-10's binary files]
 //!
-//! Without a folder it learns coloured digits that are drawn on the spot.
+//! Without a folder it learns colored digits that are drawn on the spot.
 
-use farad::data::{HorizontalFlip, Normalise, RandomCrop, Split, cifar10, coloured_digits};
+use farad::data::{HorizontalFlip, Normalize, RandomCrop, Split, cifar10, colored_digits};
 use farad::fit::{Fit, Task};
 use farad::optim::schedule::OneCycle;
 use farad::prelude::*;
@@ -40,7 +40,7 @@ fn main() -> farad::Result<()> {
         Some(folder) => {
             (cifar10(folder, Split::Train)?, cifar10(folder, Split::Test)?, 20, vec![3, 64, 128, 256], 0.75)
         }
-        None => (coloured_digits(1000, 1), coloured_digits(200, 2), 4, vec![3, 8, 16], 0.5),
+        None => (colored_digits(1000, 1), colored_digits(200, 2), 4, vec![3, 8, 16], 0.5),
     };
     Device::cpu().seed(1);
     let stages: Vec<Conv2d> =
@@ -52,7 +52,7 @@ fn main() -> farad::Result<()> {
     let adam = AdamW::new(model.parameters()).schedule(OneCycle::new(RATE, steps));
     let mut fit = Fit::new(model, adam, Task::Classify);
 
-    let loader = |set| DataLoader::new(set, BATCH).transform(Normalise::new([0.48], [0.25])).device(&device);
+    let loader = |set| DataLoader::new(set, BATCH).transform(Normalize::new([0.48], [0.25])).device(&device);
     let mut batches =
         loader(train).shuffle(1).drop_last(true).workers(2).transform(RandomCrop { padding: 2 });
     if folder.is_some() {

@@ -4,7 +4,7 @@
 //!
 //! Without a folder it learns digits that are drawn on the spot.
 
-use farad::data::{Normalise, Split, digits, mnist};
+use farad::data::{Normalize, Split, digits, mnist};
 use farad::fit::{Fit, Task};
 use farad::optim::schedule::Cosine;
 use farad::prelude::*;
@@ -54,7 +54,7 @@ fn main() -> farad::Result<()> {
     let adam = AdamW::new(model.parameters()).schedule(Cosine::new(RATE, steps));
     let mut fit = Fit::new(model, adam, Task::Classify);
 
-    let loader = |set| DataLoader::new(set, BATCH).transform(Normalise::new([0.13], [0.31])).device(&device);
+    let loader = |set| DataLoader::new(set, BATCH).transform(Normalize::new([0.13], [0.31])).device(&device);
     let (mut batches, mut judged) = (loader(train).shuffle(1).drop_last(true), loader(test));
     for epoch in 1..=epochs {
         for batch in &mut batches {

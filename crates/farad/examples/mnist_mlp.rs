@@ -4,7 +4,7 @@
 //!
 //! Without a folder it learns digits that are drawn on the spot.
 
-use farad::data::{Flatten, Normalise, Split, digits, mnist};
+use farad::data::{Flatten, Normalize, Split, digits, mnist};
 use farad::optim::schedule::Cosine;
 use farad::prelude::*;
 
@@ -33,7 +33,7 @@ fn main() -> farad::Result<()> {
     let loader = |set| {
         DataLoader::new(set, BATCH)
             .transform(Flatten)
-            .transform(Normalise::new([0.13], [0.31]))
+            .transform(Normalize::new([0.13], [0.31]))
             .device(&device)
     };
     let mut batches = loader(train).shuffle(1).drop_last(true);

@@ -200,7 +200,7 @@ pub enum Error {
     TensorShape { op: &'static str, name: String, found: Shape, wanted: Shape },
     #[error("{op}: dtypes differ: {name} ({found} vs {wanted})")]
     TensorType { op: &'static str, name: String, found: DType, wanted: DType },
-    #[error("restore: more tensors than the optimiser has: {name} is left over ({got} vs {wanted})")]
+    #[error("restore: more tensors than the optimizer has: {name} is left over ({got} vs {wanted})")]
     StateLeftOver { name: String, got: usize, wanted: usize },
     #[error("tune: nothing to tune: {device}: {why}")]
     NothingToTune { device: String, why: &'static str },
@@ -216,7 +216,7 @@ pub enum Error {
     NotFinite { op: String, location: String },
     #[error("step: non-finite value: already in an input{location} (element {element} of {len})")]
     NotFiniteInput { location: String, element: usize, len: usize },
-    #[error("optimiser: no parameters: nothing to update (0 vs at least 1)")]
+    #[error("optimizer: no parameters: nothing to update (0 vs at least 1)")]
     NoParameters,
     #[error("apply: one gradient a parameter: ({got} vs {wanted})")]
     Gradients { got: usize, wanted: usize },

@@ -1,6 +1,6 @@
 //! Farad trains neural networks on any GPU and on the CPU, in Rust.
 //!
-//! A [`Tensor`] is lazy: ops record, and reading a result or an optimiser's `step` compiles
+//! A [`Tensor`] is lazy: ops record, and reading a result or an optimizer's `step` compiles
 //! everything recorded into a few fused kernels and runs them (very long chains run earlier). A structure seen before replays its
 //! plan without compiling anything.
 //!
@@ -25,7 +25,7 @@
 //! - [`Tensor`] and its ops, [`Device`], [`DType`]: chapters *Tensors and laziness* and *Devices and performance* of the
 //!   guide.
 //! - [`Tensor::gradient`], [`checkpoint`](fn@checkpoint), [`check`] (gradients against differences, values against f64): *Gradients*.
-//! - [`nn`]: layers, `#[derive(Module)]`, initial values; [`loss`]: losses with options; [`optim`]: optimisers, schedules,
+//! - [`nn`]: layers, `#[derive(Module)]`, initial values; [`loss`]: losses with options; [`optim`]: optimizers, schedules,
 //!   clipping, averages; [`Precision`]: halves: *A first network*.
 //! - [`data`]: sets, transforms and the loader: *Data*.
 //! - [`fit`]: supervised training as a run; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],

@@ -31,7 +31,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// Of so many numbers that are learned, with so many moments of the optimiser for each.
+    /// Of so many numbers that are learned, with so many moments of the optimizer for each.
     pub fn training(parameters: u128, moments: u32) -> Need {
         Need { parameters, moments: moments.into(), activations: 0, largest: 0 }
     }

@@ -8,7 +8,7 @@ pub use crate::nn::{
     Mode, Module, Parameter, Relu, Sequential,
 };
 pub use crate::nn::{Gru, GruCell, Lstm, LstmCell, LstmState, Rnn, RnnCell};
-pub use crate::optim::{Adagrad, Adam, AdamW, Lion, Muon, Optimiser, RmsProp, Sgd};
+pub use crate::optim::{Adagrad, Adam, AdamW, Lion, Muon, Optimizer, RmsProp, Sgd};
 pub use crate::precision::Precision;
 pub use crate::tensor::{Part, Tensor, scan};
 pub use crate::window::{ConvOptions, PoolOptions};

@@ -90,7 +90,7 @@ fn an_update_is_one_kernel_and_swapping_none() {
         let spent = spent.unwrap();
         assert_eq!((spent.dispatches, spent.runs, spent.plans_compiled), (1, 1, 0), "on {device}");
         assert_eq!((spent.uploads, spent.reads, spent.allocations), (0, 0, 0), "on {device}");
-        // The optimiser's array is its own again: a step copies nothing.
+        // The optimizer's array is its own again: a step copies nothing.
         let loss = loss(&parameters, &device);
         let before = device.counters();
         adam.step(&loss).unwrap();
@@ -160,7 +160,7 @@ fn averages_are_saved_and_go_on_with_the_same_bits() {
         }
         let fewer = WeightAverage::new(parameters[..2].to_vec(), DECAY).restore(&average.state().unwrap());
         let error = fewer.unwrap_err().to_string();
-        assert_eq!(error, "restore: more tensors than the optimiser has: average.2 is left over (4 vs 3)");
+        assert_eq!(error, "restore: more tensors than the optimizer has: average.2 is left over (4 vs 3)");
     }
 }
 

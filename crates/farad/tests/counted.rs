@@ -78,7 +78,7 @@ fn pending_work_is_flushed_above_a_fixed_size() {
 }
 
 #[test]
-fn a_plan_is_for_its_live_tensors_its_clipping_and_its_optimiser() {
+fn a_plan_is_for_its_live_tensors_its_clipping_and_its_optimizer() {
     let _turn = turn();
     for device in devices() {
         let start = || Parameter::new(Tensor::from_vec(vec![1.0f32, 2.0, 3.0], [3], &device));
@@ -112,7 +112,7 @@ fn a_plan_is_for_its_live_tensors_its_clipping_and_its_optimiser() {
         assert_eq!(
             second(&device, &weight, &mut |loss| adam.step(loss).unwrap(), false),
             1,
-            "another optimiser on {device}"
+            "another optimizer on {device}"
         );
     }
 }

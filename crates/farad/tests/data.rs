@@ -167,7 +167,7 @@ fn png_of(path: &Path) {
     std::fs::write(path, file).unwrap();
 }
 
-/// A JPEG of 8 × 8 grey pixels of one brightness, written by hand: one component, one block, short tables.
+/// A JPEG of 8 × 8 gray pixels of one brightness, written by hand: one component, one block, short tables.
 fn jpeg_of(path: &Path) {
     let mut bytes = vec![0xff, 0xd8, 0xff, 0xdb, 0, 67, 0];
     bytes.extend([1; 64]);
@@ -203,10 +203,10 @@ fn pictures_are_classes_by_folder() {
     let folder = Folder::new("images");
     png_of(&folder.at("red/a.png"));
     png_of(&folder.at("red/b.PNG"));
-    jpeg_of(&folder.at("grey/a.jpeg"));
-    write(&folder, "grey/notes.txt", b"no picture");
+    jpeg_of(&folder.at("gray/a.jpeg"));
+    write(&folder, "gray/notes.txt", b"no picture");
     let set = ImageFolder::open(&folder.0).unwrap();
-    assert_eq!((set.len(), set.classes()), (3, &["grey".to_string(), "red".to_string()][..]));
+    assert_eq!((set.len(), set.classes()), (3, &["gray".to_string(), "red".to_string()][..]));
     assert_eq!(set.get(1).unwrap().input, Array::new(vec![255u8, 0, 0, 0, 0, 0], [3, 1, 2]));
     assert_eq!(set.get(0).unwrap().input, Array::new(vec![128u8; 192], [3, 8, 8]));
     assert_eq!(set.get(2).unwrap().target, Array::class(1));
@@ -218,7 +218,7 @@ fn pictures_are_classes_by_folder() {
     let mut large = whole.clone();
     large[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
     assert!(matches!(error(&large), Error::Damaged { .. }));
-    let whole = std::fs::read(folder.at("grey/a.jpeg")).unwrap();
+    let whole = std::fs::read(folder.at("gray/a.jpeg")).unwrap();
     assert!(matches!(error(&whole[..whole.len() - 2]), Error::Damaged { .. }));
     let empty = ImageFolder::open(folder.at("red")).unwrap_err().to_string();
     assert!(empty.starts_with("images: no pictures: "), "{empty}");
@@ -331,7 +331,7 @@ fn synthetic_sets_follow_their_seeds() {
         assert!((0..60).all(|n| set.get(n).unwrap().target == Array::class(n % count)));
         assert!(set.inputs().to_f32().iter().all(|v| v.is_finite()));
     }
-    // The nearest centre says the class of a blob.
+    // The nearest center says the class of a blob.
     let (mean, deviation) = blobs(3000, 3, 0.05, 2).statistics();
     assert!(
         mean.iter().all(|m| m.abs() < 0.05) && deviation.iter().all(|d| (d - 0.5f32.sqrt()).abs() < 0.05)
@@ -354,15 +354,15 @@ fn transforms_do_what_they_say() {
     let kinds: std::collections::HashSet<Vec<u32>> =
         crops.iter().map(|crop| crop.to_f32().iter().map(|v| v.to_bits()).collect()).collect();
     assert_eq!(kinds.len(), 9);
-    let by_channel = apply(&Normalise::new([0.0, 7.0 / 255.0], [1.0 / 255.0, 0.0]), 0).to_f32();
+    let by_channel = apply(&Normalize::new([0.0, 7.0 / 255.0], [1.0 / 255.0, 0.0]), 0).to_f32();
     assert!(
         (by_channel[0] - 1.0).abs() < 1e-5
             && (by_channel[6]).abs() < 1e-6
             && (by_channel[7] - 1.0 / 255.0).abs() < 1e-6
     );
     let wrong =
-        Normalise::new([0.0; 3], [1.0; 3]).apply(image.clone(), &mut Random::at(0, 0, 0)).unwrap_err();
-    assert_eq!(wrong.to_string(), "normalise: inputs have another shape: ([2, 2, 3] vs [3, ..])");
+        Normalize::new([0.0; 3], [1.0; 3]).apply(image.clone(), &mut Random::at(0, 0, 0)).unwrap_err();
+    assert_eq!(wrong.to_string(), "normalize: inputs have another shape: ([2, 2, 3] vs [3, ..])");
     assert_eq!(apply(&Flatten, 0).shape()[..], [12]);
     assert_eq!(apply(&Resize { height: 4, width: 6 }, 0).shape()[..], [2, 4, 6]);
     let halved = Resize { height: 1, width: 1 }

@@ -32,8 +32,8 @@ fn training(run: Run, device: &Device, epochs: u64) -> Training {
     device.seed(5);
     let layers = Sequential::new((Linear::new(784, 24), Relu, Linear::new(24, 10)));
     let model = Noisy { layers, mode: Mode::new() }.to_device(device);
-    let optimiser = AdamW::new(model.parameters()).learning_rate(5e-3);
-    let fit = Fit::new(model, optimiser, Task::Classify).schedule(Cosine::new(5e-3, 300));
+    let optimizer = AdamW::new(model.parameters()).learning_rate(5e-3);
+    let fit = Fit::new(model, optimizer, Task::Classify).schedule(Cosine::new(5e-3, 300));
     let load = |set: TensorSet| DataLoader::new(set, 50).transform(Flatten).device(device).workers(2);
     let validation = load(digits(100, 2)).workers(0);
     Training::new(run, fit, load(digits(360, 1)).shuffle(9), Some(validation), Pace { epochs, ..PACE })
@@ -152,8 +152,8 @@ fn digits_are_learned_judged_and_reported() {
     // A model of another shape is told from this one.
     let checkpoint = run.checkpoint().unwrap().unwrap();
     let other = Sequential::new((Linear::new(784, 10),));
-    let optimiser = Sgd::new(other.parameters());
-    let error = Fit::new(other, optimiser, Task::Classify).restore(&checkpoint).unwrap_err().to_string();
+    let optimizer = Sgd::new(other.parameters());
+    let error = Fit::new(other, optimizer, Task::Classify).restore(&checkpoint).unwrap_err().to_string();
     assert!(error.starts_with("state: does not fit the module: 0 of 2 tensors fit"), "{error}");
 }
 
@@ -167,8 +167,8 @@ fn numbers_are_learned_too() {
     let y = x.sum_axes(&[1], true) * 2.0 - 1.0;
     let (train, rest) = split(TensorSet::new(&x, &y).unwrap(), 0.8, 1);
     let model = Sequential::new((Linear::new(3, 1),)).to_device(&cpu);
-    let optimiser = AdamW::new(model.parameters()).learning_rate(0.05).weight_decay(0.0);
-    let mut fit = Fit::new(model, optimiser, Task::Regress);
+    let optimizer = AdamW::new(model.parameters()).learning_rate(0.05).weight_decay(0.0);
+    let mut fit = Fit::new(model, optimizer, Task::Regress);
     let mut loader = DataLoader::new(train, 64).shuffle(1).device(&cpu);
     let mut rest = DataLoader::new(rest, 64).device(&cpu);
     let before = fit.score(&mut rest).unwrap();
@@ -189,8 +189,8 @@ fn classes_beyond_those_that_the_set_names_are_errors() {
     let cpu = Device::cpu_with(Default::default());
     let model = Sequential::new((Linear::new(2, 5),)).to_device(&cpu);
     model.parameters()[1].set(Tensor::from_vec(vec![0.0f32, 0.0, 0.0, 0.0, 99.0], [5], &cpu));
-    let optimiser = Sgd::new(model.parameters());
-    let fit = Fit::new(model, optimiser, Task::Classify);
+    let optimizer = Sgd::new(model.parameters());
+    let fit = Fit::new(model, optimizer, Task::Classify);
     let error = fit.score(&mut DataLoader::new(moons(10, 0.1, 1), 5).device(&cpu)).unwrap_err().to_string();
     assert_eq!(error, "classes: target outside: sample 0 (4 vs below 2)");
     let mut confusion = Confusion::new(2);

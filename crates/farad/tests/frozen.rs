@@ -1,4 +1,4 @@
-//! Frozen parameters: optimisers leave them as they are, and go on with them where they left off being trained.
+//! Frozen parameters: optimizers leave them as they are, and go on with them where they left off being trained.
 
 mod devices;
 
@@ -53,7 +53,7 @@ fn training_begins_afresh_with_a_parameter_that_thaws() {
         let both = [first.clone(), second.clone()];
         let mut adam = AdamW::new(both.to_vec()).learning_rate(0.05);
         second.freeze();
-        // As two optimisers would, one of which comes later.
+        // As two optimizers would, one of which comes later.
         let [one, other] = pair(&device);
         let mut early = AdamW::new(vec![one.clone()]).learning_rate(0.05);
         let mut late = AdamW::new(vec![other.clone()]).learning_rate(0.05);
@@ -106,6 +106,6 @@ fn plans_are_known_by_what_is_frozen_and_not_by_when() {
         assert_eq!([compiled(false), compiled(true)], [0, 0], "known by now on {device}");
         both.iter().for_each(Parameter::freeze);
         let error = adam.step(&loss(&both)).unwrap_err().to_string();
-        assert_eq!(error, "optimiser: no parameters: nothing to update (0 vs at least 1)");
+        assert_eq!(error, "optimizer: no parameters: nothing to update (0 vs at least 1)");
     }
 }

@@ -18,8 +18,8 @@ fn decoded_png(path: &PathBuf) -> (usize, usize, Vec<u8>) {
     (info.width as usize, info.height as usize, bytes)
 }
 
-/// A picture with many colours.
-fn colourful(width: usize, height: usize, shift: usize) -> Picture {
+/// A picture with many colors.
+fn colorful(width: usize, height: usize, shift: usize) -> Picture {
     let value = |i: usize| ((i * 31 + shift * 7) % 17) as f32 / 16.0;
     Picture::from_channels(width, height, &(0..width * height * 3).map(value).collect::<Vec<_>>())
 }
@@ -27,17 +27,17 @@ fn colourful(width: usize, height: usize, shift: usize) -> Picture {
 #[test]
 fn png_files_hold_the_same_pixels() {
     let path = file("a.png");
-    let small = Picture::from_grey(3, 2, &[0.0, 0.25, 0.5, 1.0, 2.0, f32::NAN]);
+    let small = Picture::from_gray(3, 2, &[0.0, 0.25, 0.5, 1.0, 2.0, f32::NAN]);
     assert_eq!(small.pixel(1, 0), [64; 3]);
     assert_eq!((small.pixel(1, 1), small.pixel(2, 1)), ([255; 3], [255, 0, 255]));
     let cells: Vec<bool> = (0..5 * 4).map(|i| i % 3 == 0).collect();
     let board = Picture::from_bools(5, 4, &cells, [10, 20, 30], [255; 3]);
     let pictures = [
         small,
-        colourful(31, 7, 0),
+        colorful(31, 7, 0),
         board.scaled(9).bordered(2, [90, 0, 0]),
-        Picture::sheet(&[board.scaled(8).captioned("step 12", 1), colourful(20, 50, 1), board.clone()], 2, 5),
-        Picture::beside(&[board.clone(), colourful(3, 3, 2)], 1),
+        Picture::sheet(&[board.scaled(8).captioned("step 12", 1), colorful(20, 50, 1), board.clone()], 2, 5),
+        Picture::beside(&[board.clone(), colorful(3, 3, 2)], 1),
     ];
     for picture in &pictures {
         picture.write_png(&path).unwrap();
@@ -53,7 +53,7 @@ fn png_files_hold_the_same_pixels() {
 
 #[test]
 fn pictures_are_put_together() {
-    let dot = |grey: f32| Picture::from_grey(1, 1, &[grey]);
+    let dot = |gray: f32| Picture::from_gray(1, 1, &[gray]);
     let sheet = Picture::sheet(&[dot(0.0), dot(0.2), dot(0.4)], 2, 1);
     assert_eq!((sheet.width(), sheet.height()), (5, 5));
     assert_eq!([sheet.pixel(1, 1), sheet.pixel(3, 1), sheet.pixel(1, 3)], [[0; 3], [51; 3], [102; 3]]);
@@ -77,13 +77,13 @@ fn decoded_gif(path: &PathBuf) -> (Vec<Vec<u8>>, gif::Repeat, u16, usize) {
     let mut options = gif::DecodeOptions::new();
     options.set_color_output(gif::ColorOutput::RGBA);
     let mut decoder = options.read_info(std::fs::File::open(path).unwrap()).unwrap();
-    let colours = decoder.global_palette().unwrap().len() / 3;
+    let colors = decoder.global_palette().unwrap().len() / 3;
     let (mut frames, mut delay) = (Vec::new(), 0);
     while let Some(frame) = decoder.read_next_frame().unwrap() {
         delay = frame.delay;
         frames.push(frame.buffer.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect());
     }
-    (frames, decoder.repeat(), delay, colours)
+    (frames, decoder.repeat(), delay, colors)
 }
 
 #[test]
@@ -93,18 +93,18 @@ fn gif_files_hold_the_same_pixels() {
     let life: Vec<Picture> =
         (0..6).map(|t| Picture::from_bools(12, 9, &cells(t), [20, 30, 90], [250; 3]).scaled(4)).collect();
     Picture::write_gif(&path, &life, Duration::from_millis(80)).unwrap();
-    let (frames, repeat, delay, colours) = decoded_gif(&path);
-    assert_eq!((repeat, delay, colours), (gif::Repeat::Infinite, 8, 2));
+    let (frames, repeat, delay, colors) = decoded_gif(&path);
+    assert_eq!((repeat, delay, colors), (gif::Repeat::Infinite, 8, 2));
     assert_eq!(frames, life.iter().map(|frame| frame.bytes().to_vec()).collect::<Vec<_>>());
-    let grey = Picture::from_grey(16, 16, &(0..256).map(|i| i as f32 / 255.0).collect::<Vec<_>>());
-    Picture::write_gif(&path, std::slice::from_ref(&grey), Duration::ZERO).unwrap();
-    assert_eq!(decoded_gif(&path).0[0], grey.bytes());
-    // Too many colours: still near.
+    let gray = Picture::from_gray(16, 16, &(0..256).map(|i| i as f32 / 255.0).collect::<Vec<_>>());
+    Picture::write_gif(&path, std::slice::from_ref(&gray), Duration::ZERO).unwrap();
+    assert_eq!(decoded_gif(&path).0[0], gray.bytes());
+    // Too many colors: still near.
     let many: Vec<f32> = (0..64 * 64 * 3).map(|i| (i * 2_654 % 9973) as f32 / 9972.0).collect();
     let many = Picture::from_channels(64, 64, &many);
     Picture::write_gif(&path, std::slice::from_ref(&many), Duration::ZERO).unwrap();
-    let (frames, _, _, colours) = decoded_gif(&path);
-    assert!(colours <= 256);
+    let (frames, _, _, colors) = decoded_gif(&path);
+    assert!(colors <= 256);
     let far = frames[0].iter().zip(many.bytes()).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
     assert!(far > 0 && far <= 48, "{far}");
     let wide = Picture::filled(70_000, 1, [0; 3]);
@@ -144,5 +144,5 @@ fn frames_of_one_size() {
 #[test]
 #[should_panic(expected = "picture: values do not fill 2×3: (5 vs 6)")]
 fn a_value_for_every_pixel() {
-    Picture::from_grey(2, 3, &[0.0; 5]);
+    Picture::from_gray(2, 3, &[0.0; 5]);
 }

@@ -39,14 +39,14 @@ fn products_of_turned_rows_depend_on_their_distance() {
 }
 
 #[test]
-fn pairs_are_halves_or_neighbours() {
+fn pairs_are_halves_or_neighbors() {
     for device in devices() {
         let x = signed(&[2, 3, 5, 6], 1, &device);
-        // Columns 0 1 2 3 4 5 as 0 2 4 1 3 5: neighbours become halves.
+        // Columns 0 1 2 3 4 5 as 0 2 4 1 3 5: neighbors become halves.
         let order = Tensor::from_vec(vec![0, 2, 4, 1, 3, 5], [6], &device);
         let halves = Rotary::new(6).forward(&x.index_select(-1, &order));
-        let neighbours = Rotary::new(6).interleaved(true).forward(&x).index_select(-1, &order);
-        close(&halves, &neighbours, "halves");
+        let neighbors = Rotary::new(6).interleaved(true).forward(&x).index_select(-1, &order);
+        close(&halves, &neighbors, "halves");
     }
 }
 

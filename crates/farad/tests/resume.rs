@@ -19,7 +19,7 @@ use folder::Folder;
 struct Training {
     device: Device,
     model: Sequential,
-    optimiser: Box<dyn Optimiser>,
+    optimizer: Box<dyn Optimizer>,
     x: Tensor,
     labels: Tensor,
 }
@@ -31,7 +31,7 @@ impl Training {
         let model =
             Sequential::new((Linear::new(9, 17), farad::nn::Gelu, Linear::new(17, 5))).to_device(device);
         let parameters = model.parameters();
-        let optimiser: Box<dyn Optimiser> = match kind {
+        let optimizer: Box<dyn Optimizer> = match kind {
             "adamw" => Box::new(AdamW::new(parameters).clip(Clip::Norm(0.5))),
             "momentum" => Box::new(Sgd::new(parameters).momentum(0.9).dampening(0.1).nesterov()),
             "adam" => Box::new(Adam::new(parameters).amsgrad().weight_decay(0.01)),
@@ -45,27 +45,27 @@ impl Training {
         let x: Vec<f32> = (0..13 * 9).map(|i| ((i * 37 % 101) as f32 / 50.0) - 1.0).collect();
         let labels: Vec<i32> = (0..13).map(|i| i % 5).collect();
         let (x, labels) = (Tensor::from_vec(x, [13, 9], device), Tensor::from_vec(labels, [13], device));
-        Training { device: device.clone(), model, optimiser, x, labels }
+        Training { device: device.clone(), model, optimizer, x, labels }
     }
 
     fn step(&mut self, step: u64) -> f32 {
-        self.optimiser.set_learning_rate(0.05 / (step as f32).sqrt());
+        self.optimizer.set_learning_rate(0.05 / (step as f32).sqrt());
         let loss = self.model.forward(&self.x.dropout(0.2)).cross_entropy(&self.labels);
-        self.optimiser.step(&loss).unwrap();
+        self.optimizer.step(&loss).unwrap();
         loss.item().unwrap()
     }
 
     fn checkpoint(&self, step: u64) -> Checkpoint {
         let mut checkpoint = Checkpoint::new("example", step);
         checkpoint.put_parameters("model", &self.model.named_parameters());
-        checkpoint.put_all("optimiser", self.optimiser.state().unwrap());
+        checkpoint.put_all("optimizer", self.optimizer.state().unwrap());
         checkpoint.set_value(self.device.random_state());
         checkpoint
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint) {
         checkpoint.restore_parameters("model", &self.model.named_parameters()).unwrap();
-        self.optimiser.restore(&checkpoint.tensors("optimiser", &self.device).unwrap()).unwrap();
+        self.optimizer.restore(&checkpoint.tensors("optimizer", &self.device).unwrap()).unwrap();
         self.device.set_random_state(checkpoint.value().unwrap());
     }
 }

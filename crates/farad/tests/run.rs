@@ -14,7 +14,7 @@ use farad::{DeviceOptions, RandomState, nearest};
 use folder::Folder;
 
 fn example_config() -> Table {
-    "updates = 500\n[model]\nsizes = [8, 4]\n[optimiser]\nrate = 0.06\n".parse().unwrap()
+    "updates = 500\n[model]\nsizes = [8, 4]\n[optimizer]\nrate = 0.06\n".parse().unwrap()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_config_keeps_its_order_and_comes_back() {
     let run = Run::create(folder.at("run"), "example", config.clone()).unwrap();
     let text = std::fs::read_to_string(run.config_path()).unwrap();
     assert!(text.find("updates = 3") < text.find("[zebra]"), "{text}");
-    assert!(text.find("[zebra.model]") < text.find("[zebra.optimiser]"), "{text}");
+    assert!(text.find("[zebra.model]") < text.find("[zebra.optimizer]"), "{text}");
     assert_eq!(Run::open(folder.at("run")).unwrap().config(), &config);
 }
 
@@ -368,7 +368,7 @@ fn tensors_that_do_not_fit() {
 }
 
 #[test]
-fn a_state_of_another_optimiser_is_refused() {
+fn a_state_of_another_optimizer_is_refused() {
     let device = Device::cpu();
     let start = || vec![Parameter::new(Tensor::ones([2], &device))];
     let trained = || {
@@ -377,17 +377,17 @@ fn a_state_of_another_optimiser_is_refused() {
         adam.step(&parameters[0].value().square().sum()).unwrap();
         adam.state().unwrap()
     };
-    let error = |optimiser: &mut dyn Optimiser, state: &[(String, Tensor)]| {
-        optimiser.restore(state).unwrap_err().to_string()
+    let error = |optimizer: &mut dyn Optimizer, state: &[(String, Tensor)]| {
+        optimizer.restore(state).unwrap_err().to_string()
     };
     let mut plain = Sgd::new(start());
-    let left = "restore: more tensors than the optimiser has: moment.0.0 is left over (3 vs 1)";
+    let left = "restore: more tensors than the optimizer has: moment.0.0 is left over (3 vs 1)";
     assert_eq!(error(&mut plain, &trained()), left);
     let mut wide = AdamW::new(vec![Parameter::new(Tensor::ones([3], &device))]);
     let shapes = "restore: shapes differ: moment.0.0: found [2], wanted [3] (axis 0: 2 vs 3)";
     assert_eq!(error(&mut wide, &trained()), shapes);
     let mut adam = AdamW::new(start());
-    let none = "restore: no such tensor: moment.1.0: the optimiser's state";
+    let none = "restore: no such tensor: moment.1.0: the optimizer's state";
     assert_eq!(error(&mut adam, &trained()[..2]), none);
     assert_eq!(adam.steps(), 0);
     adam.restore(&trained()).unwrap();

@@ -131,7 +131,7 @@ fn data_that_no_parameter_made_stays_differentiable() {
 }
 
 #[test]
-fn two_optimisers_share_weights() {
+fn two_optimizers_share_weights() {
     let _turn = turn();
     for device in devices() {
         let (shared, own) = (weight(&device), weight(&device));

@@ -1,4 +1,4 @@
-//! A gradient that is not finite changes nothing where gradients are clipped, whatever the optimiser, the limit, the
+//! A gradient that is not finite changes nothing where gradients are clipped, whatever the optimizer, the limit, the
 //! precision and the device; and it is seen where they are not.
 
 mod devices;
@@ -7,8 +7,8 @@ use devices::{devices, turn};
 use farad::optim::{Clip, Rule, Updater, clip_by_norm, clip_by_value};
 use farad::prelude::*;
 
-/// What the table needs of an optimiser of any kind.
-trait Steps: Optimiser {
+/// What the table needs of an optimizer of any kind.
+trait Steps: Optimizer {
     fn overflows(&self) -> u32;
 }
 
@@ -18,11 +18,11 @@ impl<R: Rule + Clone> Steps for Updater<R> {
     }
 }
 
-/// Makes an optimiser that clips.
+/// Makes an optimizer that clips.
 type Make = fn(Vec<Parameter>, Clip) -> Box<dyn Steps>;
 
-/// Every optimiser, with all the moments that it can have.
-const OPTIMISERS: &[(&str, Make)] = &[
+/// Every optimizer, with all the moments that it can have.
+const OPTIMIZERS: &[(&str, Make)] = &[
     ("sgd", |p, clip| Box::new(Sgd::new(p).clip(clip))),
     ("momentum", |p, clip| Box::new(Sgd::new(p).momentum(0.9).nesterov().weight_decay(0.1).clip(clip))),
     ("adam", |p, clip| Box::new(Adam::new(p).amsgrad().weight_decay(0.1).clip(clip))),
@@ -33,10 +33,10 @@ const OPTIMISERS: &[(&str, Make)] = &[
     ("muon", |p, clip| Box::new(Muon::new(p).clip(clip))),
 ];
 
-/// The bits of the parameters and of everything that the optimiser remembers, but for steps and the loss scale.
-fn bits(parameters: &[Parameter], optimiser: &dyn Steps) -> Vec<u32> {
+/// The bits of the parameters and of everything that the optimizer remembers, but for steps and the loss scale.
+fn bits(parameters: &[Parameter], optimizer: &dyn Steps) -> Vec<u32> {
     let own = parameters.iter().map(Parameter::value);
-    let state = optimiser.state().unwrap();
+    let state = optimizer.state().unwrap();
     let moments = state
         .into_iter()
         .filter(|(name, t)| t.dtype() == DType::F32 && !name.contains("step") && !name.contains("scale"));
@@ -60,7 +60,7 @@ fn loss(parameters: &[Parameter], number: f32, precision: Precision) -> Tensor {
 fn a_clipped_step_with_a_gradient_that_is_not_finite_changes_nothing() {
     let _turn = turn();
     for device in devices() {
-        for &(name, make) in OPTIMISERS {
+        for &(name, make) in OPTIMIZERS {
             for clip in [Clip::Value(1.0), Clip::Norm(1.0)] {
                 for precision in [Precision::Single, Precision::Mixed] {
                     let what = format!("{name}, {clip:?}, {precision:?} on {device}");
@@ -68,19 +68,19 @@ fn a_clipped_step_with_a_gradient_that_is_not_finite_changes_nothing() {
                         Parameter::new(Tensor::full(0.5, [3, 4], &device)),
                         Parameter::new(Tensor::full(0.25, [5], &device)),
                     ];
-                    let mut optimiser = make(parameters.to_vec(), clip);
+                    let mut optimizer = make(parameters.to_vec(), clip);
                     let mut skipped = 0;
                     for number in [0.5, f32::NAN, 0.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.5] {
-                        let before = bits(&parameters, &*optimiser);
-                        optimiser.step(&loss(&parameters, number, precision)).unwrap();
-                        let after = bits(&parameters, &*optimiser);
+                        let before = bits(&parameters, &*optimizer);
+                        optimizer.step(&loss(&parameters, number, precision)).unwrap();
+                        let after = bits(&parameters, &*optimizer);
                         skipped += !number.is_finite() as u32;
                         match number.is_finite() {
                             true => assert_ne!(after, before, "nothing moved: {what}"),
                             false => assert_eq!(after, before, "{number} moved something: {what}"),
                         }
                         assert!(after.iter().all(|&b| f32::from_bits(b).is_finite()), "{what}");
-                        assert_eq!(optimiser.overflows(), skipped, "{what}");
+                        assert_eq!(optimizer.overflows(), skipped, "{what}");
                     }
                 }
             }
@@ -104,14 +104,14 @@ fn a_norm_that_overflows_is_not_finite() {
 fn without_clipping_what_is_no_number_reaches_the_weights() {
     let _turn = turn();
     for device in devices() {
-        for &(name, make) in OPTIMISERS {
+        for &(name, make) in OPTIMIZERS {
             let parameters = [
                 Parameter::new(Tensor::full(0.5, [3, 4], &device)),
                 Parameter::new(Tensor::full(0.25, [5], &device)),
             ];
-            let mut optimiser = make(parameters.to_vec(), Clip::None);
-            optimiser.step(&loss(&parameters, f32::NAN, Precision::Single)).unwrap();
-            assert_eq!(optimiser.overflows(), 0, "{name} on {device}");
+            let mut optimizer = make(parameters.to_vec(), Clip::None);
+            optimizer.step(&loss(&parameters, f32::NAN, Precision::Single)).unwrap();
+            assert_eq!(optimizer.overflows(), 0, "{name} on {device}");
             if name == "lion" {
                 continue; // It takes the sign of the gradient, and what is no number has none on every device.
             }

@@ -13,7 +13,7 @@ pub(crate) fn is_nearest_even(gpu: &wgpu::Device, queue: &wgpu::Queue) -> bool {
     words(gpu, queue, &numbers).is_some_and(|words| all_nearest(&numbers, &words))
 }
 
-/// Every finite half, what lies half way to the next one, its neighbours, and what is too large.
+/// Every finite half, what lies half way to the next one, its neighbors, and what is too large.
 fn numbers() -> Vec<f32> {
     let positive = (0..f16::INFINITY.to_bits()).flat_map(|bits| {
         let this = f16::from_bits(bits).to_f32();

@@ -25,7 +25,7 @@ fn measure(context: usize, name: &str) -> Result<(usize, f64), Box<dyn std::erro
         let text = (0..context).map(|n| ((n + shift) * 31 % 256) as i32);
         Tensor::from_vec(text.collect(), [1, context], &device)
     });
-    let mut adam = model.optimiser(1e-3, 0.1);
+    let mut adam = model.optimizer(1e-3, 0.1);
     let mut started = Instant::now();
     for step in 0..STEPS + 2 {
         if step == 2 {

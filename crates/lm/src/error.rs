@@ -125,37 +125,37 @@ pub enum Error {
     /// The engine.
     #[error(transparent)]
     Farad(#[from] farad::Error),
-    /// There is no tokeniser of this name.
-    #[error("tokeniser: there is no `{name}`{}\nhelp: use bytes, chars, words, bpe, or the path of a tokenizer.json", did_you_mean(.nearest))]
-    UnknownTokeniser {
+    /// There is no tokenizer of this name.
+    #[error("tokenizer: there is no `{name}`{}\nhelp: use bytes, chars, words, bpe, or the path of a tokenizer.json", did_you_mean(.nearest))]
+    UnknownTokenizer {
         /// What was asked for.
         name: String,
         /// The name that looks most like it.
         nearest: Option<String>,
     },
-    /// Bytes that a tokeniser of text cannot take.
+    /// Bytes that a tokenizer of text cannot take.
     #[error(
-        "tokeniser: not UTF-8: byte {at}\nhelp: use --tokeniser bytes or bpe, which take any bytes, or convert the text"
+        "tokenizer: not UTF-8: byte {at}\nhelp: use --tokenizer bytes or bpe, which take any bytes, or convert the text"
     )]
     NotText {
         /// The first byte that is no text.
         at: usize,
     },
-    /// A character that was not there when the tokeniser was made.
+    /// A character that was not there when the tokenizer was made.
     #[error(
-        "tokeniser: a character that the model does not know: {letter:?} at {place} (1 vs {known} known ones)\nhelp: use characters of the training text only, or train with --tokeniser bytes or bpe"
+        "tokenizer: a character that the model does not know: {letter:?} at {place} (1 vs {known} known ones)\nhelp: use characters of the training text only, or train with --tokenizer bytes or bpe"
     )]
     UnknownCharacter {
         /// The character.
         letter: char,
         /// Where it stands, counted in characters.
         place: usize,
-        /// How many the tokeniser knows.
+        /// How many the tokenizer knows.
         known: usize,
     },
     /// A vocabulary that cannot be as small.
     #[error(
-        "tokeniser: vocabulary is too small: {why} ({entries} vs at least {least})\nhelp: --vocabulary {least} or more"
+        "tokenizer: vocabulary is too small: {why} ({entries} vs at least {least})\nhelp: --vocabulary {least} or more"
     )]
     SmallVocabulary {
         /// What was asked for.
@@ -166,22 +166,22 @@ pub enum Error {
         why: &'static str,
     },
     /// A stored vocabulary that is damaged.
-    #[error("tokeniser: damaged vocabulary: {what}")]
+    #[error("tokenizer: damaged vocabulary: {what}")]
     Vocabulary {
         /// What is wrong with it.
         what: &'static str,
     },
     /// A `tokenizer.json` that could not be used.
-    #[error("tokeniser: tokenizer.json: {message}")]
-    ForeignTokeniser {
+    #[error("tokenizer: tokenizer.json: {message}")]
+    ForeignTokenizer {
         /// What the library said.
         message: String,
     },
     /// A `tokenizer.json` where the feature is off.
     #[error(
-        "tokeniser: this build reads no tokenizer.json\nhelp: build it with `cargo build --release --features tokenizers`"
+        "tokenizer: this build reads no tokenizer.json\nhelp: build it with `cargo build --release --features tokenizers`"
     )]
-    NoForeignTokenisers,
+    NoForeignTokenizers,
     /// Files without text.
     #[error("data: no text: {} (0 bytes in {files} {})\nhelp: name a text file, or a folder with some in it", path.display(), if *files == 1 { "file" } else { "files" })]
     NoText {
@@ -191,7 +191,7 @@ pub enum Error {
         files: usize,
     },
     /// A file that is not in UTF-8.
-    #[error("data: not UTF-8: {}: byte {at}\nhelp: use --tokeniser bytes or bpe, which take any bytes, or convert the file", path.display())]
+    #[error("data: not UTF-8: {}: byte {at}\nhelp: use --tokenizer bytes or bpe, which take any bytes, or convert the file", path.display())]
     TextEncoding {
         /// The file.
         path: PathBuf,

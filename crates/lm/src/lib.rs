@@ -9,7 +9,7 @@
 //! Device::cpu().seed(1);
 //! let options = ModelOptions { layers: 1, heads: 2, width: 16, context: 8, vocabulary: 4, ..Default::default() };
 //! let model = Transformer::new(&options)?;
-//! let mut adam = model.optimiser(1e-2, 0.0);
+//! let mut adam = model.optimizer(1e-2, 0.0);
 //! // 0 1 2 3 0 1 2 3 …: every token is followed by the next.
 //! let x = Tensor::from_vec(vec![0, 1, 2, 3, 0, 1, 2, 3], [1, 8], &Device::cpu());
 //! let y = Tensor::from_vec(vec![1, 2, 3, 0, 1, 2, 3, 0], [1, 8], &Device::cpu());
@@ -26,7 +26,7 @@
 //! # What is where
 //!
 //! - [`ModelOptions`] for the sizes, [`Transformer`] and [`model`] for the model and GPT-2's weights.
-//! - [`Tokeniser`] and [`tokenise`]: what tokens mean; [`data`]: text, windows of it, and all of it once.
+//! - [`Tokenizer`] and [`tokenize`]: what tokens mean; [`data`]: text, windows of it, and all of it once.
 //! - [`Generator`], [`Sampling`] and [`generate`]: text, token by token.
 //! - [`train`]: settings, updates, runs and reports. The command is `farad train lm`.
 //!
@@ -36,10 +36,10 @@ pub mod data;
 mod error;
 pub mod generate;
 pub mod model;
-pub mod tokenise;
+pub mod tokenize;
 pub mod train;
 
 pub use error::{Error, Result};
 pub use generate::{Cache, Generator, Sampler, Sampling};
 pub use model::{Activation, ModelOptions, Positions, Transformer};
-pub use tokenise::{Tokeniser, TokeniserKind};
+pub use tokenize::{Tokenizer, TokenizerKind};

@@ -100,7 +100,7 @@ fn a_step_is_one_submission_and_compiles_once() {
             let options = options();
             let model = model(&options, &device);
             let [tokens, targets] = batch(4, &options, &device);
-            let mut adam = model.optimiser(3e-3, 0.1).clip(Clip::Norm(1.0));
+            let mut adam = model.optimizer(3e-3, 0.1).clip(Clip::Norm(1.0));
             let mut step = || {
                 let loss = precision.scope(|| model.loss(&tokens, &targets));
                 adam.step(&loss).expect("a step");
@@ -127,9 +127,9 @@ fn accumulated_halves_of_a_batch_are_the_batch() {
     let (device, options) = (Device::cpu(), options());
     let [whole, halves] = [model(&options, &device), model(&options, &device)];
     let [tokens, targets] = batch(4, &options, &device);
-    let mut adam = whole.optimiser(1e-2, 0.1);
+    let mut adam = whole.optimizer(1e-2, 0.1);
     adam.step(&whole.loss(&tokens, &targets)).expect("a step");
-    let mut adam = halves.optimiser(1e-2, 0.1);
+    let mut adam = halves.optimizer(1e-2, 0.1);
     let mut accumulator = Accumulator::new();
     for half in 0..2 {
         let [tokens, targets] = [&tokens, &targets].map(|t| t.narrow(0, 2 * half, 2));
@@ -154,7 +154,7 @@ fn memory_grows_with_the_context_not_with_its_square() {
         let options = ModelOptions { context, layers: 1, vocabulary: 16, ..options() };
         let model = model(&options, &device);
         let [tokens, targets] = batch(1, &options, &device);
-        model.optimiser(1e-3, 0.1).step(&model.loss(&tokens, &targets)).expect("a step");
+        model.optimizer(1e-3, 0.1).step(&model.loss(&tokens, &targets)).expect("a step");
         device.wait().expect("a device");
         device.counters().bytes_peak
     };

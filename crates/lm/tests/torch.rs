@@ -61,7 +61,7 @@ fn follows_pytorch(case: &str, options: &ModelOptions) {
         for (name, gradient) in names.iter().zip(&gradients) {
             fixture.check(&format!("{case}/grad.{name}"), gradient, 1e-4);
         }
-        let mut adam = model.optimiser(0.01, 0.1);
+        let mut adam = model.optimizer(0.01, 0.1);
         let mut losses = Vec::new();
         for _ in 0..10 {
             let loss = model.loss(&tokens, &targets);

@@ -101,7 +101,7 @@ fn accumulated_batches_are_as_one_large_batch() {
     Device::cpu().seed(settings.seed as u64);
     let model = Transformer::new(&settings.model).expect("sound").to_device(&device);
     let decay = settings.weight_decay as f32;
-    let mut adam = model.optimiser(0.0, decay).clip(Clip::Norm(settings.clip as f32));
+    let mut adam = model.optimizer(0.0, decay).clip(Clip::Norm(settings.clip as f32));
     let mut windows = Windows::new(&parts.train, "text", 4, 8, settings.seed as u64).expect("long enough");
     for (update, accumulated) in losses.iter().enumerate() {
         adam.set_learning_rate(settings.schedule(settings.updates as u64).rate(update as u64));

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use farad::optim::{AdamW, Clip, Optimiser};
+use farad::optim::{AdamW, Clip, Optimizer};
 use farad::prelude::*;
 use farad_circuit::Edge;
 use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring, initial_logits};
@@ -52,7 +52,7 @@ struct Training {
     wiring: Wiring,
     states: Tensor,
     run: RollOut,
-    optimiser: AdamW,
+    optimizer: AdamW,
 }
 
 impl Training {
@@ -61,14 +61,14 @@ impl Training {
         let wires: Vec<Vec<Wires>> = (0..case.seeds).map(|seed| topology.wire(23 + seed as u64)).collect();
         let shape = [case.seeds, case.batch, case.side, case.side, topology.channels];
         let logits = Parameter::new(initial_logits(&[case.seeds, topology.gates()], 10.0, device));
-        let optimiser = AdamW::new(vec![logits.clone()]).betas(0.9, 0.99).clip(Clip::Value(100.0));
+        let optimizer = AdamW::new(vec![logits.clone()]).betas(0.9, 0.99).clip(Clip::Value(100.0));
         Training {
             table: GateTable::on(device),
             wiring: Wiring::new(topology, &wires, device),
             states: Tensor::from_vec(bits(shape.iter().product()), shape, device),
             run: RollOut::new(topology.clone(), case.steps).policy(policy),
             logits,
-            optimiser,
+            optimizer,
         }
     }
 
@@ -77,7 +77,7 @@ impl Training {
         let coefficients = self.table.soft(&self.logits.value());
         let last = self.run.run(&coefficients, &self.wiring, &self.states, None);
         let loss = last.narrow(4, 0, 1).square().sum();
-        self.optimiser.step(&loss)
+        self.optimizer.step(&loss)
     }
 }
 

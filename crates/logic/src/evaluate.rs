@@ -34,7 +34,7 @@ pub struct Size {
 /// What is known of a circuit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// No wrong visible bit at the last step on all fresh starts (life: on all 512 neighbourhoods).
+    /// No wrong visible bit at the last step on all fresh starts (life: on all 512 neighborhoods).
     pub exact: bool,
     /// Wrong visible bits on all of these together.
     pub wrong: usize,
@@ -80,11 +80,11 @@ impl Examination<'_> {
         }
     }
 
-    /// Wrong visible bits at the last step on all fresh starts, and bits looked at; life: wrong neighbourhoods.
+    /// Wrong visible bits at the last step on all fresh starts, and bits looked at; life: wrong neighborhoods.
     /// What is exact has none wrong.
     pub fn count_wrong(&self) -> Result<(usize, usize)> {
         if let Target::Life = self.recipe.target {
-            return Ok((self.wrong_neighbourhoods()?, 512));
+            return Ok((self.wrong_neighborhoods()?, 512));
         }
         let picture = self.picture(self.trained);
         let mut wrong = 0;
@@ -97,7 +97,7 @@ impl Examination<'_> {
     }
 
     fn evaluate_life(&self) -> Result<Evaluation> {
-        let wrong = self.wrong_neighbourhoods()?;
+        let wrong = self.wrong_neighborhoods()?;
         let sizes =
             self.recipe.trials.iter().map(|&trial| self.play_life(trial)).collect::<Result<Vec<_>>>()?;
         Ok(Evaluation {
@@ -115,7 +115,7 @@ impl Examination<'_> {
     }
 
     /// Of all 512, for a cell of one channel.
-    fn wrong_neighbourhoods(&self) -> Result<usize> {
+    fn wrong_neighborhoods(&self) -> Result<usize> {
         let table = Simulator::new(&self.automaton.cell)?.truth_table();
         let visible = &table[self.automaton.visible[0]];
         let right = |number: usize| {
@@ -260,9 +260,9 @@ impl Examination<'_> {
         let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1);
         grid.set_seed(seed);
         match self.recipe.start {
-            Start::RandomBits | Start::Boards => grid.randomise(seed),
+            Start::RandomBits | Start::Boards => grid.randomize(seed),
             Start::Zeros => {}
-            Start::CentreOnes => {
+            Start::CenterOnes => {
                 for channel in 0..self.automaton.channels {
                     grid.set(channel, trial.width / 2, trial.height / 2, true);
                 }

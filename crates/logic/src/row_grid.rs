@@ -44,7 +44,7 @@ impl RowGrid {
     }
 
     /// A kernel over this grid, `blocks` workgroups along the columns. Its parameters are rows, columns, columns that
-    /// neighbouring invocations take as a power of two, and then `more`.
+    /// neighboring invocations take as a power of two, and then `more`.
     pub fn launch(
         &self,
         text: &str,

@@ -155,7 +155,7 @@ pub struct Settings {
     /// With states = "rounded" or "sampled": how many steps apart.
     #[serde(default = "one_step")]
     pub round_every: usize,
-    /// The weight of the gates' entropy in what is minimised, summed over gates.
+    /// The weight of the gates' entropy in what is minimized, summed over gates.
     #[serde(default)]
     pub entropy: f32,
     /// The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.

@@ -24,11 +24,11 @@ pub struct Consumers {
 }
 
 impl Wires {
-    /// The first layer of a perception circuit: every neighbour beside the centre, in an order from
-    /// the seed; with more than 8 gates the neighbours come again.
+    /// The first layer of a perception circuit: every neighbor beside the center, in an order from
+    /// the seed; with more than 8 gates the neighbors come again.
     pub fn first_kernel(outputs: usize, seed: u64, stream: u64) -> Wires {
-        let neighbours: Vec<u32> = (0..9).filter(|&n| n != 4).collect();
-        let mut a: Vec<u32> = (0..outputs).map(|n| neighbours[n % 8]).collect();
+        let neighbors: Vec<u32> = (0..9).filter(|&n| n != 4).collect();
+        let mut a: Vec<u32> = (0..outputs).map(|n| neighbors[n % 8]).collect();
         Shuffler::new(seed, stream).shuffle(&mut a);
         Wires { inputs: 9, b: vec![4; outputs], a }
     }
@@ -115,7 +115,7 @@ impl Shuffler {
         Shuffler { seed: halves(seed), stream: halves(stream), drawn: 0 }
     }
 
-    /// A number below `bound`, without bias: draws that would favour small ones are thrown away.
+    /// A number below `bound`, without bias: draws that would favor small ones are thrown away.
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         let limit = u32::MAX - (u32::MAX % bound + 1) % bound;
         loop {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn first_kernel_pairs_every_neighbour_with_the_centre() {
+    fn first_kernel_pairs_every_neighbor_with_the_center() {
         let wires = Wires::first_kernel(8, 23, 0);
         let mut a = wires.a.clone();
         a.sort_unstable();

@@ -133,7 +133,7 @@ fn grids_batches_and_seeds_agree() {
     case("seeds and batches", &zero, true, 4, 2, [3, 7, 9]);
     case("few cells", &zero, true, 4, 3, [3, 3, 5]);
     case("one row", &zero, true, 3, 1, [1, 1, 7]);
-    case("one cell that is its own neighbour", &wrap, true, 2, 1, [1, 1, 1]);
+    case("one cell that is its own neighbor", &wrap, true, 2, 1, [1, 1, 1]);
     case("more groups than workgroups", &wrap, true, 2, 3, [3, 9, 9]);
 }
 

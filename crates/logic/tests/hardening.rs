@@ -8,7 +8,7 @@ mod numbers;
 
 use automata::small_checkerboard;
 use devices::turn;
-use farad::optim::{Clip, Optimiser};
+use farad::optim::{Clip, Optimizer};
 use farad::prelude::*;
 use farad_logic::train::Trainer;
 use farad_logic::{GateTable, Recipe, RollOut, Settings, Wiring, initial_logits};
@@ -143,7 +143,7 @@ fn a_seed_learns_the_same_alone_among_others_and_resumed() {
         let (one, two) = (bits(&alone), bits(&together));
         assert!(one[..] == two[one.len()..], "{keys}: another seed beside it makes a difference");
         let mut resumed = trainer(keys, &[8], &device);
-        let (logits, state) = (alone.logits().detach().unwrap(), alone.optimiser().state().unwrap());
+        let (logits, state) = (alone.logits().detach().unwrap(), alone.optimizer().state().unwrap());
         resumed.restore(logits, &state, alone.updates()).unwrap();
         alone.update().unwrap();
         resumed.update().unwrap();

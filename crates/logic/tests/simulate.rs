@@ -158,7 +158,7 @@ fn grids_and_devices_fire_the_same_cells() {
     let (width, height, seed) = (70, 12, 5);
     let mut grid = Grid::new(&automaton, width, height).unwrap();
     grid.set_seed(seed);
-    grid.randomise(seed);
+    grid.randomize(seed);
     let first = pack(&grid.cells(), width);
     grid.steps(7);
     for device in devices::all() {

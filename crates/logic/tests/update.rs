@@ -8,7 +8,7 @@ mod numbers;
 use automata::small_checkerboard;
 use devices::turn;
 use farad::Device;
-use farad::optim::Optimiser;
+use farad::optim::Optimizer;
 use farad_logic::{Recipe, train::Trainer};
 
 /// On a small grid, so that a software GPU gets through all 20 steps.
@@ -58,7 +58,7 @@ fn training_goes_on_with_the_same_bits() {
         let mut whole = trainer(recipe, &device);
         (0..3).for_each(|_| drop(whole.update().unwrap()));
         let mut second = trainer(recipe, &device);
-        let (logits, state) = (whole.logits().detach().unwrap(), whole.optimiser().state().unwrap());
+        let (logits, state) = (whole.logits().detach().unwrap(), whole.optimizer().state().unwrap());
         second.restore(logits, &state, whole.updates()).unwrap();
         for _ in 0..2 {
             let (a, b) = (whole.update().unwrap(), second.update().unwrap());

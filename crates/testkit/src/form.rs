@@ -1,4 +1,4 @@
-//! The ways in which every case is run: alone, between pointwise neighbours, and differentiated.
+//! The ways in which every case is run: alone, between pointwise neighbors, and differentiated.
 
 use farad::{Device, Result, Tensor};
 use farad_ir::DType;
@@ -65,11 +65,11 @@ pub(crate) fn floats(given: &Given) -> Vec<&Tensor> {
 }
 
 /// The case's inputs; with a pointwise op that gives exactly the same elements, if asked.
-fn given(case: &Case, device: &Device, neighbour: bool) -> Result<Given> {
+fn given(case: &Case, device: &Device, neighbor: bool) -> Result<Given> {
     let elements = case.elements();
     let inputs = case.inputs.iter().zip(&elements);
     let tensors =
-        inputs.map(|(input, x)| if neighbour { before(input, x, device) } else { input.tensor(x, device) });
+        inputs.map(|(input, x)| if neighbor { before(input, x, device) } else { input.tensor(x, device) });
     Ok(Given { tensors: tensors.collect::<Result<_>>()?, device: device.clone() })
 }
 

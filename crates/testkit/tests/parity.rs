@@ -1,4 +1,4 @@
-//! Every case on a GPU against the f64 reference: alone, between pointwise neighbours, differentiated;
+//! Every case on a GPU against the f64 reference: alone, between pointwise neighbors, differentiated;
 //! the whole table with all features of the adapter, and with default limits and core WGSL.
 
 use std::time::Instant;

@@ -111,7 +111,7 @@ fn family(op: &Op) -> &'static str {
         Op::ScatterAdd(..) => "scatter_add",
         Op::Order(_) => "order",
         Op::Contract(_) => "contract",
-        // Optimisers alone make packs; their own tests cover them.
+        // Optimizers alone make packs; their own tests cover them.
         Op::Pack(..) => "pack",
         Op::StopGradient => "stop_gradient",
         Op::Barrier(_) => "barrier",

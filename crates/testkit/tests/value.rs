@@ -1,4 +1,4 @@
-//! Every case on the CPU against the f64 reference: alone, fused with neighbours, differentiated, and
+//! Every case on the CPU against the f64 reference: alone, fused with neighbors, differentiated, and
 //! all of it again with every op in a kernel of its own.
 
 use std::time::Instant;

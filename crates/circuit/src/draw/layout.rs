@@ -1,7 +1,7 @@
 //! Where everything stands: levels become columns, and within a column the order that crosses few wires.
 //!
 //! The way of Sugiyama: a wire over several columns has a place in each of them; columns are ordered by the mean place
-//! of neighbours, to and fro, and the order with the fewest crossings is kept; then heights are chosen such that wires are
+//! of neighbors, to and fro, and the order with the fewest crossings is kept; then heights are chosen such that wires are
 //! as straight as the order allows. Invariant: heights are multiples of [`UNIT`], and no two places overlap.
 
 use super::parts::{Part, Parts, Signal};
@@ -28,7 +28,7 @@ pub struct Place {
     pub y: f64,
 }
 
-/// A piece of a wire between neighbouring columns.
+/// A piece of a wire between neighboring columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The place that it leaves.
@@ -121,7 +121,7 @@ impl Layout {
         }
     }
 
-    /// Orders columns by the mean place of their neighbours in the column before, then behind, and so on.
+    /// Orders columns by the mean place of their neighbors in the column before, then behind, and so on.
     fn order(&mut self) {
         let mut best = (self.crossings(), self.columns.clone());
         let count = self.columns.len();
@@ -153,7 +153,7 @@ impl Layout {
                 .filter(|&other| self.places[other].column == beside)
                 .map(|other| ranks[other] as f64)
                 .collect();
-            // A place without neighbours keeps its own, as a share of the column.
+            // A place without neighbors keeps its own, as a share of the column.
             let share = ranks[place] as f64 / self.columns[column].len() as f64;
             match near.len() {
                 0 => share * self.columns[beside].len() as f64,
@@ -217,7 +217,7 @@ impl Layout {
         offsets
     }
 
-    /// Moves places towards their neighbours, as far as the order of their columns allows.
+    /// Moves places towards their neighbors, as far as the order of their columns allows.
     fn straighten(&mut self, parts: &Parts, round: usize) {
         let (count, lines) = (self.columns.len(), self.lines(parts));
         for step in 0..count {
@@ -238,7 +238,7 @@ impl Layout {
     /// Where a place would like to be, less its offset, and how much.
     fn wanted(&self, parts: &Parts, lines: &[f64], place: usize, offset: f64) -> (f64, f64) {
         if self.places[place].passes {
-            // A wire that passes columns is straight all the way, which is more than to be near its neighbours.
+            // A wire that passes columns is straight all the way, which is more than to be near its neighbors.
             return (lines[self.places[place].part] - offset, 8.0);
         }
         let near = self.pieces_at(place).map(|piece| {
@@ -322,7 +322,7 @@ fn last_readers(parts: &Parts) -> Vec<usize> {
     last
 }
 
-/// The rising values nearest to the wanted ones by their weights: neighbours that want to pass each other share their mean.
+/// The rising values nearest to the wanted ones by their weights: neighbors that want to pass each other share their mean.
 fn in_order(wanted: &[(f64, f64)]) -> Vec<f64> {
     let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(wanted.len());
     for &(value, weight) in wanted {

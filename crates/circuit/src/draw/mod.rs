@@ -65,7 +65,7 @@ impl<'a> Drawing<'a> {
         self
     }
 
-    /// Adds the cell of an automaton; its inputs are drawn as neighbourhoods.
+    /// Adds the cell of an automaton; its inputs are drawn as neighborhoods.
     pub fn automaton(mut self, title: &str, automaton: &'a Automaton) -> Drawing<'a> {
         self.panels.push((title.into(), &automaton.cell, Some(automaton)));
         self

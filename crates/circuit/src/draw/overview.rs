@@ -24,7 +24,7 @@ pub fn draw(canvas: &mut Canvas, title: &str, netlist: &Netlist, parts: &Parts, 
     for (family, counts) in Family::ALL.into_iter().zip(counts) {
         let total: usize = counts.iter().sum();
         let name = format!("{} ({})", family.name(), thousands(&total.to_string()));
-        stack = stack.part(&name, family.colour(), counts.into_iter().map(|count| count as f64));
+        stack = stack.part(&name, family.color(), counts.into_iter().map(|count| count as f64));
     }
     stack.line("signals read at this level or later", passing).draw(canvas, top)
 }

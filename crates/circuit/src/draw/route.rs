@@ -1,4 +1,4 @@
-//! Wires between neighbouring columns: across, down or up on a track of their own, and across again.
+//! Wires between neighboring columns: across, down or up on a track of their own, and across again.
 //!
 //! Tracks are ordered such that few wires cross and none lies on another. Where no order avoids that, the wire is drawn as
 //! a curve instead.
@@ -6,7 +6,7 @@
 use super::layout::Layout;
 use super::parts::Parts;
 
-/// Between neighbouring tracks.
+/// Between neighboring tracks.
 pub const TRACK: f64 = 7.0;
 /// What two wires on each other cost, in crossings.
 const OVERLAP: usize = 1000;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use farad_chart::{Anchor, Canvas, Colour, palette, text_width};
+use farad_chart::{Anchor, Canvas, Color, palette, text_width};
 
 use super::layout::{Layout, UNIT};
 use super::parts::{Part, Parts, Signal};
@@ -14,7 +14,7 @@ use crate::netlist::Netlist;
 
 /// Between a column and the first and last track.
 const ROOM: f64 = 10.0;
-/// Wires of more gates than this are told apart by colours.
+/// Wires of more gates than this are told apart by colors.
 const FEW: usize = 16;
 /// Room for the bubble of a result.
 const RESULT: f64 = 7.0;
@@ -97,8 +97,8 @@ impl<'a> Schematic<'a> {
             .collect()
     }
 
-    fn colour(&self, part: usize) -> Colour {
-        if self.parts.gates <= FEW { palette::FAINT_INK } else { palette::colour(part) }
+    fn color(&self, part: usize) -> Color {
+        if self.parts.gates <= FEW { palette::FAINT_INK } else { palette::color(part) }
     }
 
     /// Where the wire that leaves a place of this column begins.
@@ -126,7 +126,7 @@ impl<'a> Schematic<'a> {
 
     fn wire(&self, canvas: &mut Canvas, column: usize, wire: &Wire) {
         let passes = self.parts.all[wire.part].level != column;
-        let (start, colour) = (self.start(column, wire.part, passes), self.colour(wire.part));
+        let (start, color) = (self.start(column, wire.part, passes), self.color(wire.part));
         let first = self.columns[column] + if column == 0 { 0.0 } else { symbol::WIDTH + RESULT };
         let track = first + ROOM + TRACK * wire.track.unwrap_or(0) as f64;
         let mut path = String::new();
@@ -155,16 +155,16 @@ impl<'a> Schematic<'a> {
                 }
             };
         }
-        canvas.path(&path, &format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.3\""));
+        canvas.path(&path, &format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"1.3\""));
         if wire.curved && wire.to.len() > 1 {
-            canvas.circle((start + 4.0, wire.from), 2.4, colour);
+            canvas.circle((start + 4.0, wire.from), 2.4, color);
         } else if !wire.curved {
-            self.dots(canvas, wire, track, colour);
+            self.dots(canvas, wire, track, color);
         }
     }
 
     /// A dot wherever a wire parts.
-    fn dots(&self, canvas: &mut Canvas, wire: &Wire, track: f64, colour: Colour) {
+    fn dots(&self, canvas: &mut Canvas, wire: &Wire, track: f64, color: Color) {
         let (low, high) = wire.span();
         let mut heights: Vec<f64> = wire.to.iter().map(|to| to.0).chain([wire.from]).collect();
         heights.sort_by(f64::total_cmp);
@@ -175,7 +175,7 @@ impl<'a> Schematic<'a> {
                 + usize::from(y > low)
                 + usize::from(y < high);
             if ways > 2 {
-                canvas.circle((track, y), 2.4, colour);
+                canvas.circle((track, y), 2.4, color);
             }
         }
     }
@@ -184,7 +184,7 @@ impl<'a> Schematic<'a> {
     fn passing(&self, canvas: &mut Canvas) {
         for place in self.layout.places.iter().filter(|place| place.passes) {
             let left = self.columns[place.column];
-            canvas.line((left, place.y), (left + symbol::WIDTH, place.y), self.colour(place.part), 1.3);
+            canvas.line((left, place.y), (left + symbol::WIDTH, place.y), self.color(place.part), 1.3);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The symbols of gates: one shape a family, a bubble wherever a bit is inverted.
 
-use farad_chart::{Anchor, Canvas, Colour, palette};
+use farad_chart::{Anchor, Canvas, Color, palette};
 
 use super::layout::PIN;
 use crate::gate::Gate;
@@ -49,8 +49,8 @@ impl Family {
         }
     }
 
-    /// The number of its colour.
-    pub const fn colour(self) -> usize {
+    /// The number of its color.
+    pub const fn color(self) -> usize {
         match self {
             Family::And => 0,
             Family::Or => 2,
@@ -73,23 +73,23 @@ fn inverted(gate: Gate) -> ([bool; 2], bool) {
 /// Draws a gate with its left edge at `x` and its middle at `y`. A swapped one has its second operand above.
 pub fn draw(canvas: &mut Canvas, gate: Gate, swapped: bool, (x, y): (f64, f64)) {
     let family = Family::of(gate);
-    let colour = palette::colour(family.colour());
+    let color = palette::color(family.color());
     canvas.open_named(&gate.name().replace('_', " "));
-    canvas.path(&outline(family, x, y), &style(colour, 0.16));
+    canvas.path(&outline(family, x, y), &style(color, 0.16));
     if family == Family::Xor {
         let (top, bottom) = (y - HEIGHT / 2.0, y + HEIGHT / 2.0);
         let back = format!("M{:.1} {top:.1}Q{:.1} {y:.1} {:.1} {bottom:.1}", x - 4.0, x + 6.0, x - 4.0);
-        canvas.path(&back, &format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\""));
+        canvas.path(&back, &format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"1.6\""));
     }
     let ([a, b], result) = inverted(gate);
     let pins = if swapped { [b, a] } else { [a, b] };
     for (bubble, pin) in pins.into_iter().zip([-PIN, PIN]) {
         if bubble {
-            circle(canvas, (x + inset(family) - BUBBLE, y + pin), colour);
+            circle(canvas, (x + inset(family) - BUBBLE, y + pin), color);
         }
     }
     if result {
-        circle(canvas, (x + WIDTH + BUBBLE, y), colour);
+        circle(canvas, (x + WIDTH + BUBBLE, y), color);
     }
     canvas.close();
 }
@@ -114,15 +114,15 @@ pub fn result_start(gate: Gate) -> f64 {
     WIDTH + if inverted(gate).1 { 2.0 * BUBBLE } else { 0.0 }
 }
 
-fn style(colour: Colour, share: f64) -> String {
-    let fill = colour.tint(share);
-    format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-linejoin=\"round\"")
+fn style(color: Color, share: f64) -> String {
+    let fill = color.tint(share);
+    format!("fill=\"{fill}\" stroke=\"{color}\" stroke-width=\"1.6\" stroke-linejoin=\"round\"")
 }
 
-fn circle(canvas: &mut Canvas, (x, y): (f64, f64), colour: Colour) {
+fn circle(canvas: &mut Canvas, (x, y): (f64, f64), color: Color) {
     let fill = palette::PAPER;
     canvas.raw(&format!(
-        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{BUBBLE}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.5\"/>"
+        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{BUBBLE}\" fill=\"{fill}\" stroke=\"{color}\" stroke-width=\"1.5\"/>"
     ));
 }
 

@@ -1,6 +1,6 @@
 //! The ends of wires: inputs at the left, outputs at the right.
 //!
-//! An input of an automaton's cell is drawn as its 3×3 neighbourhood with the cell that is read.
+//! An input of an automaton's cell is drawn as its 3×3 neighborhood with the cell that is read.
 
 use farad_chart::{Anchor, Canvas, fitted, palette, text_width};
 
@@ -8,7 +8,7 @@ use super::parts::{Part, Signal};
 use crate::automaton::Automaton;
 use crate::netlist::Netlist;
 
-/// A square of a neighbourhood.
+/// A square of a neighborhood.
 const SQUARE: f64 = 8.0;
 /// Wires from the names to the first column.
 const LEAD: f64 = 8.0;
@@ -31,15 +31,15 @@ impl<'a> Terminals<'a> {
         self.netlist
     }
 
-    /// The neighbour and the channel that an input is, if it is one.
-    fn neighbour(&self, wire: usize) -> Option<(usize, usize)> {
+    /// The neighbor and the channel that an input is, if it is one.
+    fn neighbor(&self, wire: usize) -> Option<(usize, usize)> {
         let channels = self.automaton?.channels;
         Some((wire / channels, wire % channels)).filter(|(position, _)| *position < 9)
     }
 
     fn source_name(&self, wire: usize) -> String {
         let inputs = self.netlist.inputs.len();
-        let name = match self.neighbour(wire) {
+        let name = match self.neighbor(wire) {
             Some((_, channel)) => self.netlist.outputs[channel].name.clone(),
             None if wire < inputs => self.netlist.inputs[wire].clone(),
             None => self.netlist.registers[wire - inputs].name.clone(),
@@ -65,7 +65,7 @@ impl<'a> Terminals<'a> {
     /// How much room an input takes.
     pub fn source_width(&self, part: Part) -> f64 {
         let Part::Source(wire) = part else { return 0.0 };
-        let symbol = if self.neighbour(wire).is_some() { 3.0 * SQUARE + 6.0 } else { 6.0 };
+        let symbol = if self.neighbor(wire).is_some() { 3.0 * SQUARE + 6.0 } else { 6.0 };
         text_width(&self.source_name(wire), palette::TEXT) + symbol + LEAD
     }
 
@@ -80,13 +80,13 @@ impl<'a> Terminals<'a> {
         let Part::Source(wire) = part else { return };
         canvas.line((x - LEAD, y), (x, y), palette::FAINT_INK, 1.3);
         let name = self.source_name(wire);
-        let Some((position, _)) = self.neighbour(wire) else {
+        let Some((position, _)) = self.neighbor(wire) else {
             canvas.circle((x - LEAD, y), 2.6, palette::INK);
             return canvas.text((x - LEAD - 7.0, y + 4.5), &name, palette::TEXT, palette::INK, Anchor::End);
         };
         let left = x - LEAD - 3.0 * SQUARE;
         canvas.open_named(&format!("{} of the cell {}", name, DIRECTIONS[position]));
-        neighbourhood(canvas, (left, y - 1.5 * SQUARE), Some(position));
+        neighborhood(canvas, (left, y - 1.5 * SQUARE), Some(position));
         canvas.close();
         canvas.text((left - 6.0, y + 4.5), &name, palette::TEXT, palette::INK, Anchor::End);
     }
@@ -110,8 +110,8 @@ impl<'a> Terminals<'a> {
         if self.automaton.is_none() {
             return 0.0;
         }
-        neighbourhood(canvas, (x, y - 4.0 - 1.5 * SQUARE), None);
-        let text = "the neighbourhood of a cell: filled is the cell that is read, ringed the cell itself";
+        neighborhood(canvas, (x, y - 4.0 - 1.5 * SQUARE), None);
+        let text = "the neighborhood of a cell: filled is the cell that is read, ringed the cell itself";
         canvas.text((x + 3.0 * SQUARE + 9.0, y), text, palette::SMALL, palette::FAINT_INK, Anchor::Start);
         1.3
     }
@@ -130,7 +130,7 @@ const DIRECTIONS: [&str; 9] = [
 ];
 
 /// Nine squares, one of them filled, the middle one ringed.
-fn neighbourhood(canvas: &mut Canvas, (left, top): (f64, f64), filled: Option<usize>) {
+fn neighborhood(canvas: &mut Canvas, (left, top): (f64, f64), filled: Option<usize>) {
     let square = |n: usize| (left + (n % 3) as f64 * SQUARE, top + (n / 3) as f64 * SQUARE);
     canvas.rectangle((left, top), (3.0 * SQUARE, 3.0 * SQUARE), palette::PAPER);
     if let Some(n) = filled {

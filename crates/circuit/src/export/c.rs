@@ -116,7 +116,7 @@ fn push_filter(text: &mut String, netlist: &Netlist, name: &str) {
 /// A step of a grid of bytes.
 fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     let channels = automaton.channels;
-    let neighbour = match automaton.edge {
+    let neighbor = match automaton.edge {
         Edge::Wrap => {
             "                    const size_t u = (x + width + p % 3 - 1) % width;\n                    \
              const size_t v = (y + height + p / 3 - 1) % height;\n                    \
@@ -141,7 +141,7 @@ fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
          for (size_t c = 0; c < {channels}; c++) {{\n                \
          uint64_t word = 0;\n                \
          for (size_t k = 0; k < cells; k++) {{\n                    \
-         const size_t x = first + k;\n{neighbour}                \
+         const size_t x = first + k;\n{neighbor}                \
          }}\n                \
          inputs[p * {channels} + c] = word;\n                \
          }}\n            \

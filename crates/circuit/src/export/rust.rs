@@ -108,7 +108,7 @@ fn push_filter(text: &mut String, netlist: &Netlist, name: &str) {
 /// A step of a grid of truth values.
 fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     let channels = automaton.channels;
-    let neighbour = match automaton.edge {
+    let neighbor = match automaton.edge {
         Edge::Wrap => {
             "                        let u = (first + k + width + p % 3 - 1) % width;\n                        \
              let v = (y + height + p / 3 - 1) % height;\n                        \
@@ -131,7 +131,7 @@ fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
          let (mut inputs, mut outputs) = ([0u64; INPUTS], [0u64; OUTPUTS]);\n            \
          for p in 0..9 {{\n                \
          for c in 0..{channels} {{\n                    \
-         for k in 0..cells {{\n{neighbour}                        \
+         for k in 0..cells {{\n{neighbor}                        \
          inputs[p * {channels} + c] |= (set as u64) << k;\n                    \
          }}\n                }}\n            }}\n            \
          {name}_cell(&inputs, &mut outputs);\n            \

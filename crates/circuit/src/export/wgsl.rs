@@ -96,7 +96,7 @@ fn push_automaton(text: &mut String, automaton: &Automaton) {
     });
     let operand = move |text: &mut String, wire: Wire| {
         let (position, channel) = (wire.index() / channels, wire.index() % channels);
-        write!(text, "neighbour({}, {}, {channel}u)", position % 3, position / 3).expect("a string");
+        write!(text, "neighbor({}, {}, {channel}u)", position % 3, position / 3).expect("a string");
     };
     let program = Program::new(&automaton.cell);
     push_pieces(text, &program, &operand);
@@ -125,10 +125,10 @@ fn push_automaton(text: &mut String, automaton: &Automaton) {
     text.push_str("}\n");
 }
 
-/// Neighbours beyond the rim are zero.
+/// Neighbors beyond the rim are zero.
 const ZERO: &str = "\
-// The words of the neighbours to the left (x = 0) or right (x = 2), above (y = 0) or below (y = 2).
-fn neighbour(x: i32, y: i32, channel: u32) -> u32 {
+// The words of the neighbors to the left (x = 0) or right (x = 2), above (y = 0) or below (y = 2).
+fn neighbor(x: i32, y: i32, channel: u32) -> u32 {
     let v = i32(row) + y - 1;
     if v < 0 || v >= i32(size.height) {
         return 0u;
@@ -150,10 +150,10 @@ fn neighbour(x: i32, y: i32, channel: u32) -> u32 {
 }
 ";
 
-/// Neighbours beyond the rim are on the opposite side.
+/// Neighbors beyond the rim are on the opposite side.
 const WRAP: &str = "\
-// The words of the neighbours to the left (x = 0) or right (x = 2), above (y = 0) or below (y = 2).
-fn neighbour(x: i32, y: i32, channel: u32) -> u32 {
+// The words of the neighbors to the left (x = 0) or right (x = 2), above (y = 0) or below (y = 2).
+fn neighbor(x: i32, y: i32, channel: u32) -> u32 {
     let v = (row + size.height + u32(y) - 1u) % size.height;
     let first = (channel * size.height + v) * row_words;
     let last = (size.width - 1u) % 32u;

@@ -10,7 +10,7 @@
 //! A netlist may have a `"meta"`: an object of whatever is known of it beside its gates. These names mean
 //! something to the HTML export, and the command writes them:
 //!
-//! - of an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"centre"`, `"zeros"` or `"boards"`) and
+//! - of an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"center"`, `"zeros"` or `"boards"`) and
 //!   `"size"` (`[width, height]`): where it starts and how large the grid was that it learned on;
 //! - of a network that tells pictures apart, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
 //!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one a pixel) and `"brightest"` (what a

@@ -136,7 +136,7 @@ impl Simulation {
         self.of(node).iter().fold(0, mix)
     }
 
-    /// Takes in a pattern that told two functions apart, with 63 neighbours of it, in the place of the oldest
+    /// Takes in a pattern that told two functions apart, with 63 neighbors of it, in the place of the oldest
     /// patterns. [`Simulation::run_learned`] must follow.
     pub(crate) fn learn(&mut self, graph: &Graph, pattern: &[bool]) {
         let word = self.next % self.words;
@@ -145,9 +145,9 @@ impl Simulation {
             self.values[(source + 1) * self.words + word] = if bit { !0 } else { 0 };
         }
         let used = graph.used_sources();
-        for neighbour in 1..64 {
+        for neighbor in 1..64 {
             let node = used[self.stream.below(used.len())] as usize;
-            self.values[node * self.words + word] ^= 1 << neighbour;
+            self.values[node * self.words + word] ^= 1 << neighbor;
         }
     }
 

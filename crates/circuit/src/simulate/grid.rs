@@ -1,7 +1,7 @@
 //! An automaton on a grid, bit-packed: a plane a channel, 64 cells of a row to a word.
 //!
-//! Planes have a rim row above and below, so that a neighbour's row is the same memory at another
-//! offset; left and right neighbours are shifted copies, made tile by tile. Bits beyond the width are
+//! Planes have a rim row above and below, so that a neighbor's row is the same memory at another
+//! offset; left and right neighbors are shifted copies, made tile by tile. Bits beyond the width are
 //! always zero in a state. Start at [`Grid::new`].
 
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::aligned::Aligned;
 use super::execute::Shown;
 use super::fire::fire_mask;
-use super::neighbourhood::{Layout, Rule, Worker};
+use super::neighborhood::{Layout, Rule, Worker};
 use super::samples::WORTH_THREADS;
 use crate::automaton::Automaton;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ const LIMIT: u128 = 1 << 34;
 ///
 /// ```
 /// use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist, Wire};
-/// // Every cell takes over what its left neighbour has.
+/// // Every cell takes over what its left neighbor has.
 /// let mut cell = Netlist::new("drift");
 /// let inputs: Vec<Wire> = (0..9).map(|n| cell.input(format!("n{n}"))).collect();
 /// let next = cell.gate(Gate::A, inputs[3], Wire::NONE);
@@ -226,7 +226,7 @@ impl Grid {
     }
 
     /// Makes every bit of every channel random.
-    pub fn randomise(&mut self, seed: u64) {
+    pub fn randomize(&mut self, seed: u64) {
         let mut stream = Stream::new(seed);
         for channel in 0..self.rule.channels {
             let words = stream.words(self.layout.row_words * self.layout.height);

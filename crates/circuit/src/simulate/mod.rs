@@ -11,7 +11,7 @@ mod execute;
 mod fire;
 mod fold;
 mod grid;
-mod neighbourhood;
+mod neighborhood;
 mod samples;
 mod tape;
 #[cfg(test)]

@@ -100,7 +100,7 @@ fn threads_do_not_change_bits() {
     let steps = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let mut grid = Grid::new(&automaton, 700, 300).unwrap();
-        grid.randomise(1);
+        grid.randomize(1);
         pool.install(|| grid.steps(5));
         grid.cells()
     };
@@ -164,7 +164,7 @@ fn grids_of_all_sizes_equal_cell_after_cell() {
         for edge in [Edge::Zero, Edge::Wrap] {
             let automaton = random_automaton(n as u64, 1 + n % 3, 120, edge, 1.0);
             let mut grid = Grid::new(&automaton, width, height).unwrap();
-            grid.randomise(n as u64);
+            grid.randomize(n as u64);
             for step in 0..3 {
                 let wanted = plain_step(&automaton, &grid, |_, _| true);
                 grid.step();
@@ -178,7 +178,7 @@ fn grids_of_all_sizes_equal_cell_after_cell() {
 fn cells_that_do_not_fire_keep_their_state() {
     let automaton = random_automaton(2, 2, 90, Edge::Zero, 0.6);
     let mut grid = Grid::new(&automaton, 70, 40).unwrap();
-    grid.randomise(4);
+    grid.randomize(4);
     grid.set_seed(9);
     let mut fired = 0;
     for step in 0..10 {

@@ -123,7 +123,7 @@ pub struct Game {
 impl Game {
     pub fn play(automaton: &Automaton, width: usize, height: usize, steps: usize) -> Game {
         let mut grid = Grid::new(automaton, width, height).unwrap();
-        grid.randomise(7);
+        grid.randomize(7);
         let start = grid.cells();
         let fire = |step: usize| fire_mask(width, height, automaton.fire_rate, 3, step as u64);
         let fires: Vec<Vec<u64>> =

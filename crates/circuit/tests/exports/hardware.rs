@@ -111,7 +111,7 @@ fn yosys_proves_verilog_and_blif_equal() {
 }
 
 #[test]
-fn yosys_synthesises_registers_and_grids() {
+fn yosys_synthesizes_registers_and_grids() {
     if !have("yosys") {
         return;
     }

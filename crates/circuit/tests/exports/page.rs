@@ -22,7 +22,7 @@ fn text(cells: &[bool]) -> String {
 /// Gives the page a random grid, steps 20 times, and compares with the simulator.
 fn compare(browser: &mut Browser, automaton: &Automaton, (width, height): (usize, usize)) {
     let mut grid = Grid::new(automaton, width, height).unwrap();
-    grid.randomise(5);
+    grid.randomize(5);
     grid.set_seed(1234567);
     browser.evaluate(&format!("farad.setGrid({width}, {height}, '{}')", text(&grid.cells())));
     browser.evaluate("farad.setSeed(1234567)");
@@ -106,7 +106,7 @@ fn controls(browser: &mut Browser, folder: &Folder) {
     assert_eq!(browser.evaluate(alive), json!(5), "the picture stays when the size changes");
     browser.evaluate("document.getElementById('clear').click()");
     assert_eq!(browser.evaluate(alive), json!(0));
-    // A cell with three living neighbours: the output of its circuit is one.
+    // A cell with three living neighbors: the output of its circuit is one.
     let bits = "000000000011100000000000000000000000000000000000";
     browser.evaluate(&format!("farad.setGrid(8, 6, '{bits}')"));
     browser.evaluate("farad.inspect(3, 2)");
@@ -178,7 +178,7 @@ fn less(netlist: &mut Netlist, first: &[Wire], second: &[Wire]) -> Wire {
     less
 }
 
-/// The digit pad: drawings are centred, scaled, made bits and told apart.
+/// The digit pad: drawings are centerd, scaled, made bits and told apart.
 fn pictures(browser: &mut Browser, folder: &Folder) {
     let netlist = tall_or_wide();
     let path = folder.write(&exported(netlist.clone(), "html"));
@@ -195,7 +195,7 @@ fn pictures(browser: &mut Browser, folder: &Folder) {
             json!({ "best": number(&bits[..1]), "counts": [number(&bits[1..7]), number(&bits[7..13])] });
         assert_eq!(browser.evaluate(&format!("farad.classify({shades:?})")), expected);
     }
-    // Drawn off the middle and small: the pad centres and scales.
+    // Drawn off the middle and small: the pad centers and scales.
     let pad = browser.evaluate("(({ left, top, width }) => ({ left, top, width }))(document.getElementById('pad').getBoundingClientRect())");
     let part = |name: &str| pad[name].as_f64().unwrap();
     let at = |x: f64, y: f64| (part("left") + x * part("width"), part("top") + y * part("width"));
@@ -212,7 +212,7 @@ fn pictures(browser: &mut Browser, folder: &Folder) {
             shades.iter().enumerate().map(|(n, shade)| shade * (along(n) as f64 + 0.5)).sum::<f64>() / mass
         };
         let (x, y) = (middle(&|n| n % 28), middle(&|n| n / 28));
-        assert!((x - 14.0).abs() < 0.3 && (y - 14.0).abs() < 0.3, "centre of mass at {x}, {y}");
+        assert!((x - 14.0).abs() < 0.3 && (y - 14.0).abs() < 0.3, "center of mass at {x}, {y}");
         let lines = |along: &dyn Fn(usize) -> usize| {
             let inked: std::collections::BTreeSet<usize> =
                 (0..784).filter(|&n| shades[n] > 0.1).map(along).collect();

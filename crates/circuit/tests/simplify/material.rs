@@ -12,10 +12,10 @@ impl Random {
     }
 }
 
-/// The rule of life for a 3×3 neighbourhood, bit 4 the cell itself.
+/// The rule of life for a 3×3 neighborhood, bit 4 the cell itself.
 pub fn life(bits: usize) -> bool {
-    let neighbours = (bits & !16).count_ones();
-    neighbours == 3 || (neighbours == 2 && bits & 16 != 0)
+    let neighbors = (bits & !16).count_ones();
+    neighbors == 3 || (neighbors == 2 && bits & 16 != 0)
 }
 
 fn constant(netlist: &mut Netlist, value: bool) -> Wire {
@@ -65,11 +65,11 @@ pub fn decisions(
     grow(netlist, rule, order, 0, random)
 }
 
-/// Life by counting neighbours with ripple adders, one neighbour after the other.
+/// Life by counting neighbors with ripple adders, one neighbor after the other.
 pub fn counted(netlist: &mut Netlist, order: &[usize]) -> Wire {
     let mut count: Vec<Wire> = (0..4).map(|_| constant(netlist, false)).collect();
-    for &neighbour in order.iter().filter(|&&input| input != 4) {
-        let mut carry = Wire(neighbour as u32);
+    for &neighbor in order.iter().filter(|&&input| input != 4) {
+        let mut carry = Wire(neighbor as u32);
         for bit in &mut count {
             let sum = netlist.gate(Gate::XOR, *bit, carry);
             carry = netlist.gate(Gate::AND, *bit, carry);
@@ -192,7 +192,7 @@ fn expand(netlist: &mut Netlist, gate: Gate, a: Wire, b: Wire, random: &mut Rand
     }
 }
 
-/// Pairs as the reference wires layers: neighbours first, then pairs further apart, in a random order.
+/// Pairs as the reference wires layers: neighbors first, then pairs further apart, in a random order.
 fn unique_pairs(inputs: usize, outputs: usize, random: &mut Random) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = (0..inputs / 2).map(|n| (2 * n, 2 * n + 1)).collect();
     pairs.extend((0..inputs.saturating_sub(1) / 2).map(|n| (2 * n + 1, 2 * n + 2)));

@@ -19,7 +19,7 @@ Keys of --json:
 pub const SIMULATE_EXAMPLES: &str = "\
 Examples:
   farad simulate runs/life-5 --grid 128x128 --steps 300 --gif
-  farad simulate circuit.json --grid 512x512 --steps 1000 --start centre
+  farad simulate circuit.json --grid 512x512 --steps 1000 --start center
 
 Keys of --json:
   width, height, steps, gates, microseconds_per_step, on, of, gif";
@@ -58,7 +58,8 @@ pub enum StartOption {
     #[default]
     Random,
     /// All channels of the cell in the middle
-    Centre,
+    #[value(alias = "centre")]
+    Center,
     /// Nothing
     Zeros,
 }

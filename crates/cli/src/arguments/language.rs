@@ -37,8 +37,8 @@ Keys of --json:
 #[command(next_help_heading = "Language models")]
 pub struct LanguageFlags {
     /// bytes, chars, words, bpe or a tokenizer.json [default: chars]
-    #[arg(long, value_name = "NAME", value_parser = Words::plain(["bytes", "chars", "words", "bpe"]), hide_possible_values = true, value_hint = ValueHint::FilePath)]
-    pub tokeniser: Option<String>,
+    #[arg(long, alias = "tokeniser", value_name = "NAME", value_parser = Words::plain(["bytes", "chars", "words", "bpe"]), hide_possible_values = true, value_hint = ValueHint::FilePath)]
+    pub tokenizer: Option<String>,
     /// Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1 << 24))]
     pub vocabulary: Option<u64>,
@@ -72,7 +72,7 @@ impl LanguageFlags {
     /// The first flag that was given, for those who do not take any.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
-            (self.tokeniser.is_some(), "--tokeniser"),
+            (self.tokenizer.is_some(), "--tokenizer"),
             (self.vocabulary.is_some(), "--vocabulary"),
             (self.layers.is_some(), "--layers"),
             (self.heads.is_some(), "--heads"),

@@ -13,7 +13,7 @@ Examples:
   farad eval runs/logic-mnist-1 --speed            and nanoseconds a picture
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
-exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 512 neighbourhoods).
+exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 512 neighborhoods).
 
 Keys of --json:
   automata          seed, exact, stable, active_gates, simplified_gates, simplified_channels, proved, out_of_time,

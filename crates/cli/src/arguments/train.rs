@@ -8,7 +8,7 @@ use farad_logic::classify::TaskKind;
 
 use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
 use super::language::LanguageFlags;
-use crate::fit::{OPTIMISERS, SCHEDULES, SetKind};
+use crate::fit::{OPTIMIZERS, SCHEDULES, SetKind};
 use crate::lm;
 
 pub const TRAIN_EXAMPLES: &str = "\
@@ -38,7 +38,7 @@ Data sets:
 
 Language models:
   farad train lm --data book.txt --layers 2 --heads 4 --width 128 --context 64 --batch 16 --updates 1000
-  farad train lm --data wikitext-2 --tokeniser words --epochs 10 --mixed
+  farad train lm --data wikitext-2 --tokenizer words --epochs 10 --mixed
 
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. Ctrl-C saves and ends with exit code 130; --resume goes on with the same bits.
@@ -90,7 +90,7 @@ pub struct TrainOptions {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Go on with this run from its checkpoint
-    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out", "model", "data", "batch", "learning_rate", "optimiser", "schedule", "mixed"])]
+    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out", "model", "data", "batch", "learning_rate", "optimizer", "schedule", "mixed"])]
     pub resume: Option<PathBuf>,
     /// Show what there is to learn or, with a recipe, its keys
     #[arg(long)]
@@ -164,8 +164,8 @@ pub struct NetworkFlags {
     #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = number(0.0, f64::MAX, "a number from 0 on"))]
     pub learning_rate: Option<f64>,
     /// adamw, adam, sgd, rmsprop, adagrad, lion or muon
-    #[arg(long, value_name = "NAME", value_parser = Words::plain(OPTIMISERS), hide_possible_values = true)]
-    pub optimiser: Option<String>,
+    #[arg(long, alias = "optimiser", value_name = "NAME", value_parser = Words::plain(OPTIMIZERS), hide_possible_values = true)]
+    pub optimizer: Option<String>,
     /// constant, linear, cosine or one-cycle
     #[arg(long, value_name = "NAME", value_parser = Words::plain(SCHEDULES), hide_possible_values = true)]
     pub schedule: Option<String>,
@@ -191,7 +191,7 @@ impl NetworkFlags {
             (self.data.is_some(), "--data"),
             (self.batch.is_some(), "--batch"),
             (self.learning_rate.is_some(), "--learning-rate"),
-            (self.optimiser.is_some(), "--optimiser"),
+            (self.optimizer.is_some(), "--optimizer"),
             (self.schedule.is_some(), "--schedule"),
             (self.mixed, "--mixed"),
         ];

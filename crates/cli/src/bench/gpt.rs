@@ -43,7 +43,7 @@ impl Size {
 
 struct Training {
     model: Transformer,
-    optimiser: AdamW,
+    optimizer: AdamW,
     tokens: Tensor,
     next: Tensor,
     precision: Precision,
@@ -54,18 +54,18 @@ impl Training {
         Device::cpu().seed(1);
         let model = Transformer::new(&size.options()).expect("the sizes are sound").try_to_device(device)?;
         // All parameters decay, as with the peers.
-        let optimiser = AdamW::new(model.parameters()).learning_rate(3e-4);
+        let optimizer = AdamW::new(model.parameters()).learning_rate(3e-4);
         let draw = |salt: usize| {
             let count = size.batch * size.time;
             let tokens = (0..count).map(|n| (n * 7919 + salt) * 104_729 / 31 % size.vocabulary);
             Tensor::from_vec(tokens.map(|n| n as i32).collect(), [size.batch, size.time], device)
         };
-        Ok(Training { model, optimiser, tokens: draw(1), next: draw(77), precision })
+        Ok(Training { model, optimizer, tokens: draw(1), next: draw(77), precision })
     }
 
     fn step(&mut self) -> farad::Result<Tensor> {
         let loss = self.precision.scope(|| self.model.loss(&self.tokens, &self.next));
-        self.optimiser.step(&loss)?;
+        self.optimizer.step(&loss)?;
         Ok(loss)
     }
 }

@@ -62,13 +62,13 @@ impl Network {
 /// Steps with AdamW and cross-entropy.
 pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
     let network = Network::new(size, device)?;
-    let mut optimiser = AdamW::new(network.parameters()).learning_rate(3e-4);
+    let mut optimizer = AdamW::new(network.parameters()).learning_rate(3e-4);
     let x = uniform(&[size.batch, 1, SIDE, SIDE], device)?;
     let labels: Vec<i32> = (0..size.batch).map(|n| (n * 7 % 64 % LINEAR[1]) as i32).collect();
     let y = Tensor::from_vec(labels, [size.batch], device);
     let iterate = move || {
         let loss = precision.scope(|| network.loss(&x, &y));
-        optimiser.step(&loss)
+        optimizer.step(&loss)
     };
     let device = device.clone();
     Ok(Workload {

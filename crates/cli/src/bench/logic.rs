@@ -31,10 +31,10 @@ pub fn train(layers: usize, device: &Device) -> farad::Result<Workload> {
     Ok(Workload { iterate, error: Box::new(move || Training::new(layers, &device)?.error()), work })
 }
 
-/// A network, its optimiser and its batch.
+/// A network, its optimizer and its batch.
 struct Training {
     network: GateNetwork,
-    optimiser: AdamW,
+    optimizer: AdamW,
     x: Tensor,
     y: Tensor,
 }
@@ -42,18 +42,18 @@ struct Training {
 impl Training {
     fn new(layers: usize, device: &Device) -> farad::Result<Training> {
         let network = GateNetwork::new(&vec![WIDTH; layers + 1], 1).try_to_device(device)?;
-        let optimiser = AdamW::new(network.parameters())
+        let optimizer = AdamW::new(network.parameters())
             .learning_rate(RATE as f32)
             .epsilon(EPSILON as f32)
             .weight_decay(0.0);
         let (x, y) = (uniform(&[BATCH, WIDTH], device)?, uniform(&[BATCH, WIDTH], device)?);
-        Ok(Training { network, optimiser, x, y })
+        Ok(Training { network, optimizer, x, y })
     }
 
     /// One step, not waited for.
     fn step(&mut self) -> farad::Result<()> {
         let loss = self.network.forward(&self.x).mean_squared_error(&self.y);
-        self.optimiser.step(&loss)
+        self.optimizer.step(&loss)
     }
 
     /// Makes one step; the relative error of how the logits of some gates changed.

@@ -7,7 +7,7 @@ use farad::{Device, Tensor};
 use super::case::{Work, Workload, signed};
 use super::reference::{Difference, erf, pick, spread};
 
-/// Neighbours that are checked together.
+/// Neighbors that are checked together.
 const SPAN: usize = 256;
 
 /// `x · 1.5`: what memory gives at best.

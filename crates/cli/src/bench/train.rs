@@ -11,22 +11,22 @@ use super::reference::Difference;
 const BATCH: usize = 64;
 /// Inputs, hidden units and classes of the MLP.
 const MLP: [usize; 3] = [784, 128, 10];
-/// Its optimiser.
+/// Its optimizer.
 const MLP_ADAM: Adam = Adam { rate: 3e-4, decay: 0.01 };
 /// Steps that are compared with f64.
 const MLP_STEPS: usize = 5;
 
 /// Inputs, hidden units and outputs of exclusive or.
 const XOR: [usize; 3] = [2, 8, 1];
-/// Its optimiser.
+/// Its optimizer.
 const XOR_ADAM: Adam = Adam { rate: 0.05, decay: 0.0 };
 /// Passes over the four rows that make one iteration.
 const XOR_EPOCHS: usize = 200;
 
-/// A model, its optimiser and its batch.
+/// A model, its optimizer and its batch.
 pub struct Training {
     model: Sequential,
-    optimiser: AdamW,
+    optimizer: AdamW,
     x: Tensor,
     y: Tensor,
     loss: fn(&Tensor, &Tensor) -> Tensor,
@@ -107,15 +107,15 @@ impl Training {
         let parameters = double(&model)?;
         let batch = Batch { x: x.to_vec::<f32>()?.into_iter().map(f64::from).collect(), goal };
         let reference = Reference { network: Network::new(sizes, activation, parameters), batch, adam };
-        let optimiser =
+        let optimizer =
             AdamW::new(model.parameters()).learning_rate(adam.rate as f32).weight_decay(adam.decay as f32);
-        Ok(Training { model, optimiser, x, y, loss, precision: Precision::Single, reference })
+        Ok(Training { model, optimizer, x, y, loss, precision: Precision::Single, reference })
     }
 
     /// One step, not waited for.
     pub fn step(&mut self) -> farad::Result<()> {
         let loss = self.precision.scope(|| (self.loss)(&self.model.forward(&self.x), &self.y));
-        self.optimiser.step(&loss)
+        self.optimizer.step(&loss)
     }
 
     /// Makes steps here and in f64; the relative error of how the parameters changed.

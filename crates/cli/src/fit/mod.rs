@@ -24,7 +24,7 @@ use crate::profile::Profiling;
 use crate::train;
 pub use sets::SetKind;
 use settings::Settings;
-pub use settings::{OPTIMISERS, SCHEDULES};
+pub use settings::{OPTIMIZERS, SCHEDULES};
 use setup::Setup;
 
 /// Whether a run is one of these.
@@ -202,7 +202,7 @@ fn facts(settings: &Settings, setup: &Setup, parameters: &usize, device: &str) -
         fact("data", format!("{} ({})", settings.set, settings.data)),
         fact("samples", format!("{} to train, {} to test", count(sets.train.len()), count(sets.test.len()))),
         fact("model", format!("{} with {}", settings.model, counted(*parameters, "parameter"))),
-        fact("optimiser", format!("{}, {} schedule", settings.optimiser, settings.schedule)),
+        fact("optimizer", format!("{}, {} schedule", settings.optimizer, settings.schedule)),
         fact("epochs", format!("{} of batches of {}", count(settings.epochs), count(settings.batch))),
         fact("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
         fact("seed", settings.seed.to_string()),

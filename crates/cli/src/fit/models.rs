@@ -52,7 +52,7 @@ pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -
         let numbers = rows.saturating_mul(columns);
         (all.saturating_add(numbers), largest.max(numbers))
     });
-    let moments = match settings.optimiser.as_str() {
+    let moments = match settings.optimizer.as_str() {
         "adamw" | "adam" => 2,
         _ => 1,
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farad::Shape;
 use farad::data::{
     Array, Column, Csv, Dataset, Elements, ImageFolder, Random, Split, Subset, TargetKind, cifar10,
-    coloured_digits, digits, fashion_mnist, find_data, mnist, split, usual_places,
+    colored_digits, digits, fashion_mnist, find_data, mnist, split, usual_places,
 };
 use farad::fit::Task;
 
@@ -91,7 +91,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// Opens what the settings say, and writes down where it was found and how it is normalised.
+    /// Opens what the settings say, and writes down where it was found and how it is normalized.
     pub fn open(settings: &mut Settings) -> Result<Sets> {
         let (train, test) = parts(settings)?;
         if test.is_empty() {
@@ -166,7 +166,7 @@ fn parts(settings: &mut Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)
                 Ok((Arc::new(digits(DRAWN.0, 1)), Arc::new(digits(DRAWN.1, 2))))
             }
             SetKind::Cifar10 => {
-                Ok((Arc::new(coloured_digits(DRAWN.0, 1)), Arc::new(coloured_digits(DRAWN.1, 2))))
+                Ok((Arc::new(colored_digits(DRAWN.0, 1)), Arc::new(colored_digits(DRAWN.1, 2))))
             }
             _ => Err(Error::NeedsData { set: kind.name() }),
         };

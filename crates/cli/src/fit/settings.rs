@@ -2,7 +2,7 @@
 //! names, so a run's `config.toml` is this structure.
 
 use farad::Device;
-use farad::run::{Run, Table};
+use farad::run::{Run, Table, current_name};
 use serde::{Deserialize, Serialize};
 
 use super::sets::SetKind;
@@ -30,12 +30,12 @@ pub struct Settings {
     /// The largest learning rate.
     pub learning_rate: f64,
     /// adamw, adam, sgd, rmsprop, adagrad, lion or muon.
-    pub optimiser: String,
+    pub optimizer: String,
     /// constant, linear, cosine or one-cycle.
     pub schedule: String,
     /// Steps over which the rate grows to its largest.
     pub warm_up: i64,
-    /// The optimiser's decay of weights.
+    /// The optimizer's decay of weights.
     pub weight_decay: f64,
     /// Gradients are scaled down to this norm; 0: never.
     pub clip: f64,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub sizes: Vec<i64>,
     /// The probability that an activation before the last layer is dropped in training.
     pub dropout: f64,
-    /// Whether pictures are shifted (and colour ones mirrored) at random.
+    /// Whether pictures are shifted (and color ones mirrored) at random.
     pub augment: bool,
     /// The share of the training set that is held back to watch.
     pub validation: f64,
@@ -98,7 +98,7 @@ impl Settings {
             (_, ModelName::Cnn) => (6, vec![16, 32]),
             (_, ModelName::Rnn) => (6, vec![128]),
         };
-        let colour = matches!(kind, SetKind::Cifar10 | SetKind::Images);
+        let color = matches!(kind, SetKind::Cifar10 | SetKind::Images);
         Settings {
             set: kind.name().into(),
             model: model.name().into(),
@@ -108,7 +108,7 @@ impl Settings {
             epochs,
             batch: if kind == SetKind::Csv { 32 } else { 128 },
             learning_rate: 2e-3,
-            optimiser: "adamw".into(),
+            optimizer: "adamw".into(),
             schedule: "cosine".into(),
             warm_up: 100,
             weight_decay: 0.02,
@@ -116,7 +116,7 @@ impl Settings {
             mixed: false,
             sizes,
             dropout: if kind == SetKind::Csv { 0.0 } else { 0.2 },
-            augment: colour,
+            augment: color,
             validation: 0.05,
             test: 0.15,
             size: 0,
@@ -146,8 +146,8 @@ impl Settings {
         self.batch = flags.batch.map_or(self.batch, |batch| batch as i64);
         self.learning_rate = flags.learning_rate.unwrap_or(self.learning_rate);
         self.mixed |= flags.mixed;
-        if let Some(optimiser) = &flags.optimiser {
-            self.optimiser = optimiser.clone();
+        if let Some(optimizer) = &flags.optimizer {
+            self.optimizer = optimizer.clone();
         }
         if let Some(schedule) = &flags.schedule {
             self.schedule = schedule.clone();
@@ -165,7 +165,7 @@ impl Settings {
     fn set(&mut self, assignment: &str) -> Result<()> {
         let bad = || Error::Assignment { text: assignment.into() };
         let (key, text) = assignment.split_once('=').ok_or_else(bad)?;
-        let (key, text) = (key.trim(), text.trim());
+        let (key, text) = (current_name(key.trim()), text.trim());
         let mut table = self.table();
         let Some(old) = table.get(key) else {
             let nearest = did_you_mean(key, table.keys().map(String::as_str));
@@ -255,7 +255,7 @@ impl Settings {
             return Err(refuse("sizes", "whole numbers from 1 to 65536", format!("{:?}", self.sizes)));
         }
         for (key, found, known) in [
-            ("optimiser", &self.optimiser, &OPTIMISERS[..]),
+            ("optimizer", &self.optimizer, &OPTIMIZERS[..]),
             ("schedule", &self.schedule, &SCHEDULES[..]),
             ("target_kind", &self.target_kind, &["guess", "class", "number"][..]),
             ("model", &self.model, &["mlp", "cnn", "rnn"][..]),
@@ -291,8 +291,8 @@ impl Settings {
     }
 }
 
-/// The optimisers by name.
-pub const OPTIMISERS: [&str; 7] = ["adamw", "adam", "sgd", "rmsprop", "adagrad", "lion", "muon"];
+/// The optimizers by name.
+pub const OPTIMIZERS: [&str; 7] = ["adamw", "adam", "sgd", "rmsprop", "adagrad", "lion", "muon"];
 /// The schedules by name.
 pub const SCHEDULES: [&str; 4] = ["constant", "linear", "cosine", "one-cycle"];
 
@@ -310,8 +310,8 @@ mod tests {
         assert_eq!(refused("dropout=1"), "settings: dropout takes a number from 0 to below 1, not `1`");
         assert!(refused("sizes=64,x").starts_with("settings: sizes takes a whole number"));
         assert!(refused("sizes=").starts_with("settings: sizes takes whole numbers from 1 to 65536"));
-        assert!(refused("optimiser=adamx").starts_with(
-            "settings: there is no optimiser `adamx`; did you mean `adam`?\nhelp: there are adamw, adam"
+        assert!(refused("optimizer=adamx").starts_with(
+            "settings: there is no optimizer `adamx`; did you mean `adam`?\nhelp: there are adamw, adam"
         ));
         assert!(refused("learning_rte=1").contains("did you mean `learning_rate`?"));
         assert!(refused("epochs=9223372036854775807").contains("up to 1000000"));

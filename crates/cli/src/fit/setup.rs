@@ -1,10 +1,10 @@
-//! A training put together: data, model, optimiser, loaders.
+//! A training put together: data, model, optimizer, loaders.
 
-use farad::data::{HorizontalFlip, Normalise, RandomCrop, Resize};
+use farad::data::{HorizontalFlip, Normalize, RandomCrop, Resize};
 use farad::fit::{Fit, Pace, Score, Task, Training};
 use farad::nn::Module;
 use farad::optim::schedule::{Constant, Cosine, Linear, OneCycle, Schedule, Warmup};
-use farad::optim::{Adagrad, Adam, AdamW, Clip, Lion, Muon, Optimiser, RmsProp, Rule, Sgd, Updater};
+use farad::optim::{Adagrad, Adam, AdamW, Clip, Lion, Muon, Optimizer, RmsProp, Rule, Sgd, Updater};
 use farad::prelude::{DataLoader, Dataset};
 use farad::run::Run;
 use farad::{Device, Precision};
@@ -73,7 +73,7 @@ impl Setup {
         Ok(score)
     }
 
-    /// The model with its optimiser, before the first step.
+    /// The model with its optimizer, before the first step.
     pub fn fit(&self) -> Result<Fit> {
         let settings = &self.settings;
         // Weights are drawn on the CPU, dropout on the device.
@@ -83,7 +83,7 @@ impl Setup {
         self.device.seed(settings.seed as u64);
         let parameters = model.parameters();
         let decay = settings.weight_decay as f32;
-        Ok(match settings.optimiser.as_str() {
+        Ok(match settings.optimizer.as_str() {
             "adam" => self.with(model, Adam::new(parameters).weight_decay(decay)),
             "sgd" => self.with(model, Sgd::new(parameters).momentum(0.9).weight_decay(decay)),
             "rmsprop" => self.with(model, RmsProp::new(parameters).weight_decay(decay)),
@@ -94,17 +94,17 @@ impl Setup {
         })
     }
 
-    fn with<R: Rule + Clone + Send + 'static>(&self, model: Model, optimiser: Updater<R>) -> Fit
+    fn with<R: Rule + Clone + Send + 'static>(&self, model: Model, optimizer: Updater<R>) -> Fit
     where
-        Updater<R>: Optimiser,
+        Updater<R>: Optimizer,
     {
         let settings = &self.settings;
-        let optimiser = match settings.clip > 0.0 {
-            true => optimiser.clip(Clip::Norm(settings.clip as f32)),
-            false => optimiser,
+        let optimizer = match settings.clip > 0.0 {
+            true => optimizer.clip(Clip::Norm(settings.clip as f32)),
+            false => optimizer,
         };
         let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
-        Fit::new(model, optimiser, self.sets.task).precision(precision).schedule(self.schedule())
+        Fit::new(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule())
     }
 
     /// The rate over all steps of the run.
@@ -130,6 +130,6 @@ impl Setup {
         if let &[_, height, width] = &self.sets.shape[..] {
             loader = loader.transform(Resize { height, width });
         }
-        loader.transform(Normalise::new(numbers(&settings.means), numbers(&settings.deviations)))
+        loader.transform(Normalize::new(numbers(&settings.means), numbers(&settings.deviations)))
     }
 }

@@ -69,7 +69,7 @@ fn answer(
     space: bool,
 ) -> Result<String> {
     let mut out = std::io::stdout().lock();
-    let (mut decoder, mut said) = (learned.tokeniser.decoder(), String::new());
+    let (mut decoder, mut said) = (learned.tokenizer.decoder(), String::new());
     let mut tell = |text: &str| match options.output.json {
         true => Ok(()),
         false => write!(out, "{}", look::by_a_model(text)).and_then(|()| out.flush()),

@@ -25,7 +25,7 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
     let mut generator = Generator::new(&learned.model, options.sampling.sampling())?;
     generator.push(&prompted(&learned, prompt)?)?;
     let mut out = std::io::stdout().lock();
-    let (mut decoder, mut text) = (learned.tokeniser.decoder(), String::new());
+    let (mut decoder, mut text) = (learned.tokenizer.decoder(), String::new());
     let start = Instant::now();
     let mut tell = |more: &str| -> Result<()> {
         match options.output.json {
@@ -76,16 +76,16 @@ pub fn opened(folder: &std::path::Path, device: &DeviceFlag) -> Result<Learned> 
 
 /// The tokens of a prompt; a prompt without any is the start of a line.
 pub fn prompted(learned: &Learned, prompt: &str) -> Result<Vec<u32>> {
-    let tokens = learned.tokeniser.encode_prompt(prompt)?;
+    let tokens = learned.tokenizer.encode_prompt(prompt)?;
     match tokens.is_empty() {
-        true => Ok(learned.tokeniser.encode_prompt("\n").unwrap_or_else(|_| vec![0])),
+        true => Ok(learned.tokenizer.encode_prompt("\n").unwrap_or_else(|_| vec![0])),
         false => Ok(tokens),
     }
 }
 
 /// Whether what comes next is a word of its own.
 pub fn needs_space(learned: &Learned, prompt: &str) -> bool {
-    learned.tokeniser.name() == "words" && prompt.ends_with(|last: char| !last.is_whitespace())
+    learned.tokenizer.name() == "words" && prompt.ends_with(|last: char| !last.is_whitespace())
 }
 
 /// A text of so many tokens for a report.
@@ -97,5 +97,5 @@ pub fn sample(learned: &Learned, tokens: usize) -> Result<String> {
     // A text that has no lines has no such character: any token will do to begin with.
     generator.push(&prompted(learned, "\n").unwrap_or_else(|_| vec![0]))?;
     let drawn: Vec<u32> = generator.take(tokens).collect::<farad_lm::Result<_>>()?;
-    Ok(learned.tokeniser.decode(&drawn))
+    Ok(learned.tokenizer.decode(&drawn))
 }

@@ -131,8 +131,8 @@ pub fn inspect(run: &Run) -> Result<Value> {
         "kind": run.kind(),
         "data": settings.data,
         "device": settings.device,
-        "tokeniser": learned.as_ref().map(|learned| learned.tokeniser.name()),
-        "entries": learned.as_ref().map(|learned| learned.tokeniser.size()),
+        "tokenizer": learned.as_ref().map(|learned| learned.tokenizer.name()),
+        "entries": learned.as_ref().map(|learned| learned.tokenizer.size()),
         "updates": learned.as_ref().map_or(0, |learned| learned.updates),
         "parameters": learned.as_ref().map(|learned| learned.model.parameter_count()),
         "settings": serde_json::to_value(settings.table()).unwrap_or_default(),
@@ -162,7 +162,7 @@ fn start(options: &TrainOptions) -> Result<Training> {
     if settings.data.is_empty() {
         return Err(Error::NeedsData { set: NAME });
     }
-    options.output.talk().say(format!("reading {} as {}", settings.data, settings.tokeniser));
+    options.output.talk().say(format!("reading {} as {}", settings.data, settings.tokenizer));
     let prepared = Prepared::new(&mut settings)?;
     let device = options.device.or_best()?;
     settings.device = device.name().to_string();
@@ -204,8 +204,8 @@ fn settings(options: &TrainOptions) -> Result<Settings> {
     if let Some(data) = &network.data {
         settings.data = data.display().to_string();
     }
-    if let Some(tokeniser) = &flags.tokeniser {
-        settings.tokeniser = tokeniser.clone();
+    if let Some(tokenizer) = &flags.tokenizer {
+        settings.tokenizer = tokenizer.clone();
     }
     let model = &mut settings.model;
     model.vocabulary = flags.vocabulary.map_or(model.vocabulary, |entries| entries as usize);
@@ -241,7 +241,7 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
     let network = &options.network;
     let given = [
         (network.model.is_some(), "--model"),
-        (network.optimiser.is_some(), "--optimiser"),
+        (network.optimizer.is_some(), "--optimizer"),
         (network.schedule.is_some(), "--schedule"),
     ];
     let first = given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag);
@@ -255,10 +255,10 @@ fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
 
 /// A text that a user names, as tokens of the model.
 fn text(learned: &Learned, path: &Path, device: &Device) -> Result<Tokens> {
-    let kind = learned.settings.tokeniser_kind()?;
+    let kind = learned.settings.tokenizer_kind()?;
     let text = Corpus::open(path, &kind, 0.0)?.judged();
-    let tokens = learned.tokeniser.encode(&text.bytes)?;
-    Ok(Tokens::new(TokenFile::in_memory(&tokens, learned.tokeniser.size()), device)?)
+    let tokens = learned.tokenizer.encode(&text.bytes)?;
+    Ok(Tokens::new(TokenFile::in_memory(&tokens, learned.tokenizer.size()), device)?)
 }
 
 /// Goes through a whole text.

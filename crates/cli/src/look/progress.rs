@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::{coloured_errors, count, duration, lively, tell};
+use super::{colored_errors, count, duration, lively, tell};
 
 /// Lines come at least so often.
 const SELDOM: Duration = Duration::from_secs(10);
@@ -65,9 +65,9 @@ impl Drop for Progress {
 
 fn bar(steps: u64, done: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10));
-    let colour = if coloured_errors() { ".green/dim" } else { "" };
+    let color = if colored_errors() { ".green/dim" } else { "" };
     // What matters least comes last: narrow terminals cut it off.
-    let style = format!("{{bar:20{colour}}} {{human_pos}}/{{human_len}}  {{left}} left  {{wide_msg}}");
+    let style = format!("{{bar:20{color}}} {{human_pos}}/{{human_len}}  {{left}} left  {{wide_msg}}");
     let left = |state: &ProgressState, line: &mut dyn std::fmt::Write| {
         let _ = write!(line, "{}", duration(Duration::from_secs(state.eta().as_secs())));
     };

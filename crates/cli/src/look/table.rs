@@ -7,7 +7,7 @@ use farad::run::visible;
 
 use super::{BAD, GOOD, HEADING, paint};
 
-/// One field of a table, with its colour.
+/// One field of a table, with its color.
 #[derive(Clone, Debug)]
 pub struct Cell {
     text: String,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_their_contents_whatever_their_colours() {
+    fn columns_are_as_wide_as_their_contents_whatever_their_colors() {
         let mut table = Table::new([left("name"), right("gates"), left("proved")]);
         table.row(["checkerboard".into(), "3".into(), Cell::yes(true)]);
         table.row(["life".into(), "1,024".into(), Cell::yes(false)]);

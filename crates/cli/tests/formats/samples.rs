@@ -10,7 +10,7 @@ use farad_circuit::{Automaton, Circuit, Edge, Gate, Netlist};
 
 use crate::folder::Folder;
 
-/// A text for tokenisers.
+/// A text for tokenizers.
 pub const TEXT: &str = "the cat sees the dog 12 times; Ünïcode, too.\nthe dog sees nothing\n";
 
 /// What a writer puts into a file.
@@ -106,7 +106,7 @@ pub fn cifars() -> Vec<Vec<u8>> {
 
 pub fn images() -> Vec<Vec<u8>> {
     let values: Vec<f32> = (0..63).map(|n| n as f32 / 63.0).collect();
-    let picture = |path: &Path| Picture::from_grey(9, 7, &values).write_png(path).unwrap();
+    let picture = |path: &Path| Picture::from_gray(9, 7, &values).write_png(path).unwrap();
     vec![written(picture), jpeg(0xc0), jpeg(0xc2)]
 }
 
@@ -158,7 +158,7 @@ pub fn mend_zip(bytes: &mut [u8]) {
     }
 }
 
-/// A JPEG of 16 × 16 pixels in three colours, of one scan (`0xc0`) or several (`0xc2`, of which it has the first).
+/// A JPEG of 16 × 16 pixels in three colors, of one scan (`0xc0`) or several (`0xc2`, of which it has the first).
 fn jpeg(start: u8) -> Vec<u8> {
     let mut bytes = vec![0xff, 0xd8, 0xff, 0xdb, 0, 67, 0];
     bytes.extend([3; 64]);
@@ -207,7 +207,7 @@ pub fn circuits() -> Vec<Vec<u8>> {
     vec![netlist.into(), life.into_bytes(), Circuit::Netlist(small).to_json().into_bytes()]
 }
 
-/// A tokeniser of three words, as Hugging Face writes it.
+/// A tokenizer of three words, as Hugging Face writes it.
 #[cfg(feature = "tokenizers")]
 pub fn foreign() -> Vec<Vec<u8>> {
     let text = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,

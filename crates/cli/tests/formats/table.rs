@@ -7,9 +7,9 @@ use farad::data::{Csv, Dataset, Split, cifar10, npz_set, read_idx, read_image};
 use farad::prelude::*;
 use farad::run::{Checkpoint, Conclusion, Events, Log, LogTable, Run, json};
 use farad_circuit::{Circuit, Simulator, Statistics};
-use farad_lm::Tokeniser;
+use farad_lm::Tokenizer;
 use farad_lm::data::TokenFile;
-use farad_lm::tokenise::TokeniserKind;
+use farad_lm::tokenize::TokenizerKind;
 
 use crate::folder::Folder;
 use crate::samples;
@@ -101,8 +101,8 @@ fn data() -> Vec<Format> {
             cost: 6 * 8 * 1032,
             mend: samples::mend_png,
             ..format("image", "x.png", samples::images(), |folder| {
-                for grey in [false, true] {
-                    drop(read_image(at(folder, "x.png"), grey));
+                for gray in [false, true] {
+                    drop(read_image(at(folder, "x.png"), gray));
                 }
             })
         },
@@ -127,19 +127,19 @@ fn data() -> Vec<Format> {
 }
 
 fn language() -> Vec<Format> {
-    let kinds = ["bytes", "chars", "words", "bpe"].map(|name| TokeniserKind::named(name).unwrap());
-    let learned = kinds.map(|kind| Tokeniser::learn(&kind, samples::TEXT.as_bytes(), 300).unwrap());
-    let tokenisers = learned.iter().map(|tokeniser| serde_json::to_vec(tokeniser).unwrap()).collect();
+    let kinds = ["bytes", "chars", "words", "bpe"].map(|name| TokenizerKind::named(name).unwrap());
+    let learned = kinds.map(|kind| Tokenizer::learn(&kind, samples::TEXT.as_bytes(), 300).unwrap());
+    let tokenizers = learned.iter().map(|tokenizer| serde_json::to_vec(tokenizer).unwrap()).collect();
     let tokens = [&[3, 1, 2, 0, 199][..], &[7; 60]].map(|tokens| TokenFile::encoded(tokens, 200));
     vec![
-        format("tokeniser", "tokeniser.json", tokenisers, |folder| {
-            let bytes = std::fs::read(at(folder, "tokeniser.json")).unwrap();
-            if let Ok(tokeniser) = serde_json::from_slice::<Tokeniser>(&bytes) {
-                let tokens = tokeniser.encode(samples::TEXT.as_bytes()).unwrap_or_default();
-                tokeniser.decode(&tokens);
-                let last = tokeniser.size().saturating_sub(1) as u32;
-                tokeniser.decode(&[0, last, last]);
-                serde_json::to_vec(&tokeniser).unwrap();
+        format("tokenizer", "tokenizer.json", tokenizers, |folder| {
+            let bytes = std::fs::read(at(folder, "tokenizer.json")).unwrap();
+            if let Ok(tokenizer) = serde_json::from_slice::<Tokenizer>(&bytes) {
+                let tokens = tokenizer.encode(samples::TEXT.as_bytes()).unwrap_or_default();
+                tokenizer.decode(&tokens);
+                let last = tokenizer.size().saturating_sub(1) as u32;
+                tokenizer.decode(&[0, last, last]);
+                serde_json::to_vec(&tokenizer).unwrap();
             }
         }),
         format("tokens", "x.tokens", tokens.to_vec(), |folder| {
@@ -150,7 +150,7 @@ fn language() -> Vec<Format> {
         #[cfg(feature = "tokenizers")]
         format("tokenizer.json", "tokenizer.json", samples::foreign(), |folder| {
             let path = at(folder, "tokenizer.json");
-            if let Ok(foreign) = farad_lm::tokenise::Foreign::read(&path) {
+            if let Ok(foreign) = farad_lm::tokenize::Foreign::read(&path) {
                 drop(foreign.encode(samples::TEXT));
             }
         }),

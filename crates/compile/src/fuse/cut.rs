@@ -139,28 +139,28 @@ fn union<T: Copy + Ord>(a: &[T], b: &[T]) -> Vec<T> {
 /// kernels, which other kernels load.
 pub(super) fn cut(
     graph: &Graph,
-    materialised: &mut [bool],
+    materialized: &mut [bool],
     ends: &HashMap<NodeId, NodeId>,
     target: &Target,
 ) -> Cuts {
     let count = graph.nodes.len();
     let mut cuts = Cuts { long: vec![false; count], apart: vec![false; count] };
     if count > LONG.loads {
-        mark_long(graph, materialised, ends, &mut cuts.long);
+        mark_long(graph, materialized, ends, &mut cuts.long);
         if cuts.long.contains(&true) {
-            Cutting::of(graph, ends, target).run(materialised, &mut cuts);
+            Cutting::of(graph, ends, target).run(materialized, &mut cuts);
         }
-        set_apart(graph, materialised, ends, &mut cuts.apart);
+        set_apart(graph, materialized, ends, &mut cuts.apart);
     }
     cuts
 }
 
 /// Sets nodes in memory apart where a kernel would pass through too many of them.
-fn set_apart(graph: &Graph, materialised: &[bool], ends: &HashMap<NodeId, NodeId>, apart: &mut [bool]) {
+fn set_apart(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId>, apart: &mut [bool]) {
     // Nodes in memory and ops on the longest way from a node down to what is loaded.
     let mut ways: Vec<(u32, u32)> = Vec::with_capacity(graph.nodes.len());
     for id in graph.ids() {
-        let stored = materialised[id.index()];
+        let stored = materialized[id.index()];
         let mut way = (stored as u32, 1);
         if !is_loaded(graph, ends, id) {
             for operand in &graph.node(id).operands {
@@ -214,7 +214,7 @@ impl Memory {
 }
 
 /// Marks the nodes of programs that pull more than a tape holds: those that do, and all that these pull.
-fn mark_long(graph: &Graph, materialised: &[bool], ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
+fn mark_long(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
     let mut memory = Memory::of(graph);
     for id in graph.ids() {
         let operands = &graph.node(id).operands;
@@ -225,14 +225,14 @@ fn mark_long(graph: &Graph, materialised: &[bool], ends: &HashMap<NodeId, NodeId
             _ => Pulled::of(graph, id, &below, &LONG),
         };
         long[id.index()] = own.over;
-        let loaded = materialised[id.index()] || is_loaded(graph, ends, id);
+        let loaded = materialized[id.index()] || is_loaded(graph, ends, id);
         memory.pulled[id.index()] = Some(if loaded { Pulled::load(id) } else { own });
         memory.forget(operands);
     }
     for id in graph.ids().rev() {
         if long[id.index()] {
             let pulled =
-                |operand: &&NodeId| !materialised[operand.index()] && !is_loaded(graph, ends, **operand);
+                |operand: &&NodeId| !materialized[operand.index()] && !is_loaded(graph, ends, **operand);
             graph.node(id).operands.iter().filter(pulled).for_each(|operand| long[operand.index()] = true);
         }
     }
@@ -261,25 +261,25 @@ impl<'a> Cutting<'a> {
         Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
     }
 
-    fn run(mut self, materialised: &mut [bool], cuts: &mut Cuts) {
+    fn run(mut self, materialized: &mut [bool], cuts: &mut Cuts) {
         for id in self.graph.ids() {
             let operands = &self.graph.node(id).operands;
             let pulled = if is_loaded(self.graph, self.ends, id) {
                 Pulled::load(id)
             } else if cuts.long[id.index()] {
-                self.pull(id, materialised, cuts)
+                self.pull(id, materialized, cuts)
             } else {
                 let below: Vec<Rc<Pulled>> = operands.iter().map(|&o| self.memory.get(o)).collect();
                 Pulled::of(self.graph, id, &below, &LONG)
             };
-            let loaded = materialised[id.index()];
+            let loaded = materialized[id.index()];
             self.memory.pulled[id.index()] = Some(if loaded { Pulled::load(id) } else { pulled });
             self.memory.forget(operands);
         }
     }
 
     /// What a node of a long program pulls, after cutting off what is too much.
-    fn pull(&mut self, id: NodeId, materialised: &mut [bool], cuts: &mut Cuts) -> Rc<Pulled> {
+    fn pull(&mut self, id: NodeId, materialized: &mut [bool], cuts: &mut Cuts) -> Rc<Pulled> {
         let node = self.graph.node(id);
         loop {
             let below: Vec<Rc<Pulled>> = node.operands.iter().map(|&o| self.memory.get(o)).collect();
@@ -287,7 +287,7 @@ impl<'a> Cutting<'a> {
             if !pulled.over {
                 let dear = pulled.cost >= WORTH_KEEPING_LONG || matches!(node.op, Op::Reduce(..));
                 if dear && self.readers[id.index()] > 1 && !node.op.is_movement() {
-                    (materialised[id.index()], cuts.apart[id.index()]) = (true, true);
+                    (materialized[id.index()], cuts.apart[id.index()]) = (true, true);
                     return Pulled::load(id);
                 }
                 return pulled;
@@ -297,12 +297,12 @@ impl<'a> Cutting<'a> {
                 (*over, nodes.len() + loads.len(), *depth)
             });
             let Some(most) = most else { return pulled };
-            self.cut_off(node.operands[most], materialised, cuts);
+            self.cut_off(node.operands[most], materialized, cuts);
         }
     }
 
     /// Puts what an operand is made of into memory; moves stay views of it.
-    fn cut_off(&mut self, operand: NodeId, materialised: &mut [bool], cuts: &mut Cuts) {
+    fn cut_off(&mut self, operand: NodeId, materialized: &mut [bool], cuts: &mut Cuts) {
         let mut at = operand;
         let mut moves = Vec::new();
         while self.graph.node(at).op.is_movement() && moves.len() < DEEPEST / 2 {
@@ -310,7 +310,7 @@ impl<'a> Cutting<'a> {
             at = self.graph.node(at).operands[0];
         }
         if !is_loaded(self.graph, self.ends, at) {
-            (materialised[at.index()], cuts.apart[at.index()]) = (true, true);
+            (materialized[at.index()], cuts.apart[at.index()]) = (true, true);
         }
         let load = Pulled::load(at);
         for id in moves.into_iter().chain([at]) {
@@ -337,25 +337,25 @@ mod tests {
     }
 
     fn cuts(graph: &Graph) -> (Vec<bool>, Cuts) {
-        let mut materialised = vec![false; graph.nodes.len()];
-        let cuts = cut(graph, &mut materialised, &HashMap::new(), &Target::cpu());
-        (materialised, cuts)
+        let mut materialized = vec![false; graph.nodes.len()];
+        let cuts = cut(graph, &mut materialized, &HashMap::new(), &Target::cpu());
+        (materialized, cuts)
     }
 
     #[test]
     fn what_fits_is_left_alone() {
-        let (materialised, cuts) = cuts(&chain(Unary::Exp, LONG.nodes));
-        assert!(!materialised.contains(&true) && !cuts.long.contains(&true));
+        let (materialized, cuts) = cuts(&chain(Unary::Exp, LONG.nodes));
+        assert!(!materialized.contains(&true) && !cuts.long.contains(&true));
     }
 
     #[test]
     fn a_long_chain_is_cut_into_full_tapes() {
         for (op, each) in [(Unary::Neg, MOST_PULLED), (Unary::Exp, MOST_COST / 8)] {
             let graph = chain(op, 10 * each);
-            let (materialised, cuts) = cuts(&graph);
-            let at: Vec<usize> = (0..graph.nodes.len()).filter(|&n| materialised[n]).collect();
+            let (materialized, cuts) = cuts(&graph);
+            let at: Vec<usize> = (0..graph.nodes.len()).filter(|&n| materialized[n]).collect();
             assert_eq!(at, (1..10).map(|n| n * each).collect::<Vec<_>>(), "{op:?}");
-            assert_eq!(materialised, cuts.apart);
+            assert_eq!(materialized, cuts.apart);
         }
     }
 
@@ -367,7 +367,7 @@ mod tests {
             let op = if n % 2 == 0 { Op::Pad(vec![(1, 0)]) } else { Op::Flip(vec![0]) };
             x = graph.push(op, &[x]);
         }
-        let (materialised, _) = cuts(&graph);
-        assert!(materialised.iter().filter(|m| **m).count() >= 10);
+        let (materialized, _) = cuts(&graph);
+        assert!(materialized.iter().filter(|m| **m).count() >= 10);
     }
 }

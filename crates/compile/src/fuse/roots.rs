@@ -17,7 +17,7 @@ const MOST_READERS: usize = 2;
 /// What is known before any kernel is drafted.
 pub(super) struct Roots {
     /// Nodes that must live in memory whatever happens.
-    pub(super) materialised: Vec<bool>,
+    pub(super) materialized: Vec<bool>,
     /// The last pointwise nodes of product kernels, with their contraction.
     pub(super) ends: HashMap<NodeId, NodeId>,
 }
@@ -25,8 +25,8 @@ pub(super) struct Roots {
 /// What a graph needs in memory, and where its products end.
 pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
     let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];
-    let mut materialised = vec![false; graph.nodes.len()];
-    outputs.iter().for_each(|id| materialised[id.index()] = true);
+    let mut materialized = vec![false; graph.nodes.len()];
+    outputs.iter().for_each(|id| materialized[id.index()] = true);
     for id in graph.ids() {
         let node = graph.node(id);
         for operand in &node.operands {
@@ -37,26 +37,26 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
         }
         match &node.op {
             Op::ScatterAdd(..) | Op::Order(_) | Op::Custom(_) | Op::Scan(_) => {
-                materialised[id.index()] = true;
-                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
+                materialized[id.index()] = true;
+                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialized));
             }
             // A part of a pack lies in the pack's memory, so it is a place of its own.
             Op::Pack(..) => {
-                materialised[id.index()] = true;
-                node.operands.iter().for_each(|operand| materialised[operand.index()] = true);
+                materialized[id.index()] = true;
+                node.operands.iter().for_each(|operand| materialized[operand.index()] = true);
             }
-            Op::Pick(..) => materialised[id.index()] = true,
-            Op::Barrier(_) if node.operands.len() == 1 => materialised[id.index()] = true,
-            Op::Barrier(_) => need(graph, node.operands[0], &mut materialised),
+            Op::Pick(..) => materialized[id.index()] = true,
+            Op::Barrier(_) if node.operands.len() == 1 => materialized[id.index()] = true,
+            Op::Barrier(_) => need(graph, node.operands[0], &mut materialized),
             Op::Contract(contraction) if Roles::of(contraction).is_none() => {
-                materialised[id.index()] = true;
-                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialised));
+                materialized[id.index()] = true;
+                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialized));
             }
             op if !target.fuse
                 && (op.is_pointwise()
                     || matches!(op, Op::Reduce(..) | Op::Gather(_) | Op::Contract(_) | Op::Random(_))) =>
             {
-                materialised[id.index()] = true;
+                materialized[id.index()] = true;
             }
             _ => {}
         }
@@ -66,30 +66,30 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
     let wanted: HashSet<NodeId> = outputs.iter().copied().collect();
     let readers = readers(graph, &users);
     for id in graph.ids().rev() {
-        missing(graph, id, &materialised, &counts).into_iter().for_each(|id| materialised[id.index()] = true);
+        missing(graph, id, &materialized, &counts).into_iter().for_each(|id| materialized[id.index()] = true);
         let node = graph.node(id);
         if matches!(node.op, Op::Contract(_)) {
-            let end = end_of_chain(graph, id, (&users, &readers), &wanted, &materialised);
-            materialised[end.index()] = true;
+            let end = end_of_chain(graph, id, (&users, &readers), &wanted, &materialized);
+            materialized[end.index()] = true;
             ends.entry(end).or_insert(id);
         }
         // Leaves are in memory, or need none.
         if matches!(node.op, Op::Input(_)) {
-            materialised[id.index()] = false;
+            materialized[id.index()] = false;
         }
     }
     // A host number or a constant that must be in memory is written there by a kernel.
     outputs
         .iter()
         .filter(|id| !matches!(graph.node(**id).op, Op::Input(_)))
-        .for_each(|id| materialised[id.index()] = true);
-    Roots { materialised, ends }
+        .for_each(|id| materialized[id.index()] = true);
+    Roots { materialized, ends }
 }
 
 /// Makes sure that a node's elements lie in memory in row-major order.
-fn need(graph: &Graph, id: NodeId, materialised: &mut [bool]) {
-    if resident(graph, materialised, id).is_none() {
-        materialised[unshaped(graph, id).index()] = true;
+fn need(graph: &Graph, id: NodeId, materialized: &mut [bool]) {
+    if resident(graph, materialized, id).is_none() {
+        materialized[unshaped(graph, id).index()] = true;
     }
 }
 
@@ -101,7 +101,7 @@ fn end_of_chain(
     contraction: NodeId,
     (users, readers): (&[Vec<NodeId>], &[usize]),
     outputs: &HashSet<NodeId>,
-    materialised: &[bool],
+    materialized: &[bool],
 ) -> NodeId {
     let (mut end, mut last) = (contraction, contraction);
     let mut at = contraction;
@@ -121,7 +121,7 @@ fn end_of_chain(
                 end = user;
             }
         }
-        if materialised[user.index()] {
+        if materialized[user.index()] {
             end = last;
         }
         at = user;

@@ -9,7 +9,7 @@
 pub struct View {
     /// Elements before the first.
     pub offset: i64,
-    /// Elements between neighbours, per kernel axis (zero: broadcast; negative: reversed).
+    /// Elements between neighbors, per kernel axis (zero: broadcast; negative: reversed).
     pub strides: Vec<i64>,
     /// Conditions under which the element exists; elsewhere a load gives zero. Empty for stores.
     pub guards: Vec<Guard>,

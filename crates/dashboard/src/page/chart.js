@@ -28,7 +28,7 @@ Farad.Chart = class {
     this.element.remove();
   }
 
-  /// Takes series: `{ name, colour (a variable of the style), x, y, dashed, faint }`.
+  /// Takes series: `{ name, color (a variable of the style), x, y, dashed, faint }`.
   set(series) {
     const names = series.map((line) => line.name).join("\n");
     this.series = series;
@@ -46,7 +46,7 @@ Farad.Chart = class {
     for (const line of this.series) {
       const button = Farad.make("button", line.dashed ? "key dashed" : "key", line.name);
       button.type = "button";
-      button.style.setProperty("--key", `var(${line.colour})`);
+      button.style.setProperty("--key", `var(${line.color})`);
       button.setAttribute("aria-pressed", String(!this.hidden.has(line.name)));
       button.addEventListener("click", () => {
         if (!this.hidden.delete(line.name)) this.hidden.add(line.name);
@@ -106,26 +106,26 @@ Farad.Chart = class {
     const context = this.canvas.getContext("2d");
     context.scale(scale, scale);
     const style = getComputedStyle(this.element);
-    const colour = (name) => style.getPropertyValue(name).trim();
+    const color = (name) => style.getPropertyValue(name).trim();
     const range = this.range();
     this.canvas.setAttribute("aria-label", this.spoken());
-    context.font = `11.5px ${colour("--sans")}`;
+    context.font = `11.5px ${color("--sans")}`;
     if (!range) {
       this.box = null;
-      context.fillStyle = colour("--soft");
+      context.fillStyle = color("--soft");
       context.textAlign = "center";
       context.fillText("Nothing logged yet", width / 2, height / 2);
       return;
     }
     const box = this.layout(context, range, width, height);
     this.box = box;
-    this.paintAxes(context, colour);
+    this.paintAxes(context, color);
     context.save();
     context.beginPath();
     context.rect(box.x, box.y - 2, box.width, box.height + 4);
     context.clip();
-    this.visible().forEach((line) => this.paintLine(context, line, colour));
-    this.paintPointer(context, colour);
+    this.visible().forEach((line) => this.paintLine(context, line, color));
+    this.paintPointer(context, color);
     context.restore();
   }
 
@@ -144,11 +144,11 @@ Farad.Chart = class {
     return box;
   }
 
-  paintAxes(context, colour) {
+  paintAxes(context, color) {
     const { box } = this;
     context.lineWidth = 1;
-    context.strokeStyle = colour("--line");
-    context.fillStyle = colour("--soft");
+    context.strokeStyle = color("--line");
+    context.fillStyle = color("--soft");
     context.textBaseline = "middle";
     context.textAlign = "right";
     for (const tick of box.ticks) {
@@ -170,9 +170,9 @@ Farad.Chart = class {
     }
   }
 
-  paintLine(context, line, colour) {
+  paintLine(context, line, color) {
     const smoothing = this.weight(line);
-    context.strokeStyle = colour(line.colour);
+    context.strokeStyle = color(line.color);
     context.lineJoin = "round";
     context.setLineDash(line.dashed ? [5, 4] : []);
     const smooths = smoothing > 0.01;
@@ -186,7 +186,7 @@ Farad.Chart = class {
     }
     context.globalAlpha = 1;
     context.setLineDash([]);
-    if (line.x.length <= 40 && !smooths) this.paintDots(context, line, colour);
+    if (line.x.length <= 40 && !smooths) this.paintDots(context, line, color);
   }
 
   /// Smoothing is over steps: a curve with few points is smoothed less from point to point.
@@ -196,8 +196,8 @@ Farad.Chart = class {
   }
 
   /// Few values are marked, so that one alone is seen too.
-  paintDots(context, line, colour) {
-    context.fillStyle = colour(line.colour);
+  paintDots(context, line, color) {
+    context.fillStyle = color(line.color);
     line.x.forEach((x, n) => {
       if (!this.draws(line.y[n])) return;
       context.beginPath();
@@ -240,10 +240,10 @@ Farad.Chart = class {
     context.stroke();
   }
 
-  paintPointer(context, colour) {
+  paintPointer(context, color) {
     const { box, shared } = this;
     if (this.dragged) {
-      context.fillStyle = colour("--accent");
+      context.fillStyle = color("--accent");
       context.globalAlpha = 0.14;
       const [from, to] = this.dragged.map((step) => box.across(step));
       context.fillRect(Math.min(from, to), box.y, Math.abs(to - from), box.height);
@@ -251,7 +251,7 @@ Farad.Chart = class {
     }
     if (shared.step === null) return;
     const x = Math.round(box.across(shared.step)) + 0.5;
-    context.strokeStyle = colour("--soft");
+    context.strokeStyle = color("--soft");
     context.lineWidth = 1;
     context.globalAlpha = 0.6;
     context.beginPath();
@@ -261,7 +261,7 @@ Farad.Chart = class {
     context.globalAlpha = 1;
     for (const { line, n } of this.at(shared.step)) {
       if (!this.draws(line.y[n])) continue;
-      context.fillStyle = colour(line.colour);
+      context.fillStyle = color(line.color);
       context.beginPath();
       context.arc(box.across(line.x[n]), box.up(line.y[n]), 3.5, 0, 7);
       context.fill();
@@ -293,7 +293,7 @@ Farad.Chart = class {
     const title = Farad.make("p", "readout-step", `step ${(nearest[0] ?? 0).toLocaleString("en")}`);
     const rows = near.slice(0, 12).map(({ line, n }) => {
       const row = Farad.make("p", line.dashed ? "key dashed" : "key");
-      row.style.setProperty("--key", `var(${line.colour})`);
+      row.style.setProperty("--key", `var(${line.color})`);
       row.append(Farad.make("span", "", line.name), Farad.make("b", "", this.format(line.y[n])));
       return row;
     });

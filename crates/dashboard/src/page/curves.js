@@ -70,8 +70,8 @@ Farad.Curves = class {
     this.charts.forEach((chart) => chart.draw());
   }
 
-  /// Colours have changed.
-  recolour() {
+  /// Colors have changed.
+  recolor() {
     this.draw();
   }
 
@@ -86,12 +86,12 @@ Farad.Curves = class {
       const seeds = columns.some((column) => curves.get(column).length > 1);
       if (columns.length === 0) continue;
       if (!seeds) {
-        const series = columns.map((column) => this.line(Farad.columnName(column), this.colour(column), curves.get(column)[0]));
+        const series = columns.map((column) => this.line(Farad.columnName(column), this.color(column), curves.get(column)[0]));
         lines.push({ ...group, series });
         continue;
       }
       for (const column of columns) {
-        const each = curves.get(column).map((curve, n) => this.line(`seed ${curve.seed}`, Farad.RUN_COLOURS[n % 8], curve, n >= 8));
+        const each = curves.get(column).map((curve, n) => this.line(`seed ${curve.seed}`, Farad.RUN_COLORS[n % 8], curve, n >= 8));
         const title = columns.length > 1 ? Farad.words(column) : group.title;
         lines.push({ key: column, title, format: group.format, series: each });
       }
@@ -109,7 +109,7 @@ Farad.Curves = class {
         if (curves[0].x.length === 0) continue;
         if (!all.has(base)) all.set(base, []);
         const curve = curves.length > 1 ? Farad.mean(curves) : curves[0];
-        all.get(base).push(this.line(name, Farad.RUN_COLOURS[n % 8], curve, n >= 8));
+        all.get(base).push(this.line(name, Farad.RUN_COLORS[n % 8], curve, n >= 8));
       }
     });
     const lines = [];
@@ -124,12 +124,12 @@ Farad.Curves = class {
     return lines.sort((a, b) => b.series.length - a.series.length);
   }
 
-  line(name, colour, { x, y }, dashed = false) {
-    return { name, colour, x, y, dashed };
+  line(name, color, { x, y }, dashed = false) {
+    return { name, color, x, y, dashed };
   }
 
-  colour(column) {
-    return Farad.LINE_COLOURS[column] ?? "--line-6";
+  color(column) {
+    return Farad.LINE_COLORS[column] ?? "--line-6";
   }
 };
 

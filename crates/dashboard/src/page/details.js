@@ -174,8 +174,8 @@ Farad.Details = class {
     this.element("stage").replaceChildren();
   }
 
-  /// Colours have changed.
-  recolour() {
+  /// Colors have changed.
+  recolor() {
     if (this.circuit) this.showPlayer();
   }
 

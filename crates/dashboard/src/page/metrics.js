@@ -35,7 +35,7 @@ Farad.COLUMN_NAMES = {
 };
 
 /// What stands first is drawn solid; what is measured apart from training, dashed where both are in one chart.
-Farad.LINE_COLOURS = {
+Farad.LINE_COLORS = {
   loss: "--line-1",
   soft_loss: "--line-1",
   validation_loss: "--line-2",
@@ -50,7 +50,7 @@ Farad.LINE_COLOURS = {
   tokens_per_second: "--line-5",
 };
 
-Farad.RUN_COLOURS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `--line-${n}`);
+Farad.RUN_COLORS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `--line-${n}`);
 
 /// A column's name without its seed, and the seed: `hard_loss_23` is `hard_loss` of seed 23.
 Farad.column = (name) => {

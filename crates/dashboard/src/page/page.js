@@ -173,8 +173,8 @@ Farad.Page = class {
 
   paintTheme() {
     document.documentElement.dataset.theme = this.theme ?? (this.prefersDark.matches ? "dark" : "light");
-    this.curves?.recolour();
-    this.details?.recolour();
+    this.curves?.recolor();
+    this.details?.recolor();
   }
 
   bind() {

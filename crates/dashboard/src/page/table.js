@@ -123,7 +123,7 @@ Farad.Table = class {
     row.box.checked = chosen;
     const place = this.view.chosen.indexOf(run.name);
     const several = chosen && this.view.chosen.length > 1;
-    row.box.style.setProperty("accent-color", several ? `var(${Farad.RUN_COLOURS[place % 8]})` : "");
+    row.box.style.setProperty("accent-color", several ? `var(${Farad.RUN_COLORS[place % 8]})` : "");
     Farad.TABLE.forEach((column, n) => {
       const text = column.text ? column.text(run) : column.number ? Farad.number(column.of(run)) : String(column.of(run));
       const cell = row.cells[n];

@@ -1,6 +1,6 @@
 // Attention, forward: a workgroup has OWN queries of a head and walks over the keys, STREAM at once. An
 // invocation has ROWS queries, and of these KEYS scores and COLUMNS vectors of the result; LANES
-// neighbours share the queries. In between, each of the first OWN invocations has one query's row of scores.
+// neighbors share the queries. In between, each of the first OWN invocations has one query's row of scores.
 
 // A score that is not there.
 const HIDDEN = -1e30;

@@ -9,7 +9,7 @@ use farad_ir::{CustomKernel, CustomLimits};
 
 use super::extent::Extent;
 use super::op::Forward;
-use super::text::{Tile, specialise};
+use super::text::{Tile, specialize};
 
 const FORWARD: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("forward.wgsl"));
 const QUERIES: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("queries.wgsl"));
@@ -92,7 +92,7 @@ impl Launch<'_> {
         ];
         let x = heads.clamp(1, self.limits.workgroups as usize);
         let workgroups = [x, rows.div_ceil(tile.own), heads.div_ceil(x)].map(|size| size as u32);
-        CustomKernel::new(specialise(file, tile, self.masked), "main", workgroups)
+        CustomKernel::new(specialize(file, tile, self.masked), "main", workgroups)
             .parameters(&parameters)
             .arguments(&arguments[..arguments.len() - !self.masked as usize])
     }

@@ -19,7 +19,7 @@ const PARTS = 1u;
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
 const PADDED = COLUMNS * LANES;
-// Odd, so that neighbouring rows start in different banks.
+// Odd, so that neighboring rows start in different banks.
 const STRIDE = PADDED | 1u;
 const SCORES = QUARTERS | 1u;
 

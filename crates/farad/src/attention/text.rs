@@ -65,7 +65,7 @@ impl Tile {
 }
 
 /// A text for this tile.
-pub fn specialise(file: &str, tile: &Tile, masked: bool) -> String {
+pub fn specialize(file: &str, tile: &Tile, masked: bool) -> String {
     let mut sizes = String::new();
     for (name, size) in tile.constants() {
         writeln!(sizes, "const {name} = {size}u;").expect("a string takes everything");
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn sizes_replace_those_of_the_file() {
         let tile = Tile { own: 8, stream: 4, rows: 2, lanes: 4, width: 3, steps: 4 };
-        let text = specialise("//{ sizes\nconst OWN = 1u;\n//}\n//{ mask\nold\n//}\n", &tile, true);
+        let text = specialize("//{ sizes\nconst OWN = 1u;\n//}\n//{ mask\nold\n//}\n", &tile, true);
         assert!(text.contains("const OWN = 8u;\n") && text.contains("const COLUMNS = 1u;\n"), "{text}");
         assert!(text.contains("old"));
     }

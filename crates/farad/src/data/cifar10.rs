@@ -14,7 +14,7 @@ const MOST_RECORDS: usize = 100_000;
 const CLASSES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
-/// Small colour photographs: images `[3, 32, 32]` of bytes, ten classes. The folder holds `data_batch_1.bin` to
+/// Small color photographs: images `[3, 32, 32]` of bytes, ten classes. The folder holds `data_batch_1.bin` to
 /// `data_batch_5.bin` and `test_batch.bin`, or has `cifar-10-batches-bin` with them in it.
 pub fn cifar10(folder: impl AsRef<Path>, split: Split) -> Result<TensorSet> {
     let folder = folder.as_ref();

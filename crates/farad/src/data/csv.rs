@@ -47,7 +47,7 @@ pub enum TargetKind {
     Number,
 }
 
-/// Separators that are recognised.
+/// Separators that are recognized.
 const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// How a file of separated values becomes a data set: inputs `[columns]`, targets a class or `[1]`.

@@ -24,9 +24,9 @@ const PNG_RATIO: usize = 8 * 1032;
 /// The same of a JPEG: every block of 64 pixels takes a bit at least.
 const JPEG_RATIO: usize = 8 * 64;
 
-/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` if `grey`. Which of the two it
+/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` if `gray`. Which of the two it
 /// is, its first bytes say. Transparency is left out.
-pub fn read_image(path: impl AsRef<Path>, grey: bool) -> Result<Array> {
+pub fn read_image(path: impl AsRef<Path>, gray: bool) -> Result<Array> {
     let path = path.as_ref();
     let bytes = read_bounded(OP, path, MOST_BYTES)?;
     let (width, height, interleaved) = match &bytes[..] {
@@ -40,7 +40,7 @@ pub fn read_image(path: impl AsRef<Path>, grey: bool) -> Result<Array> {
     let pixels = width * height;
     let channels = interleaved.len() / pixels.max(1);
     let at = |pixel: usize, channel: usize| interleaved[pixel * channels + channel.min(channels - 1)];
-    if grey {
+    if gray {
         let light = |pixel: usize| match channels {
             1 => at(pixel, 0),
             // The weights of ITU-R 601, in thousandths.
@@ -79,7 +79,7 @@ fn decode_png(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
 
 fn decode_jpeg(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
     let fail = |error: zune_jpeg::errors::DecodeErrors| damaged(path, error.to_string());
-    // Without its end marker the file was cut; the decoder would fill up with grey.
+    // Without its end marker the file was cut; the decoder would fill up with gray.
     if !bytes.windows(2).rev().take(64).any(|pair| pair == [0xff, 0xd9]) {
         return Err(damaged(path, format!("it has no end: truncated after {} bytes", bytes.len())));
     }

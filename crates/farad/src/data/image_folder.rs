@@ -14,7 +14,7 @@ const OP: &str = "images";
 pub struct ImageFolder {
     files: Vec<(PathBuf, usize)>,
     classes: Vec<String>,
-    grey: bool,
+    gray: bool,
 }
 
 impl ImageFolder {
@@ -48,12 +48,12 @@ impl ImageFolder {
         if files.is_empty() {
             return Err(Error::NoPictures { path: folder.into() });
         }
-        Ok(ImageFolder { files, classes, grey: false })
+        Ok(ImageFolder { files, classes, gray: false })
     }
 
     /// One channel instead of three.
-    pub fn grey(mut self) -> ImageFolder {
-        self.grey = true;
+    pub fn gray(mut self) -> ImageFolder {
+        self.gray = true;
         self
     }
 
@@ -70,7 +70,7 @@ impl Dataset for ImageFolder {
 
     fn get(&self, index: usize) -> Result<Sample> {
         let (path, class) = self.files.get(index).ok_or(Error::NoSample { index, len: self.files.len() })?;
-        Ok(Sample { input: read_image(path, self.grey)?, target: Array::class(*class) })
+        Ok(Sample { input: read_image(path, self.gray)?, target: Array::class(*class) })
     }
 
     fn classes(&self) -> &[String] {

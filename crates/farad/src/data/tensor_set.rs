@@ -70,7 +70,7 @@ impl TensorSet {
     }
 
     /// Mean and standard deviation of the inputs along the first axis of a sample (channels of an image, columns
-    /// of a table), for [`Normalise`](super::Normalise). Bytes count as numbers from 0 to 1.
+    /// of a table), for [`Normalize`](super::Normalize). Bytes count as numbers from 0 to 1.
     pub fn statistics(&self) -> (Vec<f32>, Vec<f32>) {
         let shape = self.input_shape();
         let channels = shape.first().copied().unwrap_or(1).max(1);

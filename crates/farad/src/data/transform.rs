@@ -44,37 +44,37 @@ impl Transform for Flatten {
 /// `(x - mean) / deviation`, one pair for all or one for each place of the first axis (channels, columns).
 ///
 /// ```
-/// use farad::data::{Array, Normalise, Random, Transform};
+/// use farad::data::{Array, Normalize, Random, Transform};
 /// let x = Array::new(vec![0u8, 255], [2]);
-/// let y = Normalise::new([0.5], [0.25]).apply(x, &mut Random::at(0, 0, 0))?;
+/// let y = Normalize::new([0.5], [0.25]).apply(x, &mut Random::at(0, 0, 0))?;
 /// assert_eq!(y.to_f32(), [-2.0, 2.0]);
 /// # Ok::<(), farad::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Normalise {
+pub struct Normalize {
     means: Vec<f32>,
     deviations: Vec<f32>,
 }
 
-impl Normalise {
+impl Normalize {
     /// By these means and deviations; a deviation of 0 counts as 1. Panics if there are not as many of both.
     #[track_caller]
-    pub fn new(means: impl Into<Vec<f32>>, deviations: impl Into<Vec<f32>>) -> Normalise {
+    pub fn new(means: impl Into<Vec<f32>>, deviations: impl Into<Vec<f32>>) -> Normalize {
         let (means, deviations): (Vec<f32>, Vec<f32>) = (means.into(), deviations.into());
         let (a, b) = (means.len(), deviations.len());
-        assert!(a == b && a > 0, "normalise: one deviation a mean: ({a} vs {b})");
+        assert!(a == b && a > 0, "normalize: one deviation a mean: ({a} vs {b})");
         let deviations = deviations.into_iter().map(|d| if d > 0.0 { d } else { 1.0 }).collect();
-        Normalise { means, deviations }
+        Normalize { means, deviations }
     }
 }
 
-impl Transform for Normalise {
+impl Transform for Normalize {
     fn apply(&self, input: Array, _: &mut Random) -> Result<Array> {
         let (shape, count) = (input.shape(), self.means.len());
         let first = shape.first().copied().unwrap_or(1);
         if count != 1 && count != first {
             return Err(Error::TransformShape {
-                op: "normalise",
+                op: "normalize",
                 found: shape,
                 wanted: format!("[{count}, ..]"),
             });
@@ -145,8 +145,8 @@ impl Transform for Resize {
             return Ok(input);
         }
         let old = input.to_f32();
-        // The two neighbours of a place, and how much of the second.
-        let neighbours = |at: usize, new: usize, size: usize| {
+        // The two neighbors of a place, and how much of the second.
+        let neighbors = |at: usize, new: usize, size: usize| {
             let place = ((at as f32 + 0.5) * size as f32 / new as f32 - 0.5).clamp(0.0, (size - 1) as f32);
             let low = place as usize;
             (low, (low + 1).min(size - 1), place - low as f32)
@@ -154,9 +154,9 @@ impl Transform for Resize {
         let mut new = Vec::with_capacity(channels * self.height * self.width);
         for plane in old.chunks_exact(height * width) {
             for y in 0..self.height {
-                let (top, bottom, down) = neighbours(y, self.height, height);
+                let (top, bottom, down) = neighbors(y, self.height, height);
                 for x in 0..self.width {
-                    let (left, right, across) = neighbours(x, self.width, width);
+                    let (left, right, across) = neighbors(x, self.width, width);
                     let row = |y: usize| {
                         plane[y * width + left] * (1.0 - across) + plane[y * width + right] * across
                     };

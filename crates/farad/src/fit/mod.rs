@@ -1,4 +1,4 @@
-//! Supervised training: a model, an optimiser, and batches of inputs and targets.
+//! Supervised training: a model, an optimizer, and batches of inputs and targets.
 //!
 //! [`Fit`] is the state and one step; [`Score`] judges a model on a set; [`Training`] runs epochs into a run folder with
 //! log and checkpoints; [`report`] writes down how it ended. Nothing here prints, and nothing knows which data set or
@@ -12,8 +12,8 @@
 //! use farad::prelude::*;
 //! Device::cpu().seed(1);
 //! let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 2)));
-//! let optimiser = AdamW::new(model.parameters()).learning_rate(0.02);
-//! let mut fit = Fit::new(model, optimiser, Task::Classify);
+//! let optimizer = AdamW::new(model.parameters()).learning_rate(0.02);
+//! let mut fit = Fit::new(model, optimizer, Task::Classify);
 //! let mut loader = DataLoader::new(moons(400, 0.1, 1), 100).shuffle(1);
 //! for _ in 0..20 {
 //!     for batch in &mut loader {
@@ -39,7 +39,7 @@ pub use training::{KIND, Pace, Progress, Summary, Training};
 use crate::data::DataLoader;
 use crate::error::Result;
 use crate::nn::{Layer, Module};
-use crate::optim::Optimiser;
+use crate::optim::Optimizer;
 use crate::optim::schedule::Schedule;
 use crate::precision::Precision;
 use crate::run::Checkpoint;
@@ -67,7 +67,7 @@ impl Task {
 /// A model in training.
 pub struct Fit {
     model: Box<dyn Layer + Send + Sync>,
-    optimiser: Box<dyn Optimiser + Send>,
+    optimizer: Box<dyn Optimizer + Send>,
     task: Task,
     precision: Precision,
     schedule: Option<Box<dyn Schedule + Send>>,
@@ -75,14 +75,14 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// A model whose parameters the optimiser has.
+    /// A model whose parameters the optimizer has.
     pub fn new(
         model: impl Layer + Send + Sync + 'static,
-        optimiser: impl Optimiser + Send + 'static,
+        optimizer: impl Optimizer + Send + 'static,
         task: Task,
     ) -> Fit {
-        let (model, optimiser) = (Box::new(model), Box::new(optimiser));
-        Fit { model, optimiser, task, precision: Precision::Single, schedule: None, steps: 0 }
+        let (model, optimizer) = (Box::new(model), Box::new(optimizer));
+        Fit { model, optimizer, task, precision: Precision::Single, schedule: None, steps: 0 }
     }
 
     /// In which precision products are computed.
@@ -121,10 +121,10 @@ impl Fit {
     #[track_caller]
     pub fn step(&mut self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         if let Some(rate) = self.rate() {
-            self.optimiser.set_learning_rate(rate);
+            self.optimizer.set_learning_rate(rate);
         }
         let loss = self.precision.scope(|| self.task.loss(&self.model.forward(x), y));
-        self.optimiser.step(&loss)?;
+        self.optimizer.step(&loss)?;
         self.steps += 1;
         Ok(loss)
     }
@@ -145,10 +145,10 @@ impl Fit {
         Score::of(self, loader)
     }
 
-    /// Puts model, optimiser (moments, loss scale) and steps into a checkpoint.
+    /// Puts model, optimizer (moments, loss scale) and steps into a checkpoint.
     pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         checkpoint.put_module("model", &*self.model);
-        checkpoint.put_all("optimiser", self.optimiser.state()?);
+        checkpoint.put_all("optimizer", self.optimizer.state()?);
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Fit {
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         self.restore_model(checkpoint)?;
         let device = self.device();
-        self.optimiser.restore(&checkpoint.tensors("optimiser", &device)?)?;
+        self.optimizer.restore(&checkpoint.tensors("optimizer", &device)?)?;
         self.steps = checkpoint.step();
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Fit {
 
     /// The device of the first parameter.
     pub fn device(&self) -> crate::Device {
-        let first = self.optimiser.parameters().first().map(|parameter| parameter.value().device().clone());
+        let first = self.optimizer.parameters().first().map(|parameter| parameter.value().device().clone());
         first.unwrap_or_else(crate::Device::cpu)
     }
 }

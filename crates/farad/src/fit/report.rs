@@ -87,7 +87,7 @@ fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
             Task::Classify => ("Accuracy on the validation set", "samples seen right (%)"),
             Task::Regress => ("Explained variance on the validation set", "explained variance, R² (%)"),
         };
-        let series = Series::new("validation set", goodness).colour(1).markers();
+        let series = Series::new("validation set", goodness).color(1).markers();
         run.write_plot("goodness", &Chart::new(title, "step", unit).about(&about).series(series).svg())?;
         figures.push(("plots/goodness.svg", format!("{title}.")));
     }
@@ -127,7 +127,7 @@ fn page(run: &Run, outcome: &Outcome, figures: &[(&str, String)]) -> Result<Stri
         ("config.toml", "everything needed to train again"),
         ("log.csv", "losses, learning rate and validation by step"),
         ("events.jsonl", "what happened when"),
-        ("checkpoint.safetensors", "weights (`model.…`), optimiser, position in the data"),
+        ("checkpoint.safetensors", "weights (`model.…`), optimizer, position in the data"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),
     ]);

@@ -68,7 +68,7 @@ pub fn picture(values: &[f32], shape: &[usize]) -> Option<Picture> {
     let &[channels, height, width] = shape else { return None };
     let times = (112 / height.max(width).max(1)).clamp(1, 8);
     match channels {
-        1 => Some(Picture::from_grey(width, height, values).scaled(times)),
+        1 => Some(Picture::from_gray(width, height, values).scaled(times)),
         3 => {
             let size = height * width;
             let pixel = |at: usize| [values[at], values[size + at], values[2 * size + at]];

@@ -197,7 +197,7 @@ pub fn orthogonal(parameter: &Parameter, gain: f64) -> Result<()> {
     let drawn = Tensor::randn([count, long], &Device::cpu()).to_vec::<f32>()?;
     let mut vectors: Vec<Vec<f64>> =
         drawn.chunks(long.max(1)).map(|row| row.iter().map(|&x| x as f64).collect()).collect();
-    orthonormalise(&mut vectors);
+    orthonormalize(&mut vectors);
     let element = |row: usize, column: usize| match rows <= columns {
         true => vectors[row][column],
         false => vectors[column][row],
@@ -208,7 +208,7 @@ pub fn orthogonal(parameter: &Parameter, gain: f64) -> Result<()> {
 }
 
 /// Gram and Schmidt, twice: once leaves what rounding left of the others.
-fn orthonormalise(vectors: &mut [Vec<f64>]) {
+fn orthonormalize(vectors: &mut [Vec<f64>]) {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     for at in 0..vectors.len() {
         let (done, rest) = vectors.split_at_mut(at);

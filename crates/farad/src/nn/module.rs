@@ -122,7 +122,7 @@ pub trait Module {
         training
     }
 
-    /// Takes all parameters out of training: [`Module::parameters`] leaves them out. An optimiser that
+    /// Takes all parameters out of training: [`Module::parameters`] leaves them out. An optimizer that
     /// already has them goes on.
     fn freeze(&self) {
         self.named_parameters().iter().for_each(|(_, parameter)| parameter.freeze());

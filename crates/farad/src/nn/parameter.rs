@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::tensor::Tensor;
 
 /// A cell that holds a learned tensor. Clones are the same cell; tensors taken from it keep their
-/// numbers when an optimiser puts new ones in.
+/// numbers when an optimizer puts new ones in.
 #[derive(Clone)]
 pub struct Parameter(Arc<Cell>);
 

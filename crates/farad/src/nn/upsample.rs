@@ -27,12 +27,12 @@ impl Upsample {
         Upsample { factors: factor.per_axis(), bilinear: false, align_corners: false }
     }
 
-    /// Every pixel interpolated between its neighbours.
+    /// Every pixel interpolated between its neighbors.
     pub fn bilinear(factor: impl PerAxis<2>) -> Upsample {
         Upsample { factors: factor.per_axis(), bilinear: true, align_corners: false }
     }
 
-    /// Bilinear only: the corners' centres stay where they are, instead of the corners.
+    /// Bilinear only: the corners' centers stay where they are, instead of the corners.
     pub fn align_corners(self) -> Upsample {
         Upsample { align_corners: true, ..self }
     }

@@ -54,7 +54,7 @@ impl Accumulator {
         self.batches
     }
 
-    /// The mean gradients of the batches, for [`Optimiser::apply`](super::Optimiser::apply); begins anew.
+    /// The mean gradients of the batches, for [`Optimizer::apply`](super::Optimizer::apply); begins anew.
     #[track_caller]
     pub fn take(&mut self) -> Vec<Tensor> {
         let (sums, batches) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.batches));

@@ -27,8 +27,8 @@ impl Adagrad {
     /// ```
     /// use farad::prelude::*;
     /// let weight = Parameter::new(Tensor::ones([2], &Device::cpu()));
-    /// let mut optimiser = Adagrad::new(vec![weight.clone()]).learning_rate(0.1);
-    /// optimiser.step(&weight.value().square().sum())?;
+    /// let mut optimizer = Adagrad::new(vec![weight.clone()]).learning_rate(0.1);
+    /// optimizer.step(&weight.value().square().sum())?;
     /// assert!((weight.value().to_vec::<f32>()?[0] - 0.9).abs() < 1e-5);
     /// # Ok::<(), farad::Error>(())
     /// ```

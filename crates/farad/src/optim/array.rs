@@ -75,7 +75,7 @@ impl Flat {
                 new[slot.offset * 4..][..bytes].copy_from_slice(&old[from.offset * 4..][..bytes]);
             }
         }
-        self.written(&new, "optimiser state", device, location)
+        self.written(&new, "optimizer state", device, location)
     }
 
     /// A moment's array as bytes; waits for the device.
@@ -118,14 +118,14 @@ impl Flat {
             if start != 0.0 {
                 states.push(self.written(
                     &start.to_le_bytes().repeat(len),
-                    "optimiser state",
+                    "optimizer state",
                     device,
                     location,
                 )?);
                 continue;
             }
             let memory = device.with_room(|| device.0.backend.allocate_zeroed((len * 4).max(4)))?;
-            device.hold(&memory, origin("optimiser state", len, location));
+            device.hold(&memory, origin("optimizer state", len, location));
             states.push(memory);
         }
         // All of them or none: a step after one that found too little memory starts afresh.
@@ -153,7 +153,7 @@ impl Flat {
         location: &'static Location<'static>,
     ) -> Result<()> {
         let sole = self.layout.slots.iter().all(|slot| self.parameters[slot.parameter].holders() == 1);
-        // Held by every parameter's value, by this optimiser and by the list of inputs.
+        // Held by every parameter's value, by this optimizer and by the list of inputs.
         if sole && inputs[at].handles() == self.layout.slots.len() + 2 {
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl Flat {
     }
 }
 
-/// Who made an array of an optimiser.
+/// Who made an array of an optimizer.
 pub(super) fn origin(what: &'static str, len: usize, location: &'static Location<'static>) -> Origin {
     Maker::named(what, Shape::new(&[len]), DType::F32, Some(location))
 }

@@ -1,6 +1,6 @@
 //! Moving averages of weights.
 //!
-//! Invariant: averages lie as the parameters lie. After the first update the average of an optimiser's array is an
+//! Invariant: averages lie as the parameters lie. After the first update the average of an optimizer's array is an
 //! array of the same layout, so an update is one kernel; nothing is copied to swap the two.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Limits on gradients, inside an optimiser's step or by hand.
+//! Limits on gradients, inside an optimizer's step or by hand.
 
 use farad_ir::{Binary, DType, Graph, NodeId, Reduce, Shape, Unary};
 

@@ -1,4 +1,4 @@
-//! A step of an optimiser from end to end: all parameters in one array, so that their update is one kernel.
+//! A step of an optimizer from end to end: all parameters in one array, so that their update is one kernel.
 //!
 //! The array has a slot for every parameter, aligned so that a slot can be read in vectors; moments
 //! have arrays of the same layout. A step's program reads parameters as parts of the array, writes

@@ -1,4 +1,4 @@
-//! Where every trained parameter lies in an optimiser's array.
+//! Where every trained parameter lies in an optimizer's array.
 //!
 //! Invariant: parameters with the same numbers lie side by side, so which number an element has is a matter of
 //! comparing its position with a few ends.
@@ -15,16 +15,16 @@ const SLOT: usize = 64;
 /// What a parameter's numbers depend on, apart from its shape.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Member {
-    /// Which group of the optimiser it belongs to.
+    /// Which group of the optimizer it belongs to.
     pub group: usize,
-    /// How many steps the optimiser had taken when the parameter came in: its own steps count from there.
+    /// How many steps the optimizer had taken when the parameter came in: its own steps count from there.
     pub born: u64,
 }
 
 /// The place of one parameter.
 #[derive(Clone, Copy, Hash, Debug)]
 pub struct Slot {
-    /// Which parameter of the optimiser it is.
+    /// Which parameter of the optimizer it is.
     pub parameter: usize,
     /// Its first element.
     pub offset: usize,
@@ -55,7 +55,7 @@ pub(super) struct Layout {
     pub slots: Vec<Slot>,
     pub segments: Vec<Segment>,
     pub len: usize,
-    /// Which parameters of the optimiser have a slot.
+    /// Which parameters of the optimizer have a slot.
     pub trained: Vec<bool>,
 }
 

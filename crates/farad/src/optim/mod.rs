@@ -1,5 +1,5 @@
-//! Optimisers: gradients and update of all parameters in one program and one submission. One file
-//! an optimiser: a [`Rule`]. What they share: `updater` is what users hold, `flat` a step from end to end, `program`
+//! Optimizers: gradients and update of all parameters in one program and one submission. One file
+//! an optimizer: a [`Rule`]. What they share: `updater` is what users hold, `flat` a step from end to end, `program`
 //! its graph, `layout` and `array` where parameters lie, `state` what is saved.
 
 mod accumulate;
@@ -44,7 +44,7 @@ use crate::nn::Parameter;
 use crate::tensor::Tensor;
 
 /// What updates parameters.
-pub trait Optimiser {
+pub trait Optimizer {
     /// Gradients of the loss and the update, together: one submission, no waiting. Afterwards the
     /// loss, and every other tensor in hand that it was computed from, are values without history.
     fn step(&mut self, loss: &Tensor) -> Result<()>;
@@ -61,11 +61,11 @@ pub trait Optimiser {
     /// The parameters, in order.
     fn parameters(&self) -> &[Parameter];
 
-    /// What the optimiser remembers apart from the parameters themselves, as named tensors: steps,
+    /// What the optimizer remembers apart from the parameters themselves, as named tensors: steps,
     /// moments, and the loss scale if it is in use. For checkpoints.
     fn state(&self) -> Result<Vec<(String, Tensor)>>;
 
-    /// Takes over what [`Optimiser::state`] gave, for the same parameters in the same order. Set the
+    /// Takes over what [`Optimizer::state`] gave, for the same parameters in the same order. Set the
     /// parameters first: from here on, steps give the same bits as if nothing had been stored.
     /// Nothing changes if the state does not fit.
     ///
@@ -87,7 +87,7 @@ pub trait Optimiser {
 }
 
 impl Tensor {
-    /// The gradients of this loss at parameters, for [`Optimiser::apply`].
+    /// The gradients of this loss at parameters, for [`Optimizer::apply`].
     ///
     /// ```
     /// use farad::prelude::*;

@@ -12,7 +12,7 @@ use crate::nn::Parameter;
 /// Muon (Keller Jordan; the definition is that of PyTorch's `torch.optim.Muon`, with the iteration in `f32` where
 /// PyTorch has `bf16`): a matrix's step is its momentum, made nearly orthogonal by a Newton–Schulz iteration.
 /// Parameters that do not have two axes are updated as by [`AdamW`](super::AdamW). Embeddings and a network's
-/// last layer are better given to an optimiser of their own.
+/// last layer are better given to an optimizer of their own.
 pub type Muon = Updater<MuonRule>;
 
 /// The iteration's polynomial, `a x + b x³ + c x⁵`: steep at zero, near one from there on.

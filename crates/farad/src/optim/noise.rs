@@ -5,7 +5,7 @@ use farad_ir::{Binary, DType, Graph, NodeId, Op, Scalar, Shape, Unary};
 use crate::device::Device;
 use crate::recording::Recording;
 
-/// Normal noise that an optimiser adds to gradients after clipping (Neelakantan and others, 2015). Its variance
+/// Normal noise that an optimizer adds to gradients after clipping (Neelakantan and others, 2015). Its variance
 /// is `scale / (1 + step)^decay`, with steps counted from 0.
 ///
 /// ```

@@ -29,8 +29,8 @@ impl RmsProp {
     /// ```
     /// use farad::prelude::*;
     /// let weight = Parameter::new(Tensor::ones([2], &Device::cpu()));
-    /// let mut optimiser = RmsProp::new(vec![weight.clone()]);
-    /// optimiser.step(&weight.value().square().sum())?;
+    /// let mut optimizer = RmsProp::new(vec![weight.clone()]);
+    /// optimizer.step(&weight.value().square().sum())?;
     /// assert!((weight.value().to_vec::<f32>()?[0] - 0.9).abs() < 1e-5);
     /// # Ok::<(), farad::Error>(())
     /// ```

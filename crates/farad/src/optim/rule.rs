@@ -1,10 +1,10 @@
-//! What tells optimisers apart: a rule, from parameters and gradients to new parameters.
+//! What tells optimizers apart: a rule, from parameters and gradients to new parameters.
 
 use farad_ir::{Graph, NodeId, Shape};
 
 use super::Slot;
 
-/// How an optimiser turns parameters and gradients into new parameters. All its groups have the same kind of
+/// How an optimizer turns parameters and gradients into new parameters. All its groups have the same kind of
 /// rule, each with its own numbers.
 pub trait Rule {
     /// Everything about the rule that changes its program; numbers that may change do not.
@@ -67,7 +67,7 @@ impl Update<'_> {
         self.graph.add(ax, by)
     }
 
-    /// Adds `decay · p` to the gradient: what weight decay means to optimisers that have it in the gradient.
+    /// Adds `decay · p` to the gradient: what weight decay means to optimizers that have it in the gradient.
     pub fn pull(&mut self, decay: NodeId) {
         let pull = self.graph.mul(decay, self.p);
         self.g = self.graph.add(self.g, pull);

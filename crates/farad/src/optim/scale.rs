@@ -15,7 +15,7 @@ use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::Result;
 
-/// How the loss scale of an optimiser begins and grows. It is in use from the first loss on that was computed
+/// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
 /// with halves ([`Precision::Mixed`](crate::Precision)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossScale {
@@ -39,7 +39,7 @@ const SMALLEST: f64 = 1.0 / 65536.0;
 /// Scale, steps since it changed, overflows so far.
 pub(super) const WORDS: usize = 3;
 
-/// An optimiser's scale.
+/// An optimizer's scale.
 #[derive(Default)]
 pub(super) struct Scaling {
     pub settings: LossScale,

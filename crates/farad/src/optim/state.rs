@@ -1,4 +1,4 @@
-//! What an optimiser remembers, out and in.
+//! What an optimizer remembers, out and in.
 //!
 //! Invariant: after `restore` the next step runs the same program on the same bits as it would have
 //! where the state came from. So the parameters go back into one array if they were in one.
@@ -18,7 +18,7 @@ use crate::nn::Parameter;
 use crate::tensor::Tensor;
 
 /// What errors call it.
-const PLACE: &str = "the optimiser's state";
+const PLACE: &str = "the optimizer's state";
 /// Steps taken, low word and high word, and whether the parameters lay in one array.
 const PROGRESS: &str = "progress";
 /// After how many steps each parameter came in, if not all were there from the start: low words, high words.
@@ -152,7 +152,7 @@ pub(super) fn find<'a>(
     Ok(tensor)
 }
 
-/// A state with more in it than the rule keeps belongs to another optimiser.
+/// A state with more in it than the rule keeps belongs to another optimizer.
 fn refuse_left_over(state: &[(String, Tensor)], taken: &HashSet<String>) -> Result<()> {
     match state.iter().map(|(name, _)| name).find(|name| !taken.contains(*name)) {
         Some(name) => Err(Error::StateLeftOver { name: name.clone(), got: state.len(), wanted: taken.len() }),

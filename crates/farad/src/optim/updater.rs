@@ -1,4 +1,4 @@
-//! An optimiser: parameters in one array and a rule that updates them.
+//! An optimizer: parameters in one array and a rule that updates them.
 
 use std::panic::Location;
 
@@ -6,7 +6,7 @@ use farad_ir::DType;
 
 use super::flat::{Flat, Source};
 use super::schedule::Schedule;
-use super::{Clip, GradientNoise, LossScale, Optimiser, Rule};
+use super::{Clip, GradientNoise, LossScale, Optimizer, Rule};
 use crate::error::Result;
 use crate::nn::Parameter;
 use crate::tensor::Tensor;
@@ -113,13 +113,13 @@ impl<R: Rule + Clone> Updater<R> {
 
     /// How many steps were skipped because a gradient was not finite: in mixed precision, and where gradients are
     /// clipped. Waits for the device, and warns if there are new ones. What clipping skipped in `f32` is not part of
-    /// [`Optimiser::state`].
+    /// [`Optimizer::state`].
     pub fn overflows(&self) -> Result<u32> {
         self.flat.scaling.overflows(&self.flat.device()?)
     }
 
-    /// The gradients that [`Optimiser::step`] would use, for clipping or accumulation by hand: taken of the scaled
-    /// loss and divided by the scale; zeros for frozen parameters. [`Optimiser::apply`] skips those that are not finite.
+    /// The gradients that [`Optimizer::step`] would use, for clipping or accumulation by hand: taken of the scaled
+    /// loss and divided by the scale; zeros for frozen parameters. [`Optimizer::apply`] skips those that are not finite.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -164,7 +164,7 @@ impl<R: Rule + Clone> Updater<R> {
     }
 }
 
-impl<R: Rule + Clone> Optimiser for Updater<R> {
+impl<R: Rule + Clone> Optimizer for Updater<R> {
     #[track_caller]
     fn step(&mut self, loss: &Tensor) -> Result<()> {
         self.run(Source::Loss(loss))

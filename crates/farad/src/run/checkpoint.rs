@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::current_name;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::nn::{Module, Parameter};
@@ -83,7 +84,7 @@ impl Checkpoint {
         self.tensors.insert(name.into(), tensor.clone());
     }
 
-    /// Keeps tensors as `{prefix}.{name}`, e.g. an optimiser's state.
+    /// Keeps tensors as `{prefix}.{name}`, e.g. an optimizer's state.
     pub fn put_all(&mut self, prefix: &str, tensors: Vec<(String, Tensor)>) {
         tensors.iter().for_each(|(name, tensor)| self.put(&format!("{prefix}.{name}"), tensor));
     }
@@ -123,7 +124,13 @@ impl Checkpoint {
 
     /// All tensors called `{prefix}.…`, by what follows, on a device.
     pub fn tensors(&self, prefix: &str, device: &Device) -> Result<Vec<(String, Tensor)>> {
-        let inside = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('.')?.to_string());
+        let inside = |name: &str| {
+            let (first, rest) = name.split_once('.')?;
+            match current_name(first) == prefix {
+                true => Some(rest.to_string()),
+                false => Some(name.strip_prefix(prefix)?.strip_prefix('.')?.to_string()),
+            }
+        };
         let all = self.tensors.iter().filter_map(|(name, tensor)| Some((inside(name)?, tensor)));
         all.map(|(name, tensor)| Ok((name, loaded(tensor, device)?))).collect()
     }

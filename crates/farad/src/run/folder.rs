@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use toml::Table;
 
-use super::{Checkpoint, Events, Log, Picture};
+use super::{Checkpoint, Events, Log, Picture, current_name};
 use crate::error::{Error, Result};
 use crate::whole::{is_unfinished, remove_all_unfinished, write_whole};
 
@@ -93,6 +93,7 @@ impl Run {
         let kind = config.get("kind").and_then(|k| k.as_str()).ok_or_else(|| damaged("it has no kind"))?;
         let kind = kind.to_string();
         config.retain(|key, _| !RESERVED.contains(&key));
+        let config = config.into_iter().map(|(key, value)| (current_name(&key).to_string(), value)).collect();
         Ok(Run { folder: folder.into(), kind, config, lock: None })
     }
 

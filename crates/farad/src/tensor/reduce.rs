@@ -203,8 +203,8 @@ impl Tensor {
     pub fn variance(&self, axes: &[isize], correction: usize, keep: bool) -> Tensor {
         let count: usize = self.axes("variance", axes).iter().map(|&a| self.shape()[a]).product();
         let x = self.single();
-        let centred = &x - &x.mean_axes(axes, true);
-        let sum = centred.square().sum_axes(axes, keep);
+        let centerd = &x - &x.mean_axes(axes, true);
+        let sum = centerd.square().sum_axes(axes, keep);
         (sum * (1.0 / (count as f64 - correction as f64).max(0.0))).rounded_like(self)
     }
 
@@ -263,9 +263,9 @@ impl Tensor {
             return self.clone();
         }
         let top = x.max_axes(&[axis], true).stop_gradient();
-        let centred = &x - &top;
-        let sum = centred.exp().sum_axes(&[axis], true).log();
-        (centred - sum).rounded_like(self)
+        let centerd = &x - &top;
+        let sum = centerd.exp().sum_axes(&[axis], true).log();
+        (centerd - sum).rounded_like(self)
     }
 
     /// The tensor with mean 0 and variance 1 along the last axis, then scaled and shifted.
@@ -281,8 +281,8 @@ impl Tensor {
     #[track_caller]
     pub fn layer_norm(&self, scale: &Tensor, shift: &Tensor, epsilon: f64) -> Tensor {
         let x = self.single();
-        let centred = &x - &x.mean_axes(&[-1], true);
-        let variance = centred.square().mean_axes(&[-1], true);
-        (centred * (variance + epsilon).rsqrt()).rounded_like(self) * scale + shift
+        let centerd = &x - &x.mean_axes(&[-1], true);
+        let variance = centerd.square().mean_axes(&[-1], true);
+        (centerd * (variance + epsilon).rsqrt()).rounded_like(self) * scale + shift
     }
 }

@@ -30,8 +30,8 @@ impl Tensor {
         x
     }
 
-    /// Images of another size, every pixel interpolated between its four neighbours. With `align_corners` the corners'
-    /// centres stay where they are, else the corners themselves: `[batch, channels, height, width] -> [batch,
+    /// Images of another size, every pixel interpolated between its four neighbors. With `align_corners` the corners'
+    /// centers stay where they are, else the corners themselves: `[batch, channels, height, width] -> [batch,
     /// channels, size..]`.
     ///
     /// ```

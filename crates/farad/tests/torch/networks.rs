@@ -24,11 +24,11 @@ fn ten_steps_of_a_convolutional_network_follow_pytorch() {
             parameter.set(fixture.tensor(&format!("cnn/{name}"), &device));
         }
         let (x, labels) = (fixture.tensor("cnn/x", &device), fixture.tensor("cnn/labels", &device));
-        let mut optimiser = AdamW::new(model.parameters()).learning_rate(0.01);
+        let mut optimizer = AdamW::new(model.parameters()).learning_rate(0.01);
         let mut losses = Vec::new();
         for _ in 0..10 {
             let loss = model.forward(&x).cross_entropy(&labels);
-            optimiser.step(&loss).expect("a step");
+            optimizer.step(&loss).expect("a step");
             losses.push(loss.item().expect("a loss"));
         }
         let losses = Tensor::from_vec(losses, [10], &Device::cpu());

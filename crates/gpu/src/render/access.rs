@@ -72,7 +72,7 @@ fn is_wide(module: &Module, buffer: BufferId, view: &View, point: &Point) -> boo
         && view.guards.iter().all(|guard| guard.stride % 4 == 0 && is_shared(guard, point))
 }
 
-/// Whether lanes are neighbours in memory and the first lies at a multiple of `step` wherever its
+/// Whether lanes are neighbors in memory and the first lies at a multiple of `step` wherever its
 /// index along the lanes' axis is one.
 fn is_multiple(module: &Module, buffer: BufferId, view: &View, point: &Point, step: i64) -> bool {
     view.strides[point.axis] == 1

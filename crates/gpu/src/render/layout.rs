@@ -1,5 +1,5 @@
 //! How a product's operand lies in memory: whether it is of halves, over which axes it is walked, and along which of them
-//! neighbours are read together.
+//! neighbors are read together.
 
 use farad_compile::program::{Code, Operand, Product, Program};
 use farad_ir::{DType, Unary};
@@ -73,7 +73,7 @@ impl Layout {
         self.width.len() > 1 || self.terms.len() > 1
     }
 
-    /// Whether four neighbours are always read together.
+    /// Whether four neighbors are always read together.
     pub fn is_in_fours(&self) -> bool {
         let near = if self.along_terms() { &self.terms } else { &self.width };
         !self.is_composed() || near.last().is_some_and(|size| size.is_multiple_of(4))

@@ -14,7 +14,7 @@ use super::product::{Form, Tile};
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Word;
 
-/// Halves between rows of a tile of halves, so that neighbours in a column meet different banks.
+/// Halves between rows of a tile of halves, so that neighbors in a column meet different banks.
 const GAP: usize = 8;
 /// Bytes of workgroup memory that are met at once.
 const BANKS: usize = 128;
@@ -254,7 +254,7 @@ impl<'p> Side<'p> {
     }
 
     /// The row that a group of lanes belongs to, for threads that would take rows of half of all banks one after the
-    /// other: neighbours take rows that are four apart, which meet the other banks.
+    /// other: neighbors take rows that are four apart, which meet the other banks.
     fn apart(&self, module: &mut Module, far: String, row: usize) -> String {
         if row * self.lanes * 2 != BANKS / 2 || self.lanes != 4 {
             return far;
@@ -377,7 +377,7 @@ impl<'p> Side<'p> {
     }
 
     /// What the place of a `vec4` in its row is mixed with at these terms, so that threads that lay
-    /// down neighbouring terms meet different banks.
+    /// down neighboring terms meet different banks.
     fn mix(&self, fours: &str) -> Option<String> {
         self.along_terms.then(|| format!("({fours} * 2u & {}u)", self.mask()))
     }

@@ -1,7 +1,7 @@
 //! How a kernel with reductions is laid over threads, by a fixed rule on its shape.
 //!
 //! A *team* of threads shares one outer position (*row form*, four lanes along the reduced axes) or
-//! four neighbouring ones (*column form*, lanes along the last outer axis); a workgroup holds one
+//! four neighboring ones (*column form*, lanes along the last outer axis); a workgroup holds one
 //! or more teams. A thread's part of the reduced positions is either *kept*, unrolled in the text so
 //! that later passes find values in registers, or looped over.
 
@@ -14,7 +14,7 @@ use crate::dispatch::Capabilities;
 pub(super) struct Plan {
     /// Lanes lie along the last outer axis instead of the last reduced one.
     pub columns: bool,
-    /// Neighbours that a thread takes together.
+    /// Neighbors that a thread takes together.
     pub lanes: usize,
     /// Threads along the reduced positions.
     pub team: usize,

@@ -13,7 +13,7 @@ pub(super) enum Mask {
     Each(Vec<String>),
 }
 
-/// Where a tape is evaluated: an index per axis, and neighbours of it along one axis.
+/// Where a tape is evaluated: an index per axis, and neighbors of it along one axis.
 ///
 /// Indices lie inside the axes even where the mask says that a lane does not exist, so that loads
 /// need no mask.
@@ -63,13 +63,13 @@ impl Point {
         Point { axis: index.len(), index, lanes: 1, steps, aligned: false, size: 0, mask: Mask::All }
     }
 
-    /// A point of `lanes` neighbours along `axis` (of this size), from a multiple of `lanes` on.
+    /// A point of `lanes` neighbors along `axis` (of this size), from a multiple of `lanes` on.
     pub fn along(index: Vec<String>, axis: usize, size: usize, lanes: usize) -> Point {
         let steps = (0..lanes).map(|lane| format!("{lane}u")).collect();
         Point { index, axis, lanes, steps, aligned: true, size, mask: Mask::All }
     }
 
-    /// Whether the lanes are neighbours without a gap from a multiple of `lanes` on.
+    /// Whether the lanes are neighbors without a gap from a multiple of `lanes` on.
     pub fn is_even(&self) -> bool {
         self.aligned && !matches!(self.mask, Mask::Each(_))
     }
@@ -89,7 +89,7 @@ impl Point {
     }
 }
 
-/// A point of `lanes` neighbours along `axis`, from a multiple of `lanes` on and below `size`; lanes
+/// A point of `lanes` neighbors along `axis`, from a multiple of `lanes` on and below `size`; lanes
 /// beyond the size stand for the last element and do not exist. `group`: whether any lane exists.
 pub(super) fn ragged(
     module: &mut Module,

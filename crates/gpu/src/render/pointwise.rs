@@ -1,4 +1,4 @@
-//! Pointwise kernels: a few neighbouring elements a thread, or tiles through workgroup memory where
+//! Pointwise kernels: a few neighboring elements a thread, or tiles through workgroup memory where
 //! an operand lies across the result.
 
 use farad_compile::program::{Code, Fused, Reg};

@@ -224,7 +224,7 @@ fn sums(tile: Tile) -> impl Iterator<Item = (usize, usize)> {
     (0..tile.rows).flat_map(move |row| (0..tile.columns / 4).map(move |quarter| (row, quarter)))
 }
 
-/// The function that takes four neighbouring results through the epilogue to memory.
+/// The function that takes four neighboring results through the epilogue to memory.
 fn write_finish(module: &mut Module, product: &Product, tile: Tile) {
     let batch: Vec<String> = (0..product.batch.len()).map(|axis| format!("j{axis}")).collect();
     let mut parameters: Vec<String> = batch.iter().map(|name| format!("{name}: u32")).collect();
@@ -246,7 +246,7 @@ fn write_finish(module: &mut Module, product: &Product, tile: Tile) {
             let point = ragged(module, index, axis, inner, 4, None);
             return finish_point(module, product, &point, (0..4).collect());
         }
-        // Neighbours lie anywhere.
+        // Neighbors lie anywhere.
         for lane in 0..4 {
             let column = module.bind("n", &format!("column + {lane}u"));
             line!(module, "if ({column} < {n}) {{");
@@ -283,7 +283,7 @@ fn finish_point(module: &mut Module, product: &Product, point: &Point, lanes: Ve
     }
 }
 
-/// Finishes four neighbouring results.
+/// Finishes four neighboring results.
 pub(super) fn call(module: &mut Module, batch: &[String], row: &str, column: &str, value: &str) {
     let mut arguments = batch.to_vec();
     arguments.extend([row, column, value].map(String::from));

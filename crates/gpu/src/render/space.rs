@@ -1,4 +1,4 @@
-//! A kernel's axes brought to their simplest form: no axes of size 1, neighbours merged where every
+//! A kernel's axes brought to their simplest form: no axes of size 1, neighbors merged where every
 //! view walks them as one, and the innermost axis where memory is contiguous. Values never change.
 
 use std::cmp::Reverse;
@@ -28,7 +28,7 @@ fn joins(factors: &[i64], axis: usize, inner: usize) -> bool {
     factors[axis] == factors[axis + 1] * inner as i64
 }
 
-/// Removes axes of size 1 in `from..to` and merges neighbours there; gives the new `to`.
+/// Removes axes of size 1 in `from..to` and merges neighbors there; gives the new `to`.
 pub(super) fn simplify(axes: &mut Vec<usize>, from: usize, to: usize, views: &mut [&mut View]) -> usize {
     let mut to = to;
     for axis in (from..to).rev().filter(|&axis| axes[axis] == 1).collect::<Vec<_>>() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::tokenise::TokeniserKind;
+use crate::tokenize::TokenizerKind;
 
 /// A text and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ enum Role {
 }
 
 impl Corpus {
-    /// Reads text for a tokeniser. Where no file is for validation, this share of the end of the training text is.
-    pub fn open(path: &Path, kind: &TokeniserKind, share: f64) -> Result<Corpus> {
+    /// Reads text for a tokenizer. Where no file is for validation, this share of the end of the training text is.
+    pub fn open(path: &Path, kind: &TokenizerKind, share: f64) -> Result<Corpus> {
         let files = if path.is_dir() { listed(path)? } else { vec![path.to_path_buf()] };
         let role = |wanted| files.iter().find(|file| role(path, file) == Some(wanted));
         let found = (role(Role::Train), role(Role::Validation), role(Role::Test));
@@ -57,7 +57,7 @@ impl Corpus {
             }
             _ => Corpus { train: read_all(path, &files, kind)?, validation: None, test: None },
         };
-        Ok(corpus.held_out(*kind == TokeniserKind::Words, share))
+        Ok(corpus.held_out(*kind == TokenizerKind::Words, share))
     }
 
     /// What there is to be judged on, if nothing is to be learned: the test text, else the validation text, else all.
@@ -133,7 +133,7 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The files one after another, each ended by a line's end where there are several.
-fn read_all(name: &Path, files: &[PathBuf], kind: &TokeniserKind) -> Result<Text> {
+fn read_all(name: &Path, files: &[PathBuf], kind: &TokenizerKind) -> Result<Text> {
     let mut bytes = Vec::new();
     for path in files {
         let fail = |source| farad::Error::File { op: "data", path: path.clone(), source };
@@ -173,7 +173,7 @@ mod tests {
         }
 
         fn open(&self, kind: &str, share: f64) -> Result<Corpus> {
-            Corpus::open(&self.0, &TokeniserKind::named(kind).expect("known"), share)
+            Corpus::open(&self.0, &TokenizerKind::named(kind).expect("known"), share)
         }
     }
 
@@ -191,16 +191,16 @@ mod tests {
     fn a_file_is_cut_between_characters_or_lines() {
         let folder = Folder::new("cut", &[("text.txt", "aaaaaaaa\näbc\nd".as_bytes())]);
         let file = folder.0.join("text.txt");
-        let corpus = Corpus::open(&file, &TokeniserKind::Characters, 0.4).expect("opens");
+        let corpus = Corpus::open(&file, &TokenizerKind::Characters, 0.4).expect("opens");
         assert_eq!(
             (&corpus.train.bytes[..], bytes(&corpus.validation)),
             ("aaaaaaaa\n".as_bytes(), "äbc\nd".as_bytes())
         );
-        let corpus = Corpus::open(&file, &TokeniserKind::Characters, 0.3).expect("opens");
+        let corpus = Corpus::open(&file, &TokenizerKind::Characters, 0.3).expect("opens");
         assert_eq!(bytes(&corpus.validation), b"bc\nd");
-        let corpus = Corpus::open(&file, &TokeniserKind::Words, 0.3).expect("opens");
+        let corpus = Corpus::open(&file, &TokenizerKind::Words, 0.3).expect("opens");
         assert_eq!(bytes(&corpus.validation), b"d");
-        assert_eq!(Corpus::open(&file, &TokeniserKind::Bytes, 0.0).expect("opens").validation, None);
+        assert_eq!(Corpus::open(&file, &TokenizerKind::Bytes, 0.0).expect("opens").validation, None);
     }
 
     #[test]
@@ -230,12 +230,12 @@ mod tests {
     fn what_is_no_text_is_said_with_its_file() {
         let folder = Folder::new("bad", &[("a.txt", b"ok"), ("b.txt", b"ok\xffno")]);
         let text = folder.open("chars", 0.1).unwrap_err().to_string();
-        assert!(text.contains("b.txt: byte 2\nhelp: use --tokeniser bytes or bpe"), "{text}");
+        assert!(text.contains("b.txt: byte 2\nhelp: use --tokenizer bytes or bpe"), "{text}");
         assert!(folder.open("bpe", 0.1).is_ok());
         let folder = Folder::new("empty", &[("a.txt", b"")]);
         let text = folder.open("bytes", 0.1).unwrap_err().to_string();
         assert!(text.starts_with("data: no text: ") && text.contains("(0 bytes in 1 file"), "{text}");
-        let text = Corpus::open(&folder.0.join("no"), &TokeniserKind::Bytes, 0.1).unwrap_err().to_string();
+        let text = Corpus::open(&folder.0.join("no"), &TokenizerKind::Bytes, 0.1).unwrap_err().to_string();
         assert!(text.starts_with("data: file "), "{text}");
     }
 }

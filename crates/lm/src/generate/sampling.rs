@@ -85,7 +85,7 @@ impl Sampler {
             return Err(Error::NotANumber { token: token as u32 });
         }
         let mut scores = logits.to_vec();
-        self.penalise(&mut scores, text);
+        self.penalize(&mut scores, text);
         if self.sampling.temperature == 0.0 {
             return Ok(likeliest(&scores));
         }
@@ -102,7 +102,7 @@ impl Sampler {
         Ok(chosen.last().map_or_else(|| likeliest(&scores), |&(token, _)| token))
     }
 
-    fn penalise(&self, scores: &mut [f32], text: &[u32]) {
+    fn penalize(&self, scores: &mut [f32], text: &[u32]) {
         let penalty = self.sampling.repetition_penalty;
         if penalty == 1.0 {
             return;

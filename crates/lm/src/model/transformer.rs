@@ -20,7 +20,7 @@ use crate::error::Result;
 /// let model = Transformer::new(&options)?;
 /// let tokens = Tensor::from_vec(vec![1, 2, 3, 4], [1, 4], &Device::cpu());
 /// assert_eq!(model.forward(&tokens).shape()[..], [1, 4, 32]);
-/// let mut adam = model.optimiser(1e-3, 0.1);
+/// let mut adam = model.optimizer(1e-3, 0.1);
 /// let targets = Tensor::from_vec(vec![2, 3, 4, 5], [1, 4], &Device::cpu());
 /// adam.step(&model.loss(&tokens, &targets))?;
 /// # Ok::<(), farad_lm::Error>(())
@@ -105,7 +105,7 @@ impl Transformer {
     }
 
     /// AdamW as it suits these models: moments of 0.9 and 0.95, decay of weights for matrices and tables only.
-    pub fn optimiser(&self, learning_rate: f32, weight_decay: f32) -> AdamW {
+    pub fn optimizer(&self, learning_rate: f32, weight_decay: f32) -> AdamW {
         let [matrices, others] = self.groups();
         AdamW::new(matrices)
             .learning_rate(learning_rate)

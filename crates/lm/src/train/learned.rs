@@ -1,4 +1,4 @@
-//! What a run has learned: the model and its tokeniser, from the best checkpoint.
+//! What a run has learned: the model and its tokenizer, from the best checkpoint.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::{KIND, Settings};
 use crate::error::{Error, Result};
 use crate::model::Transformer;
-use crate::tokenise::Tokeniser;
+use crate::tokenize::Tokenizer;
 
 /// What a checkpoint says of the model that it holds.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Vocabulary {
     /// What tokens mean.
-    pub tokeniser: Tokeniser,
+    #[serde(alias = "tokeniser")]
+    pub tokenizer: Tokenizer,
     /// The loss at the validation that it was kept for.
     pub validation_loss: Option<f64>,
 }
@@ -26,7 +27,7 @@ pub struct Learned {
     /// The model.
     pub model: Transformer,
     /// What tokens mean.
-    pub tokeniser: Tokeniser,
+    pub tokenizer: Tokenizer,
     /// What it was trained with.
     pub settings: Settings,
     /// After how many updates.
@@ -46,14 +47,14 @@ impl Learned {
         }
         let checkpoint = Checkpoint::read(&path, KIND)?;
         let vocabulary: Vocabulary = checkpoint.value()?;
-        check_vocabulary(&path, &vocabulary.tokeniser, &settings)?;
+        check_vocabulary(&path, &vocabulary.tokenizer, &settings)?;
         let model = Transformer::new(&settings.model)?;
         checkpoint.restore_module("model", &model)?;
         let model = model.try_to_device(device)?;
         model.eval();
         Ok(Learned {
             model,
-            tokeniser: vocabulary.tokeniser,
+            tokenizer: vocabulary.tokenizer,
             updates: checkpoint.step(),
             validation_loss: vocabulary.validation_loss,
             settings,
@@ -64,22 +65,22 @@ impl Learned {
 /// A checkpoint with another vocabulary belongs to another run.
 pub(super) fn check_vocabulary(
     path: &std::path::Path,
-    tokeniser: &Tokeniser,
+    tokenizer: &Tokenizer,
     settings: &Settings,
 ) -> Result<()> {
-    let (found, wanted) = (tokeniser.size(), settings.model.vocabulary);
-    match found <= wanted && tokeniser.name() == kind_name(settings) {
+    let (found, wanted) = (tokenizer.size(), settings.model.vocabulary);
+    match found <= wanted && tokenizer.name() == kind_name(settings) {
         true => Ok(()),
         false => Err(Error::OtherVocabulary {
             path: path.into(),
-            found: format!("{} with {}", tokeniser.name(), farad::run::counted(found, "entry")),
+            found: format!("{} with {}", tokenizer.name(), farad::run::counted(found, "entry")),
             wanted: format!("{} with at most {wanted}", kind_name(settings)),
         }),
     }
 }
 
 fn kind_name(settings: &Settings) -> &str {
-    match settings.tokeniser.as_str() {
+    match settings.tokenizer.as_str() {
         name if name.ends_with(".json") => "tokenizer.json",
         "characters" => "chars",
         name => name,

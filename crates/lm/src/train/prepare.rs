@@ -8,30 +8,32 @@ use farad::run::Run;
 use super::Settings;
 use crate::data::{Corpus, Text, TokenFile, Tokens};
 use crate::error::{Error, Result};
-use crate::tokenise::{Tokeniser, TokeniserKind};
+use crate::tokenize::{Tokenizer, TokenizerKind};
 
-const TOKENISER: &str = "tokens/tokeniser.json";
+const TOKENIZER: &str = "tokens/tokenizer.json";
+/// As earlier versions called it.
+const FORMER_TOKENIZER: &str = "tokens/tokeniser.json";
 const TRAIN: &str = "train";
 const VALIDATION: &str = "validation";
 const TEST: &str = "test";
 
-/// Text and tokeniser before there is a run: everything that can be wrong with them is found here.
+/// Text and tokenizer before there is a run: everything that can be wrong with them is found here.
 pub struct Prepared {
-    tokeniser: Tokeniser,
+    tokenizer: Tokenizer,
     /// Tokens by what they are for.
     parts: Vec<(&'static str, Vec<u32>)>,
 }
 
 impl Prepared {
-    /// Reads the text of settings, makes the tokeniser, and fills in the vocabulary.
+    /// Reads the text of settings, makes the tokenizer, and fills in the vocabulary.
     pub fn new(settings: &mut Settings) -> Result<Prepared> {
         settings.check()?;
-        let kind = settings.tokeniser_kind()?;
+        let kind = settings.tokenizer_kind()?;
         let corpus = Corpus::open(Path::new(&settings.data), &kind, settings.validation)?;
-        let tokeniser = tokeniser(&kind, &corpus, settings.model.vocabulary)?;
-        let (entries, asked) = (tokeniser.size(), settings.model.vocabulary);
+        let tokenizer = tokenizer(&kind, &corpus, settings.model.vocabulary)?;
+        let (entries, asked) = (tokenizer.size(), settings.model.vocabulary);
         if asked != 0 && asked < entries {
-            let why = "the tokeniser has more entries";
+            let why = "the tokenizer has more entries";
             return Err(Error::SmallVocabulary { entries: asked, least: entries, why });
         }
         settings.model.vocabulary = asked.max(entries);
@@ -40,7 +42,7 @@ impl Prepared {
         let mut parts = vec![];
         for (part, text) in [(TRAIN, Some(train)), (VALIDATION, validation), (TEST, test)] {
             let Some(Text { name, bytes }) = text else { continue };
-            let tokens = tokeniser.encode(&bytes)?;
+            let tokens = tokenizer.encode(&bytes)?;
             let context = if part == TRAIN { settings.model.context } else { 1 };
             if tokens.len() <= context {
                 return Err(Error::ShortText { name, tokens: tokens.len(), context });
@@ -49,15 +51,15 @@ impl Prepared {
         }
         // What is trained on is written last: once its file is there, all are.
         parts.reverse();
-        Ok(Prepared { tokeniser, parts })
+        Ok(Prepared { tokenizer, parts })
     }
 
     /// Writes everything into a run.
     pub fn write(&self, run: &Run) -> Result<()> {
-        let text = serde_json::to_string(&self.tokeniser).expect("vocabularies are JSON");
-        run.write_file(TOKENISER, text.as_bytes())?;
+        let text = serde_json::to_string(&self.tokenizer).expect("vocabularies are JSON");
+        run.write_file(TOKENIZER, text.as_bytes())?;
         for (part, tokens) in &self.parts {
-            run.write_file(relative(part), &TokenFile::encoded(tokens, self.tokeniser.size()))?;
+            run.write_file(relative(part), &TokenFile::encoded(tokens, self.tokenizer.size()))?;
         }
         Ok(())
     }
@@ -65,19 +67,19 @@ impl Prepared {
 
 /// Characters are those of all text, as none can be learned that was not seen; what else is learned is learned from the
 /// training text.
-fn tokeniser(kind: &TokeniserKind, corpus: &Corpus, vocabulary: usize) -> Result<Tokeniser> {
-    if *kind != TokeniserKind::Characters {
-        return Tokeniser::learn(kind, &corpus.train.bytes, vocabulary);
+fn tokenizer(kind: &TokenizerKind, corpus: &Corpus, vocabulary: usize) -> Result<Tokenizer> {
+    if *kind != TokenizerKind::Characters {
+        return Tokenizer::learn(kind, &corpus.train.bytes, vocabulary);
     }
     let others = [&corpus.validation, &corpus.test].into_iter().flatten();
     let all: Vec<&[u8]> = std::iter::once(&corpus.train).chain(others).map(|text| &text.bytes[..]).collect();
-    Tokeniser::learn(kind, &all.concat(), 0)
+    Tokenizer::learn(kind, &all.concat(), 0)
 }
 
 /// The tokens of a run, on its device.
 pub struct Parts {
     /// What they mean.
-    pub tokeniser: Tokeniser,
+    pub tokenizer: Tokenizer,
     /// What is learned from.
     pub train: Tokens,
     /// What training is watched by.
@@ -94,13 +96,13 @@ impl Parts {
 
     /// Opens the tokens in a run's folder.
     pub fn open(run: &Run, device: &Device) -> Result<Parts> {
-        let tokeniser = read_tokeniser(run)?;
+        let tokenizer = read_tokenizer(run)?;
         let tokens = |part: &str| -> Result<Tokens> {
-            Tokens::new(TokenFile::open(&path(run, part), tokeniser.size())?, device)
+            Tokens::new(TokenFile::open(&path(run, part), tokenizer.size())?, device)
         };
         let there = |part: &str| path(run, part).exists().then(|| tokens(part)).transpose();
         let (train, validation, test) = (tokens(TRAIN)?, there(VALIDATION)?, there(TEST)?);
-        Ok(Parts { tokeniser, train, validation, test })
+        Ok(Parts { tokenizer, train, validation, test })
     }
 
     /// What the end is judged on, and its name: the test text, else the validation text, else what was trained on.
@@ -113,9 +115,12 @@ impl Parts {
     }
 }
 
-fn read_tokeniser(run: &Run) -> Result<Tokeniser> {
-    let path = run.path().join(TOKENISER);
-    let fail = |source| farad::Error::File { op: "tokeniser", path: path.clone(), source };
+fn read_tokenizer(run: &Run) -> Result<Tokenizer> {
+    let mut path = run.path().join(TOKENIZER);
+    if !path.exists() && run.path().join(FORMER_TOKENIZER).exists() {
+        path = run.path().join(FORMER_TOKENIZER);
+    }
+    let fail = |source| farad::Error::File { op: "tokenizer", path: path.clone(), source };
     let text = std::fs::read_to_string(&path).map_err(fail)?;
     serde_json::from_str(&text)
         .map_err(|error| Error::TokenFile { path: path.clone(), what: error.to_string() })

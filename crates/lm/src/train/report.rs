@@ -40,7 +40,7 @@ impl Outcome<'_> {
         let (speed, tokens) = (count(rate.round() as u64), counted(self.train_tokens, "token"));
         let mut text = format!("{speed} tokens/s, an epoch of {tokens} takes {epoch:.1} s");
         // The published times are of words.
-        if self.settings.tokeniser == "words" {
+        if self.settings.tokenizer == "words" {
             text += &format!(", one of 2.09 M tokens (wikitext-2) {:.1} s", PUBLISHED_EPOCH / rate);
         }
         Some(text)
@@ -81,11 +81,11 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
     let mut page = Page::with_result("Language model", &outcome.sentence());
     page.facts([
         ("data", format!("{} ({} to train on)", settings.data, counted(outcome.train_tokens, "token"))),
-        ("tokeniser", settings.tokeniser.clone()),
+        ("tokenizer", settings.tokenizer.clone()),
         ("model", format!("{}, {}", settings.shape(), counted(outcome.parameters, "parameter"))),
         ("batch", format!("{}, {} an update", counted(batch, "window"), counted(accumulate, "batch"))),
         (
-            "optimiser",
+            "optimizer",
             format!(
                 "AdamW, learning rate {rate}, warm-up {warm}, cosine, decay {decay}, clip {}",
                 settings.clip
@@ -121,8 +121,8 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         ("config.toml", "everything needed to train again"),
         ("log.csv", "losses and learning rate by update"),
         ("events.jsonl", "what happened when, and how fast"),
-        ("best.safetensors", "the model of the best validation, with its tokeniser"),
-        ("checkpoint.safetensors", "the last model, with its tokeniser and the optimiser"),
+        ("best.safetensors", "the model of the best validation, with its tokenizer"),
+        ("checkpoint.safetensors", "the last model, with its tokenizer and the optimizer"),
         ("tokens/", "the text as tokens"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use farad::optim::schedule::{Cosine, Warmup};
-use farad::run::{Run, Table, count, counted};
+use farad::run::{Run, Table, count, counted, current_name};
 use farad::{Device, Precision};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::model::ModelOptions;
-use crate::tokenise::TokeniserKind;
+use crate::tokenize::TokenizerKind;
 
 /// What a training is made of.
 ///
@@ -29,7 +29,7 @@ pub struct Settings {
     /// The text: a file or a folder.
     pub data: String,
     /// bytes, chars, words, bpe, or the path of a tokenizer.json.
-    pub tokeniser: String,
+    pub tokenizer: String,
     /// The device that the run was started on.
     pub device: String,
     /// The seed of weights, windows and dropout.
@@ -66,7 +66,7 @@ pub struct Settings {
     pub checkpoint_every: i64,
     /// Tokens of the sample in the report.
     pub sample: i64,
-    /// The model. Its vocabulary is at least that of the tokeniser; 0 in settings for a new run: exactly that.
+    /// The model. Its vocabulary is at least that of the tokenizer; 0 in settings for a new run: exactly that.
     #[serde(flatten)]
     pub model: ModelOptions,
 }
@@ -84,7 +84,7 @@ impl Default for Settings {
         };
         Settings {
             data: String::new(),
-            tokeniser: "chars".into(),
+            tokenizer: "chars".into(),
             device: String::new(),
             seed: 1,
             updates: 2000,
@@ -134,6 +134,7 @@ impl Settings {
     /// Takes over keys; one that there is not is an error.
     fn take(&mut self, table: Table, place: &str) -> Result<()> {
         for (key, value) in table {
+            let key = current_name(&key).to_string();
             let mut all = self.table();
             let Some(old) = all.get_mut(&key) else { return Err(self.unknown(&key)) };
             let (wanted, found) = (kind(old), value.to_string());
@@ -159,7 +160,7 @@ impl Settings {
     pub fn set(&mut self, assignment: &str) -> Result<()> {
         let (key, text) =
             assignment.split_once('=').ok_or_else(|| Error::SettingAssignment { text: assignment.into() })?;
-        let (key, text) = (key.trim(), text.trim());
+        let (key, text) = (current_name(key.trim()), text.trim());
         let Some(old) = self.table().remove(key) else { return Err(self.unknown(key)) };
         let wrong = || Error::Setting { key: key.into(), wanted: kind(&old), found: text.into() };
         let value: toml::Value = match old {
@@ -221,13 +222,13 @@ impl Settings {
                 return refuse(key, "a number from 0 to below 1", value.to_string());
             }
         }
-        self.tokeniser_kind()?;
+        self.tokenizer_kind()?;
         ModelOptions { vocabulary: self.model.vocabulary.max(1), ..self.model.clone() }.check()
     }
 
-    /// The tokeniser that is asked for.
-    pub fn tokeniser_kind(&self) -> Result<TokeniserKind> {
-        TokeniserKind::named(&self.tokeniser)
+    /// The tokenizer that is asked for.
+    pub fn tokenizer_kind(&self) -> Result<TokenizerKind> {
+        TokenizerKind::named(&self.tokenizer)
     }
 
     /// The device that the run was started on.
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(refused("batch=0"), "settings: batch takes a whole number from 1 on, not `0`");
         assert_eq!(refused("mixed=perhaps"), "settings: mixed takes true or false, not `perhaps`");
         assert!(refused("width=130").starts_with("model: heads do not divide the width: width 130, heads 4"));
-        assert!(refused("tokeniser=letters").starts_with("tokeniser: there is no `letters`"));
+        assert!(refused("tokenizer=letters").starts_with("tokenizer: there is no `letters`"));
     }
 
     #[test]

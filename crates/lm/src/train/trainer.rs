@@ -2,7 +2,7 @@
 
 use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Schedule, Warmup};
-use farad::optim::{Accumulator, AdamW, Clip, Optimiser};
+use farad::optim::{Accumulator, AdamW, Clip, Optimizer};
 use farad::run::Checkpoint;
 use farad::{Device, Precision, Tensor};
 
@@ -14,7 +14,7 @@ use crate::model::Transformer;
 /// A model in training: AdamW with warm-up and cosine, gradients clipped by their norm, decay on matrices only.
 pub struct Trainer {
     model: Transformer,
-    optimiser: AdamW,
+    optimizer: AdamW,
     schedule: Warmup<Cosine>,
     windows: Windows,
     precision: Precision,
@@ -31,17 +31,17 @@ impl Trainer {
         Device::cpu().seed(settings.seed as u64);
         let model = Transformer::new(&settings.model)?.try_to_device(device)?;
         device.seed(settings.seed as u64);
-        let optimiser = model.optimiser(settings.learning_rate as f32, settings.weight_decay as f32);
-        let optimiser = match settings.clip > 0.0 {
-            true => optimiser.clip(Clip::Norm(settings.clip as f32)),
-            false => optimiser,
+        let optimizer = model.optimizer(settings.learning_rate as f32, settings.weight_decay as f32);
+        let optimizer = match settings.clip > 0.0 {
+            true => optimizer.clip(Clip::Norm(settings.clip as f32)),
+            false => optimizer,
         };
         let (batch, context) = (settings.batch as usize, settings.model.context);
         let windows = Windows::new(&parts.train, "the training text", batch, context, settings.seed as u64)?;
         let in_all = settings.updates_in_all(parts.train.len());
         Ok(Trainer {
             model,
-            optimiser,
+            optimizer,
             schedule: settings.schedule(in_all),
             windows,
             precision: settings.precision(),
@@ -84,11 +84,11 @@ impl Trainer {
 
     /// One update; the loss before it is not waited for. Without accumulation it is one submission.
     pub fn update(&mut self) -> Result<Tensor> {
-        self.optimiser.set_learning_rate(self.rate());
+        self.optimizer.set_learning_rate(self.rate());
         let loss = match self.accumulate {
             1 => {
                 let loss = self.loss(self.updates)?;
-                self.optimiser.step(&loss)?;
+                self.optimizer.step(&loss)?;
                 loss
             }
             _ => self.accumulated()?,
@@ -103,13 +103,13 @@ impl Trainer {
         for n in 0..self.accumulate {
             let loss = self.loss(self.updates * self.accumulate + n)?;
             // The loss is added up beside the gradients, so that the same run computes it.
-            let mut added = self.optimiser.gradients(&loss)?;
+            let mut added = self.optimizer.gradients(&loss)?;
             added.push(loss);
             accumulator.add(&added)?;
         }
         let mut means = accumulator.take();
         let loss = means.pop().expect("the loss was added");
-        self.optimiser.apply(&means)?;
+        self.optimizer.apply(&means)?;
         Ok(loss)
     }
 
@@ -121,17 +121,17 @@ impl Trainer {
         })
     }
 
-    /// Puts the model and the optimiser into a checkpoint.
+    /// Puts the model and the optimizer into a checkpoint.
     pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         checkpoint.put_module("model", &self.model);
-        checkpoint.put_all("optimiser", self.optimiser.state()?);
+        checkpoint.put_all("optimizer", self.optimizer.state()?);
         Ok(())
     }
 
     /// Goes on from a checkpoint.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         checkpoint.restore_module("model", &self.model)?;
-        self.optimiser.restore(&checkpoint.tensors("optimiser", &self.device)?)?;
+        self.optimizer.restore(&checkpoint.tensors("optimizer", &self.device)?)?;
         self.updates = checkpoint.step();
         Ok(())
     }

@@ -107,13 +107,13 @@ impl Training {
         }
         settings.check_memory(device)?;
         let parts = Parts::open(&run, device)?;
-        check_vocabulary(run.path(), &parts.tokeniser, &settings)?;
+        check_vocabulary(run.path(), &parts.tokenizer, &settings)?;
         let mut trainer = Trainer::new(&settings, &parts, device)?;
         let checkpoint = run.checkpoint()?;
         let (mut validation, mut best) = (None, None);
         if let Some(checkpoint) = &checkpoint {
             let stored: Stored = checkpoint.value()?;
-            check_vocabulary(&run.checkpoint_path(), &stored.vocabulary.tokeniser, &settings)?;
+            check_vocabulary(&run.checkpoint_path(), &stored.vocabulary.tokenizer, &settings)?;
             trainer.restore(checkpoint)?;
             device.set_random_state(stored.random);
             (validation, best) = (stored.vocabulary.validation_loss, stored.best);
@@ -303,7 +303,7 @@ impl Training {
     }
 
     fn vocabulary(&self) -> Vocabulary {
-        Vocabulary { tokeniser: self.parts.tokeniser.clone(), validation_loss: self.validation }
+        Vocabulary { tokenizer: self.parts.tokenizer.clone(), validation_loss: self.validation }
     }
 }
 

@@ -5,7 +5,7 @@ use farad::{OpError, Shape};
 use super::op::Policy;
 use super::topology::Topology;
 
-/// Cells are worked on in groups of this many neighbours in memory; a seed's last group may have
+/// Cells are worked on in groups of this many neighbors in memory; a seed's last group may have
 /// cells that do not exist, whose values are never used.
 pub const GROUP: usize = 4;
 

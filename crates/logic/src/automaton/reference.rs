@@ -112,7 +112,7 @@ impl<'a> One<'a> {
         Trace { perceived, update }
     }
 
-    /// The gradient at a cell's neighbourhood, `[9, channels]`.
+    /// The gradient at a cell's neighborhood, `[9, channels]`.
     fn cell_back(&self, trace: &Trace, upstream: Vec<f64>, coefficients: &mut [f64]) -> Vec<f64> {
         let topology = self.extent.topology;
         let (channels, kernels, bits) = (topology.channels, topology.kernels, topology.bits());
@@ -135,8 +135,8 @@ impl<'a> One<'a> {
     }
 }
 
-/// The place of neighbour `n` of cell (y, x) in its grid, if there is one.
-fn neighbour(extent: &Extent, y: usize, x: usize, n: usize) -> Option<usize> {
+/// The place of neighbor `n` of cell (y, x) in its grid, if there is one.
+fn neighbor(extent: &Extent, y: usize, x: usize, n: usize) -> Option<usize> {
     let shift = |at: usize, by: usize, size: usize| match extent.topology.edge {
         Edge::Wrap => Some((at + size + by - 1) % size),
         Edge::Zero => (at + by).checked_sub(1).filter(|&place| place < size),
@@ -144,14 +144,14 @@ fn neighbour(extent: &Extent, y: usize, x: usize, n: usize) -> Option<usize> {
     Some(shift(y, n / 3, extent.height)? * extent.width + shift(x, n % 3, extent.width)?)
 }
 
-/// Every cell of a seed: its grid's first cell, its place in the grid, and its neighbourhood's values.
+/// Every cell of a seed: its grid's first cell, its place in the grid, and its neighborhood's values.
 fn patches<'a>(extent: &'a Extent, states: &'a [f64]) -> impl Iterator<Item = (usize, usize, Vec<f64>)> + 'a {
     let (area, channels) = (extent.height * extent.width, extent.topology.channels);
     (0..extent.cells()).map(move |cell| {
         let (grid, place) = (cell / area * area, cell % area);
         let mut patch = vec![0.0; 9 * channels];
         for n in 0..9 {
-            if let Some(other) = neighbour(extent, place / extent.width, place % extent.width, n) {
+            if let Some(other) = neighbor(extent, place / extent.width, place % extent.width, n) {
                 let from = (grid + other) * channels;
                 patch[n * channels..(n + 1) * channels].copy_from_slice(&states[from..from + channels]);
             }
@@ -216,7 +216,7 @@ pub fn backward(extent: &Extent, wires: &[u32], operands: &Operands<f64>) -> (Ve
                 let upstream = upstream.iter().map(|g| fire * g).collect();
                 let patch = one.cell_back(&trace, upstream, &mut sums);
                 for n in 0..9 {
-                    if let Some(other) = neighbour(extent, place / extent.width, place % extent.width, n) {
+                    if let Some(other) = neighbor(extent, place / extent.width, place % extent.width, n) {
                         let to = (grid + other) * channels;
                         for channel in 0..channels {
                             below[to + channel] += patch[n * channels + channel];

@@ -7,8 +7,8 @@ use crate::wires::Wires;
 /// The structure of an automaton of soft gates.
 ///
 /// A cell has `channels` numbers of state. Perception: each of `kernels` small circuits is applied to
-/// every channel of the 3×3 neighbourhood on its own (row by row, 4 is the centre); they share one
-/// wiring and have their own gates. Update: one circuit from the centre's channels and everything
+/// every channel of the 3×3 neighborhood on its own (row by row, 4 is the center); they share one
+/// wiring and have their own gates. Update: one circuit from the center's channels and everything
 /// perceived to the next state.
 ///
 /// Arrays, for `seeds` independent automata at once:
@@ -22,7 +22,7 @@ use crate::wires::Wires;
 /// - fired `[seeds, steps, height, width]`: 1 where a cell takes over its next state, 0 where it
 ///   keeps its own; the same for all of a batch.
 ///
-/// Inputs of the update circuit: the centre's channels, then at
+/// Inputs of the update circuit: the center's channels, then at
 /// `channels + (channel·bits + bit)·kernels + kernel` what was perceived.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Topology {
@@ -87,7 +87,7 @@ impl Topology {
         if self.channels == 0 || self.kernels == 0 {
             Err(format!("needs channels and kernels ({} and {})", self.channels, self.kernels))
         } else if self.perception.len() < 2 || self.perception[0] != 9 {
-            Err(format!("perception starts at 9 neighbours and has a layer ({:?})", self.perception))
+            Err(format!("perception starts at 9 neighbors and has a layer ({:?})", self.perception))
         } else if self.update.len() < 2 || self.update[0] != wanted {
             let first = self.update.first().copied().unwrap_or(0);
             Err(format!("the update circuit's inputs do not fit ({first} vs {wanted})"))
@@ -102,7 +102,7 @@ impl Topology {
     }
 
     /// The wiring of one automaton as the reference has it: the first perception layer pairs the
-    /// neighbours with the centre, all others are wired `unique`.
+    /// neighbors with the center, all others are wired `unique`.
     ///
     /// # Panics
     /// If a layer has fewer than half as many gates as inputs.

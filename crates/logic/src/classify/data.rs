@@ -1,13 +1,13 @@
 //! The sets to classify: where they are looked for, and how they are cut into parts.
 //!
 //! Invariant: which samples train, choose and judge depends on the set, the shares and the seed only, and the test part is
-//! looked at by nothing but the final judgement.
+//! looked at by nothing but the final judgment.
 
 use std::path::{Path, PathBuf};
 
 use farad::data::{
     Column, Csv, Dataset, Elements, ImageFolder, Random, Split, TargetKind, TensorSet, cifar10,
-    coloured_digits, digits, find_data, mnist, usual_places,
+    colored_digits, digits, find_data, mnist, usual_places,
 };
 
 use super::Settings;
@@ -24,7 +24,7 @@ const VALIDATION: u32 = 0x6c76_616c;
 pub enum TaskKind {
     /// Handwritten digits.
     Mnist,
-    /// Small colour pictures.
+    /// Small color pictures.
     Cifar10,
     /// A table of numbers with a column of classes.
     Table,
@@ -48,7 +48,7 @@ impl TaskKind {
         match self {
             TaskKind::Mnist => "handwritten digits by a circuit (--data FOLDER, or synthetic)",
             TaskKind::Cifar10 => {
-                "small colour pictures by a circuit (--data FOLDER with binary files or train/CLASS/*.png, or synthetic)"
+                "small color pictures by a circuit (--data FOLDER with binary files or train/CLASS/*.png, or synthetic)"
             }
             TaskKind::Table => "the classes of a table by a circuit (--data FILE.csv)",
         }
@@ -186,7 +186,7 @@ fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
     let task = settings.task_kind();
     let sets: Vec<TensorSet> = match (task, settings.data.as_str()) {
         (TaskKind::Mnist, "synthetic") => vec![digits(DRAWN.0, 1), digits(DRAWN.1, 2)],
-        (TaskKind::Cifar10, "synthetic") => vec![coloured_digits(DRAWN.0, 1), coloured_digits(DRAWN.1, 2)],
+        (TaskKind::Cifar10, "synthetic") => vec![colored_digits(DRAWN.0, 1), colored_digits(DRAWN.1, 2)],
         _ => {
             let path = place(task, &settings.data)?;
             // Whoever opens the run later may stand elsewhere.
@@ -280,15 +280,15 @@ mod tests {
 
     use super::*;
 
-    /// A folder of pictures of one colour, a class each; the last one of this width.
+    /// A folder of pictures of one color, a class each; the last one of this width.
     fn drawn(name: &str, last: usize) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("farad-pictures-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        for (class, colour) in [("blue", [0, 0, 200]), ("red", [200, 0, 0])] {
+        for (class, color) in [("blue", [0, 0, 200]), ("red", [200, 0, 0])] {
             std::fs::create_dir_all(folder.join(class)).unwrap();
             for number in 0..3 {
                 let width = if class == "red" && number == 2 { last } else { 4 };
-                let picture = Picture::filled(width, 2, colour);
+                let picture = Picture::filled(width, 2, color);
                 picture.write_png(folder.join(class).join(format!("{number}.png"))).unwrap();
             }
         }

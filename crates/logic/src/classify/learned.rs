@@ -59,7 +59,7 @@ impl Learned {
     }
 
     /// What a page should know of the circuit: what it tells apart, the thresholds that its input bits stand for and, if
-    /// it looks at grey pictures, their size. See [`farad_circuit::Circuit`].
+    /// it looks at gray pictures, their size. See [`farad_circuit::Circuit`].
     pub fn known(&self) -> Result<Meta> {
         let encoding = self.network.encoding();
         let lists = encoding.levels()?;

@@ -208,7 +208,7 @@ fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
     run.write_plot("loss", &chart.series(soft).svg())?;
     let percent = |(step, share): (f64, f64)| (step, 100.0 * share);
     let hard =
-        Series::new("hard gates", log.series("hard_accuracy").into_iter().map(percent)).colour(1).markers();
+        Series::new("hard gates", log.series("hard_accuracy").into_iter().map(percent)).color(1).markers();
     let chart =
         Chart::new("Accuracy of the hard network on the validation set", "step", "samples seen right (%)");
     run.write_plot("accuracy", &chart.about(&about).series(hard).svg())?;
@@ -259,7 +259,7 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
         ("config.toml", "everything needed to train again"),
         ("log.csv", "loss, learning rate and hard accuracy by step"),
         ("events.jsonl", "what happened when"),
-        ("checkpoint.safetensors", "the network (`model.…`), the kept one (`best.…`), the optimiser"),
+        ("checkpoint.safetensors", "the network (`model.…`), the kept one (`best.…`), the optimizer"),
         ("circuits/", "the circuit as learned, simplified, and what is proved"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),

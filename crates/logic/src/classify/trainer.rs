@@ -2,7 +2,7 @@
 
 use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Schedule};
-use farad::optim::{Adam, Optimiser};
+use farad::optim::{Adam, Optimizer};
 use farad::run::Checkpoint;
 use farad::{DType, Device, Tensor};
 
@@ -21,11 +21,11 @@ const ORDER: u32 = 0x6c6f_7264;
 /// Where the random numbers of steps lie in the seed's stream, behind those of wirings.
 const STEPS: u64 = 1 << 33;
 
-/// A network, its optimiser and its data on one device.
+/// A network, its optimizer and its data on one device.
 pub struct Trainer {
     settings: Settings,
     network: LogicNetwork,
-    optimiser: Adam,
+    optimizer: Adam,
     train: Samples,
     validation: Samples,
     device: Device,
@@ -41,13 +41,13 @@ impl Trainer {
         model::need(settings, data.train.shape, data.train.len()).check(device, help)?;
         let network =
             model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
-        let optimiser = Adam::new(network.parameters())
+        let optimizer = Adam::new(network.parameters())
             .learning_rate(settings.learning_rate as f32)
             .weight_decay(settings.weight_decay as f32);
         Ok(Trainer {
             settings: settings.clone(),
             network,
-            optimiser,
+            optimizer,
             train: Samples::new(&data.train, settings.shift as usize, device)?,
             validation: Samples::new(&data.validation, 0, device)?,
             device: device.clone(),
@@ -115,9 +115,9 @@ impl Trainer {
     /// One step. The loss before it is not waited for.
     pub fn step(&mut self) -> Result<Tensor> {
         let rate = self.rate();
-        self.optimiser.set_learning_rate(rate);
+        self.optimizer.set_learning_rate(rate);
         let loss = self.loss();
-        self.optimiser.step(&loss)?;
+        self.optimizer.step(&loss)?;
         self.steps += 1;
         Ok(loss)
     }
@@ -161,17 +161,17 @@ impl Trainer {
         state.into_iter().map(|(name, tensor)| Ok((name, tensor.detach()?.to_device(&cpu)?))).collect()
     }
 
-    /// Puts network and optimiser into a checkpoint.
+    /// Puts network and optimizer into a checkpoint.
     pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         checkpoint.put_module("model", &self.network);
-        checkpoint.put_all("optimiser", self.optimiser.state()?);
+        checkpoint.put_all("optimizer", self.optimizer.state()?);
         Ok(())
     }
 
     /// Goes on from a checkpoint.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         checkpoint.restore_module("model", &self.network)?;
-        self.optimiser.restore(&checkpoint.tensors("optimiser", &self.device)?)?;
+        self.optimizer.restore(&checkpoint.tensors("optimizer", &self.device)?)?;
         self.steps = checkpoint.step();
         Ok(())
     }

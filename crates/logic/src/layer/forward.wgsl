@@ -1,5 +1,5 @@
 // The outputs of all gates for all samples: rows are gates, columns samples.
-// parameters: gates, columns, columns that neighbouring invocations take as a power of two.
+// parameters: gates, columns, columns that neighboring invocations take as a power of two.
 
 // The samples that one invocation computes at once.
 alias Value = f32;

@@ -1,5 +1,5 @@
 // Gradients at the inputs of a layer: each gathers from the gates that read it, in order.
-// parameters: inputs, columns, columns that neighbouring invocations take as a power of two.
+// parameters: inputs, columns, columns that neighboring invocations take as a power of two.
 
 // The samples that one invocation computes at once.
 alias Value = f32;

@@ -1,6 +1,6 @@
 // Gradients at the coefficients of all gates, summed over some of the samples: part `group.y` takes
 // every column whose block is that part's, counting in turn.
-// parameters: gates, columns, columns that neighbouring invocations take as a power of two.
+// parameters: gates, columns, columns that neighboring invocations take as a power of two.
 
 // The samples that one invocation computes at once, and their sum.
 alias Value = f32;

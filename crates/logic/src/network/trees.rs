@@ -1,4 +1,4 @@
-//! Convolutions of logic: trees of gates over windows, the same at every position, then the OR of neighbours.
+//! Convolutions of logic: trees of gates over windows, the same at every position, then the OR of neighbors.
 
 use farad::Tensor;
 use farad::nn::Module;
@@ -205,7 +205,7 @@ fn first_level(shape: &TreeShape, leaves: &[Vec<Leaf>]) -> Wires {
     Wires { inputs: zeros + 1, a, b }
 }
 
-/// Gates on neighbouring gates of the level before, of which there are so many at every position.
+/// Gates on neighboring gates of the level before, of which there are so many at every position.
 fn next_level(shape: &TreeShape, before: usize) -> Wires {
     let positions = shape.height * shape.width;
     let place = |n: usize, side: usize| ((2 * (n / positions) + side) * positions + n % positions) as u32;

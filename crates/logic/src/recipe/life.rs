@@ -49,7 +49,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Whether a cell lives on: its neighbourhood's bits, the cell itself at 4.
+/// Whether a cell lives on: its neighborhood's bits, the cell itself at 4.
 pub fn lives(patch: [bool; 9]) -> bool {
     let around = patch.iter().filter(|&&cell| cell).count() - patch[4] as usize;
     around == 3 || (patch[4] && around == 2)

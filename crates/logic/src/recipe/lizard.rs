@@ -39,7 +39,7 @@ pub fn recipe() -> Recipe {
         reference,
         seed: 7,
         visible: 1,
-        start: Start::CentreOnes,
+        start: Start::CenterOnes,
         target: Target::Picture(pixel),
         trials: &[Trial { height: 40, width: 40, steps: 12 }],
         damage: None,

@@ -5,7 +5,7 @@
 
 mod checkerboard;
 mod checkerboard_async;
-mod coloured_g;
+mod colored_g;
 mod life;
 mod lizard;
 
@@ -22,7 +22,7 @@ pub enum Start {
     /// Every bit of every cell is drawn anew.
     RandomBits,
     /// All channels of the cell in the middle are one, all else is zero.
-    CentreOnes,
+    CenterOnes,
     /// Nothing.
     Zeros,
     /// One of the 512 boards of 3×3 cells, drawn anew.
@@ -97,13 +97,13 @@ impl Recipe {
             checkerboard::recipe(),
             checkerboard_async::recipe(),
             lizard::recipe(),
-            coloured_g::recipe(),
+            colored_g::recipe(),
         ]
     }
 
     /// The recipe of this name.
     pub fn named(name: &str) -> Result<Recipe> {
-        let all = Recipe::all();
+        let (all, name) = (Recipe::all(), farad::run::current_name(name));
         all.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
             let names: Vec<String> = all.iter().map(|recipe| recipe.name.to_string()).collect();
             let nearest = farad::nearest(name, names.iter().map(String::as_str)).map(str::to_string);

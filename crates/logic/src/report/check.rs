@@ -1,4 +1,4 @@
-//! The shortest judgement of a run: how many bits of each kept circuit are wrong.
+//! The shortest judgment of a run: how many bits of each kept circuit are wrong.
 //!
 //! Nothing is simplified, proved or written, so that many runs can be compared in little time. Start at [`check`](fn@check).
 
@@ -17,7 +17,7 @@ pub struct Check {
     pub seed: u64,
     /// After which update the circuit was kept.
     pub update: u64,
-    /// Wrong visible bits on fresh starts (life: wrong neighbourhoods); none: it is exact.
+    /// Wrong visible bits on fresh starts (life: wrong neighborhoods); none: it is exact.
     pub wrong: usize,
     /// Bits looked at.
     pub of: usize,

@@ -55,7 +55,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         ("config.toml", "everything needed to train again"),
         ("log.csv", "losses of soft and hard gates by update"),
         ("events.jsonl", "what happened when"),
-        ("checkpoint.safetensors", "logits, kept gates, optimiser"),
+        ("checkpoint.safetensors", "logits, kept gates, optimizer"),
         ("circuits/", "every seed's circuit as learned, simplified, and what is proved"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),
@@ -127,7 +127,7 @@ fn results(page: &mut Page, verdicts: &[Verdict]) {
     page.table(&headings, &verdicts.iter().map(row).collect::<Vec<_>>());
     page.words(
         "A gate is active if it is neither a constant nor a copy. Wrong bits are visible bits of the hard circuit at the \
-         last step, on starts that training never saw (life: all 512 neighbourhoods).",
+         last step, on starts that training never saw (life: all 512 neighborhoods).",
     );
 }
 

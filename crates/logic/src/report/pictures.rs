@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farad::run::{Chart, Colour, LogTable, Picture, Run, Series, Sheet, Tile, count, counted};
+use farad::run::{Chart, Color, LogTable, Picture, Run, Series, Sheet, Tile, count, counted};
 use farad_circuit::{Drawing, Gate, Grid};
 
 use super::{Verdict, trained};
@@ -12,8 +12,8 @@ use crate::histogram;
 use crate::recipe::Trial;
 use crate::train::{Configuration, Learned};
 
-const ON: Colour = [24, 24, 32];
-const OFF: Colour = [240, 240, 236];
+const ON: Color = [24, 24, 32];
+const OFF: Color = [240, 240, 236];
 
 /// What a grid shows: black and white, or its first three visible channels as light.
 pub fn frame(grid: &Grid, visible: usize) -> Picture {
@@ -68,7 +68,7 @@ fn about(learned: &Learned, shown: Option<usize>) -> String {
     format!("{}, {seeds}, {device}", recipe.name)
 }
 
-/// Seeds in the chart of losses at most: as many as there are colours.
+/// Seeds in the chart of losses at most: as many as there are colors.
 const MOST_SEEDS: usize = 7;
 /// Sums of losses below this are as good as none: they stand in a row below the axis.
 const FLOOR: f64 = 1e-3;
@@ -87,7 +87,7 @@ fn losses(run: &Run, learned: &Learned) -> Result<()> {
             let column = |name: &str| log.series(&format!("{name}_loss_{seed}"));
             let soft = Series::new(&format!("seed {seed}, soft"), column("soft"));
             let hard = Series::new(&format!("seed {seed}, hard"), column("hard"));
-            chart = chart.series(soft.colour(n).dashed()).series(hard.colour(n).markers());
+            chart = chart.series(soft.color(n).dashed()).series(hard.color(n).markers());
         }
     }
     run.write_plot("loss", &chart.svg())?;

@@ -24,7 +24,7 @@ const BLOCK: usize = 16;
 /// use farad::prelude::*;
 /// use farad_circuit::{Automaton, Edge, Gate, Netlist, Wire};
 /// use farad_logic::simulate::{AutomatonSimulation, pack, unpack};
-/// // Every cell takes over what its left neighbour has.
+/// // Every cell takes over what its left neighbor has.
 /// let mut cell = Netlist::new("drift");
 /// let inputs: Vec<Wire> = (0..9).map(|n| cell.input(format!("n{n}"))).collect();
 /// let next = cell.gate(Gate::A, inputs[3], Wire::NONE);
@@ -260,7 +260,7 @@ impl Simulate {
             };
             &states[((grid * sizes.channels + channel) * sizes.height + y) * words..][..words]
         };
-        let neighbours = Neighbours { width: self.width, wraps };
+        let neighbors = Neighbors { width: self.width, wraps };
         let mut next = vec![0; sizes.channels * words];
         let mut slots = vec![[0; BLOCK]; self.program.slots];
         for first in (0..words).step_by(BLOCK) {
@@ -268,13 +268,13 @@ impl Simulate {
                 let (position, channel) =
                     (source as usize / sizes.channels, source as usize % sizes.channels);
                 let row = row(channel, position / 3);
-                std::array::from_fn(|n| neighbours.word(row, position % 3, first + n))
+                std::array::from_fn(|n| neighbors.word(row, position % 3, first + n))
             };
             self.program.run(&mut slots, load, |channel, value| {
                 let own = row(channel as usize, 1);
                 for at in first..words.min(first + BLOCK) {
                     let new = value[at - first] & fired[at] | own[at] & !fired[at];
-                    next[channel as usize * words + at] = new & neighbours.inside(at);
+                    next[channel as usize * words + at] = new & neighbors.inside(at);
                 }
             });
         }
@@ -284,19 +284,19 @@ impl Simulate {
 
 /// How words of a row lie beside each other.
 #[derive(Clone, Copy)]
-struct Neighbours {
+struct Neighbors {
     width: usize,
     wraps: bool,
 }
 
-impl Neighbours {
+impl Neighbors {
     /// Bits of a word that are cells.
     fn inside(&self, at: usize) -> u32 {
         let cells = (self.width - at * BITS).min(BITS);
         !0 >> (BITS - cells)
     }
 
-    /// The left neighbours (0), the cells themselves (1) or the right neighbours (2) of a word; zero
+    /// The left neighbors (0), the cells themselves (1) or the right neighbors (2) of a word; zero
     /// beyond the row, which is empty if there is none.
     fn word(&self, row: &[u32], side: usize, at: usize) -> u32 {
         let Some(&here) = row.get(at) else { return 0 };

@@ -27,7 +27,7 @@ fn cells(channel: u32, y: i32, at: u32) -> u32 {
     return states[place * parameters[0].z + at];
 }
 
-// The word of neighbours of one channel at one of the nine positions, row by row.
+// The word of neighbors of one channel at one of the nine positions, row by row.
 fn source(number: u32) -> u32 {
     let position = number / parameters[0].x;
     let channel = number % parameters[0].x;

@@ -59,7 +59,7 @@ pub fn step(cell: &Netlist, edge: Edge, sizes: Sizes, states: &[bool], fired: &[
     for (grid, y, x) in
         (0..grids * height * width).map(|n| (n / width / height, n / width % height, n % width))
     {
-        let neighbour = |n: usize| {
+        let neighbor = |n: usize| {
             let (position, channel) = (n / channels, n % channels);
             let (y, x) = (beside(y, position / 3, height), beside(x, position % 3, width));
             y.zip(x).is_some_and(|(y, x)| states[place(grid, channel, y, x)])
@@ -67,7 +67,7 @@ pub fn step(cell: &Netlist, edge: Edge, sizes: Sizes, states: &[bool], fired: &[
         if !fired[y * width + x] {
             continue;
         }
-        let values = evaluate(cell, (0..9 * channels).map(neighbour).collect());
+        let values = evaluate(cell, (0..9 * channels).map(neighbor).collect());
         for (channel, output) in cell.outputs.iter().enumerate() {
             next[place(grid, channel, y, x)] = values[output.wire.index()];
         }

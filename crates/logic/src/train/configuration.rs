@@ -71,7 +71,7 @@ impl Configuration {
     pub fn known(&self) -> Meta {
         let start = match self.recipe.start {
             Start::RandomBits => "random",
-            Start::CentreOnes => "centre",
+            Start::CenterOnes => "center",
             Start::Zeros => "zeros",
             Start::Boards => "boards",
         };

@@ -22,7 +22,7 @@ pub use starts::Stream;
 pub use training::{Progress, Summary, Training};
 
 use farad::nn::Parameter;
-use farad::optim::{AdamW, Clip, Optimiser};
+use farad::optim::{AdamW, Clip, Optimizer};
 use farad::{Device, Tensor};
 use farad_circuit::Gate;
 
@@ -50,7 +50,7 @@ pub struct Trainer {
     /// When each gate's turn to become hard comes, from 0 to 1, `[seeds, gates, 1]`.
     turns: Tensor,
     logits: Parameter,
-    optimiser: AdamW,
+    optimizer: AdamW,
     updates: u64,
 }
 
@@ -63,7 +63,7 @@ impl Trainer {
         let sizes = [seeds.len(), topology.gates()];
         let gates = SoftGates::new(settings.gates, settings.rounding, device);
         let logits = Parameter::new(gates.initial(&sizes, settings.initial_logit, device));
-        let optimiser = AdamW::new(vec![logits.clone()])
+        let optimizer = AdamW::new(vec![logits.clone()])
             .learning_rate(settings.learning_rate)
             .betas(settings.beta1, settings.beta2)
             .weight_decay(settings.weight_decay)
@@ -83,7 +83,7 @@ impl Trainer {
             starts,
             turns,
             logits,
-            optimiser,
+            optimizer,
             updates: 0,
         }
     }
@@ -103,9 +103,9 @@ impl Trainer {
         &self.device
     }
 
-    /// The optimiser, for checkpoints.
-    pub fn optimiser(&self) -> &AdamW {
-        &self.optimiser
+    /// The optimizer, for checkpoints.
+    pub fn optimizer(&self) -> &AdamW {
+        &self.optimizer
     }
 
     /// The logits, `[seeds, gates, 16]`, or 4 with `gates = "four"`.
@@ -118,10 +118,10 @@ impl Trainer {
         self.logits.clone()
     }
 
-    /// Goes on from stored logits, optimiser state and number of updates.
+    /// Goes on from stored logits, optimizer state and number of updates.
     pub fn restore(&mut self, logits: Tensor, state: &[(String, Tensor)], updates: u64) -> Result<()> {
         self.logits.set(logits);
-        self.optimiser.restore(state)?;
+        self.optimizer.restore(state)?;
         self.updates = updates;
         Ok(())
     }
@@ -143,15 +143,15 @@ impl Trainer {
             Some(penalties) => (&losses + penalties).sum(),
         };
         let (settings, number) = (&self.settings, self.updates);
-        self.optimiser.set_learning_rate(settings.rate_at(number));
+        self.optimizer.set_learning_rate(settings.rate_at(number));
         if settings.noise > 0.0 {
             let size = settings.noise / (1.0 + number as f32).powf(NOISE_DECAY / 2.0);
             let g = total.gradients(std::slice::from_ref(&self.logits))?.swap_remove(0);
             let shape = [self.topology.gates(), self.gates.width()];
             let noise = self.starts.normal(Stream::Noise, number, &shape);
-            self.optimiser.apply(&[g + noise * &Tensor::number(size, &self.device)])?;
+            self.optimizer.apply(&[g + noise * &Tensor::number(size, &self.device)])?;
         } else {
-            self.optimiser.step(&total)?;
+            self.optimizer.step(&total)?;
         }
         self.updates += 1;
         Ok(losses)

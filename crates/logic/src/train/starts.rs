@@ -51,8 +51,8 @@ impl Starts {
             let bits = bits.into_iter().map(f32::from).collect();
             Tensor::from_vec::<f32>(bits, [1, 1, height, width, recipe.visible], device)
         });
-        let on = |cell: usize| recipe.start == Start::CentreOnes && cell == height / 2 * width + width / 2;
-        let first = matches!(recipe.start, Start::CentreOnes | Start::Zeros).then(|| {
+        let on = |cell: usize| recipe.start == Start::CenterOnes && cell == height / 2 * width + width / 2;
+        let first = matches!(recipe.start, Start::CenterOnes | Start::Zeros).then(|| {
             let cells = (0..height * width).map(|cell| f32::from(on(cell))).collect();
             Tensor::from_vec::<f32>(cells, [1, 1, height, width, 1], device)
         });

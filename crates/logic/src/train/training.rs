@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use farad::Device;
-use farad::optim::Optimiser;
+use farad::optim::Optimizer;
 use farad::run::{Cell, Checkpoint, Events, Log, Run, Stop, json};
 
 use super::learned::Kept;
@@ -122,7 +122,7 @@ impl Training {
             None => Kept::new(trainer.hard_gates()?),
             Some(checkpoint) => {
                 let logits = checkpoint.tensor("logits", trainer.logits().shape(), device)?;
-                trainer.restore(logits, &checkpoint.tensors("optimiser", device)?, checkpoint.step())?;
+                trainer.restore(logits, &checkpoint.tensors("optimizer", device)?, checkpoint.step())?;
                 Kept::of(checkpoint, seeds.len(), trainer.topology.gates())?
             }
         };
@@ -268,7 +268,7 @@ impl Training {
     fn checkpoint(&mut self) -> Result<()> {
         let mut checkpoint = Checkpoint::new(KIND, self.trainer.updates());
         checkpoint.put("logits", &self.trainer.logits());
-        checkpoint.put_all("optimiser", self.trainer.optimiser().state()?);
+        checkpoint.put_all("optimizer", self.trainer.optimizer().state()?);
         self.kept.put(&mut checkpoint);
         Ok(self.run.save(&checkpoint, &mut self.log)?)
     }

@@ -40,7 +40,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("slice", "integers", vec![int([9, 7], -9, 9)], 0.0, |x| {
             x[0].slice((Part::Step(0, None, 4), 3..6))
         }),
-        Case::many("slice", "neighbours", vec![float([33], SIGNED)], 2e-7, |x| {
+        Case::many("slice", "neighbors", vec![float([33], SIGNED)], 2e-7, |x| {
             let (left, right) = (x[0].slice(..32), x[0].slice(1..));
             vec![&right - &left, left * right]
         }),

@@ -113,7 +113,7 @@ fn recurrent() -> Vec<Case> {
             });
             last.into_iter().chain(states).collect()
         }),
-        of("normalised recurrent layer, backwards", 4, 2, 3, 5, |x| {
+        of("normalized recurrent layer, backwards", 4, 2, 3, 5, |x| {
             let (last, states) = scan(&[&x[0]], &[&x[1].flip(&[0])], |carry, slice| {
                 let state = (slice[0].matmul(&x[2]) + carry[0].matmul(&x[3])).softmax(1) + &x[4];
                 (vec![state.clone()], vec![state.exp()])

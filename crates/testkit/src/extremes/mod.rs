@@ -46,7 +46,7 @@ pub(crate) enum Expected {
 enum Place {
     /// By itself.
     Alone,
-    /// Between neighbours in one kernel.
+    /// Between neighbors in one kernel.
     Fused,
 }
 

@@ -4,7 +4,7 @@
 //! biases that are added are. Values that are read stay in hand during the step, so that it computes them as well.
 
 use farad::nn::Parameter;
-use farad::optim::{Adagrad, Adam, AdamW, Clip, Optimiser, RmsProp, Sgd};
+use farad::optim::{Adagrad, Adam, AdamW, Clip, Optimizer, RmsProp, Sgd};
 use farad::{Device, Result, Tensor};
 use farad_ir::DType;
 use farad_ir::reference::Values;
@@ -39,7 +39,7 @@ struct Plan {
 
 /// A constructor of an optimizer, by name. Adaptive ones divide by a root of squares: an epsilon of that size keeps
 /// gradients of nearly zero from deciding about signs.
-type Constructor = fn(Vec<Parameter>, Clip) -> Box<dyn Optimiser>;
+type Constructor = fn(Vec<Parameter>, Clip) -> Box<dyn Optimizer>;
 
 const OPTIMIZERS: &[(&str, Constructor)] = &[
     ("sgd", |p, clip| Box::new(Sgd::new(p).learning_rate(0.05).clip(clip))),

@@ -52,19 +52,19 @@ impl Growth {
             "argmax",
             "argmin",
             "softmax",
-            "normalise",
+            "normalize",
         ]);
         let position = ["argmax", "argmin"].contains(&kind);
         let jumps = position && !exact;
         let kinked = self.limits.smooth && (position || ["max", "min"].contains(&kind));
-        let floats = ["mean", "softmax", "normalise"].contains(&kind) && !dtype.is_float();
+        let floats = ["mean", "softmax", "normalize"].contains(&kind) && !dtype.is_float();
         let nothing = terms == 0 && !["sum", "prod"].contains(&kind);
         if jumps || kinked || floats || nothing || rest.numel() > self.limits.elements {
             return None;
         }
         let to = match kind {
             "min" => shape.with(axis, 1),
-            "softmax" | "normalise" => shape,
+            "softmax" | "normalize" => shape,
             _ => rest,
         };
         let (bound, rule) = reduction(kind, terms, dtype, self.step(x).bound);
@@ -173,7 +173,7 @@ fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, Rule) 
         "sum" if dtype.is_float() => (bound * many, Rule::Sum(terms)),
         "mean" => (bound, Rule::Slope(1.0, 3e-6 + half)),
         "softmax" => (1.0, Rule::Slope(2.0, 1e-5 + 8.0 * half)),
-        "normalise" => {
+        "normalize" => {
             (2.0 * bound, Rule::Slope(3.0 * (1.0 + many.sqrt()), 1e-5 + 8.0 * half * (1.0 + bound)))
         }
         "prod" if dtype.is_float() => (3.0, Rule::Slope(2.72, 1e-5 + 8.0 * half * (1.0 + many))),
@@ -200,8 +200,8 @@ fn reduce(kind: &'static str, axis: isize) -> Build {
         "argmax" => x[0].argmax(axis),
         "softmax" => x[0].softmax(axis),
         _ => {
-            let centred = x[0] - x[0].mean_axes(&[axis], true);
-            &centred * (centred.square().mean_axes(&[axis], true) + 0.5).rsqrt()
+            let centerd = x[0] - x[0].mean_axes(&[axis], true);
+            &centerd * (centerd.square().mean_axes(&[axis], true) + 0.5).rsqrt()
         }
     })
 }

@@ -24,7 +24,7 @@ Farad.AutomatonPage = class {
     this.gates = Farad.showGates(this.automaton.cell, this.labels());
   }
 
-  /// How inputs and outputs of the cell are called: an arrow to the neighbour and the channel.
+  /// How inputs and outputs of the cell are called: an arrow to the neighbor and the channel.
   labels() {
     const { channels } = this.automaton;
     const arrows = ["↖", "↑", "↗", "←", "●", "→", "↙", "↓", "↘"];
@@ -33,7 +33,7 @@ Farad.AutomatonPage = class {
     const of = (wire) => (channels > 1 ? `, channel ${wire % channels}` : "");
     return {
       source: (wire) => arrows[Math.floor(wire / channels)] + channel(wire),
-      long: (wire) => `neighbour: ${words[Math.floor(wire / channels)]}${of(wire)}`,
+      long: (wire) => `neighbor: ${words[Math.floor(wire / channels)]}${of(wire)}`,
       output: (n) => (channels > 1 ? `next ${n}` : "next"),
     };
   }
@@ -179,7 +179,7 @@ Farad.AutomatonPage = class {
     const size = this.meta.size;
     const learned = Array.isArray(size) && size.every((side) => Number.isInteger(side) && side >= 8 && side <= 1024);
     // A picture that was learned at one size needs that size; rules that work on any look better on a larger one.
-    if (learned && ["centre", "zeros"].includes(this.meta.start)) return size;
+    if (learned && ["center", "centre", "zeros"].includes(this.meta.start)) return size;
     return [64, 64];
   }
 
@@ -197,8 +197,8 @@ Farad.AutomatonPage = class {
     this.paint(false);
   }
 
-  /// Colours have changed.
-  recolour() {
+  /// Colors have changed.
+  recolor() {
     this.board.palette = null;
     this.gates.palette = null;
     this.gates.draw();

@@ -55,7 +55,7 @@ Farad.Board = class {
     else this.words[place] &= ~(1 << (x & 31));
   }
 
-  /// What a cell sees of a neighbour, as the circuit's input of this number.
+  /// What a cell sees of a neighbor, as the circuit's input of this number.
   seen(input, x, y) {
     const { channels, wrap } = this.automaton;
     const [position, channel] = [Math.floor(input / channels), input % channels];
@@ -89,7 +89,7 @@ Farad.Board = class {
     const all = [...Array(this.automaton.channels).keys()];
     if (kind === "random") this.fill(Farad.randomWords(seed, this.words.length, 0.5));
     else if (kind === "sparse") this.fill(Farad.randomWords(seed, this.words.length, 0.2));
-    else if (kind === "centre") all.forEach((channel) => this.set(channel, x, y, true));
+    else if (kind === "center") all.forEach((channel) => this.set(channel, x, y, true));
     else if (Farad.PATTERNS[kind]) {
       const rows = Farad.PATTERNS[kind].rows;
       const [left, top] = [x - Math.floor(rows[0].length / 2), y - Math.floor(rows.length / 2)];
@@ -172,43 +172,43 @@ Farad.Board = class {
   }
 
   paint(moved) {
-    const colours = this.colours();
+    const colors = this.colors();
     const data = new Uint32Array(this.image.data.buffer);
     const { view } = this.look;
     if (view === "picture" && this.automaton.shown.length >= 3) this.paintLight(data);
-    else if (view === "all") this.paintSum(data, colours);
-    else this.paintChannel(data, colours, view === "picture" ? this.automaton.shown[0] : Number(view), moved);
+    else if (view === "all") this.paintSum(data, colors);
+    else this.paintChannel(data, colors, view === "picture" ? this.automaton.shown[0] : Number(view), moved);
     this.small.getContext("2d").putImageData(this.image, 0, 0);
     const context = this.canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
     context.drawImage(this.small, 0, 0, this.canvas.width, this.canvas.height);
-    if (this.cell >= 7) this.paintLines(context, colours.grid);
-    if (this.chosen) this.paintChosen(context, colours);
+    if (this.cell >= 7) this.paintLines(context, colors.grid);
+    if (this.chosen) this.paintChosen(context, colors);
   }
 
-  colours() {
+  colors() {
     if (this.palette) return this.palette;
     const style = getComputedStyle(document.documentElement);
-    const colour = (name) => {
+    const color = (name) => {
       const text = style.getPropertyValue(`--${name}`).trim();
       return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
     };
-    const [off, on, glow] = [colour("off"), colour("on"), colour("glow")];
+    const [off, on, glow] = [color("off"), color("on"), color("glow")];
     const css = (name) => style.getPropertyValue(`--${name}`).trim();
     this.palette = { off, on, glow, grid: css("grid"), lit: css("lit"), ramp: Farad.ramp(off, glow, on) };
     return this.palette;
   }
 
   /// One channel: on, off, and the afterglow of what was on.
-  paintChannel(data, colours, channel, moved) {
-    const on = Farad.pack(colours.on);
+  paintChannel(data, colors, channel, moved) {
+    const on = Farad.pack(colors.on);
     const fade = !this.look.glow ? 0 : moved ? 0.84 : 1;
     for (let y = 0, cell = 0; y < this.height; y++) {
       for (let x = 0; x < this.width; x++, cell++) {
         const alive = this.get(channel, x, y);
         const warmth = alive ? 1 : this.warmth[cell] * fade;
         this.warmth[cell] = warmth;
-        data[cell] = alive ? on : colours.ramp[Math.round(warmth * 0.42 * 127)];
+        data[cell] = alive ? on : colors.ramp[Math.round(warmth * 0.42 * 127)];
       }
     }
   }
@@ -225,28 +225,28 @@ Farad.Board = class {
   }
 
   /// How many channels of a cell are on.
-  paintSum(data, colours) {
+  paintSum(data, colors) {
     const { channels } = this.automaton;
     for (let y = 0, cell = 0; y < this.height; y++) {
       for (let x = 0; x < this.width; x++, cell++) {
         let sum = 0;
         for (let channel = 0; channel < channels; channel++) sum += this.get(channel, x, y);
-        data[cell] = colours.ramp[Math.round((127 * sum) / channels)];
+        data[cell] = colors.ramp[Math.round((127 * sum) / channels)];
       }
     }
   }
 
-  paintLines(context, colour) {
-    context.fillStyle = colour;
+  paintLines(context, color) {
+    context.fillStyle = color;
     for (let x = 1; x < this.width; x++) context.fillRect(x * this.cell, 0, 1, this.canvas.height);
     for (let y = 1; y < this.height; y++) context.fillRect(0, y * this.cell, this.canvas.width, 1);
   }
 
   /// The cell looked into, and what it sees.
-  paintChosen(context, colours) {
+  paintChosen(context, colors) {
     const line = Math.max(2, Math.round(this.cell / 6));
     const { x, y } = this.chosen;
-    context.strokeStyle = colours.lit;
+    context.strokeStyle = colors.lit;
     context.lineWidth = line;
     context.strokeRect(x * this.cell, y * this.cell, this.cell, this.cell);
     context.globalAlpha = 0.45;
@@ -264,10 +264,10 @@ Farad.room = (frame) => {
   return Math.max(220, Math.min(frame.parentElement.clientWidth, high) - rim);
 };
 
-/// A colour as a pixel.
+/// A color as a pixel.
 Farad.pack = ([red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 
-/// 128 pixels from one colour over a second to a third.
+/// 128 pixels from one color over a second to a third.
 Farad.ramp = (from, over, to) => {
   const mix = (a, b, t) => a.map((value, n) => Math.round(value + (b[n] - value) * t));
   return Uint32Array.from({ length: 128 }, (_, n) => {

@@ -41,16 +41,17 @@ Object.assign(Farad.AutomatonPage.prototype, {
 
   fillSelects({ channels, shown }, meta) {
     const add = (id, options) => options.forEach(([value, text]) => this.element(id).add(new Option(text, value)));
-    const starts = [["random", "Random bits"], ["sparse", "A few random bits"], ["centre", "One cell in the middle"], ["zeros", "Nothing"]];
+    const starts = [["random", "Random bits"], ["sparse", "A few random bits"], ["center", "One cell in the middle"], ["zeros", "Nothing"]];
     const life = channels === 1 && /life/i.test(`${meta.recipe ?? ""} ${this.automaton.cell.name}`);
     const patterns = life ? Object.entries(Farad.PATTERNS).map(([name, { title }]) => [name, title]) : [];
     add("start", [...starts, ...patterns]);
-    const wanted = meta.start === "boards" || life ? "sparse" : meta.start;
+    // Earlier versions wrote "centre".
+    const wanted = meta.start === "boards" || life ? "sparse" : meta.start === "centre" ? "center" : meta.start;
     this.element("start").value = starts.some(([name]) => name === wanted) ? wanted : "random";
     add("size", [8, 16, 20, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024].map((side) => [side, `${side} × ${side}`]));
     const each = Array.from({ length: channels }, (_, n) => [String(n), `Channel ${n}${shown.includes(n) ? " (visible)" : ""}`]);
     const many = channels > 1;
-    add("view", [["picture", shown.length >= 3 ? "Colours" : "Picture"], ...(many ? [["all", "All channels"], ...each] : [])]);
+    add("view", [["picture", shown.length >= 3 ? "Colors" : "Picture"], ...(many ? [["all", "All channels"], ...each] : [])]);
     add("channel", [...(many ? [["all", "All channels"], ["visible", "Visible channels"]] : []), ...each]);
     this.element("channel-row").hidden = !many;
   },

@@ -140,7 +140,7 @@ Farad.DigitsPage = class {
 
   /// From the drawing to the class, and all of it on the screen.
   judge() {
-    this.picture = Farad.normalised(this.drawn, Farad.DigitsPage.SIDE, this.width, this.height);
+    this.picture = Farad.normalized(this.drawn, Farad.DigitsPage.SIDE, this.width, this.height);
     const result = this.classify(this.picture);
     this.paintPad();
     this.paintSeen();
@@ -195,17 +195,17 @@ Farad.DigitsPage = class {
       return canvas.getContext("2d");
     };
     const shown = Array.from({ length: Math.min(4, this.levels) }, (_, level) => `bit ${level} of every pixel`);
-    this.seen = [show("centred and scaled"), ...shown.map(show)];
+    this.seen = [show("centerd and scaled"), ...shown.map(show)];
     const same = this.levels === 1 && this.thresholds.length === 1;
     this.element("seen-note").textContent =
-      `Centred and scaled to ${this.width} × ${this.height}, then ` +
+      `Centerd and scaled to ${this.width} × ${this.height}, then ` +
       (same ? `one bit a pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits a pixel, one a threshold.`);
   }
 
   tones() {
     const style = getComputedStyle(document.documentElement);
-    const colour = (name) => [1, 3, 5].map((at) => parseInt(style.getPropertyValue(`--${name}`).trim().slice(at, at + 2), 16));
-    return [colour("off"), colour("on")];
+    const color = (name) => [1, 3, 5].map((at) => parseInt(style.getPropertyValue(`--${name}`).trim().slice(at, at + 2), 16));
+    return [color("off"), color("on")];
   }
 
   /// Paints values from 0 to 1.
@@ -233,7 +233,7 @@ Farad.DigitsPage = class {
     });
   }
 
-  recolour() {
+  recolor() {
     this.paintPad();
     this.paintSeen();
     this.gates.palette = null;
@@ -243,7 +243,7 @@ Farad.DigitsPage = class {
   hooks() {
     return {
       kind: "image-classifier",
-      /// The class and the counts for a picture of numbers from 0 to 1, as it is: neither centred nor scaled.
+      /// The class and the counts for a picture of numbers from 0 to 1, as it is: neither centerd nor scaled.
       classify: (picture) => this.classify(picture),
       /// The picture that the drawing became.
       picture: () => [...this.picture],
@@ -255,9 +255,9 @@ Farad.DigitsPage = class {
 /// Cells of the drawing along a side.
 Farad.DigitsPage.SIDE = 196;
 
-/// A drawing as MNIST has its digits: the ink fills a box of 20 of 28 in its longer direction, and its centre of
+/// A drawing as MNIST has its digits: the ink fills a box of 20 of 28 in its longer direction, and its center of
 /// mass is the middle of the picture. Values from 0 to 1; an empty drawing gives zeros.
-Farad.normalised = function (drawn, side, width, height) {
+Farad.normalized = function (drawn, side, width, height) {
   const picture = new Float32Array(width * height);
   let [left, right, top, bottom] = [side, -1, side, -1];
   for (let place = 0; place < side * side; place++) {
@@ -268,7 +268,7 @@ Farad.normalised = function (drawn, side, width, height) {
   if (right < 0) return picture;
   const longer = Math.max(right - left, bottom - top) + 1;
   const scale = ((20 / 28) * Math.min(width, height)) / longer;
-  const [middleX, middleY] = Farad.centreOfMass(drawn, side);
+  const [middleX, middleY] = Farad.centerOfMass(drawn, side);
   // A pixel is the mean of the ink under it, found at a few points.
   const points = Math.max(2, Math.min(8, Math.round(1 / scale)));
   for (let y = 0; y < height; y++) {
@@ -286,7 +286,7 @@ Farad.normalised = function (drawn, side, width, height) {
   return picture;
 };
 
-Farad.centreOfMass = function (drawn, side) {
+Farad.centerOfMass = function (drawn, side) {
   let [mass, x, y] = [0, 0, 0];
   for (let place = 0; place < side * side; place++) {
     mass += drawn[place];

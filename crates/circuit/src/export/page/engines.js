@@ -52,7 +52,7 @@ Farad.ScriptEngine = class {
     }
   }
 
-  /// Copies what cells see of one neighbour's channel into memory.
+  /// Copies what cells see of one neighbor's channel into memory.
   look(from, input, width, height, top, bottom, place) {
     const { channels, wrap } = this.automaton;
     const [position, channel] = [Math.floor(input / channels), input % channels];

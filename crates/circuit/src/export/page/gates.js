@@ -20,7 +20,7 @@ Farad.GateView = class {
     this.fit();
   }
 
-  /// The wires of each level, ordered so that few lines cross: each goes where its neighbours are on average.
+  /// The wires of each level, ordered so that few lines cross: each goes where its neighbors are on average.
   order() {
     const { netlist } = this;
     const drawn = new Uint8Array(netlist.wires);
@@ -48,7 +48,7 @@ Farad.GateView = class {
       const list = forward ? columns : [...columns].reverse();
       for (const column of list) {
         const weight = new Map(column.map((wire) => [wire, mean(forward ? operands(wire) : readers[wire], wire)]));
-        // Sources keep the order of the neighbourhood on the way back, so that they can be found.
+        // Sources keep the order of the neighborhood on the way back, so that they can be found.
         if (!forward && netlist.levels[column[0]] === 0 && column.length <= 18) continue;
         column.sort((a, b) => weight.get(a) - weight.get(b));
         number(column);
@@ -95,7 +95,7 @@ Farad.GateView = class {
     return this.values !== null && (this.values[wire] & 1) === 1;
   }
 
-  colours() {
+  colors() {
     if (!this.palette) {
       const style = getComputedStyle(document.documentElement);
       const names = ["card", "ink", "soft", "wire", "lit", "and", "or", "xor", "not", "constant"];
@@ -106,29 +106,29 @@ Farad.GateView = class {
   }
 
   draw() {
-    const colours = this.colours();
+    const colors = this.colors();
     const context = this.canvas.getContext("2d");
     context.setTransform(this.density, 0, 0, this.density, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     const many = this.netlist.gates > 150;
-    const lines = (accept, colour, width, alpha) => {
+    const lines = (accept, color, width, alpha) => {
       context.beginPath();
       for (let gate = 0; gate < this.netlist.gates; gate++) {
         const to = this.netlist.sources + gate;
         for (const from of this.netlist.operands(gate)) if (accept(from, to)) this.line(context, from, to);
       }
-      context.strokeStyle = colour;
+      context.strokeStyle = color;
       context.lineWidth = width;
       context.globalAlpha = alpha;
       context.stroke();
       context.globalAlpha = 1;
     };
     const near = (from, to) => this.hovered >= 0 && (from === this.hovered || to === this.hovered);
-    lines((from) => !this.lit(from), colours.wire, many ? 0.8 : 1.4, many ? 0.5 : 1);
-    lines((from) => this.lit(from), colours.lit, many ? 1 : 1.8, many ? 0.7 : 1);
-    lines(near, colours.ink, 2.2, 0.9);
-    this.columns.flat().forEach((wire) => this.dot(context, wire, colours));
-    this.names(context, colours);
+    lines((from) => !this.lit(from), colors.wire, many ? 0.8 : 1.4, many ? 0.5 : 1);
+    lines((from) => this.lit(from), colors.lit, many ? 1 : 1.8, many ? 0.7 : 1);
+    lines(near, colors.ink, 2.2, 0.9);
+    this.columns.flat().forEach((wire) => this.dot(context, wire, colors));
+    this.names(context, colors);
   }
 
   line(context, from, to) {
@@ -138,22 +138,22 @@ Farad.GateView = class {
     context.bezierCurveTo(middle, y0, middle, y1, x1, y1);
   }
 
-  dot(context, wire, colours) {
+  dot(context, wire, colors) {
     const gate = wire - this.netlist.sources;
     const kind = gate < 0 ? -1 : this.netlist.code[3 * gate];
-    const colour = gate < 0 ? colours.soft : colours[Farad.GATES[kind].family];
+    const color = gate < 0 ? colors.soft : colors[Farad.GATES[kind].family];
     const lit = this.lit(wire);
     const radius = this.radius * (gate < 0 ? 0.72 : 1);
     context.beginPath();
     if (gate < 0) context.roundRect(this.x[wire] - radius, this.y[wire] - radius, 2 * radius, 2 * radius, 3);
     else context.arc(this.x[wire], this.y[wire], radius, 0, 7);
-    context.fillStyle = lit ? (gate < 0 ? colours.lit : colour) : colours.card;
-    context.strokeStyle = lit && gate < 0 ? colours.lit : colour;
+    context.fillStyle = lit ? (gate < 0 ? colors.lit : color) : colors.card;
+    context.strokeStyle = lit && gate < 0 ? colors.lit : color;
     context.lineWidth = wire === this.hovered ? 3 : 1.6;
     context.fill();
     context.stroke();
     if (gate >= 0 && radius >= 8) {
-      context.fillStyle = lit ? colours.card : colour;
+      context.fillStyle = lit ? colors.card : color;
       context.font = `600 ${Math.round(radius * 1.15)}px ${this.sans}`;
       context.textAlign = "center";
       context.textBaseline = "middle";
@@ -164,17 +164,17 @@ Farad.GateView = class {
   }
 
   /// Names of inputs to the left, of outputs to the right of their gates.
-  names(context, colours) {
+  names(context, colors) {
     if (this.radius < 5) return;
     context.font = `500 12.5px ${this.sans}`;
     context.textBaseline = "middle";
-    context.fillStyle = colours.soft;
+    context.fillStyle = colors.soft;
     context.textAlign = "right";
     for (const wire of this.columns[0] ?? []) {
       if (wire < this.netlist.sources) context.fillText(this.short(this.labels.source(wire)), this.x[wire] - this.radius - 5, this.y[wire]);
     }
     context.textAlign = "left";
-    context.fillStyle = colours.ink;
+    context.fillStyle = colors.ink;
     const shown = new Map();
     this.netlist.outputs.forEach((output, n) => shown.set(output.wire, [...(shown.get(output.wire) ?? []), this.labels.output(n)]));
     for (const [wire, names] of shown) {

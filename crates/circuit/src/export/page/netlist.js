@@ -72,7 +72,7 @@ Farad.NetlistPage = class {
     this.gates.show(this.values);
   }
 
-  recolour() {
+  recolor() {
     this.gates.palette = null;
     this.gates.draw();
   }

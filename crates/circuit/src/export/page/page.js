@@ -34,7 +34,7 @@ Farad.begin = () => {
   const setTheme = (next) => {
     theme = next;
     root.dataset.theme = theme;
-    part.recolour();
+    part.recolor();
   };
   const turn = () => setTheme(theme === "dark" ? "light" : "dark");
   document.getElementById("theme").addEventListener("click", turn);

@@ -37,15 +37,15 @@ pub fn digits(count: usize, seed: u64) -> TensorSet {
     set.with_classes((0..10).map(|digit| digit.to_string())).expect("classes below ten")
 }
 
-/// Drawn digits in colour: images `[3, 32, 32]` of bytes, one colour on another, classes 0 to 9 in turn. The shapes are
+/// Drawn digits in color: images `[3, 32, 32]` of bytes, one color on another, classes 0 to 9 in turn. The shapes are
 /// those of [`digits`].
 ///
 /// ```
-/// use farad::data::{Dataset, coloured_digits};
-/// assert_eq!(coloured_digits(3, 1).get(2)?.input.shape()[..], [3, 32, 32]);
+/// use farad::data::{Dataset, colored_digits};
+/// assert_eq!(colored_digits(3, 1).get(2)?.input.shape()[..], [3, 32, 32]);
 /// # Ok::<(), farad::Error>(())
 /// ```
-pub fn coloured_digits(count: usize, seed: u64) -> TensorSet {
+pub fn colored_digits(count: usize, seed: u64) -> TensorSet {
     const LARGE: usize = 32;
     let plain = digits(count, seed);
     let (inks, margin) = (plain.inputs().to_f32(), (LARGE - SIDE) / 2);
@@ -103,10 +103,10 @@ fn distance([x, y]: Point, [[ax, ay], [bx, by]]: [Point; 2]) -> f32 {
 }
 
 /// Part of an ellipse, from one angle to another; 0 is right, a quarter turn is down.
-fn arc(centre: Point, radii: Point, from: f32, to: f32) -> Vec<Point> {
+fn arc(center: Point, radii: Point, from: f32, to: f32) -> Vec<Point> {
     let at = |n: usize| {
         let angle = from + (to - from) * n as f32 / PIECES as f32;
-        [centre[0] + radii[0] * angle.cos(), centre[1] + radii[1] * angle.sin()]
+        [center[0] + radii[0] * angle.cos(), center[1] + radii[1] * angle.sin()]
     };
     (0..=PIECES).map(at).collect()
 }

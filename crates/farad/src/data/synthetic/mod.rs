@@ -6,6 +6,6 @@ mod digits;
 mod points;
 mod series;
 
-pub use digits::{coloured_digits, digits};
+pub use digits::{colored_digits, digits};
 pub use points::{blobs, moons, spirals};
 pub use series::sine;

@@ -35,7 +35,7 @@ pub fn moons(count: usize, noise: f32, seed: u64) -> TensorSet {
     })
 }
 
-/// Points `[2]` around `classes` centres on a circle of radius 1; `noise` is their standard deviation.
+/// Points `[2]` around `classes` centers on a circle of radius 1; `noise` is their standard deviation.
 pub fn blobs(count: usize, classes: usize, noise: f32, seed: u64) -> TensorSet {
     drawn(count, classes, seed, 2, |class, random| {
         let angle = TAU * class as f32 / classes as f32;

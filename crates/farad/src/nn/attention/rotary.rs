@@ -9,7 +9,7 @@ use crate::tensor::{Tensor, raise};
 /// Turns pairs of columns of queries or keys by angles that grow with their place, so that their products depend on
 /// how far apart they are: `[.., time, width] -> [.., time, width]`.
 ///
-/// Column `n` is paired with `n + width / 2`, or with its neighbour if [`Rotary::interleaved`]; pair `n` turns by
+/// Column `n` is paired with `n + width / 2`, or with its neighbor if [`Rotary::interleaved`]; pair `n` turns by
 /// `base^(-2n / width)` a place.
 ///
 /// ```
@@ -45,7 +45,7 @@ impl Rotary {
         Rotary { angles: Angles::new(base, self.width), ..self }
     }
 
-    /// Whether neighbouring columns are paired instead of the halves.
+    /// Whether neighboring columns are paired instead of the halves.
     pub fn interleaved(self, interleaved: bool) -> Rotary {
         Rotary { interleaved, ..self }
     }

@@ -1,13 +1,13 @@
 //! Batch norm: every channel by the mean and variance of the batch, or by what they were on average.
 
-use super::{by_channel, centred, check_channels, filled};
+use super::{by_channel, centerd, check_channels, filled};
 use crate::device::Device;
 use crate::nn::{Buffer, Layer, Mode, Module, Parameter, Visitor};
 use crate::tensor::Tensor;
 
 /// Batch norm over `N` spatial axes: [`BatchNorm1d`], [`BatchNorm2d`], [`BatchNorm3d`].
 ///
-/// In training, channels are standardised by the batch's mean and variance, and the running ones move towards these
+/// In training, channels are standardized by the batch's mean and variance, and the running ones move towards these
 /// by the momentum (the variance unbiased); in use ([`Module::eval`]) the running ones are taken. A step
 /// computes the running statistics together with everything else.
 #[derive(Clone, Debug)]
@@ -150,21 +150,21 @@ impl<const N: usize> Layer for BatchNorm<N> {
             let sizes: Vec<usize> = [self.channels].into_iter().chain(vec![1; shape.rank() - 2]).collect();
             buffer.value().stop_gradient().reshape(sizes)
         };
-        let (centred, variance) = match (&self.running_mean, &self.running_var) {
+        let (centerd, variance) = match (&self.running_mean, &self.running_var) {
             (Some(mean), Some(variance)) if !self.mode.is_training() => {
                 (&wide - along(mean), along(variance))
             }
             _ => {
                 assert!(count > 1, "{op}: more than one value a channel is needed: {shape} ({count} vs 2)");
                 let mean = wide.mean_axes(&axes, true);
-                let (centred, variance) = centred(&wide, &mean, &axes);
+                let (centerd, variance) = centerd(&wide, &mean, &axes);
                 if self.mode.is_training() {
                     self.follow(&mean, &variance, count);
                 }
-                (centred, variance)
+                (centerd, variance)
             }
         };
-        let y = centred * (variance + self.epsilon).rsqrt();
+        let y = centerd * (variance + self.epsilon).rsqrt();
         by_channel(y, &self.weight, &self.bias).rounded_like(x)
     }
 }

@@ -1,6 +1,6 @@
 //! Group norm: groups of channels of every sample by their own mean and variance.
 
-use super::{by_channel, check_channels, filled, standardised};
+use super::{by_channel, check_channels, filled, standardized};
 use crate::nn::{Layer, Module, Parameter};
 use crate::tensor::Tensor;
 
@@ -57,7 +57,7 @@ impl Layer for GroupNorm {
         let shape = x.shape();
         let rows = shape[0] * self.groups;
         let long = shape[2..].iter().product::<usize>() * (self.channels / self.groups);
-        let y = standardised(&x.single().reshape([rows, long]), &[-1], self.epsilon);
+        let y = standardized(&x.single().reshape([rows, long]), &[-1], self.epsilon);
         by_channel(y.reshape(shape), &self.weight, &self.bias).rounded_like(x)
     }
 }

@@ -1,6 +1,6 @@
 //! Instance norm: every channel of every sample by its own mean and variance.
 
-use super::{by_channel, check_channels, filled, standardised};
+use super::{by_channel, check_channels, filled, standardized};
 use crate::nn::{Layer, Module, Parameter, Visitor};
 use crate::tensor::Tensor;
 
@@ -87,7 +87,7 @@ impl<const N: usize> Layer for InstanceNorm<N> {
         let places = x.numel() / (x.shape()[0] * self.channels).max(1);
         assert!(places > 1, "{op}: more than one place is needed: {} ({places} vs 2)", x.shape());
         let axes: Vec<isize> = (2..rank as isize).collect();
-        let y = standardised(&x.single(), &axes, self.epsilon);
+        let y = standardized(&x.single(), &axes, self.epsilon);
         by_channel(y, &self.weight, &self.bias).rounded_like(x)
     }
 }

@@ -2,7 +2,7 @@
 
 use farad_ir::Shape;
 
-use super::{filled, standardised};
+use super::{filled, standardized};
 use crate::nn::{Layer, Module, Parameter};
 use crate::tensor::Tensor;
 
@@ -17,9 +17,9 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct LayerNorm {
-    /// Of the shape that is normalised; starts with ones.
+    /// Of the shape that is normalized; starts with ones.
     pub weight: Option<Parameter>,
-    /// Of the shape that is normalised; starts with zeros.
+    /// Of the shape that is normalized; starts with zeros.
     pub bias: Option<Parameter>,
     #[module(skip)]
     shape: Shape,
@@ -58,7 +58,7 @@ impl Layer for LayerNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let axes = last_axes("layer_norm", x, &self.shape);
-        let mut y = standardised(&x.single(), &axes, self.epsilon);
+        let mut y = standardized(&x.single(), &axes, self.epsilon);
         if let Some(weight) = &self.weight {
             y = y * weight.value();
         }

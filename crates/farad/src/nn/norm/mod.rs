@@ -31,17 +31,17 @@ fn filled(number: f32, shape: &[usize]) -> Parameter {
 
 /// The tensor without its mean along axes, and the mean of its squares then.
 #[track_caller]
-fn centred(x: &Tensor, mean: &Tensor, axes: &[isize]) -> (Tensor, Tensor) {
-    let centred = x - mean;
-    let variance = centred.square().mean_axes(axes, true);
-    (centred, variance)
+fn centerd(x: &Tensor, mean: &Tensor, axes: &[isize]) -> (Tensor, Tensor) {
+    let centerd = x - mean;
+    let variance = centerd.square().mean_axes(axes, true);
+    (centerd, variance)
 }
 
 /// Mean 0 and variance 1 along axes.
 #[track_caller]
-fn standardised(x: &Tensor, axes: &[isize], epsilon: f64) -> Tensor {
-    let (centred, variance) = centred(x, &x.mean_axes(axes, true), axes);
-    centred * (variance + epsilon).rsqrt()
+fn standardized(x: &Tensor, axes: &[isize], epsilon: f64) -> Tensor {
+    let (centerd, variance) = centerd(x, &x.mean_axes(axes, true), axes);
+    centerd * (variance + epsilon).rsqrt()
 }
 
 /// Scaled and shifted channel by channel: axis 1 of the tensor.

@@ -18,7 +18,7 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct RmsNorm {
-    /// Of the shape that is normalised; starts with ones.
+    /// Of the shape that is normalized; starts with ones.
     pub weight: Option<Parameter>,
     #[module(skip)]
     shape: Shape,

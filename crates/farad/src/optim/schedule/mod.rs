@@ -13,7 +13,7 @@
 //!     sgd.set_learning_rate(schedule.rate(step));
 //!     // .. and a step
 //! }
-//! // Or let the optimiser ask by itself, with the number of its own steps:
+//! // Or let the optimizer ask by itself, with the number of its own steps:
 //! let sgd = sgd.schedule(schedule);
 //! # drop(sgd);
 //! ```

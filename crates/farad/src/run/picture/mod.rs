@@ -1,7 +1,7 @@
 //! Pictures of pixels: grids of cells as PNG files, sheets of them, and GIF animations.
 //!
 //! Invariant: what is written decodes to the same pixels (a GIF: as long as all frames together have
-//! at most 256 colours). Start at [`Picture::from_bools`].
+//! at most 256 colors). Start at [`Picture::from_bools`].
 
 mod gif;
 mod letters;
@@ -13,16 +13,16 @@ use crate::error::{Error, Result};
 use crate::whole::write_whole;
 
 /// Red, green and blue.
-pub type Colour = [u8; 3];
+pub type Color = [u8; 3];
 
-const WHITE: Colour = [255; 3];
-const INK: Colour = [0x22, 0x26, 0x2b];
+const WHITE: Color = [255; 3];
+const INK: Color = [0x22, 0x26, 0x2b];
 /// What is still to come of a film.
-const REST: Colour = [0xd8, 0xdc, 0xe2];
+const REST: Color = [0xd8, 0xdc, 0xe2];
 /// The height of the line that shows it.
 const STRIP: usize = 4;
 /// What stands for a value that is not finite: nothing else has it.
-const NOT_FINITE: Colour = [255, 0, 255];
+const NOT_FINITE: Color = [255, 0, 255];
 
 /// A picture of `width` × `height` pixels, row by row from the top.
 ///
@@ -41,14 +41,14 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A picture of one colour.
-    pub fn filled(width: usize, height: usize, colour: Colour) -> Picture {
-        Picture { width, height, bytes: colour.repeat(width * height) }
+    /// A picture of one color.
+    pub fn filled(width: usize, height: usize, color: Color) -> Picture {
+        Picture { width, height, bytes: color.repeat(width * height) }
     }
 
     /// A grid of cells, row by row: `on` where they are true.
     #[track_caller]
-    pub fn from_bools(width: usize, height: usize, cells: &[bool], on: Colour, off: Colour) -> Picture {
+    pub fn from_bools(width: usize, height: usize, cells: &[bool], on: Color, off: Color) -> Picture {
         check(cells.len(), width, height, 1);
         let bytes = cells.iter().flat_map(|&cell| if cell { on } else { off }).collect();
         Picture { width, height, bytes }
@@ -56,10 +56,10 @@ impl Picture {
 
     /// A grid of numbers, row by row: 0 is black, 1 is white, what lies outside is clamped.
     #[track_caller]
-    pub fn from_grey(width: usize, height: usize, values: &[f32]) -> Picture {
+    pub fn from_gray(width: usize, height: usize, values: &[f32]) -> Picture {
         check(values.len(), width, height, 1);
-        let grey = |&v: &f32| if v.is_finite() { [level(v); 3] } else { NOT_FINITE };
-        Picture { width, height, bytes: values.iter().flat_map(grey).collect() }
+        let gray = |&v: &f32| if v.is_finite() { [level(v); 3] } else { NOT_FINITE };
+        Picture { width, height, bytes: values.iter().flat_map(gray).collect() }
     }
 
     /// A grid of red, green and blue numbers `[height, width, 3]`, each from 0 to 1.
@@ -88,9 +88,9 @@ impl Picture {
         &self.bytes
     }
 
-    /// The colour of a pixel.
+    /// The color of a pixel.
     #[track_caller]
-    pub fn pixel(&self, x: usize, y: usize) -> Colour {
+    pub fn pixel(&self, x: usize, y: usize) -> Color {
         let (width, height) = (self.width, self.height);
         assert!(x < width && y < height, "picture: pixel outside: ({x}, {y}) in {width}×{height}");
         let at = (y * width + x) * 3;
@@ -107,10 +107,10 @@ impl Picture {
         Picture { width: self.width * times, height: self.height * times, bytes }
     }
 
-    /// With a frame of a colour around it.
-    pub fn bordered(&self, thickness: usize, colour: Colour) -> Picture {
+    /// With a frame of a color around it.
+    pub fn bordered(&self, thickness: usize, color: Color) -> Picture {
         let (width, height) = (self.width + 2 * thickness, self.height + 2 * thickness);
-        let mut framed = Picture::filled(width, height, colour);
+        let mut framed = Picture::filled(width, height, color);
         framed.paste(self, thickness, thickness);
         framed
     }
@@ -197,7 +197,7 @@ impl Picture {
     }
 
     /// Writes a GIF file that shows the frames over and over, each for `delay`. All frames have one
-    /// size, and together 256 colours: if there are more, the lowest bits of colours are dropped.
+    /// size, and together 256 colors: if there are more, the lowest bits of colors are dropped.
     #[track_caller]
     pub fn write_gif(path: impl AsRef<Path>, frames: &[Picture], delay: Duration) -> Result<()> {
         Picture::write_film(path, frames, delay, delay)

@@ -71,7 +71,7 @@ fn powers_of_negative_and_zero_bases() {
 fn halves_round_to_even_over_their_whole_range() {
     let mut values: Vec<f64> =
         (0..4096u32).map(|n| half::f16::from_bits((n * 8) as u16 % 0x7c00).to_f64()).collect();
-    // Halfway between neighbours, and a little to either side.
+    // Halfway between neighbors, and a little to either side.
     let steps: Vec<f64> = (0..2000u16)
         .flat_map(|n| {
             let bits = 0x400 + n * 14;

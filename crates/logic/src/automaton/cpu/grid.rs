@@ -1,7 +1,7 @@
-//! Where cells lie: planes with a rim, tiles of neighbouring cells, strips of tiles.
+//! Where cells lie: planes with a rim, tiles of neighboring cells, strips of tiles.
 //!
 //! A plane holds one channel of all grids of a batch, every grid with a rim of one cell around it, so
-//! that the neighbours of cells side by side lie side by side too. A strip is what one thread works
+//! that the neighbors of cells side by side lie side by side too. A strip is what one thread works
 //! on at a time: its tiles do not depend on how many threads there are.
 
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub struct Tile {
 #[derive(Clone, Debug)]
 pub struct Strip {
     pub tiles: Vec<Tile>,
-    /// The part of a plane that holds its cells and all their neighbours.
+    /// The part of a plane that holds its cells and all their neighbors.
     pub span: Range<usize>,
 }
 
@@ -100,8 +100,8 @@ impl Grid {
         (grid * (self.height + 2) + y + 1) * (self.width + 2) + x + 1
     }
 
-    /// The place of the neighbour in direction `n` of the cell at a place.
-    pub fn neighbour(&self, place: usize, n: usize) -> usize {
+    /// The place of the neighbor in direction `n` of the cell at a place.
+    pub fn neighbor(&self, place: usize, n: usize) -> usize {
         place + n / 3 * (self.width + 2) + n % 3 - (self.width + 3)
     }
 

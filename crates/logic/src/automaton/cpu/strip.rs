@@ -80,7 +80,7 @@ impl Work<'_> {
             for (n, channel) in (0..9).flat_map(|n| block.clone().map(move |channel| (n, channel))) {
                 let to = &mut flat[self.cell.patch_row(channel, n) * WIDTH..];
                 let plane = &self.planes[channel * self.grid.plane..];
-                read_run_by_run(tile, plane, |place| self.grid.neighbour(place, n), to);
+                read_run_by_run(tile, plane, |place| self.grid.neighbor(place, n), to);
             }
         }
         clear_beyond(tile, patch);
@@ -206,7 +206,7 @@ impl Work<'_> {
             for n in 0..9 {
                 let slopes = &slopes[self.cell.patch_row(channel, n)];
                 for run in &tile.runs {
-                    let place = self.grid.neighbour(run.place, n) - span.start;
+                    let place = self.grid.neighbor(run.place, n) - span.start;
                     let to = &mut spans[place..place + run.len];
                     let from = &slopes.0[run.lane..run.lane + run.len];
                     to.iter_mut().zip(from).for_each(|(to, g)| *to += g);

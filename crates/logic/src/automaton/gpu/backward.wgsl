@@ -1,11 +1,11 @@
 // The backward pass of one step of all cells. Joined after cell.wgsl.
 //
 // Parameters: workgroups, slots, groups, cells; height, width, steps, step; where `source`, the
-// neighbourhoods' gradients that come in, those that go out, and the activations start; whether this is
+// neighborhoods' gradients that come in, those that go out, and the activations start; whether this is
 // the first launch; where a spilled `work` starts.
 //
 // `gradients` holds, first, one number a state: the gradient at the end, later what passes by cells
-// that did not fire; then gradients at neighbourhoods, [cells, 9, channels], twice. Every workgroup adds
+// that did not fire; then gradients at neighborhoods, [cells, 9, channels], twice. Every workgroup adds
 // its cells' share of the coefficients' gradients to a row of `partials` that is its own.
 
 //{ phases
@@ -58,7 +58,7 @@ fn send_one(seed: u32, group: u32, k: u32, item: u32, x: f32) {
     }
 }
 
-// What neighbourhood n of the cell that has this one as neighbour n says about this one.
+// What neighborhood n of the cell that has this one as neighbor n says about this one.
 fn received(k: u32, n: u32, channel: u32) -> f32 {
     let place = places[(8u - n) * LANES + k];
     let exists = place != NOWHERE;
@@ -331,7 +331,7 @@ fn block_back(seed: u32, u: Units, lane: u32, first: u32, noted: ptr<function, N
     meet();
 }
 
-// What the first layer's gates say about neighbour n, in sums over kernels from `sums` on.
+// What the first layer's gates say about neighbor n, in sums over kernels from `sums` on.
 fn patch_gradient(seed: u32, n: u32, sums: u32) -> Lanes {
     var g = Lanes(0.0);
     let w0 = wires[seed * WIRES + 0u];
@@ -358,7 +358,7 @@ fn sum_kernels(lane: u32) {
     meet();
 }
 
-// The gradient at the neighbourhood: that of all kernels together, and at the centre the update
+// The gradient at the neighborhood: that of all kernels together, and at the center the update
 // circuit's own. Sums stay with the invocation as long as there is one block.
 fn perception_back(seed: u32, group: u32, lane: u32, sums: u32, fresh: bool, noted: ptr<function, Noted>) {
     let u = units(seed, lane);

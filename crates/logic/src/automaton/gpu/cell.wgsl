@@ -3,7 +3,7 @@
 //
 // A workgroup works on groups of LANES cells, one vector component a cell; an invocation evaluates one
 // gate for all of them. Of `work`, EVEN on holds the values of the update circuit's inputs and of every
-// other layer, ODD on those of the layers between; before that, PATCH on holds the neighbourhood and VALUES
+// other layer, ODD on those of the layers between; before that, PATCH on holds the neighborhood and VALUES
 // on what the perception circuits' layers make of it. Every product and sum is rounded by an explicit
 // fma, so that values computed again are the same.
 //
@@ -51,7 +51,7 @@ fn meet() { workgroupBarrier(); }
 fn start(number: u32) {}
 //}
 
-// Neighbours of the group's cells, [9, LANES], and whether the cells fire.
+// Neighbors of the group's cells, [9, LANES], and whether the cells fire.
 var<workgroup> places: array<u32, 9u * LANES>;
 var<workgroup> firing: array<f32, LANES>;
 
@@ -84,13 +84,13 @@ fn evaluate(c: vec4<f32>, a: Lanes, b: Lanes) -> Lanes {
 fn operand(inputs: u32, wire: u32) -> Lanes { return fetch(inputs + (wire & 0xffffu)); }
 fn other(inputs: u32, wire: u32) -> Lanes { return fetch(inputs + (wire >> 16u)); }
 
-// Notes the neighbours of a group's cells. Cells that do not exist stand in for the last one.
+// Notes the neighbors of a group's cells. Cells that do not exist stand in for the last one.
 fn locate(seed: u32, group: u32, lane: u32) {
     let cells = parameters[0].w;
     let size = parameters[1].xy;
     for (var item = lane; item < 9u * LANES; item += INVOCATIONS) {
         let cell = min(group * LANES + item % LANES, cells - 1u);
-        let other = neighbour(cell, item / LANES, size.x, size.y);
+        let other = neighbor(cell, item / LANES, size.x, size.y);
         places[item] = select(seed * cells + other, NOWHERE, other == NOWHERE);
         if ASYNCHRONOUS && item < LANES {
             let area = size.x * size.y;
@@ -106,7 +106,7 @@ fn state(item: u32, channel: u32) -> f32 {
     return select(0.0, x, exists);
 }
 
-// The neighbourhood's channels from `first` on, [9, BLOCK].
+// The neighborhood's channels from `first` on, [9, BLOCK].
 fn load_patch(lane: u32, first: u32) {
     for (var item = lane; item < 9u * BLOCK; item += INVOCATIONS) {
         put(PATCH + item, patch_value(item / BLOCK, min(first + item % BLOCK, CHANNELS - 1u)));
@@ -122,7 +122,7 @@ fn unit_wire(seed: u32, t: u32, first: u32, gates: u32) -> u32 {
     return wires[seed * WIRES + first + min(t / SPAN, gates - 1u)];
 }
 
-// Where a value of an earlier layer lies for a unit: the neighbourhood has no kernels.
+// Where a value of an earlier layer lies for a unit: the neighborhood has no kernels.
 fn seen_at(t: u32, number: u32) -> u32 {
     return PATCH + number * BLOCK + t % SPAN % BLOCK;
 }
@@ -158,7 +158,7 @@ fn units(seed: u32, lane: u32) -> Units {
     return u;
 }
 
-// All layers of the perception circuits but the last, on channels whose neighbourhood is loaded.
+// All layers of the perception circuits but the last, on channels whose neighborhood is loaded.
 fn perceive_hidden(u: Units, lane: u32) {
     if lane < 18u {
         let t = lane + 0u;
@@ -180,7 +180,7 @@ fn perceive_last(u: Units, lane: u32, first: u32) {
 }
 //}
 
-// The update circuit's inputs, block by block; the first block's neighbourhood is loaded.
+// The update circuit's inputs, block by block; the first block's neighborhood is loaded.
 fn perceive(u: Units, lane: u32) {
     for (var first = 0u; first < CHANNELS; first += BLOCK) {
         if first > 0u {

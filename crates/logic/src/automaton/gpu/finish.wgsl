@@ -2,7 +2,7 @@
 // grid.wgsl.
 //
 // Parameters: numbers of all states, cells of a seed, channels, whether cells may not fire; height,
-// width, where the neighbourhoods' gradients start.
+// width, where the neighborhoods' gradients start.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
 @group(0) @binding(1) var<storage, read> gradients: array<f32>;
@@ -21,7 +21,7 @@ fn finish(
     let cell = i / sizes.z % sizes.y;
     var g = 0.0;
     for (var n = 0u; n < 9u; n++) {
-        let other = neighbour(cell, 8u - n, parameters[1].x, parameters[1].y);
+        let other = neighbor(cell, 8u - n, parameters[1].x, parameters[1].y);
         if other != NOWHERE {
             g += gradients[parameters[1].z + ((seed * sizes.y + other) * 9u + n) * sizes.z + i % sizes.z];
         }

@@ -1,4 +1,4 @@
-// Where neighbours lie. Joined before every text that needs it.
+// Where neighbors lie. Joined before every text that needs it.
 
 const NOWHERE = 0xffffffffu;
 
@@ -6,8 +6,8 @@ const NOWHERE = 0xffffffffu;
 const WRAP = true;
 //}
 
-// The cell that is neighbour n (row by row, 4 is the cell itself) of a cell of its seed, or NOWHERE.
-fn neighbour(cell: u32, n: u32, height: u32, width: u32) -> u32 {
+// The cell that is neighbor n (row by row, 4 is the cell itself) of a cell of its seed, or NOWHERE.
+fn neighbor(cell: u32, n: u32, height: u32, width: u32) -> u32 {
     let area = height * width;
     let place = cell % area;
     // One more than the coordinates, so that nothing is below zero.

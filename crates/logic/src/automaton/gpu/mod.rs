@@ -4,7 +4,7 @@
 //! all of them; a step's activations never leave the workgroup but for scratch of its own. Start at
 //! [`forward`] and [`backward`]; `plan` says how the work is cut, `text` makes the WGSL.
 //!
-//! Invariant: nothing depends on the order in which workgroups run. Gradients at neighbours are gathered by
+//! Invariant: nothing depends on the order in which workgroups run. Gradients at neighbors are gathered by
 //! the next launch, and each workgroup adds to sums of its own.
 
 mod circuit;
@@ -81,7 +81,7 @@ pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
     words.into_iter().map(|len| len.max(1)).collect()
 }
 
-/// States, and twice the neighbourhoods of all cells.
+/// States, and twice the neighborhoods of all cells.
 fn gradient_len(extent: &Extent) -> usize {
     19 * extent.state_len()
 }
@@ -213,7 +213,7 @@ impl<'a> Back<'a> {
         ])
     }
 
-    /// One step backward; gradients at neighbourhoods alternate between two places.
+    /// One step backward; gradients at neighborhoods alternate between two places.
     fn step(&self, step: usize, source: States) -> CustomKernel {
         let (extent, states) = (self.extent, self.extent.state_len());
         let places = [states, 10 * states];

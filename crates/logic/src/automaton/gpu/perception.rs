@@ -15,7 +15,7 @@ struct Layer {
     /// Its first gate.
     first: usize,
     gates: usize,
-    /// First row of the values it reads; `None`: the neighbourhood.
+    /// First row of the values it reads; `None`: the neighborhood.
     inputs: Option<usize>,
     /// First row of its values; `None`: inputs of the update circuit.
     outputs: Option<usize>,
@@ -94,7 +94,7 @@ impl Perception {
             let _ = writeln!(text, "    u.c{name} = coefficients[unit_gate({gates})];");
         }
         text += "    return u;\n}\n\n\
-                 // All layers of the perception circuits but the last, on channels whose neighbourhood is loaded.\n\
+                 // All layers of the perception circuits but the last, on channels whose neighborhood is loaded.\n\
                  fn perceive_hidden(u: Units, lane: u32) {\n";
         for layer in self.hidden() {
             let values = self.span * layer.outputs.unwrap_or(0);
@@ -243,11 +243,11 @@ impl Perception {
         )
     }
 
-    /// The function for the gradient at the neighbourhood from the sums over kernels.
+    /// The function for the gradient at the neighborhood from the sums over kernels.
     fn patch_gradient(&self) -> String {
         let layer = &self.layers[0];
         let mut text = String::from(
-            "// What the first layer's gates say about neighbour n, in sums over kernels from `sums` on.\n\
+            "// What the first layer's gates say about neighbor n, in sums over kernels from `sums` on.\n\
              fn patch_gradient(seed: u32, n: u32, sums: u32) -> Lanes {\n    var g = Lanes(0.0);\n",
         );
         for i in 0..layer.gates {

@@ -38,7 +38,7 @@ const LEAST_PAIRS: usize = 64;
 /// of the update circuit's even layers start at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The neighbourhood.
+    /// The neighborhood.
     pub patch: usize,
     /// Values of odd layers, and at other times all of the perception circuits' values.
     pub odd: usize,
@@ -153,7 +153,7 @@ fn spill_block(topology: &Topology) -> usize {
     LEAST_PAIRS.div_ceil(topology.kernels).min(topology.channels)
 }
 
-/// Workgroup memory: the values, neighbours, who fires, and the gradient at the next states.
+/// Workgroup memory: the values, neighbors, who fires, and the gradient at the next states.
 fn bytes(topology: &Topology, len: usize, lanes: usize) -> usize {
     4 * lanes * (len + 9 + 1 + topology.channels)
 }

@@ -1,5 +1,5 @@
 // Weighted sums of candidates for all samples: rows choose, columns are samples.
-// parameters: rows, columns, columns that neighbouring invocations take as a power of two, candidates of a row.
+// parameters: rows, columns, columns that neighboring invocations take as a power of two, candidates of a row.
 
 // The samples that one invocation computes at once.
 alias Value = f32;

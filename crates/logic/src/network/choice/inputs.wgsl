@@ -1,5 +1,5 @@
 // Gradients at the inputs: each gathers from the rows that may choose it, in order.
-// parameters: inputs, columns, columns that neighbouring invocations take as a power of two, candidates of a row.
+// parameters: inputs, columns, columns that neighboring invocations take as a power of two, candidates of a row.
 
 // The samples that one invocation computes at once.
 alias Value = f32;

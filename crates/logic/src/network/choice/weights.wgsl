@@ -1,6 +1,6 @@
 // Gradients at the weights of all candidates, summed over some of the samples: part `group.y` takes every column whose
 // block is that part's, counting in turn.
-// parameters: places (rows times candidates), columns, columns that neighbouring invocations take as a power of two,
+// parameters: places (rows times candidates), columns, columns that neighboring invocations take as a power of two,
 // candidates of a row.
 
 // The samples that one invocation computes at once, and their sum.

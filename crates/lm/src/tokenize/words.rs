@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(words.encode(" b a\n\nc <unk>"), [2, 3, 1, 1, 0, 0, 1]);
         let text = Words::of("a", 1).unwrap_err().to_string();
         assert!(
-            text.starts_with("tokeniser: vocabulary is too small: `<unk>` and `<eos>` (1 vs at least 2)"),
+            text.starts_with("tokenizer: vocabulary is too small: `<unk>` and `<eos>` (1 vs at least 2)"),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! Optimisers against their definitions, written out in f64.
+//! Optimizers against their definitions, written out in f64.
 
 mod devices;
 
@@ -16,7 +16,7 @@ fn slope(p: &[f64; 3]) -> [f64; 3] {
 }
 
 /// Six steps on every device against six steps of `rule`, which updates parameters from gradients.
-fn follow<O: Optimiser>(
+fn follow<O: Optimizer>(
     make: impl Fn(Vec<Parameter>) -> O,
     mut rule: impl FnMut(usize, &mut [f64; 3], [f64; 3]),
 ) {
@@ -31,10 +31,10 @@ fn follow<O: Optimiser>(
     for device in devices() {
         let weights = |from: [f64; 3]| Tensor::from_vec(from.map(|v| v as f32).to_vec(), [3], &device);
         let parameter = Parameter::new(weights(START));
-        let mut optimiser = make(vec![parameter.clone()]);
+        let mut optimizer = make(vec![parameter.clone()]);
         for (step, want) in path.iter().enumerate() {
             let loss = (parameter.value() - weights(TARGET)).square().sum();
-            optimiser.step(&loss).unwrap();
+            optimizer.step(&loss).unwrap();
             let got = parameter.value().to_vec::<f32>().unwrap();
             let close = got.iter().zip(want).all(|(a, b)| (*a as f64 - b).abs() < 1e-5);
             assert!(close, "step {step} on {device}: {got:?} instead of {want:?}");
@@ -107,21 +107,21 @@ fn clipping_by_value_and_by_norm() {
     );
 }
 
-/// What steps of an optimiser cost once they are known: kernels and plans of the last of several steps, for a
+/// What steps of an optimizer cost once they are known: kernels and plans of the last of several steps, for a
 /// network of matrices and vectors.
-fn cost(device: &Device, make: &dyn Fn(&[Parameter]) -> Box<dyn Optimiser>) -> (usize, usize) {
+fn cost(device: &Device, make: &dyn Fn(&[Parameter]) -> Box<dyn Optimizer>) -> (usize, usize) {
     device.seed(1);
     let size = |shape: &[usize]| Parameter::new(Tensor::randn(shape, device) * 0.3);
     let weights: Vec<Parameter> = (0..3).map(|_| size(&[20, 20])).collect();
     let biases: Vec<Parameter> = (0..3).map(|_| size(&[20])).collect();
     let all: Vec<Parameter> = weights.iter().chain(&biases).cloned().collect();
-    let mut optimiser = make(&all);
+    let mut optimizer = make(&all);
     let x = Tensor::randn([8, 20], device);
     x.compute().unwrap();
     all.iter().for_each(|p| p.value().compute().unwrap());
     let mut spent = (0, 0);
     for step in 0..4 {
-        optimiser.set_learning_rate(0.01 / (step + 1) as f32);
+        optimizer.set_learning_rate(0.01 / (step + 1) as f32);
         let mut y = x.clone();
         for (weight, bias) in weights.iter().zip(&biases) {
             y = (y.matmul(&weight.value()) + bias.value()).tanh();
@@ -129,7 +129,7 @@ fn cost(device: &Device, make: &dyn Fn(&[Parameter]) -> Box<dyn Optimiser>) -> (
         let loss = y.square().mean();
         device.wait().unwrap();
         let before = device.counters();
-        optimiser.step(&loss).unwrap();
+        optimizer.step(&loss).unwrap();
         device.wait().unwrap();
         let after = device.counters();
         assert_eq!(after.runs - before.runs, 1, "one program a step on {device}");
@@ -140,9 +140,9 @@ fn cost(device: &Device, make: &dyn Fn(&[Parameter]) -> Box<dyn Optimiser>) -> (
 }
 
 #[test]
-fn the_update_is_one_kernel_whatever_the_optimiser() {
+fn the_update_is_one_kernel_whatever_the_optimizer() {
     let _turn = turn();
-    type Make = Box<dyn Fn(&[Parameter]) -> Box<dyn Optimiser>>;
+    type Make = Box<dyn Fn(&[Parameter]) -> Box<dyn Optimizer>>;
     let makes: Vec<(&str, Make)> = vec![
         ("momentum", Box::new(|p| Box::new(Sgd::new(p.to_vec()).momentum(0.9).nesterov().weight_decay(0.1)))),
         ("adam", Box::new(|p| Box::new(Adam::new(p.to_vec()).amsgrad().weight_decay(0.1)))),

@@ -1,4 +1,4 @@
-//! A letter G in colours, out of nothing.
+//! A letter G in colors, out of nothing.
 
 use farad_circuit::Edge;
 
@@ -28,8 +28,8 @@ const DRAWING: [&str; 16] = [
 
 pub fn recipe() -> Recipe {
     Recipe {
-        name: "coloured-g",
-        about: "a letter G in four colours, from an empty grid in 15 steps",
+        name: "colored-g",
+        about: "a letter G in four colors, from an empty grid in 15 steps",
         topology,
         settings,
         reference,

@@ -1,18 +1,18 @@
 //! Tokens into text, one by one: what is printed is never taken back.
 
-use super::Tokeniser;
+use super::Tokenizer;
 use super::words::END_TOKEN;
 
 /// Text from tokens as they come. Bytes of a character that is not whole yet are kept until it is.
 ///
 /// ```
-/// use farad_lm::tokenise::Tokeniser;
-/// let mut decoder = Tokeniser::Bytes.decoder();
+/// use farad_lm::tokenize::Tokenizer;
+/// let mut decoder = Tokenizer::Bytes.decoder();
 /// assert_eq!(decoder.push(0xc3), "");
 /// assert_eq!(decoder.push(0xa4), "ä");
 /// ```
 pub struct Decoder<'a> {
-    tokeniser: &'a Tokeniser,
+    tokenizer: &'a Tokenizer,
     /// Bytes that are no text yet.
     bytes: Vec<u8>,
     /// Whether a word needs a space before it.
@@ -24,9 +24,9 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    pub(super) fn new(tokeniser: &'a Tokeniser) -> Decoder<'a> {
+    pub(super) fn new(tokenizer: &'a Tokenizer) -> Decoder<'a> {
         Decoder {
-            tokeniser,
+            tokenizer,
             bytes: vec![],
             after_word: false,
             #[cfg(feature = "tokenizers")]
@@ -36,22 +36,22 @@ impl<'a> Decoder<'a> {
 
     /// The text that a token adds.
     pub fn push(&mut self, token: u32) -> String {
-        match self.tokeniser {
-            Tokeniser::Bytes => self.push_bytes(u8::try_from(token).ok().as_slice()),
-            Tokeniser::Characters(characters) => {
+        match self.tokenizer {
+            Tokenizer::Bytes => self.push_bytes(u8::try_from(token).ok().as_slice()),
+            Tokenizer::Characters(characters) => {
                 characters.letter(token).map(String::from).unwrap_or_default()
             }
-            Tokeniser::Words(words) => self.push_word(token, words.word(token)),
-            Tokeniser::BytePairs(pairs) => self.push_bytes(pairs.bytes(token)),
+            Tokenizer::Words(words) => self.push_word(token, words.word(token)),
+            Tokenizer::BytePairs(pairs) => self.push_bytes(pairs.bytes(token)),
             #[cfg(feature = "tokenizers")]
-            Tokeniser::Foreign(foreign) => foreign.next_text(&mut self.waiting, token),
+            Tokenizer::Foreign(foreign) => foreign.next_text(&mut self.waiting, token),
         }
     }
 
     /// What is left when no token follows.
     pub fn finish(&mut self) -> String {
         #[cfg(feature = "tokenizers")]
-        if let Tokeniser::Foreign(foreign) = self.tokeniser {
+        if let Tokenizer::Foreign(foreign) = self.tokenizer {
             return foreign.last_text(&mut self.waiting);
         }
         String::from_utf8_lossy(&std::mem::take(&mut self.bytes)).into_owned()
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn broken_characters_are_marked_once_it_is_certain() {
-        let mut decoder = Tokeniser::Bytes.decoder();
+        let mut decoder = Tokenizer::Bytes.decoder();
         let text: String =
             [0xff, b'a'.into(), 0xe2, 0x82, b'b'.into(), 300, 0xe2].map(|t| decoder.push(t)).concat();
         assert_eq!(text, "\u{fffd}a\u{fffd}b");

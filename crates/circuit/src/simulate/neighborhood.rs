@@ -1,7 +1,7 @@
-//! How a tile of a grid finds the neighbours of its cells.
+//! How a tile of a grid finds the neighbors of its cells.
 //!
 //! A plane has a rim row above and below, so the row above is the same memory one row earlier; the
-//! left and right neighbours are copies shifted by one bit. In planes of state, bits beyond the width
+//! left and right neighbors are copies shifted by one bit. In planes of state, bits beyond the width
 //! are zero; in shifted copies they are anything. Start at [`Worker::run`].
 
 use std::ops::Range;
@@ -38,7 +38,7 @@ enum Plane {
     Shifted(usize),
 }
 
-/// Which neighbour a shifted plane shows.
+/// Which neighbor a shifted plane shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Left,

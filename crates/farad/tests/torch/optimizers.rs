@@ -1,4 +1,4 @@
-//! Optimisers against PyTorch's: ten steps with given gradients, and the losses of a small network.
+//! Optimizers against PyTorch's: ten steps with given gradients, and the losses of a small network.
 
 use crate::devices::devices;
 use crate::fixtures::Fixture;
@@ -7,8 +7,8 @@ use farad::prelude::*;
 const STEPS: usize = 10;
 const PARAMETERS: usize = 5;
 
-/// The optimiser of a case; options as in `tools/fixtures/optimisers.py`.
-fn optimiser(case: &str, p: Vec<Parameter>) -> Box<dyn Optimiser> {
+/// The optimizer of a case; options as in `tools/fixtures/optimizers.py`.
+fn optimizer(case: &str, p: Vec<Parameter>) -> Box<dyn Optimizer> {
     match case {
         "sgd" => Box::new(Sgd::new(p).learning_rate(0.1)),
         "sgd_momentum" => Box::new(Sgd::new(p).learning_rate(0.1).momentum(0.9)),
@@ -49,23 +49,23 @@ fn optimiser(case: &str, p: Vec<Parameter>) -> Box<dyn Optimiser> {
             let both = first.group(p[2..].to_vec()).learning_rate(0.1);
             Box::new(both.weight_decay(0.0).betas(0.7, 0.9))
         }
-        _ => panic!("no optimiser for the case {case}"),
+        _ => panic!("no optimizer for the case {case}"),
     }
 }
 
 #[test]
 fn ten_steps_with_given_gradients() {
-    let fixture = Fixture::open("optimisers");
+    let fixture = Fixture::open("optimizers");
     for device in devices() {
         for case in fixture.cases().iter().filter(|case| !["given", "mlp"].contains(&case.as_str())) {
             let given = |what: &str, n: usize| fixture.tensor(&format!("given/{what}{n}"), &device);
             let parameters: Vec<Parameter> = (0..PARAMETERS).map(|n| Parameter::new(given("p", n))).collect();
-            let mut optimiser = optimiser(case, parameters.clone());
+            let mut optimizer = optimizer(case, parameters.clone());
             let mut path: Vec<Vec<Tensor>> = vec![Vec::new(); PARAMETERS];
             for step in 0..STEPS {
                 let gradients: Vec<Tensor> =
                     (0..PARAMETERS).map(|n| given("g", n).narrow(0, step, 1).squeeze(0)).collect();
-                optimiser.apply(&gradients).unwrap();
+                optimizer.apply(&gradients).unwrap();
                 path.iter_mut().zip(&parameters).for_each(|(path, p)| path.push(p.value()));
             }
             for (n, path) in path.iter().enumerate() {
@@ -78,7 +78,7 @@ fn ten_steps_with_given_gradients() {
 
 #[test]
 fn a_network_in_training_has_the_same_losses() {
-    let fixture = Fixture::open("optimisers");
+    let fixture = Fixture::open("optimizers");
     for device in devices() {
         for case in ["sgd", "adamw", "rmsprop", "muon"] {
             let given = |what: &str| fixture.tensor(&format!("mlp/{what}"), &device);
@@ -86,7 +86,7 @@ fn a_network_in_training_has_the_same_losses() {
                 (0..4).map(|n| Parameter::new(given(&format!("p{n}")))).collect();
             let [w1, b1, w2, b2] = &parameters[..] else { unreachable!() };
             let p = parameters.clone();
-            let mut optimiser: Box<dyn Optimiser> = match case {
+            let mut optimizer: Box<dyn Optimizer> = match case {
                 "sgd" => Box::new(Sgd::new(p).learning_rate(0.1).momentum(0.9)),
                 "adamw" => Box::new(AdamW::new(p).learning_rate(0.01)),
                 "rmsprop" => Box::new(RmsProp::new(p)),
@@ -98,7 +98,7 @@ fn a_network_in_training_has_the_same_losses() {
                 let hidden = (x.matmul(&w1.value().transpose(0, 1)) + b1.value()).relu();
                 let logits = hidden.matmul(&w2.value().transpose(0, 1)) + b2.value();
                 let loss = logits.cross_entropy(&labels);
-                optimiser.step(&loss).unwrap();
+                optimizer.step(&loss).unwrap();
                 losses.push(loss);
             }
             let losses = Tensor::stack(&losses.iter().collect::<Vec<_>>(), 0);

@@ -67,6 +67,6 @@ mod tests {
     fn an_unknown_character_is_named() {
         let characters = Characters::of("abc");
         let text = characters.encode("abx").unwrap_err().to_string();
-        assert!(text.starts_with("tokeniser: a character that the model does not know: 'x' at 2"), "{text}");
+        assert!(text.starts_with("tokenizer: a character that the model does not know: 'x' at 2"), "{text}");
     }
 }

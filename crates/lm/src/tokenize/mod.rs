@@ -1,14 +1,14 @@
 //! Text as tokens and back: bytes, characters, words, byte pairs learned here, or a `tokenizer.json`.
 //!
-//! Invariant: a [`Tokeniser`] is a value that serialises whole, vocabulary included, so that a checkpoint needs no other
-//! file to read and write text; and the same text gives the same tokens everywhere. Start at [`Tokeniser::learn`].
+//! Invariant: a [`Tokenizer`] is a value that serializes whole, vocabulary included, so that a checkpoint needs no other
+//! file to read and write text; and the same text gives the same tokens everywhere. Start at [`Tokenizer::learn`].
 //!
 //! ```
-//! use farad_lm::tokenise::{TokeniserKind, Tokeniser};
-//! let tokeniser = Tokeniser::learn(&TokeniserKind::Characters, b"hello", 0)?;
-//! let tokens = tokeniser.encode(b"hole")?;
-//! assert_eq!((tokeniser.size(), tokens.as_slice()), (4, &[1, 3, 2, 0][..]));
-//! assert_eq!(tokeniser.decode(&tokens), "hole");
+//! use farad_lm::tokenize::{TokenizerKind, Tokenizer};
+//! let tokenizer = Tokenizer::learn(&TokenizerKind::Characters, b"hello", 0)?;
+//! let tokens = tokenizer.encode(b"hole")?;
+//! assert_eq!((tokenizer.size(), tokens.as_slice()), (4, &[1, 3, 2, 0][..]));
+//! assert_eq!(tokenizer.decode(&tokens), "hole");
 //! # Ok::<(), farad_lm::Error>(())
 //! ```
 
@@ -39,9 +39,9 @@ use crate::error::{Error, Result};
 /// Entries of byte pairs if nobody says how many.
 const USUAL_PAIRS: usize = 1024;
 
-/// Which tokeniser a user asks for.
+/// Which tokenizer a user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokeniserKind {
+pub enum TokenizerKind {
     /// Every byte is a token.
     Bytes,
     /// Every character is a token.
@@ -54,44 +54,44 @@ pub enum TokeniserKind {
     File(PathBuf),
 }
 
-impl TokeniserKind {
+impl TokenizerKind {
     /// `bytes`, `chars`, `words`, `bpe`, or the path of a `.json` file.
     ///
     /// ```
-    /// use farad_lm::tokenise::TokeniserKind;
-    /// assert_eq!(TokeniserKind::named("bpe")?, TokeniserKind::BytePairs);
-    /// let text = TokeniserKind::named("wrds").unwrap_err().to_string();
-    /// assert!(text.starts_with("tokeniser: there is no `wrds`; did you mean `words`?"));
+    /// use farad_lm::tokenize::TokenizerKind;
+    /// assert_eq!(TokenizerKind::named("bpe")?, TokenizerKind::BytePairs);
+    /// let text = TokenizerKind::named("wrds").unwrap_err().to_string();
+    /// assert!(text.starts_with("tokenizer: there is no `wrds`; did you mean `words`?"));
     /// # Ok::<(), farad_lm::Error>(())
     /// ```
-    pub fn named(name: &str) -> Result<TokeniserKind> {
+    pub fn named(name: &str) -> Result<TokenizerKind> {
         Ok(match name {
-            "bytes" => TokeniserKind::Bytes,
-            "chars" | "characters" => TokeniserKind::Characters,
-            "words" => TokeniserKind::Words,
-            "bpe" => TokeniserKind::BytePairs,
-            path if path.ends_with(".json") => TokeniserKind::File(path.into()),
+            "bytes" => TokenizerKind::Bytes,
+            "chars" | "characters" => TokenizerKind::Characters,
+            "words" => TokenizerKind::Words,
+            "bpe" => TokenizerKind::BytePairs,
+            path if path.ends_with(".json") => TokenizerKind::File(path.into()),
             _ => {
                 let nearest = farad::nearest(name, ["bytes", "chars", "words", "bpe"]).map(str::to_string);
-                return Err(Error::UnknownTokeniser { name: name.into(), nearest });
+                return Err(Error::UnknownTokenizer { name: name.into(), nearest });
             }
         })
     }
 
     /// Whether it needs text in UTF-8; the others take any bytes.
     pub fn needs_text(&self) -> bool {
-        !matches!(self, TokeniserKind::Bytes | TokeniserKind::BytePairs)
+        !matches!(self, TokenizerKind::Bytes | TokenizerKind::BytePairs)
     }
 }
 
-impl fmt::Display for TokeniserKind {
+impl fmt::Display for TokenizerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TokeniserKind::Bytes => f.write_str("bytes"),
-            TokeniserKind::Characters => f.write_str("chars"),
-            TokeniserKind::Words => f.write_str("words"),
-            TokeniserKind::BytePairs => f.write_str("bpe"),
-            TokeniserKind::File(path) => write!(f, "{}", path.display()),
+            TokenizerKind::Bytes => f.write_str("bytes"),
+            TokenizerKind::Characters => f.write_str("chars"),
+            TokenizerKind::Words => f.write_str("words"),
+            TokenizerKind::BytePairs => f.write_str("bpe"),
+            TokenizerKind::File(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -100,7 +100,7 @@ impl fmt::Display for TokeniserKind {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Stored", try_from = "Stored")]
 #[non_exhaustive]
-pub enum Tokeniser {
+pub enum Tokenizer {
     /// Every byte is a token.
     Bytes,
     /// Every character is a token.
@@ -114,65 +114,65 @@ pub enum Tokeniser {
     Foreign(Box<Foreign>),
 }
 
-impl Tokeniser {
-    /// Learns a tokeniser from text. `vocabulary` is as many entries as words and byte pairs may have; 0: all words, and
+impl Tokenizer {
+    /// Learns a tokenizer from text. `vocabulary` is as many entries as words and byte pairs may have; 0: all words, and
     /// 1,024 byte pairs.
-    pub fn learn(kind: &TokeniserKind, text: &[u8], vocabulary: usize) -> Result<Tokeniser> {
+    pub fn learn(kind: &TokenizerKind, text: &[u8], vocabulary: usize) -> Result<Tokenizer> {
         Ok(match kind {
-            TokeniserKind::Bytes => Tokeniser::Bytes,
-            TokeniserKind::Characters => Tokeniser::Characters(Characters::of(checked(text)?)),
-            TokeniserKind::Words => Tokeniser::Words(Words::of(checked(text)?, vocabulary)?),
-            TokeniserKind::BytePairs => {
+            TokenizerKind::Bytes => Tokenizer::Bytes,
+            TokenizerKind::Characters => Tokenizer::Characters(Characters::of(checked(text)?)),
+            TokenizerKind::Words => Tokenizer::Words(Words::of(checked(text)?, vocabulary)?),
+            TokenizerKind::BytePairs => {
                 let entries = if vocabulary == 0 { USUAL_PAIRS } else { vocabulary };
-                Tokeniser::BytePairs(learn::byte_pairs(text, entries)?)
+                Tokenizer::BytePairs(learn::byte_pairs(text, entries)?)
             }
             #[cfg(feature = "tokenizers")]
-            TokeniserKind::File(path) => Tokeniser::Foreign(Box::new(Foreign::read(path)?)),
+            TokenizerKind::File(path) => Tokenizer::Foreign(Box::new(Foreign::read(path)?)),
             #[cfg(not(feature = "tokenizers"))]
-            TokeniserKind::File(_) => return Err(Error::NoForeignTokenisers),
+            TokenizerKind::File(_) => return Err(Error::NoForeignTokenizers),
         })
     }
 
     /// What kind it is, in a word.
     pub fn name(&self) -> &'static str {
         match self {
-            Tokeniser::Bytes => "bytes",
-            Tokeniser::Characters(_) => "chars",
-            Tokeniser::Words(_) => "words",
-            Tokeniser::BytePairs(_) => "bpe",
+            Tokenizer::Bytes => "bytes",
+            Tokenizer::Characters(_) => "chars",
+            Tokenizer::Words(_) => "words",
+            Tokenizer::BytePairs(_) => "bpe",
             #[cfg(feature = "tokenizers")]
-            Tokeniser::Foreign(_) => "tokenizer.json",
+            Tokenizer::Foreign(_) => "tokenizer.json",
         }
     }
 
     /// How many tokens there are: they are the numbers below.
     pub fn size(&self) -> usize {
         match self {
-            Tokeniser::Bytes => 256,
-            Tokeniser::Characters(characters) => characters.size(),
-            Tokeniser::Words(words) => words.size(),
-            Tokeniser::BytePairs(pairs) => pairs.size(),
+            Tokenizer::Bytes => 256,
+            Tokenizer::Characters(characters) => characters.size(),
+            Tokenizer::Words(words) => words.size(),
+            Tokenizer::BytePairs(pairs) => pairs.size(),
             #[cfg(feature = "tokenizers")]
-            Tokeniser::Foreign(foreign) => foreign.size(),
+            Tokenizer::Foreign(foreign) => foreign.size(),
         }
     }
 
     /// The tokens of a whole text.
     pub fn encode(&self, text: &[u8]) -> Result<Vec<u32>> {
         match self {
-            Tokeniser::Bytes => Ok(text.iter().map(|&byte| byte.into()).collect()),
-            Tokeniser::Characters(characters) => characters.encode(checked(text)?),
-            Tokeniser::Words(words) => Ok(words.encode(checked(text)?)),
-            Tokeniser::BytePairs(pairs) => Ok(pairs.encode(text)),
+            Tokenizer::Bytes => Ok(text.iter().map(|&byte| byte.into()).collect()),
+            Tokenizer::Characters(characters) => characters.encode(checked(text)?),
+            Tokenizer::Words(words) => Ok(words.encode(checked(text)?)),
+            Tokenizer::BytePairs(pairs) => Ok(pairs.encode(text)),
             #[cfg(feature = "tokenizers")]
-            Tokeniser::Foreign(foreign) => foreign.encode(checked(text)?),
+            Tokenizer::Foreign(foreign) => foreign.encode(checked(text)?),
         }
     }
 
     /// The tokens of a text that goes on: a line of words that is not ended has no end.
     pub fn encode_prompt(&self, text: &str) -> Result<Vec<u32>> {
         let mut tokens = self.encode(text.as_bytes())?;
-        if matches!(self, Tokeniser::Words(_)) && !text.is_empty() && !text.ends_with('\n') {
+        if matches!(self, Tokenizer::Words(_)) && !text.is_empty() && !text.ends_with('\n') {
             tokens.pop();
         }
         Ok(tokens)
@@ -201,22 +201,22 @@ fn checked(text: &[u8]) -> Result<&str> {
 mod tests {
     use super::*;
 
-    /// A tokeniser through JSON and back.
-    fn stored(tokeniser: &Tokeniser) -> Tokeniser {
-        serde_json::from_str(&serde_json::to_string(tokeniser).expect("writes")).expect("reads")
+    /// A tokenizer through JSON and back.
+    fn stored(tokenizer: &Tokenizer) -> Tokenizer {
+        serde_json::from_str(&serde_json::to_string(tokenizer).expect("writes")).expect("reads")
     }
 
     #[test]
     fn every_kind_gives_text_back_and_survives_storage() {
         let text = "Naïve cats sat — 12 of them.\nThe end.\n";
         for name in ["bytes", "chars", "words", "bpe"] {
-            let kind = TokeniserKind::named(name).expect("known");
+            let kind = TokenizerKind::named(name).expect("known");
             assert_eq!(kind.to_string(), name);
-            let tokeniser = Tokeniser::learn(&kind, text.as_bytes(), 0).expect("learns");
-            let tokens = tokeniser.encode(text.as_bytes()).expect("encodes");
-            assert!(tokens.iter().all(|&token| (token as usize) < tokeniser.size()));
-            let back = stored(&tokeniser);
-            assert_eq!((back.name(), back.size()), (name, tokeniser.size()));
+            let tokenizer = Tokenizer::learn(&kind, text.as_bytes(), 0).expect("learns");
+            let tokens = tokenizer.encode(text.as_bytes()).expect("encodes");
+            assert!(tokens.iter().all(|&token| (token as usize) < tokenizer.size()));
+            let back = stored(&tokenizer);
+            assert_eq!((back.name(), back.size()), (name, tokenizer.size()));
             assert_eq!(back.encode(text.as_bytes()).expect("encodes"), tokens);
             assert_eq!(back.decode(&tokens), text, "{name}");
         }
@@ -225,11 +225,11 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_an_error_where_text_is_needed() {
         for name in ["chars", "words"] {
-            let kind = TokeniserKind::named(name).expect("known");
-            let text = Tokeniser::learn(&kind, b"ab\xff", 0).unwrap_err().to_string();
-            assert!(text.starts_with("tokeniser: not UTF-8: byte 2\nhelp:"), "{text}");
+            let kind = TokenizerKind::named(name).expect("known");
+            let text = Tokenizer::learn(&kind, b"ab\xff", 0).unwrap_err().to_string();
+            assert!(text.starts_with("tokenizer: not UTF-8: byte 2\nhelp:"), "{text}");
         }
-        assert_eq!(Tokeniser::Bytes.encode(b"a\xff").expect("any bytes"), [97, 255]);
+        assert_eq!(Tokenizer::Bytes.encode(b"a\xff").expect("any bytes"), [97, 255]);
     }
 
     #[test]
@@ -241,15 +241,15 @@ mod tests {
             r#"{"kind":"words","words":["<unk>","<eos>","a","a"]}"#,
             r#"{"kind":"nothing"}"#,
         ] {
-            assert!(serde_json::from_str::<Tokeniser>(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<Tokenizer>(text).is_err(), "{text}");
         }
     }
 
     #[cfg(not(feature = "tokenizers"))]
     #[test]
     fn a_foreign_file_needs_the_feature() {
-        let kind = TokeniserKind::named("tokenizer.json").expect("a path");
-        let text = Tokeniser::learn(&kind, b"", 0).unwrap_err().to_string();
+        let kind = TokenizerKind::named("tokenizer.json").expect("a path");
+        let text = Tokenizer::learn(&kind, b"", 0).unwrap_err().to_string();
         assert!(text.contains("--features tokenizers"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Tokenisers of Hugging Face, from a `tokenizer.json`. The file's text travels in the checkpoint.
+//! Tokenizers of Hugging Face, from a `tokenizer.json`. The file's text travels in the checkpoint.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Foreign {
     json: String,
-    tokeniser: Tokenizer,
+    tokenizer: Tokenizer,
 }
 
 impl Foreign {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Foreign> {
-        let fail = |source| farad::Error::File { op: "tokeniser", path: path.into(), source };
+        let fail = |source| farad::Error::File { op: "tokenizer", path: path.into(), source };
         Foreign::new(std::fs::read_to_string(path).map_err(fail)?)
     }
 
     /// From the text of such a file.
     pub fn new(json: String) -> Result<Foreign> {
-        let tokeniser: Tokenizer = json.parse().map_err(wrong)?;
-        Ok(Foreign { json, tokeniser })
+        let tokenizer: Tokenizer = json.parse().map_err(wrong)?;
+        Ok(Foreign { json, tokenizer })
     }
 
     /// The text of the file.
@@ -34,13 +34,13 @@ impl Foreign {
     /// How many tokens there are, special ones included.
     pub fn size(&self) -> usize {
         // Numbers may have gaps, so the largest one counts.
-        let largest = self.tokeniser.get_vocab(true).into_values().max();
+        let largest = self.tokenizer.get_vocab(true).into_values().max();
         largest.map_or(0, |largest| largest as usize + 1)
     }
 
     /// The tokens of a text, without special ones around it.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        Ok(self.tokeniser.encode_fast(text, false).map_err(wrong)?.get_ids().to_vec())
+        Ok(self.tokenizer.encode_fast(text, false).map_err(wrong)?.get_ids().to_vec())
     }
 
     /// The text that a token adds to those before it.
@@ -67,19 +67,19 @@ impl Foreign {
     }
 
     fn text(&self, tokens: &[u32]) -> String {
-        self.tokeniser.decode(tokens, false).unwrap_or_default()
+        self.tokenizer.decode(tokens, false).unwrap_or_default()
     }
 }
 
 fn wrong(error: tokenizers::Error) -> Error {
-    Error::ForeignTokeniser { message: error.to_string() }
+    Error::ForeignTokenizer { message: error.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Tokeniser, TokeniserKind};
+    use super::super::{Tokenizer, TokenizerKind};
 
-    /// A tokeniser of a few words, as the library writes it.
+    /// A tokenizer of a few words, as the library writes it.
     const FILE: &str = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
         "pre_tokenizer":{"type":"Whitespace"},"post_processor":null,"decoder":null,
         "model":{"type":"WordLevel","vocab":{"<unk>":0,"the":1,"cat":2,"sat":5},"unk_token":"<unk>"}}"#;
@@ -88,16 +88,16 @@ mod tests {
     fn a_file_is_read_used_and_stored() {
         let path = std::env::temp_dir().join(format!("farad-foreign-{}.json", std::process::id()));
         std::fs::write(&path, FILE).expect("writes");
-        let kind = TokeniserKind::named(path.to_str().expect("a path")).expect("a path");
-        let tokeniser = Tokeniser::learn(&kind, b"", 0).expect("reads");
+        let kind = TokenizerKind::named(path.to_str().expect("a path")).expect("a path");
+        let tokenizer = Tokenizer::learn(&kind, b"", 0).expect("reads");
         std::fs::remove_file(&path).expect("removes");
-        assert_eq!((tokeniser.size(), tokeniser.name()), (6, "tokenizer.json"));
-        let tokens = tokeniser.encode(b"the cat sat down").expect("encodes");
+        assert_eq!((tokenizer.size(), tokenizer.name()), (6, "tokenizer.json"));
+        let tokens = tokenizer.encode(b"the cat sat down").expect("encodes");
         assert_eq!(tokens, [1, 2, 5, 0]);
-        assert_eq!(tokeniser.decode(&tokens), "the cat sat <unk>");
-        let text = serde_json::to_string(&tokeniser).expect("writes");
-        let back: Tokeniser = serde_json::from_str(&text).expect("reads");
+        assert_eq!(tokenizer.decode(&tokens), "the cat sat <unk>");
+        let text = serde_json::to_string(&tokenizer).expect("writes");
+        let back: Tokenizer = serde_json::from_str(&text).expect("reads");
         assert_eq!(back.encode(b"cat").expect("encodes"), [2]);
-        assert!(Tokeniser::learn(&TokeniserKind::File("/nowhere.json".into()), b"", 0).is_err());
+        assert!(Tokenizer::learn(&TokenizerKind::File("/nowhere.json".into()), b"", 0).is_err());
     }
 }
