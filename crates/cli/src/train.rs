@@ -165,7 +165,7 @@ pub fn interrupts(talk: Talk, folder: &Path) -> (Stop, Stop) {
 fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
     if run.kind() != KIND {
         let why = format!("its kind is `{}`, which this farad does not train", run.kind());
-        return Err(farad::Error::NotRun { path: run.path().into(), why }.into());
+        return Err(farad::Error::from(farad::TrainError::NotRun { path: run.path().into(), why }).into());
     }
     refuse_network_flags(options, "a run of automata")?;
     let device = match options.device.asked()? {

@@ -223,11 +223,11 @@ impl Summary {
 /// What is wrong with a run that cannot be opened, in a line.
 pub fn problem(error: &farad::Error) -> String {
     let text = error.to_string();
-    match error {
-        farad::Error::RunConfig { message, .. } => {
+    match error.part() {
+        Some(farad::TrainError::RunConfig { message, .. }) => {
             format!("config.toml is damaged: {}", message.lines().next().unwrap_or_default())
         }
-        farad::Error::NotRun { why, .. } => why.clone(),
+        Some(farad::TrainError::NotRun { why, .. }) => why.clone(),
         _ => text.lines().next().unwrap_or_default().to_string(),
     }
 }

@@ -36,69 +36,20 @@
 //! The guide is `docs/guide/src/SUMMARY.md` in the repository. Gates and automata are in `farad-logic`, circuits in `farad-circuit`, language
 //! models in `farad-lm`.
 
-// So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
-extern crate self as farad;
-
-mod attention;
-mod backend;
-pub mod check;
-mod checkpoint;
-pub mod custom;
-pub mod data;
-mod device;
-mod environment;
-mod error;
-mod evaluate;
-mod finite;
-pub mod fit;
-mod gradient;
-mod hashing;
-mod live;
-pub mod loss;
-mod nearest;
-mod need;
-pub mod nn;
-mod node;
-mod numbers;
-mod numpy;
-pub mod optim;
-mod plan;
-mod precision;
 pub mod prelude;
-mod profile;
-mod recording;
-pub mod run;
-mod save;
-mod state_dict;
-mod tensor;
-mod tuning;
-mod unfinished;
-mod whole;
-mod window;
 
-pub use attention::Attention;
-pub use checkpoint::checkpoint;
-pub use device::{Counters, Device, DeviceOptions, RandomState};
-pub use environment::{ENVIRONMENT, Environment};
-pub use error::{Error, Result};
-pub use farad_gpu::{AdapterInfo, AdapterKind, Holdings, ProductShape, Tuned, Tuning, Variant, adapters};
-pub use farad_ir::philox;
-pub use farad_ir::{
-    Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
+pub use farad_data as data;
+pub use farad_nn::{Difference, Mismatch, NnError, StateDict, layers as nn, loss, optim};
+pub use farad_supervised as fit;
+pub use farad_tensor::{
+    AdapterInfo, AdapterKind, Attention, Contraction, ConvOptions, Counters, CustomKernel, CustomLimits,
+    CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element, Environment, Error, Holdings, HostSpan,
+    IndexMap, KernelTime, LaunchTime, LiveTensor, MemoryReport, OpError, OpenProfile, Part, Parts, Peaks,
+    PerAxis, PhaseTime, PoolOptions, Precision, ProductShape, Profile, ProfileMode, ProfileOptions,
+    RandomState, Result, Shape, Tensor, Tuned, Tuning, Variant, Words, adapters, check, checkpoint, custom,
+    load, load_tuning, nearest, philox, read_npy, read_npz, save, save_tuning, scan, write_npy, write_npz,
 };
-pub use live::{LiveTensor, MemoryReport};
-pub use nearest::nearest;
-pub use need::Need;
-pub use numpy::{read_npy, read_npz, write_npy, write_npz};
-pub use precision::Precision;
-pub use profile::{
-    HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
-};
-pub use save::{load, save};
-pub use state_dict::{Difference, Mismatch, StateDict};
-pub use tensor::{Element, Part, Parts, Tensor, scan};
-pub use tuning::{load_tuning, save_tuning};
-pub use window::{ConvOptions, PerAxis, PoolOptions};
+pub use farad_train::{Need, TrainError, run};
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

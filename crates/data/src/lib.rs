@@ -1,0 +1,58 @@
+//! Data sets on the host, transforms of their samples, and the loader that brings batches to a device.
+//!
+//! Invariant: nothing here but the loader's consuming side knows a device; samples are [`Array`]s on the host, and
+//! the same seed gives the same samples in the same order everywhere. Start at [`Dataset`] and [`TensorSet`]; one
+//! file a set.
+//!
+//! ```
+//! use farad::data::{Dataset, digits};
+//! let set = digits(100, 1);
+//! let sample = set.get(3)?;
+//! assert_eq!(sample.input.shape()[..], [1, 28, 28]);
+//! assert_eq!(set.classes().len(), 10);
+//! # Ok::<(), farad::Error>(())
+//! ```
+
+mod array;
+mod dataset;
+mod error;
+mod random;
+
+mod subset;
+mod tensor_set;
+
+mod cifar10;
+mod csv;
+mod file;
+mod idx;
+mod image;
+mod image_folder;
+mod mnist;
+mod npy;
+mod synthetic;
+mod text;
+
+mod places;
+mod transform;
+
+mod loader;
+
+pub use array::{Array, Elements};
+pub use cifar10::cifar10;
+pub use csv::{Column, Csv, TargetKind};
+pub use dataset::{Dataset, Sample, Split};
+pub use error::{DataError, Error, Result};
+pub use farad_cpu::MappedFile;
+pub use idx::read_idx;
+pub use image::read_image;
+pub use image_folder::ImageFolder;
+pub use loader::{Batches, DataLoader, Position};
+pub use mnist::{fashion_mnist, idx_set, mnist};
+pub use npy::{npy_set, npz_set};
+pub use places::{find_data, origin, usual_places};
+pub use random::Random;
+pub use subset::{Subset, split};
+pub use synthetic::{blobs, colored_digits, digits, moons, sine, spirals};
+pub use tensor_set::TensorSet;
+pub use text::Text;
+pub use transform::{Flatten, HorizontalFlip, Normalize, RandomCrop, Resize, ToFloat, Transform};

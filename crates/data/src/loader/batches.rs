@@ -1,0 +1,88 @@
+//! One loop over a loader: uploads batches, each before it is asked for where it can.
+
+use std::borrow::BorrowMut;
+
+use super::DataLoader;
+use super::feed::Feed;
+use super::work::{HostBatch, Work};
+use crate::error::{Error, Result};
+use farad_tensor::Device;
+use farad_tensor::Tensor;
+
+type Batch = (Tensor, Tensor);
+
+/// The batches of an epoch, or of what is left of it: see [`DataLoader`]. An error ends it.
+pub struct Batches<L: BorrowMut<DataLoader>> {
+    loader: L,
+    state: State,
+}
+
+enum State {
+    /// Batches are being made. The next is uploaded already, if its threads were quick enough.
+    Running {
+        feed: Feed,
+        first: usize,
+        batches: usize,
+        ready: Option<Result<Batch>>,
+    },
+    /// It could not begin.
+    Failed(Error),
+    Over,
+}
+
+impl<L: BorrowMut<DataLoader>> Batches<L> {
+    pub(super) fn new(loader: L) -> Batches<L> {
+        let state = begin(loader.borrow()).unwrap_or_else(State::Failed);
+        Batches { loader, state }
+    }
+
+    /// Where the loader stands: after the batch that was given out last.
+    pub fn position(&self) -> super::Position {
+        self.loader.borrow().position()
+    }
+}
+
+fn begin(loader: &DataLoader) -> Result<State> {
+    let work = Work::of(loader)?;
+    let (first, batches) = (loader.given as usize, work.batches);
+    let feed = Feed::start(work, first, loader.workers, loader.prefetch)?;
+    Ok(State::Running { feed, first, batches, ready: None })
+}
+
+impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Result<Batch>> {
+        let loader = self.loader.borrow_mut();
+        let State::Running { feed, first, batches, ready } = &mut self.state else {
+            return match std::mem::replace(&mut self.state, State::Over) {
+                State::Failed(error) => Some(Err(error)),
+                _ => None,
+            };
+        };
+        let batch = ready.take().unwrap_or_else(|| upload(feed.take(*first), &loader.device));
+        match batch {
+            Ok(batch) => {
+                loader.given += 1;
+                if loader.given as usize >= *batches {
+                    // Now, and not when asked for one more: who counts batches need not ask.
+                    (loader.epoch, loader.given) = (loader.epoch + 1, 0);
+                    self.state = State::Over;
+                } else {
+                    // Before the step on this batch is recorded, so that nothing waits for the next one.
+                    *ready = feed.take_ready(*first).map(|made| upload(made, &loader.device));
+                }
+                Some(Ok(batch))
+            }
+            Err(error) => {
+                self.state = State::Over;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+fn upload(made: Result<HostBatch>, device: &Device) -> Result<Batch> {
+    let (inputs, targets) = made?;
+    Ok((inputs.to_tensor(device)?, targets.to_tensor(device)?))
+}

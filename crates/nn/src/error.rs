@@ -1,0 +1,36 @@
+//! What can be wrong with parameters and their state. Programmer errors panic instead.
+
+use std::fmt;
+
+pub use farad_tensor::{Error, Result};
+
+/// Why something could not be done.
+#[derive(thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
+pub enum NnError {
+    #[error(
+        "state: two tensors of one name: {name}\nhelp: rename in another order, or leave one out with `ignore`"
+    )]
+    NameTwice { name: String },
+    #[error("state: does not fit the module: {difference}")]
+    StateDiffers { difference: Box<crate::state_dict::Difference> },
+    #[error("restore: more tensors than the optimizer has: {name} is left over ({got} vs {wanted})")]
+    StateLeftOver { name: String, got: usize, wanted: usize },
+    #[error("optimizer: no parameters: nothing to update (0 vs at least 1)")]
+    NoParameters,
+    #[error("apply: one gradient a parameter: ({got} vs {wanted})")]
+    Gradients { got: usize, wanted: usize },
+}
+
+/// As it reads.
+impl fmt::Debug for NnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<NnError> for Error {
+    fn from(error: NnError) -> Error {
+        Error::Part(Box::new(error))
+    }
+}

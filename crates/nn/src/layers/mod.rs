@@ -1,0 +1,60 @@
+//! Layers: what has parameters and turns a tensor into a tensor. One file a layer. Start at [`Module`].
+
+mod activation;
+mod attention;
+mod bilinear;
+mod cell;
+mod conv;
+mod dropout;
+mod embedding;
+mod flatten;
+mod identity;
+pub mod init;
+mod linear;
+mod module;
+mod norm;
+mod parts;
+mod pixel_shuffle;
+mod pool;
+mod recurrent;
+mod sequential;
+mod summary;
+mod transformer;
+mod upsample;
+
+pub use activation::{
+    Celu, Elu, GeGlu, Gelu, GeluTanh, Glu, HardSigmoid, HardSwish, HardTanh, LeakyRelu, LogSigmoid,
+    LogSoftmax, Mish, PRelu, Relu, Relu6, Selu, Sigmoid, Silu, Softmax, Softplus, Softsign, SwiGlu, Tanh,
+    TanhShrink,
+};
+pub use attention::{LearnedPositions, MultiHeadAttention, Rotary, SinusoidalPositions};
+pub use bilinear::Bilinear;
+pub use cell::{Buffer, Mode};
+pub use conv::{Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d};
+pub use dropout::Dropout;
+pub use embedding::Embedding;
+pub use farad_derive::Module;
+pub use farad_tensor::Parameter;
+pub use flatten::Flatten;
+pub use identity::Identity;
+pub use linear::Linear;
+pub use module::{Layer, Module, Visitor};
+pub use norm::{
+    BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm, InstanceNorm1d,
+    InstanceNorm2d, InstanceNorm3d, LastAxes, LayerNorm, RmsNorm,
+};
+pub use pixel_shuffle::PixelShuffle;
+pub use pool::{
+    AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool, AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d, AvgPool, AvgPool1d, AvgPool2d, MaxPool, MaxPool1d, MaxPool2d,
+};
+pub use recurrent::{
+    Cell, Gru, GruCell, Lstm, LstmCell, LstmState, Recurrent, RecurrentWeights, Rnn, RnnCell, State,
+};
+pub use sequential::{Layers, Sequential};
+pub use summary::{Summary, SummaryRow};
+pub use transformer::{
+    TransformerActivation, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer, TransformerOptions,
+};
+pub use upsample::Upsample;

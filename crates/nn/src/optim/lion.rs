@@ -1,0 +1,81 @@
+//! Lion.
+
+use farad_ir::{NodeId, Unary};
+
+use super::{Rule, Update, Updater};
+use crate::layers::Parameter;
+
+/// Lion (Chen and others, 2023): every weight moves by the rate, in the direction of the sign of a mean of
+/// gradients. One moment; rates a third to a tenth of [`AdamW`](super::AdamW)'s, decay larger by as much.
+pub type Lion = Updater<LionRule>;
+
+/// The numbers of [`Lion`].
+#[derive(Clone)]
+pub struct LionRule {
+    rate: f32,
+    beta1: f32,
+    beta2: f32,
+    decay: f32,
+}
+
+impl Lion {
+    /// For these parameters, with rate 1e-4, betas 0.9 and 0.99 and no decay.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let weight = Parameter::new(Tensor::ones([2], &Device::cpu()));
+    /// let mut lion = Lion::new(vec![weight.clone()]).learning_rate(0.25);
+    /// lion.step(&weight.value().square().sum())?;
+    /// assert_eq!(weight.value().to_vec::<f32>()?, [0.75, 0.75]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn new(parameters: Vec<Parameter>) -> Lion {
+        Updater::with_rule(parameters, LionRule { rate: 1e-4, beta1: 0.9, beta2: 0.99, decay: 0.0 })
+    }
+
+    /// What the direction and the moment keep of the moment.
+    pub fn betas(mut self, beta1: f32, beta2: f32) -> Lion {
+        (self.own().beta1, self.own().beta2) = (beta1, beta2);
+        self
+    }
+
+    /// Weights shrink by `rate · decay` every step.
+    pub fn weight_decay(mut self, decay: f32) -> Lion {
+        self.own().decay = decay;
+        self
+    }
+}
+
+impl Rule for LionRule {
+    fn rate(&self) -> f32 {
+        self.rate
+    }
+
+    fn set_rate(&mut self, rate: f32) {
+        self.rate = rate;
+    }
+
+    fn kind(&self) -> String {
+        "lion".into()
+    }
+
+    fn states(&self) -> usize {
+        1
+    }
+
+    fn numbers(&self, _: u64, _: usize) -> Vec<f32> {
+        let keep = (1.0 - self.rate as f64 * self.decay as f64) as f32;
+        vec![self.rate, keep, self.beta1, 1.0 - self.beta1, self.beta2, 1.0 - self.beta2]
+    }
+
+    fn update(&self, mut update: Update) -> (NodeId, Vec<NodeId>) {
+        let [rate, keep, beta1, rest1, beta2, rest2] = update.numbers[..] else {
+            unreachable!("six numbers")
+        };
+        let direction = update.mix(beta1, update.states[0], rest1, update.g);
+        let sign = update.graph.unary(Unary::Sign, direction);
+        let m = update.mix(beta2, update.states[0], rest2, update.g);
+        let (kept, change) = (update.graph.mul(keep, update.p), update.graph.mul(rate, sign));
+        (update.graph.sub(kept, change), vec![m])
+    }
+}

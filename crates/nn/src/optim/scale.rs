@@ -1,0 +1,188 @@
+//! The loss scale: what keeps gradients of halves from vanishing, and what happens when they overflow.
+//!
+//! Small gradients are zero in `f16`, so the loss is multiplied before it is differentiated and the
+//! gradients, in `f32` by then, are divided again: both by a power of two, so nothing is rounded. The scale
+//! grows while all goes well; where a gradient is not finite, the step changes nothing but the scale.
+//!
+//! Invariant: the scale is known to the device alone. A step reads it, judges its gradients and writes the next
+//! one in the same submission; the host looks only when asked.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Shape, Span, Unary};
+
+use crate::error::Result;
+use farad_tensor::Device;
+use farad_tensor::engine::Memory;
+
+/// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
+/// with halves ([`Precision::Mixed`](crate::Precision)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossScale {
+    /// The first scale. Powers of two round nothing.
+    pub start: f32,
+    /// Steps without overflow after which the scale doubles.
+    pub growth: u32,
+}
+
+impl Default for LossScale {
+    /// 65536, doubling after 2000 steps without overflow.
+    fn default() -> LossScale {
+        LossScale { start: 65536.0, growth: 2000 }
+    }
+}
+
+/// Gradients that underflow at this scale are not worth more; its reciprocal is a normal number.
+const LARGEST: f64 = (1u64 << 32) as f64;
+/// An overflow at this scale is the forward pass's own.
+const SMALLEST: f64 = 1.0 / 65536.0;
+/// Scale, steps since it changed, overflows so far.
+pub(super) const WORDS: usize = 3;
+
+/// An optimizer's scale.
+#[derive(Default)]
+pub(super) struct Scaling {
+    pub settings: LossScale,
+    /// The words, once they are in use.
+    pub memory: Option<Memory>,
+    /// How many steps clipping skipped while there was no scale, in a word, once it judges.
+    pub skipped: Option<Memory>,
+    /// Overflows that were told.
+    told: AtomicU32,
+}
+
+impl Scaling {
+    /// The words on the device, made if there are none yet.
+    pub fn memory(&mut self, device: &Device) -> Result<&Memory> {
+        if self.memory.is_none() {
+            self.memory = Some(written(device, [self.settings.start, 0.0, 0.0])?);
+        }
+        Ok(self.memory.as_ref().expect("made above"))
+    }
+
+    /// The word on the device that counts what clipping skips, made if there is none yet.
+    pub fn skipped(&mut self, device: &Device) -> Result<&Memory> {
+        if self.skipped.is_none() {
+            let memory = device.allocate(4)?;
+            device.0.backend.write(&memory, &0f32.to_le_bytes())?;
+            self.skipped = Some(memory);
+        }
+        Ok(self.skipped.as_ref().expect("made above"))
+    }
+
+    /// The words as they are now; waits for the device.
+    pub fn read(&self, device: &Device) -> Result<[f32; WORDS]> {
+        let Some(memory) = &self.memory else { return Ok([self.settings.start, 0.0, 0.0]) };
+        let words = floats(device, memory, WORDS)?;
+        Ok([words[0], words[1], words[2]])
+    }
+
+    /// How many steps were skipped; waits for the device, and warns if there are new ones.
+    pub fn overflows(&self, device: &Device) -> Result<u32> {
+        let [scale, _, overflows] = self.read(device)?;
+        let clipped = match &self.skipped {
+            Some(memory) => floats(device, memory, 1)?[0],
+            None => 0.0,
+        };
+        let all = overflows as u32 + clipped as u32;
+        if self.told.swap(all, Ordering::Relaxed) < all {
+            match self.memory {
+                Some(_) => {
+                    tracing::warn!("step: gradients overflowed: {all} steps were skipped (scale {scale} now)")
+                }
+                None => tracing::warn!("step: gradients were not finite: {all} steps were skipped"),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The first floats of a memory; waits for the device.
+fn floats(device: &Device, memory: &Memory, count: usize) -> Result<Vec<f32>> {
+    let bytes = device.0.backend.read(memory, 0, count * 4).wait()?;
+    Ok(bytes.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
+}
+
+/// New memory with these words.
+pub(super) fn written(device: &Device, words: [f32; WORDS]) -> Result<Memory> {
+    let memory = device.allocate(WORDS * 4)?;
+    device.0.backend.write(&memory, &words.map(f32::to_le_bytes).concat())?;
+    Ok(memory)
+}
+
+/// The nodes of a scale in a step's graph.
+#[derive(Clone, Copy, Hash)]
+pub(super) struct Scale {
+    /// The words, `[3]`.
+    pub words: NodeId,
+    /// Steps after which it doubles.
+    pub growth: NodeId,
+}
+
+impl Scale {
+    fn word(self, graph: &mut Graph, n: usize) -> NodeId {
+        let part = graph.push(Op::Slice(vec![Span { start: n, len: 1, step: 1 }]), &[self.words]);
+        graph.reshape(part, Shape::scalar())
+    }
+
+    /// The loss times the scale.
+    pub fn multiply(self, graph: &mut Graph, loss: NodeId) -> NodeId {
+        let scale = self.word(graph, 0);
+        let loss = graph.cast(loss, DType::F32);
+        let scale = graph.spread(scale, graph.shape(loss));
+        graph.mul(loss, scale)
+    }
+
+    /// Gradients of the loss from those of the scaled loss.
+    pub fn divide(self, graph: &mut Graph, g: NodeId) -> NodeId {
+        let scale = self.word(graph, 0);
+        let factor = graph.unary(Unary::Recip, scale);
+        let factor = graph.spread(factor, graph.shape(g));
+        graph.mul(g, factor)
+    }
+
+    /// The words after a step with gradients of which all are `fine`.
+    pub fn next(self, graph: &mut Graph, fine: NodeId) -> NodeId {
+        let [scale, steps, overflows] = [0, 1, 2].map(|n| self.word(graph, n));
+        let number =
+            |graph: &mut Graph, value: f64| graph.fill(Scalar::float(DType::F32, value), Shape::scalar());
+        let (none, one) = (number(graph, 0.0), number(graph, 1.0));
+        let more = graph.add(steps, one);
+        let due = graph.binary(Binary::GreaterEqual, more, self.growth);
+        let (twice, half) = (graph.scale(scale, 2.0), graph.scale(scale, 0.5));
+        let (most, least) = (number(graph, LARGEST), number(graph, SMALLEST));
+        let (twice, half) = (graph.binary(Binary::Min, twice, most), graph.binary(Binary::Max, half, least));
+        let grown = graph.select(due, twice, scale);
+        let scale = graph.select(fine, grown, half);
+        let counted = graph.select(due, none, more);
+        let steps = graph.select(fine, counted, none);
+        let skipped = graph.add(overflows, one);
+        let overflows = graph.select(fine, overflows, skipped);
+        // One kernel of three elements, each of which picks its word.
+        let shape = Shape::new(&[WORDS]);
+        let place = graph.push(Op::Iota(WORDS), &[]);
+        let is = |graph: &mut Graph, n: i64| {
+            let wanted = graph.fill(Scalar::int(DType::I32, n), shape);
+            graph.binary(Binary::Equal, place, wanted)
+        };
+        let (first, second) = (is(graph, 0), is(graph, 1));
+        let [scale, steps, overflows] = [scale, steps, overflows].map(|word| graph.spread(word, shape));
+        let rest = graph.select(second, steps, overflows);
+        graph.select(first, scale, rest)
+    }
+}
+
+/// How many steps were skipped, after one with gradients that are `fine` or not.
+pub(super) fn counted(graph: &mut Graph, skipped: NodeId, fine: NodeId) -> NodeId {
+    let one = graph.fill_like(skipped, 1.0);
+    let more = graph.add(skipped, one);
+    let fine = graph.spread(fine, graph.shape(skipped));
+    graph.select(fine, skipped, more)
+}
+
+/// Whether all elements of a node of one axis are finite: a truth value.
+pub(super) fn all_finite(graph: &mut Graph, x: NodeId) -> NodeId {
+    let finite = graph.unary(Unary::Finite, x);
+    let least = graph.reduce(Reduce::Min, finite, &[0]);
+    graph.cast(least, DType::Bool)
+}

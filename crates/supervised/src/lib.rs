@@ -1,0 +1,175 @@
+//! Supervised training: a model, an optimizer, and batches of inputs and targets.
+//!
+//! [`Fit`] is the state and one step; [`Score`] judges a model on a set; [`Training`] runs epochs into a run folder with
+//! log and checkpoints; [`report`] writes down how it ended. Nothing here prints, and nothing knows which data set or
+//! which model it is.
+//!
+//! Invariant: a run that was stopped anywhere, also in mid-epoch, ends with the bits of an unbroken one.
+//!
+//! ```
+//! use farad::data::moons;
+//! use farad::fit::{Fit, Task};
+//! use farad::prelude::*;
+//! Device::cpu().seed(1);
+//! let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 2)));
+//! let optimizer = AdamW::new(model.parameters()).learning_rate(0.02);
+//! let mut fit = Fit::new(model, optimizer, Task::Classify);
+//! let mut loader = DataLoader::new(moons(400, 0.1, 1), 100).shuffle(1);
+//! for _ in 0..20 {
+//!     for batch in &mut loader {
+//!         let (x, y) = batch?;
+//!         fit.step(&x, &y)?;
+//!     }
+//! }
+//! let score = fit.score(&mut DataLoader::new(moons(200, 0.1, 2), 100))?;
+//! assert!(score.accuracy.unwrap() > 0.8);
+//! # Ok::<(), farad::Error>(())
+//! ```
+
+mod confusion;
+mod error;
+pub mod report;
+pub mod samples;
+mod score;
+mod training;
+
+pub use confusion::Confusion;
+pub use error::{Error, FitError, Result};
+pub use score::Score;
+pub use training::{KIND, Pace, Progress, Summary, Training};
+
+use farad_data::DataLoader;
+use farad_nn::layers::{Layer, Module};
+use farad_nn::optim::Optimizer;
+use farad_nn::optim::schedule::Schedule;
+use farad_tensor::Precision;
+use farad_tensor::Tensor;
+use farad_train::run::Checkpoint;
+
+/// What a model should say, and by what loss it learns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// One class of several: `[batch, classes]` against whole numbers `[batch]`, by cross-entropy.
+    Classify,
+    /// Numbers: `[batch, ..]` against `[batch, ..]`, by mean squared error.
+    Regress,
+}
+
+impl Task {
+    /// The loss of what a model said.
+    pub fn loss(self, said: &Tensor, target: &Tensor) -> Tensor {
+        match self {
+            Task::Classify => said.cross_entropy(target),
+            Task::Regress => said.mean_squared_error(target),
+        }
+    }
+}
+
+/// A model in training.
+pub struct Fit {
+    model: Box<dyn Layer + Send + Sync>,
+    optimizer: Box<dyn Optimizer + Send>,
+    task: Task,
+    precision: Precision,
+    schedule: Option<Box<dyn Schedule + Send>>,
+    steps: u64,
+}
+
+impl Fit {
+    /// A model whose parameters the optimizer has.
+    pub fn new(
+        model: impl Layer + Send + Sync + 'static,
+        optimizer: impl Optimizer + Send + 'static,
+        task: Task,
+    ) -> Fit {
+        let (model, optimizer) = (Box::new(model), Box::new(optimizer));
+        Fit { model, optimizer, task, precision: Precision::Single, schedule: None, steps: 0 }
+    }
+
+    /// In which precision products are computed.
+    pub fn precision(mut self, precision: Precision) -> Fit {
+        self.precision = precision;
+        self
+    }
+
+    /// The learning rate of every step, counted from 0.
+    pub fn schedule(mut self, schedule: impl Schedule + Send + 'static) -> Fit {
+        self.schedule = Some(Box::new(schedule));
+        self
+    }
+
+    /// The model.
+    pub fn model(&self) -> &(dyn Layer + Send + Sync) {
+        &*self.model
+    }
+
+    /// What it should say.
+    pub fn task(&self) -> Task {
+        self.task
+    }
+
+    /// Steps made so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The learning rate of the next step, if a schedule says it.
+    pub fn rate(&self) -> Option<f32> {
+        self.schedule.as_ref().map(|schedule| schedule.rate(self.steps))
+    }
+
+    /// One step on a batch. The loss before it is not waited for.
+    #[track_caller]
+    pub fn step(&mut self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        if let Some(rate) = self.rate() {
+            self.optimizer.set_learning_rate(rate);
+        }
+        let loss = self.precision.scope(|| self.task.loss(&self.model.forward(x), y));
+        self.optimizer.step(&loss)?;
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    /// What the model says in use, without learning from it.
+    pub fn predict(&self, x: &Tensor) -> Tensor {
+        let training = self.model.is_training();
+        self.model.eval();
+        let said = self.precision.scope(|| self.model.forward(x));
+        if training {
+            self.model.train();
+        }
+        said
+    }
+
+    /// How good the model is on the next epoch of a loader.
+    pub fn score(&self, loader: &mut DataLoader) -> Result<Score> {
+        Score::of(self, loader)
+    }
+
+    /// Puts model, optimizer (moments, loss scale) and steps into a checkpoint.
+    pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
+        checkpoint.put_module("model", &*self.model);
+        checkpoint.put_all("optimizer", self.optimizer.state()?);
+        Ok(())
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.restore_model(checkpoint)?;
+        let device = self.device();
+        self.optimizer.restore(&checkpoint.tensors("optimizer", &device)?)?;
+        self.steps = checkpoint.step();
+        Ok(())
+    }
+
+    /// Takes the weights of a checkpoint and nothing else, for a model in use.
+    pub fn restore_model(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.restore_module("model", &*self.model)
+    }
+
+    /// The device of the first parameter.
+    pub fn device(&self) -> farad_tensor::Device {
+        let first = self.optimizer.parameters().first().map(|parameter| parameter.value().device().clone());
+        first.unwrap_or_else(farad_tensor::Device::cpu)
+    }
+}

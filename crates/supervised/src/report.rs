@@ -1,0 +1,156 @@
+//! The end of a run: charts, the confusion matrix, samples with what the model saw in them, and `report.md`.
+
+use super::samples::{self, Judged};
+use super::{Score, Task};
+use crate::error::Result;
+use farad_data::Dataset;
+use farad_train::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted};
+
+/// What a report needs to know beside the run.
+pub struct Outcome<'a> {
+    /// What was learned, e.g. `mnist with a cnn`.
+    pub title: String,
+    /// Lines about model, data and settings: name and value.
+    pub facts: Vec<(String, String)>,
+    /// On what the score was made, e.g. `test`.
+    pub judged_on: &'a str,
+    /// How good the model is.
+    pub score: &'a Score,
+    /// The samples that it was judged on.
+    pub dataset: &'a dyn Dataset,
+    /// The task.
+    pub task: Task,
+    /// Steps that the model has made.
+    pub steps: u64,
+    /// A command to go on with.
+    pub next: String,
+}
+
+/// Classes in a table at most.
+const MOST_CLASSES: usize = 30;
+
+/// Writes `plots/`, `result.json` and `report.md` into a run.
+pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
+    let mut figures = charts(run, outcome)?;
+    if let Some(confusion) = &outcome.score.confusion {
+        let matrix = confusion.matrix(outcome.dataset.classes(), outcome.judged_on, &about(outcome));
+        run.write_plot("confusion", &matrix.svg())?;
+        figures.push(("plots/confusion.svg", CONFUSION.to_string()));
+    }
+    if let Some(sheet) = samples(outcome)? {
+        run.write_plot("samples", &sheet.svg())?;
+        figures.push(("plots/samples.svg", SAMPLES.to_string()));
+    }
+    conclusion(outcome).write(run)?;
+    run.write_report(&page(run, outcome, &figures)?)
+}
+
+/// What came out, for lists of runs.
+fn conclusion(outcome: &Outcome) -> Conclusion {
+    let Outcome { judged_on: on, score, steps, .. } = *outcome;
+    match (score.accuracy, score.explained) {
+        (Some(accuracy), _) => Conclusion::share(steps, &format!("{on} accuracy"), accuracy),
+        (None, Some(explained)) => Conclusion::share(steps, &format!("{on} explained variance"), explained),
+        _ => {
+            Conclusion::new(steps, &format!("{on} loss"), score.loss, format!("{on} loss {:.4}", score.loss))
+        }
+    }
+}
+
+const CONFUSION: &str = "Confusion. Rows are classes, columns what they were seen as; the shade is the share of the row, \
+    blue what is right and orange what is wrong.";
+const SAMPLES: &str = "Samples. First the mistakes that the model was most sure of, framed and crossed, with the class \
+    and what was seen instead; then samples that were seen right.";
+
+/// What a picture is about: the run in a few words.
+fn about(outcome: &Outcome) -> String {
+    let fact = |name: &str| outcome.facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.as_str());
+    let seed = fact("seed").map(|seed| format!("seed {seed}"));
+    let words = [Some(outcome.title.clone()), seed, fact("device").map(str::to_string)];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Losses of training and validation, and how good the model was.
+fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
+    let (log, about) = (LogTable::read(run.log_path())?, about(outcome));
+    let unit = if outcome.task == Task::Classify { "cross-entropy (nats)" } else { "mean squared error" };
+    let chart = Chart::new("Loss during training", "step", unit).about(&about).log_y();
+    let chart = chart.series(Series::new("training batches", log.series("loss")).smoothed());
+    let validation = log.series("validation_loss");
+    run.write_plot("loss", &chart.series(Series::new("validation set", validation).markers()).svg())?;
+    let mut figures =
+        vec![("plots/loss.svg", "Loss of training batches and of the validation set.".to_string())];
+    let percent = |(step, share): (f64, f64)| (step, 100.0 * share);
+    let goodness: Vec<(f64, f64)> = log.series("validation_goodness").into_iter().map(percent).collect();
+    if !goodness.is_empty() {
+        let (title, unit) = match outcome.task {
+            Task::Classify => ("Accuracy on the validation set", "samples seen right (%)"),
+            Task::Regress => ("Explained variance on the validation set", "explained variance, R² (%)"),
+        };
+        let series = Series::new("validation set", goodness).color(1).markers();
+        run.write_plot("goodness", &Chart::new(title, "step", unit).about(&about).series(series).svg())?;
+        figures.push(("plots/goodness.svg", format!("{title}.")));
+    }
+    Ok(figures)
+}
+
+/// Pictures of samples with what the model saw; none if they are no pictures.
+fn samples(outcome: &Outcome) -> Result<Option<Sheet>> {
+    let Score { predictions, labels, confidences, .. } = outcome.score;
+    if predictions.is_empty() || outcome.task != Task::Classify {
+        return Ok(None);
+    }
+    let judged = |place: usize| {
+        let sure = confidences.get(place).copied();
+        Judged { place, class: labels[place], seen: predictions[place], sure }
+    };
+    let all: Vec<Judged> = (0..labels.len()).map(judged).collect();
+    samples::sheet(&all, outcome.dataset.classes(), &about(outcome), |place| {
+        let input = outcome.dataset.get(place)?.input;
+        Ok(samples::picture(&input.to_f32(), &input.shape()))
+    })
+}
+
+fn page(run: &Run, outcome: &Outcome, figures: &[(&str, String)]) -> Result<String> {
+    let Outcome { title, facts, judged_on, score, dataset, next, .. } = outcome;
+    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let mut page = Page::with_result(title, &sentence(judged_on, score));
+    let time = [("training time".to_string(), format!("{seconds:.1} s"))];
+    page.facts(facts.iter().cloned().chain(time));
+    page.section("Pictures");
+    figures.iter().for_each(|(file, caption)| page.figure(file, caption));
+    if let Some(confusion) = score.confusion.as_ref().filter(|c| c.classes() <= MOST_CLASSES) {
+        page.section("Confusion in numbers");
+        page.words(&confusion.table(dataset.classes()));
+    }
+    page.files(&[
+        ("config.toml", "everything needed to train again"),
+        ("log.csv", "losses, learning rate and validation by step"),
+        ("events.jsonl", "what happened when"),
+        ("checkpoint.safetensors", "weights (`model.…`), optimizer, position in the data"),
+        ("plots/", "the pictures above"),
+        ("result.json", "what came out, for lists of runs"),
+    ]);
+    page.words(&format!("Next: `{next}`"));
+    Ok(page.text())
+}
+
+/// How good it is, in words.
+pub fn sentence(judged_on: &str, score: &Score) -> String {
+    let (samples, loss) = (counted(score.samples, "sample"), score.loss);
+    match (score.accuracy, score.explained) {
+        (Some(accuracy), _) => {
+            let (right, all) =
+                (count((accuracy * score.samples as f64).round() as u64), count(score.samples));
+            let percent = 100.0 * accuracy;
+            format!("{judged_on} accuracy {percent:.2} % ({right} of {all}), mean loss {loss:.4}")
+        }
+        (None, Some(explained)) => {
+            let (root, percent) = (loss.sqrt(), 100.0 * explained);
+            format!(
+                "{judged_on} explained variance {percent:.2} % (R², {samples}), root mean square error {root:.4}"
+            )
+        }
+        _ => format!("{judged_on} loss {loss:.4} ({samples})"),
+    }
+}

@@ -1,0 +1,73 @@
+//! The one place that reads environment variables.
+
+use std::sync::LazyLock;
+
+/// What the user asked for through the environment.
+pub struct Environment {
+    /// `FARAD_DEVICE`: the device that `Device::best` gives.
+    pub device: Option<String>,
+    /// `FARAD_TUNING`: a file of tiles that `farad tune` made, for every GPU that is opened.
+    pub tuning: Option<std::path::PathBuf>,
+    /// `FARAD_DATA`: the folder where data sets are looked for first.
+    pub data: Option<std::path::PathBuf>,
+    /// `FARAD_FAULT=lose-device:N`: GPUs are lost after so many submissions, for tests.
+    pub lose_after: Option<usize>,
+    /// `FARAD_FAULT=memory:N`: GPUs hold at most so many bytes, for tests.
+    pub memory_limit: Option<usize>,
+    /// `FARAD_DEBUG` has `plan`: print every new program.
+    pub plan: bool,
+    /// `FARAD_DEBUG` has `wgsl`: print every new shader.
+    pub wgsl: bool,
+    /// `FARAD_DEBUG` has `time`: time every kernel.
+    pub time: bool,
+    /// `FARAD_DEBUG` has `nan`: run unfused and stop at the first value that is not finite.
+    pub nan: bool,
+    /// Words of `FARAD_DEBUG` that mean nothing.
+    pub unknown_debug: Vec<String>,
+    /// `FARAD_FAULT` where it means nothing.
+    pub unknown_fault: Option<String>,
+    /// `TERM=dumb`: the terminal cannot draw a line again.
+    pub dumb: bool,
+}
+
+/// The forms that `FARAD_DEVICE` and `Device::named` take.
+pub fn is_device_name(name: &str) -> bool {
+    matches!(name, "best" | "cpu" | "gpu")
+        || name.strip_prefix("gpu:").is_some_and(|index| index.parse::<usize>().is_ok())
+}
+
+impl Environment {
+    /// `FARAD_DEVICE` where it is not the name of a device, whatever devices there are.
+    pub fn unknown_device(&self) -> Option<&str> {
+        self.device.as_deref().filter(|name| !is_device_name(name))
+    }
+}
+
+/// The environment as it was at first use.
+pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
+    let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
+    let fault = std::env::var("FARAD_FAULT").unwrap_or_default();
+    let number = |name: &str| fault.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
+    let (lose_after, memory_limit) = (number("lose-device"), number("memory"));
+    let understood = fault.is_empty() || lose_after.is_some() || memory_limit.is_some();
+    let has = |word: &str| debug.split(',').any(|w| w.trim() == word);
+    Environment {
+        device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
+        tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
+        data: std::env::var_os("FARAD_DATA").filter(|path| !path.is_empty()).map(Into::into),
+        lose_after,
+        memory_limit,
+        unknown_fault: (!understood).then(|| fault.clone()),
+        plan: has("plan"),
+        wgsl: has("wgsl"),
+        time: has("time"),
+        nan: has("nan"),
+        unknown_debug: debug
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty() && !["plan", "wgsl", "time", "nan"].contains(word))
+            .map(String::from)
+            .collect(),
+        dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
+    }
+});

@@ -1,0 +1,75 @@
+//! Tensors on any device: [`Tensor`] and its ops, [`Device`], gradients, and the engine that records, compiles and
+//! replays.
+//!
+//! A [`Tensor`] is lazy: ops record, and reading a result or an optimizer's `step` compiles everything recorded into a
+//! few fused kernels and runs them (very long chains run earlier). A structure seen before replays its plan without
+//! compiling anything.
+//!
+//! Programs use this through the crate `farad`. Start at [`Tensor`]; what a training step does is in `evaluate` and
+//! `plan`.
+
+mod attention;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod backend;
+pub mod check;
+mod checkpoint;
+pub mod custom;
+mod device;
+pub mod engine;
+mod environment;
+mod error;
+mod evaluate;
+mod finite;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod gradient;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod hashing;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod live;
+pub mod loss;
+mod machine;
+mod nearest;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod node;
+mod numbers;
+mod numpy;
+mod parameter;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod plan;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod precision;
+mod profile;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod recording;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod save;
+mod tensor;
+mod tuning;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod unfinished;
+#[allow(missing_docs)] // what of it is public is for `engine`
+mod whole;
+mod window;
+
+pub use attention::Attention;
+pub use checkpoint::checkpoint;
+pub use device::{Counters, Device, DeviceOptions, RandomState};
+pub use environment::{ENVIRONMENT, Environment};
+pub use error::{Error, Result, disagreement};
+pub use farad_gpu::{AdapterInfo, AdapterKind, Holdings, ProductShape, Tuned, Tuning, Variant, adapters};
+pub use farad_ir::philox;
+pub use farad_ir::{
+    Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
+};
+pub use live::{LiveTensor, MemoryReport};
+pub use nearest::nearest;
+pub use numpy::{read_npy, read_npz, write_npy, write_npz};
+pub use parameter::Parameter;
+pub use precision::Precision;
+pub use profile::{
+    HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
+};
+pub use save::{load, save};
+pub use tensor::{Element, Part, Parts, Tensor, scan};
+pub use tuning::{load_tuning, save_tuning};
+pub use window::{ConvOptions, PerAxis, PoolOptions};

@@ -1,0 +1,71 @@
+//! In which precision products are computed, decided while they are recorded.
+//!
+//! Invariant: a scope changes no dtype that a user sees. What was `f32` outside is `f32` inside; only
+//! products round their operands to halves, multiply them, and sum in `f32`.
+//! Start at [`Precision::scope`]; the loss scale that belongs to it is in `optim`.
+
+use std::cell::Cell;
+
+use farad_ir::{DType, Graph, Op};
+
+thread_local! {
+    static PRECISION: Cell<Precision> = const { Cell::new(Precision::Single) };
+}
+
+/// In which precision products are computed: matmul, and whatever else is a contraction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// In the precision of their operands.
+    #[default]
+    Single,
+    /// Operands of `f32` are rounded to `f16`, on tensor cores where the device has them; sums are `f32`,
+    /// and what is kept of a product is `f16`. Softmax, norms, losses, sums, weights, moments and the update
+    /// stay in `f32`.
+    Mixed,
+}
+
+impl Precision {
+    /// Records `body` in this precision. Gradients of what it recorded have it too, wherever they are taken,
+    /// and an optimizer that meets such a loss scales it ([`LossScale`](crate::optim::LossScale)). Scopes
+    /// nest: the innermost holds.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::best();
+    /// device.seed(1);
+    /// let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 1))).to_device(&device);
+    /// let mut adam = AdamW::new(model.parameters()).learning_rate(0.01);
+    /// let x = Tensor::rand([32, 2], &device);
+    /// let y = x.sum_axes(&[1], true);
+    /// for _ in 0..10 {
+    ///     let loss = Precision::Mixed.scope(|| model.forward(&x).mean_squared_error(&y));
+    ///     adam.step(&loss)?;
+    /// }
+    /// assert_eq!(adam.overflows()?, 0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn scope<T>(self, body: impl FnOnce() -> T) -> T {
+        struct Restore(Precision);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                PRECISION.set(self.0);
+            }
+        }
+        let _restore = Restore(PRECISION.replace(self));
+        body()
+    }
+
+    /// The precision that ops recorded now have.
+    pub fn current() -> Precision {
+        PRECISION.get()
+    }
+}
+
+/// Whether any of the nodes marked is a half, or a loop with halves in it.
+pub fn has_halves(graph: &Graph, marked: &[bool]) -> bool {
+    let half = |graph: &Graph| graph.nodes.iter().any(|node| node.dtype == DType::F16);
+    graph.nodes.iter().zip(marked).any(|(node, marked)| {
+        let inside = |op: &Op| if let Op::Scan(scan) = op { half(&scan.body) } else { false };
+        *marked && (node.dtype == DType::F16 || inside(&node.op))
+    })
+}

@@ -1,0 +1,290 @@
+//! Reductions: along axes (kept as size 1 or removed) or over everything.
+
+use farad_ir::{DType, Op, Reduce};
+
+use super::Tensor;
+
+impl Tensor {
+    #[track_caller]
+    pub(super) fn reduced(&self, op: Reduce, axes: &[isize], keep: bool) -> Tensor {
+        let axes = self.axes(op.row().name, axes);
+        if axes.is_empty() {
+            return self.clone();
+        }
+        let result = Tensor::record(Op::Reduce(op, axes.clone()), &[self]);
+        if keep { result.reshape(self.shape().ones_at(&axes)) } else { result }
+    }
+
+    /// The tensor, as `f32` if it is of `f16`: sums on the way to a mean may be far larger than it,
+    /// so they are rounded once, by [`Tensor::rounded_like`].
+    #[track_caller]
+    #[doc(hidden)]
+    pub fn single(&self) -> Tensor {
+        if self.dtype() == DType::F16 { self.cast(DType::F32) } else { self.clone() }
+    }
+
+    /// The result of work on [`Tensor::single`] of `x`, as `f16` again if `x` is.
+    #[track_caller]
+    #[doc(hidden)]
+    pub fn rounded_like(&self, x: &Tensor) -> Tensor {
+        if x.dtype() == DType::F16 { self.cast(DType::F16) } else { self.clone() }
+    }
+
+    pub(crate) fn every_axis(&self) -> Vec<isize> {
+        (0..self.rank() as isize).collect()
+    }
+
+    /// The sum of all elements.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// assert_eq!(Tensor::ones([2, 3], &Device::cpu()).sum().item()?, 6.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn sum(&self) -> Tensor {
+        self.reduced(Reduce::Sum, &self.every_axis(), false)
+    }
+
+    /// Sums along axes, which stay with size 1 if `keep`.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::ones([2, 3], &Device::cpu());
+    /// assert_eq!(x.sum_axes(&[1], false).to_vec::<f32>()?, [3.0, 3.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn sum_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        self.reduced(Reduce::Sum, axes, keep)
+    }
+
+    /// The mean of all elements.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3], &Device::cpu());
+    /// assert_eq!(x.mean().item()?, 2.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn mean(&self) -> Tensor {
+        self.mean_axes(&self.every_axis(), false)
+    }
+
+    /// Means along axes, which stay with size 1 if `keep`.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0], [1, 2], &Device::cpu());
+    /// assert_eq!(x.mean_axes(&[1], true).shape()[..], [1, 1]);
+    /// ```
+    #[track_caller]
+    pub fn mean_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        let count: usize = self.axes("mean", axes).iter().map(|&a| self.shape()[a]).product();
+        let x = if self.dtype().is_float() { self.single() } else { self.cast(DType::F32) };
+        (x.sum_axes(axes, keep) * (1.0 / count as f64)).rounded_like(self)
+    }
+
+    /// The product of all elements.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![2.0, 3.0, 4.0], [3], &Device::cpu());
+    /// assert_eq!(x.prod().item()?, 24.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn prod(&self) -> Tensor {
+        self.reduced(Reduce::Prod, &self.every_axis(), false)
+    }
+
+    /// Products along axes, which stay with size 1 if `keep`. The gradient at an element is the
+    /// product of the others, also where elements are zero.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![2.0, 0.0, 4.0], [1, 3], &Device::cpu());
+    /// let y = x.prod_axes(&[1], false).sum();
+    /// assert_eq!(y.gradient(&x)?.to_vec::<f32>()?, [0.0, 8.0, 0.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn prod_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        self.reduced(Reduce::Prod, axes, keep)
+    }
+
+    /// The largest of all elements, or NaN if one is; ties share the gradient.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0], [3], &Device::cpu());
+    /// assert_eq!(x.max().item()?, 3.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn max(&self) -> Tensor {
+        self.reduced(Reduce::Max, &self.every_axis(), false)
+    }
+
+    /// The largest elements along axes, which stay with size 1 if `keep`; NaN where an element is.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0, 0.0], [2, 2], &Device::cpu());
+    /// assert_eq!(x.max_axes(&[1], false).to_vec::<f32>()?, [3.0, 2.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn max_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        self.reduced(Reduce::Max, axes, keep)
+    }
+
+    /// The smallest of all elements, or NaN if one is; ties share the gradient.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0], [3], &Device::cpu());
+    /// assert_eq!(x.min().item()?, 1.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn min(&self) -> Tensor {
+        self.reduced(Reduce::Min, &self.every_axis(), false)
+    }
+
+    /// The smallest elements along axes, which stay with size 1 if `keep`; NaN where an element is.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0, 0.0], [2, 2], &Device::cpu());
+    /// assert_eq!(x.min_axes(&[0], false).to_vec::<f32>()?, [1.0, 0.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn min_axes(&self, axes: &[isize], keep: bool) -> Tensor {
+        self.reduced(Reduce::Min, axes, keep)
+    }
+
+    /// The position of the first largest element along an axis, or of the first NaN, as `i32`.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0, 0.0], [2, 2], &Device::cpu());
+    /// assert_eq!(x.argmax(1).to_vec::<i32>()?, [1, 0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn argmax(&self, axis: isize) -> Tensor {
+        self.reduced(Reduce::ArgMax, &[axis], false)
+    }
+
+    /// The position of the first smallest element along an axis, or of the first NaN, as `i32`.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0, 0.0], [2, 2], &Device::cpu());
+    /// assert_eq!(x.argmin(1).to_vec::<i32>()?, [0, 1]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn argmin(&self, axis: isize) -> Tensor {
+        self.reduced(Reduce::ArgMin, &[axis], false)
+    }
+
+    /// Variance along axes: the mean squared distance from the mean, by two passes, divided by
+    /// the count less `correction` (0 for the population, 1 for a sample); no number if nothing is left.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 3.0], [2], &Device::cpu());
+    /// assert_eq!(x.variance(&[0], 0, false).item()?, 1.0);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn variance(&self, axes: &[isize], correction: usize, keep: bool) -> Tensor {
+        let count: usize = self.axes("variance", axes).iter().map(|&a| self.shape()[a]).product();
+        let x = self.single();
+        let centerd = &x - &x.mean_axes(axes, true);
+        let sum = centerd.square().sum_axes(axes, keep);
+        (sum * (1.0 / (count as f64 - correction as f64).max(0.0))).rounded_like(self)
+    }
+
+    /// `log Σ e^x` along axes, without overflow; infinite where an element is infinite, and −∞ where all are or there are none.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::from_vec(vec![1000.0, 1000.0], [2], &Device::cpu());
+    /// assert!((x.logsumexp(&[0], false).item()? - 1000.6931).abs() < 1e-3);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn logsumexp(&self, axes: &[isize], keep: bool) -> Tensor {
+        let x = self.single();
+        if self.axes("logsumexp", axes).iter().any(|&axis| self.shape()[axis] == 0) {
+            return x.sum_axes(axes, keep).log().rounded_like(self);
+        }
+        let top = x.max_axes(axes, true).stop_gradient();
+        // An infinity less itself is no number: it is left where it is.
+        let top = top.is_finite().select(&top, &top.full_like(0.0));
+        let sum = ((&x - &top).exp().sum_axes(axes, true).log() + &top).rounded_like(self);
+        if keep { sum } else { sum.reshape(self.shape().without(&self.axes("logsumexp", axes))) }
+    }
+
+    /// `e^x / Σ e^x` along an axis.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::zeros([1, 4], &Device::cpu());
+    /// assert_eq!(x.softmax(-1).to_vec::<f32>()?, [0.25; 4]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn softmax(&self, axis: isize) -> Tensor {
+        let x = self.single();
+        if x.dtype().is_float() && self.size_of("softmax", axis) == 0 {
+            return self.clone();
+        }
+        let top = x.max_axes(&[axis], true).stop_gradient();
+        let powers = (&x - &top).exp();
+        (&powers / &powers.sum_axes(&[axis], true)).rounded_like(self)
+    }
+
+    /// The logarithm of softmax, without underflow.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::zeros([1, 4], &Device::cpu());
+    /// assert!((x.log_softmax(-1).to_vec::<f32>()?[0] + 4f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn log_softmax(&self, axis: isize) -> Tensor {
+        let x = self.single();
+        if x.dtype().is_float() && self.size_of("log_softmax", axis) == 0 {
+            return self.clone();
+        }
+        let top = x.max_axes(&[axis], true).stop_gradient();
+        let centerd = &x - &top;
+        let sum = centerd.exp().sum_axes(&[axis], true).log();
+        (centerd - sum).rounded_like(self)
+    }
+
+    /// The tensor with mean 0 and variance 1 along the last axis, then scaled and shifted.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::cpu();
+    /// let x = Tensor::from_vec(vec![1.0, 3.0], [1, 2], &device);
+    /// let y = x.layer_norm(&Tensor::ones([2], &device), &Tensor::zeros([2], &device), 1e-5);
+    /// assert!((y.to_vec::<f32>()?[1] - 1.0).abs() < 1e-4);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn layer_norm(&self, scale: &Tensor, shift: &Tensor, epsilon: f64) -> Tensor {
+        let x = self.single();
+        let centerd = &x - &x.mean_axes(&[-1], true);
+        let variance = centerd.square().mean_axes(&[-1], true);
+        (centerd * (variance + epsilon).rsqrt()).rounded_like(self) * scale + shift
+    }
+}

@@ -1,0 +1,75 @@
+//! What can be wrong with runs. Programmer errors panic instead.
+
+use std::fmt;
+use std::path::PathBuf;
+
+pub use farad_tensor::{Error, Result};
+
+/// Why something could not be done.
+#[derive(thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
+pub enum TrainError {
+    #[error("train: too large for the device: {device}: {parts} ({needed} at least vs {has})\nhelp: {help}")]
+    DeviceTooSmall { device: String, parts: String, needed: String, has: String, help: &'static str },
+    #[error(
+        "train: a tensor is too large for the device: {device} ({largest} vs at most {most} in one)\nhelp: {help}"
+    )]
+    TensorTooLarge { device: String, largest: String, most: String, help: &'static str },
+    #[error("run: folder is not empty: {path}\nhelp: choose a new folder, or resume the run in this one")]
+    RunExists { path: PathBuf },
+    #[error("run: not a run: {path}: {why}\nhelp: a run is a folder that farad made, with a `config.toml`")]
+    NotRun { path: PathBuf, why: String },
+    #[error(
+        "run: newer version: {path} (version {found} vs {reads})\nhelp: this build reads version {reads}; use the farad that made the run, or a newer one"
+    )]
+    RunVersion { path: PathBuf, found: i64, reads: i64 },
+    #[error(
+        "run: in use: {path}: process {process} is writing to it\nhelp: wait until it is done, or stop it"
+    )]
+    RunInUse { path: PathBuf, process: String },
+    #[error("run: damaged config: {path}: {message}")]
+    RunConfig { path: PathBuf, message: String },
+    #[error(
+        "log: columns differ: {path}: found `{found}`, wanted `{wanted}`\nhelp: resume with the settings that the run was made with"
+    )]
+    LogColumns { path: PathBuf, found: String, wanted: String },
+    #[error(
+        "checkpoint: truncated: {path} ({found} bytes vs at least {wanted})\nhelp: the file was cut after farad wrote it; copy it again from where it came from"
+    )]
+    CheckpointTruncated { path: PathBuf, found: u64, wanted: u64 },
+    #[error(
+        "checkpoint: checksums differ: {path} ({found:08x} vs {wanted:08x})\nhelp: its bytes changed after farad wrote it; copy it again from where it came from"
+    )]
+    CheckpointChecksum { path: PathBuf, found: u32, wanted: u32 },
+    #[error(
+        "{source}\nhelp: the one before it is whole ({step} steps): mv {} {}",
+        crate::run::shell_word(before),
+        crate::run::shell_word(path)
+    )]
+    CheckpointBefore { source: Box<Error>, path: String, before: String, step: u64 },
+    #[error("checkpoint: not a checkpoint: {path}: {why}")]
+    NotCheckpoint { path: PathBuf, why: String },
+    #[error(
+        "checkpoint: newer version: {path} (version {found} vs {reads})\nhelp: this build reads version {reads}; use the farad that wrote it, or a newer one"
+    )]
+    CheckpointVersion { path: PathBuf, found: u64, reads: u64 },
+    #[error("checkpoint: kinds differ: {path} ({found} vs {wanted})")]
+    CheckpointKind { path: PathBuf, found: String, wanted: String },
+    #[error("checkpoint: value cannot be read: {path}: {message}")]
+    CheckpointValue { path: PathBuf, message: String },
+    #[error("picture: cannot be encoded: {path}: {message}")]
+    Picture { path: PathBuf, message: String },
+}
+
+/// As it reads.
+impl fmt::Debug for TrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<TrainError> for Error {
+    fn from(error: TrainError) -> Error {
+        Error::Part(Box::new(error))
+    }
+}
