@@ -9,6 +9,13 @@ use farad::Error;
 use farad::data::*;
 use folder::Folder;
 
+/// Fails unless something was refused with an error of the data part.
+macro_rules! refused {
+    ($result:expr, $pattern:pat) => {
+        assert!(matches!($result.err().as_ref().and_then(Error::part), Some($pattern)))
+    };
+}
+
 /// An idx file of bytes.
 fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 8, sizes.len() as u8];
@@ -62,7 +69,7 @@ fn mnist_is_read_gzipped_and_plain() {
     assert_eq!(sample.target, Array::class(9));
     assert_eq!(set.classes()[9], "9");
     assert_eq!(fashion_mnist(&folder.0, Split::Train).unwrap().classes()[9], "ankle boot");
-    assert!(matches!(set.get(3), Err(Error::NoSample { index: 3, len: 3 })));
+    refused!(set.get(3), DataError::NoSample { index: 3, len: 3 });
 }
 
 #[test]
@@ -129,7 +136,7 @@ fn sets_that_do_not_fit_together_are_refused() {
     // As large as MNIST and not MNIST.
     write(&folder, "t10k-images-idx3-ubyte", &idx(&[10_000, 1, 1], &[0; 10_000]));
     write(&folder, "t10k-labels-idx1-ubyte", &idx(&[10_000], &[0; 10_000]));
-    assert!(matches!(mnist(&folder.0, Split::Test), Err(Error::Checksum { wanted: 0x9137_3bdf, .. })));
+    refused!(mnist(&folder.0, Split::Test), DataError::Checksum { wanted: 0x9137_3bdf, .. });
     let a = Array::new(vec![0f32; 6], [3, 2]);
     let unequal = TensorSet::from_arrays(a, Array::new(vec![0i32; 2], [2])).unwrap_err().to_string();
     assert_eq!(unequal, "data: inputs and targets differ in length: [3, 2] and [2] (3 vs 2)");
@@ -145,7 +152,7 @@ fn cifar10_is_read_and_damaged_files_are_named() {
     let set = cifar10(&folder.0, Split::Train).unwrap();
     assert_eq!((set.len(), set.get(2).unwrap().target), (10, Array::class(2)));
     assert_eq!(set.get(2).unwrap().input, Array::new(vec![20u8; 3072], [3, 32, 32]));
-    assert!(matches!(cifar10(&folder.0, Split::Test), Err(Error::MissingData { .. })));
+    refused!(cifar10(&folder.0, Split::Test), DataError::MissingData { .. });
     let error = |bytes: &[u8]| {
         write(&folder, "cifar-10-batches-bin/test_batch.bin", bytes);
         cifar10(&folder.0, Split::Test).unwrap_err()
@@ -295,8 +302,8 @@ fn tables_name_line_and_column_of_what_is_wrong() {
     assert!(text(Csv::new().kind(TargetKind::Number), "a,b\n1,x\n").contains("column `b`: `x`"));
     assert!(text(Csv::new(), "a,b\n1,2\n1\n").contains("t.csv: line 3: another number of columns (1 vs 2)"));
     assert!(text(Csv::new().target("c"), "a,b\n1,2\n").contains("no such column: "));
-    assert!(matches!(read(Csv::new(), "a,b\n"), Err(Error::EmptyTable { .. })));
-    assert!(matches!(read(Csv::new(), ""), Err(Error::EmptyTable { .. })));
+    refused!(read(Csv::new(), "a,b\n"), DataError::EmptyTable { .. });
+    refused!(read(Csv::new(), ""), DataError::EmptyTable { .. });
 }
 
 #[test]
@@ -309,12 +316,9 @@ fn texts_are_windows_with_their_next_letters() {
         (text.decode(&read(&input)), text.decode(&read(&target))),
         (" wö".to_string(), "wör".to_string())
     );
-    assert!(matches!(Text::new("abc", 3), Err(Error::TextTooShort { letters: 3, length: 3 })));
-    assert!(matches!(Text::new("abc", 0), Err(Error::TextTooShort { .. })));
-    assert!(matches!(
-        Text::with_letters("abc", &['a', 'b'], 1),
-        Err(Error::UnknownLetter { letter: 'c', place: 2 })
-    ));
+    refused!(Text::new("abc", 3), DataError::TextTooShort { letters: 3, length: 3 });
+    refused!(Text::new("abc", 0), DataError::TextTooShort { .. });
+    refused!(Text::with_letters("abc", &['a', 'b'], 1), DataError::UnknownLetter { letter: 'c', place: 2 });
     let folder = Folder::new("text");
     let bad = Text::read(write(&folder, "t", b"ab\xff"), 1).unwrap_err().to_string();
     assert!(bad.ends_with("t: byte 2: it is not UTF-8"), "{bad}");

@@ -35,7 +35,7 @@ impl Dataset for Numbers {
         std::thread::sleep(self.takes);
         assert_ne!(self.panics, Some(index), "sample {index} explodes");
         match self.broken == Some(index) {
-            true => Err(Error::NoSample { index, len: self.len }),
+            true => Err(DataError::NoSample { index, len: self.len }.into()),
             false => Ok(Sample { input: Array::new(vec![index as f32], [1]), target: Array::class(index) }),
         }
     }
@@ -123,7 +123,8 @@ fn a_saved_position_gives_the_rest_of_the_epoch() {
     let error = DataLoader::new(numbers(22), 4).set_position(position).unwrap_err().to_string();
     assert_eq!(error, "loader: position does not fit: sets differ in length (22 vs 23)");
     let outside = Position { batch: 7, ..position };
-    assert!(matches!(new().set_position(outside), Err(Error::Position { found: 7, wanted: 6, .. })));
+    let refused = new().set_position(outside).unwrap_err();
+    assert!(matches!(refused.part(), Some(DataError::Position { found: 7, wanted: 6, .. })));
 }
 
 trait Positions {
@@ -150,7 +151,8 @@ fn errors_and_panics_of_threads_arrive_as_errors() {
         let found: Vec<Result<(Tensor, Tensor)>> = loader.into_iter().collect();
         assert_eq!(found.len(), 3, "two batches and an error");
         assert!(found[..2].iter().all(Result::is_ok));
-        assert!(matches!(found[2], Err(Error::NoSample { index: 11, len: 20 })));
+        let refused = found[2].as_ref().err().and_then(Error::part);
+        assert!(matches!(refused, Some(DataError::NoSample { index: 11, len: 20 })));
         let mut loader = DataLoader::new(Numbers { panics: Some(0), ..numbers(20) }, 4).workers(workers);
         let text = (&mut loader).into_iter().next().unwrap().unwrap_err().to_string();
         assert!(
