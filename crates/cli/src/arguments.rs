@@ -24,7 +24,7 @@ pub use results::{EvalOptions, InspectOptions, RunsOptions};
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
-pub use train::{ModelName, TrainOptions, Variant, learnable};
+pub use train::{TrainOptions, Variant, given, learnable};
 
 use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};
@@ -126,8 +126,8 @@ pub enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::SetKind;
     use clap::CommandFactory;
+    use farad::fit::SetKind;
     use farad_circuit::Format;
     use farad_logic::Recipe;
 

@@ -3,16 +3,19 @@
 use std::io::Write;
 
 use farad::Device;
+use farad::run::Run;
+use farad::train::{Asked, Kind};
 use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
 use crate::classify;
 use crate::error::{Error, Result};
-use crate::fit;
+use crate::kinds::KINDS;
 use crate::lm;
 use crate::look::{self, Cell, Table, count, left, right};
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
+use crate::training::{self, Screen};
 
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
@@ -29,9 +32,9 @@ pub fn run(options: &EvalOptions) -> Result<()> {
         refuse(&[speed], "it times the circuits of logic networks")?;
         return lm::eval(&run, options);
     }
-    if fit::is_fit(&run) {
+    if let Some(kind) = KINDS.named(run.kind()) {
         refuse(&[speed, data], "the network is judged on the test part of its own data")?;
-        return fit::eval(&run, options);
+        return judge(kind, &run, options);
     }
     refuse(&[data, device], "circuits are judged on the CPU, by their own data")?;
     if classify::is_classify(&run) {
@@ -41,6 +44,21 @@ pub fn run(options: &EvalOptions) -> Result<()> {
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;
     if options.output.json { print_json(&verdicts) } else { print_table(&verdicts) }?;
+    profiling.finish()
+}
+
+/// Judges what a run of a kind of the table has learned.
+fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
+    let screen = Screen::new(options.output.talk());
+    let device = match options.device.asked()? {
+        Some(device) => device,
+        None => kind.judges_on(run)?,
+    };
+    let profiling = Profiling::start(&options.profile, &device);
+    let asked = Asked { watcher: &screen, ..Asked::new("") };
+    let outcome = kind.judge(run, &asked, &device)?;
+    screen.end();
+    training::show(&outcome, options.output.json)?;
     profiling.finish()
 }
 

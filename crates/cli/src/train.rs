@@ -1,5 +1,5 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit. Networks on data sets are in [`fit`], circuits that
-//! classify in [`classify`], language models in [`lm`].
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Circuits that classify are in [`classify`],
+//! language models in [`lm`], all else in the table of kinds ([`crate::kinds`]).
 
 mod list;
 
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use farad::Device;
 use farad::run::{Run, Stop};
+use farad::train::Kind;
 use farad_logic::classify::TaskKind;
 use farad_logic::recipe::Start;
 use farad_logic::report::{self, Verdict};
@@ -18,13 +19,14 @@ use crate::arguments::{TrainOptions, Variant, learnable};
 use crate::classify;
 use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
-use crate::fit::{self, SetKind};
+use crate::kinds::KINDS;
 use crate::lm;
 use crate::look::{
     self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, Talk, count, counted, left, paint, right, typed,
 };
 use crate::profile::{self, Profiling};
 use crate::source::{RUNS, resume_run};
+use crate::training;
 
 /// Trains, or goes on training.
 pub fn run(options: &TrainOptions) -> Result<()> {
@@ -43,9 +45,11 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         let what = options.name.clone().unwrap_or_else(|| "this run".into());
         return Err(Error::OtherFlag { what, flag, instead: "--set; these flags are for language models" });
     }
-    let set = options.name.as_deref().and_then(SetKind::named);
-    if set.is_some() || resumed.as_ref().is_some_and(fit::is_fit) {
-        return fit::train(options, resumed);
+    let learned = options.name.as_deref().and_then(|name| KINDS.learning(name));
+    let kind = resumed.as_ref().and_then(|run| KINDS.named(run.kind()));
+    if let Some(kind) = learned.map(|(kind, _)| kind).or(kind) {
+        refuse_other_flags(kind, options, resumed.as_ref())?;
+        return training::train(kind, options, learned.map_or("", |(_, subject)| subject.name), resumed);
     }
     let task = options.name.as_deref().and_then(TaskKind::named);
     if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
@@ -57,6 +61,15 @@ pub fn run(options: &TrainOptions) -> Result<()> {
 /// The key of an assignment.
 pub fn key(assignment: &str) -> &str {
     assignment.split('=').next().unwrap_or_default().trim()
+}
+
+/// Flags of other trainings mean nothing here, whether a run starts or goes on.
+fn refuse_other_flags(kind: &dyn Kind, options: &TrainOptions, resumed: Option<&Run>) -> Result<()> {
+    let updates = options.updates.map(|_| "--updates");
+    let Some(flag) = updates.or(options.automata.first_given()) else { return Ok(()) };
+    let name = || options.name.clone().unwrap_or_default();
+    let what = resumed.map_or_else(name, |run| kind.learns(run.config()));
+    Err(Error::OtherFlag { what, flag, instead: kind.instead() })
 }
 
 /// Trains automata, or goes on with a run if there is one.

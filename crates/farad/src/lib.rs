@@ -49,6 +49,7 @@ pub use farad_tensor::{
     RandomState, Result, Shape, Tensor, Tuned, Tuning, Variant, Words, adapters, check, checkpoint, custom,
     load, load_tuning, nearest, philox, read_npy, read_npz, save, save_tuning, scan, write_npy, write_npz,
 };
+pub use farad_train as train;
 pub use farad_train::{Need, TrainError, run};
 
 /// The README's example compiles and runs.

@@ -82,6 +82,5 @@ pub fn run_device(run: &Run) -> Result<Device> {
     let name = run.config().get("device").and_then(|device| device.as_str()).unwrap_or_default();
     // Without the adapter's name.
     let device = name.split(' ').next().unwrap_or_default().to_string();
-    Device::named(&device)
-        .map_err(|source| TrainError::RunDevice { device, source: Box::new(source) }.into())
+    Device::named(&device).map_err(|source| TrainError::RunDevice { device, source: Box::new(source) }.into())
 }

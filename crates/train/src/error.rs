@@ -81,8 +81,10 @@ pub enum TrainError {
         "train: weights are of another kind of training: {path} ({found} vs {wanted})\nhelp: `farad runs` lists what there is"
     )]
     OtherKind { path: PathBuf, found: String, wanted: String },
-    #[error("train: nothing was learned yet: {path} has no checkpoint\nhelp: start from another run")]
-    NoWeights { path: PathBuf },
+    #[error("train: {subject} needs --data\nhelp: name the file or folder to learn from")]
+    NeedsData { subject: String },
+    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), crate::run::shell_word(path))]
+    NothingLearned { path: PathBuf },
     #[error("picture: cannot be encoded: {path}: {message}")]
     Picture { path: PathBuf, message: String },
 }

@@ -66,7 +66,10 @@ pub struct Grid {
 impl Grid {
     /// A table without rows; columns of numbers are true.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> Grid {
-        Grid { columns: columns.into_iter().map(|(title, right)| (title.into(), right)).collect(), rows: vec![] }
+        Grid {
+            columns: columns.into_iter().map(|(title, right)| (title.into(), right)).collect(),
+            rows: vec![],
+        }
     }
 
     /// Adds a row.

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use farad::fit::{SCHEDULES, SetKind};
+use farad::train::OPTIMIZERS;
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
 use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
 use super::language::LanguageFlags;
-use crate::fit::{OPTIMIZERS, SCHEDULES, SetKind};
 use crate::lm;
 
 pub const TRAIN_EXAMPLES: &str = "\
@@ -172,6 +173,25 @@ pub struct NetworkFlags {
     /// Compute products with halves
     #[arg(long)]
     pub mixed: bool,
+}
+
+/// The flags that were given for a training of the table of kinds, by the keys of settings.
+pub fn given(options: &TrainOptions) -> Vec<(&'static str, String)> {
+    let network = &options.network;
+    let text = |number: Option<u64>| number.map(|number| number.to_string());
+    let given = [
+        ("seed", text(options.seed)),
+        ("updates", text(options.updates)),
+        ("model", network.model.map(|model| model.name().into())),
+        ("data", network.data.as_ref().map(|data| data.display().to_string())),
+        ("epochs", text(network.epochs)),
+        ("batch", text(network.batch)),
+        ("learning_rate", network.learning_rate.map(|rate| rate.to_string())),
+        ("optimizer", network.optimizer.clone()),
+        ("schedule", network.schedule.clone()),
+        ("mixed", network.mixed.then(|| "true".into())),
+    ];
+    given.into_iter().filter_map(|(flag, text)| Some((flag, text?))).collect()
 }
 
 impl AutomataFlags {

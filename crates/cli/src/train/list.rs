@@ -3,15 +3,16 @@
 use std::io::Write;
 
 use farad::run::{Table as Settings, Value};
+use farad::train::Kind;
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 use serde_json::json;
 
 use super::unknown;
 use crate::error::Result;
-use crate::fit::SetKind;
+use crate::kinds::KINDS;
 use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
-use crate::{classify, fit, lm};
+use crate::{classify, lm};
 
 /// Lists everything, or the keys of one.
 pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
@@ -31,13 +32,16 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
 }
 
 /// Everything there is to learn, by kind.
-fn rooms() -> [(&'static str, Vec<(&'static str, &'static str)>); 4] {
-    [
+fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+    let of = |kind: &dyn Kind| kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect();
+    let kinds = KINDS.all().map(|kind| (kind.title(), of(kind)));
+    let mut rooms = vec![
         ("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into()),
         ("logic networks", TaskKind::ALL.map(|task| (task.name(), task.about())).into()),
-        ("data sets", SetKind::ALL.map(|set| (set.name(), set.about())).into()),
-        ("language models", vec![(lm::NAME, lm::ABOUT)]),
-    ]
+    ];
+    rooms.extend(kinds);
+    rooms.push(("language models", vec![(lm::NAME, lm::ABOUT)]));
+    rooms
 }
 
 fn recipes() -> String {
@@ -60,8 +64,8 @@ fn columns(name: &str) -> Result<Columns> {
     if name == lm::NAME {
         return Ok(vec![("default", lm::defaults())]);
     }
-    if let Some(kind) = SetKind::named(name) {
-        return Ok(vec![("default", fit::defaults(kind))]);
+    if let Some((kind, subject)) = KINDS.learning(name) {
+        return Ok(kind.defaults(subject.name)?);
     }
     if let Some(task) = TaskKind::named(name) {
         return classify::defaults(task);

@@ -16,8 +16,8 @@ use toml::Table;
 pub use toml::Value as TomlValue;
 
 use crate::error::{Error, Result, TrainError};
-pub use takes::{Range, Takes};
 use takes::Refusal;
+pub use takes::{Range, Takes};
 pub use value::SettingValue;
 
 /// What the head of a run's `config.toml` has beside settings.

@@ -300,5 +300,5 @@ fn weights_of(folder: &str, kind: &str) -> Result<Checkpoint> {
         let (path, found, wanted) = (other.path().into(), other.kind().into(), kind.into());
         return Err(TrainError::OtherKind { path, found, wanted }.into());
     }
-    other.learned()?.ok_or_else(|| TrainError::NoWeights { path: other.path().into() }.into())
+    other.learned()?.ok_or_else(|| TrainError::NothingLearned { path: other.path().into() }.into())
 }
