@@ -64,7 +64,7 @@ pub enum Error {
     #[error("train: there is nothing called `{name}` to learn{nearest}\nhelp: there are {names}")]
     UnknownName { name: String, nearest: String, names: String },
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
-    OtherFlag { what: String, flag: &'static str, instead: &'static str },
+    OtherFlag { what: String, flag: String, instead: &'static str },
     #[error("train: {set} needs --data\nhelp: name the file or folder to learn from")]
     NeedsData { set: &'static str },
     #[error("train: {flag} and --set {key}=… are the same\nhelp: leave one of them out")]

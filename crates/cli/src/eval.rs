@@ -21,30 +21,58 @@ use crate::training::{self, Screen};
 pub fn run(options: &EvalOptions) -> Result<()> {
     profile::check(&options.profile)?;
     let run = open_run(&options.run)?;
-    let (speed, data) = ((options.speed, "--speed"), (options.data.is_some(), "--data"));
-    let device = (options.device.device.is_some(), "--device");
-    let refuse =
-        |flags: &[(bool, &'static str)], why: &'static str| match flags.iter().find(|(given, _)| *given) {
-            Some(&(_, flag)) => Err(Error::EvalFlag { flag, kind: run.kind().into(), why }),
-            None => Ok(()),
-        };
+    refuse_other_flags(&run, options)?;
     if lm::is_lm(&run) {
-        refuse(&[speed], "it times the circuits of logic networks")?;
         return lm::eval(&run, options);
     }
     if let Some(kind) = KINDS.named(run.kind()) {
-        refuse(&[speed, data], "the network is judged on the test part of its own data")?;
         return judge(kind, &run, options);
     }
-    refuse(&[data, device], "circuits are judged on the CPU, by their own data")?;
     if classify::is_classify(&run) {
         return classify::eval(&run, options);
     }
-    refuse(&[speed], "it times the circuits of logic networks")?;
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;
     if options.output.json { print_json(&verdicts) } else { print_table(&verdicts) }?;
     profiling.finish()
+}
+
+/// A flag that not all kinds take, and those that do, by name.
+struct Flag {
+    name: &'static str,
+    given: fn(&EvalOptions) -> bool,
+    kinds: &'static [&'static str],
+    /// Why others do not.
+    why: &'static str,
+}
+
+const FLAGS: [Flag; 3] = [
+    Flag {
+        name: "--speed",
+        given: |options| options.speed,
+        kinds: &["logic"],
+        why: "it times the circuits of logic networks",
+    },
+    Flag {
+        name: "--data",
+        given: |options| options.data.is_some(),
+        kinds: &["lm"],
+        why: "networks and circuits are judged by their own data",
+    },
+    Flag {
+        name: "--device",
+        given: |options| options.device.device.is_some(),
+        kinds: &["fit", "lm"],
+        why: "circuits are judged on the CPU",
+    },
+];
+
+fn refuse_other_flags(run: &Run, options: &EvalOptions) -> Result<()> {
+    let refused = |flag: &&Flag| (flag.given)(options) && !flag.kinds.contains(&run.kind());
+    match FLAGS.iter().find(refused) {
+        Some(&Flag { name, why, .. }) => Err(Error::EvalFlag { flag: name, kind: run.kind().into(), why }),
+        None => Ok(()),
+    }
 }
 
 /// Judges what a run of a kind of the table has learned.
@@ -55,7 +83,9 @@ fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
         None => kind.judges_on(run)?,
     };
     let profiling = Profiling::start(&options.profile, &device);
-    let asked = Asked { watcher: &screen, ..Asked::new("") };
+    let data = options.data.iter().map(|path| ("data".to_string(), path.display().to_string()));
+    let speed = options.speed.then(|| ("speed".to_string(), "true".to_string()));
+    let asked = Asked { flags: data.chain(speed).collect(), watcher: &screen, ..Asked::new("") };
     let outcome = kind.judge(run, &asked, &device)?;
     screen.end();
     training::show(&outcome, options.output.json)?;

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bench;
+mod circuits;
 mod classify;
 mod completions;
 mod dashboard;

@@ -46,10 +46,10 @@ farad_train::settings! {
         target_kind: String = "guess".into(), Takes::one_of(["guess", "class", "number"]), "What a table's target is.";
         means: Vec<f64> = vec![], Takes::Numbers, "Means of the inputs, by channel or column; found when the run is made.";
         deviations: Vec<f64> = vec![], Takes::Numbers, "Standard deviations of the inputs; found when the run is made.";
-        target_mean: f64 = 0.0, Takes::Number(Range::ANY), "The mean of targets that are numbers; found when the run is made.";
-        target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned less their mean, in deviations.";
-        classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
-        samples: usize = 0, Takes::from(0), "Samples in all; found when the run is made.";
+        #[later] target_mean: f64 = 0.0, Takes::Number(Range::ANY), "The mean of targets that are numbers; found when the run is made.";
+        #[later] target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned less their mean, in deviations.";
+        #[later] classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
+        #[later] samples: usize = 0, Takes::from(0), "Samples in all; found when the run is made.";
         workers: usize = 2, Takes::Whole(0, 1024), "Threads that load.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
@@ -85,7 +85,7 @@ impl Settings {
         let kind = text("set").and_then(SetKind::named).unwrap_or(SetKind::Mnist);
         let model = text("model").and_then(ModelKind::named).unwrap_or(kind.default_model());
         let mut settings = Settings::new(kind, model);
-        settings.take(run.config())?;
+        settings.take_config(run.config())?;
         Ok(settings)
     }
 

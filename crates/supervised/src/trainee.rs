@@ -144,6 +144,10 @@ impl Trainee for Network {
         self.batches
     }
 
+    fn saves_epochs(&self) -> bool {
+        true
+    }
+
     fn step(&mut self) -> Result<Tensor> {
         let (x, y) = self.batch()?;
         self.fit.step(&x, &y)

@@ -18,7 +18,7 @@ pub struct Pace {
     pub epochs: u64,
     /// Steps between rows of the log; the last step of an epoch always has one.
     pub log_every: u64,
-    /// Steps between checkpoints; one is also written after half a minute without.
+    /// Steps between checkpoints; the end of an epoch always has one, and so has half a minute without.
     pub checkpoint_every: u64,
 }
 

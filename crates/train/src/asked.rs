@@ -15,7 +15,7 @@ pub struct Asked<'a> {
     /// The keys of a file of settings.
     pub file: Option<Table>,
     /// Flags that were given: their names with `_` for `-`, and their texts; `true` where they take none.
-    pub flags: Vec<(&'static str, String)>,
+    pub flags: Vec<(String, String)>,
     /// Assignments `key=value`, which overrule the flags.
     pub set: &'a [String],
     /// The device, if one was asked for.
@@ -32,7 +32,7 @@ impl<'a> Asked<'a> {
 
     /// The text of a flag, if it was given.
     pub fn flag(&self, name: &str) -> Option<&str> {
-        self.flags.iter().find(|(flag, _)| *flag == name).map(|(_, text)| text.as_str())
+        self.flags.iter().find(|(flag, _)| flag == name).map(|(_, text)| text.as_str())
     }
 
     /// Whether an assignment sets a key.
@@ -54,7 +54,9 @@ impl<'a> Asked<'a> {
             settings.take(file)?;
         }
         let rows = S::rows();
-        for (flag, text) in self.flags.iter().filter(|(flag, _)| rows.iter().any(|row| row.key == *flag)) {
+        for (flag, text) in
+            self.flags.iter().filter(|(flag, _)| rows.iter().any(|row| row.key == flag.as_str()))
+        {
             settings.assign(flag, text)?;
         }
         self.set.iter().try_for_each(|assignment| settings.set(assignment))

@@ -168,6 +168,11 @@ pub trait Trainee {
         self.steps_in_all()
     }
 
+    /// Whether the end of every epoch has a checkpoint.
+    fn saves_epochs(&self) -> bool {
+        false
+    }
+
     /// One step: the losses before it, one for each model, not waited for.
     fn step(&mut self) -> Result<Tensor>;
 

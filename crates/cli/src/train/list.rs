@@ -4,6 +4,7 @@ use std::io::Write;
 
 use farad::run::{Table as Settings, Value};
 use farad::train::Kind;
+use farad::train::settings::Setting;
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 use serde_json::json;
@@ -23,8 +24,8 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
             rows.into_iter().map(move |(name, about)| json!({ "name": name, "kind": kind, "about": about }))
         })),
         (Some(name), _) => {
-            let columns = columns(name)?;
-            if as_json { lines(objects(&columns)) } else { keys(&columns) }
+            let (columns, rows) = (columns(name)?, rows(name));
+            if as_json { lines(objects(&columns, &rows)) } else { keys(&columns, &rows) }
         }
     };
     write!(out, "{text}")?;
@@ -74,25 +75,37 @@ fn columns(name: &str) -> Result<Columns> {
     Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])
 }
 
-fn keys(columns: &Columns) -> String {
+/// The rows of the settings of what is learned; those that are not in the table of kinds have none.
+fn rows(name: &str) -> Vec<Setting> {
+    KINDS.learning(name).map_or(vec![], |(kind, _)| kind.settings())
+}
+
+/// What a key does, in a sentence.
+fn sentence(rows: &[Setting], key: &str) -> &'static str {
+    rows.iter().find(|row| row.key == key).map_or("", |row| row.help)
+}
+
+fn keys(columns: &Columns, rows: &[Setting]) -> String {
     let titles = columns.iter().map(|(title, _)| right(title));
-    let mut table = Table::new(std::iter::once(left("key")).chain(titles));
+    let mut table = Table::new(std::iter::once(left("key")).chain(titles).chain([left("what it does")]));
     for (key, first) in &columns[0].1 {
         let cell = |(_, settings): &(&str, Settings)| match &settings[key] {
             value if value == first => Cell::from(value),
             value => Cell::new(DOUBTFUL, value),
         };
-        table.row(std::iter::once(key.into()).chain(columns.iter().map(cell)));
+        let cells = std::iter::once(key.into()).chain(columns.iter().map(cell));
+        table.row(cells.chain([sentence(rows, key).into()]));
     }
     table.to_string()
 }
 
-fn objects(columns: &Columns) -> impl Iterator<Item = Value> {
+fn objects(columns: &Columns, rows: &[Setting]) -> impl Iterator<Item = Value> {
     columns[0].1.keys().map(move |key| {
         let mut object = json!({ "key": key });
         for (title, settings) in columns {
             object[*title] = serde_json::to_value(&settings[key]).unwrap_or_default();
         }
+        object["help"] = sentence(rows, key).into();
         object
     })
 }

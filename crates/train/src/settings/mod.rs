@@ -36,6 +36,8 @@ pub struct Setting {
     pub default: TomlValue,
     /// What it does, in one sentence.
     pub help: &'static str,
+    /// Whether runs of earlier versions do not have it; they have the default then.
+    pub later: bool,
 }
 
 impl Setting {
@@ -112,6 +114,20 @@ pub trait Settings: Clone + Default {
             self.put_checked(&row, &value)?;
         }
         Ok(())
+    }
+
+    /// Takes over a run's `config.toml`, which has all keys but those that came later.
+    fn take_config(&mut self, config: &Table) -> Result<()> {
+        let damaged = |message: String| TrainError::SettingsFile { place: "config.toml".into(), message };
+        self.take(config).map_err(|error| {
+            let text = error.to_string();
+            damaged(text.strip_prefix("settings: ").unwrap_or(&text).to_string())
+        })?;
+        let has = |row: &Setting| config.keys().any(|key| row.is_called(key));
+        match Self::rows().into_iter().find(|row| !row.later && !has(row)) {
+            Some(row) => Err(damaged(format!("it has no `{}`", row.key)).into()),
+            None => Ok(()),
+        }
     }
 
     /// Takes over the keys of a TOML file: one of a user, or a run's own `config.toml`, whose head says nothing about

@@ -1,7 +1,8 @@
 //! The table of settings: one line is the field, its row and its default.
 
 /// Makes a structure of settings. A line is a setting: its key (and former ones), type, default, what it takes, and one
-/// sentence of help, which is also the field's documentation. Parts at the end have their keys beside the others.
+/// sentence of help, which is also the field's documentation. Runs that were made before there was a key do not have it: then it is
+/// marked `#[later]`. Parts at the end have their keys beside the others.
 ///
 /// ```
 /// use farad_train::settings::{Range, Settings, Takes};
@@ -9,7 +10,7 @@
 ///     /// What a walk is made of.
 ///     pub struct Walk {
 ///         steps: u64 = 10, Takes::from(1), "Steps of the walk.";
-///         stride ["pace"]: f64 = 0.5, Takes::Number(Range::above(0.0)), "Meters of a step.";
+///         #[later] stride ["pace"]: f64 = 0.5, Takes::Number(Range::above(0.0)), "Meters of a step.";
 ///     }
 /// }
 /// let mut walk = Walk::default();
@@ -25,7 +26,7 @@ macro_rules! settings {
     (
         $(#[$about:meta])*
         pub struct $name:ident {
-            $($key:ident $([$($former:literal),+])? : $type:ty = $default:expr, $takes:expr, $help:literal;)*
+            $($(#[$later:ident])? $key:ident $([$($former:literal),+])? : $type:ty = $default:expr, $takes:expr, $help:literal;)*
             $(..$part:ident : $part_type:ty, $part_help:literal;)*
         }
     ) => {
@@ -53,6 +54,7 @@ macro_rules! settings {
                         takes: $takes,
                         default: $crate::settings::SettingValue::to_toml(&default),
                         help: $help,
+                        later: [$(stringify!($later),)? ""][0] == "later",
                     }
                 }),*];
                 $(rows.extend(<$part_type as $crate::settings::Settings>::rows());)*

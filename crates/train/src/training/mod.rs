@@ -193,8 +193,8 @@ impl<T: Trainee + ?Sized> Training<T> {
         let logs = last || step == 1 || step.is_multiple_of(pace.log_every);
         let seconds = Duration::from_secs(pace.checkpoint_seconds);
         let late = pace.checkpoint_seconds > 0 && self.saved.elapsed() >= seconds;
-        // The last step is saved when training ends.
-        let saves = !last && (late || step.is_multiple_of(pace.checkpoint_every));
+        let ends = self.trainee.saves_epochs() && step.is_multiple_of(self.trainee.epoch().max(1));
+        let saves = late || ends || step.is_multiple_of(pace.checkpoint_every);
         Due { logs: logs || (evaluates && self.trainee.waits()), evaluates, saves }
     }
 
