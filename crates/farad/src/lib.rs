@@ -28,6 +28,7 @@
 //! - [`nn`]: layers, `#[derive(Module)]`, initial values; [`loss`]: losses with options; [`optim`]: optimizers, schedules,
 //!   clipping, averages; [`Precision`]: halves: *A first network*.
 //! - [`data`]: sets, transforms and the loader: *Data*.
+//! - [`train`]: what a kind of training is, its settings, and the loop: *Training*.
 //! - [`fit`]: supervised training as a run; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
 //!   [`read_npy`] and their like: files: *Checkpoints*.
 //! - [`CustomOp`] and [`custom`]: ops of your own: *Custom ops*.
