@@ -26,7 +26,7 @@ const THRESHOLD: f32 = 0.6;
 fn main() -> farad::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(2);
+    farad::seed(2);
     device.seed(2);
     let network = |inputs, outputs| {
         let layers = (

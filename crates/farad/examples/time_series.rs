@@ -34,7 +34,7 @@ impl Network {
 fn main() -> farad::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(1);
+    farad::seed(1);
 
     // The end of the series is not seen in training.
     let series: TensorSet = sine(1200, WINDOW, NOISE, 1);

@@ -12,4 +12,5 @@ pub use crate::nn::{Gru, GruCell, Lstm, LstmCell, LstmState, Rnn, RnnCell};
 pub use crate::optim::{Adagrad, Adam, AdamW, Lion, Muon, Optimizer, RmsProp, Sgd};
 pub use crate::{ConvOptions, PoolOptions};
 pub use crate::{DType, Shape};
+pub use crate::{FREE, Order, kept};
 pub use crate::{Part, Tensor, scan};

@@ -10,7 +10,7 @@
 //! use farad::data::moons;
 //! use farad::fit::{Fit, Task};
 //! use farad::prelude::*;
-//! Device::cpu().seed(1);
+//! farad::seed(1);
 //! let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 2)));
 //! let optimizer = AdamW::new(model.parameters()).learning_rate(0.02);
 //! let mut fit = Fit::new(model, optimizer, Task::Classify);

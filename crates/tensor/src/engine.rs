@@ -3,6 +3,7 @@
 pub use crate::backend::{Memory, Read};
 pub use crate::gradient::refuse_spent;
 pub use crate::hashing::key;
+pub use crate::inside::{Inside, at_position, inside, refuse, through};
 pub use crate::live::{Maker, Origin};
 pub use crate::node::{Node, Value};
 pub use crate::plan::Request;

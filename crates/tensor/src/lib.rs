@@ -9,6 +9,7 @@
 //! `plan`.
 
 mod attention;
+mod axes;
 #[allow(missing_docs)] // what of it is public is for `engine`
 mod backend;
 pub mod check;
@@ -24,6 +25,7 @@ mod finite;
 mod gradient;
 #[allow(missing_docs)] // what of it is public is for `engine`
 mod hashing;
+mod inside;
 #[allow(missing_docs)] // what of it is public is for `engine`
 mod live;
 pub mod loss;
@@ -43,6 +45,7 @@ mod profile;
 mod recording;
 #[allow(missing_docs)] // what of it is public is for `engine`
 mod save;
+mod sizes;
 mod tensor;
 mod tuning;
 #[allow(missing_docs)] // what of it is public is for `engine`
@@ -52,6 +55,7 @@ mod whole;
 mod window;
 
 pub use attention::Attention;
+pub use axes::{Axes, Kept, kept};
 pub use checkpoint::checkpoint;
 pub use device::{Counters, Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
@@ -70,6 +74,7 @@ pub use profile::{
     HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
 };
 pub use save::{load, save};
-pub use tensor::{Element, Part, Parts, Tensor, scan};
+pub use sizes::{FREE, Sizes};
+pub use tensor::{Corners, Element, Order, Part, Parts, Tensor, scan};
 pub use tuning::{load_tuning, save_tuning};
 pub use window::{ConvOptions, PerAxis, PoolOptions};

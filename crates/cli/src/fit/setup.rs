@@ -77,7 +77,7 @@ impl Setup {
     pub fn fit(&self) -> Result<Fit> {
         let settings = &self.settings;
         // Weights are drawn on the CPU, dropout on the device.
-        Device::cpu().seed(settings.seed as u64);
+        farad::seed(settings.seed as u64);
         let model =
             models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
         self.device.seed(settings.seed as u64);

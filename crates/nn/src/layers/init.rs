@@ -1,7 +1,7 @@
 //! What parameters begin with: Xavier's and He's rules, orthogonal matrices, plain distributions.
 //!
 //! Invariant: numbers are drawn from the CPU's random numbers, so the same seed
-//! (`Device::cpu().seed(1)`) gives the same parameters on every device. Start at [`he_normal`] or [`xavier_uniform`].
+//! (`farad::seed(1)`) gives the same parameters on every device. Start at [`he_normal`] or [`xavier_uniform`].
 
 use super::Parameter;
 use crate::error::Result;

@@ -1,5 +1,6 @@
 //! Attention in several heads, with learned projections before and after.
 
+use farad_tensor::engine::inside;
 use std::sync::Arc;
 
 use farad_ir::OpError;
@@ -91,6 +92,7 @@ impl MultiHeadAttention {
     /// What `queries` find in `values` by `keys`. Tensors that are given twice are projected by one product.
     #[track_caller]
     pub fn forward(&self, queries: &Tensor, keys: &Tensor, values: &Tensor, options: &Attention) -> Tensor {
+        let _inside = inside("MultiHeadAttention");
         let [q, k, v] = self.project(queries, keys, values);
         self.attend(&q, &k, &v, options)
     }
