@@ -69,7 +69,7 @@ fn main() -> farad::Result<()> {
         let (x, _) = batch?;
         let again = model.decoder.forward(&model.encode(&x).0).sigmoid();
         error += again.mean_squared_error(&x).item()?;
-        flat += x.mean_axes(kept(&[0])).expand(x.shape()).mean_squared_error(&x).item()?;
+        flat += x.mean_axes(kept([0])).expand(x.shape()).mean_squared_error(&x).item()?;
     }
     let drawn = model.decoder.forward(&Tensor::randn([8, LATENT], &device)).sigmoid();
     println!("new digits have a mean brightness of {:.3}", drawn.mean().item()?);

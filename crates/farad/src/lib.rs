@@ -12,7 +12,7 @@
 //! let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(&device);
 //! let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
 //! let x = Tensor::rand([16, 2], &device);
-//! let y = x.sum_axes(kept(&[1]));
+//! let y = x.sum_axes(kept([1]));
 //! for _ in 0..10 {
 //!     let loss = model.forward(&x).mean_squared_error(&y);
 //!     sgd.step(&loss)?;

@@ -164,7 +164,7 @@ fn numbers_are_learned_too() {
     cpu.seed(1);
     farad::seed(1);
     let x = Tensor::rand([400, 3], &cpu);
-    let y = x.sum_axes(kept(&[1])) * 2.0 - 1.0;
+    let y = x.sum_axes(kept([1])) * 2.0 - 1.0;
     let (train, rest) = split(TensorSet::new(&x, &y).unwrap(), 0.8, 1);
     let model = Sequential::new((Linear::new(3, 1),)).to_device(&cpu);
     let optimizer = AdamW::new(model.parameters()).learning_rate(0.05).weight_decay(0.0);

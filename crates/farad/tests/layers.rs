@@ -176,7 +176,7 @@ fn running_statistics_are_computed_by_the_step() {
         }
         // The first layer sees the same data every time: 1 - 0.9^6 of the way.
         let mean = read(&norms[0].running_mean.as_ref().unwrap().value());
-        let whole = read(&x.mean_axes(&[0, 2, 3]));
+        let whole = read(&x.mean_axes([0, 2, 3]));
         for (mean, whole) in mean.iter().zip(whole) {
             assert!((mean - whole * (1.0 - 0.9f32.powi(6))).abs() < 1e-5, "on {device}: {mean} of {whole}");
         }

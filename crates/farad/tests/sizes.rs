@@ -60,7 +60,7 @@ const OPS: &[Work] = &[
     ("slice between steps", |n| line(6).slice(Part::Step(0, Some(n), 3))),
     ("slice at", |n| line(6).slice(n as isize)),
     ("split", |n| line(6).split(&[n, 7], 0).swap_remove(0)),
-    ("size", |n| line(6).sum_axes(&[n as isize])),
+    ("size", |n| line(6).sum_axes([n as isize])),
     ("flatten", |n| line(6).flatten(n)),
     ("one_hot", |n| Tensor::arange(3, &Device::cpu()).one_hot(n)),
     ("segment_sum", |n| line(3).segment_sum(&Tensor::arange(3, &Device::cpu()), n)),
@@ -68,7 +68,7 @@ const OPS: &[Work] = &[
     ("topk", |n| line(6).topk(n, 0, Order::Descending).0),
     ("tril", |n| line(6).reshape([2, 3]).tril(n as isize)),
     ("triu", |n| line(6).reshape([2, 3]).triu(n as isize)),
-    ("variance", |n| line(6).variance(&[0], n)),
+    ("variance", |n| line(6).variance([0], n)),
     ("conv2d stride", |n| image().conv2d(&weight([4, 4, 3, 3]), ConvOptions::new().stride(n))),
     ("conv2d padding", |n| image().conv2d(&weight([4, 4, 3, 3]), ConvOptions::new().padding(n))),
     ("conv2d dilation", |n| image().conv2d(&weight([4, 4, 3, 3]), ConvOptions::new().dilation(n))),
@@ -296,11 +296,11 @@ fn empty_axes_give_what_pytorch_gives() {
             assert!(y.to_vec::<f32>().unwrap().is_empty(), "{name} on {device}");
         }
         let read = |t: Tensor| t.to_vec::<f32>().unwrap();
-        assert_eq!(read(x.sum_axes(&[1])), [0.0; 2]);
-        assert_eq!(read(x.prod_axes(&[1])), [1.0; 2]);
-        assert_eq!(read(x.logsumexp(&[1])), [f32::NEG_INFINITY; 2]);
-        assert!(read(x.mean_axes(&[1])).iter().all(|v| v.is_nan()));
-        assert!(read(x.variance(&[1], 1)).iter().all(|v| v.is_nan()));
+        assert_eq!(read(x.sum_axes([1])), [0.0; 2]);
+        assert_eq!(read(x.prod_axes([1])), [1.0; 2]);
+        assert_eq!(read(x.logsumexp([1])), [f32::NEG_INFINITY; 2]);
+        assert!(read(x.mean_axes([1])).iter().all(|v| v.is_nan()));
+        assert!(read(x.variance([1], 1)).iter().all(|v| v.is_nan()));
         let none = Tensor::zeros([0, 3, 8, 8], &device);
         let layers: [(&str, Tensor, usize); 6] = [
             ("conv2d", none.conv2d(&Tensor::ones([4, 3, 3, 3], &device), ConvOptions::new()), 4),

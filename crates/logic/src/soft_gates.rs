@@ -141,8 +141,8 @@ impl SoftGates {
     #[track_caller]
     pub fn confidence(&self, logits: &Tensor) -> Tensor {
         match self.rounding {
-            Rounding::Likeliest => logits.softmax(-1).max_axes(kept(&[-1])),
-            Rounding::Nearest => (self.chances(logits) * 2.0 - 1.0).abs().min_axes(kept(&[-1])),
+            Rounding::Likeliest => logits.softmax(-1).max_axes(kept([-1])),
+            Rounding::Nearest => (self.chances(logits) * 2.0 - 1.0).abs().min_axes(kept([-1])),
         }
     }
 
@@ -161,7 +161,7 @@ impl SoftGates {
                 below.softplus() - &below * below.sigmoid()
             }
         };
-        each.sum_axes(&[-1])
+        each.sum_axes([-1])
     }
 
     /// By how much the decision is less clear than `margin`: the likeliest function's logit above the next one's, or
@@ -172,11 +172,11 @@ impl SoftGates {
             GateKind::Sixteen => {
                 let first = logits.argmax(-1).one_hot(16);
                 let others = logits - first * TOO_MUCH;
-                logits.max_axes(kept(&[-1])) - others.max_axes(kept(&[-1]))
+                logits.max_axes(kept([-1])) - others.max_axes(kept([-1]))
             }
             GateKind::Four => logits.abs(),
         };
-        (f64::from(margin) - lead).relu().sum_axes(&[-1])
+        (f64::from(margin) - lead).relu().sum_axes([-1])
     }
 
     /// Noise for every logit from uniform numbers: Gumbel's, with which the likeliest of sixteen is one drawn by

@@ -78,7 +78,7 @@ impl Trainer {
         let settings = &self.settings;
         let logits = self.logits.value();
         let ramp = settings.ramp_at(self.updates);
-        let weighted = |weight: f32, each: Tensor| each.sum_axes(&[-1]) * self.number(weight * ramp);
+        let weighted = |weight: f32, each: Tensor| each.sum_axes([-1]) * self.number(weight * ramp);
         let entropy =
             (settings.entropy > 0.0).then(|| weighted(settings.entropy, self.gates.entropy(&logits)));
         let margin = (settings.margin > 0.0)

@@ -56,7 +56,7 @@ impl Bilinear {
         let matrix = weight.permute(&[1, 0, 2]).reshape([width, outputs * other]);
         let lead = &first.shape()[..first.rank() - 1];
         let products = first.matmul(&matrix).reshape([lead, &[outputs, other]].concat());
-        let y = (products * second.unsqueeze(second.rank() as isize - 1)).sum_axes(&[-1]);
+        let y = (products * second.unsqueeze(second.rank() as isize - 1)).sum_axes([-1]);
         match &self.bias {
             Some(bias) => y + bias.value(),
             None => y,

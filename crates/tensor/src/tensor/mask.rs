@@ -74,7 +74,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![true, false, false, false], [2, 2], &Device::cpu());
-    /// assert_eq!(x.any_axes(&[1]).to_vec::<bool>()?, [true, false]);
+    /// assert_eq!(x.any_axes([1]).to_vec::<bool>()?, [true, false]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -100,7 +100,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![true, true, true, false], [2, 2], &Device::cpu());
-    /// assert_eq!(x.all_axes(&[1]).to_vec::<bool>()?, [true, false]);
+    /// assert_eq!(x.all_axes([1]).to_vec::<bool>()?, [true, false]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]

@@ -52,7 +52,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::ones([2, 3], &Device::cpu());
-    /// assert_eq!(x.sum_axes(&[1]).to_vec::<f32>()?, [3.0, 3.0]);
+    /// assert_eq!(x.sum_axes([1]).to_vec::<f32>()?, [3.0, 3.0]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -78,7 +78,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![1.0, 3.0], [1, 2], &Device::cpu());
-    /// assert_eq!(x.mean_axes(kept(&[1])).shape()[..], [1, 1]);
+    /// assert_eq!(x.mean_axes(kept([1])).shape()[..], [1, 1]);
     /// ```
     #[track_caller]
     pub fn mean_axes(&self, axes: impl Axes) -> Tensor {
@@ -106,7 +106,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![2.0, 0.0, 4.0], [1, 3], &Device::cpu());
-    /// let y = x.prod_axes(&[1]).sum();
+    /// let y = x.prod_axes([1]).sum();
     /// assert_eq!(y.gradient(&x)?.to_vec::<f32>()?, [0.0, 8.0, 0.0]);
     /// # Ok::<(), farad::Error>(())
     /// ```
@@ -133,7 +133,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0, 0.0], [2, 2], &Device::cpu());
-    /// assert_eq!(x.max_axes(&[1]).to_vec::<f32>()?, [3.0, 2.0]);
+    /// assert_eq!(x.max_axes([1]).to_vec::<f32>()?, [3.0, 2.0]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -159,7 +159,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![1.0, 3.0, 2.0, 0.0], [2, 2], &Device::cpu());
-    /// assert_eq!(x.min_axes(&[0]).to_vec::<f32>()?, [1.0, 0.0]);
+    /// assert_eq!(x.min_axes([0]).to_vec::<f32>()?, [1.0, 0.0]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -199,7 +199,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![1.0, 3.0], [2], &Device::cpu());
-    /// assert_eq!(x.variance(&[0], 0).item()?, 1.0);
+    /// assert_eq!(x.variance([0], 0).item()?, 1.0);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -216,7 +216,7 @@ impl Tensor {
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![1000.0, 1000.0], [2], &Device::cpu());
-    /// assert!((x.logsumexp(&[0]).item()? - 1000.6931).abs() < 1e-3);
+    /// assert!((x.logsumexp([0]).item()? - 1000.6931).abs() < 1e-3);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -250,9 +250,9 @@ impl Tensor {
         if x.dtype().is_float() && self.size_of("softmax", axis) == 0 {
             return self.clone();
         }
-        let top = x.max_axes(kept(&[axis])).stop_gradient();
+        let top = x.max_axes(kept([axis])).stop_gradient();
         let powers = (&x - &top).exp();
-        (&powers / &powers.sum_axes(kept(&[axis]))).rounded_like(self)
+        (&powers / &powers.sum_axes(kept([axis]))).rounded_like(self)
     }
 
     /// The logarithm of softmax, without underflow.
@@ -269,9 +269,9 @@ impl Tensor {
         if x.dtype().is_float() && self.size_of("log_softmax", axis) == 0 {
             return self.clone();
         }
-        let top = x.max_axes(kept(&[axis])).stop_gradient();
+        let top = x.max_axes(kept([axis])).stop_gradient();
         let centered = &x - &top;
-        let sum = centered.exp().sum_axes(kept(&[axis])).log();
+        let sum = centered.exp().sum_axes(kept([axis])).log();
         (centered - sum).rounded_like(self)
     }
 
@@ -288,8 +288,8 @@ impl Tensor {
     #[track_caller]
     pub fn layer_norm(&self, scale: &Tensor, shift: &Tensor, epsilon: f64) -> Tensor {
         let x = self.single();
-        let centered = &x - &x.mean_axes(kept(&[-1]));
-        let variance = centered.square().mean_axes(kept(&[-1]));
+        let centered = &x - &x.mean_axes(kept([-1]));
+        let variance = centered.square().mean_axes(kept([-1]));
         (centered * (variance + epsilon).rsqrt()).rounded_like(self) * scale + shift
     }
 }

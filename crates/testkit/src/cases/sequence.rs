@@ -128,7 +128,7 @@ fn recurrent() -> Vec<Case> {
             1e-5,
             |x| {
                 let (last, rows) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
-                    let row = x[2].embedding(&slice[0]).sum_axes(&[0]);
+                    let row = x[2].embedding(&slice[0]).sum_axes([0]);
                     ((vec![(&carry[0] + &row).tanh()]), vec![row])
                 });
                 last.into_iter().chain(rows).collect()

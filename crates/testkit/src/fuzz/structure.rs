@@ -187,22 +187,22 @@ fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, Rule) 
 
 fn reduce(kind: &'static str, axis: isize) -> Build {
     Box::new(move |x| match kind {
-        "sum" => x[0].sum_axes(&[axis]),
+        "sum" => x[0].sum_axes([axis]),
         // Factors so near to 1 that their product is at most e.
         "prod" if x[0].dtype().is_float() => {
             let terms = x[0].size(axis).max(1) as f64;
-            (x[0].tanh() * (1.0 / terms) + 1.0).prod_axes(&[axis])
+            (x[0].tanh() * (1.0 / terms) + 1.0).prod_axes([axis])
         }
-        "prod" => x[0].prod_axes(&[axis]),
+        "prod" => x[0].prod_axes([axis]),
         "argmin" => x[0].argmin(axis),
-        "mean" => x[0].mean_axes(&[axis]),
-        "max" => x[0].max_axes(&[axis]),
-        "min" => x[0].min_axes(kept(&[axis])),
+        "mean" => x[0].mean_axes([axis]),
+        "max" => x[0].max_axes([axis]),
+        "min" => x[0].min_axes(kept([axis])),
         "argmax" => x[0].argmax(axis),
         "softmax" => x[0].softmax(axis),
         _ => {
-            let centered = x[0] - x[0].mean_axes(kept(&[axis]));
-            &centered * (centered.square().mean_axes(kept(&[axis])) + 0.5).rsqrt()
+            let centered = x[0] - x[0].mean_axes(kept([axis]));
+            &centered * (centered.square().mean_axes(kept([axis])) + 0.5).rsqrt()
         }
     })
 }
