@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::{Program, Target};
+use farad_runtime::profile::{Phase, Profiler};
 
 use crate::error::Error;
 use crate::executable::Executable;

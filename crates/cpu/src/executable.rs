@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use farad_compile::costs::Costs;
-use farad_compile::profile::{KernelTally, Phase};
 use farad_compile::program::{Buffer, BufferId, Kernel, Loop, Place, Program, Step};
+use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::contraction::{self, Sliced};
 use crate::device::Device;

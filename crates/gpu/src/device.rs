@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
+use farad_runtime::profile::{Phase, Profiler};
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
 use crate::buffer::Ledger;

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use farad_compile::profile::{KernelTally, Phase};
 use farad_compile::program::Program;
+use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use farad_compile::profile::Phase;
+use farad_runtime::profile::Phase;
 
 use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 
-use farad_compile::profile::Phase;
+use farad_runtime::profile::Phase;
 use rayon::prelude::*;
 
 use crate::buffer::{Owned, Purpose};

@@ -3,7 +3,7 @@
 //! Copies wait in the pending encoder; a write flushes it first, since the queue would otherwise
 //! carry out the write before them.
 
-use farad_compile::profile::Phase;
+use farad_runtime::profile::Phase;
 
 use crate::device::{Device, lock};
 use crate::error::Error;

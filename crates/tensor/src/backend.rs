@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use farad_compile::profile::Profiler;
 use farad_compile::program::Program;
 use farad_gpu::Holdings;
+use farad_runtime::profile::Profiler;
 
 use crate::device::Counters;
 use crate::error::Result;

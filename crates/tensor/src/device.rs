@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
+use farad_runtime::profile::{Phase, Profiler};
 
 use crate::backend::{Backend, Memory};
 use crate::environment::ENVIRONMENT;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farad_compile::profile::Phase;
+use farad_runtime::profile::Phase;
 
 use crate::device::Device;
 use crate::error::Result;

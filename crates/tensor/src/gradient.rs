@@ -3,8 +3,8 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use farad_compile::profile::Phase;
 use farad_ir::NodeId;
+use farad_runtime::profile::Phase;
 
 use crate::error::{Error, Result};
 use crate::node::Node;

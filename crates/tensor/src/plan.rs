@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use farad_compile::profile::Phase;
 use farad_compile::program::Program;
 use farad_ir::{Graph, NodeId};
+use farad_runtime::profile::Phase;
 
 use crate::backend::{Executable, Memory};
 use crate::device::Device;

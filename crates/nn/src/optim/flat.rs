@@ -8,8 +8,8 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use farad_compile::profile::Phase;
 use farad_ir::{DType, NodeId, Shape};
+use farad_runtime::profile::Phase;
 
 use super::layout::{Layout, Member};
 use super::program::{Parts, Structure, input_number, users};

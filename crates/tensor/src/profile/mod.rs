@@ -11,7 +11,7 @@ mod trace;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use farad_compile::profile::{KernelTally, Phase, Snapshot};
+use farad_runtime::profile::{KernelTally, Phase, Snapshot};
 use serde::{Serialize, Serializer};
 
 use crate::device::{Counters, Device};
@@ -265,7 +265,7 @@ impl From<KernelTally> for KernelTime {
     }
 }
 
-fn phases(all: &farad_compile::profile::Tallies, here: &farad_compile::profile::Tallies) -> Vec<PhaseTime> {
+fn phases(all: &farad_runtime::profile::Tallies, here: &farad_runtime::profile::Tallies) -> Vec<PhaseTime> {
     let time = |phase: Phase| {
         let (all, here) = (all[phase as usize], here[phase as usize]);
         PhaseTime {
