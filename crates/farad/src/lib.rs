@@ -42,7 +42,7 @@ pub use farad_data as data;
 pub use farad_nn::{Difference, Mismatch, NnError, StateDict, layers as nn, loss, optim, seed};
 pub use farad_supervised as fit;
 pub use farad_tensor::{
-    AdapterInfo, AdapterKind, Attention, Axes, Contraction, ConvOptions, Corners, Counters, CustomKernel,
+    AdapterInfo, AdapterKind, Attention, Axes, BACKENDS, BackendRow, FoundDevice, device_names, device_names_sentence, Contraction, ConvOptions, Corners, Counters, CustomKernel,
     CustomLimits, CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element, Environment, Error, FREE,
     Holdings, HostSpan, IndexMap, Kept, KernelTime, LaunchTime, LiveTensor, MemoryReport, OpError,
     OpenProfile, Order, Part, Parts, Peaks, PerAxis, PhaseTime, PoolOptions, Precision, ProductShape,

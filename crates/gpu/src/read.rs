@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 
+use farad_runtime::Memory;
 use farad_runtime::profile::Phase;
 use rayon::prelude::*;
 
@@ -17,7 +18,7 @@ use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
 use crate::device::{Device, lock};
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::memory::OnGpu;
 use crate::poller::Done;
 use crate::report::{Ran, Report};
 use crate::transfer::WORD;

@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 use farad_ir::{DType, Graph, NodeId, Op};
 use half::f16;
 
-use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::plan::Request;
+use farad_runtime::Memory;
 
 impl Device {
     /// Switches the search for values that are not finite on or off: while on, every run computes

@@ -57,14 +57,16 @@ mod window;
 pub use attention::Attention;
 pub use axes::{Axes, Kept, kept};
 pub use checkpoint::checkpoint;
-pub use device::{Counters, Device, DeviceOptions, RandomState};
+pub use backend::{BACKENDS, BackendRow, FoundDevice, device_names, device_names_sentence};
+pub use device::{Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result, disagreement};
-pub use farad_gpu::{AdapterInfo, AdapterKind, Holdings, ProductShape, Tuned, Tuning, Variant, adapters};
+pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
 pub use farad_ir::philox;
 pub use farad_ir::{
     Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Words,
 };
+pub use farad_runtime::{Counters, Holdings, ProductShape, Tuned, Tuning, Variant};
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
 pub use numpy::{read_npy, read_npz, write_npy, write_npz};

@@ -13,8 +13,8 @@ use farad_ir::{DType, Shape};
 use serde::{Serialize, Serializer};
 
 use crate::Holdings;
-use crate::backend::{Memory, WeakMemory};
 use crate::device::Device;
+use farad_runtime::{Memory, WeakMemory};
 
 /// Tensors that a report names.
 const NAMED: usize = 12;

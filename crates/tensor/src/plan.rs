@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use farad_compile::program::Program;
 use farad_ir::{Graph, NodeId};
 use farad_runtime::profile::Phase;
+use farad_runtime::{Executable, Memory};
 
-use crate::backend::{Executable, Memory};
 use crate::device::Device;
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ pub struct Request {
 
 /// A compiled program, loaded.
 pub struct Plan {
-    executable: Executable,
+    executable: Box<dyn Executable>,
     pub program: Arc<Program>,
     /// What each output is, for errors.
     results: Arc<[Maker]>,
@@ -154,12 +154,15 @@ impl Device {
     /// Does what takes memory; if there is too little, once more without the plans that nobody runs,
     /// whose blocks are memory too.
     #[doc(hidden)]
-    pub fn with_room<T>(&self, take: impl Fn() -> Result<T>) -> Result<T> {
-        match take() {
+    pub fn with_room<T, E: Into<Error>>(
+        &self,
+        take: impl Fn() -> std::result::Result<T, E>,
+    ) -> Result<T> {
+        match take().map_err(E::into) {
             Err(error) if error.is_out_of_memory() => {
                 let freed = self.0.plans.lock().expect("no panic with the cache held").forget_idle();
                 tracing::debug!(freed, "out of memory: idle plans forgotten");
-                if freed { take() } else { Err(error) }
+                if freed { take().map_err(E::into) } else { Err(error) }
             }
             result => result,
         }
@@ -169,8 +172,8 @@ impl Device {
         if ENVIRONMENT.plan {
             tracing::info!(target: "farad::plan", "\n{program}");
         }
-        if let (true, crate::backend::Backend::Gpu(gpu)) = (ENVIRONMENT.wgsl, &self.0.backend) {
-            for (label, wgsl) in gpu.shaders(program) {
+        if ENVIRONMENT.wgsl {
+            for (label, wgsl) in self.0.backend.shaders(program) {
                 tracing::info!(target: "farad::wgsl", "\n// {label}\n{wgsl}");
             }
         }
@@ -201,7 +204,7 @@ impl Device {
         let options = ProfileOptions { mode: ProfileMode::Kernels, peaks: false };
         let profile = ENVIRONMENT.time.then(|| self.open_profile(options));
         let ran = plan.executable.run(inputs, words, &outputs);
-        ran.map_err(|error| lacking(&plan.results, "work space", error))?;
+        ran.map_err(|error| lacking(&plan.results, "work space", error.into()))?;
         if let Some(profile) = profile {
             let table = kernel_table(&profile.finish().kernels, None);
             tracing::info!(target: "farad::time", "\n{table}");

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use farad_ir::{DType, Graph, NodeId, Op, Shape, Span};
 
-use crate::backend::Memory;
 use crate::error::{Error, Result};
 use crate::hashing::QuickMap;
 use crate::node::{Node, Value};
+use farad_runtime::Memory;
 
 /// A graph of recorded nodes with the memory and numbers that it needs.
 #[derive(Default)]

@@ -13,7 +13,7 @@ use super::layout::Layout;
 use crate::error::{NnError, Result};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
-use farad_tensor::engine::Memory;
+use farad_runtime::Memory;
 use farad_tensor::engine::{Maker, Origin};
 use farad_tensor::engine::{Node, Value};
 

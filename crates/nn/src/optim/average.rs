@@ -13,7 +13,7 @@ use crate::error::{NnError, Result};
 use crate::layers::Parameter;
 use farad_tensor::Device;
 use farad_tensor::Tensor;
-use farad_tensor::engine::Memory;
+use farad_runtime::Memory;
 use farad_tensor::engine::Recording;
 use farad_tensor::engine::Request;
 use farad_tensor::engine::Value;

@@ -19,7 +19,7 @@ use crate::error::{NnError, Result};
 use crate::layers::Parameter;
 use farad_tensor::Device;
 use farad_tensor::Tensor;
-use farad_tensor::engine::Memory;
+use farad_runtime::Memory;
 use farad_tensor::engine::Node;
 use farad_tensor::engine::Recording;
 use farad_tensor::engine::has_halves;

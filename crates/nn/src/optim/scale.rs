@@ -13,7 +13,7 @@ use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Shape, Span, Un
 
 use crate::error::Result;
 use farad_tensor::Device;
-use farad_tensor::engine::Memory;
+use farad_runtime::Memory;
 
 /// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
 /// with halves ([`Precision::Mixed`](crate::Precision)).

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use farad_runtime::profile::{KernelTally, Phase, Snapshot};
 use serde::{Serialize, Serializer};
 
-use crate::device::{Counters, Device};
+use farad_runtime::Counters;
+
+use crate::device::Device;
 use crate::live::MemoryReport;
 pub use peaks::Peaks;
 pub use table::kernel_table;

@@ -20,7 +20,7 @@ use farad_ir::{Binary, DType, Scalar, Unary};
 
 use super::render;
 use crate::dispatch::{Capabilities, Dispatch};
-use crate::tuning::Tuning;
+use farad_runtime::Tuning;
 use machine::{Given, machines};
 use meaning::{Meaning, Memory};
 
