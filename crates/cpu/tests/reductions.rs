@@ -1,10 +1,10 @@
 //! Kernels with reductions: along rows and down columns, short and long, one and several in sequence.
 
-mod meaning;
+mod case;
 
+use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{BufferId, Code, Guard, Level, Output, Reg, Spec, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
-use meaning::{Case, Rng, Tape, strided};
 
 /// A store of an outer-level value over kernels of these axes.
 fn store_outer(buffer: u32, value: Reg, axes: &[usize], outer: usize) -> Store {
