@@ -19,6 +19,8 @@ pub struct BackendRow {
     pub help: &'static str,
     /// Whether there may be several: `name:1` is the second.
     pub numbered: bool,
+    /// Whether it is for tests only, and never what `best` means.
+    pub for_tests: bool,
     /// The devices of this kind on this machine.
     pub list: fn() -> Vec<FoundDevice>,
     /// Opens one by its number.
@@ -41,11 +43,12 @@ pub struct FoundDevice {
 }
 
 /// All backends.
-pub static BACKENDS: [BackendRow; 2] = [
+pub static BACKENDS: [BackendRow; 3] = [
     BackendRow {
         name: "cpu",
         help: "the processor",
         numbered: false,
+        for_tests: false,
         list: || {
             vec![FoundDevice {
                 device: "cpu".into(),
@@ -61,8 +64,25 @@ pub static BACKENDS: [BackendRow; 2] = [
         name: "gpu",
         help: "a GPU by its number in `farad devices`",
         numbered: true,
+        for_tests: false,
         list: || farad_gpu::adapters().into_iter().map(found_gpu).collect(),
         open: open_gpu,
+    },
+    BackendRow {
+        name: "reference",
+        help: "everything in f64; slow, for tests",
+        numbered: false,
+        for_tests: true,
+        list: || {
+            vec![FoundDevice {
+                device: "reference".into(),
+                name: "everything in f64, slow, for tests".into(),
+                kind: "interpreter",
+                preference: 0,
+                adapter: None,
+            }]
+        },
+        open: |_, options| Ok(Arc::new(farad_reference::Device::new(options.memory_limit))),
     },
 ];
 
@@ -129,12 +149,28 @@ mod tests {
         assert_eq!(found("cpu"), Some(("cpu", 0)));
         assert_eq!(found("gpu"), Some(("gpu", 0)));
         assert_eq!(found("gpu:3"), Some(("gpu", 3)));
-        for wrong in ["", "cpu:0", "gpu:", "gpu:x", "tpu", "best"] {
+        assert_eq!(found("reference"), Some(("reference", 0)));
+        for wrong in ["", "cpu:0", "reference:1", "gpu:", "gpu:x", "tpu", "best"] {
             assert_eq!(found(wrong), None, "{wrong}");
         }
         let text = crate::Device::named("tpu").unwrap_err().to_string();
         for name in device_names() {
             assert!(text.contains(&format!("`{name}`")), "{text}");
         }
+    }
+
+    #[test]
+    fn every_row_lists_what_it_opens_and_the_best_is_never_the_reference() {
+        for row in &BACKENDS {
+            for found in (row.list)() {
+                assert_eq!(named(&found.device).map(|(row, _)| row.name), Some(row.name));
+            }
+        }
+        let reference = crate::Device::named("reference").expect("it needs no hardware");
+        assert_eq!((reference.name(), reference.is_gpu()), ("reference", false));
+        assert_eq!(reference, crate::Device::reference());
+        assert!(
+            crate::Device::list().iter().any(|device| device.device == "reference" && device.preference == 0)
+        );
     }
 }

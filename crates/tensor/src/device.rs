@@ -119,6 +119,27 @@ impl Device {
         Device::shared(row, index, options)
     }
 
+    /// A device that computes everything in `f64`: what programs mean. It is slow and meant for tests.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::reference();
+    /// let x = Tensor::from_vec(vec![1.0, 1e-9], [2], &device);
+    /// // In f32 the small number would be lost.
+    /// assert_eq!((x.sum() - 1.0).item()?, 1e-9);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn reference() -> Device {
+        let (row, index) = named("reference").expect("the table has the reference");
+        Device::shared(row, index, DeviceOptions::default()).expect("the reference can always be opened")
+    }
+
+    /// A reference device of its own, with its own plans, counters and random numbers.
+    pub fn reference_with(options: DeviceOptions) -> Device {
+        let (row, index) = named("reference").expect("the table has the reference");
+        Device::open(row, index, options).expect("the reference can always be opened")
+    }
+
     /// The one device of a row with these options, opened if it is not open yet.
     fn shared(row: &'static BackendRow, index: usize, options: DeviceOptions) -> Result<Device> {
         let mut open = OPEN.lock().expect("no panic while opening");
@@ -179,7 +200,7 @@ impl Device {
         })
     }
 
-    /// A device by name: `best`, or one of the table of backends: `cpu`, `gpu` or `gpu:1`.
+    /// A device by name: `best`, or one of the table of backends: `cpu`, `gpu`, `gpu:1` or `reference`.
     pub fn named(name: &str) -> Result<Device> {
         match name {
             "best" => Ok(Device::best()),

@@ -1,6 +1,6 @@
 //! What optimizers, layers and files need of the engine and of tensors, and programs do not.
 
-pub use crate::backend::{Memory, Read};
+pub use farad_runtime::{Memory, Read};
 pub use crate::gradient::refuse_spent;
 pub use crate::hashing::key;
 pub use crate::inside::{Inside, at_position, inside, refuse, through};
