@@ -179,7 +179,10 @@ fn every_dtype_is_loaded_cast_and_stored() {
             let data = match from {
                 DType::Bool => rng.wholes(n, 2),
                 DType::U8 | DType::U32 => rng.wholes(n, 256),
-                _ if from.is_float() => rng.floats(n, -300.0, 300.0),
+                // Registers are f32, those of the meaning are not.
+                _ if from.is_float() => {
+                    rng.floats(n, -300.0, 300.0).iter().map(|&x| x as f32 as f64).collect()
+                }
                 _ => rng.wholes(n, 600).iter().map(|x| x - 300.0).collect(),
             };
             let a = case.input(from, data);
