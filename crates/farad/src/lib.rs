@@ -42,13 +42,14 @@ pub use farad_data as data;
 pub use farad_nn::{Difference, Mismatch, NnError, StateDict, layers as nn, loss, optim, seed};
 pub use farad_supervised as fit;
 pub use farad_tensor::{
-    AdapterInfo, AdapterKind, Attention, Axes, BACKENDS, BackendRow, FoundDevice, device_names, device_names_sentence, Contraction, ConvOptions, Corners, Counters, CustomKernel,
-    CustomLimits, CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element, Environment, Error, FREE,
-    Holdings, HostSpan, IndexMap, Kept, KernelTime, LaunchTime, LiveTensor, MemoryReport, OpError,
-    OpenProfile, Order, Part, Parts, Peaks, PerAxis, PhaseTime, PoolOptions, Precision, ProductShape,
-    Profile, ProfileMode, ProfileOptions, RandomState, Result, Shape, Sizes, Tensor, Tuned, Tuning, Variant,
-    Words, adapters, check, checkpoint, custom, kept, load, load_tuning, nearest, philox, read_npy, read_npz,
-    save, save_tuning, scan, write_npy, write_npz,
+    AdapterInfo, AdapterKind, Attention, Axes, BACKENDS, BackendRow, Contraction, ConvOptions, Corners,
+    Counters, CustomKernel, CustomLimits, CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element,
+    Environment, Error, FREE, FoundDevice, Holdings, HostSpan, IndexMap, Kept, KernelTime, LaunchTime,
+    LiveTensor, MemoryReport, OpError, OpenProfile, Order, Part, Parts, Peaks, PerAxis, PhaseTime,
+    PoolOptions, Precision, ProductShape, Profile, ProfileMode, ProfileOptions, RandomState, Result, Shape,
+    Sizes, Tensor, Tuned, Tuning, Variant, Words, adapters, check, checkpoint, custom, device_names,
+    device_names_sentence, kept, load, load_tuning, nearest, philox, read_npy, read_npz, save, save_tuning,
+    scan, write_npy, write_npz,
 };
 pub use farad_train::{Need, TrainError, run};
 

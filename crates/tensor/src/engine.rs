@@ -1,6 +1,5 @@
 //! What optimizers, layers and files need of the engine and of tensors, and programs do not.
 
-pub use farad_runtime::{Memory, Read};
 pub use crate::gradient::refuse_spent;
 pub use crate::hashing::key;
 pub use crate::inside::{Inside, at_position, inside, refuse, through};
@@ -15,3 +14,4 @@ pub use crate::unfinished::Unfinished;
 pub use crate::whole::{
     is_unfinished, remove_all_unfinished, remove_unfinished, write_and_keep, write_whole,
 };
+pub use farad_runtime::{Memory, Read};

@@ -56,8 +56,8 @@ mod window;
 
 pub use attention::Attention;
 pub use axes::{Axes, Kept, kept};
-pub use checkpoint::checkpoint;
 pub use backend::{BACKENDS, BackendRow, FoundDevice, device_names, device_names_sentence};
+pub use checkpoint::checkpoint;
 pub use device::{Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result, disagreement};

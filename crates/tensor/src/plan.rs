@@ -154,10 +154,7 @@ impl Device {
     /// Does what takes memory; if there is too little, once more without the plans that nobody runs,
     /// whose blocks are memory too.
     #[doc(hidden)]
-    pub fn with_room<T, E: Into<Error>>(
-        &self,
-        take: impl Fn() -> std::result::Result<T, E>,
-    ) -> Result<T> {
+    pub fn with_room<T, E: Into<Error>>(&self, take: impl Fn() -> std::result::Result<T, E>) -> Result<T> {
         match take().map_err(E::into) {
             Err(error) if error.is_out_of_memory() => {
                 let freed = self.0.plans.lock().expect("no panic with the cache held").forget_idle();

@@ -11,9 +11,9 @@ use super::Rule;
 use super::flat::Flat;
 use super::layout::Layout;
 use crate::error::{NnError, Result};
+use farad_runtime::Memory;
 use farad_tensor::Device;
 use farad_tensor::Tensor;
-use farad_runtime::Memory;
 use farad_tensor::engine::{Maker, Origin};
 use farad_tensor::engine::{Node, Value};
 

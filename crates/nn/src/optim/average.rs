@@ -11,9 +11,9 @@ use farad_ir::{DType, NodeId, Op, Shape};
 
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
+use farad_runtime::Memory;
 use farad_tensor::Device;
 use farad_tensor::Tensor;
-use farad_runtime::Memory;
 use farad_tensor::engine::Recording;
 use farad_tensor::engine::Request;
 use farad_tensor::engine::Value;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Shape, Span, Unary};
 
 use crate::error::Result;
-use farad_tensor::Device;
 use farad_runtime::Memory;
+use farad_tensor::Device;
 
 /// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
 /// with halves ([`Precision::Mixed`](crate::Precision)).
