@@ -3,6 +3,7 @@
 pub use crate::Device;
 pub use crate::Precision;
 pub use crate::checkpoint;
+#[cfg(feature = "data")]
 pub use crate::data::{DataLoader, Dataset};
 pub use crate::nn::{
     BatchNorm2d, Buffer, Conv2d, Dropout, Embedding, Flatten, Gelu, Layer, LayerNorm, Linear, MaxPool2d,

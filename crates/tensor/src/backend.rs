@@ -2,13 +2,14 @@
 //!
 //! Invariant: whatever names, lists or opens devices asks this table, so that a new backend is a crate and a row here.
 
+#[cfg(feature = "gpu")]
+mod gpu;
+
 use std::sync::Arc;
 
-use farad_gpu::{AdapterInfo, AdapterKind};
 use farad_runtime::Backend;
 
 use crate::device::DeviceOptions;
-use crate::environment::ENVIRONMENT;
 use crate::error::Result;
 
 /// A kind of device.
@@ -39,11 +40,12 @@ pub struct FoundDevice {
     /// Which of all devices `best` means: the first with the highest number. Never one with 0.
     pub preference: u8,
     /// More about GPUs.
-    pub adapter: Option<AdapterInfo>,
+    #[cfg(feature = "gpu")]
+    pub adapter: Option<farad_gpu::AdapterInfo>,
 }
 
 /// All backends.
-pub static BACKENDS: [BackendRow; 3] = [
+pub static BACKENDS: &[BackendRow] = &[
     BackendRow {
         name: "cpu",
         help: "the processor",
@@ -55,19 +57,14 @@ pub static BACKENDS: [BackendRow; 3] = [
                 name: String::new(),
                 kind: "processor",
                 preference: 1,
+                #[cfg(feature = "gpu")]
                 adapter: None,
             }]
         },
         open: |_, options| Ok(Arc::new(farad_cpu::Device::with_limit(options.memory_limit))),
     },
-    BackendRow {
-        name: "gpu",
-        help: "a GPU by its number in `farad devices`",
-        numbered: true,
-        for_tests: false,
-        list: || farad_gpu::adapters().into_iter().map(found_gpu).collect(),
-        open: open_gpu,
-    },
+    #[cfg(feature = "gpu")]
+    gpu::ROW,
     BackendRow {
         name: "reference",
         help: "everything in f64; slow, for tests",
@@ -79,39 +76,13 @@ pub static BACKENDS: [BackendRow; 3] = [
                 name: "everything in f64, slow, for tests".into(),
                 kind: "interpreter",
                 preference: 0,
+                #[cfg(feature = "gpu")]
                 adapter: None,
             }]
         },
         open: |_, options| Ok(Arc::new(farad_reference::Device::new(options.memory_limit))),
     },
 ];
-
-fn found_gpu(adapter: AdapterInfo) -> FoundDevice {
-    FoundDevice {
-        device: format!("gpu:{}", adapter.index),
-        name: adapter.name.clone(),
-        kind: kind(adapter.kind),
-        preference: if adapter.kind == AdapterKind::Software { 0 } else { 2 },
-        adapter: Some(adapter),
-    }
-}
-
-fn open_gpu(index: usize, options: &DeviceOptions) -> Result<Arc<dyn Backend>> {
-    let DeviceOptions { core, checked, memory_limit, .. } = *options;
-    let (memory_limit, lose_after) = (memory_limit.or(ENVIRONMENT.memory_limit), ENVIRONMENT.lose_after);
-    let options = farad_gpu::Options { core, checked, memory_limit, lose_after, ..Default::default() };
-    Ok(Arc::new(farad_gpu::Device::open(index, options).map_err(farad_runtime::Error::from)?))
-}
-
-fn kind(kind: AdapterKind) -> &'static str {
-    match kind {
-        AdapterKind::Discrete => "discrete",
-        AdapterKind::Integrated => "integrated",
-        AdapterKind::Virtual => "virtual",
-        AdapterKind::Unknown => "unknown",
-        AdapterKind::Software => "software",
-    }
-}
 
 /// The row and the number that a name means: `cpu`, `gpu` or `gpu:1`.
 pub(crate) fn named(name: &str) -> Option<(&'static BackendRow, usize)> {
@@ -161,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_row_lists_what_it_opens_and_the_best_is_never_the_reference() {
-        for row in &BACKENDS {
+        for row in BACKENDS {
             for found in (row.list)() {
                 assert_eq!(named(&found.device).map(|(row, _)| row.name), Some(row.name));
             }

@@ -115,7 +115,7 @@ impl Device {
 
     /// As [`Device::gpu`] with options; every combination is opened once, and again once it is lost.
     pub fn gpu_with(index: usize, options: DeviceOptions) -> Result<Device> {
-        let (row, _) = named("gpu").expect("the table has GPUs");
+        let (row, _) = named("gpu").ok_or(Error::NoGpus)?;
         Device::shared(row, index, options)
     }
 

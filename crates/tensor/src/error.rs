@@ -26,6 +26,8 @@ pub enum Error {
         location: Option<&'static Location<'static>>,
         source: Box<Error>,
     },
+    #[error("device: this build has no GPUs\nhelp: build farad with the feature `gpu`")]
+    NoGpus,
     #[error(
         "device: unknown name: {name}\nhelp: use {}; `farad devices` lists what there is",
         crate::backend::device_names_sentence("`")

@@ -61,6 +61,7 @@ pub use checkpoint::checkpoint;
 pub use device::{Device, DeviceOptions, RandomState};
 pub use environment::{ENVIRONMENT, Environment};
 pub use error::{Error, Result, disagreement};
+#[cfg(feature = "gpu")]
 pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
 pub use farad_ir::philox;
 pub use farad_ir::{
@@ -69,7 +70,9 @@ pub use farad_ir::{
 pub use farad_runtime::{Counters, Holdings, ProductShape, Tuned, Tuning, Variant};
 pub use live::{LiveTensor, MemoryReport};
 pub use nearest::nearest;
-pub use numpy::{read_npy, read_npz, write_npy, write_npz};
+pub use numpy::{read_npy, write_npy};
+#[cfg(feature = "npz")]
+pub use numpy::{read_npz, write_npz};
 pub use parameter::Parameter;
 pub use precision::Precision;
 pub use profile::{
