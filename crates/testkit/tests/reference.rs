@@ -69,3 +69,38 @@ fn the_cpu_agrees_with_the_reference_backend() {
     let (cpu, reference) = (open_cpu(true), open(true));
     over_all("cpu against the reference backend", |case, form| differs_from(case, form, &cpu, &reference));
 }
+
+/// What a network has learned after a few steps of either optimizer.
+fn learned(device: &Device) -> Result<Vec<f32>> {
+    use farad::prelude::*;
+    let mut weights = Vec::new();
+    for adaptive in [false, true] {
+        Device::cpu().seed(3);
+        let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(device);
+        device.seed(5);
+        let x = Tensor::rand([16, 2], device).detach()?;
+        let y = x.sum_axes(&[1], true);
+        let loss = || model.forward(&x).mean_squared_error(&y);
+        if adaptive {
+            let mut adam = AdamW::new(model.parameters()).learning_rate(0.01);
+            (0..5).try_for_each(|_| adam.step(&loss()))?;
+        } else {
+            let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
+            (0..5).try_for_each(|_| sgd.step(&loss()))?;
+        }
+        for parameter in model.parameters() {
+            weights.extend(parameter.value().to_vec::<f32>()?);
+        }
+    }
+    Ok(weights)
+}
+
+#[test]
+fn networks_train_on_the_reference_backend() -> Result<()> {
+    let (meant, found) = (learned(&open(true))?, learned(&open_cpu(true))?);
+    assert!(meant.iter().all(|x| x.is_finite()) && meant.len() == found.len());
+    for (x, y) in meant.iter().zip(&found) {
+        assert!((x - y).abs() < 1e-5, "{x} is not {y}");
+    }
+    Ok(())
+}
