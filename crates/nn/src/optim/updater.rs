@@ -108,14 +108,14 @@ impl<R: Rule + Clone> Updater<R> {
 
     /// The loss scale of the next step. Waits for the device.
     pub fn loss_scale(&self) -> Result<f32> {
-        Ok(self.flat.scaling.read(&self.flat.device()?)?[0])
+        Ok(self.flat.scaling.read()?[0])
     }
 
     /// How many steps were skipped because a gradient was not finite: in mixed precision, and where gradients are
     /// clipped. Waits for the device, and warns if there are new ones. What clipping skipped in `f32` is not part of
     /// [`Optimizer::state`].
     pub fn overflows(&self) -> Result<u32> {
-        self.flat.scaling.overflows(&self.flat.device()?)
+        self.flat.scaling.overflows()
     }
 
     /// The gradients that [`Optimizer::step`] would use, for clipping or accumulation by hand: taken of the scaled

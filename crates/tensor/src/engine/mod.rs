@@ -1,16 +1,29 @@
-//! What optimizers, layers and files need of the engine and of tensors, and programs do not.
+//! The engine: one way to run a program, for reads, gradients, optimizers and averages.
+//!
+//! A [`Step`] records what tensors need, looks its program up by a key of everything that decides it, compiles what is
+//! new, runs it, and gives every result its home. An [`Array`] is memory with one owner that a step may overwrite.
+//!
+//! Beside these stand a few things that layers and files need of tensors, and programs do not.
 
-pub use crate::backend::{Memory, Read};
-pub use crate::gradient::refuse_spent;
-pub use crate::hashing::key;
-pub use crate::live::{Maker, Origin};
-pub use crate::node::{Node, Value};
-pub use crate::plan::Request;
-pub use crate::precision::has_halves;
-pub use crate::recording::Recording;
+mod array;
+mod step;
+mod write;
+
+pub use array::{Array, Place};
+pub use step::{History, Step};
+pub use write::{Output, Writer};
+
+pub use crate::backend::Read;
 pub use crate::save::{checksum_of, decode, encode, loaded, loaded_from};
 pub use crate::tensor::{Kind, check_probability, expect, raise, sequence};
-pub use crate::unfinished::Unfinished;
+pub use crate::unfinished::{finish_pending, is_pending, note_pending};
 pub use crate::whole::{
     is_unfinished, remove_all_unfinished, remove_unfinished, write_and_keep, write_whole,
 };
+
+use crate::tensor::Tensor;
+
+/// Whether two tensors are the same one: a tensor and a clone of it.
+pub fn is_same(a: &Tensor, b: &Tensor) -> bool {
+    std::sync::Arc::ptr_eq(&a.node, &b.node)
+}

@@ -1,7 +1,5 @@
 //! Attention in several heads, with learned projections before and after.
 
-use std::sync::Arc;
-
 use farad_ir::OpError;
 
 use crate::layers::{Layer, Linear, Mode, Module, Parameter};
@@ -9,7 +7,7 @@ use farad_tensor::Attention;
 use farad_tensor::Device;
 use farad_tensor::{
     Tensor,
-    engine::{check_probability, raise},
+    engine::{check_probability, is_same, raise},
 };
 
 /// Attention of `heads` heads, each over a part of the width:
@@ -99,8 +97,7 @@ impl MultiHeadAttention {
     /// [`Rotary`](super::Rotary) goes in between.
     #[track_caller]
     pub fn project(&self, queries: &Tensor, keys: &Tensor, values: &Tensor) -> [Tensor; 3] {
-        let same = |a: &Tensor, b: &Tensor| Arc::ptr_eq(&a.node, &b.node);
-        match (same(queries, keys), same(keys, values)) {
+        match (is_same(queries, keys), is_same(keys, values)) {
             (true, true) => self.parts(queries, 0),
             (false, true) => {
                 let [q] = self.parts(queries, 0);
