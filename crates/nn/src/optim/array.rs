@@ -6,9 +6,9 @@ use std::panic::Location;
 
 use farad_ir::{DType, Shape};
 
-use super::Rule;
 use super::flat::Flat;
 use super::layout::Layout;
+use super::rule::AnyRule;
 use crate::error::{NnError, Result};
 use farad_tensor::engine::Array;
 use farad_tensor::{Device, Tensor};
@@ -21,7 +21,7 @@ impl Flat {
     /// later begin with fresh ones, and those that go out lose theirs.
     pub(super) fn arrange(
         &mut self,
-        rule: &dyn Rule,
+        rule: &dyn AnyRule,
         device: &Device,
         location: &'static Location<'static>,
     ) -> Result<()> {
@@ -62,7 +62,7 @@ impl Flat {
         &self,
         state: usize,
         to: &Layout,
-        rule: &dyn Rule,
+        rule: &dyn AnyRule,
         device: &Device,
         location: &'static Location<'static>,
     ) -> Result<Array> {
@@ -80,7 +80,7 @@ impl Flat {
     /// The moments as they begin, unless they are there.
     pub(super) fn make_states(
         &mut self,
-        rule: &dyn Rule,
+        rule: &dyn AnyRule,
         device: &Device,
         location: &'static Location<'static>,
     ) -> Result<()> {

@@ -11,8 +11,9 @@ use farad_ir::{DType, NodeId, Shape};
 
 use super::layout::{Layout, Member};
 use super::program::{Parts, Program};
+use super::rule::AnyRule;
 use super::scale::Scaling;
-use super::{Clip, GradientNoise, Rule};
+use super::{Clip, GradientNoise};
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
 use farad_tensor::engine::{Array, History, Step};
@@ -61,7 +62,7 @@ impl Flat {
     /// A step; `rules` are those of the groups.
     pub fn run(
         &mut self,
-        rules: &[&dyn Rule],
+        rules: &[&dyn AnyRule],
         source: Source,
         location: &'static Location<'static>,
     ) -> Result<()> {
@@ -81,7 +82,7 @@ impl Flat {
     /// Records, runs the step's program and keeps what it writes.
     fn update(
         &mut self,
-        rules: &[&dyn Rule],
+        rules: &[&dyn AnyRule],
         source: &Source,
         values: Vec<Tensor>,
         device: &Device,
@@ -119,7 +120,7 @@ impl Flat {
     }
 
     /// The numbers of the rules for this step, segment by segment.
-    fn numbers(&self, rules: &[&dyn Rule]) -> Vec<f32> {
+    fn numbers(&self, rules: &[&dyn AnyRule]) -> Vec<f32> {
         let segments = self.layout.segments.iter();
         segments.flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class)).collect()
     }

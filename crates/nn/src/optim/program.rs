@@ -2,14 +2,16 @@
 //!
 //! Invariant: the graph depends on nothing but what [`Structure`] hashes; numbers are its inputs.
 
+use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op};
 
 use super::layout::Layout;
 use super::noise::Noise;
+use super::rule::AnyRule;
 use super::scale::{Scale, all_finite, counted};
-use super::{Clip, Rule, Update};
+use super::{Clip, Update, Var};
 use farad_tensor::Result;
 use farad_tensor::engine::{Output, Writer};
 
@@ -18,13 +20,14 @@ pub(super) struct Program<'a> {
     pub parts: Parts,
     pub layout: &'a Layout,
     pub clip: Clip,
-    pub rule: &'a dyn Rule,
+    pub rule: &'a dyn AnyRule,
 }
 
 impl Hash for Program<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Program { parts, layout, clip, rule } = self;
-        (parts, layout, std::mem::discriminant(clip), rule.kind()).hash(state);
+        (parts, layout, std::mem::discriminant(clip)).hash(state);
+        rule.identify(state);
     }
 }
 
@@ -108,14 +111,27 @@ impl Program<'_> {
         g: NodeId,
         fine: Option<NodeId>,
     ) -> (NodeId, Vec<NodeId>) {
-        let (states, slots) = (&self.parts.states[..], &self.layout.slots[..]);
         let numbers = self.layout.spread(graph, &self.parts.numbers);
-        let (new, moved) = self.rule.update(Update { graph, p, g, states, numbers: &numbers, slots });
+        let (new, moved) = self.formula(graph, p, g, &numbers);
         let Some(fine) = fine else { return (new, moved) };
         let mut kept = |new: NodeId, old: NodeId| {
             let fine = graph.spread(fine, graph.shape(old));
             graph.select(fine, new, old)
         };
-        (kept(new, p), moved.into_iter().zip(states).map(|(state, &old)| kept(state, old)).collect())
+        let states = moved.into_iter().zip(&self.parts.states);
+        (kept(new, p), states.map(|(state, &old)| kept(state, old)).collect())
+    }
+    /// What the rule writes.
+    fn formula(&self, graph: &mut Graph, p: NodeId, g: NodeId, numbers: &[NodeId]) -> (NodeId, Vec<NodeId>) {
+        let shared = RefCell::new(std::mem::take(graph));
+        let var = |id: NodeId| Var::new(&shared, id);
+        let vars = |ids: &[NodeId]| ids.iter().map(|&id| var(id)).collect();
+        let (states, numbers) = (vars(&self.parts.states), vars(numbers));
+        let update = Update { p: var(p), g: var(g), states, numbers, slots: &self.layout.slots };
+        let (new, moved) = self.rule.update(&update);
+        let (new, moved) = (new.id(), moved.into_iter().map(Var::id).collect());
+        drop(update);
+        *graph = shared.into_inner();
+        (new, moved)
     }
 }

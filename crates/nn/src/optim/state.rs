@@ -8,9 +8,9 @@ use std::panic::Location;
 
 use farad_ir::{DType, Shape};
 
-use super::Rule;
 use super::flat::Flat;
 use super::layout::{Layout, Member};
+use super::rule::AnyRule;
 use super::scale::{WORDS, written};
 use crate::error::{Error, NnError, Result};
 use crate::layers::Parameter;
@@ -28,7 +28,7 @@ const SCALE: &str = "scale";
 
 impl Flat {
     /// Steps and moments, on the CPU: `progress`, then `moment.0.3` for moment 0 of parameter 3.
-    pub(super) fn state(&self, rule: &dyn Rule) -> Result<Vec<(String, Tensor)>> {
+    pub(super) fn state(&self, rule: &dyn AnyRule) -> Result<Vec<(String, Tensor)>> {
         let cpu = Device::cpu();
         let packed = self.is_packed(&self.values());
         let progress = vec![self.step as u32, (self.step >> 32) as u32, packed as u32];
@@ -59,7 +59,7 @@ impl Flat {
     /// Takes a state over.
     pub(super) fn restore(
         &mut self,
-        rule: &dyn Rule,
+        rule: &dyn AnyRule,
         state: &[(String, Tensor)],
         location: &'static Location<'static>,
     ) -> Result<()> {

@@ -5,6 +5,7 @@ use std::panic::Location;
 use farad_ir::DType;
 
 use super::flat::{Flat, Source};
+use super::rule::AnyRule;
 use super::schedule::Schedule;
 use super::{Clip, GradientNoise, LossScale, Optimizer, Rule};
 use crate::error::Result;
@@ -159,7 +160,7 @@ impl<R: Rule + Clone> Updater<R> {
         if let Some(rate) = self.schedule.as_ref().map(|schedule| schedule.rate(self.flat.step)) {
             self.set_learning_rate(rate);
         }
-        let rules: Vec<&dyn Rule> = self.groups.iter().map(|group| &group.rule as &dyn Rule).collect();
+        let rules: Vec<&dyn AnyRule> = self.groups.iter().map(|group| &group.rule as &dyn AnyRule).collect();
         self.flat.run(&rules, source, Location::caller())
     }
 }
