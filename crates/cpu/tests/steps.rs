@@ -139,7 +139,7 @@ fn a_bad_index_adds_nothing_and_is_reported() {
 }
 
 /// Sums and differences of two vectors.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 struct Both;
 
 impl CustomOp for Both {

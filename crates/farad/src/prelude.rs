@@ -10,7 +10,7 @@ pub use crate::nn::{
     Mode, Module, Parameter, Relu, Sequential,
 };
 pub use crate::nn::{Gru, GruCell, Lstm, LstmCell, LstmState, Rnn, RnnCell};
-pub use crate::optim::{Adagrad, Adam, AdamW, Lion, Muon, Optimizer, RmsProp, Sgd};
+pub use crate::optim::{Optimizer, types::*};
 pub use crate::{ConvOptions, PoolOptions};
 pub use crate::{DType, Shape};
 pub use crate::{FREE, Order, kept};

@@ -27,11 +27,10 @@ use crate::unfinished::Unfinished;
 /// # Ok::<(), farad::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Device(#[doc(hidden)] pub Arc<Inner>);
+pub struct Device(pub(crate) Arc<Inner>);
 
-#[doc(hidden)]
-#[allow(missing_docs)]
-pub struct Inner {
+/// What handles of a device share.
+pub(crate) struct Inner {
     pub backend: Arc<dyn Backend>,
     pub limits: Limits,
     pub target: Target,
@@ -309,8 +308,7 @@ impl Device {
 
     /// Seed and counter for the next random tensor; no pair is given twice. The counter's highest bit is set, so that
     /// no place of [`Tensor::rand_at`](crate::Tensor::rand_at) below 2⁶³ is one of the device's draws.
-    #[doc(hidden)]
-    pub fn draw(&self) -> [u32; 4] {
+    pub(crate) fn draw(&self) -> [u32; 4] {
         let seed = self.0.seed.load(Ordering::Relaxed);
         let counter = self.0.counter.fetch_add(1, Ordering::Relaxed);
         [seed as u32, (seed >> 32) as u32, counter as u32, (counter >> 32) as u32 | 1 << 31]
@@ -373,8 +371,7 @@ impl Device {
         Ok(self.0.backend.wait()?)
     }
 
-    #[doc(hidden)]
-    pub fn profiler(&self) -> &Profiler {
+    pub(crate) fn profiler(&self) -> &Profiler {
         self.0.backend.profiler()
     }
 
@@ -403,8 +400,7 @@ impl Device {
         Ok(self.0.backend.pass_nanoseconds()?)
     }
 
-    #[doc(hidden)]
-    pub fn allocate(&self, bytes: usize) -> Result<Memory> {
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
         self.with_room(|| self.0.backend.allocate(bytes))
     }
 }

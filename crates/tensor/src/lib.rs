@@ -5,12 +5,11 @@
 //! few fused kernels and runs them (very long chains run earlier). A structure seen before replays its plan without
 //! compiling anything.
 //!
-//! Programs use this through the crate `farad`. Start at [`Tensor`]; what a training step does is in `evaluate` and
-//! `plan`.
+//! Programs use this through the crate `farad`. Start at [`Tensor`]; what runs a program, and how, is in
+//! [`engine`].
 
 mod attention;
 mod axes;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod backend;
 pub mod check;
 mod checkpoint;
@@ -21,36 +20,26 @@ mod environment;
 mod error;
 mod evaluate;
 mod finite;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod gradient;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod hashing;
 mod inside;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod live;
 pub mod loss;
 mod machine;
 mod nearest;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod node;
 mod numbers;
 mod numpy;
 mod parameter;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod plan;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod precision;
 mod profile;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod recording;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod save;
 mod sizes;
 mod tensor;
 mod tuning;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod unfinished;
-#[allow(missing_docs)] // what of it is public is for `engine`
 mod whole;
 mod window;
 

@@ -107,8 +107,7 @@ impl Maker {
 
 impl Device {
     /// Notes who made a piece of memory, so that reports can say it.
-    #[doc(hidden)]
-    pub fn hold(&self, memory: &Memory, origin: Origin) {
+    pub(crate) fn hold(&self, memory: &Memory, origin: Origin) {
         let live = self.0.backend.bytes_live();
         let mut inner = self.live();
         inner.pieces.push((memory.downgrade(), origin));

@@ -79,7 +79,7 @@ fn learned(device: &Device) -> Result<Vec<f32>> {
         let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(device);
         device.seed(5);
         let x = Tensor::rand([16, 2], device).detach()?;
-        let y = x.sum_axes(&[1], true);
+        let y = x.sum_axes(kept([1]));
         let loss = || model.forward(&x).mean_squared_error(&y);
         if adaptive {
             let mut adam = AdamW::new(model.parameters()).learning_rate(0.01);

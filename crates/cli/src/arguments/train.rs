@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use farad::optim::{self, schedule};
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
 use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
 use super::language::LanguageFlags;
-use crate::fit::{OPTIMIZERS, SCHEDULES, SetKind};
+use crate::fit::SetKind;
 use crate::lm;
 
 pub const TRAIN_EXAMPLES: &str = "\
@@ -163,11 +164,9 @@ pub struct NetworkFlags {
     /// The largest learning rate
     #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = number(0.0, f64::MAX, "a number from 0 on"))]
     pub learning_rate: Option<f64>,
-    /// adamw, adam, sgd, rmsprop, adagrad, lion or muon
-    #[arg(long, alias = "optimiser", value_name = "NAME", value_parser = Words::plain(OPTIMIZERS), hide_possible_values = true)]
+    #[arg(long, help = any_of(optim::Named::names()), alias = "optimiser", value_name = "NAME", value_parser = Words::plain(optim::Named::names()), hide_possible_values = true)]
     pub optimizer: Option<String>,
-    /// constant, linear, cosine or one-cycle
-    #[arg(long, value_name = "NAME", value_parser = Words::plain(SCHEDULES), hide_possible_values = true)]
+    #[arg(long, help = any_of(schedule::Named::names()), value_name = "NAME", value_parser = Words::plain(schedule::Named::names()), hide_possible_values = true)]
     pub schedule: Option<String>,
     /// Compute products with halves
     #[arg(long)]
@@ -196,5 +195,14 @@ impl NetworkFlags {
             (self.mixed, "--mixed"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+}
+
+/// `a, b or c`
+fn any_of(names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }

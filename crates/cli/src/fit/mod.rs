@@ -24,7 +24,6 @@ use crate::profile::Profiling;
 use crate::train;
 pub use sets::SetKind;
 use settings::Settings;
-pub use settings::{OPTIMIZERS, SCHEDULES};
 use setup::Setup;
 
 /// Whether a run is one of these.

@@ -1,6 +1,7 @@
 //! The networks by name. Each takes any input of its kind; sizes come from the settings.
 
 use farad::nn::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
+use farad::optim::Named;
 use farad::{Need, Shape, Tensor};
 
 use super::settings::Settings;
@@ -52,10 +53,7 @@ pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -
         let numbers = rows.saturating_mul(columns);
         (all.saturating_add(numbers), largest.max(numbers))
     });
-    let moments = match settings.optimizer.as_str() {
-        "adamw" | "adam" => 2,
-        _ => 1,
-    };
+    let moments = Named::of(&settings.optimizer).map_or(1, |row| row.moments);
     // A batch has no more samples than there are.
     let batch = (settings.batch as u128).min(samples as u128);
     let numbers = kept_a_sample(settings, &shape).saturating_mul(batch);

@@ -2,6 +2,7 @@
 //! names, so a run's `config.toml` is this structure.
 
 use farad::Device;
+use farad::optim::{self, schedule};
 use farad::run::{Run, Table, current_name};
 use serde::{Deserialize, Serialize};
 
@@ -255,10 +256,10 @@ impl Settings {
             return Err(refuse("sizes", "whole numbers from 1 to 65536", format!("{:?}", self.sizes)));
         }
         for (key, found, known) in [
-            ("optimizer", &self.optimizer, &OPTIMIZERS[..]),
-            ("schedule", &self.schedule, &SCHEDULES[..]),
-            ("target_kind", &self.target_kind, &["guess", "class", "number"][..]),
-            ("model", &self.model, &["mlp", "cnn", "rnn"][..]),
+            ("optimizer", &self.optimizer, optim::Named::names().collect::<Vec<_>>()),
+            ("schedule", &self.schedule, schedule::Named::names().collect()),
+            ("target_kind", &self.target_kind, vec!["guess", "class", "number"]),
+            ("model", &self.model, vec!["mlp", "cnn", "rnn"]),
         ] {
             if !known.contains(&found.as_str()) {
                 let nearest = did_you_mean(found, known.iter().copied());
@@ -290,11 +291,6 @@ impl Settings {
         format!("{} by {}", self.set, self.model)
     }
 }
-
-/// The optimizers by name.
-pub const OPTIMIZERS: [&str; 7] = ["adamw", "adam", "sgd", "rmsprop", "adagrad", "lion", "muon"];
-/// The schedules by name.
-pub const SCHEDULES: [&str; 4] = ["constant", "linear", "cosine", "one-cycle"];
 
 #[cfg(test)]
 mod tests {

@@ -3,13 +3,13 @@
 use farad::data::{HorizontalFlip, Normalize, RandomCrop, Resize};
 use farad::fit::{Fit, Pace, Score, Task, Training};
 use farad::nn::Module;
-use farad::optim::schedule::{Constant, Cosine, Linear, OneCycle, Schedule, Warmup};
-use farad::optim::{Adagrad, Adam, AdamW, Clip, Lion, Muon, Optimizer, RmsProp, Rule, Sgd, Updater};
+use farad::optim::schedule::{self, Course, Schedule};
+use farad::optim::{self, Clip, Common};
 use farad::prelude::{DataLoader, Dataset};
 use farad::run::Run;
 use farad::{Device, Precision};
 
-use super::models::{self, Model};
+use super::models;
 use super::sets::{SetKind, Sets};
 use super::settings::Settings;
 use crate::error::Result;
@@ -81,46 +81,25 @@ impl Setup {
         let model =
             models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
         self.device.seed(settings.seed as u64);
-        let parameters = model.parameters();
-        let decay = settings.weight_decay as f32;
-        Ok(match settings.optimizer.as_str() {
-            "adam" => self.with(model, Adam::new(parameters).weight_decay(decay)),
-            "sgd" => self.with(model, Sgd::new(parameters).momentum(0.9).weight_decay(decay)),
-            "rmsprop" => self.with(model, RmsProp::new(parameters).weight_decay(decay)),
-            "adagrad" => self.with(model, Adagrad::new(parameters).weight_decay(decay)),
-            "lion" => self.with(model, Lion::new(parameters).weight_decay(decay)),
-            "muon" => self.with(model, Muon::new(parameters).weight_decay(decay)),
-            _ => self.with(model, AdamW::new(parameters).weight_decay(decay)),
-        })
-    }
-
-    fn with<R: Rule + Clone + Send + 'static>(&self, model: Model, optimizer: Updater<R>) -> Fit
-    where
-        Updater<R>: Optimizer,
-    {
-        let settings = &self.settings;
-        let optimizer = match settings.clip > 0.0 {
-            true => optimizer.clip(Clip::Norm(settings.clip as f32)),
-            false => optimizer,
+        let common = Common {
+            learning_rate: settings.learning_rate as f32,
+            weight_decay: settings.weight_decay as f32,
+            clip: if settings.clip > 0.0 { Clip::Norm(settings.clip as f32) } else { Clip::None },
         };
+        let row = optim::Named::of(&settings.optimizer).expect("checked");
+        let optimizer = row.optimizer(model.parameters(), &common);
         let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
-        Fit::new(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule())
+        Ok(Fit::new(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule()))
     }
 
     /// The rate over all steps of the run.
     fn schedule(&self) -> Box<dyn Schedule + Send> {
         let settings = &self.settings;
-        let (rate, warm) = (settings.learning_rate, settings.warm_up as u64);
         let batches = self.sets.train.len().div_ceil(settings.batch as usize) as u64;
         let steps = (settings.epochs as u64 * batches).max(1);
-        let warm = warm.min(steps / 4);
-        let left = (steps - warm).max(1);
-        match settings.schedule.as_str() {
-            "constant" => Box::new(Warmup::new(warm, Constant(rate as f32))),
-            "linear" => Box::new(Warmup::new(warm, Linear::new(rate, left).from(1.0).to(0.0))),
-            "one-cycle" => Box::new(OneCycle::new(rate, steps)),
-            _ => Box::new(Warmup::new(warm, Cosine::new(rate, left))),
-        }
+        let warm_up = (settings.warm_up as u64).min(steps / 4);
+        let course = Course { rate: settings.learning_rate, warm_up, steps };
+        schedule::Named::of(&settings.schedule).expect("checked").schedule(&course)
     }
 
     fn loader(&self, set: std::sync::Arc<dyn Dataset>, batch: usize) -> DataLoader {

@@ -59,8 +59,7 @@ use crate::node::{Node, Value, has_live_ancestor};
 /// # Ok::<(), farad::Error>(())
 /// ```
 pub struct Tensor {
-    #[doc(hidden)]
-    pub node: Arc<Node>,
+    pub(crate) node: Arc<Node>,
 }
 
 /// Pending chains of this length are looked at: if nobody can ask for anything inside, they run.
@@ -140,14 +139,12 @@ impl Tensor {
         &self.node.device
     }
 
-    #[doc(hidden)]
-    pub fn of(node: Arc<Node>) -> Tensor {
+    pub(crate) fn of(node: Arc<Node>) -> Tensor {
         node.handles.fetch_add(1, Ordering::Relaxed);
         Tensor { node }
     }
 
-    #[doc(hidden)]
-    pub fn leaf(
+    pub(crate) fn leaf(
         value: Value,
         shape: Shape,
         dtype: DType,

@@ -8,7 +8,7 @@ use super::SIGNED;
 use crate::case::{Case, float};
 
 /// `[..] -> [..], [..]`: the cube and the double of every element.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub struct CubeAndDouble;
 
 const KERNEL: &str = "

@@ -1,16 +1,14 @@
 //! Attention in several heads, with learned projections before and after.
 
-use farad_tensor::engine::inside;
-use std::sync::Arc;
-
 use farad_ir::OpError;
+use farad_tensor::engine::inside;
 
 use crate::layers::{Layer, Linear, Mode, Module, Parameter};
 use farad_tensor::Attention;
 use farad_tensor::Device;
 use farad_tensor::{
     Tensor,
-    engine::{check_probability, raise},
+    engine::{check_probability, is_same, raise},
 };
 
 /// Attention of `heads` heads, each over a part of the width:
@@ -101,8 +99,7 @@ impl MultiHeadAttention {
     /// [`Rotary`](super::Rotary) goes in between.
     #[track_caller]
     pub fn project(&self, queries: &Tensor, keys: &Tensor, values: &Tensor) -> [Tensor; 3] {
-        let same = |a: &Tensor, b: &Tensor| Arc::ptr_eq(&a.node, &b.node);
-        match (same(queries, keys), same(keys, values)) {
+        match (is_same(queries, keys), is_same(keys, values)) {
             (true, true) => self.parts(queries, 0),
             (false, true) => {
                 let [q] = self.parts(queries, 0);
