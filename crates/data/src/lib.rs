@@ -33,6 +33,7 @@ mod synthetic;
 mod text;
 
 mod places;
+mod table;
 mod transform;
 
 mod loader;
@@ -51,6 +52,7 @@ pub use mnist::{fashion_mnist, idx_set, mnist};
 pub use npy::{npy_set, npz_set};
 pub use places::{find_data, origin, usual_places};
 pub use random::Random;
+pub use table::{DATA_SETS, Form, NamedSet, Opened};
 pub use subset::{Subset, split};
 pub use synthetic::{blobs, colored_digits, digits, moons, sine, spirals};
 pub use tensor_set::TensorSet;
