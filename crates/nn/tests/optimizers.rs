@@ -1,5 +1,6 @@
 //! Optimizers against their definitions, written out in f64.
 
+#[path = "../../farad/tests/devices/mod.rs"]
 mod devices;
 
 use devices::{devices, turn};
