@@ -281,4 +281,17 @@ mod tests {
             device.plan(7, &graph, || Ok(request(value))).unwrap();
         }
     }
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "plan key: two programs have the hash 00000000000000000000000000000008")]
+    fn debug_builds_compare_programs() {
+        let device = Device::cpu_with(Default::default());
+        let mut recorded = Graph::new();
+        let x = recorded.input(0, Shape::new(&[2]), DType::F32);
+        for factor in [1.0, 1.0, 2.0] {
+            let mut graph = recorded.clone();
+            let outputs = vec![graph.scale(x, factor)];
+            device.plan(8, &recorded, || Ok(Request { graph, outputs, donations: vec![] })).unwrap();
+        }
+    }
 }
