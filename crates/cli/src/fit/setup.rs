@@ -82,8 +82,8 @@ impl Setup {
             models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
         self.device.seed(settings.seed as u64);
         let common = Common {
-            learning_rate: settings.learning_rate as f32,
-            weight_decay: settings.weight_decay as f32,
+            learning_rate: settings.learning_rate,
+            weight_decay: settings.weight_decay,
             clip: if settings.clip > 0.0 { Clip::Norm(settings.clip as f32) } else { Clip::None },
         };
         let row = optim::Named::of(&settings.optimizer).expect("checked");

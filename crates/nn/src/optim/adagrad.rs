@@ -43,25 +43,29 @@ impl Adagrad {
     }
 
     /// The rate of step n, counted from 0, is divided by `1 + n · decay`.
-    pub fn rate_decay(mut self, decay: f32) -> Adagrad {
+    pub fn rate_decay(mut self, decay: impl Into<f64>) -> Adagrad {
+        let decay = decay.into() as f32;
         self.own().rate_decay = decay;
         self
     }
 
     /// Adds `decay · p` to every gradient.
-    pub fn weight_decay(mut self, decay: f32) -> Adagrad {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Adagrad {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self.all(|rule| rule.form.decays |= decay != 0.0)
     }
 
     /// What keeps the division away from zero.
-    pub fn epsilon(mut self, epsilon: f32) -> Adagrad {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> Adagrad {
+        let epsilon = epsilon.into() as f32;
         self.own().epsilon = epsilon;
         self
     }
 
     /// What the sums of squares start with, in all groups.
-    pub fn initial_accumulator(self, start: f32) -> Adagrad {
+    pub fn initial_accumulator(self, start: impl Into<f64>) -> Adagrad {
+        let start = start.into() as f32;
         self.all(|rule| rule.start = start)
     }
 }

@@ -82,20 +82,23 @@ impl Adam {
 
 impl<D: Decay> Updater<AdamRule<D>> {
     /// Decay rates of the two moments.
-    pub fn betas(mut self, beta1: f32, beta2: f32) -> Self {
+    pub fn betas(mut self, beta1: impl Into<f64>, beta2: impl Into<f64>) -> Self {
+        let (beta1, beta2) = (beta1.into() as f32, beta2.into() as f32);
         (self.own().beta1, self.own().beta2) = (beta1, beta2);
         self
     }
 
     /// What keeps the division away from zero.
-    pub fn epsilon(mut self, epsilon: f32) -> Self {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> Self {
+        let epsilon = epsilon.into() as f32;
         self.own().epsilon = epsilon;
         self
     }
 
     /// Weight decay: with [`Adam`], `decay · p` is added to gradients; with [`AdamW`](super::AdamW), weights
     /// shrink by `rate · decay` every step.
-    pub fn weight_decay(mut self, decay: f32) -> Self {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Self {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self
     }

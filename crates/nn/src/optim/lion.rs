@@ -32,13 +32,15 @@ impl Lion {
     }
 
     /// What the direction and the moment keep of the moment.
-    pub fn betas(mut self, beta1: f32, beta2: f32) -> Lion {
+    pub fn betas(mut self, beta1: impl Into<f64>, beta2: impl Into<f64>) -> Lion {
+        let (beta1, beta2) = (beta1.into() as f32, beta2.into() as f32);
         (self.own().beta1, self.own().beta2) = (beta1, beta2);
         self
     }
 
     /// Weights shrink by `rate · decay` every step.
-    pub fn weight_decay(mut self, decay: f32) -> Lion {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Lion {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self
     }

@@ -59,7 +59,7 @@ macro_rules! optimizers {
             about: $about,
             moments: $moments,
             make: |parameters, common| {
-                let make: fn(Vec<Parameter>, f32) -> $type = $make;
+                let make: fn(Vec<Parameter>, f64) -> $type = $make;
                 common.set(make(parameters, common.weight_decay))
             },
         }),*];

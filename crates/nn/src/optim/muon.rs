@@ -70,7 +70,8 @@ impl Muon {
     }
 
     /// What the momentum keeps of itself every step.
-    pub fn momentum(mut self, momentum: f32) -> Muon {
+    pub fn momentum(mut self, momentum: impl Into<f64>) -> Muon {
+        let momentum = momentum.into() as f32;
         self.own().momentum = momentum;
         self
     }
@@ -86,7 +87,8 @@ impl Muon {
     }
 
     /// All parameters shrink by `rate · decay` every step.
-    pub fn weight_decay(mut self, decay: f32) -> Muon {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Muon {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self
     }
@@ -98,19 +100,22 @@ impl Muon {
     }
 
     /// The rate of parameters that are no matrices, as a share of the learning rate; 1 unless set.
-    pub fn other_rate(mut self, share: f32) -> Muon {
+    pub fn other_rate(mut self, share: impl Into<f64>) -> Muon {
+        let share = share.into() as f32;
         self.own().share = share;
         self
     }
 
     /// Decay rates of the two moments of parameters that are no matrices.
-    pub fn betas(mut self, beta1: f32, beta2: f32) -> Muon {
+    pub fn betas(mut self, beta1: impl Into<f64>, beta2: impl Into<f64>) -> Muon {
+        let (beta1, beta2) = (beta1.into() as f32, beta2.into() as f32);
         (self.own().adam.beta1, self.own().adam.beta2) = (beta1, beta2);
         self
     }
 
     /// What keeps the division away from zero, for parameters that are no matrices.
-    pub fn epsilon(mut self, epsilon: f32) -> Muon {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> Muon {
+        let epsilon = epsilon.into() as f32;
         self.own().adam.epsilon = epsilon;
         self
     }

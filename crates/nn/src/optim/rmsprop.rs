@@ -51,25 +51,29 @@ impl RmsProp {
     }
 
     /// What the running mean keeps of itself every step.
-    pub fn alpha(mut self, alpha: f32) -> RmsProp {
+    pub fn alpha(mut self, alpha: impl Into<f64>) -> RmsProp {
+        let alpha = alpha.into() as f32;
         self.own().alpha = alpha;
         self
     }
 
     /// What keeps the division away from zero.
-    pub fn epsilon(mut self, epsilon: f32) -> RmsProp {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> RmsProp {
+        let epsilon = epsilon.into() as f32;
         self.own().epsilon = epsilon;
         self
     }
 
     /// Momentum of the divided gradients.
-    pub fn momentum(mut self, momentum: f32) -> RmsProp {
+    pub fn momentum(mut self, momentum: impl Into<f64>) -> RmsProp {
+        let momentum = momentum.into() as f32;
         self.own().momentum = momentum;
         self.all(|rule| rule.form.moves |= momentum != 0.0)
     }
 
     /// Adds `decay · p` to every gradient.
-    pub fn weight_decay(mut self, decay: f32) -> RmsProp {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> RmsProp {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self.all(|rule| rule.form.decays |= decay != 0.0)
     }

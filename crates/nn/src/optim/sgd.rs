@@ -35,13 +35,15 @@ impl Sgd {
     }
 
     /// Momentum: `v ← momentum · v + g`, `p ← p - rate · v`.
-    pub fn momentum(mut self, momentum: f32) -> Sgd {
+    pub fn momentum(mut self, momentum: impl Into<f64>) -> Sgd {
+        let momentum = momentum.into() as f32;
         self.own().momentum = momentum;
         self.all(|rule| rule.form.moves |= momentum != 0.0)
     }
 
     /// What the momentum takes of a gradient is smaller by this share, from the second step on.
-    pub fn dampening(mut self, dampening: f32) -> Sgd {
+    pub fn dampening(mut self, dampening: impl Into<f64>) -> Sgd {
+        let dampening = dampening.into() as f32;
         self.own().dampening = dampening;
         self
     }
@@ -52,7 +54,8 @@ impl Sgd {
     }
 
     /// Adds `decay · p` to every gradient.
-    pub fn weight_decay(mut self, decay: f32) -> Sgd {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Sgd {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self.all(|rule| rule.form.decays |= decay != 0.0)
     }

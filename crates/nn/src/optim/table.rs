@@ -21,9 +21,9 @@ pub struct Named {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Common {
     /// The learning rate of the first step.
-    pub learning_rate: f32,
+    pub learning_rate: f64,
     /// The weight decay, wherever the optimizer has it.
-    pub weight_decay: f32,
+    pub weight_decay: f64,
     /// What happens to gradients before the update.
     pub clip: Clip,
 }

@@ -69,7 +69,8 @@ impl<R: Rule + Clone> Updater<R> {
     }
 
     /// The learning rate, of the last group if there are several.
-    pub fn learning_rate(mut self, rate: f32) -> Updater<R> {
+    pub fn learning_rate(mut self, rate: impl Into<f64>) -> Updater<R> {
+        let rate = rate.into() as f32;
         self.own().set_rate(rate);
         self.groups.last_mut().expect("there is a first group").base = rate;
         self
