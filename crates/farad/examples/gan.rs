@@ -10,7 +10,7 @@ use farad::prelude::*;
 /// Clouds of points, on a circle of radius 1.
 const CLOUDS: usize = 3;
 /// The standard deviation of a cloud.
-const NOISE: f32 = 0.1;
+const NOISE: f64 = 0.1;
 /// Random numbers that a point is drawn from.
 const LATENT: usize = 4;
 /// Hidden units of both networks.
