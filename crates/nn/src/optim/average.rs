@@ -126,11 +126,13 @@ impl WeightAverage {
         let WeightAverage { averages, arrays, .. } = self;
         let mut step = Step::new(device, location);
         let numbers = [decay, 1.0 - decay].map(|number| step.number(number as f32));
+        let home =
+            |group: &Group| arrays.iter().position(|(of, array)| of == group && of.is_in(array, averages));
+        let homes: Vec<Option<usize>> = groups.iter().map(home).collect();
         let mut alike: Vec<Option<&mut Array>> = groups.iter().map(|_| None).collect();
-        for (group, array) in arrays.iter_mut() {
-            let found = groups.iter().position(|new| new == group && new.is_in(array, averages));
-            if let Some(n) = found {
-                alike[n] = Some(array);
+        for (n, (_, array)) in arrays.iter_mut().enumerate() {
+            if let Some(group) = homes.iter().position(|home| *home == Some(n)) {
+                alike[group] = Some(array);
             }
         }
         let (mut weights, mut old) = (Vec::new(), Vec::new());
@@ -144,28 +146,25 @@ impl WeightAverage {
         }
         let program = Program { numbers, weights, old, groups: &groups };
         let new = step.run(&program, |writer| Ok(program.write(&mut writer.graph)))?;
-        let is_new: Vec<bool> = program.old.iter().map(|old| matches!(old, Old::Parts(_))).collect();
-        self.take(groups, &is_new, new, location);
+        self.take(groups, &homes, new, location);
         Ok(())
     }
 
-    /// Makes the averages parts of their arrays.
+    /// Makes the averages parts of their arrays: those at home in one, and the others of new ones.
     fn take(
         &mut self,
         groups: Vec<Group>,
-        is_new: &[bool],
+        homes: &[Option<usize>],
         new: Vec<Array>,
         location: &'static Location<'static>,
     ) {
         let mut new = new.into_iter();
-        let mut old = std::mem::take(&mut self.arrays);
-        for (group, is_new) in groups.into_iter().zip(is_new) {
-            let array = match is_new {
-                true => new.next(),
-                false => old
-                    .iter()
-                    .position(|(of, array)| *of == group && of.is_in(array, &self.averages))
-                    .map(|n| old.swap_remove(n).1),
+        let mut old: Vec<Option<(Group, Array)>> =
+            std::mem::take(&mut self.arrays).into_iter().map(Some).collect();
+        for (group, home) in groups.into_iter().zip(homes) {
+            let array = match home {
+                Some(n) => old[*n].take().map(|(_, array)| array),
+                None => new.next(),
             };
             let Some(array) = array else { continue };
             for &(n, offset) in &group.members {
@@ -173,12 +172,12 @@ impl WeightAverage {
             }
             self.arrays.push((group, array));
         }
-        // What some average is still a part of stays; parameters that are averages themselves are in no group.
-        let used = |group: &Group, array: &Array| {
-            group.members.iter().any(|&(n, offset)| array.holds(&self.averages[n], offset))
+        // Parameters that are averages themselves are in no group: theirs stay.
+        let averages = &self.averages;
+        let is_used = |(group, array): &(Group, Array)| {
+            group.members.iter().any(|&(n, offset)| array.holds(&averages[n], offset))
         };
-        old.retain(|(group, array)| used(group, array));
-        self.arrays.extend(old);
+        self.arrays.extend(old.into_iter().flatten().filter(is_used));
     }
 
     /// Puts the averages in the weights' place, for evaluation. What becomes of the parameters until
