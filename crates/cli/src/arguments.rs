@@ -7,6 +7,7 @@ mod flags;
 mod language;
 mod machine;
 mod results;
+mod rows;
 mod shell;
 mod train;
 
@@ -24,7 +25,7 @@ pub use results::{EvalOptions, InspectOptions, RunsOptions};
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
-pub use train::{ModelName, TrainOptions, Variant, learnable};
+pub use train::{TrainOptions, learnable};
 
 use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};
@@ -126,8 +127,8 @@ pub enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::SetKind;
     use clap::CommandFactory;
+    use farad::fit::SetKind;
     use farad_circuit::Format;
     use farad_logic::Recipe;
 

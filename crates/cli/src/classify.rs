@@ -1,13 +1,10 @@
 //! `farad train logic-mnist`, and the like: circuits that classify. The training itself is [`farad_logic::classify`].
 
 use std::io::Write;
-use std::time::Duration;
 
 use farad::Device;
 use farad::run::{Run, Table, Value};
-use farad_circuit::equivalence::Budget;
-use farad_circuit::simplify::{Options, simplify};
-use farad_circuit::{Netlist, Statistics};
+use farad_circuit::Statistics;
 use farad_logic::classify::report::{self, Verdict};
 use farad_logic::classify::{
     Data, KIND, Learned, Progress as Trained, Settings, TaskKind, Training, measure,
@@ -28,7 +25,8 @@ pub fn is_classify(run: &Run) -> bool {
 
 /// Trains a logic network, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
-    refuse_other_flags(options)?;
+    let instead = "--set, e.g. --set model=medium";
+    options.flags.refuse(KIND, "a logic network", instead, resumed.is_some())?;
     let (talk, fresh) = (options.output.talk(), resumed.is_none());
     let mut training = match resumed {
         Some(run) => resume(options, run)?,
@@ -145,52 +143,10 @@ fn layer(block: &Block) -> Value {
     json!({ "inputs": block.inputs(), "outputs": block.outputs(), "gates": block.gates() })
 }
 
-/// The circuit of a run, simplified or as it was learned.
-pub fn circuit(run: &Run, raw: bool) -> Result<Netlist> {
-    let learned = Learned::of(run)?;
-    let mut netlist = if raw { learned.netlist()? } else { report::simplified(run, &learned)? };
-    netlist.meta.extend(learned.known()?);
-    Ok(netlist)
-}
-
-/// The circuit of a run for its page, which also shows how many votes every class has. The run keeps no simplified circuit
-/// with counts, and a page does not need the smallest: a few seconds must do.
-pub fn circuit_with_counts(run: &Run, raw: bool) -> Result<Netlist> {
-    let learned = Learned::of(run)?;
-    let mut netlist = learned.netlist_with_counts()?;
-    if !raw {
-        let time = Some(Duration::from_secs(10));
-        let options = Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() };
-        netlist = simplify(&netlist, &options)?.netlist;
-    }
-    netlist.meta.extend(learned.known()?);
-    Ok(netlist)
-}
-
 /// The keys of a task and their values, model by model.
 pub fn defaults(task: TaskKind) -> Result<Vec<(&'static str, Table)>> {
     let models = ["small", "medium", "wired", "conv"].into_iter();
     models.map(|model| Ok((model, Settings::new(task, model)?.table()))).collect()
-}
-
-/// Flags of other trainings mean nothing here.
-fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
-    let flags = &options.network;
-    let given = [
-        (flags.model.is_some(), "--model"),
-        (flags.optimizer.is_some(), "--optimizer"),
-        (flags.schedule.is_some(), "--schedule"),
-        (flags.mixed, "--mixed"),
-    ];
-    let first = given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag);
-    match first.or(options.automata.first_given()) {
-        Some(flag) => Err(Error::OtherFlag {
-            what: "a logic network".into(),
-            flag,
-            instead: "--set, e.g. --set model=medium",
-        }),
-        None => Ok(()),
-    }
 }
 
 fn start(options: &TrainOptions) -> Result<Training> {
@@ -198,18 +154,8 @@ fn start(options: &TrainOptions) -> Result<Training> {
     // The model is what everything else starts from, wherever it is given.
     let model = options.set.iter().rev().find_map(|text| text.trim().strip_prefix("model="));
     let mut settings = Settings::new(task, model.unwrap_or("small").trim())?;
-    let flags = &options.network;
-    if let Some(data) = &flags.data {
-        settings.data = data.display().to_string();
-    }
-    if let Some(epochs) = flags.epochs {
-        settings.epochs = epochs as i64;
-    }
-    settings.updates = options.updates.map_or(0, |updates| updates as i64);
-    settings.batch = flags.batch.map_or(settings.batch, |batch| batch as i64);
-    settings.learning_rate = flags.learning_rate.unwrap_or(settings.learning_rate);
-    if let Some(seed) = options.seed {
-        settings.seed = i64::try_from(seed).map_err(|_| farad_logic::Error::Seed { seed })?;
+    for (key, text) in options.flags.keys() {
+        settings.set(&format!("{key}={text}"))?;
     }
     for assignment in &options.set {
         settings.set(assignment)?;
@@ -228,11 +174,11 @@ fn start(options: &TrainOptions) -> Result<Training> {
 
 fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
     let mut settings = Settings::of(&run)?;
-    if let Some(epochs) = options.network.epochs {
-        (settings.epochs, settings.updates) = (epochs as i64, 0);
+    if let Some(epochs) = options.flags.number("epochs") {
+        (settings.epochs, settings.updates) = (epochs, 0);
     }
-    if let Some(updates) = options.updates {
-        settings.updates = updates as i64;
+    if let Some(updates) = options.flags.number("updates") {
+        settings.updates = updates;
     }
     settings.check()?;
     let device = match options.device.asked()? {

@@ -6,10 +6,12 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use farad::run::{Stop, json};
-use farad_dashboard::Dashboard;
+use farad_dashboard::{Dashboard, Sight};
 
 use crate::arguments::{OutputFlags, whole};
+use crate::circuits;
 use crate::error::Result;
+use crate::kinds::KINDS;
 use crate::look;
 use crate::source::RUNS;
 
@@ -41,12 +43,15 @@ pub struct DashboardOptions {
     pub output: OutputFlags,
 }
 
+/// What the page knows of kinds of training.
+const SIGHT: Sight = Sight { kinds: KINDS, newest: circuits::newest };
+
 /// Serves the page until Ctrl-C.
 pub fn run(options: &DashboardOptions) -> Result<()> {
     // The usual folder need not be there yet: the first run makes it, and the page waits for that.
     let dashboard = match &options.folder {
-        Some(folder) => Dashboard::open(folder, options.port)?,
-        None => Dashboard::expect(Path::new(RUNS), options.port)?,
+        Some(folder) => Dashboard::open(folder, options.port, SIGHT)?,
+        None => Dashboard::expect(Path::new(RUNS), options.port, SIGHT)?,
     };
     let stop = Stop::new();
     let asked = stop.clone();

@@ -64,43 +64,15 @@ pub enum Error {
     #[error("train: there is nothing called `{name}` to learn{nearest}\nhelp: there are {names}")]
     UnknownName { name: String, nearest: String, names: String },
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
-    OtherFlag { what: String, flag: &'static str, instead: &'static str },
-    #[error(
-        "train: no data: {set} is in none of {places}\nhelp: fetch it from {source}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead", source = farad::data::origin(.set)
-    )]
-    NoData { set: &'static str, places: String },
-    #[error(
-        "data: they have changed: {path}: other {what} than the run was made with ({now} vs {then})\nhelp: bring the old ones back, or train anew"
-    )]
-    DataChanged { path: String, what: &'static str, then: String, now: String },
-    #[error(
-        "train: nothing is left to judge on: {samples} samples to train, none to test\nhelp: take more data, or a larger part of them with --set test=0.15"
-    )]
-    NoTest { samples: usize },
+    OtherFlag { what: String, flag: String, instead: &'static str },
     #[error("train: {set} needs --data\nhelp: name the file or folder to learn from")]
     NeedsData { set: &'static str },
-    #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]
-    ModelInput { model: String, shape: String, wanted: &'static str },
     #[error("train: {flag} and --set {key}=… are the same\nhelp: leave one of them out")]
     Twice { flag: &'static str, key: &'static str },
     #[error(
         "{op}: the folder of this file is not there: {path}\nhelp: make it first, or name another place with {flag}"
     )]
     NoFolder { op: &'static str, path: String, flag: &'static str },
-    #[error("settings: `{text}` is not key=value\nhelp: such as --set batch=64")]
-    Assignment { text: String },
-    #[error("settings: there is no key `{key}`{nearest}\nhelp: the keys are {keys}")]
-    UnknownKey { key: String, nearest: String, keys: String },
-    #[error("settings: {key} takes {wanted}, not `{found}`")]
-    Setting { key: String, wanted: &'static str, found: String },
-    #[error("settings: there is no {key} `{found}`{nearest}\nhelp: there are {known}")]
-    Choice { key: &'static str, found: String, nearest: String, known: String },
-    #[error("settings: config.toml: {message}")]
-    Config { message: String },
-    #[error(
-        "eval: nothing was learned yet: {path} has no checkpoint\nhelp: `farad train --resume {typed}` goes on with it"
-    )]
-    NothingLearned { path: String, typed: String },
     #[error("bench: a break-even needs a GPU: {device}\nhelp: `farad devices` lists what there is")]
     NoGpu { device: String },
     #[error("output: {0}")]
@@ -122,6 +94,7 @@ pub enum Error {
 impl Error {
     /// The exit code: 2 if the command line asks for what there is not, 130 after Ctrl-C, else 1.
     pub fn code(&self) -> u8 {
+        use farad::TrainError;
         use farad_lm::Error as Language;
         use farad_logic::Error as Logic;
         match self {
@@ -135,10 +108,6 @@ impl Error {
             | Error::OtherFlag { .. }
             | Error::Twice { .. }
             | Error::NeedsData { .. }
-            | Error::Assignment { .. }
-            | Error::UnknownKey { .. }
-            | Error::Setting { .. }
-            | Error::Choice { .. }
             | Error::NoSeed { .. }
             | Error::Filter { .. }
             | Error::Farad(farad::Error::DeviceName { .. })
@@ -162,6 +131,16 @@ impl Error {
                 | Language::Sampling { .. }
                 | Language::UnknownTokenizer { .. },
             ) => 2,
+            Error::Farad(error) => match error.part() {
+                Some(
+                    TrainError::Assignment { .. }
+                    | TrainError::UnknownKey { .. }
+                    | TrainError::Setting { .. }
+                    | TrainError::Choice { .. }
+                    | TrainError::NeedsData { .. },
+                ) => 2,
+                _ => 1,
+            },
             _ => 1,
         }
     }

@@ -3,17 +3,13 @@
 use std::io::Write;
 
 use farad_circuit::{Circuit, Format, export};
-use farad_logic::report::simplified;
-use farad_logic::train::Learned;
 use serde_json::json;
 
 use crate::arguments::ExportOptions;
-use crate::classify;
+use crate::circuits::{self, Wanted};
 use crate::error::{Error, Result, did_you_mean};
-use crate::fit;
-use crate::lm;
 use crate::look;
-use crate::source::{Source, pick};
+use crate::source::Source;
 
 /// Writes the files of a format; none of them may be there yet.
 pub fn run(options: &ExportOptions) -> Result<()> {
@@ -55,28 +51,13 @@ fn format(name: &str) -> Result<Format> {
 
 fn circuit(options: &ExportOptions) -> Result<Circuit> {
     let path = options.source.display().to_string();
-    let refuse = |flags: &[(bool, &'static str)]| match flags.iter().find(|(given, _)| *given) {
-        Some(&(_, flag)) => Err(Error::ExportFlag { flag, path: path.clone() }),
-        None => Ok(()),
-    };
-    let (seed, raw) = ((options.seed.is_some(), "--seed"), (options.raw, "--raw"));
-    let run = match Source::open("export", &options.source)? {
-        Source::Circuit(circuit) => return refuse(&[seed, raw]).map(|()| circuit),
-        Source::Run(run) => run,
-    };
-    if fit::is_fit(&run) || lm::is_lm(&run) {
-        return Err(Error::NoCircuit { op: "export", path, kind: run.kind().into() });
+    let given = [(options.seed.is_some(), "--seed"), (options.raw, "--raw")];
+    match (Source::open("export", &options.source)?, given.into_iter().find(|(given, _)| *given)) {
+        (Source::Circuit(_), Some((_, flag))) => Err(Error::ExportFlag { flag, path }),
+        (Source::Circuit(circuit), None) => Ok(circuit),
+        (Source::Run(run), _) => {
+            let (seed, raw, votes) = (options.seed, options.raw, options.format == "html");
+            circuits::circuit(&run, &Wanted { op: "export", seed, raw, votes })
+        }
     }
-    if classify::is_classify(&run) {
-        refuse(&[seed])?;
-        let circuit =
-            if options.format == "html" { classify::circuit_with_counts } else { classify::circuit };
-        return Ok(Circuit::Netlist(circuit(&run, options.raw)?));
-    }
-    let mut learned = Learned::of(&run)?;
-    let index = pick("export", &learned, options.seed)?;
-    let circuit = learned.circuits.swap_remove(index);
-    let mut automaton = if options.raw { circuit.automaton } else { simplified(&run, &circuit)? };
-    automaton.cell.meta.extend(learned.configuration.known());
-    Ok(Circuit::Automaton(automaton))
 }

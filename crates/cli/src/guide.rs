@@ -7,7 +7,7 @@ use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
 use crate::arguments::{Arguments, Command};
-use crate::fit::SetKind;
+use farad::fit::SetKind;
 
 #[test]
 fn commands_of_the_guide_have_only_flags_that_there_are() {

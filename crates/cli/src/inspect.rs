@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::arguments::InspectOptions;
 use crate::classify;
 use crate::error::Result;
-use crate::fit;
+use crate::kinds::KINDS;
 use crate::lm;
 use crate::look::{self, HEADING, count, paint};
 use crate::source::Source;
@@ -31,8 +31,8 @@ pub fn run(options: &InspectOptions) -> Result<()> {
 }
 
 fn of_run(run: &Run) -> Result<Value> {
-    if fit::is_fit(run) {
-        return fit::inspect(run);
+    if let Some(kind) = KINDS.named(run.kind()) {
+        return Ok(kind.inspect(run)?);
     }
     if classify::is_classify(run) {
         return classify::inspect(run);

@@ -138,7 +138,7 @@ impl Talk {
     }
 
     /// A bar or lines for so many steps, of which some are done.
-    pub fn progress(self, unit: &'static str, steps: u64, done: u64) -> Progress {
+    pub fn progress(self, unit: &str, steps: u64, done: u64) -> Progress {
         Progress::new(self.quiet, unit, steps, done)
     }
 }

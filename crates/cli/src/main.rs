@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bench;
+mod circuits;
 mod classify;
 mod completions;
 mod dashboard;
@@ -12,10 +13,10 @@ mod devices;
 mod error;
 mod eval;
 mod export;
-mod fit;
 #[cfg(test)]
 mod guide;
 mod inspect;
+mod kinds;
 mod lm;
 mod look;
 mod man;
@@ -26,6 +27,7 @@ mod simulate;
 mod source;
 mod subscribe;
 mod train;
+mod training;
 mod tune;
 mod usage;
 

@@ -8,30 +8,30 @@ use std::path::Path;
 use std::time::Duration;
 
 use farad::run::{Conclusion, Events, LogTable, Run, Table as Config, Value, shell_word};
+use farad::train::{Kind, Measure, Unit};
 use farad_dashboard::{State, is_run, state};
 use serde_json::json;
 
 use crate::arguments::RunsOptions;
 use crate::error::{Error, Result};
+use crate::kinds::KINDS;
 use crate::look::Table;
 use crate::look::{
     self, BAD, COMMAND, Cell, DOUBTFUL, GOOD, count, counted, duration, itself, left, paint, percent, right,
 };
 use crate::source::{RUNS, runs_in};
 
-/// The columns of the log that say how good a run is while it was not judged, the best to show first, and what they are.
-const BEST: [(&str, &str); 7] = [
-    ("wrong", WRONG),
-    ("validation_goodness", ACCURACY),
-    ("hard_accuracy", ACCURACY),
-    ("validation_loss", "validation loss"),
-    ("hard_loss", "loss of hard gates"),
-    ("loss", "training loss"),
-    ("soft_loss", "training loss of soft gates"),
+/// The columns of the log that say how good a run of a kind without a row in the table is, the best to show first, and what they
+/// are.
+const BEST: [Measure; 7] = [
+    Measure { column: "wrong", name: "wrong bits in training", unit: Unit::Wrong },
+    Measure { column: "validation_goodness", name: "validation accuracy", unit: Unit::Share },
+    Measure { column: "hard_accuracy", name: "validation accuracy", unit: Unit::Share },
+    Measure { column: "validation_loss", name: "validation loss", unit: Unit::Number },
+    Measure { column: "hard_loss", name: "loss of hard gates", unit: Unit::Number },
+    Measure { column: "loss", name: "training loss", unit: Unit::Number },
+    Measure { column: "soft_loss", name: "training loss of soft gates", unit: Unit::Number },
 ];
-const WRONG: &str = "wrong bits in training";
-const ACCURACY: &str = "validation accuracy";
-const EXPLAINED: &str = "validation explained variance";
 
 /// Lists the runs of a folder, or one run.
 pub fn run(options: &RunsOptions) -> Result<()> {
@@ -66,6 +66,7 @@ fn described(folder: &Path) -> Value {
         Ok(run) => (Some(run), None),
         Err(error) => (None, Some(farad_dashboard::problem(&error))),
     };
+    let kind = run.as_ref().and_then(|run| KINDS.named(run.kind()));
     let empty = Config::new();
     let config = run.as_ref().map_or(&empty, Run::config);
     let events = Events::read(folder.join("events.jsonl")).unwrap_or_default();
@@ -88,34 +89,34 @@ fn described(folder: &Path) -> Value {
         "name": whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy(),
         "run": folder.display().to_string(),
         "kind": run.as_ref().map_or("", Run::kind),
-        "what": what(config),
+        "what": kind.map_or_else(|| what(config), |kind| kind.learns(config)),
         "device": text(config, "device"),
         "shape": shape(config),
         "updates": step,
         "state": state,
-        "result": judged.or_else(|| logged_result(&log, config)),
+        "result": judged.or_else(|| logged_result(&log, config, kind)),
         "seconds": Events::training_seconds(&events),
         "problem": problem,
     })
 }
 
 /// How good a run is by its log.
-fn logged_result(log: &LogTable, config: &Config) -> Option<Value> {
+fn logged_result(log: &LogTable, config: &Config, kind: Option<&dyn Kind>) -> Option<Value> {
     // Runs of several seeds have a column a seed; the first stands for all.
     let own = |column: &str| {
         let seeded = format!("{column}_");
         log.columns().iter().find(|name| *name == column || name.starts_with(&seeded)).cloned()
     };
-    let (name, value) = BEST.iter().find_map(|(column, name)| {
-        let (_, value) = log.series(&own(column)?).last().copied()?;
-        let numbers = *column == "validation_goodness" && text(config, "target_kind") == "number";
-        Some((if numbers { EXPLAINED } else { name }, value))
+    let measures = kind.map_or(BEST.to_vec(), |kind| kind.measures(config));
+    let (Measure { name, unit, .. }, value) = measures.into_iter().find_map(|measure| {
+        let (_, value) = log.series(&own(measure.column)?).last().copied()?;
+        Some((measure, value))
     })?;
-    let words = match name {
-        ACCURACY | EXPLAINED => format!("{name} {}", percent(value)),
-        WRONG if value == 0.0 => "exact in training".into(),
-        WRONG => format!("{} in training", counted(value as u64, "wrong bit")),
-        _ => format!("{name} {value:.4}"),
+    let words = match unit {
+        Unit::Share => format!("{name} {}", percent(value)),
+        Unit::Wrong if value == 0.0 => "exact in training".into(),
+        Unit::Wrong => format!("{} in training", counted(value as u64, "wrong bit")),
+        Unit::Number => format!("{name} {value:.4}"),
     };
     Some(json!({ "name": name, "value": value, "words": words }))
 }

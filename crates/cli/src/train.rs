@@ -1,5 +1,5 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit. Networks on data sets are in [`fit`], circuits that
-//! classify in [`classify`], language models in [`lm`].
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Circuits that classify are in [`classify`],
+//! language models in [`lm`], all else in the table of kinds ([`crate::kinds`]).
 
 mod list;
 
@@ -14,24 +14,28 @@ use farad_logic::report::{self, Verdict};
 use farad_logic::train::{Configuration, KIND, Progress as Trained, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 
-use crate::arguments::{TrainOptions, Variant, learnable};
+use crate::arguments::{TrainOptions, learnable};
 use crate::classify;
 use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
-use crate::fit::{self, SetKind};
+use crate::kinds::KINDS;
 use crate::lm;
 use crate::look::{
     self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, Talk, count, counted, left, paint, right, typed,
 };
 use crate::profile::{self, Profiling};
 use crate::source::{RUNS, resume_run};
+use crate::training;
+
+/// What automata take instead of flags that they do not.
+const INSTEAD: &str = "--updates and --set";
 
 /// Trains, or goes on training.
 pub fn run(options: &TrainOptions) -> Result<()> {
     if options.list {
         return list::run(options.name.as_deref(), options.output.json);
     }
-    if options.updates.is_some() && options.set.iter().any(|text| key(text) == "updates") {
+    if options.flags.text("updates").is_some() && options.set.iter().any(|text| key(text) == "updates") {
         return Err(Error::Twice { flag: "--updates", key: "updates" });
     }
     profile::check(&options.profile)?;
@@ -39,13 +43,12 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
         return lm::train(options, resumed);
     }
-    if let Some(flag) = options.language.first_given() {
-        let what = options.name.clone().unwrap_or_else(|| "this run".into());
-        return Err(Error::OtherFlag { what, flag, instead: "--set; these flags are for language models" });
-    }
-    let set = options.name.as_deref().and_then(SetKind::named);
-    if set.is_some() || resumed.as_ref().is_some_and(fit::is_fit) {
-        return fit::train(options, resumed);
+    let learned = options.name.as_deref().and_then(|name| KINDS.learning(name));
+    let kind = resumed.as_ref().and_then(|run| KINDS.named(run.kind()));
+    if let Some(kind) = learned.map(|(kind, _)| kind).or(kind) {
+        let subject = learned.map_or("", |(_, subject)| subject.name);
+        options.flags.check(kind, subject, resumed.as_ref())?;
+        return training::train(kind, options, subject, resumed);
     }
     let task = options.name.as_deref().and_then(TaskKind::named);
     if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
@@ -92,7 +95,7 @@ fn automaton(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
         return Err(Error::Interrupted);
     }
     let early = if summary.early { ", as every circuit was right" } else { "" };
-    if options.automata.quick {
+    if options.flags.text("quick").is_some() {
         talk.say(format!("trained {updates}{early}; a look at the circuits:"));
         glance(&run, options.output.json)?;
         talk.ends(&Closing::new(&folder).next("eval RUN", "simplify and prove"));
@@ -167,7 +170,7 @@ fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
         let why = format!("its kind is `{}`, which this farad does not train", run.kind());
         return Err(farad::Error::from(farad::TrainError::NotRun { path: run.path().into(), why }).into());
     }
-    refuse_network_flags(options, "a run of automata")?;
+    options.flags.refuse(KIND, "a run of automata", INSTEAD, true)?;
     let device = match options.device.asked()? {
         Some(device) => device,
         None => {
@@ -176,16 +179,7 @@ fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
             Device::named(&device).map_err(|source| Error::RunDevice { device, source })?
         }
     };
-    Ok(Training::resume(run, options.updates, &device)?)
-}
-
-/// Flags of networks mean nothing to automata.
-fn refuse_network_flags(options: &TrainOptions, what: &str) -> Result<()> {
-    let epochs = options.network.epochs.map(|_| "--epochs");
-    match options.network.first_given().or(epochs) {
-        Some(flag) => Err(Error::OtherFlag { what: what.into(), flag, instead: "--updates and --set" }),
-        None => Ok(()),
-    }
+    Ok(Training::resume(run, options.flags.number("updates"), &device)?)
 }
 
 fn start(options: &TrainOptions) -> Result<Training> {
@@ -194,16 +188,17 @@ fn start(options: &TrainOptions) -> Result<Training> {
         LogicError::UnknownRecipe { .. } => unknown(name),
         error => error.into(),
     })?;
-    refuse_network_flags(options, recipe.name)?;
-    let mut settings = settings(&recipe, options.automata.recipe);
+    options.flags.refuse(KIND, recipe.name, INSTEAD, false)?;
+    let mut settings = settings(&recipe, options.flags.text("recipe"));
     for assignment in &options.set {
         settings.set(assignment)?;
     }
-    if let Some(updates) = options.updates {
+    if let Some(updates) = options.flags.number("updates") {
         settings.updates = updates;
     }
-    let first = options.seed.unwrap_or(recipe.seed);
-    let seeds: Vec<u64> = (0..options.automata.seeds).map(|n| first.wrapping_add(n)).collect();
+    let first = options.flags.number("seed").unwrap_or(recipe.seed);
+    let seeds: Vec<u64> =
+        (0..options.flags.number("seeds").unwrap_or(1)).map(|n| first.wrapping_add(n)).collect();
     if seeds.iter().any(|&seed| seed > i64::MAX as u64) {
         return Err(LogicError::Seed { seed: first }.into());
     }
@@ -213,10 +208,10 @@ fn start(options: &TrainOptions) -> Result<Training> {
     Ok(Training::start(&folder, configuration, &device)?)
 }
 
-fn settings(recipe: &Recipe, variant: Option<Variant>) -> Settings {
+fn settings(recipe: &Recipe, variant: Option<&str>) -> Settings {
     match variant {
-        None | Some(Variant::Default) => (recipe.settings)(),
-        Some(Variant::Reference) => (recipe.reference)(),
+        Some("reference") => (recipe.reference)(),
+        _ => (recipe.settings)(),
     }
 }
 

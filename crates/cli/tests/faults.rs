@@ -119,7 +119,7 @@ fn configurations_and_histories_that_are_damaged() {
     let configs: [(&str, String, &[&str]); 6] = [
         ("unknown key", with("lerning_rate = 0.5"), &["lerning_rate", "config.toml"]),
         ("no TOML", with("= ="), &["damaged config", "config.toml"]),
-        ("another type", text.replace("batch = 20", "batch = \"x\""), &["config.toml", "i64"]),
+        ("another type", text.replace("batch = 20", "batch = \"x\""), &["config.toml", "a whole number"]),
         ("cut", cut, &["config.toml"]),
         ("another kind", text.replace("kind = \"fit\"", "kind = \"fitt\""), &["fitt"]),
         ("empty", String::new(), &["not a run", "help: "]),

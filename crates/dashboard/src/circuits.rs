@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 
 use farad::run::{Run, Value, json};
 use farad_circuit::{Circuit, Drawing, Format, Gate, Statistics, export};
-use farad_logic::{classify, report, train};
 
 use crate::summary::stamp;
 
@@ -29,9 +28,22 @@ pub struct Shown {
     pub facts: Value,
 }
 
+/// The newest circuit of a run.
+pub struct Newest {
+    /// What the page runs.
+    pub circuit: Circuit,
+    /// What is drawn and counted instead, if it is another one that does the same.
+    pub drawn: Option<Circuit>,
+    /// What is known of it.
+    pub facts: Value,
+}
+
+/// Finds the newest circuit of a run, or why there is none yet; none if its kind never has one.
+pub type Find = fn(&Run) -> Option<Result<Newest, String>>;
+
 /// The circuits that were asked for lately.
-#[derive(Default)]
 pub struct Circuits {
+    find: Find,
     kept: Mutex<VecDeque<(Key, Option<Arc<Shown>>)>>,
 }
 
@@ -39,6 +51,11 @@ pub struct Circuits {
 type Key = (std::path::PathBuf, [u64; 2]);
 
 impl Circuits {
+    /// None yet.
+    pub fn new(find: Find) -> Circuits {
+        Circuits { find, kept: Mutex::default() }
+    }
+
     /// The newest circuit in a run's folder; none if it has none yet, or is of a kind that never has one.
     pub fn get(&self, folder: &Path) -> Option<Arc<Shown>> {
         let stamps = ["checkpoint.safetensors", "circuits"].map(|name| stamp(&folder.join(name)));
@@ -48,7 +65,7 @@ impl Circuits {
             return shown.clone();
         }
         // Made under the lock: several frames of one page ask at once, and one answer does for all.
-        let shown = newest(folder).map(Arc::new);
+        let shown = newest(folder, self.find).map(Arc::new);
         kept.retain(|((other, _), _)| other != folder);
         kept.push_back((key, shown.clone()));
         let surplus = kept.len().saturating_sub(KEPT);
@@ -57,14 +74,9 @@ impl Circuits {
     }
 }
 
-fn newest(folder: &Path) -> Option<Shown> {
+fn newest(folder: &Path, of: Find) -> Option<Shown> {
     let run = Run::open(folder).ok()?;
-    let found = match run.kind() {
-        train::KIND => automaton(&run),
-        classify::KIND => network(&run),
-        _ => return None,
-    };
-    match found {
+    match of(&run)?.and_then(|newest| shown(newest).map_err(|error| error.to_string())) {
         Ok(shown) => Some(shown),
         Err(error) => {
             // Most often there is simply no checkpoint yet.
@@ -74,48 +86,8 @@ fn newest(folder: &Path) -> Option<Shown> {
     }
 }
 
-/// The kept circuit of an automaton; simplified once the run has proved that.
-fn automaton(run: &Run) -> farad_logic::Result<Shown> {
-    let learned = train::Learned::of(run)?;
-    let circuit = &learned.circuits[learned.shown()];
-    let simplified = report::stored(run, circuit);
-    let is_simplified = simplified.is_some();
-    let mut automaton = simplified.unwrap_or_else(|| circuit.automaton.clone());
-    automaton.cell.meta.extend(learned.configuration.known());
-    let facts = json!({
-        "kind": "automaton",
-        "seed": circuit.seed,
-        "seeds": learned.circuits.len(),
-        "update": circuit.update,
-        "updates": learned.updates,
-        "right": circuit.right,
-        "simplified": is_simplified,
-        "channels": automaton.channels,
-    });
-    shown(Circuit::Automaton(automaton), None, facts)
-}
-
-/// The network that was best so far. Its page needs the votes of every class, which only the circuit as it was learned has;
-/// counted and drawn is the simplified one, once the run has written it.
-fn network(run: &Run) -> farad_logic::Result<Shown> {
-    let learned = classify::Learned::of(run)?;
-    let mut netlist = learned.netlist_with_counts()?;
-    netlist.meta.extend(learned.known()?);
-    let facts = json!({
-        "kind": "network",
-        "update": learned.kept_after,
-        "updates": learned.steps,
-        "accuracy": learned.validation,
-        "classes": learned.classes,
-    });
-    let written = run.path().join("circuits/simplified.json");
-    let newest = stamp(&written) >= stamp(&run.checkpoint_path());
-    let simplified = newest.then(|| Circuit::read(&written).ok()).flatten();
-    shown(Circuit::Netlist(netlist), simplified, facts)
-}
-
 /// The page of a circuit; drawn and counted is the second one, if there is one.
-fn shown(circuit: Circuit, simplified: Option<Circuit>, mut facts: Value) -> farad_logic::Result<Shown> {
+fn shown(Newest { circuit, drawn: simplified, mut facts }: Newest) -> farad_circuit::Result<Shown> {
     let files = export(&circuit, Format::named("html")?)?;
     if facts["simplified"].is_null() {
         facts["simplified"] = simplified.is_some().into();

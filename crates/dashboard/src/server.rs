@@ -18,6 +18,7 @@ use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
 
+use crate::Sight;
 use crate::assets;
 use crate::circuits::{Circuits, Shown};
 use crate::details::details;
@@ -41,10 +42,10 @@ pub struct Shared {
 
 impl Shared {
     /// Starts the watcher too, so there must be a runtime.
-    pub fn new(library: Library, port: u16) -> Shared {
+    pub fn new(library: Library, port: u16, sight: Sight) -> Shared {
         let pages = Arc::new(Semaphore::new(MOST_PAGES));
-        let runs = watch(library.clone(), pages.clone());
-        Shared { library, runs, port, circuits: Arc::default(), pages }
+        let runs = watch(library.clone(), pages.clone(), sight.kinds);
+        Shared { library, runs, port, circuits: Arc::new(Circuits::new(sight.newest)), pages }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use farad::run::{Conclusion, Events, Run, Table, Value, json};
+use farad::train::Kinds;
 
 use crate::rows::Rows;
 use crate::state::{State, state};
@@ -19,8 +20,8 @@ const MOST_COLUMNS: usize = 64;
 const WINDOW: f64 = 10.0;
 
 /// A run as the table shows it.
-#[derive(Debug)]
 pub struct Summary {
+    kinds: Kinds,
     folder: PathBuf,
     config_stamp: u64,
     kind: String,
@@ -42,8 +43,9 @@ pub struct Summary {
 
 impl Summary {
     /// A run that was not looked at yet.
-    pub fn new(folder: PathBuf) -> Summary {
+    pub fn new(folder: PathBuf, kinds: Kinds) -> Summary {
         Summary {
+            kinds,
             config_stamp: 0,
             kind: String::new(),
             config: Table::new(),
@@ -203,16 +205,22 @@ impl Summary {
 
     /// What is learned, by whatever key a kind of run has for it.
     fn what(&self) -> String {
+        if let Some(kind) = self.kinds.named(&self.kind) {
+            return kind.learns(&self.config);
+        }
         let found = ["recipe", "set", "task", "tokenizer"].iter().map(|key| self.text(key));
         found.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 
     /// Updates at the end, where the configuration says it.
-    fn planned(&self) -> Option<i64> {
+    fn planned(&self) -> Option<u64> {
+        if let Some(kind) = self.kinds.named(&self.kind) {
+            return kind.planned(&self.config);
+        }
         let settings = self.config.get("settings").and_then(|settings| settings.as_table());
         let updates =
             settings.unwrap_or(&self.config).get("updates").and_then(|updates| updates.as_integer());
-        updates.filter(|&updates| updates > 0)
+        updates.and_then(|updates| u64::try_from(updates).ok()).filter(|&updates| updates > 0)
     }
 
     fn text(&self, key: &str) -> String {
@@ -271,7 +279,7 @@ mod tests {
     fn a_run_is_told_as_it_stands() {
         let scratch = Scratch::new();
         scratch.run("run", "automaton");
-        let mut summary = Summary::new(scratch.path("run"));
+        let mut summary = Summary::new(scratch.path("run"), Kinds(&[]));
         assert!(summary.look() && !summary.look());
         assert_eq!(summary.told()["kind"], "automaton");
         assert_eq!(summary.told()["updates"], 0);
@@ -295,7 +303,7 @@ mod tests {
     fn what_a_run_was_judged_to_be_is_told_until_it_goes_on() {
         let scratch = Scratch::new();
         scratch.run("run", "fit");
-        let mut summary = Summary::new(scratch.path("run"));
+        let mut summary = Summary::new(scratch.path("run"), Kinds(&[]));
         let end = |step: u64| format!("{{\"event\":\"end\",\"seconds\":1,\"step\":{step}}}\n");
         scratch.write("run/events.jsonl", &end(40));
         scratch.write(
@@ -313,7 +321,7 @@ mod tests {
     fn damage_is_told_and_goes_once_it_is_mended() {
         let scratch = Scratch::new();
         scratch.write("run/config.toml", "format = ");
-        let mut summary = Summary::new(scratch.path("run"));
+        let mut summary = Summary::new(scratch.path("run"), Kinds(&[]));
         summary.look();
         assert_eq!(summary.told()["state"], "damaged");
         let problem = summary.told()["problem"].as_str().unwrap().to_string();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farad::run::Value;
+use farad::train::Kinds;
 use tokio::sync::{Semaphore, watch};
 
 use crate::library::Library;
@@ -35,6 +36,7 @@ pub struct Runs {
 
 /// What the watcher remembers between looks.
 struct Watcher {
+    kinds: Kinds,
     library: Library,
     runs: Runs,
     summaries: BTreeMap<String, Summary>,
@@ -55,7 +57,7 @@ impl Watcher {
             let Some(folder) = self.library.folder(&name) else { continue };
             let known = self.summaries.get(&name).is_some_and(|summary| summary.folder() == folder);
             if !known {
-                self.summaries.insert(name.clone(), Summary::new(folder));
+                self.summaries.insert(name.clone(), Summary::new(folder, self.kinds));
             }
             let summary = self.summaries.get_mut(&name).expect("inserted above");
             let due = !known || summary.is_live() || look.is_multiple_of(IDLE_LOOKS);
@@ -70,9 +72,9 @@ impl Watcher {
 }
 
 /// Starts the watcher; receivers see the newest table. It looks while some of the places for pages are taken.
-pub fn watch(library: Library, places: Arc<Semaphore>) -> watch::Receiver<Arc<Runs>> {
+pub fn watch(library: Library, places: Arc<Semaphore>, kinds: Kinds) -> watch::Receiver<Arc<Runs>> {
     let (sender, receiver) = watch::channel(Arc::new(Runs::default()));
-    let mut watcher = Watcher { library, runs: Runs::default(), summaries: BTreeMap::new() };
+    let mut watcher = Watcher { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };
     tokio::spawn(async move {
         loop {
             if places.available_permits() < MOST_PAGES {
@@ -99,7 +101,8 @@ mod tests {
         let scratch = Scratch::new();
         scratch.run("runs/a", "fit");
         let library = Library::open(&scratch.path("runs")).unwrap();
-        let mut watcher = Watcher { library, runs: Runs::default(), summaries: BTreeMap::new() };
+        let mut watcher =
+            Watcher { kinds: Kinds(&[]), library, runs: Runs::default(), summaries: BTreeMap::new() };
         assert!(watcher.look());
         assert_eq!(watcher.runs.rows["a"].0, 1);
         scratch.run("runs/b", "fit");

@@ -65,7 +65,7 @@ fn main() -> farad::Result<()> {
     for point in points.chunks_exact(2) {
         let near = (0..CLOUDS).find(|&cloud| {
             let angle = std::f32::consts::TAU * cloud as f32 / CLOUDS as f32;
-            (point[0] - angle.cos()).hypot(point[1] - angle.sin()) < 4.0 * NOISE
+            (point[0] - angle.cos()).hypot(point[1] - angle.sin()) < 4.0 * NOISE as f32
         });
         near.into_iter().for_each(|cloud| inside[cloud] += 1);
     }

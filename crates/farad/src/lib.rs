@@ -57,6 +57,8 @@ pub use farad_tensor::{
 #[cfg(feature = "npz")]
 pub use farad_tensor::{read_npz, write_npz};
 #[cfg(feature = "train")]
+pub use farad_train as train;
+#[cfg(feature = "train")]
 pub use farad_train::{Need, TrainError, run};
 
 /// The README's example compiles and runs.

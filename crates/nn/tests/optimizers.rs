@@ -250,9 +250,9 @@ fn every_row_of_the_table_learns_and_counts_its_moments() {
     assert!(names.iter().enumerate().all(|(n, name)| !names[..n].contains(name)), "{names:?}");
     for device in devices() {
         for row in OPTIMIZERS {
-            let common = Common { learning_rate: 0.01, weight_decay: 0.0, clip: Clip::Norm(10.0) };
+            let common = Common { learning_rate: 0.01, clip: Clip::Norm(10.0), betas: None };
             let parameters = matrix_and_vector(&device);
-            let mut optimizer = row.optimizer(parameters.clone(), &common);
+            let mut optimizer = row.optimizer(vec![(parameters.clone(), 0.0)], &common);
             let loss = || (parameters[0].value() + parameters[1].value()).square().mean();
             let first = loss().item().unwrap();
             for _ in 0..5 {

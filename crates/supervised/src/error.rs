@@ -9,13 +9,23 @@ pub use farad_tensor::{Error, Result};
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum FitError {
     #[error(
-        "fit: the loss is not finite: step {step} ({loss})\nhelp: try a smaller learning rate; FARAD_DEBUG=nan names the first op that made a bad value"
-    )]
-    Diverged { step: u64, loss: f32 },
-    #[error(
         "fit: epochs: more steps were made already ({asked} vs {made})\nhelp: ask for more epochs; the run is whole as it is"
     )]
     StepsMade { asked: u64, made: u64 },
+    #[error(
+        "train: no data: {set} is in none of {places}\nhelp: fetch it from {source}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead", source = farad_data::origin(.set)
+    )]
+    NoData { set: &'static str, places: String },
+    #[error(
+        "data: they have changed: {path}: other {what} than the run was made with ({now} vs {then})\nhelp: bring the old ones back, or train anew"
+    )]
+    DataChanged { path: String, what: &'static str, then: String, now: String },
+    #[error(
+        "train: nothing is left to judge on: {samples} samples to train, none to test\nhelp: take more data, or a larger part of them with --set test=0.15"
+    )]
+    NoTest { samples: usize },
+    #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]
+    ModelInput { model: String, shape: String, wanted: &'static str },
 }
 
 /// As it reads.

@@ -1,8 +1,9 @@
 //! Supervised training: a model, an optimizer, and batches of inputs and targets.
 //!
 //! [`Fit`] is the state and one step; [`Score`] judges a model on a set; [`Training`] runs epochs into a run folder with
-//! log and checkpoints; [`report`] writes down how it ended. Nothing here prints, and nothing knows which data set or
-//! which model it is.
+//! log and checkpoints; [`report`] writes down how it ended. None of these knows which data set or which model it is.
+//! [`Supervised`] is the kind of training that the command has: `settings` is what a user may set, `sets` opens data,
+//! `models` builds networks, `setup` puts them together. Nothing here prints.
 //!
 //! Invariant: a run that was stopped anywhere, also in mid-epoch, ends with the bits of an unbroken one.
 //!
@@ -26,17 +27,32 @@
 //! # Ok::<(), farad::Error>(())
 //! ```
 
+// What `derive(Module)` writes names the crate that users import.
+extern crate farad_nn as farad;
+
 mod confusion;
 mod error;
+mod kind;
+mod models;
 pub mod report;
 pub mod samples;
+mod scaled;
 mod score;
+mod sets;
+mod settings;
+mod setup;
+mod trainee;
 mod training;
 
 pub use confusion::Confusion;
 pub use error::{Error, FitError, Result};
+pub use kind::{KIND, Supervised};
+pub use models::ModelKind;
 pub use score::Score;
-pub use training::{KIND, Pace, Progress, Summary, Training};
+pub use sets::SetKind;
+pub use settings::Settings;
+pub use trainee::Network;
+pub use training::{Pace, Progress, Summary, Training};
 
 use farad_data::DataLoader;
 use farad_nn::layers::{Layer, Module};
@@ -82,7 +98,15 @@ impl Fit {
         optimizer: impl Optimizer + Send + 'static,
         task: Task,
     ) -> Fit {
-        let (model, optimizer) = (Box::new(model), Box::new(optimizer));
+        Fit::from_parts(Box::new(model), Box::new(optimizer), task)
+    }
+
+    /// The same of parts whose types are not known.
+    pub fn from_parts(
+        model: Box<dyn Layer + Send + Sync>,
+        optimizer: Box<dyn Optimizer + Send>,
+        task: Task,
+    ) -> Fit {
         Fit { model, optimizer, task, precision: Precision::Single, schedule: None, steps: 0 }
     }
 
@@ -115,7 +139,17 @@ impl Fit {
 
     /// The learning rate of the next step, if a schedule says it.
     pub fn rate(&self) -> Option<f32> {
-        self.schedule.as_ref().map(|schedule| schedule.rate(self.steps))
+        self.rate_at(self.steps)
+    }
+
+    /// The learning rate after so many steps, if a schedule says it.
+    pub fn rate_at(&self, steps: u64) -> Option<f32> {
+        self.schedule.as_ref().map(|schedule| schedule.rate(steps))
+    }
+
+    /// In which precision products are computed.
+    pub fn computes_in(&self) -> Precision {
+        self.precision
     }
 
     /// One step on a batch. The loss before it is not waited for.

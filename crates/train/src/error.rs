@@ -57,6 +57,34 @@ pub enum TrainError {
     CheckpointKind { path: PathBuf, found: String, wanted: String },
     #[error("checkpoint: value cannot be read: {path}: {message}")]
     CheckpointValue { path: PathBuf, message: String },
+    #[error("settings: `{text}` is not key=value\nhelp: such as --set batch=64")]
+    Assignment { text: String },
+    #[error("settings: there is no key `{key}`{nearest}\nhelp: the keys are {keys}")]
+    UnknownKey { key: String, nearest: String, keys: String },
+    #[error("settings: {key} takes {wanted}, not `{found}`")]
+    Setting { key: String, wanted: String, found: String },
+    #[error("settings: there is no {key} `{found}`{nearest}\nhelp: there are {known}")]
+    Choice { key: String, found: String, nearest: String, known: String },
+    #[error("settings: {place}: {message}")]
+    SettingsFile { place: String, message: String },
+    #[error(
+        "{kind}: the loss is not finite: {unit} {step} ({loss})\nhelp: try a smaller learning rate; FARAD_DEBUG=nan names the first op that made a bad value"
+    )]
+    Diverged { kind: String, unit: &'static str, step: u64, loss: f32 },
+    #[error(
+        "settings: {unit}s: more were made already ({asked} vs {made})\nhelp: ask for more than {made}; the run is whole as it is"
+    )]
+    StepsMade { unit: &'static str, asked: u64, made: u64 },
+    #[error("run: the run's device cannot be used: {device}: {source}\nhelp: name another with --device")]
+    RunDevice { device: String, source: Box<Error> },
+    #[error(
+        "train: weights are of another kind of training: {path} ({found} vs {wanted})\nhelp: `farad runs` lists what there is"
+    )]
+    OtherKind { path: PathBuf, found: String, wanted: String },
+    #[error("train: {subject} needs --data\nhelp: name the file or folder to learn from")]
+    NeedsData { subject: String },
+    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), crate::run::shell_word(path))]
+    NothingLearned { path: PathBuf },
     #[error("picture: cannot be encoded: {path}: {message}")]
     Picture { path: PathBuf, message: String },
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use farad_lm::Sampling;
 
-use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, number, whole};
 
 pub const GENERATE_EXAMPLES: &str = "\
 Examples:
@@ -31,61 +31,6 @@ ends. Control characters are written out (\\x1b) in a terminal.
 
 Keys of --json:
   prompt, text";
-
-/// Options of `farad train lm`.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Language models")]
-pub struct LanguageFlags {
-    /// bytes, chars, words, bpe or a tokenizer.json [default: chars]
-    #[arg(long, alias = "tokeniser", value_name = "NAME", value_parser = Words::plain(["bytes", "chars", "words", "bpe"]), hide_possible_values = true, value_hint = ValueHint::FilePath)]
-    pub tokenizer: Option<String>,
-    /// Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1 << 24))]
-    pub vocabulary: Option<u64>,
-    /// Blocks of attention and feed-forward
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, farad_lm::ModelOptions::MOST_LAYERS))]
-    pub layers: Option<usize>,
-    /// Heads of attention in each
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, 1 << 24))]
-    pub heads: Option<usize>,
-    /// Features of a token
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, 1 << 24))]
-    pub width: Option<usize>,
-    /// Tokens that the model sees at most
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1usize, 1 << 24))]
-    pub context: Option<usize>,
-    /// Updates until the learning rate is reached
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, MOST))]
-    pub warm_up: Option<u64>,
-    /// Batches an update
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1_000_000))]
-    pub accumulate: Option<u64>,
-    /// The share of features that is left out in training
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = number(0.0, 1f32.next_down(), "a number from 0 to below 1"))]
-    pub dropout: Option<f32>,
-    /// Settings from a TOML file; flags overrule them (`--list` shows the keys)
-    #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
-    pub config: Option<PathBuf>,
-}
-
-impl LanguageFlags {
-    /// The first flag that was given, for those who do not take any.
-    pub fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            (self.tokenizer.is_some(), "--tokenizer"),
-            (self.vocabulary.is_some(), "--vocabulary"),
-            (self.layers.is_some(), "--layers"),
-            (self.heads.is_some(), "--heads"),
-            (self.width.is_some(), "--width"),
-            (self.context.is_some(), "--context"),
-            (self.warm_up.is_some(), "--warm-up"),
-            (self.accumulate.is_some(), "--accumulate"),
-            (self.dropout.is_some(), "--dropout"),
-            (self.config.is_some(), "--config"),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
-    }
-}
 
 /// How the next token is chosen.
 #[derive(Debug, Args)]

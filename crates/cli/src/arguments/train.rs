@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
-use farad::optim::{self, schedule};
+use clap::{Args, ValueHint};
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
-use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
-use super::language::LanguageFlags;
-use crate::fit::SetKind;
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
+use super::rows::Given;
+use crate::kinds::KINDS;
 use crate::lm;
 
 pub const TRAIN_EXAMPLES: &str = "\
@@ -46,23 +45,15 @@ report.md. Ctrl-C saves and ends with exit code 130; --resume goes on with the s
 
 Keys of --json:
   as those of `farad eval --json`; with --quick: seed, exact, wrong, of, update, active_gates, gate_evaluations
-  with --list: name, kind, about; with a recipe: key, default and, where there are others, reference or models";
-
-/// Which settings a recipe starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Variant {
-    /// The settings that work best so far
-    Default,
-    /// Exactly the published settings
-    Reference,
-}
+  with --list: name, kind, about; with a recipe: key, default, help and, where there are others, reference or models";
 
 /// Everything there is to learn, with what it is.
 pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
     let recipes = Recipe::all().into_iter().map(|recipe| (recipe.name, recipe.about));
     let tasks = TaskKind::ALL.into_iter().map(|task| (task.name(), task.about()));
-    let sets = SetKind::ALL.into_iter().map(|set| (set.name(), set.about()));
-    recipes.chain(tasks).chain(sets).chain([(lm::NAME, lm::ABOUT)])
+    let kinds = KINDS.all().flat_map(|kind| kind.subjects());
+    let kinds = kinds.map(|subject| (subject.name, subject.about));
+    recipes.chain(tasks).chain(kinds).chain([(lm::NAME, lm::ABOUT)])
 }
 
 /// Options of `farad train`.
@@ -70,7 +61,7 @@ pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub struct TrainOptions {
     #[arg(
         value_name = "RECIPE",
-        help = format!("What to learn: {}; as a circuit from data: {}; from data: {}, lm", Recipe::all().map(|recipe| recipe.name).join(", "), TaskKind::ALL.map(TaskKind::name).join(", "), SetKind::names()),
+        help = format!("What to learn: {}", learnable().map(|(name, _)| name).collect::<Vec<_>>().join(", ")),
         value_parser = Words::explained(learnable()),
         hide_possible_values = true,
         required_unless_present_any = ["resume", "list"]
@@ -78,12 +69,6 @@ pub struct TrainOptions {
     pub name: Option<String>,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// The seed of everything random [default: the recipe's]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, MOST))]
-    pub seed: Option<u64>,
-    /// Updates in all
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1, MOST))]
-    pub updates: Option<u64>,
     /// Change a setting; may be given again (`farad train RECIPE --list` shows the keys)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -91,118 +76,15 @@ pub struct TrainOptions {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Go on with this run from its checkpoint
-    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = ["name", "recipe", "seed", "seeds", "set", "out", "model", "data", "batch", "learning_rate", "optimizer", "schedule", "mixed"])]
+    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = ["name", "set", "out"])]
     pub resume: Option<PathBuf>,
     /// Show what there is to learn or, with a recipe, its keys
     #[arg(long)]
     pub list: bool,
     #[command(flatten)]
-    pub automata: AutomataFlags,
-    #[command(flatten)]
-    pub network: NetworkFlags,
-    #[command(flatten)]
-    pub language: LanguageFlags,
+    pub flags: Given,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]
     pub profile: ProfileFlags,
-}
-
-/// Options of `farad train` with an automaton.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Automata")]
-pub struct AutomataFlags {
-    /// Which settings the recipe starts from [default: default]
-    #[arg(long, value_name = "VARIANT", value_enum)]
-    pub recipe: Option<Variant>,
-    /// Train so many seeds at once, counted up from the first
-    #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = whole(1u64, 1024))]
-    pub seeds: u64,
-    /// At the end only count the wrong bits; no simplification, proof, pictures and report
-    #[arg(long)]
-    pub quick: bool,
-}
-
-/// The networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ModelName {
-    /// Fully connected layers
-    Mlp,
-    /// Convolutions and pooling
-    Cnn,
-    /// The rows of a picture through an LSTM
-    Rnn,
-}
-
-impl ModelName {
-    /// As in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            ModelName::Mlp => "mlp",
-            ModelName::Cnn => "cnn",
-            ModelName::Rnn => "rnn",
-        }
-    }
-}
-
-/// Options of `farad train` with a data set.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Data sets")]
-pub struct NetworkFlags {
-    /// Which network [default: cnn for pictures, mlp for tables]
-    #[arg(long, value_name = "MODEL", value_enum)]
-    pub model: Option<ModelName>,
-    /// Where the data are; `synthetic` for drawn digits [default: the usual places]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub data: Option<PathBuf>,
-    /// Passes over the training set
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1_000_000))]
-    pub epochs: Option<u64>,
-    /// Samples a step
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1u64, 1_000_000))]
-    pub batch: Option<u64>,
-    /// The largest learning rate
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = number(0.0, f64::MAX, "a number from 0 on"))]
-    pub learning_rate: Option<f64>,
-    #[arg(long, help = any_of(optim::Named::names()), alias = "optimiser", value_name = "NAME", value_parser = Words::plain(optim::Named::names()), hide_possible_values = true)]
-    pub optimizer: Option<String>,
-    #[arg(long, help = any_of(schedule::Named::names()), value_name = "NAME", value_parser = Words::plain(schedule::Named::names()), hide_possible_values = true)]
-    pub schedule: Option<String>,
-    /// Compute products with halves
-    #[arg(long)]
-    pub mixed: bool,
-}
-
-impl AutomataFlags {
-    /// The first flag that was given, for those who do not take any.
-    pub fn first_given(&self) -> Option<&'static str> {
-        let given =
-            [(self.recipe.is_some(), "--recipe"), (self.seeds != 1, "--seeds"), (self.quick, "--quick")];
-        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
-    }
-}
-
-impl NetworkFlags {
-    /// The first flag that was given, for those who do not take any; the number of epochs is not among them.
-    pub fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            (self.model.is_some(), "--model"),
-            (self.data.is_some(), "--data"),
-            (self.batch.is_some(), "--batch"),
-            (self.learning_rate.is_some(), "--learning-rate"),
-            (self.optimizer.is_some(), "--optimizer"),
-            (self.schedule.is_some(), "--schedule"),
-            (self.mixed, "--mixed"),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
-    }
-}
-
-/// `a, b or c`
-fn any_of(names: impl Iterator<Item = &'static str>) -> String {
-    let names: Vec<&str> = names.collect();
-    match names.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => names.concat(),
-    }
 }

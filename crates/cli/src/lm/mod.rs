@@ -37,7 +37,7 @@ pub fn is_lm(run: &Run) -> bool {
 /// Trains on text, or goes on with a run if there is one.
 pub fn train(options: &TrainOptions, resumed: Option<Run>) -> Result<()> {
     let (talk, fresh) = (options.output.talk(), resumed.is_none());
-    refuse_other_flags(options)?;
+    options.flags.refuse(KIND, NAME, "--set, --layers and the like", resumed.is_some())?;
     let mut training = match resumed {
         Some(run) => resume(options, run)?,
         None => start(options)?,
@@ -180,12 +180,8 @@ fn start(options: &TrainOptions) -> Result<Training> {
 }
 
 fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
-    if let Some(flag) = options.language.first_given() {
-        let what = "a run that goes on".to_string();
-        return Err(Error::OtherFlag { what, flag, instead: "--updates or --epochs" });
-    }
     let mut settings = Settings::of(&run)?;
-    if options.updates.is_some() || options.network.epochs.is_some() {
+    if options.flags.text("updates").is_some() || options.flags.text("epochs").is_some() {
         take_length(options, &mut settings);
         settings.check()?;
     }
@@ -196,31 +192,12 @@ fn resume(options: &TrainOptions, run: Run) -> Result<Training> {
 
 /// Settings by file, then flags, then `--set`.
 fn settings(options: &TrainOptions) -> Result<Settings> {
-    let (flags, network) = (&options.language, &options.network);
     let mut settings = Settings::default();
-    if let Some(path) = &flags.config {
-        settings.take_file(path)?;
+    if let Some(path) = options.flags.text("config") {
+        settings.take_file(path.as_ref())?;
     }
-    if let Some(data) = &network.data {
-        settings.data = data.display().to_string();
-    }
-    if let Some(tokenizer) = &flags.tokenizer {
-        settings.tokenizer = tokenizer.clone();
-    }
-    let model = &mut settings.model;
-    model.vocabulary = flags.vocabulary.map_or(model.vocabulary, |entries| entries as usize);
-    model.layers = flags.layers.unwrap_or(model.layers);
-    model.heads = flags.heads.unwrap_or(model.heads);
-    model.width = flags.width.unwrap_or(model.width);
-    model.context = flags.context.unwrap_or(model.context);
-    model.dropout = flags.dropout.unwrap_or(model.dropout);
-    settings.batch = network.batch.map_or(settings.batch, |batch| batch as i64);
-    settings.learning_rate = network.learning_rate.unwrap_or(settings.learning_rate);
-    settings.warm_up = flags.warm_up.map_or(settings.warm_up, |updates| updates as i64);
-    settings.accumulate = flags.accumulate.map_or(settings.accumulate, |batches| batches as i64);
-    settings.mixed |= network.mixed;
-    if let Some(seed) = options.seed {
-        settings.seed = i64::try_from(seed).map_err(|_| farad_logic::Error::Seed { seed })?;
+    for (key, text) in options.flags.keys().iter().filter(|(key, _)| key != "config") {
+        settings.set(&format!("{key}={text}"))?;
     }
     take_length(options, &mut settings);
     for assignment in &options.set {
@@ -231,26 +208,10 @@ fn settings(options: &TrainOptions) -> Result<Settings> {
 
 /// Epochs count only where updates do not.
 fn take_length(options: &TrainOptions, settings: &mut Settings) {
-    if let Some(epochs) = options.network.epochs {
-        (settings.epochs, settings.updates) = (epochs as i64, 0);
+    if let Some(epochs) = options.flags.number("epochs") {
+        (settings.epochs, settings.updates) = (epochs, 0);
     }
-    settings.updates = options.updates.map_or(settings.updates, |updates| updates as i64);
-}
-
-fn refuse_other_flags(options: &TrainOptions) -> Result<()> {
-    let network = &options.network;
-    let given = [
-        (network.model.is_some(), "--model"),
-        (network.optimizer.is_some(), "--optimizer"),
-        (network.schedule.is_some(), "--schedule"),
-    ];
-    let first = given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag);
-    match first.or(options.automata.first_given()) {
-        Some(flag) => {
-            Err(Error::OtherFlag { what: NAME.into(), flag, instead: "--set, --layers and the like" })
-        }
-        None => Ok(()),
-    }
+    settings.updates = options.flags.number("updates").unwrap_or(settings.updates);
 }
 
 /// A text that a user names, as tokens of the model.

@@ -23,7 +23,7 @@ enum Kind {
 
 impl Progress {
     /// For so many steps, of which some are done.
-    pub(super) fn new(quiet: bool, unit: &'static str, steps: u64, done: u64) -> Progress {
+    pub(super) fn new(quiet: bool, unit: &str, steps: u64, done: u64) -> Progress {
         Progress(match () {
             _ if quiet => Kind::Hidden,
             _ if lively() => Kind::Bar(bar(steps, done)),
@@ -81,7 +81,7 @@ fn bar(steps: u64, done: u64) -> ProgressBar {
 
 /// When a line is due, and what it says.
 struct Lines {
-    unit: &'static str,
+    unit: String,
     steps: u64,
     first: u64,
     started: Instant,
@@ -90,8 +90,8 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(unit: &'static str, steps: u64, done: u64, now: Instant) -> Lines {
-        let mut lines = Lines { unit, steps, first: done, started: now, last: (now, 0) };
+    fn new(unit: &str, steps: u64, done: u64, now: Instant) -> Lines {
+        let mut lines = Lines { unit: unit.into(), steps, first: done, started: now, last: (now, 0) };
         lines.last.1 = lines.tenth(done);
         lines
     }

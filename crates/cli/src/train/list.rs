@@ -3,15 +3,17 @@
 use std::io::Write;
 
 use farad::run::{Table as Settings, Value};
+use farad::train::Kind;
+use farad::train::settings::Setting;
 use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 use serde_json::json;
 
 use super::unknown;
 use crate::error::Result;
-use crate::fit::SetKind;
+use crate::kinds::KINDS;
 use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
-use crate::{classify, fit, lm};
+use crate::{classify, lm};
 
 /// Lists everything, or the keys of one.
 pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
@@ -22,8 +24,8 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
             rows.into_iter().map(move |(name, about)| json!({ "name": name, "kind": kind, "about": about }))
         })),
         (Some(name), _) => {
-            let columns = columns(name)?;
-            if as_json { lines(objects(&columns)) } else { keys(&columns) }
+            let (columns, rows) = (columns(name)?, rows(name));
+            if as_json { lines(objects(&columns, &rows)) } else { keys(&columns, &rows) }
         }
     };
     write!(out, "{text}")?;
@@ -31,13 +33,16 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
 }
 
 /// Everything there is to learn, by kind.
-fn rooms() -> [(&'static str, Vec<(&'static str, &'static str)>); 4] {
-    [
+fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+    let of = |kind: &dyn Kind| kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect();
+    let kinds = KINDS.all().map(|kind| (kind.title(), of(kind)));
+    let mut rooms = vec![
         ("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into()),
         ("logic networks", TaskKind::ALL.map(|task| (task.name(), task.about())).into()),
-        ("data sets", SetKind::ALL.map(|set| (set.name(), set.about())).into()),
-        ("language models", vec![(lm::NAME, lm::ABOUT)]),
-    ]
+    ];
+    rooms.extend(kinds);
+    rooms.push(("language models", vec![(lm::NAME, lm::ABOUT)]));
+    rooms
 }
 
 fn recipes() -> String {
@@ -60,8 +65,8 @@ fn columns(name: &str) -> Result<Columns> {
     if name == lm::NAME {
         return Ok(vec![("default", lm::defaults())]);
     }
-    if let Some(kind) = SetKind::named(name) {
-        return Ok(vec![("default", fit::defaults(kind))]);
+    if let Some((kind, subject)) = KINDS.learning(name) {
+        return Ok(kind.defaults(subject.name)?);
     }
     if let Some(task) = TaskKind::named(name) {
         return classify::defaults(task);
@@ -70,25 +75,37 @@ fn columns(name: &str) -> Result<Columns> {
     Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])
 }
 
-fn keys(columns: &Columns) -> String {
+/// The rows of the settings of what is learned; those that are not in the table of kinds have none.
+fn rows(name: &str) -> Vec<Setting> {
+    KINDS.learning(name).map_or(vec![], |(kind, _)| kind.settings())
+}
+
+/// What a key does, in a sentence.
+fn sentence(rows: &[Setting], key: &str) -> &'static str {
+    rows.iter().find(|row| row.key == key).map_or("", |row| row.help)
+}
+
+fn keys(columns: &Columns, rows: &[Setting]) -> String {
     let titles = columns.iter().map(|(title, _)| right(title));
-    let mut table = Table::new(std::iter::once(left("key")).chain(titles));
+    let mut table = Table::new(std::iter::once(left("key")).chain(titles).chain([left("what it does")]));
     for (key, first) in &columns[0].1 {
         let cell = |(_, settings): &(&str, Settings)| match &settings[key] {
             value if value == first => Cell::from(value),
             value => Cell::new(DOUBTFUL, value),
         };
-        table.row(std::iter::once(key.into()).chain(columns.iter().map(cell)));
+        let cells = std::iter::once(key.into()).chain(columns.iter().map(cell));
+        table.row(cells.chain([sentence(rows, key).into()]));
     }
     table.to_string()
 }
 
-fn objects(columns: &Columns) -> impl Iterator<Item = Value> {
+fn objects(columns: &Columns, rows: &[Setting]) -> impl Iterator<Item = Value> {
     columns[0].1.keys().map(move |key| {
         let mut object = json!({ "key": key });
         for (title, settings) in columns {
             object[*title] = serde_json::to_value(&settings[key]).unwrap_or_default();
         }
+        object["help"] = sentence(rows, key).into();
         object
     })
 }

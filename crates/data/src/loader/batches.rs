@@ -42,6 +42,13 @@ impl<L: BorrowMut<DataLoader>> Batches<L> {
     }
 }
 
+impl Batches<DataLoader> {
+    /// The loader, standing after the batch that was given out last.
+    pub fn into_loader(self) -> DataLoader {
+        self.loader
+    }
+}
+
 fn begin(loader: &DataLoader) -> Result<State> {
     let work = Work::of(loader)?;
     let (first, batches) = (loader.given as usize, work.batches);

@@ -34,7 +34,7 @@ pub use layout::Slot;
 pub use noise::GradientNoise;
 pub use rule::{Rule, Update};
 pub use scale::LossScale;
-pub use table::{Common, Named};
+pub use table::{AnyOptimizer, Common, Decayed, Named};
 pub use updater::Updater;
 pub use var::{Operand, Var};
 
@@ -43,7 +43,7 @@ use crate::layers::Parameter;
 use farad_tensor::Tensor;
 
 /// One row per optimizer: its file and type, its name in settings, what it is, how many moments it keeps of every
-/// weight at least, and how it is made from parameters and weight decay.
+/// weight at least, and how it is made from parameters. Decay, rate and clipping are set for all alike.
 macro_rules! optimizers {
     ($($file:ident $type:ident, $name:literal, $about:literal, $moments:literal, $make:expr;)*) => {
         $(pub use $file::*;)*
@@ -58,9 +58,13 @@ macro_rules! optimizers {
             name: $name,
             about: $about,
             moments: $moments,
-            make: |parameters, common| {
-                let make: fn(Vec<Parameter>, f64) -> $type = $make;
-                common.set(make(parameters, common.weight_decay))
+            make: |groups, common| {
+                let make: fn(Vec<Parameter>, &Common) -> $type = $make;
+                let mut groups = groups.into_iter();
+                let (first, decay) = groups.next().unwrap_or_default();
+                let made = make(first, common).learning_rate(common.learning_rate).weight_decay(decay);
+                let grouped = groups.fold(made, |all, (parameters, decay)| all.group(parameters).weight_decay(decay));
+                Box::new(grouped.clip(common.clip))
             },
         }),*];
     };
@@ -68,13 +72,13 @@ macro_rules! optimizers {
 
 #[rustfmt::skip]
 optimizers! {
-    adamw AdamW, "adamw", "Moments of gradients with bias correction; decay shrinks weights directly.", 2, |p, decay| AdamW::new(p).weight_decay(decay);
-    adam Adam, "adam", "Moments of gradients with bias correction; decay is part of the gradient.", 2, |p, decay| Adam::new(p).weight_decay(decay);
-    sgd Sgd, "sgd", "Stochastic gradient descent with a momentum of 0.9.", 1, |p, decay| Sgd::new(p).momentum(0.9).weight_decay(decay);
-    rmsprop RmsProp, "rmsprop", "Gradients divided by the root of their running mean square.", 1, |p, decay| RmsProp::new(p).weight_decay(decay);
-    adagrad Adagrad, "adagrad", "Gradients divided by the root of the sum of their squares so far.", 1, |p, decay| Adagrad::new(p).weight_decay(decay);
-    lion Lion, "lion", "Every weight moves by the rate, in the direction of the sign of a mean of gradients.", 1, |p, decay| Lion::new(p).weight_decay(decay);
-    muon Muon, "muon", "Momentum of matrices made orthogonal; AdamW for all other parameters.", 1, |p, decay| Muon::new(p).weight_decay(decay);
+    adamw AdamW, "adamw", "Moments of gradients with bias correction; decay shrinks weights directly.", 2, |p, c| { let (a, b) = c.betas.unwrap_or((0.9, 0.999)); AdamW::new(p).betas(a, b) };
+    adam Adam, "adam", "Moments of gradients with bias correction; decay is part of the gradient.", 2, |p, c| { let (a, b) = c.betas.unwrap_or((0.9, 0.999)); Adam::new(p).betas(a, b) };
+    sgd Sgd, "sgd", "Stochastic gradient descent with a momentum of 0.9.", 1, |p, _| Sgd::new(p).momentum(0.9);
+    rmsprop RmsProp, "rmsprop", "Gradients divided by the root of their running mean square.", 1, |p, _| RmsProp::new(p);
+    adagrad Adagrad, "adagrad", "Gradients divided by the root of the sum of their squares so far.", 1, |p, _| Adagrad::new(p);
+    lion Lion, "lion", "Every weight moves by the rate, in the direction of the sign of a mean of gradients.", 1, |p, c| { let (a, b) = c.betas.unwrap_or((0.9, 0.99)); Lion::new(p).betas(a, b) };
+    muon Muon, "muon", "Momentum of matrices made orthogonal; AdamW for all other parameters.", 1, |p, _| Muon::new(p);
 }
 
 /// What updates parameters.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::current_name;
 use crate::error::{Error, Result, TrainError};
+use crate::training::Standing;
 use farad_nn::StateDict;
 use farad_nn::layers::{Module, Parameter};
 use farad_tensor::Device;
@@ -36,6 +37,8 @@ pub struct Checkpoint {
     value: Value,
     tensors: BTreeMap<String, Tensor>,
     tuning: Option<String>,
+    /// How the loop stood; none in files of earlier versions and of those who have a loop of their own.
+    standing: Option<Value>,
     path: PathBuf,
 }
 
@@ -43,7 +46,23 @@ impl Checkpoint {
     /// An empty checkpoint of a kind of run after `step` steps.
     pub fn new(kind: &str, step: u64) -> Checkpoint {
         let (value, tensors, path) = (Value::Null, BTreeMap::new(), PathBuf::new());
-        Checkpoint { kind: kind.into(), step, value, tensors, tuning: None, path }
+        Checkpoint { kind: kind.into(), step, value, tensors, tuning: None, standing: None, path }
+    }
+
+    /// Keeps how the loop stands.
+    pub(crate) fn set_standing(&mut self, standing: &Standing) {
+        self.standing = serde_json::to_value(standing).ok();
+    }
+
+    /// How the loop stood, if the file says it.
+    pub(crate) fn standing(&self) -> Result<Option<Standing>> {
+        let read = |standing: &Value| {
+            serde_json::from_value(standing.clone()).map_err(|error| TrainError::CheckpointValue {
+                path: self.path.clone(),
+                message: error.to_string(),
+            })
+        };
+        Ok(self.standing.as_ref().map(read).transpose()?)
     }
 
     /// The table of measured tiles that the tensors were computed under, by name; none if the fixed
@@ -168,6 +187,9 @@ impl Checkpoint {
         if let Some(tuning) = &self.tuning {
             head["tuning"] = json!(tuning);
         }
+        if let Some(standing) = &self.standing {
+            head["loop"] = standing.clone();
+        }
         let tensors: Vec<(&str, &Tensor)> = self.tensors.iter().map(|(name, t)| (name.as_str(), t)).collect();
         let head = head.to_string();
         let head = head.strip_suffix('}').expect("an object");
@@ -199,7 +221,8 @@ impl Checkpoint {
         let step = head["step"].as_u64().ok_or_else(|| damaged("it has no step"))?;
         let tensors = decode(path, &bytes, &Device::cpu())?.into_iter().collect();
         let (value, tuning) = (head["value"].clone(), head["tuning"].as_str().map(String::from));
-        Ok(Checkpoint { kind: kind.into(), step, value, tensors, tuning, path: path.into() })
+        let standing = head.get("loop").cloned();
+        Ok(Checkpoint { kind: kind.into(), step, value, tensors, tuning, standing, path: path.into() })
     }
 
     fn find(&self, name: &str) -> Result<&Tensor> {

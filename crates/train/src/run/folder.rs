@@ -156,6 +156,19 @@ impl Run {
         self.folder.join("checkpoint.previous.safetensors")
     }
 
+    /// `best.safetensors`: the model of the best validation, where one is kept.
+    pub fn best_path(&self) -> PathBuf {
+        self.folder.join("best.safetensors")
+    }
+
+    /// What was learned: the best model if one is kept, else the checkpoint; none before the first.
+    pub fn learned(&self) -> Result<Option<Checkpoint>> {
+        match self.best_path().exists() {
+            true => Checkpoint::read(self.best_path(), &self.kind).map(Some),
+            false => self.checkpoint(),
+        }
+    }
+
     /// `plots`, for pictures and charts.
     pub fn plots_path(&self) -> PathBuf {
         self.folder.join("plots")

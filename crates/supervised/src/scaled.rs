@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use farad::data::{Array, Dataset, Sample};
+use farad_data::{Array, Dataset, Sample};
 
-use super::settings::Settings;
 use crate::error::Result;
+use crate::settings::Settings;
 
 /// A set whose targets are scaled as the settings say.
 pub struct Scaled {
@@ -26,7 +26,7 @@ impl Dataset for Scaled {
         self.set.len()
     }
 
-    fn get(&self, index: usize) -> farad::Result<Sample> {
+    fn get(&self, index: usize) -> Result<Sample> {
         let Sample { input, target } = self.set.get(index)?;
         let scale = |value: f32| ((f64::from(value) - self.mean) / self.deviation) as f32;
         let values: Vec<f32> = target.to_f32().into_iter().map(scale).collect();

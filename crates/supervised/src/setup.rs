@@ -1,18 +1,18 @@
 //! A training put together: data, model, optimizer, loaders.
 
-use farad::data::{HorizontalFlip, Normalize, RandomCrop, Resize};
-use farad::fit::{Fit, Pace, Score, Task, Training};
-use farad::nn::Module;
-use farad::optim::schedule::{self, Course, Schedule};
-use farad::optim::{self, Clip, Common};
-use farad::prelude::{DataLoader, Dataset};
-use farad::run::Run;
-use farad::{Device, Precision};
+use farad_data::{DataLoader, Dataset, HorizontalFlip, Normalize, RandomCrop, Resize};
+use farad_nn::layers::Module;
+use farad_nn::optim::Clip;
+use farad_nn::optim::schedule::{self, Course, Schedule};
+use farad_tensor::{Device, Precision};
+use farad_train::{OptimizerOptions, optimizer};
 
-use super::models;
-use super::sets::{SetKind, Sets};
-use super::settings::Settings;
 use crate::error::Result;
+use crate::models;
+use crate::sets::{SetKind, Sets};
+use crate::settings::Settings;
+use crate::trainee::Network;
+use crate::{Fit, Score, Task};
 
 /// Samples a batch when nothing is learned from them.
 const JUDGED: usize = 256;
@@ -21,8 +21,11 @@ const SHIFT: usize = 4;
 
 /// Everything that a training is made of.
 pub struct Setup {
+    /// What was asked for.
     pub settings: Settings,
+    /// The data in their parts.
     pub sets: Sets,
+    /// Where it is trained.
     pub device: Device,
 }
 
@@ -30,7 +33,13 @@ impl Setup {
     /// Opens the data. The settings say where, or where they were found when they do not.
     pub fn new(mut settings: Settings, device: &Device) -> Result<Setup> {
         let sets = Sets::open(&mut settings)?;
-        Ok(Setup { settings, sets, device: device.clone() })
+        settings.device = device.name().to_string();
+        let mut setup = Setup { settings, sets, device: device.clone() };
+        // When it is validated is a number of steps from here on, and the run says which.
+        if setup.settings.course.evaluate_every == 0 {
+            setup.settings.course.evaluate_every = setup.batches().max(1);
+        }
+        Ok(setup)
     }
 
     /// Refuses a network that the device cannot hold, before its weights are drawn.
@@ -43,11 +52,11 @@ impl Setup {
         )?)
     }
 
-    /// A training in the run's folder, from its checkpoint if it has one.
-    pub fn training(&self, run: Run) -> Result<Training> {
+    /// The network before its first step, with its data.
+    pub fn network(self) -> Result<Network> {
         let settings = &self.settings;
-        let train = self.loader(self.sets.train.clone(), settings.batch as usize);
-        let mut train = train.shuffle(settings.seed as u64).workers(settings.workers as usize).prefetch(4);
+        let train = self.loader(self.sets.train.clone(), settings.batch);
+        let mut train = train.shuffle(settings.seed).workers(settings.workers).prefetch(4);
         if settings.augment && self.sets.shape.rank() == 3 {
             train = train.transform(RandomCrop { padding: SHIFT * self.sets.shape[2] / 32 });
             if settings.set_kind() == SetKind::Cifar10 || settings.set_kind() == SetKind::Images {
@@ -56,12 +65,8 @@ impl Setup {
         }
         let validation =
             (!self.sets.validation.is_empty()).then(|| self.loader(self.sets.validation.clone(), JUDGED));
-        let pace = Pace {
-            epochs: settings.epochs as u64,
-            log_every: settings.log_every as u64,
-            checkpoint_every: settings.checkpoint_every as u64,
-        };
-        Ok(Training::new(run, self.fit()?, train, validation, pace)?)
+        let (epochs, course) = (settings.epochs, settings.course.clone());
+        Ok(Network::new(self.fit()?, train, validation, epochs, course)?.with_setup(self))
     }
 
     /// How good the model is on the samples that it is judged on; the loss of numbers is in their own unit.
@@ -77,29 +82,29 @@ impl Setup {
     pub fn fit(&self) -> Result<Fit> {
         let settings = &self.settings;
         // Weights are drawn on the CPU, dropout on the device.
-        farad::seed(settings.seed as u64);
+        farad_nn::seed(settings.seed);
         let model =
             models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
-        self.device.seed(settings.seed as u64);
-        let common = Common {
-            learning_rate: settings.learning_rate,
-            weight_decay: settings.weight_decay,
-            clip: if settings.clip > 0.0 { Clip::Norm(settings.clip as f32) } else { Clip::None },
-        };
-        let row = optim::Named::of(&settings.optimizer).expect("checked");
-        let optimizer = row.optimizer(model.parameters(), &common);
+        self.device.seed(settings.seed);
+        let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));
+        let groups = vec![(model.parameters(), settings.weight_decay as f32)];
+        let optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions { clip, betas: None });
         let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
-        Ok(Fit::new(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule()))
+        Ok(Fit::from_parts(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule()))
     }
 
     /// The rate over all steps of the run.
     fn schedule(&self) -> Box<dyn Schedule + Send> {
         let settings = &self.settings;
-        let batches = self.sets.train.len().div_ceil(settings.batch as usize) as u64;
-        let steps = (settings.epochs as u64 * batches).max(1);
-        let warm_up = (settings.warm_up as u64).min(steps / 4);
+        let steps = (settings.epochs * self.batches()).max(1);
+        let warm_up = settings.warm_up.min(steps / 4);
         let course = Course { rate: settings.learning_rate, warm_up, steps };
         schedule::Named::of(&settings.schedule).expect("checked").schedule(&course)
+    }
+
+    /// Steps of an epoch.
+    fn batches(&self) -> u64 {
+        self.sets.train.len().div_ceil(self.settings.batch) as u64
     }
 
     fn loader(&self, set: std::sync::Arc<dyn Dataset>, batch: usize) -> DataLoader {

@@ -1,21 +1,61 @@
 //! The networks by name. Each takes any input of its kind; sizes come from the settings.
 
-use farad::nn::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
-use farad::optim::Named;
-use farad::{Need, Shape, Tensor};
+use farad_ir::Shape;
+use farad_nn::layers::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
+use farad_tensor::Tensor;
+use farad_train::{Need, moments};
 
-use super::settings::Settings;
-use crate::error::{Error, Result};
+use crate::error::{FitError, Result};
+use crate::settings::Settings;
+
+/// A network by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelKind {
+    /// Fully connected layers.
+    Mlp,
+    /// Convolutions and pooling.
+    Cnn,
+    /// The rows of a picture through an LSTM.
+    Rnn,
+}
+
+impl ModelKind {
+    /// All of them.
+    pub const ALL: [ModelKind; 3] = [ModelKind::Mlp, ModelKind::Cnn, ModelKind::Rnn];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            ModelKind::Mlp => "mlp",
+            ModelKind::Cnn => "cnn",
+            ModelKind::Rnn => "rnn",
+        }
+    }
+
+    /// What it is, for lists.
+    pub fn about(self) -> &'static str {
+        match self {
+            ModelKind::Mlp => "Fully connected layers",
+            ModelKind::Cnn => "Convolutions and pooling",
+            ModelKind::Rnn => "The rows of a picture through an LSTM",
+        }
+    }
+
+    /// The network of a name.
+    pub fn named(name: &str) -> Option<ModelKind> {
+        ModelKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
 
 /// A network.
 pub type Model = Box<dyn Layer + Send + Sync>;
 
 /// The network that the settings ask for.
 pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model> {
-    let sizes: Vec<usize> = settings.sizes.iter().map(|&size| size as usize).collect();
+    let sizes = settings.sizes.iter().copied();
     let head = |inputs: usize| Head::new(inputs, outputs, settings.dropout);
     let wrong =
-        |wanted| Error::ModelInput { model: settings.model.clone(), shape: shape.to_string(), wanted };
+        |wanted| FitError::ModelInput { model: settings.model.clone(), shape: shape.to_string(), wanted };
     Ok(match (settings.model.as_str(), &shape[..]) {
         ("mlp", _) => {
             let widths: Vec<usize> = std::iter::once(shape.numel()).chain(sizes).collect();
@@ -25,7 +65,7 @@ pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model>
         ("cnn", &[channels, height, width]) => {
             let stages = sizes.len() as u32;
             if height >> stages == 0 || width >> stages == 0 {
-                return Err(wrong("pictures that can be halved as often as there are sizes"));
+                return Err(wrong("pictures that can be halved as often as there are sizes").into());
             }
             let widths: Vec<usize> = std::iter::once(channels).chain(sizes).collect();
             let stages_of = widths.windows(2).map(|pair| Conv2d::new(pair[0], pair[1], 3).padding(1));
@@ -36,13 +76,13 @@ pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model>
                 head: head(HIDDEN),
             })
         }
-        ("cnn", _) => return Err(wrong("pictures [channels, height, width]")),
+        ("cnn", _) => return Err(wrong("pictures [channels, height, width]").into()),
         (_, &[channels, _, width]) => {
-            let units = sizes[0];
+            let units = settings.sizes[0];
             let lstm = Lstm::new(channels * width, units).layers(sizes.len()).batch_first();
             Box::new(Rows { lstm, head: head(units) })
         }
-        _ => return Err(wrong("pictures [channels, height, width], row by row")),
+        _ => return Err(wrong("pictures [channels, height, width], row by row").into()),
     })
 }
 
@@ -53,12 +93,13 @@ pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -
         let numbers = rows.saturating_mul(columns);
         (all.saturating_add(numbers), largest.max(numbers))
     });
-    let moments = Named::of(&settings.optimizer).map_or(1, |row| row.moments);
     // A batch has no more samples than there are.
     let batch = (settings.batch as u128).min(samples as u128);
     let numbers = kept_a_sample(settings, &shape).saturating_mul(batch);
     let bytes = if settings.mixed { 2 } else { 4 };
-    Need::training(all, moments).largest(largest).activations(numbers.saturating_mul(bytes))
+    Need::training(all, moments(&settings.optimizer))
+        .largest(largest)
+        .activations(numbers.saturating_mul(bytes))
 }
 
 /// Rows and columns of every matrix of weights; nothing for what [`build`] refuses.

@@ -5,17 +5,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use farad::Shape;
-use farad::data::{
+use farad_data::{
     Array, Column, Csv, Dataset, Elements, ImageFolder, Random, Split, Subset, TargetKind, cifar10,
     colored_digits, digits, fashion_mnist, find_data, mnist, split, usual_places,
 };
-use farad::fit::Task;
+use farad_ir::Shape;
+use farad_train::TrainError;
 
-use super::scaled::{Scaled, spread};
-use super::settings::Settings;
-use crate::arguments::ModelName;
-use crate::error::{Error, Result};
+use crate::Task;
+use crate::error::{FitError, Result};
+use crate::models::ModelKind;
+use crate::scaled::{Scaled, spread};
+use crate::settings::Settings;
 
 /// Samples that means and deviations are taken from at most.
 const MEASURED: usize = 2000;
@@ -25,10 +26,15 @@ const DRAWN: (usize, usize) = (6000, 1000);
 /// A data set that can be trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetKind {
+    /// Handwritten digits.
     Mnist,
+    /// Clothes.
     FashionMnist,
+    /// Small photographs.
     Cifar10,
+    /// A folder of pictures.
     Images,
+    /// A table.
     Csv,
 }
 
@@ -70,19 +76,23 @@ impl SetKind {
     }
 
     /// The model if none is asked for.
-    pub fn default_model(self) -> ModelName {
+    pub fn default_model(self) -> ModelKind {
         match self {
-            SetKind::Csv => ModelName::Mlp,
-            _ => ModelName::Cnn,
+            SetKind::Csv => ModelKind::Mlp,
+            _ => ModelKind::Cnn,
         }
     }
 }
 
 /// A set in its parts.
 pub struct Sets {
+    /// What is learned from.
     pub train: Arc<dyn Dataset>,
+    /// What training is watched by.
     pub validation: Arc<dyn Dataset>,
+    /// What the end is judged on.
     pub test: Arc<dyn Dataset>,
+    /// What is learned.
     pub task: Task,
     /// The shape of an input.
     pub shape: Shape,
@@ -95,10 +105,10 @@ impl Sets {
     pub fn open(settings: &mut Settings) -> Result<Sets> {
         let (train, test) = parts(settings)?;
         if test.is_empty() {
-            return Err(Error::NoTest { samples: train.len() });
+            return Err(FitError::NoTest { samples: train.len() }.into());
         }
         known_again(settings, &*train, &*test)?;
-        let (train, validation) = split(train, 1.0 - settings.validation, settings.seed as u64);
+        let (train, validation) = split(train, 1.0 - settings.validation, settings.seed);
         let (train, validation): (Arc<dyn Dataset>, Arc<dyn Dataset>) =
             (Arc::new(train), Arc::new(validation));
         let first = train.get(0)?;
@@ -111,7 +121,7 @@ impl Sets {
             settings.target_kind = if task == Task::Classify { "class" } else { "number" }.into();
         }
         let mut shape = first.input.shape();
-        if let (&[channels, height, width], size) = (&shape[..], settings.size as usize) {
+        if let (&[channels, height, width], size) = (&shape[..], settings.size) {
             let (height, width) = if size > 0 { (size, size) } else { (height, width) };
             shape = Shape::new(&[channels, height, width]);
         }
@@ -125,7 +135,8 @@ impl Sets {
         for (key, numbers) in [("means", &settings.means), ("deviations", &settings.deviations)] {
             if numbers.len() != channels {
                 let (key, found) = (key.to_string(), format!("{numbers:?}"));
-                return Err(Error::Setting { key, wanted: "a number a column or channel", found });
+                let wanted = "a number a column or channel".into();
+                return Err(TrainError::Setting { key, wanted, found }.into());
             }
         }
         let scaled = |set: Arc<dyn Dataset>| -> Arc<dyn Dataset> {
@@ -141,12 +152,12 @@ impl Sets {
 
 /// Whether the data are those that the run was made with: with others, samples that were learned may be judged on.
 fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset) -> Result<()> {
-    let samples = (train.len() + test.len()) as i64;
+    let samples = train.len() + test.len();
     if settings.samples == 0 {
         (settings.samples, settings.classes) = (samples, train.classes().to_vec());
     }
     let changed = |what, then: String, now: String| {
-        Err(Error::DataChanged { path: settings.data.clone(), what, then, now })
+        Err(FitError::DataChanged { path: settings.data.clone(), what, then, now }.into())
     };
     if settings.samples != samples {
         return changed("samples", settings.samples.to_string(), samples.to_string());
@@ -168,15 +179,15 @@ fn parts(settings: &mut Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)
             SetKind::Cifar10 => {
                 Ok((Arc::new(colored_digits(DRAWN.0, 1)), Arc::new(colored_digits(DRAWN.1, 2))))
             }
-            _ => Err(Error::NeedsData { set: kind.name() }),
+            _ => Err(TrainError::NeedsData { subject: kind.name().into() }.into()),
         };
     }
     let path = place(kind, &settings.data)?;
     // Whoever opens the run later may stand elsewhere.
     settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
-    let published = |read: fn(&Path, Split) -> farad::Result<farad::data::TensorSet>| {
-        let part = |split: Split| -> farad::Result<Arc<dyn Dataset>> { Ok(Arc::new(read(&path, split)?)) };
-        Ok::<_, Error>((part(Split::Train)?, part(Split::Test)?))
+    let published = |read: fn(&Path, Split) -> Result<farad_data::TensorSet>| {
+        let part = |split: Split| -> Result<Arc<dyn Dataset>> { Ok(Arc::new(read(&path, split)?)) };
+        Ok((part(Split::Train)?, part(Split::Test)?))
     };
     match kind {
         SetKind::Mnist => published(|path, split| mnist(path, split)),
@@ -197,14 +208,11 @@ fn place(kind: SetKind, asked: &str) -> Result<PathBuf> {
         return Ok(asked.into());
     }
     match kind {
-        SetKind::Images | SetKind::Csv => Err(Error::NeedsData { set: kind.name() }),
-        _ => find_data(kind.name()).ok_or_else(|| Error::NoData {
-            set: kind.name(),
-            places: usual_places(kind.name())
-                .iter()
-                .map(|p| p.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
+        SetKind::Images | SetKind::Csv => Err(TrainError::NeedsData { subject: kind.name().into() }.into()),
+        _ => find_data(kind.name()).ok_or_else(|| {
+            let places = usual_places(kind.name());
+            let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+            FitError::NoData { set: kind.name(), places: places.join(", ") }.into()
         }),
     }
 }
@@ -223,7 +231,7 @@ fn pictures(path: &Path, settings: &Settings) -> Result<(Arc<dyn Dataset>, Arc<d
 /// A share of the samples for the end.
 fn held_back(set: Arc<dyn Dataset>, settings: &Settings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
     // Another seed than that of the validation part.
-    let mut order = Random::at(settings.seed as u64, 0x7465_7374, 0).permutation(set.len());
+    let mut order = Random::at(settings.seed, 0x7465_7374, 0).permutation(set.len());
     let kept = ((1.0 - settings.test) * set.len() as f64).round() as usize;
     let test = order.split_off(kept.clamp(1, set.len().max(1)).min(set.len()));
     (Arc::new(Subset::new(set.clone(), order)), Arc::new(Subset::new(set, test)))

@@ -1,0 +1,279 @@
+//! The flags of `farad train` that are about what is trained, as a table: a row is a flag with its name, its words, what it takes,
+//! and the kinds of training that take it.
+//!
+//! Parsing, help, completions, manual pages and refusals are made of the rows. A flag that is called like a setting sets it.
+//! To add a flag, add a row to [`FLAGS`].
+
+use std::ffi::OsStr;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
+use farad::fit::ModelKind;
+use farad::optim::{self, schedule};
+use farad::run::Run;
+use farad::train::Kind;
+
+use super::flags::{MOST, Words, number, whole};
+use crate::error::{Error, Result};
+
+/// What a flag takes.
+enum Takes {
+    /// Nothing: it is there or not.
+    Nothing,
+    /// A whole number of two bounds.
+    Whole(u64, u64),
+    /// A number of two bounds, in words.
+    Number(f64, f64, &'static str),
+    /// Any text; these words are offered, and are the help where there is no other.
+    Text(fn() -> Vec<&'static str>),
+    /// One of these words and no other, with what they mean.
+    OneOf(fn() -> Vec<(&'static str, &'static str)>),
+    /// A file or a folder.
+    Path(ValueHint),
+}
+
+/// What a flag means to a run that goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resume {
+    /// It may change.
+    Takes,
+    /// It is as it was; the command line does not take both.
+    Conflicts,
+    /// It is as it was, and a message says so.
+    Refuses,
+}
+
+/// A flag.
+pub struct Flag {
+    /// Its name, without dashes before it.
+    name: &'static str,
+    /// What earlier versions called it.
+    former: &'static [&'static str],
+    /// Under which heading the help has it.
+    heading: &'static str,
+    /// What its value is called in the help.
+    value: &'static str,
+    takes: Takes,
+    help: &'static str,
+    /// The kinds that take it, by name; none: all.
+    kinds: &'static [&'static str],
+    resume: Resume,
+}
+
+impl Flag {
+    /// As settings have it.
+    fn key(&self) -> String {
+        self.name.replace('-', "_")
+    }
+
+    /// Whether a kind of training takes it.
+    fn is_for(&self, kind: &str) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    fn argument(&self) -> Arg {
+        let argument =
+            Arg::new(self.name).long(self.name).aliases(self.former.iter().copied()).help(self.help);
+        let argument = argument.help_heading(self.heading).value_name(self.value);
+        let argument = match &self.takes {
+            Takes::Nothing => return self.resumed(argument.action(ArgAction::SetTrue)),
+            Takes::Whole(least, most) => {
+                argument.value_parser(whole(*least, *most)).allow_negative_numbers(true)
+            }
+            Takes::Number(least, most, takes) => {
+                argument.value_parser(number(*least, *most, takes)).allow_negative_numbers(true)
+            }
+            Takes::Text(words) => {
+                let help = if self.help.is_empty() { any_of(&words()) } else { self.help.into() };
+                argument.value_parser(Words::plain(words())).hide_possible_values(true).help(help)
+            }
+            Takes::OneOf(words) => {
+                let value = |(name, means): (&'static str, &'static str)| {
+                    clap::builder::PossibleValue::new(name).help(means)
+                };
+                argument.value_parser(PossibleValuesParser::new(words().into_iter().map(value)))
+            }
+            Takes::Path(hint) => {
+                argument.value_parser(clap::value_parser!(std::path::PathBuf)).value_hint(*hint)
+            }
+        };
+        self.resumed(argument)
+    }
+
+    fn resumed(&self, argument: Arg) -> Arg {
+        match self.resume {
+            Resume::Conflicts => argument.conflicts_with("resume"),
+            _ => argument,
+        }
+    }
+}
+
+/// `a, b or c`
+fn any_of(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+const AUTOMATA: &[&str] = &["automaton"];
+const NETWORKS: &[&str] = &["fit"];
+const LANGUAGE: &[&str] = &["lm"];
+const ALL: &[&str] = &[];
+
+const SIZE: Takes = Takes::Whole(1, 1 << 24);
+const COUNT: Takes = Takes::Whole(1, 1_000_000);
+
+/// A row for all kinds.
+const ANY: Flag = Flag {
+    name: "",
+    former: &[],
+    heading: "Training",
+    value: "N",
+    takes: Takes::Nothing,
+    help: "",
+    kinds: ALL,
+    resume: Resume::Conflicts,
+};
+const OF_AUTOMATA: Flag = Flag { heading: "Automata", kinds: AUTOMATA, ..ANY };
+const OF_LANGUAGE: Flag =
+    Flag { heading: "Language models", kinds: LANGUAGE, resume: Resume::Refuses, takes: SIZE, ..ANY };
+
+/// All of them, in the order of the help.
+#[rustfmt::skip]
+pub static FLAGS: [Flag; 24] = [
+    Flag { name: "seed", takes: Takes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
+    Flag { name: "updates", takes: Takes::Whole(1, MOST), kinds: &["automaton", "logic", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
+    Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
+    Flag { name: "batch", takes: COUNT, kinds: &["logic", "fit", "lm"], help: "Samples, windows or grids of a step", ..ANY },
+    Flag { name: "learning-rate", value: "RATE", takes: Takes::Number(0.0, f64::MAX, "a number from 0 on"), kinds: &["logic", "fit", "lm"], help: "The largest learning rate", ..ANY },
+    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: Takes::Text(|| optim::Named::names().collect()), kinds: NETWORKS, ..ANY },
+    Flag { name: "warm-up", takes: Takes::Whole(0, MOST), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "Steps until the learning rate is reached", ..ANY },
+    Flag { name: "dropout", value: "SHARE", takes: Takes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that is left out in training", ..ANY },
+    Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products with halves", ..ANY },
+    Flag { name: "data", value: "PATH", takes: Takes::Path(ValueHint::AnyPath), kinds: &["logic", "fit", "lm"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
+    Flag { name: "config", value: "FILE.toml", takes: Takes::Path(ValueHint::FilePath), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "Settings from a TOML file; flags overrule them (`--list` shows the keys)", ..ANY },
+    Flag { name: "from", value: "RUN", takes: Takes::Path(ValueHint::DirPath), kinds: NETWORKS, help: "Start from the weights that another run of this kind has learned", ..ANY },
+    Flag { name: "recipe", value: "VARIANT", takes: Takes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
+    Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
+    Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
+    Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: NETWORKS, help: "Which network [default: cnn for pictures, mlp for tables]", ..ANY },
+    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: Takes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
+    Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: Takes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
+    Flag { name: "vocabulary", help: "Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it", ..OF_LANGUAGE },
+    Flag { name: "layers", takes: Takes::Whole(1, farad_lm::ModelOptions::MOST_LAYERS as u64), help: "Blocks of attention and feed-forward", ..OF_LANGUAGE },
+    Flag { name: "heads", help: "Heads of attention in each", ..OF_LANGUAGE },
+    Flag { name: "width", help: "Features of a token", ..OF_LANGUAGE },
+    Flag { name: "context", help: "Tokens that the model sees at most", ..OF_LANGUAGE },
+    Flag { name: "accumulate", takes: COUNT, help: "Batches of an update", ..OF_LANGUAGE },
+];
+
+/// The largest number below 1.
+const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+
+fn variants() -> Vec<(&'static str, &'static str)> {
+    vec![("default", "The settings that work best so far"), ("reference", "Exactly the published settings")]
+}
+
+fn models() -> Vec<(&'static str, &'static str)> {
+    ModelKind::ALL.map(|model| (model.name(), model.about())).to_vec()
+}
+
+/// The flags of the table that were given, with their texts.
+#[derive(Clone, Debug, Default)]
+pub struct Given(Vec<(&'static str, String)>);
+
+impl Given {
+    /// The text of a flag, `true` where it takes none.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(flag, _)| *flag == name).map(|(_, text)| text.as_str())
+    }
+
+    /// Keys of settings, or of their own, and texts.
+    pub fn keys(&self) -> Vec<(String, String)> {
+        self.rows().map(|(flag, text)| (flag.key(), text.to_string())).collect()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
+        let row = |name: &str| FLAGS.iter().find(|flag| flag.name == name);
+        self.0.iter().filter_map(move |(name, text)| Some((row(name)?, text.as_str())))
+    }
+
+    /// The number that a flag was given; it was checked when it was read.
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.text(name).and_then(|text| text.parse().ok())
+    }
+
+    /// Refuses flags that a kind of training does not take, at all or in a run that goes on.
+    pub fn check(&self, kind: &dyn Kind, subject: &str, resumed: Option<&Run>) -> Result<()> {
+        let what = resumed.map_or_else(|| kind.called(subject), |run| kind.learns(run.config()));
+        self.refuse(kind.name(), &what, kind.instead(), resumed.is_some())
+    }
+
+    /// The same by names.
+    pub fn refuse(&self, kind: &str, what: &str, instead: &'static str, resumed: bool) -> Result<()> {
+        for (flag, _) in self.rows() {
+            let name = format!("--{}", flag.name);
+            if !flag.is_for(kind) {
+                return Err(Error::OtherFlag { what: what.into(), flag: name, instead });
+            }
+            if resumed && flag.resume != Resume::Takes {
+                let what = "a run that goes on".to_string();
+                return Err(Error::OtherFlag { what, flag: name, instead: "--updates or --epochs" });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        FLAGS.iter().fold(command, |command, flag| command.arg(flag.argument()))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Given::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Given, clap::Error> {
+        let text = |flag: &Flag| match flag.takes {
+            Takes::Nothing => matches.get_flag(flag.name).then(|| "true".to_string()),
+            _ => matches.get_raw(flag.name)?.next().map(OsStr::to_string_lossy).map(Into::into),
+        };
+        Ok(Given(FLAGS.iter().filter_map(|flag| Some((flag.name, text(flag)?))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Given::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::KINDS;
+
+    #[test]
+    fn rows_name_kinds_that_there_are_and_settings_that_these_have() {
+        /// Flags that are no settings.
+        const OWN: [&str; 5] = ["seed", "seeds", "recipe", "quick", "config"];
+        /// Kinds that are not in the table yet.
+        const COMING: [&str; 3] = ["automaton", "logic", "lm"];
+        for flag in &FLAGS {
+            for name in flag.kinds {
+                assert!(
+                    KINDS.named(name).is_some() || COMING.contains(name),
+                    "--{}: there is no kind `{name}`",
+                    flag.name
+                );
+            }
+            for kind in KINDS.all().filter(|kind| flag.is_for(kind.name())) {
+                let known = kind.settings().iter().any(|row| row.key == flag.key());
+                assert!(known || OWN.contains(&flag.name), "{} has no setting --{}", kind.name(), flag.name);
+            }
+        }
+    }
+}

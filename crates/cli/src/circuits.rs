@@ -1,0 +1,139 @@
+//! The kinds of training that learn circuits, one row each: where `farad export`, `farad simulate` and the dashboard get
+//! them from.
+
+use std::time::Duration;
+
+use farad::run::{Run, json};
+use farad_circuit::equivalence::Budget;
+use farad_circuit::simplify::{Options, simplify};
+use farad_circuit::{Circuit, Netlist};
+use farad_dashboard::Newest;
+use farad_logic::{classify, report, train};
+
+use crate::error::{Error, Result};
+use crate::source::pick;
+
+/// Which circuit of a run.
+pub struct Wanted {
+    /// Who asks, for messages.
+    pub op: &'static str,
+    /// Of which seed; none: of the one that stands for the run.
+    pub seed: Option<u64>,
+    /// As it was learned, not simplified.
+    pub raw: bool,
+    /// With the votes of every class, for a page.
+    pub votes: bool,
+}
+
+/// A kind of training that learns circuits.
+struct Source {
+    kind: &'static str,
+    /// Whether a run has a circuit for every seed.
+    seeds: bool,
+    circuit: fn(&Run, &Wanted) -> Result<Circuit>,
+    /// The newest circuit, also while the run trains.
+    newest: fn(&Run) -> farad_logic::Result<Newest>,
+}
+
+const SOURCES: [Source; 2] = [
+    Source { kind: train::KIND, seeds: true, circuit: automaton, newest: newest_automaton },
+    Source { kind: classify::KIND, seeds: false, circuit: network, newest: newest_network },
+];
+
+fn source(run: &Run) -> Option<&'static Source> {
+    SOURCES.iter().find(|source| source.kind == run.kind())
+}
+
+/// Whether a run's circuits could be those of automata.
+pub fn may_be_automata(run: &Run) -> bool {
+    source(run).is_none_or(|source| source.seeds)
+}
+
+/// The circuit of a run.
+pub fn circuit(run: &Run, wanted: &Wanted) -> Result<Circuit> {
+    let path = || run.path().display().to_string();
+    let Some(source) = source(run) else {
+        return Err(Error::NoCircuit { op: wanted.op, path: path(), kind: run.kind().into() });
+    };
+    if wanted.seed.is_some() && !source.seeds {
+        return Err(Error::ExportFlag { flag: "--seed", path: path() });
+    }
+    (source.circuit)(run, wanted)
+}
+
+/// The newest circuit of a run, for the dashboard; none if its kind never has one.
+pub fn newest(run: &Run) -> Option<std::result::Result<Newest, String>> {
+    source(run).map(|source| (source.newest)(run).map_err(|error| error.to_string()))
+}
+
+fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
+    let mut learned = train::Learned::of(run)?;
+    let index = pick(wanted.op, &learned, wanted.seed)?;
+    let circuit = learned.circuits.swap_remove(index);
+    let mut automaton = if wanted.raw { circuit.automaton } else { report::simplified(run, &circuit)? };
+    automaton.cell.meta.extend(learned.configuration.known());
+    Ok(Circuit::Automaton(automaton))
+}
+
+fn network(run: &Run, wanted: &Wanted) -> Result<Circuit> {
+    let learned = classify::Learned::of(run)?;
+    let mut netlist = match (wanted.votes, wanted.raw) {
+        (true, raw) => with_votes(&learned, raw)?,
+        (false, true) => learned.netlist()?,
+        (false, false) => classify::report::simplified(run, &learned)?,
+    };
+    netlist.meta.extend(learned.known()?);
+    Ok(Circuit::Netlist(netlist))
+}
+
+/// The run keeps no simplified circuit with counts, and a page does not need the smallest: a few seconds must do.
+fn with_votes(learned: &classify::Learned, raw: bool) -> Result<Netlist> {
+    let netlist = learned.netlist_with_counts()?;
+    if raw {
+        return Ok(netlist);
+    }
+    let time = Some(Duration::from_secs(10));
+    let options = Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() };
+    Ok(simplify(&netlist, &options)?.netlist)
+}
+
+/// The kept circuit of an automaton; simplified once the run has proved that.
+fn newest_automaton(run: &Run) -> farad_logic::Result<Newest> {
+    let learned = train::Learned::of(run)?;
+    let circuit = &learned.circuits[learned.shown()];
+    let simplified = report::stored(run, circuit);
+    let is_simplified = simplified.is_some();
+    let mut automaton = simplified.unwrap_or_else(|| circuit.automaton.clone());
+    automaton.cell.meta.extend(learned.configuration.known());
+    let facts = json!({
+        "kind": "automaton",
+        "seed": circuit.seed,
+        "seeds": learned.circuits.len(),
+        "update": circuit.update,
+        "updates": learned.updates,
+        "right": circuit.right,
+        "simplified": is_simplified,
+        "channels": automaton.channels,
+    });
+    Ok(Newest { circuit: Circuit::Automaton(automaton), drawn: None, facts })
+}
+
+/// The network that was best so far. Its page needs the votes of every class, which only the circuit as it was learned has;
+/// counted and drawn is the simplified one, once the run has written it.
+fn newest_network(run: &Run) -> farad_logic::Result<Newest> {
+    let learned = classify::Learned::of(run)?;
+    let mut netlist = learned.netlist_with_counts()?;
+    netlist.meta.extend(learned.known()?);
+    let facts = json!({
+        "kind": "network",
+        "update": learned.kept_after,
+        "updates": learned.steps,
+        "accuracy": learned.validation,
+        "classes": learned.classes,
+    });
+    let written = run.path().join("circuits/simplified.json");
+    let stamp = |path: &std::path::Path| path.metadata().and_then(|file| file.modified()).ok();
+    let newest = stamp(&written) >= stamp(&run.checkpoint_path());
+    let drawn = newest.then(|| Circuit::read(&written).ok()).flatten();
+    Ok(Newest { circuit: Circuit::Netlist(netlist), drawn, facts })
+}

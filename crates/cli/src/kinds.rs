@@ -1,0 +1,7 @@
+//! The table of kinds of training: one row each. Whoever trains, judges, shows or lists runs asks it.
+
+use farad::fit::Supervised;
+use farad::train::Kinds;
+
+/// All kinds.
+pub const KINDS: Kinds = Kinds(&[&Supervised]);

@@ -1,0 +1,189 @@
+//! A training of any kind of the table, from the command line to its last word.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+
+use farad::run::Run;
+use farad::train::settings::read_file;
+use farad::train::{
+    Asked, Grid, Kind, Outcome, Prepared, Progress as Trained, Tone, Toned, Training, Watcher,
+};
+
+use crate::arguments::TrainOptions;
+use crate::error::{Error, Result};
+use crate::look::{
+    self, BAD, Cell, Closing, DOUBTFUL, FAINT, GOOD, HEADING, Progress, Table, Talk, counted, left, paint,
+    right,
+};
+use crate::profile::Profiling;
+use crate::train::{broken_off, described, folder, interrupts};
+
+/// Trains a subject of a kind, or goes on with a run if there is one.
+pub fn train(
+    kind: &'static dyn Kind,
+    options: &TrainOptions,
+    subject: &'static str,
+    resumed: Option<Run>,
+) -> Result<()> {
+    let (talk, fresh) = (options.output.talk(), resumed.is_none());
+    let screen = Screen::new(talk);
+    let asked = asked(options, subject, &screen)?;
+    let (prepared, run, made) = match resumed {
+        Some(run) => (kind.resume(&run, &asked)?, run, None),
+        None => {
+            let prepared = kind.prepare(&asked)?;
+            let (run, made) = create(kind, options, subject, &*prepared)?;
+            (prepared, run, made)
+        }
+    };
+    let config = prepared.config();
+    let mut training = open(prepared, run, made)?;
+    if *training.run().config() != config {
+        training.set_config(config)?;
+    }
+    let device = training.trainee().device().clone();
+    let profiling = Profiling::start(&options.profile, &device);
+    let folder = training.run().path().to_path_buf();
+    talk.begins(&training.trainee().title(), &described(options, fresh, &device), &folder);
+    let (stop, ended) = interrupts(talk, &folder);
+    let unit = training.trainee().unit();
+    screen.begin(&format!("{unit}s"), training.trainee().steps_in_all(), training.steps());
+    let trained = training.train(&stop, &screen);
+    screen.end();
+    let summary = trained.map_err(|error| broken_off(&folder, error))?;
+    ended.set();
+    let steps = counted(summary.steps, unit);
+    if summary.interrupted {
+        talk.stopped(&steps, &folder);
+        profiling.finish()?;
+        return Err(Error::Interrupted);
+    }
+    let early = summary.early.as_ref().map_or(String::new(), |why| format!(", {why}"));
+    talk.say(format!("trained {steps}{early}; {}", training.trainee().concluding()));
+    // The run stays locked until everything is written.
+    let outcome = training.conclude(&summary, &screen).map_err(|error| broken_off(&folder, error))?;
+    screen.end();
+    show(&outcome, options.output.json)?;
+    outcome.said.iter().for_each(|said| talk.say(toned(said)));
+    let closing =
+        outcome.next.iter().fold(Closing::new(&folder), |all, (command, does)| all.next(command, does));
+    talk.ends(&closing);
+    profiling.finish()
+}
+
+/// Prints what came out: lines of JSON, or a table and lines for people.
+pub fn show(outcome: &Outcome, json: bool) -> Result<()> {
+    let mut out = look::out();
+    if json {
+        outcome.json.iter().try_for_each(|value| writeln!(out, "{value}"))?;
+    } else {
+        if let Some(grid) = &outcome.table {
+            write!(out, "{}", table(grid))?;
+        }
+        outcome.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Everything that the command line asks a kind for.
+fn asked<'a>(options: &'a TrainOptions, subject: &'a str, screen: &'a Screen) -> Result<Asked<'a>> {
+    let file = options.flags.text("config").map(|path| read_file(path.as_ref())).transpose()?;
+    let (flags, device) = (options.flags.keys(), options.device.asked()?);
+    Ok(Asked { subject, file, flags, set: &options.set, device, watcher: screen })
+}
+
+/// A new run, and its folder if nothing was there before.
+fn create(
+    kind: &dyn Kind,
+    options: &TrainOptions,
+    subject: &str,
+    prepared: &dyn Prepared,
+) -> Result<(Run, Option<PathBuf>)> {
+    let folder = folder(options, subject, prepared.seed());
+    let made = (!folder.exists()).then(|| folder.clone());
+    Ok((Run::create(&folder, kind.name(), prepared.config())?, made))
+}
+
+/// A training in its folder. What cannot begin leaves no folder behind that was not there before.
+fn open(prepared: Box<dyn Prepared>, run: Run, made: Option<PathBuf>) -> Result<Training> {
+    let opened = prepared.begin(&run).and_then(|trainee| Training::open(run, trainee));
+    if let (Err(_), Some(folder)) = (&opened, made) {
+        // Nothing is in it but what was just written; what is left may be looked at and removed by hand.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    Ok(opened?)
+}
+
+/// Words in their colors.
+fn toned(toned: &Toned) -> String {
+    let style = match toned.tone {
+        Tone::Plain => return toned.words.clone(),
+        Tone::Good => GOOD,
+        Tone::Doubtful => DOUBTFUL,
+        Tone::Bad => BAD,
+        Tone::Heading => HEADING,
+        Tone::Faint => FAINT,
+    };
+    paint(style, &toned.words)
+}
+
+fn table(grid: &Grid) -> Table {
+    let columns =
+        grid.columns.iter().map(|(title, numbers)| if *numbers { right(title) } else { left(title) });
+    let mut table = Table::new(columns);
+    for row in &grid.rows {
+        table.row(row.iter().map(|cell| match cell.tone {
+            Tone::Good => Cell::new(GOOD, &cell.words),
+            Tone::Bad => Cell::new(BAD, &cell.words),
+            Tone::Doubtful => Cell::new(DOUBTFUL, &cell.words),
+            _ => Cell::from(&cell.words),
+        }));
+    }
+    table
+}
+
+/// Shows what libraries have to say: lines and a bar on stderr.
+pub struct Screen {
+    talk: Talk,
+    bar: RefCell<Option<Progress>>,
+}
+
+impl Screen {
+    /// Nothing is shown yet.
+    pub fn new(talk: Talk) -> Screen {
+        Screen { talk, bar: RefCell::new(None) }
+    }
+
+    /// Shows a bar.
+    fn begin(&self, what: &str, all: u64, done: u64) {
+        *self.bar.borrow_mut() = Some(self.talk.progress(what, all, done));
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        self.bar.borrow_mut().take();
+    }
+}
+
+impl Watcher for Screen {
+    fn say(&self, words: &str) {
+        self.talk.say(words);
+    }
+
+    fn trained(&self, progress: &Trained) {
+        if let Some(bar) = &*self.bar.borrow() {
+            bar.set(progress.step, || progress.words.clone());
+        }
+    }
+
+    fn advanced(&self, done: u64, all: u64, what: &str) {
+        if self.bar.borrow().is_none() {
+            self.begin("parts", all, 0);
+        }
+        if let Some(bar) = &*self.bar.borrow() {
+            bar.set_length(all);
+            bar.set(done, || what.to_string());
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Networks on data sets as a kind of training: `farad train mnist`, and the like.
+
+use farad_tensor::Device;
+use farad_train::run::{Run, Table, Value, json};
+use farad_train::settings::{Setting, Settings as _};
+use farad_train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+
+use crate::Score;
+use crate::error::Result;
+use crate::models::ModelKind;
+use crate::report;
+use crate::sets::SetKind;
+use crate::settings::Settings;
+use crate::setup::Setup;
+
+/// What a run folder of supervised training is, in `config.toml` and checkpoints.
+pub const KIND: &str = "fit";
+
+/// Networks on data sets.
+pub struct Supervised;
+
+impl Kind for Supervised {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "data sets"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        SetKind::ALL.map(|set| Subject::new(set.name(), set.about())).to_vec()
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, subject: &str) -> Result<Vec<(&'static str, Table)>> {
+        let set = set_named(subject)?;
+        Ok(vec![("default", Settings::new(set, set.default_model()).table())])
+    }
+
+    fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let set = set_named(asked.subject)?;
+        let model = asked.text("model").and_then(|name| ModelKind::named(&name));
+        let mut settings = Settings::new(set, model.unwrap_or(set.default_model()));
+        asked.fill(&mut settings)?;
+        settings.set = set.name().into();
+        let setup = Setup::new(settings, &asked.device_or_best()?)?;
+        // What cannot be built leaves no run behind.
+        setup.check_memory()?;
+        setup.fit()?;
+        Ok(Box::new(setup))
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let mut settings = Settings::of(run)?;
+        asked.fill(&mut settings)?;
+        let setup = Setup::new(settings, &asked.device_of(run)?)?;
+        setup.check_memory()?;
+        Ok(Box::new(setup))
+    }
+
+    fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
+        let setup = Setup::new(Settings::of(run)?, device)?;
+        let mut fit = setup.fit()?;
+        let learned = run.learned()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
+        fit.restore_model(&learned)?;
+        let score = setup.judge(&fit)?;
+        let steps = run.checkpoint()?.map_or(learned.step(), |checkpoint| checkpoint.step());
+        Ok(outcome(&setup.settings, &score, steps))
+    }
+
+    fn inspect(&self, run: &Run) -> Result<Value> {
+        let settings = Settings::of(run)?;
+        let checkpoint = run.checkpoint()?;
+        let tensors: Vec<Value> = checkpoint
+            .iter()
+            .flat_map(|checkpoint| checkpoint.tensors("model", &Device::cpu()))
+            .flatten()
+            .map(|(name, tensor)| json!({ "name": name, "shape": tensor.shape().to_string() }))
+            .collect();
+        Ok(json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "set": settings.set,
+            "model": settings.model,
+            "data": settings.data,
+            "device": settings.device,
+            "steps": checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.step()),
+            "epochs": settings.epochs,
+            "settings": serde_json::to_value(settings.table()).unwrap_or_default(),
+            "tensors": tensors,
+        }))
+    }
+
+    fn instead(&self) -> &'static str {
+        "--epochs, --seed and --set"
+    }
+
+    fn learns(&self, config: &Table) -> String {
+        config.get("set").and_then(|set| set.as_str()).unwrap_or_default().into()
+    }
+
+    fn measures(&self, config: &Table) -> Vec<Measure> {
+        let numbers = config.get("target_kind").and_then(|kind| kind.as_str()) == Some("number");
+        let name = if numbers { "validation explained variance" } else { "validation accuracy" };
+        vec![
+            Measure { column: "validation_goodness", name, unit: Unit::Share },
+            Measure { column: "loss", name: "training loss", unit: Unit::Number },
+        ]
+    }
+
+    fn planned(&self, _: &Table) -> Option<u64> {
+        None
+    }
+}
+
+fn set_named(name: &str) -> Result<SetKind> {
+    let names = SetKind::ALL.map(SetKind::name);
+    SetKind::named(name).ok_or_else(|| farad_train::settings::no_choice("set", name, &names))
+}
+
+impl Prepared for Setup {
+    fn config(&self) -> Table {
+        self.settings.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    fn begin(self: Box<Self>, _: &Run) -> Result<Box<dyn Trainee>> {
+        Ok(Box::new(self.network()?))
+    }
+}
+
+/// What a score says, for people and for programs.
+pub(crate) fn outcome(settings: &Settings, score: &Score, steps: u64) -> Outcome {
+    let json = json!({
+        "set": settings.set, "model": settings.model, "samples": score.samples, "loss": score.loss,
+        "accuracy": score.accuracy, "explained_variance": score.explained, "steps": steps, "seed": settings.seed,
+    });
+    Outcome::new(json, report::sentence("test", score))
+}

@@ -1,0 +1,140 @@
+//! Everything about such a training that a user may set, one row each. Set and model give the defaults; a run's
+//! `config.toml` has these keys.
+
+use farad_train::LoopSettings;
+use farad_train::run::Run;
+use farad_train::settings::{Range, Settings as _, Takes};
+
+use crate::error::Result;
+use crate::models::ModelKind;
+use crate::sets::SetKind;
+
+/// Numbers from 0 on.
+const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
+/// Shares of one.
+const SHARE: Takes = Takes::Number(Range::from(0.0).below(1.0));
+
+farad_train::settings! {
+    /// What a network on a data set is trained with.
+    pub struct Settings {
+        set: String = "mnist".into(), Takes::one_of(SetKind::ALL.map(SetKind::name)), "The data set.";
+        model: String = "cnn".into(), Takes::one_of(ModelKind::ALL.map(ModelKind::name)), "The network.";
+        data: String = String::new(), Takes::Text, "Where the data are; `synthetic` for drawn ones.";
+        device: String = String::new(), Takes::Text, "The device that the run was started on.";
+        seed: u64 = 1, Takes::from(0), "The seed of weights, order and splits.";
+        epochs: u64 = 6, Takes::Whole(1, 1_000_000), "Passes over the training set.";
+        batch: usize = 128, Takes::Whole(1, 1_000_000), "Samples of a step.";
+        learning_rate: f64 = 2e-3, FROM_ZERO, "The largest learning rate.";
+        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad_nn::optim::Named::names()), "What updates the weights.";
+        schedule: String = "cosine".into(), Takes::one_of(farad_nn::optim::schedule::Named::names()), "How the learning rate changes.";
+        warm_up: u64 = 100, Takes::from(0), "Steps over which the rate grows to its largest.";
+        weight_decay: f64 = 0.02, FROM_ZERO, "The optimizer's decay of weights.";
+        clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
+        mixed: bool = false, Takes::Truth, "Whether products are computed with halves.";
+        sizes: Vec<usize> = vec![16, 32], Takes::Wholes(1, 65536, 1), "Widths of hidden layers (mlp), channels of stages (cnn), units (rnn).";
+        dropout: f64 = 0.2, SHARE, "The probability that an activation before the last layer is dropped in training.";
+        augment: bool = false, Takes::Truth, "Whether pictures are shifted (and color ones mirrored) at random.";
+        validation: f64 = 0.05, SHARE, "The share of the training set that is held back to watch.";
+        test: f64 = 0.15, SHARE, "The share that is held back to judge, where the set has no test part of its own.";
+        size: usize = 0, Takes::Whole(0, 8192), "Pictures are brought to this many pixels a side; 0: as the first is.";
+        target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
+        ignore: Vec<String> = vec![], Takes::Texts, "Columns of a table to leave out, by name or number.";
+        header: bool = true, Takes::Truth, "Whether a table's first line names the columns.";
+        target_kind: String = "guess".into(), Takes::one_of(["guess", "class", "number"]), "What a table's target is.";
+        means: Vec<f64> = vec![], Takes::Numbers, "Means of the inputs, by channel or column; found when the run is made.";
+        deviations: Vec<f64> = vec![], Takes::Numbers, "Standard deviations of the inputs; found when the run is made.";
+        #[later] target_mean: f64 = 0.0, Takes::Number(Range::ANY), "The mean of targets that are numbers; found when the run is made.";
+        #[later] target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned less their mean, in deviations.";
+        #[later] classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
+        #[later] samples: usize = 0, Takes::from(0), "Samples in all; found when the run is made.";
+        workers: usize = 2, Takes::Whole(0, 1024), "Threads that load.";
+        ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
+    }
+}
+
+impl Settings {
+    /// What is good for a set and a model.
+    pub fn new(kind: SetKind, model: ModelKind) -> Settings {
+        let (epochs, sizes) = match (kind, model) {
+            (SetKind::Csv, _) => (60, vec![64, 64]),
+            (SetKind::Cifar10 | SetKind::Images, ModelKind::Cnn) => (20, vec![64, 128, 256]),
+            (_, ModelKind::Mlp) => (12, vec![256, 128]),
+            (_, ModelKind::Cnn) => (6, vec![16, 32]),
+            (_, ModelKind::Rnn) => (6, vec![128]),
+        };
+        let table = kind == SetKind::Csv;
+        Settings {
+            set: kind.name().into(),
+            model: model.name().into(),
+            epochs,
+            batch: if table { 32 } else { 128 },
+            sizes,
+            dropout: if table { 0.0 } else { 0.2 },
+            augment: matches!(kind, SetKind::Cifar10 | SetKind::Images),
+            course: LoopSettings { checkpoint_every: 200, ..LoopSettings::default() },
+            ..Settings::default()
+        }
+    }
+
+    /// Of a run.
+    pub fn of(run: &Run) -> Result<Settings> {
+        let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
+        let kind = text("set").and_then(SetKind::named).unwrap_or(SetKind::Mnist);
+        let model = text("model").and_then(ModelKind::named).unwrap_or(kind.default_model());
+        let mut settings = Settings::new(kind, model);
+        settings.take_config(run.config())?;
+        Ok(settings)
+    }
+
+    /// The set.
+    pub fn set_kind(&self) -> SetKind {
+        SetKind::named(&self.set).unwrap_or(SetKind::Mnist)
+    }
+
+    /// What is learned by what.
+    pub fn title(&self) -> String {
+        format!("{} by {}", self.set, self.model)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farad_train::run::Table;
+
+    #[test]
+    fn values_that_make_no_sense_are_refused() {
+        let mut settings = Settings::new(SetKind::Mnist, ModelKind::Mlp);
+        let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
+        assert_eq!(refused("batch"), "settings: `batch` is not key=value\nhelp: such as --set batch=64");
+        assert_eq!(refused("batch=0"), "settings: batch takes a whole number from 1 on, not `0`");
+        assert_eq!(refused("clip=nan"), "settings: clip takes a number from 0 on, not `NaN`");
+        assert_eq!(refused("dropout=1"), "settings: dropout takes a number from 0 to below 1, not `1`");
+        assert!(refused("sizes=64,x").starts_with("settings: sizes takes a whole number"));
+        assert!(refused("sizes=").starts_with("settings: sizes takes whole numbers from 1 to 65536"));
+        assert!(refused("optimizer=adamx").starts_with(
+            "settings: there is no optimizer `adamx`; did you mean `adam`?\nhelp: there are adamw, adam"
+        ));
+        assert!(refused("learning_rte=1").contains("did you mean `learning_rate`?"));
+        assert!(refused("epochs=9223372036854775807").contains("up to 1000000"));
+        settings.set("sizes=32,16").unwrap();
+        assert_eq!(settings.sizes, [32, 16]);
+    }
+
+    /// The other formats are in the command's `tests/formats`.
+    #[test]
+    fn a_damaged_config_is_an_error_or_makes_sense() {
+        let sample = Settings::new(SetKind::Csv, ModelKind::Mlp).table().to_string().into_bytes();
+        let mut sound = 0;
+        for seed in 0..2000 {
+            let damaged = farad_testkit::Mutator::new(seed).damaged(std::slice::from_ref(&sample));
+            let Ok(table) = String::from_utf8_lossy(&damaged).parse::<Table>() else { continue };
+            let mut settings = Settings::default();
+            if settings.take(&table).is_ok() {
+                Settings::default().take(&settings.table()).expect("what is read makes sense");
+                sound += 1;
+            }
+        }
+        assert!(sound > 10, "{sound}");
+    }
+}

@@ -1,0 +1,304 @@
+//! The loop: steps, log, validation, checkpoints, going on after any of them, and ending.
+//!
+//! Invariant: what is logged, kept as best or stopped by depends on the settings, the data and the device, never on a clock or
+//! on when the process was stopped and resumed. Only checkpoints are written by time, too. Start at [`Training::open`].
+
+mod late;
+mod settings;
+mod standing;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::error::{Result, TrainError};
+use crate::kind::{Trainee, Validation};
+use crate::outcome::Outcome;
+use crate::run::{Checkpoint, Events, Log, Run, Stop};
+use crate::watcher::{Progress, Watcher};
+use late::Late;
+pub use settings::LoopSettings;
+pub use standing::Standing;
+
+/// How training ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Steps made.
+    pub steps: u64,
+    /// Whether it was asked to stop before its end.
+    pub interrupted: bool,
+    /// Why it ended before its last step, if it did so by itself.
+    pub early: Option<String>,
+}
+
+/// A run under way.
+pub struct Training<T: Trainee + ?Sized = dyn Trainee> {
+    run: Run,
+    log: Log,
+    events: Events,
+    trainee: Box<T>,
+    standing: Standing,
+    step: u64,
+    /// Losses on their way, oldest first.
+    late: Vec<(u64, Late)>,
+    /// Those of the last row of the log.
+    losses: Vec<f32>,
+    /// No step was made yet by this process.
+    first: bool,
+    /// When this process began to train.
+    started: Instant,
+    /// When it last saved.
+    saved: Instant,
+}
+
+impl<T: Trainee + ?Sized> Training<T> {
+    /// Starts a run in its folder, or goes on from its checkpoint if it has one. The trainee must be as before the first
+    /// step either way.
+    pub fn open(run: Run, mut trainee: Box<T>) -> Result<Training<T>> {
+        let checkpoint = run.checkpoint()?;
+        let mut standing = Standing::default();
+        if let Some(checkpoint) = &checkpoint {
+            warn_of_other_tiles(checkpoint, trainee.device().tuning_name().as_deref());
+            trainee.restore(checkpoint)?;
+            let (asked, made) = (trainee.steps_in_all(), checkpoint.step());
+            if asked < made {
+                return Err(TrainError::StepsMade { unit: trainee.unit(), asked, made }.into());
+            }
+            standing = match checkpoint.standing()? {
+                Some(standing) => standing,
+                None => trainee.former_standing(checkpoint)?,
+            };
+        }
+        let fresh = checkpoint.is_none();
+        let from = trainee.pace().from.clone();
+        if fresh && !from.is_empty() {
+            trainee.take_weights(&weights_of(&from, run.kind())?)?;
+        }
+        let columns = trainee.columns();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let begun = run.log_path().exists();
+        let step = checkpoint.as_ref().map(Checkpoint::step);
+        let log = match begun {
+            true => run.resume_log(&columns, step)?,
+            false => run.create_log(&columns)?,
+        };
+        let mut events = run.events()?;
+        let mut fields = trainee.about();
+        fields["device"] = json!(trainee.device().name());
+        let step = step.unwrap_or(0);
+        events.write(if begun { "resume" } else { "start" }, step, fields)?;
+        let now = Instant::now();
+        let (late, losses, first, started, saved) = (vec![], vec![], true, now, now);
+        let mut training =
+            Training { run, log, events, trainee, standing, step, late, losses, first, started, saved };
+        if fresh && !from.is_empty() {
+            // From here on nobody needs the other run.
+            training.save()?;
+        }
+        Ok(training)
+    }
+
+    /// What is trained.
+    pub fn trainee(&self) -> &T {
+        &self.trainee
+    }
+
+    /// The run's folder.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Gives the run other settings, once it goes on with them.
+    pub fn set_config(&mut self, config: toml::Table) -> Result<()> {
+        self.run.set_config(config)
+    }
+
+    /// Steps made.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// The run, still locked, and what was trained, for what is written after training.
+    pub fn into_parts(self) -> (Run, Box<T>) {
+        (self.run, self.trainee)
+    }
+
+    /// Judges what was learned and writes it down.
+    pub fn conclude(&mut self, summary: &Summary, watcher: &dyn Watcher) -> Result<Outcome> {
+        self.trainee.conclude(&self.run, summary, watcher)
+    }
+
+    /// Trains to the end, or until asked to stop; `watcher` is told how it stands.
+    pub fn train(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<Summary> {
+        (self.started, self.saved) = (Instant::now(), Instant::now());
+        let (mut interrupted, mut early) = (false, None);
+        while self.step < self.trainee.steps_in_all() {
+            early = self.may_end();
+            if early.is_some() {
+                break;
+            }
+            if stop.is_set() {
+                interrupted = true;
+                break;
+            }
+            self.advance(watcher)?;
+        }
+        self.pause(false, watcher)?;
+        self.save()?;
+        self.event(if interrupted { "interrupted" } else { "end" }, true)?;
+        Ok(Summary { steps: self.step, interrupted, early })
+    }
+
+    /// Why training may end now, if it may.
+    fn may_end(&self) -> Option<String> {
+        let patience = self.trainee.pace().patience;
+        let waited = patience > 0 && self.standing.since_best >= patience;
+        let words = || format!("as {} did not get better", validations(patience));
+        self.trainee.is_done().or_else(|| waited.then(words))
+    }
+
+    /// One step and whatever is due after it.
+    fn advance(&mut self, watcher: &dyn Watcher) -> Result<()> {
+        let loss = self.trainee.step()?;
+        self.step += 1;
+        let due = self.due();
+        if due.logs {
+            // The one before has arrived by now, most likely.
+            if !self.late.is_empty() {
+                self.write(None, watcher)?;
+            }
+            self.late.push((self.step, Late::new(&loss)));
+        }
+        let first = std::mem::replace(&mut self.first, false);
+        if due.evaluates || due.saves || first || (due.logs && self.trainee.waits()) {
+            self.pause(due.evaluates, watcher)?;
+            if due.saves {
+                self.save()?;
+                self.event("checkpoint", false)?;
+            }
+            self.trainee.goes_on();
+        }
+        Ok(())
+    }
+
+    /// What is due after the step that was just made.
+    fn due(&self) -> Due {
+        let pace = self.trainee.pace();
+        let (step, last) = (self.step, self.step == self.trainee.steps_in_all());
+        let every = match pace.evaluate_every {
+            0 => self.trainee.epoch().max(1),
+            every => every,
+        };
+        let evaluates = last || step.is_multiple_of(every);
+        let logs = last || step == 1 || step.is_multiple_of(pace.log_every);
+        let seconds = Duration::from_secs(pace.checkpoint_seconds);
+        let late = pace.checkpoint_seconds > 0 && self.saved.elapsed() >= seconds;
+        let ends = self.trainee.saves_epochs() && step.is_multiple_of(self.trainee.epoch().max(1));
+        let saves = late || ends || step.is_multiple_of(pace.checkpoint_every);
+        Due { logs: logs || (evaluates && self.trainee.waits()), evaluates, saves }
+    }
+
+    /// Writes the losses that were asked for, and validates if asked to.
+    fn pause(&mut self, validates: bool, watcher: &dyn Watcher) -> Result<()> {
+        if !self.trainee.waits() {
+            self.trainee.device().wait()?;
+        }
+        self.trainee.pauses();
+        let validation = if validates { self.trainee.validate()? } else { None };
+        self.write(validation.as_ref(), watcher)?;
+        let Some(validation) = validation else { return Ok(()) };
+        if self.standing.note(self.step, &validation)
+            && self.trainee.pace().keep_best
+            && let Some(best) = self.trainee.keep()?
+        {
+            best.write(self.run.best_path())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of losses that were asked for; a validation belongs to the last step.
+    fn write(&mut self, mut validation: Option<&Validation>, watcher: &dyn Watcher) -> Result<()> {
+        let mut wrote = validation.is_some();
+        for (at, late) in std::mem::take(&mut self.late) {
+            self.losses = late.get()?;
+            self.check_losses(at)?;
+            let seen = if at == self.step { validation.take() } else { None };
+            let row = self.trainee.row(at, Some(&self.losses), seen);
+            self.log.row(at, &row)?;
+            wrote = true;
+        }
+        // A validation has a row even where no loss is due.
+        if validation.is_some() {
+            let row = self.trainee.row(self.step, None, validation);
+            self.log.row(self.step, &row)?;
+        }
+        if wrote && !self.losses.is_empty() {
+            let (step, steps, losses) = (self.step, self.trainee.steps_in_all(), self.losses.clone());
+            let words = self.trainee.words(&losses);
+            watcher.trained(&Progress { step, steps, losses, words });
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on where no model has a finite loss. One of several may be lost without the others.
+    fn check_losses(&mut self, step: u64) -> Result<()> {
+        let bad = self.losses.iter().all(|loss| !loss.is_finite()) && !self.losses.is_empty();
+        let again = std::mem::replace(&mut self.standing.overflowed, bad);
+        if bad && (again || !self.trainee.may_overflow()) {
+            let (kind, unit) = (self.run.kind().to_string(), self.trainee.unit());
+            return Err(TrainError::Diverged { kind, unit, step, loss: self.losses[0] }.into());
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<()> {
+        let mut checkpoint = Checkpoint::new(self.run.kind(), self.step);
+        self.trainee.save(&mut checkpoint)?;
+        checkpoint.set_standing(&self.standing);
+        self.run.save(&checkpoint, &mut self.log)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// Writes down how long this process has trained by now; after a kill, the last of these counts.
+    fn event(&mut self, event: &str, ends: bool) -> Result<()> {
+        let mut fields = json!({ "training_seconds": self.started.elapsed().as_secs_f64() });
+        if let (Value::Object(fields), Value::Object(noted)) = (&mut fields, self.trainee.noted(ends)) {
+            fields.extend(noted);
+        }
+        self.events.write(event, self.step, fields)
+    }
+}
+
+/// What is due after a step.
+struct Due {
+    logs: bool,
+    evaluates: bool,
+    saves: bool,
+}
+
+fn validations(count: u64) -> String {
+    match count {
+        1 => "one validation".into(),
+        _ => format!("{count} validations in a row"),
+    }
+}
+
+/// A resumed run may end with other last bits if products are computed by other tiles.
+fn warn_of_other_tiles(checkpoint: &Checkpoint, now: Option<&str>) {
+    if checkpoint.tuning() != now {
+        let name = |tuning: Option<&str>| tuning.unwrap_or("the fixed rule").to_string();
+        let (then, now) = (name(checkpoint.tuning()), name(now));
+        tracing::warn!("the run was made with other tiles ({then} vs {now}): its last bits may differ");
+    }
+}
+
+/// What another run has learned: its best model, or the last.
+fn weights_of(folder: &str, kind: &str) -> Result<Checkpoint> {
+    let other = Run::open(folder)?;
+    if other.kind() != kind {
+        let (path, found, wanted) = (other.path().into(), other.kind().into(), kind.into());
+        return Err(TrainError::OtherKind { path, found, wanted }.into());
+    }
+    other.learned()?.ok_or_else(|| TrainError::NothingLearned { path: other.path().into() }.into())
+}
