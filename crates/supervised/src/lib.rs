@@ -49,7 +49,6 @@ pub use error::{Error, FitError, Result};
 pub use kind::{KIND, Supervised};
 pub use models::ModelKind;
 pub use score::Score;
-pub use sets::SetKind;
 pub use settings::Settings;
 pub use trainee::Network;
 pub use training::{Pace, Progress, Summary, Training};

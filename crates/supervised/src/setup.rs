@@ -1,6 +1,6 @@
 //! A training put together: data, model, optimizer, loaders.
 
-use farad_data::{DataLoader, Dataset, HorizontalFlip, Normalize, RandomCrop, Resize};
+use farad_data::{DataLoader, Dataset, Form, HorizontalFlip, Normalize, RandomCrop, Resize};
 use farad_nn::layers::Module;
 use farad_nn::optim::Clip;
 use farad_nn::optim::schedule::{self, Course, Schedule};
@@ -9,7 +9,7 @@ use farad_train::{OptimizerOptions, optimizer};
 
 use crate::error::Result;
 use crate::models;
-use crate::sets::{SetKind, Sets};
+use crate::sets::Sets;
 use crate::settings::Settings;
 use crate::trainee::Network;
 use crate::{Fit, Score, Task};
@@ -46,10 +46,10 @@ impl Setup {
     pub fn check_memory(&self) -> Result<()> {
         let Sets { shape, outputs, train, .. } = &self.sets;
         let need = models::need(&self.settings, *shape, *outputs, train.len());
-        Ok(need.check(
+        need.check(
             &self.device,
             "take smaller numbers in --set sizes=…, a smaller --batch, or another device",
-        )?)
+        )
     }
 
     /// The network before its first step, with its data.
@@ -59,7 +59,7 @@ impl Setup {
         let mut train = train.shuffle(settings.seed).workers(settings.workers).prefetch(4);
         if settings.augment && self.sets.shape.rank() == 3 {
             train = train.transform(RandomCrop { padding: SHIFT * self.sets.shape[2] / 32 });
-            if settings.set_kind() == SetKind::Cifar10 || settings.set_kind() == SetKind::Images {
+            if settings.named_set().form == Form::Color {
                 train = train.transform(HorizontalFlip);
             }
         }

@@ -45,7 +45,7 @@ pub struct Network {
 /// Where batches come from: between epochs and before the first step a loader, else one that is at work.
 enum Feed {
     Loader(DataLoader),
-    Batches(Batches<DataLoader>),
+    Batches(Box<Batches<DataLoader>>),
     /// While one becomes the other.
     Changing,
 }
@@ -102,7 +102,7 @@ impl Network {
     fn batch(&mut self) -> Result<(Tensor, Tensor)> {
         loop {
             self.feed = match std::mem::replace(&mut self.feed, Feed::Changing) {
-                Feed::Loader(loader) => Feed::Batches(loader.into_iter()),
+                Feed::Loader(loader) => Feed::Batches(Box::new(loader.into_iter())),
                 Feed::Batches(mut batches) => match batches.next() {
                     Some(batch) => {
                         self.feed = Feed::Batches(batches);
