@@ -1,9 +1,10 @@
 //! What can go wrong with circuits.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// An error about a circuit or its file.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A gate reads a wire that does not exist or comes later.
@@ -199,4 +200,11 @@ fn circle(gates: &[(usize, &'static str, u32)]) -> String {
         text += &format!("gate {gate} ({name}, wire {wire}) -> ");
     }
     text + &gates.first().map_or(String::new(), |(gate, _, _)| format!("gate {gate}"))
+}
+
+/// As it reads: so that `fn main() -> Result<()>` prints the message.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

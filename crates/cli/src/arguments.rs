@@ -128,7 +128,7 @@ pub enum Command {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use farad::fit::SetKind;
+    use farad::data::DATA_SETS;
     use farad_circuit::Format;
     use farad_logic::Recipe;
 
@@ -144,7 +144,7 @@ mod tests {
             command.find_subcommand_mut(name).expect("a subcommand").render_long_help().to_string()
         };
         assert!(Recipe::all().iter().all(|recipe| help("train").contains(recipe.name)));
-        assert!(SetKind::ALL.iter().all(|kind| help("train").contains(kind.name())));
+        assert!(DATA_SETS.iter().all(|set| help("train").contains(set.name)));
         assert!(Format::ALL.iter().all(|format| help("export").contains(format.name)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use farad::{AdapterInfo, AdapterKind, Device, ENVIRONMENT};
+use farad::{AdapterInfo, AdapterKind, Device, ENVIRONMENT, FoundDevice};
 use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
@@ -18,18 +18,19 @@ const NO_GPU: &str = "devices: no GPU was found: the cpu is used\n\
 const ONLY_SOFTWARE: &str = "devices: only a software GPU was found: the cpu is used unless a gpu is named, as it is faster\n\
     help: a software GPU is for tests (`--device gpu`); for speed, install the Vulkan driver of the GPU";
 
-/// Lists adapters and the CPU.
+/// Lists the devices of every backend, GPUs first.
 pub fn run(options: &DevicesOptions) -> Result<()> {
-    let (adapters, processor) = (farad::adapters(), Processor::here());
-    let best = best(&adapters);
+    let (mut devices, processor) = (Device::list(), Processor::here());
+    devices.sort_by_key(|device| device.adapter.is_none());
+    let adapters: Vec<&AdapterInfo> = devices.iter().filter_map(|device| device.adapter.as_ref()).collect();
+    let best = named_best(ENVIRONMENT.device.as_deref(), &devices);
     let mut out = look::out();
     if options.output.json {
-        for adapter in &adapters {
-            writeln!(out, "{}", adapter_json(adapter, &best))?;
+        for device in &devices {
+            writeln!(out, "{}", device_json(device, &processor, &best))?;
         }
-        writeln!(out, "{}", processor_json(&processor, &best))?;
     } else {
-        write!(out, "{}", table(&adapters, &processor, &best))?;
+        write!(out, "{}", table(&devices, &processor, &best))?;
     }
     out.flush()?;
     if let Some(text) = not_the_best(ENVIRONMENT.unknown_device(), ENVIRONMENT.device.as_deref(), &best) {
@@ -46,16 +47,12 @@ pub fn run(options: &DevicesOptions) -> Result<()> {
     Ok(())
 }
 
-/// The name of the device that `best` means, without opening it.
-fn best(adapters: &[AdapterInfo]) -> String {
-    named_best(ENVIRONMENT.device.as_deref(), adapters)
-}
-
 /// Why `FARAD_DEVICE` is not the best device, if it is not.
 fn not_the_best(unknown: Option<&str>, asked: Option<&str>, best: &str) -> Option<String> {
     if let Some(name) = unknown {
+        let takes = farad::device_names_sentence("");
         return Some(format!(
-            "environment: FARAD_DEVICE does not take `{name}`: the cpu is used\nhelp: it takes best, cpu, gpu or gpu:1"
+            "environment: FARAD_DEVICE does not take `{name}`: the cpu is used\nhelp: it takes {takes}"
         ));
     }
     let asked = asked.filter(|name| name.starts_with("gpu") && best == "cpu")?;
@@ -64,16 +61,18 @@ fn not_the_best(unknown: Option<&str>, asked: Option<&str>, best: &str) -> Optio
     ))
 }
 
-fn named_best(asked: Option<&str>, adapters: &[AdapterInfo]) -> String {
-    let is_there = |name: &str| adapters.iter().any(|adapter| format!("gpu:{}", adapter.index) == name);
+/// The name of the device that `best` means, without opening it.
+fn named_best(asked: Option<&str>, devices: &[FoundDevice]) -> String {
+    let is_there = |name: &str| devices.iter().any(|device| device.device == name);
     match asked.map(|name| if name == "gpu" { "gpu:0" } else { name }) {
         Some(name) if is_there(name) => name.into(),
         // What is asked for and not there becomes the CPU.
         Some(name) if name != "best" => "cpu".into(),
-        _ => adapters
-            .iter()
-            .find(|adapter| adapter.kind != AdapterKind::Software)
-            .map_or("cpu".into(), |adapter| format!("gpu:{}", adapter.index)),
+        _ => {
+            let most = devices.iter().map(|device| device.preference).max().filter(|most| *most > 0);
+            let best = devices.iter().find(|device| Some(device.preference) == most);
+            best.map_or("cpu".into(), |device| device.device.clone())
+        }
     }
 }
 
@@ -97,6 +96,20 @@ fn features(adapter: &AdapterInfo) -> Vec<&'static str> {
         (has.cooperative_matrix, "cooperative-matrix"),
     ];
     all.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+}
+
+fn device_json(device: &FoundDevice, processor: &Processor, best: &str) -> Value {
+    match &device.adapter {
+        Some(adapter) => adapter_json(adapter, best),
+        None if device.device == "cpu" => processor_json(processor, best),
+        None => json!({
+            "device": device.device,
+            "name": device.name,
+            "kind": device.kind,
+            "memory": Device::cpu().memory(),
+            "best": device.device == best,
+        }),
+    }
 }
 
 fn adapter_json(adapter: &AdapterInfo, best: &str) -> Value {
@@ -145,29 +158,26 @@ fn processor_json(processor: &Processor, best: &str) -> Value {
 }
 
 /// One row a device; the best device has a star.
-fn table(adapters: &[AdapterInfo], processor: &Processor, best: &str) -> String {
+fn table(devices: &[FoundDevice], processor: &Processor, best: &str) -> String {
     let mut table = Table::new(["", "device", "name", "kind", "backend", "driver"].map(left));
-    let star = |device: &str| Cell::new(GOOD, if device == best { "*" } else { "" });
-    for adapter in adapters {
-        let device = format!("gpu:{}", adapter.index);
-        let (name, kind) = (&adapter.name, kind(adapter.kind));
-        table.row([
-            star(&device),
-            device.into(),
-            name.into(),
-            kind.into(),
-            (&adapter.backend).into(),
-            (&adapter.driver).into(),
-        ]);
+    for found in devices {
+        let star = Cell::new(GOOD, if found.device == best { "*" } else { "" });
+        let [name, kind, backend, driver] = match &found.adapter {
+            Some(adapter) => [&found.name, found.kind, &adapter.backend, &adapter.driver].map(str::to_string),
+            None if found.device == "cpu" => {
+                [&processor.name, &counted(processor.cores, "core"), "native", processor.simd]
+                    .map(str::to_string)
+            }
+            None => [&found.name, found.kind, "native", ""].map(str::to_string),
+        };
+        table.row([star, (&found.device).into(), name.into(), kind.into(), backend.into(), driver.into()]);
     }
-    let cores = counted(processor.cores, "core");
-    let (name, simd) = (&processor.name, processor.simd);
-    table.row([star("cpu"), "cpu".into(), name.into(), cores.into(), "native".into(), simd.into()]);
     let (lines, mut text) = (table.to_string(), String::new());
     let indent = anstream::adapter::strip_str(&lines).to_string().find("name").unwrap_or(0);
     for (n, line) in lines.lines().enumerate() {
         text += &format!("{line}\n");
-        if let Some(adapter) = n.checked_sub(1).and_then(|n| adapters.get(n)) {
+        let adapter = n.checked_sub(1).and_then(|n| devices.get(n)).and_then(|found| found.adapter.as_ref());
+        if let Some(adapter) = adapter {
             text += &format!("{:indent$}{}\n", "", paint(FAINT, details(adapter)));
         }
     }
@@ -198,8 +208,16 @@ mod tests {
     #[test]
     fn the_table_names_the_cpu() {
         let processor = Processor { name: "Test 9000".into(), cores: 8, simd: "AVX2" };
-        let text = anstream::adapter::strip_str(&table(&[], &processor, "cpu")).to_string();
-        assert!(text.contains("*  cpu     Test 9000  8 cores  native   AVX2"), "{text}");
+        let devices: Vec<FoundDevice> =
+            Device::list().into_iter().filter(|device| device.adapter.is_none()).collect();
+        let text = anstream::adapter::strip_str(&table(&devices, &processor, "cpu")).to_string();
+        let words = |name: &str| {
+            let line = text.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{text}"));
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words("Test 9000"), "* cpu Test 9000 8 cores native AVX2");
+        let reference = words("reference");
+        assert!(reference.starts_with("reference ") && reference.contains("for tests"), "{reference}");
     }
 
     #[test]

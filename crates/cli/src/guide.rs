@@ -7,7 +7,7 @@ use farad_logic::Recipe;
 use farad_logic::classify::TaskKind;
 
 use crate::arguments::{Arguments, Command};
-use farad::fit::SetKind;
+use farad::data::NamedSet;
 
 #[test]
 fn commands_of_the_guide_have_only_flags_that_there_are() {
@@ -62,7 +62,7 @@ fn check(words: &[String]) -> Result<(), String> {
     let Some(name) = &options.name else { return Ok(()) };
     let known = Recipe::all().iter().any(|recipe| recipe.name == name)
         || TaskKind::ALL.iter().any(|kind| kind.name() == name)
-        || SetKind::named(name).is_some()
+        || NamedSet::of(name).is_some()
         || name == "lm";
     known.then_some(()).ok_or_else(|| format!("there is no `{name}` to train"))
 }

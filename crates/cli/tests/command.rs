@@ -30,11 +30,14 @@ fn json(output: &Output) -> Vec<Value> {
 #[test]
 fn devices_as_json() {
     let lines = json(&farad(&["devices", "--json"]));
-    let cpu = lines.last().expect("the cpu is always there");
-    assert_eq!(cpu["device"], "cpu");
+    let [gpus @ .., cpu, reference] = &lines[..] else {
+        panic!("the cpu and the reference are always there")
+    };
+    assert_eq!((&cpu["device"], &reference["device"]), (&"cpu".into(), &"reference".into()));
+    assert_eq!(reference["best"], false);
     assert!(cpu["cores"].as_u64().expect("a number") >= 1);
     assert!(cpu["simd"].is_string() && cpu["name"].is_string());
-    for (index, adapter) in lines[..lines.len() - 1].iter().enumerate() {
+    for (index, adapter) in gpus.iter().enumerate() {
         assert_eq!(adapter["index"], index);
         assert!(adapter["features"].is_array());
         assert!(adapter["limits"]["binding_bytes"].as_u64().expect("a number") > 0);
@@ -103,8 +106,8 @@ fn the_first_step_runs_in_a_process_of_its_own() {
 
 #[test]
 fn bench_runs_on_gpus() {
-    let adapters = json(&farad(&["devices", "--json"])).len() - 1;
-    if adapters == 0 {
+    let devices = json(&farad(&["devices", "--json"]));
+    if !devices.iter().any(|device| device["device"] == "gpu:0") {
         println!("skipped: no GPU, not even in software");
         return;
     }
@@ -120,7 +123,9 @@ fn an_unknown_device_is_an_error() {
     assert_eq!(stdout(&output), "");
     let text = stderr(&output);
     assert!(
-        text.contains("error: device: unknown name: tpu\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`"),
+        text.contains(
+            "error: device: unknown name: tpu\nhelp: use `best`, `cpu`, `gpu`, `gpu:1` or `reference`"
+        ),
         "{text}"
     );
 }

@@ -351,7 +351,7 @@ fn the_keys_of_json_are_those_that_help_names() {
     for (command, arguments, kind) in [
         ("eval", "run", "automata"),
         ("runs", ".", ""),
-        ("devices", "", "cpu"),
+        ("devices", "", "reference"),
         ("simulate", "run --grid 4x4 --steps 2 --device cpu", ""),
         ("inspect", &*circuit, "circuit"),
         ("export", "run --format json --out json", ""),
@@ -359,6 +359,9 @@ fn the_keys_of_json_are_those_that_help_names() {
         let out = folder.succeed(&format!("{command} {arguments} --json"));
         assert_eq!(keys(&out), documented(&folder, command, kind), "{command}");
     }
+    let devices = folder.succeed("devices --json");
+    let cpu = devices.lines().find(|line| line.contains(r#""device":"cpu""#)).expect("there is a cpu");
+    assert_eq!(keys(cpu), documented(&folder, "devices", "cpu"));
     let listed: Vec<BTreeSet<String>> = folder.succeed("train --list --json").lines().map(keys).collect();
     assert_eq!(documented(&folder, "dashboard", ""), BTreeSet::from(["address".to_string()]));
     assert!(!folder.succeed("train life --list").contains("00000"), "numbers are shown as they are written");

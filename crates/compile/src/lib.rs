@@ -1,8 +1,7 @@
 //! From a graph to a program: simplify, split, fuse, plan memory, schedule. Pure functions, no
 //! device: the same graph and target always give the same program.
 //!
-//! Start at [`compile`]; [`program`] says what comes out, [`costs`] what it must do at least, and
-//! [`profile`] is where backends note what it did.
+//! Start at [`compile`]; [`program`] says what comes out, and [`costs`] what it must do at least.
 
 mod access;
 mod assemble;
@@ -15,7 +14,6 @@ mod fuse;
 mod merge;
 mod plan;
 mod product;
-pub mod profile;
 pub mod program;
 mod pull;
 mod rotate;

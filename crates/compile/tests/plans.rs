@@ -32,8 +32,8 @@ fn softmax(graph: &mut Graph, x: NodeId) -> NodeId {
     };
     let top = graph.reduce(Reduce::Max, x, &[1]);
     let top = spread(graph, top);
-    let centerd = graph.sub(x, top);
-    let powers = graph.unary(Unary::Exp, centerd);
+    let centered = graph.sub(x, top);
+    let powers = graph.unary(Unary::Exp, centered);
     let sum = graph.reduce(Reduce::Sum, powers, &[1]);
     let sum = spread(graph, sum);
     graph.div(powers, sum)

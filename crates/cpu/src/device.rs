@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::{Program, Target};
+use farad_runtime::profile::{Phase, Profiler};
+use farad_runtime::{Holdings, Memory};
 
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::memory::{Holdings, Memory, Pool, Purpose};
+use crate::memory::{Pool, Purpose, start};
 
 /// A handle to the CPU as a device; clones share memory pool, counters and profile.
 #[derive(Clone)]
@@ -83,7 +84,7 @@ impl Device {
         self.0.profiler.moved(Phase::Uploading, data.len());
         self.0.uploads.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the range lies inside the allocation, and host slices never overlap device memory.
-        unsafe { memory.start().add(offset).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
+        unsafe { start(memory).add(offset).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
     }
 
     /// The `bytes` bytes at `offset`. Panics where they leave the memory.
@@ -94,7 +95,7 @@ impl Device {
         self.0.profiler.moved(Phase::Reading, bytes);
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the range lies inside the allocation, whose bytes are all initialized.
-        unsafe { std::slice::from_raw_parts(memory.start().add(offset), bytes) }.to_vec()
+        unsafe { std::slice::from_raw_parts(start(memory).add(offset), bytes) }.to_vec()
     }
 
     /// Copies bytes between memories, or inside one. Panics where a range leaves its memory.
@@ -103,7 +104,7 @@ impl Device {
         check("copy", from.0, from.1, bytes);
         check("copy", to.0, to.1, bytes);
         // SAFETY: both ranges lie inside their allocations; they may overlap.
-        unsafe { to.0.start().add(to.1).copy_from(from.0.start().add(from.1), bytes) };
+        unsafe { start(to.0).add(to.1).copy_from(start(from.0).add(from.1), bytes) };
     }
 
     /// Prepares a program to run, with its blocks allocated and zeroed.

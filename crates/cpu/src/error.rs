@@ -3,8 +3,7 @@
 use std::panic::Location;
 
 use farad_ir::DType;
-
-use crate::memory::Holdings;
+use farad_runtime::Holdings;
 
 /// Why the device could not do what was asked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -57,7 +56,7 @@ mod tests {
             location.line()
         );
         assert_eq!(error.to_string(), line);
-        let holdings = Holdings { tensors: 8, blocks: 2, pool: 1 };
+        let holdings = Holdings { tensors: 8, blocks: 2, pool: 1, ..Holdings::default() };
         let error = Error::OutOfMemory { bytes: 64, limit: Some(70), holdings };
         assert_eq!(
             error.to_string().lines().next(),

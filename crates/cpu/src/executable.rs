@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use farad_compile::costs::Costs;
-use farad_compile::profile::{KernelTally, Phase};
 use farad_compile::program::{Buffer, BufferId, Kernel, Loop, Place, Program, Step};
+use farad_runtime::Memory;
+use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::contraction::{self, Sliced};
 use crate::device::Device;
 use crate::error::Error;
 use crate::machine::{Context, Faults};
-use crate::memory::{Memory, Purpose};
+use crate::memory::{self, Purpose};
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
@@ -153,13 +154,13 @@ impl Executable {
                 return Err(Error::Misaligned { what, which, offset, size: buffer.dtype.size() });
             }
             // SAFETY: the range lies inside the allocation.
-            let start = unsafe { memory.start().add(offset) };
+            let start = unsafe { memory::start(memory).add(offset) };
             bindings.push(Binding { start, len: buffer.len, dtype: buffer.dtype });
         }
         let workspace = &blocks[blocks.len() - 1];
         for (spec, &offset) in self.specs[bindings.len()..].iter().zip(&self.temporaries) {
             // SAFETY: the workspace has room for every kernel's temporaries.
-            let start = unsafe { workspace.start().add(offset) };
+            let start = unsafe { memory::start(workspace).add(offset) };
             bindings.push(Binding { start, len: spec.len, dtype: spec.dtype });
         }
         Ok(bindings)

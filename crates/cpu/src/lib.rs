@@ -9,6 +9,7 @@
 //! then `nest` for how a fused kernel is planned and `sweep` for how it is run.
 
 mod arithmetic;
+mod backend;
 mod bits;
 mod block;
 mod code;
@@ -49,5 +50,5 @@ pub use block::{Matrix, exp, multiply};
 pub use device::{Counters, Device};
 pub use error::Error;
 pub use executable::Executable;
+pub use farad_runtime::{Holdings, Memory, WeakMemory};
 pub use mapping::MappedFile;
-pub use memory::{Holdings, Memory, WeakMemory};

@@ -6,10 +6,11 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use farad_runtime::{Allocation, Holdings, Memory};
 
 use crate::error::Error;
 
@@ -18,23 +19,8 @@ const ALIGNMENT: usize = 128;
 /// Bytes that the pool keeps at most.
 const POOL_BYTES: usize = 1 << 30;
 
-/// A handle to an allocation; clones share it.
-#[derive(Clone)]
-pub struct Memory(Arc<Allocation>);
-
-/// Word of an allocation that keeps nothing: whether its handles are all gone.
-#[derive(Clone)]
-pub struct WeakMemory(Weak<Allocation>, usize);
-
-impl WeakMemory {
-    /// Bytes of the allocation; `None` once the last handle is gone.
-    pub fn bytes(&self) -> Option<usize> {
-        // A handle for a moment would change how many there are, and who is alone with memory updates it in place.
-        (self.0.strong_count() > 0).then_some(self.1)
-    }
-}
-
-struct Allocation {
+/// Aligned bytes; they return to the pool with their last handle.
+pub(crate) struct Held {
     start: NonNull<u8>,
     bytes: usize,
     purpose: Purpose,
@@ -49,62 +35,23 @@ pub(crate) enum Purpose {
     Block,
 }
 
-/// Bytes that a device holds, by purpose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// Memory that handles hold.
-    pub tensors: usize,
-    /// Memory that programs work in.
-    pub blocks: usize,
-    /// Memory that waits to be used again.
-    pub pool: usize,
-}
-
-impl Holdings {
-    /// All of it.
-    pub fn total(&self) -> usize {
-        self.tensors + self.blocks + self.pool
-    }
-}
-
 // SAFETY: an allocation is plain bytes without an owner thread; orderly access is the holders' duty (module doc).
-unsafe impl Send for Allocation {}
+unsafe impl Send for Held {}
 // SAFETY: as above.
-unsafe impl Sync for Allocation {}
+unsafe impl Sync for Held {}
 
-impl Memory {
-    /// Word of the allocation that does not keep it.
-    pub fn downgrade(&self) -> WeakMemory {
-        WeakMemory(Arc::downgrade(&self.0), self.0.bytes)
-    }
-
-    /// How many bytes were asked for.
-    pub fn bytes(&self) -> usize {
-        self.0.bytes
-    }
-
-    /// How many handles share the allocation.
-    pub fn handles(&self) -> usize {
-        Arc::strong_count(&self.0)
-    }
-
-    /// A number that tells live allocations apart.
-    pub fn identity(&self) -> u64 {
-        Arc::as_ptr(&self.0) as u64
-    }
-
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.0.start.as_ptr()
+impl Allocation for Held {
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Memory({} bytes)", self.bytes())
-    }
+/// Where memory of this backend starts. Panics where another made it.
+pub(crate) fn start(memory: &Memory) -> *mut u8 {
+    memory.of::<Held>().start.as_ptr()
 }
 
-impl Drop for Allocation {
+impl Drop for Held {
     fn drop(&mut self) {
         self.pool.give_back(self.start, self.bytes, self.purpose);
     }
@@ -151,9 +98,10 @@ impl Pool {
     /// What is held, by purpose.
     pub fn holdings(&self) -> Holdings {
         Holdings {
-            tensors: self.held[Purpose::Tensor as usize].load(Ordering::Relaxed),
-            blocks: self.held[Purpose::Block as usize].load(Ordering::Relaxed),
-            pool: self.free().bytes,
+            tensors: self.held[Purpose::Tensor as usize].load(Ordering::Relaxed) as u64,
+            blocks: self.held[Purpose::Block as usize].load(Ordering::Relaxed) as u64,
+            pool: self.free().bytes as u64,
+            ..Holdings::default()
         }
     }
 
@@ -201,7 +149,7 @@ impl Pool {
         }
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        Ok(Memory(Arc::new(Allocation { start, bytes, purpose, pool: self.clone() })))
+        Ok(Memory::new(Held { start, bytes, purpose, pool: self.clone() }))
     }
 
     /// Memory from the system; where there is none, what the pool keeps goes back first.
@@ -297,18 +245,18 @@ mod tests {
     fn memory_is_reused_and_counted() {
         let pool = Arc::new(Pool::default());
         let first = pool.allocate(1000, Purpose::Tensor).unwrap();
-        let start = first.start();
+        let place = start(&first);
         assert_eq!((first.bytes(), first.handles(), first.clone().handles()), (1000, 1, 2));
-        assert_eq!(start as usize % ALIGNMENT, 0);
+        assert_eq!(place as usize % ALIGNMENT, 0);
         // SAFETY: the allocation has 1000 bytes.
-        assert!(unsafe { std::slice::from_raw_parts(start, 1000) }.iter().all(|&byte| byte == 0));
+        assert!(unsafe { std::slice::from_raw_parts(place, 1000) }.iter().all(|&byte| byte == 0));
         // SAFETY: as above.
-        unsafe { start.write_bytes(7, 1000) };
+        unsafe { place.write_bytes(7, 1000) };
         drop(first);
         let again = pool.allocate(1010, Purpose::Block).unwrap();
-        assert_eq!(again.start(), start);
+        assert_eq!(start(&again), place);
         // SAFETY: the allocation has 1010 bytes.
-        assert!(unsafe { std::slice::from_raw_parts(start, 1010) }.iter().all(|&byte| byte == 0));
+        assert!(unsafe { std::slice::from_raw_parts(place, 1010) }.iter().all(|&byte| byte == 0));
         assert_eq!(pool.allocations.load(Ordering::Relaxed), 1);
         assert_eq!(pool.live.load(Ordering::Relaxed), 1010);
         assert_eq!(pool.peak.load(Ordering::Relaxed), 1010);
@@ -327,13 +275,13 @@ mod tests {
         let pool = Pool::new(Some(10_240));
         let (first, block) =
             (pool.allocate(4096, Purpose::Tensor).unwrap(), pool.allocate(4096, Purpose::Block).unwrap());
-        let full = Holdings { tensors: 4096, blocks: 4096, pool: 0 };
+        let full = Holdings { tensors: 4096, blocks: 4096, pool: 0, ..Holdings::default() };
         let error = pool.allocate(5120, Purpose::Tensor).unwrap_err();
         assert_eq!(error, Error::OutOfMemory { bytes: 5120, limit: Some(10_240), holdings: full });
         drop(first);
-        assert_eq!(pool.holdings(), Holdings { tensors: 0, blocks: 4096, pool: 4096 });
+        assert_eq!(pool.holdings(), Holdings { tensors: 0, blocks: 4096, pool: 4096, ..Holdings::default() });
         let second = pool.allocate(5120, Purpose::Tensor).unwrap();
-        assert_eq!(pool.holdings(), Holdings { tensors: 5120, blocks: 4096, pool: 0 });
+        assert_eq!(pool.holdings(), Holdings { tensors: 5120, blocks: 4096, pool: 0, ..Holdings::default() });
         drop((second, block));
         assert_eq!(pool.total.load(Ordering::Relaxed), 5120 + 4096);
     }

@@ -1,13 +1,13 @@
 //! Products over several axes: convolutions and their gradients, with padding, strides, dilation and groups; and sums of
 //! products that are given as fused kernels.
 
+mod case;
 mod convolution;
-mod meaning;
 
+use case::{Case, Rng, Tape, strided};
 use convolution::{Convolution, Which};
 use farad_compile::program::{BufferId, Store, View};
 use farad_ir::{Binary, DType, Reduce, Unary};
-use meaning::{Case, Rng, Tape, strided};
 
 const PLAIN: Convolution = Convolution {
     groups: 1,
@@ -172,5 +172,5 @@ fn a_result_with_gaps_is_written_where_it_belongs() {
     let case = contraction(&axes, 2, a, b, strided(0, &[60, 3, 0]), false);
     let (got, want) = (case.run().unwrap(), case.meaning());
     let written = |values: &[f64]| values.iter().step_by(3).copied().collect::<Vec<_>>();
-    meaning::compare(&written(&got[0]), &written(&want[0]), 3e-6, "gaps");
+    case::compare(&written(&got[0]), &written(&want[0]), 3e-6, "gaps");
 }

@@ -1,10 +1,10 @@
 //! Random fused kernels against their meaning: any views, any ops, with and without reductions.
 
-mod meaning;
+mod case;
 
+use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{BufferId, Code, Guard, Instr, Level, Reg, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
-use meaning::{Case, Rng, Tape, strided};
 
 /// Kernels that are tried.
 const KERNELS: u64 = 1500;
@@ -214,7 +214,7 @@ fn random_kernels_do_what_they_mean() {
         let (got, want) = (case.run().unwrap_or_else(|e| panic!("seed {seed}: {e}")), case.meaning());
         for (i, (got, want)) in got.iter().zip(&want).enumerate() {
             let tolerance = if case.program.outputs[i].spec.dtype == DType::F32 { 2e-5 } else { 0.0 };
-            meaning::compare(got, want, tolerance, &format!("seed {seed}, output {i}"));
+            case::compare(got, want, tolerance, &format!("seed {seed}, output {i}"));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Kernels without reductions: every way to read and write, every dtype, random draws, takes, updates in place.
 
-mod meaning;
+mod case;
 
+use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{BufferId, Code, Guard, Level, Output, Place, Site, Spec, Store, View};
 use farad_cpu::Error;
 use farad_ir::{Binary, DType, Scalar, Unary};
-use meaning::{Case, Rng, Tape, strided};
 
 fn guard(coefficients: &[i64], offset: i64, divisor: i64, size: i64, stride: i64) -> Guard {
     Guard { coefficients: coefficients.to_vec(), offset, divisor, size, stride }
@@ -98,10 +98,10 @@ fn stores_may_be_permuted_strided_and_several() {
     );
     // The second output has gaps that nobody writes; compare what was written.
     let (got, want) = (case.run().unwrap(), case.meaning());
-    meaning::compare(&got[0], &want[0], 1e-6, "permuted");
-    meaning::compare(&got[2], &want[2], 1e-6, "reversed");
+    case::compare(&got[0], &want[0], 1e-6, "permuted");
+    case::compare(&got[2], &want[2], 1e-6, "reversed");
     let odd = |values: &[f64]| values.iter().skip(1).step_by(2).take(378).copied().collect::<Vec<_>>();
-    meaning::compare(&odd(&got[1]), &odd(&want[1]), 1e-6, "strided");
+    case::compare(&odd(&got[1]), &odd(&want[1]), 1e-6, "strided");
 }
 
 #[test]
@@ -179,7 +179,10 @@ fn every_dtype_is_loaded_cast_and_stored() {
             let data = match from {
                 DType::Bool => rng.wholes(n, 2),
                 DType::U8 | DType::U32 => rng.wholes(n, 256),
-                _ if from.is_float() => rng.floats(n, -300.0, 300.0),
+                // Registers are f32, those of the meaning are not.
+                _ if from.is_float() => {
+                    rng.floats(n, -300.0, 300.0).iter().map(|&x| x as f32 as f64).collect()
+                }
                 _ => rng.wholes(n, 600).iter().map(|x| x - 300.0).collect(),
             };
             let a = case.input(from, data);
@@ -329,7 +332,7 @@ fn a_bad_position_is_reported_after_the_run() {
         let executable = device.load(case.program.clone().into()).unwrap();
         let (inputs, outputs) = case.memories(&device);
         executable.run(&inputs, &[], &outputs).unwrap_err();
-        meaning::compare(&case.read(&device, &inputs, &outputs)[0], &case.meaning()[0], 1e-6, "clamped");
+        case::compare(&case.read(&device, &inputs, &outputs)[0], &case.meaning()[0], 1e-6, "clamped");
     }
 }
 

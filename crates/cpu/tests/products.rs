@@ -1,12 +1,12 @@
 //! Products: every orientation and size class, batches, operands that are computed, epilogues.
 
-mod meaning;
+mod case;
 
+use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{
     BufferId, Code, Guard, Instr, Kernel, Level, Operand, Product, Reg, Store, View,
 };
 use farad_ir::{Binary, DType, Unary};
-use meaning::{Case, Rng, Tape, strided};
 
 fn plain(buffer: u32, view: View) -> Operand {
     let mut tape = Tape::default();
@@ -198,8 +198,8 @@ fn epilogues_see_the_product() {
             stores,
         }));
         let (got, want) = (case.run().unwrap(), case.meaning());
-        meaning::compare(&got[0], &want[0], 1e-3, "half");
-        meaning::compare(&got[1], &want[1], 2e-6, "before");
-        meaning::compare(&got[2], &want[2], 2e-6, "in place");
+        case::compare(&got[0], &want[0], 1e-3, "half");
+        case::compare(&got[1], &want[1], 2e-6, "before");
+        case::compare(&got[2], &want[2], 2e-6, "in place");
     }
 }

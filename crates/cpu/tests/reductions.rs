@@ -1,10 +1,10 @@
 //! Kernels with reductions: along rows and down columns, short and long, one and several in sequence.
 
-mod meaning;
+mod case;
 
+use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{BufferId, Code, Guard, Level, Output, Reg, Spec, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
-use meaning::{Case, Rng, Tape, strided};
 
 /// A store of an outer-level value over kernels of these axes.
 fn store_outer(buffer: u32, value: Reg, axes: &[usize], outer: usize) -> Store {
@@ -125,14 +125,14 @@ fn layer_norm_in_place_with_scale_and_shift() {
         let count = tape.push(Code::Constant(Scalar::f32(reduced as f32)), DType::F32, Level::Outer);
         let sum = tape.reduce(Reduce::Sum, x);
         let mean = tape.binary(Binary::Div, sum, count);
-        let centerd = tape.binary(Binary::Sub, x, mean);
-        let square = tape.binary(Binary::Mul, centerd, centerd);
+        let centered = tape.binary(Binary::Sub, x, mean);
+        let square = tape.binary(Binary::Mul, centered, centered);
         let sum = tape.reduce(Reduce::Sum, square);
         let variance = tape.binary(Binary::Div, sum, count);
         let epsilon = tape.push(Code::Constant(Scalar::f32(1e-2)), DType::F32, Level::Outer);
         let variance = tape.binary(Binary::Add, variance, epsilon);
         let factor = tape.unary(Unary::Rsqrt, variance);
-        let normal = tape.binary(Binary::Mul, centerd, factor);
+        let normal = tape.binary(Binary::Mul, centered, factor);
         let s = tape.load(scale, strided(0, &[0, 1]));
         let scaled = tape.binary(Binary::Mul, s, normal);
         let t = tape.push(Code::Load(BufferId(shift), strided(0, &[1, 0])), DType::F32, Level::Outer);

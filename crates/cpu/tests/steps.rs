@@ -1,16 +1,16 @@
 //! Scatters, custom ops, loops, and what the device promises: donated memory, counters, profile, repeatable results.
 
-mod meaning;
+mod case;
 
 use std::sync::Arc;
 
+use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{
     BufferId, Code, Custom, Kernel, Keys, Level, Loop, Operand, Output, Product, Reg, Scatter, Segment, Site,
     Sort, Spec, Step, Store, Sums, View,
 };
 use farad_cpu::{Device, Error};
 use farad_ir::{Binary, CustomKernel, CustomLimits, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
-use meaning::{Case, Rng, Tape, strided};
 
 fn contiguous(buffer: u32, value: Reg, axes: &[usize]) -> Store {
     Store { buffer: BufferId(buffer), value, view: View::contiguous(axes) }
@@ -129,7 +129,7 @@ fn a_bad_index_adds_nothing_and_is_reported() {
         let (inputs, outputs) = case.memories(&device);
         let error = executable.run(&inputs, &[], &outputs).unwrap_err();
         assert_eq!(error, Error::Index { op: "scatter_add".into(), index: 5, size: 5, location: None });
-        meaning::compare(
+        case::compare(
             &case.read(&device, &inputs, &outputs)[0],
             &case.meaning()[0],
             1e-6,
@@ -139,7 +139,7 @@ fn a_bad_index_adds_nothing_and_is_reported() {
 }
 
 /// Sums and differences of two vectors.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 struct Both;
 
 impl CustomOp for Both {

@@ -13,6 +13,10 @@ pub use farad_tensor::{Error, Result};
 #[derive(thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum DataError {
+    #[error(
+        "train: no data: {set} is in none of {places}\nhelp: fetch it from {source}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead", source = crate::origin(.set)
+    )]
+    NoData { set: &'static str, places: String },
     #[error("{op}: file is too large: {path} ({found} bytes vs at most {most})")]
     TooLarge { op: &'static str, path: PathBuf, found: u64, most: u64 },
     #[error(

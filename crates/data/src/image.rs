@@ -24,9 +24,19 @@ const PNG_RATIO: usize = 8 * 1032;
 /// The same of a JPEG: every block of 64 pixels takes a bit at least.
 const JPEG_RATIO: usize = 8 * 64;
 
-/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` if `gray`. Which of the two it
+/// What a picture is read as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Channels {
+    /// Red, green and blue.
+    #[default]
+    Color,
+    /// Brightness.
+    Gray,
+}
+
+/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` in gray. Which of the two it
 /// is, its first bytes say. Transparency is left out.
-pub fn read_image(path: impl AsRef<Path>, gray: bool) -> Result<Array> {
+pub fn read_image(path: impl AsRef<Path>, wanted: Channels) -> Result<Array> {
     let path = path.as_ref();
     let bytes = read_bounded(OP, path, MOST_BYTES)?;
     let (width, height, interleaved) = match &bytes[..] {
@@ -40,7 +50,7 @@ pub fn read_image(path: impl AsRef<Path>, gray: bool) -> Result<Array> {
     let pixels = width * height;
     let channels = interleaved.len() / pixels.max(1);
     let at = |pixel: usize, channel: usize| interleaved[pixel * channels + channel.min(channels - 1)];
-    if gray {
+    if wanted == Channels::Gray {
         let light = |pixel: usize| match channels {
             1 => at(pixel, 0),
             // The weights of ITU-R 601, in thousandths.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file::expect_folder;
-use super::{Array, Dataset, Sample, read_image};
+use super::{Array, Channels, Dataset, Sample, read_image};
 use crate::error::{DataError, Error, Result};
 
 const OP: &str = "images";
@@ -14,7 +14,7 @@ const OP: &str = "images";
 pub struct ImageFolder {
     files: Vec<(PathBuf, usize)>,
     classes: Vec<String>,
-    gray: bool,
+    channels: Channels,
 }
 
 impl ImageFolder {
@@ -48,12 +48,12 @@ impl ImageFolder {
         if files.is_empty() {
             return Err(DataError::NoPictures { path: folder.into() }.into());
         }
-        Ok(ImageFolder { files, classes, gray: false })
+        Ok(ImageFolder { files, classes, channels: Channels::Color })
     }
 
     /// One channel instead of three.
     pub fn gray(mut self) -> ImageFolder {
-        self.gray = true;
+        self.channels = Channels::Gray;
         self
     }
 
@@ -71,7 +71,7 @@ impl Dataset for ImageFolder {
     fn get(&self, index: usize) -> Result<Sample> {
         let (path, class) =
             self.files.get(index).ok_or(DataError::NoSample { index, len: self.files.len() })?;
-        Ok(Sample { input: read_image(path, self.gray)?, target: Array::class(*class) })
+        Ok(Sample { input: read_image(path, self.channels)?, target: Array::class(*class) })
     }
 
     fn classes(&self) -> &[String] {

@@ -33,6 +33,7 @@ mod synthetic;
 mod text;
 
 mod places;
+mod table;
 mod transform;
 
 mod loader;
@@ -44,7 +45,7 @@ pub use dataset::{Dataset, Sample, Split};
 pub use error::{DataError, Error, Result};
 pub use farad_cpu::MappedFile;
 pub use idx::read_idx;
-pub use image::read_image;
+pub use image::{Channels, read_image};
 pub use image_folder::ImageFolder;
 pub use loader::{Batches, DataLoader, Position};
 pub use mnist::{fashion_mnist, idx_set, mnist};
@@ -53,6 +54,7 @@ pub use places::{find_data, origin, usual_places};
 pub use random::Random;
 pub use subset::{Subset, split};
 pub use synthetic::{blobs, colored_digits, digits, moons, sine, spirals};
+pub use table::{DATA_SETS, Form, NamedSet, Opened};
 pub use tensor_set::TensorSet;
 pub use text::Text;
 pub use transform::{Flatten, HorizontalFlip, Normalize, RandomCrop, Resize, ToFloat, Transform};

@@ -12,7 +12,7 @@ use farad_tensor::Tensor;
 /// use farad::data::{Dataset, TensorSet};
 /// use farad::prelude::*;
 /// let x = Tensor::rand([10, 3], &Device::cpu());
-/// let set = TensorSet::new(&x, &x.sum_axes(&[1], true))?;
+/// let set = TensorSet::new(&x, &x.sum_axes(kept([1])))?;
 /// assert_eq!((set.len(), set.get(4)?.target.shape()[..].to_vec()), (10, vec![1]));
 /// # Ok::<(), farad::Error>(())
 /// ```

@@ -46,7 +46,7 @@ fn main() -> farad::Result<()> {
     let code = |c: &char| alphabet.binary_search(c).expect("a character of the text") as i32;
     let codes: Vec<i32> = text.iter().map(code).collect();
 
-    Device::cpu().seed(1);
+    farad::seed(1);
     let (letters, gru) = (Embedding::new(alphabet.len(), UNITS), Gru::new(UNITS, UNITS));
     let model = Writer { letters, gru, last: Linear::new(UNITS, alphabet.len()) }.to_device(&device);
     let mut adam = AdamW::new(model.parameters()).learning_rate(RATE).clip(Clip::Norm(1.0));

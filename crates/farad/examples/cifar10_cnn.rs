@@ -42,7 +42,7 @@ fn main() -> farad::Result<()> {
         }
         None => (colored_digits(1000, 1), colored_digits(200, 2), 4, vec![3, 8, 16], 0.5),
     };
-    Device::cpu().seed(1);
+    farad::seed(1);
     let stages: Vec<Conv2d> =
         channels.windows(2).map(|pair| Conv2d::new(pair[0], pair[1], 3).padding(1)).collect();
     let area = (32 >> stages.len()) * (32 >> stages.len());

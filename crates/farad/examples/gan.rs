@@ -10,7 +10,7 @@ use farad::prelude::*;
 /// Clouds of points, on a circle of radius 1.
 const CLOUDS: usize = 3;
 /// The standard deviation of a cloud.
-const NOISE: f32 = 0.1;
+const NOISE: f64 = 0.1;
 /// Random numbers that a point is drawn from.
 const LATENT: usize = 4;
 /// Hidden units of both networks.
@@ -26,7 +26,7 @@ const THRESHOLD: f32 = 0.6;
 fn main() -> farad::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(2);
+    farad::seed(2);
     device.seed(2);
     let network = |inputs, outputs| {
         let layers = (
@@ -65,7 +65,7 @@ fn main() -> farad::Result<()> {
     for point in points.chunks_exact(2) {
         let near = (0..CLOUDS).find(|&cloud| {
             let angle = std::f32::consts::TAU * cloud as f32 / CLOUDS as f32;
-            (point[0] - angle.cos()).hypot(point[1] - angle.sin()) < 4.0 * NOISE
+            (point[0] - angle.cos()).hypot(point[1] - angle.sin()) < 4.0 * NOISE as f32
         });
         near.into_iter().for_each(|cloud| inside[cloud] += 1);
     }

@@ -41,7 +41,7 @@ fn main() -> farad::Result<()> {
         Some(folder) => (mnist(&folder, Split::Train)?, mnist(&folder, Split::Test)?, 5, [16, 32], 0.99),
         None => (digits(1000, 1), digits(200, 2), 4, [8, 16], 0.8),
     };
-    Device::cpu().seed(1);
+    farad::seed(1);
     let model = Network {
         first: Conv2d::new(1, channels[0], 3).padding(1),
         second: Conv2d::new(channels[0], channels[1], 3).padding(1),

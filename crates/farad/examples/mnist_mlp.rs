@@ -23,7 +23,7 @@ fn main() -> farad::Result<()> {
         Some(folder) => (mnist(&folder, Split::Train)?, mnist(&folder, Split::Test)?, 10, 0.98),
         None => (digits(3000, 1), digits(500, 2), 5, 0.93),
     };
-    Device::cpu().seed(1);
+    farad::seed(1);
     let [a, b] = HIDDEN;
     let layers = (Linear::new(784, a), Relu, Linear::new(a, b), Relu, Linear::new(b, 10));
     let model = Sequential::new(layers).to_device(&device);

@@ -38,7 +38,7 @@ fn main() -> farad::Result<()> {
         Some(folder) => (mnist(&folder, Split::Train)?, mnist(&folder, Split::Test)?, 5, 128, 0.98),
         None => (digits(1500, 1), digits(300, 2), 6, 48, 0.8),
     };
-    Device::cpu().seed(1);
+    farad::seed(1);
     let model = Network { lstm: Lstm::new(28, units).batch_first(), last: Linear::new(units, 10) };
     let model = model.to_device(&device);
     let steps = (epochs * train.len() / BATCH) as u64;

@@ -17,7 +17,7 @@ const THRESHOLD: f32 = 0.01;
 fn main() -> farad::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(1);
+    farad::seed(1);
 
     let x =
         (Tensor::arange(POINTS, &device).cast(DType::F32) * (2.0 / POINTS as f64) - 1.0).reshape([POINTS, 1]);

@@ -44,7 +44,7 @@ fn main() -> farad::Result<()> {
         Some(folder) => (mnist(&folder, Split::Train)?, mnist(&folder, Split::Test)?, 1),
         None => (digits(800, 1), digits(100, 2), 4),
     };
-    Device::cpu().seed(1);
+    farad::seed(1);
     let model = Network {
         look: Conv2d::new(1, CHANNELS, 3).padding(1),
         widen: ConvTranspose2d::new(CHANNELS, CHANNELS, 2).stride(2),

@@ -13,7 +13,7 @@ const UNITS: usize = 16;
 /// Passes over the series.
 const EPOCHS: usize = 12;
 /// The standard deviation of the noise: its square is the error that nobody can avoid.
-const NOISE: f32 = 0.05;
+const NOISE: f64 = 0.05;
 /// The mean squared error of a working network, in shares of that of repeating the last value.
 const THRESHOLD: f32 = 0.25;
 
@@ -34,7 +34,7 @@ impl Network {
 fn main() -> farad::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(1);
+    farad::seed(1);
 
     // The end of the series is not seen in training.
     let series: TensorSet = sine(1200, WINDOW, NOISE, 1);

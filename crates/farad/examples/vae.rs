@@ -39,7 +39,7 @@ fn main() -> farad::Result<()> {
         Some(folder) => (mnist(&folder, Split::Train)?, mnist(&folder, Split::Test)?, 3),
         None => (digits(2000, 1), digits(500, 2), 6),
     };
-    Device::cpu().seed(1);
+    farad::seed(1);
     device.seed(1);
     let encoder = Sequential::new((Linear::new(784, HIDDEN), Tanh, Linear::new(HIDDEN, 2 * LATENT)));
     let decoder = Sequential::new((Linear::new(LATENT, HIDDEN), Tanh, Linear::new(HIDDEN, 784)));
@@ -69,7 +69,7 @@ fn main() -> farad::Result<()> {
         let (x, _) = batch?;
         let again = model.decoder.forward(&model.encode(&x).0).sigmoid();
         error += again.mean_squared_error(&x).item()?;
-        flat += x.mean_axes(&[0], true).expand(x.shape()).mean_squared_error(&x).item()?;
+        flat += x.mean_axes(kept([0])).expand(x.shape()).mean_squared_error(&x).item()?;
     }
     let drawn = model.decoder.forward(&Tensor::randn([8, LATENT], &device)).sigmoid();
     println!("new digits have a mean brightness of {:.3}", drawn.mean().item()?);

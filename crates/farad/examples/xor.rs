@@ -18,7 +18,7 @@ const THRESHOLD: f32 = 0.02;
 fn main() -> farad::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(3);
+    farad::seed(3);
 
     let x = Tensor::from_vec(vec![0.0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], [4, 2], &device);
     let y = Tensor::from_vec(vec![0.0f32, 1.0, 1.0, 0.0], [4, 1], &device);

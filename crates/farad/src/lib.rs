@@ -12,7 +12,7 @@
 //! let model = Sequential::new((Linear::new(2, 8), Relu, Linear::new(8, 1))).to_device(&device);
 //! let mut sgd = Sgd::new(model.parameters()).learning_rate(0.1);
 //! let x = Tensor::rand([16, 2], &device);
-//! let y = x.sum_axes(&[1], true);
+//! let y = x.sum_axes(kept([1]));
 //! for _ in 0..10 {
 //!     let loss = model.forward(&x).mean_squared_error(&y);
 //!     sgd.step(&loss)?;
@@ -39,18 +39,27 @@
 
 pub mod prelude;
 
+#[cfg(feature = "data")]
 pub use farad_data as data;
-pub use farad_nn::{Difference, Mismatch, NnError, StateDict, layers as nn, loss, optim};
+pub use farad_nn::{Difference, Mismatch, NnError, StateDict, layers as nn, loss, optim, seed};
+#[cfg(feature = "fit")]
 pub use farad_supervised as fit;
+#[cfg(feature = "gpu")]
+pub use farad_tensor::{AdapterInfo, AdapterKind, adapters};
 pub use farad_tensor::{
-    AdapterInfo, AdapterKind, Attention, Contraction, ConvOptions, Counters, CustomKernel, CustomLimits,
-    CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element, Environment, Error, Holdings, HostSpan,
-    IndexMap, KernelTime, LaunchTime, LiveTensor, MemoryReport, OpError, OpenProfile, Part, Parts, Peaks,
-    PerAxis, PhaseTime, PoolOptions, Precision, ProductShape, Profile, ProfileMode, ProfileOptions,
-    RandomState, Result, Shape, Tensor, Tuned, Tuning, Variant, Words, adapters, check, checkpoint, custom,
-    load, load_tuning, nearest, philox, read_npy, read_npz, save, save_tuning, scan, write_npy, write_npz,
+    Attention, Axes, BACKENDS, BackendRow, Contraction, ConvOptions, Corners, Counters, CustomKernel,
+    CustomLimits, CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element, Environment, Error, FREE,
+    FoundDevice, Holdings, HostSpan, IndexMap, Kept, KernelTime, LaunchTime, LiveTensor, MemoryReport,
+    OpError, OpenProfile, Order, Part, Parts, Peaks, PerAxis, PhaseTime, PoolOptions, Precision,
+    ProductShape, Profile, ProfileMode, ProfileOptions, RandomState, Result, Shape, Sizes, Tensor, Tuned,
+    Tuning, Variant, Words, check, checkpoint, custom, device_names, device_names_sentence, kept, load,
+    load_tuning, nearest, philox, read_npy, save, save_tuning, scan, write_npy,
 };
+#[cfg(feature = "npz")]
+pub use farad_tensor::{read_npz, write_npz};
+#[cfg(feature = "train")]
 pub use farad_train as train;
+#[cfg(feature = "train")]
 pub use farad_train::{Need, TrainError, run};
 
 /// The README's example compiles and runs.

@@ -47,8 +47,12 @@ fn averages_follow_their_definition() {
         let mut early = wanted.clone();
         for step in 0..6 {
             adam.step(&loss(&parameters, &device)).unwrap();
+            // Somebody who holds the averages keeps them, and is in nobody's way.
+            let held = average.values().to_vec();
+            let before = read(&held);
             average.update().unwrap();
             warm.update().unwrap();
+            assert_eq!(read(&held), before, "on {device}");
             let soon = DECAY.min((1 + step) as f64 / (10 + step) as f64);
             for (average, decay) in [(&mut wanted, DECAY), (&mut early, soon)] {
                 for (average, weights) in average.iter_mut().zip(weights(&parameters)) {

@@ -1,11 +1,12 @@
-//! An op of the user's own among the engine's: who is blamed for a bad value, and how often a
-//! checkpoint computes it.
+//! An op of the user's own among the engine's: who is blamed for a bad value, how often a checkpoint computes it, and
+//! what tells two of them apart.
 
 mod devices;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use devices::{devices, turn};
+use farad::custom::Exact;
 use farad::prelude::*;
 use farad::{CustomKernel, CustomLimits, CustomOp, OpError, Shape, Words, scan};
 use farad_ir::{Graph, NodeId};
@@ -14,7 +15,7 @@ use farad_ir::{Graph, NodeId};
 static COMPUTED: AtomicUsize = AtomicUsize::new(0);
 
 /// `e^x`, whose gradient needs the result.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 struct Power;
 
 const KERNEL: &str = "
@@ -131,5 +132,64 @@ fn a_checkpoint_computes_a_scan_again() {
         assert_eq!(gradient, same, "on {device}");
         // The forward loop runs a second time: at least one kernel a position more.
         assert!(again >= kept + 5, "{again} vs {kept} on {device}");
+    }
+}
+
+/// `x · factor`, with nothing but its fields to tell one from another.
+#[derive(Debug, Hash)]
+struct Times {
+    factor: Exact,
+}
+
+const TIMES: &str = "
+@group(0) @binding(0) var<uniform> factor: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&x) { y[id.x] = bitcast<f32>(factor[0].x) * x[id.x]; }
+}";
+
+impl CustomOp for Times {
+    fn name(&self) -> &str {
+        "times"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
+        Ok(vec![operands[0]])
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], _: &[Shape]) -> Vec<Vec<f64>> {
+        vec![operands[0].iter().map(|x| x * self.factor.0).collect()]
+    }
+
+    fn cpu(&self, operands: &[&[u32]], _: &[Shape], results: &mut [Words]) {
+        for (y, &x) in results[0].iter_mut().zip(operands[0]) {
+            *y = (self.factor.0 as f32 * f32::from_bits(x)).to_bits();
+        }
+    }
+
+    fn wgsl(&self, shapes: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
+        let groups = [shapes[0].numel().div_ceil(64) as u32, 1, 1];
+        vec![CustomKernel::new(TIMES, "main", groups).parameters(&[(self.factor.0 as f32).to_bits()])]
+    }
+}
+
+#[test]
+fn ops_are_told_apart_by_their_fields() {
+    let _turn = turn();
+    for device in devices() {
+        let x = Tensor::from_vec(vec![1f32, -2.0], [2], &device);
+        let times = |factor: f64| Tensor::custom(Times { factor: Exact(factor) }, &[&x]).swap_remove(0);
+        let start = device.counters();
+        for factor in [2.0, 3.0, 2.0, 3.0] {
+            let y = times(factor).to_vec::<f32>().unwrap();
+            assert_eq!(y, [factor as f32, -2.0 * factor as f32], "on {device}");
+        }
+        let spent = device.counters().since(&start);
+        assert_eq!((spent.plans_compiled, spent.plans_replayed), (2, 2), "on {device}");
+        // In one program, equal ones are computed once and others are not taken for them.
+        let all = [times(2.0), times(2.0), times(5.0)];
+        let sum = (&all[0] + &all[1] + &all[2]).to_vec::<f32>().unwrap();
+        assert_eq!(sum, [9.0, -18.0], "on {device}");
     }
 }

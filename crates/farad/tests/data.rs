@@ -201,7 +201,7 @@ fn a_picture_of_few_bytes_cannot_be_huge() {
     sum.update(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&sum.sum().to_be_bytes());
     std::fs::write(folder.at("x/a.png"), bytes).unwrap();
-    let error = read_image(folder.at("x/a.png"), false).unwrap_err().to_string();
+    let error = read_image(folder.at("x/a.png"), Channels::Color).unwrap_err().to_string();
     assert!(error.ends_with("absurd size: 8000 × 8000"), "{error}");
 }
 
@@ -217,9 +217,12 @@ fn pictures_are_classes_by_folder() {
     assert_eq!(set.get(1).unwrap().input, Array::new(vec![255u8, 0, 0, 0, 0, 0], [3, 1, 2]));
     assert_eq!(set.get(0).unwrap().input, Array::new(vec![128u8; 192], [3, 8, 8]));
     assert_eq!(set.get(2).unwrap().target, Array::class(1));
-    assert_eq!(read_image(folder.at("red/a.png"), true).unwrap(), Array::new(vec![76u8, 0], [1, 1, 2]));
+    assert_eq!(
+        read_image(folder.at("red/a.png"), Channels::Gray).unwrap(),
+        Array::new(vec![76u8, 0], [1, 1, 2])
+    );
     let whole = std::fs::read(folder.at("red/a.png")).unwrap();
-    let error = |bytes: &[u8]| read_image(write(&folder, "x.png", bytes), false).unwrap_err();
+    let error = |bytes: &[u8]| read_image(write(&folder, "x.png", bytes), Channels::Color).unwrap_err();
     assert!(matches!(error(&whole[..30]), Error::Damaged { op: "image", .. }));
     assert!(matches!(error(b"GIF89a"), Error::Foreign { .. }));
     let mut large = whole.clone();

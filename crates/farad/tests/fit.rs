@@ -28,7 +28,7 @@ impl Layer for Noisy {
 }
 
 fn training(run: Run, device: &Device, epochs: u64) -> Training {
-    Device::cpu().seed(4);
+    farad::seed(4);
     device.seed(5);
     let layers = Sequential::new((Linear::new(784, 24), Relu, Linear::new(24, 10)));
     let model = Noisy { layers, mode: Mode::new() }.to_device(device);
@@ -162,9 +162,9 @@ fn numbers_are_learned_too() {
     let _turn = turn();
     let cpu = Device::cpu_with(Default::default());
     cpu.seed(1);
-    Device::cpu().seed(1);
+    farad::seed(1);
     let x = Tensor::rand([400, 3], &cpu);
-    let y = x.sum_axes(&[1], true) * 2.0 - 1.0;
+    let y = x.sum_axes(kept([1])) * 2.0 - 1.0;
     let (train, rest) = split(TensorSet::new(&x, &y).unwrap(), 0.8, 1);
     let model = Sequential::new((Linear::new(3, 1),)).to_device(&cpu);
     let optimizer = AdamW::new(model.parameters()).learning_rate(0.05).weight_decay(0.0);

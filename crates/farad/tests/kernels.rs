@@ -126,7 +126,7 @@ struct Mlp {
 }
 
 fn mlp(device: &Device, clip: Clip) -> Mlp {
-    Device::cpu().seed(1);
+    farad::seed(1);
     let model = Sequential::new((Linear::new(784, 128), Relu, Linear::new(128, 10))).to_device(device);
     let adam = AdamW::new(model.parameters()).learning_rate(1e-3).clip(clip);
     let x = Tensor::rand([64, 784], device);

@@ -147,7 +147,7 @@ fn batch_norm_differs_in_training_and_in_use() {
 fn running_statistics_are_computed_by_the_step() {
     let _turn = turn();
     for device in devices() {
-        Device::cpu().seed(5);
+        farad::seed(5);
         let norms = [BatchNorm2d::new(3), BatchNorm2d::new(4)];
         let [first, second] = norms.clone();
         let model = Sequential::new((first, Conv2d::new(3, 4, 3).padding(1), second, Relu, Flatten::new()));
@@ -176,7 +176,7 @@ fn running_statistics_are_computed_by_the_step() {
         }
         // The first layer sees the same data every time: 1 - 0.9^6 of the way.
         let mean = read(&norms[0].running_mean.as_ref().unwrap().value());
-        let whole = read(&x.mean_axes(&[0, 2, 3], false));
+        let whole = read(&x.mean_axes([0, 2, 3]));
         for (mean, whole) in mean.iter().zip(whole) {
             assert!((mean - whole * (1.0 - 0.9f32.powi(6))).abs() < 1e-5, "on {device}: {mean} of {whole}");
         }
@@ -286,7 +286,7 @@ fn padding_of_an_embedding_is_not_learned() {
 #[test]
 fn beginnings_have_the_variance_that_is_asked_for() {
     let _turn = turn();
-    Device::cpu().seed(7);
+    farad::seed(7);
     let w = Parameter::new(Tensor::zeros([120, 50, 2, 2], &Device::cpu()));
     let variance = |w: &Parameter| w.value().square().mean().item().unwrap() as f64;
     let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.03;
@@ -317,7 +317,7 @@ fn beginnings_have_the_variance_that_is_asked_for() {
 fn beginnings_repeat_by_seed_on_every_device() {
     let _turn = turn();
     let draw = |device: &Device| {
-        Device::cpu().seed(11);
+        farad::seed(11);
         let layer = Conv2d::new(2, 3, 3).to_device(device);
         init::he_normal(&layer.weight, Fan::In, 1.0).unwrap();
         assert!(layer.weight.value().device() == device);
@@ -331,7 +331,7 @@ fn beginnings_repeat_by_seed_on_every_device() {
 #[test]
 fn layers_start_as_pytorchs_do() {
     let _turn = turn();
-    Device::cpu().seed(1);
+    farad::seed(1);
     let bounded = |parameter: &Parameter, bound: f32| {
         let values = read(&parameter.value());
         let most = values.iter().fold(0f32, |most, x| most.max(x.abs()));

@@ -16,7 +16,7 @@ const GRADIENT_TOLERANCE: f32 = 5e-3;
 fn network(device: &Device, seed: u64) -> Sequential {
     // Layers draw from one CPU, whichever test makes them.
     let _turn = turn();
-    Device::cpu().seed(seed);
+    farad::seed(seed);
     Sequential::new((Linear::new(12, 32), Gelu, Linear::new(32, 32), Relu, Linear::new(32, 4)))
         .to_device(device)
 }
@@ -323,7 +323,7 @@ fn a_mixed_step_keeps_its_activations_as_halves() {
         let device = device(handle).unwrap();
         let model = {
             let _turn = turn();
-            Device::cpu().seed(1);
+            farad::seed(1);
             Sequential::new((Linear::new(64, 64), Gelu, Linear::new(64, 64), Gelu, Linear::new(64, 64)))
                 .to_device(&device)
         };

@@ -17,7 +17,7 @@ fn options(mode: ProfileMode) -> ProfileOptions {
 
 /// Ten steps of a small network, with a read and an upload each.
 fn steps(device: &Device) -> impl FnMut() {
-    Device::cpu().seed(3);
+    farad::seed(3);
     let model = Sequential::new((Linear::new(32, 64), Relu, Linear::new(64, 8))).to_device(device);
     let mut adam = AdamW::new(model.parameters()).learning_rate(0.01);
     let device = device.clone();

@@ -5,6 +5,7 @@ mod devices;
 mod panics;
 
 use devices::{devices, turn};
+use farad::Corners;
 use farad::nn::{BatchNorm2d, Conv2d, Embedding, GroupNorm, LayerNorm, Linear, Upsample};
 use farad::prelude::*;
 use panics::panic_of;
@@ -59,15 +60,15 @@ const OPS: &[Work] = &[
     ("slice between steps", |n| line(6).slice(Part::Step(0, Some(n), 3))),
     ("slice at", |n| line(6).slice(n as isize)),
     ("split", |n| line(6).split(&[n, 7], 0).swap_remove(0)),
-    ("size", |n| line(6).sum_axes(&[n as isize], false)),
+    ("size", |n| line(6).sum_axes([n as isize])),
     ("flatten", |n| line(6).flatten(n)),
     ("one_hot", |n| Tensor::arange(3, &Device::cpu()).one_hot(n)),
     ("segment_sum", |n| line(3).segment_sum(&Tensor::arange(3, &Device::cpu()), n)),
     ("segment_sum of rows", |n| line(6).reshape([3, 2]).segment_sum(&Tensor::arange(3, &Device::cpu()), n)),
-    ("topk", |n| line(6).topk(n, 0, true).0),
+    ("topk", |n| line(6).topk(n, 0, Order::Descending).0),
     ("tril", |n| line(6).reshape([2, 3]).tril(n as isize)),
     ("triu", |n| line(6).reshape([2, 3]).triu(n as isize)),
-    ("variance", |n| line(6).variance(&[0], n, false)),
+    ("variance", |n| line(6).variance([0], n)),
     ("conv2d stride", |n| image().conv2d(&weight([4, 4, 3, 3]), ConvOptions::new().stride(n))),
     ("conv2d padding", |n| image().conv2d(&weight([4, 4, 3, 3]), ConvOptions::new().padding(n))),
     ("conv2d dilation", |n| image().conv2d(&weight([4, 4, 3, 3]), ConvOptions::new().dilation(n))),
@@ -92,7 +93,7 @@ const OPS: &[Work] = &[
     ("adaptive_avg_pool2d", |n| image().adaptive_avg_pool2d([n, 5])),
     ("adaptive_max_pool1d", |n| line(12).reshape([3, 4]).adaptive_max_pool1d(n)),
     ("resize_nearest", |n| image().resize_nearest([n, 7])),
-    ("resize_bilinear", |n| image().resize_bilinear([5, n], false)),
+    ("resize_bilinear", |n| image().resize_bilinear([5, n], Corners::Edges)),
     ("pixel_shuffle", |n| image().pixel_shuffle(n)),
     ("upsample", |n| Upsample::nearest(n).forward(&image())),
     ("upsample, bilinear", |n| Upsample::bilinear(n).forward(&image())),
@@ -254,8 +255,11 @@ fn an_infinite_pixel_stays_where_it_is() {
         let x = Tensor::from_vec(pixels, [1, 1, 5, 5], &device);
         let sizes: [[usize; 2]; 5] = [[7, 7], [3, 3], [10, 10], [4, 9], [9, 9]];
         for size in sizes {
-            let results =
-                [x.resize_nearest(size), x.resize_bilinear(size, false), x.resize_bilinear(size, true)];
+            let results = [
+                x.resize_nearest(size),
+                x.resize_bilinear(size, Corners::Edges),
+                x.resize_bilinear(size, Corners::Centers),
+            ];
             for (kind, y) in results.iter().enumerate() {
                 let y = y.to_vec::<f32>().unwrap();
                 assert!(y.iter().all(|v| !v.is_nan()), "{size:?} of kind {kind} on {device}: {y:?}");
@@ -280,9 +284,9 @@ fn empty_axes_give_what_pytorch_gives() {
             ("layer_norm", x.layer_norm(&ones, &ones, 1e-5)),
             ("cumsum", x.cumsum(1)),
             ("cumprod", x.cumprod(1)),
-            ("sort", x.sort(1, false).0),
-            ("sort positions", x.sort(1, true).1.cast(DType::F32)),
-            ("topk", x.topk(0, 1, true).0),
+            ("sort", x.sort(1, Order::Ascending).0),
+            ("sort positions", x.sort(1, Order::Descending).1.cast(DType::F32)),
+            ("topk", x.topk(0, 1, Order::Descending).0),
             ("exp", x.exp()),
             ("matmul", x.matmul(&Tensor::zeros([0, 0], &device))),
             ("concat", Tensor::concat(&[&x, &x], 1)),
@@ -292,11 +296,11 @@ fn empty_axes_give_what_pytorch_gives() {
             assert!(y.to_vec::<f32>().unwrap().is_empty(), "{name} on {device}");
         }
         let read = |t: Tensor| t.to_vec::<f32>().unwrap();
-        assert_eq!(read(x.sum_axes(&[1], false)), [0.0; 2]);
-        assert_eq!(read(x.prod_axes(&[1], false)), [1.0; 2]);
-        assert_eq!(read(x.logsumexp(&[1], false)), [f32::NEG_INFINITY; 2]);
-        assert!(read(x.mean_axes(&[1], false)).iter().all(|v| v.is_nan()));
-        assert!(read(x.variance(&[1], 1, false)).iter().all(|v| v.is_nan()));
+        assert_eq!(read(x.sum_axes([1])), [0.0; 2]);
+        assert_eq!(read(x.prod_axes([1])), [1.0; 2]);
+        assert_eq!(read(x.logsumexp([1])), [f32::NEG_INFINITY; 2]);
+        assert!(read(x.mean_axes([1])).iter().all(|v| v.is_nan()));
+        assert!(read(x.variance([1], 1)).iter().all(|v| v.is_nan()));
         let none = Tensor::zeros([0, 3, 8, 8], &device);
         let layers: [(&str, Tensor, usize); 6] = [
             ("conv2d", none.conv2d(&Tensor::ones([4, 3, 3, 3], &device), ConvOptions::new()), 4),
@@ -304,7 +308,7 @@ fn empty_axes_give_what_pytorch_gives() {
             ("avg_pool2d", none.avg_pool2d(PoolOptions::new(3).stride(2).padding(1)), 3),
             ("adaptive_avg_pool2d", none.adaptive_avg_pool2d(3), 3),
             ("resize_nearest", none.resize_nearest(5), 3),
-            ("resize_bilinear", none.resize_bilinear(5, false), 3),
+            ("resize_bilinear", none.resize_bilinear(5, Corners::Edges), 3),
         ];
         for (name, y, channels) in layers {
             assert_eq!(y.shape()[..2], [0, channels], "{name} on {device}");

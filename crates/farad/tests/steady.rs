@@ -16,7 +16,7 @@ fn resident() -> usize {
 fn memory_stays_flat_over_thousands_of_steps() {
     let _turn = turn();
     for (device, steps) in devices().into_iter().zip([10_000, 2_000]) {
-        Device::cpu().seed(1);
+        farad::seed(1);
         let compiled = device.counters().plans_compiled;
         let model = Sequential::new((Linear::new(8, 16), Relu, Linear::new(16, 4))).to_device(&device);
         let mut adam = AdamW::new(model.parameters()).clip(Clip::Norm(1.0));
@@ -51,7 +51,7 @@ fn memory_stays_flat_over_thousands_of_steps() {
 
 /// Trains a little and returns a hash of the bits of everything that came out.
 fn train(device: &Device) -> u64 {
-    Device::cpu().seed(7);
+    farad::seed(7);
     device.seed(7);
     let model = Sequential::new((Linear::new(33, 47), farad::nn::Gelu, Linear::new(47, 5))).to_device(device);
     let mut adam = AdamW::new(model.parameters()).learning_rate(0.01);
@@ -100,7 +100,7 @@ fn the_same_seed_gives_the_same_bits_in_two_processes() {
 /// Batch norms over one another, as in a network that is calibrated, or whose gradients are gathered over many batches.
 fn normed() -> Sequential {
     use farad::nn::BatchNorm1d;
-    Device::cpu().seed(3);
+    farad::seed(3);
     Sequential::new((
         Linear::new(16, 16),
         BatchNorm1d::new(16),

@@ -3,10 +3,11 @@
 //! Invariant: every buffer of a device is an [`Owned`], so [`Device::holdings`] says where its memory
 //! is and a limit holds for all of it.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+
+use farad_runtime::Holdings;
 
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
@@ -19,21 +20,6 @@ pub(crate) enum Purpose {
     Pool,
     Staging,
     Parameter,
-}
-
-/// Bytes that a device holds, by purpose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// Memory that handles hold.
-    pub tensors: u64,
-    /// Memory that loaded programs work in.
-    pub blocks: u64,
-    /// Memory that waits to be used again.
-    pub pool: u64,
-    /// Memory through which reads go.
-    pub staging: u64,
-    /// Parameters, error words and time stamps.
-    pub parameters: u64,
 }
 
 /// The live [`Holdings`], and what they may be at most.
@@ -75,10 +61,14 @@ impl Ledger {
         }
     }
 
+    /// What may be held at most, if there is a limit.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        (self.limit < u64::MAX).then_some(self.limit)
+    }
+
     /// What was asked for more than there is, as an error.
     pub(crate) fn refusal(&self, op: impl Into<String>, asked_bytes: Option<usize>) -> Error {
-        let limit = (self.limit < u64::MAX).then_some(self.limit);
-        Error::OutOfMemory { op: op.into(), asked_bytes, limit, holdings: self.holdings() }
+        Error::OutOfMemory { op: op.into(), asked_bytes, limit: self.limit(), holdings: self.holdings() }
     }
 
     /// Counts bytes, unless they go over the limit.
@@ -99,21 +89,6 @@ impl Ledger {
     fn release(&self, purpose: Purpose, bytes: u64) {
         self.held[purpose as usize].fetch_sub(bytes, Relaxed);
         self.total.fetch_sub(bytes, Relaxed);
-    }
-}
-
-impl Holdings {
-    /// All of it.
-    pub fn total(&self) -> u64 {
-        self.tensors + self.blocks + self.pool + self.staging + self.parameters
-    }
-}
-
-impl fmt::Display for Holdings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Holdings { tensors, blocks, pool, staging, parameters } = self;
-        write!(f, "tensors {tensors}, plan blocks {blocks}, pool {pool}, staging {staging}, ")?;
-        write!(f, "parameters {parameters} bytes")
     }
 }
 

@@ -21,6 +21,8 @@ macro_rules! counters {
 }
 
 counters! {
+    /// Runs of executables.
+    runs,
     /// Command buffers handed to the queue together count once.
     submissions,
     /// Submissions that the host has waited for: it never is more than four behind `submissions`.

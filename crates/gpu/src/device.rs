@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
+use farad_runtime::profile::{Phase, Profiler};
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
 use crate::buffer::Ledger;
@@ -24,7 +24,7 @@ use crate::read::StagingPool;
 use crate::report::Reports;
 use crate::rounding;
 use crate::submission::Pending;
-use crate::tuning::Tuning;
+use farad_runtime::Tuning;
 
 /// Storage buffers that a kernel names at most, whatever the adapter allows.
 const MOST_BINDINGS: u32 = 32;
@@ -201,6 +201,11 @@ impl Device {
     /// What the device has done so far.
     pub fn counters(&self) -> Counters {
         self.shared.tally.snapshot()
+    }
+
+    /// Bytes that the device may hold at most, if it was opened with a limit.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        self.shared.ledger.limit()
     }
 
     /// Whether the GPU is gone: the driver reset or removed it, or the device was closed. Every call

@@ -4,7 +4,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::buffer::Holdings;
+use farad_runtime::Holdings;
 
 /// Why the device could not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]

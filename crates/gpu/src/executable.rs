@@ -5,15 +5,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use farad_compile::profile::{KernelTally, Phase};
 use farad_compile::program::Program;
+use farad_runtime::Memory;
+use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
 use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
-use crate::memory::Memory;
+use crate::memory::OnGpu;
 use crate::pipeline::Pipeline;
 use crate::report::Report;
 use crate::routine::{Routine, Stage};
@@ -159,6 +160,7 @@ impl Executable {
         let _phase = self.device.profiler().enter(Phase::Encoding);
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
+        Tally::add(&self.device.shared.tally.runs, 1);
         let mut state = lock(&self.state);
         let resources = Resources {
             inputs,

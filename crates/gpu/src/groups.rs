@@ -5,10 +5,12 @@
 
 use farad_compile::program::Place;
 
+use farad_runtime::Memory;
+
 use crate::counters::Tally;
 use crate::device::Device;
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::memory::OnGpu;
 use crate::schedule::{GroupSpec, Slot};
 
 /// Groups kept for each place in the program where memories vary.

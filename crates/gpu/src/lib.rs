@@ -17,6 +17,7 @@
 mod error;
 
 mod adapter;
+mod backend;
 mod counters;
 mod device;
 mod instance;
@@ -47,13 +48,10 @@ mod profile;
 mod tune;
 
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
-pub use buffer::Holdings;
 pub use counters::Counters;
 pub use device::{Device, Options};
 pub use error::Error;
 pub use executable::Executable;
-pub use memory::{Memory, WeakMemory};
+pub use farad_runtime::{Holdings, Memory, ProductShape, Tuned, Tuning, Variant, WeakMemory};
 pub use read::ReadFuture;
 pub use routine::{Routine, Stage};
-pub use tune::{Tuned, Variant};
-pub use tuning::{ProductShape, Tuning};

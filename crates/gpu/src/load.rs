@@ -17,7 +17,7 @@ use crate::executable::Executable;
 use crate::render::render;
 use crate::routine::{Routine, Stage};
 use crate::transfer::WORD;
-use crate::tuning::Tuning;
+use farad_runtime::Tuning;
 
 const SLICE: &str = include_str!("slice.wgsl");
 

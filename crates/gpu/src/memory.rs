@@ -5,11 +5,11 @@
 //! names one `wgpu::Buffer` for good and bind groups can be cached by it.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
-use farad_compile::profile::Phase;
+use farad_runtime::profile::Phase;
+use farad_runtime::{Allocation, Memory};
 
 use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
@@ -25,28 +25,8 @@ const SECOND: usize = RETAINED / 4;
 /// Bytes that the pool may hold however little is live.
 const RETAINED: usize = 256 << 20;
 
-/// Memory on a device. Clones are handles to the same memory; the last one returns it to the pool.
-#[derive(Clone)]
-pub struct Memory {
-    inner: Arc<Inner>,
-}
-
-/// Word of memory that keeps nothing: whether its handles are all gone.
-#[derive(Clone)]
-pub struct WeakMemory {
-    inner: Weak<Inner>,
-    bytes: usize,
-}
-
-impl WeakMemory {
-    /// Bytes of the memory; `None` once the last handle is gone.
-    pub fn bytes(&self) -> Option<usize> {
-        // A handle for a moment would change how many there are, and who is alone with memory updates it in place.
-        (self.inner.strong_count() > 0).then_some(self.bytes)
-    }
-}
-
-struct Inner {
+/// A buffer that handles hold; it returns to the pool with the last one.
+pub(crate) struct Held {
     /// Present until dropped.
     slab: Option<Slab>,
     bytes: usize,
@@ -72,51 +52,51 @@ pub(crate) struct Pool {
     last: Option<usize>,
 }
 
-impl Memory {
-    /// Word of the memory that does not keep it.
-    pub fn downgrade(&self) -> WeakMemory {
-        WeakMemory { inner: Arc::downgrade(&self.inner), bytes: self.inner.bytes }
+impl Allocation for Held {
+    fn bytes(&self) -> usize {
+        self.bytes
     }
+}
 
-    /// Handles to this memory.
-    pub fn handles(&self) -> usize {
-        Arc::strong_count(&self.inner)
+impl Held {
+    fn slab(&self) -> &Slab {
+        self.slab.as_ref().expect("memory has its buffer until the last handle is gone")
     }
+}
 
-    /// A number that tells live allocations apart.
-    pub fn identity(&self) -> u64 {
-        Arc::as_ptr(&self.inner) as u64
-    }
-
-    /// Bytes, rounded up to a multiple of 256.
-    pub fn bytes(&self) -> usize {
-        self.inner.bytes
-    }
-
-    pub(crate) fn buffer(&self) -> &wgpu::Buffer {
-        &self.slab().buffer
-    }
+/// What this backend asks of memory. Buffer and number are asked for once the memory's home was looked at.
+pub(crate) trait OnGpu {
+    fn buffer(&self) -> &wgpu::Buffer;
 
     /// Names the buffer for good.
-    pub(crate) fn number(&self) -> u64 {
-        self.slab().number
-    }
-
-    fn slab(&self) -> &Slab {
-        self.inner.slab.as_ref().expect("memory has its buffer until the last handle is gone")
-    }
+    fn number(&self) -> u64;
 
     /// Whether this is memory of the device that is asked to use it.
-    pub(crate) fn check_home(&self, op: &'static str, device: &Device) -> Result<(), Error> {
-        if !Arc::ptr_eq(&self.inner.shared, &device.shared) {
-            let (memory, device) = (self.inner.shared.info.name.clone(), device.name().to_string());
-            return Err(Error::Foreign { op, memory, device });
-        }
-        Ok(())
-    }
+    fn check_home(&self, op: &'static str, device: &Device) -> Result<(), Error>;
 
     /// Whether `bytes` from `offset` on lie inside.
-    pub(crate) fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error> {
+    fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error>;
+}
+
+impl OnGpu for Memory {
+    fn buffer(&self) -> &wgpu::Buffer {
+        &self.of::<Held>().slab().buffer
+    }
+
+    fn number(&self) -> u64 {
+        self.of::<Held>().slab().number
+    }
+
+    fn check_home(&self, op: &'static str, device: &Device) -> Result<(), Error> {
+        let held = self.get::<Held>();
+        if held.is_some_and(|held| Arc::ptr_eq(&held.shared, &device.shared)) {
+            return Ok(());
+        }
+        let memory = held.map_or("no GPU", |held| &held.shared.info.name).to_string();
+        Err(Error::Foreign { op, memory, device: device.name().to_string() })
+    }
+
+    fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.bytes()) {
             return Err(Error::Range { op, offset, bytes, size: self.bytes() });
         }
@@ -124,7 +104,7 @@ impl Memory {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Held {
     fn drop(&mut self) {
         self.shared.tally.gave(self.bytes);
         if let Some(slab) = self.slab.take() {
@@ -229,10 +209,7 @@ impl Device {
             None => self.create(bytes, purpose)?,
         };
         self.shared.tally.took(bytes);
-        Ok((
-            Memory { inner: Arc::new(Inner { slab: Some(slab), bytes, shared: self.shared.clone() }) },
-            fresh,
-        ))
+        Ok((Memory::new(Held { slab: Some(slab), bytes, shared: self.shared.clone() }), fresh))
     }
 
     fn create(&self, bytes: usize, purpose: Purpose) -> Result<Slab, Error> {
@@ -241,11 +218,5 @@ impl Device {
         let buffer = self.shared.create_buffer(bytes, usage, purpose)?;
         Tally::add(&self.shared.tally.allocations, 1);
         Ok(Slab { buffer, number: NUMBERS.fetch_add(1, Ordering::Relaxed), bytes })
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("number", &self.number()).field("bytes", &self.bytes()).finish()
     }
 }

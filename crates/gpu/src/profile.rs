@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use farad_compile::profile::Profiler;
+use farad_runtime::profile::Profiler;
 
 use crate::buffer::{Owned, Purpose};
 use crate::device::{Device, lock};

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 
-use farad_compile::profile::Phase;
+use farad_runtime::Memory;
+use farad_runtime::profile::Phase;
 use rayon::prelude::*;
 
 use crate::buffer::{Owned, Purpose};
 use crate::counters::Tally;
 use crate::device::{Device, lock};
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::memory::OnGpu;
 use crate::poller::Done;
 use crate::report::{Ran, Report};
 use crate::transfer::WORD;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farad_compile::profile::Phase;
+use farad_runtime::profile::Phase;
 
 use crate::buffer::Owned;
 use crate::counters::Tally;

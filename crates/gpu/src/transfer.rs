@@ -3,11 +3,12 @@
 //! Copies wait in the pending encoder; a write flushes it first, since the queue would otherwise
 //! carry out the write before them.
 
-use farad_compile::profile::Phase;
+use farad_runtime::Memory;
+use farad_runtime::profile::Phase;
 
 use crate::device::{Device, lock};
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::memory::OnGpu;
 
 /// Transfers work on whole words.
 pub(crate) const WORD: usize = 4;

@@ -12,14 +12,14 @@ use farad_compile::program::{
     Store, View,
 };
 use farad_ir::DType;
+use farad_runtime::{Memory, ProductShape, Tuned, Tuning, Variant};
 use half::f16;
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::memory::Memory;
 use crate::render::product::Tile;
-use crate::tuning::{ProductShape, Tuning, tiles};
+use crate::tuning::tiles;
 
 /// Runs that are timed, of which the middle one counts.
 const RUNS: usize = 9;
@@ -35,42 +35,16 @@ const GAIN: f64 = 0.97;
 /// The error that a tile may have, against the rule's, and on top of it.
 const WORSE: (f64, f64) = (1.5, 1e-7);
 
-/// One way to make a product, measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Variant {
-    /// The tile's name.
-    pub name: String,
-    /// Time on the device.
-    pub nanoseconds: u64,
-    /// Norm-wise relative error of a sample against f64.
-    pub error: f64,
-}
-
-/// What timing a product's tiles gave.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tuned {
-    /// The product.
-    pub shape: ProductShape,
-    /// What the fixed rule uses.
-    pub rule: Variant,
-    /// What the table says: the rule's own tile unless another is clearly quicker and as accurate.
-    pub best: Variant,
-    /// Tiles that were quicker and less accurate.
-    pub refused: Vec<Variant>,
-}
-
-impl Tuned {
-    /// Chooses among the variants of a shape, of which the first is the rule's.
-    fn choose(shape: ProductShape, variants: Vec<Variant>) -> Option<Tuned> {
-        let rule = variants.first()?.clone();
-        let quicker = |v: &&Variant| (v.nanoseconds as f64) < GAIN * rule.nanoseconds as f64;
-        let accurate = |v: &Variant| v.error <= WORSE.0 * rule.error + WORSE.1;
-        let (good, refused): (Vec<&Variant>, Vec<&Variant>) =
-            variants.iter().filter(quicker).partition(|v| accurate(v));
-        let best = good.into_iter().min_by_key(|v| v.nanoseconds).unwrap_or(&rule).clone();
-        let refused = refused.into_iter().cloned().collect();
-        Some(Tuned { shape, rule, best, refused })
-    }
+/// Chooses among the variants of a shape, of which the first is the rule's.
+fn choose(shape: ProductShape, variants: Vec<Variant>) -> Option<Tuned> {
+    let rule = variants.first()?.clone();
+    let quicker = |v: &&Variant| (v.nanoseconds as f64) < GAIN * rule.nanoseconds as f64;
+    let accurate = |v: &Variant| v.error <= WORSE.0 * rule.error + WORSE.1;
+    let (good, refused): (Vec<&Variant>, Vec<&Variant>) =
+        variants.iter().filter(quicker).partition(|v| accurate(v));
+    let best = good.into_iter().min_by_key(|v| v.nanoseconds).unwrap_or(&rule).clone();
+    let refused = refused.into_iter().cloned().collect();
+    Some(Tuned { shape, rule, best, refused })
 }
 
 impl Device {
@@ -96,7 +70,7 @@ impl Device {
             let warm = std::iter::once(WARM_FIRST).chain(std::iter::repeat(WARM.0));
             let all_tiles = std::iter::once(rule).chain(others).zip(warm);
             let variants = all_tiles.map(|(tile, warm)| trial.time(tile, warm));
-            all.extend(Tuned::choose(*shape, variants.collect::<Result<_, _>>()?));
+            all.extend(choose(*shape, variants.collect::<Result<_, _>>()?));
         }
         Ok(all)
     }
@@ -279,7 +253,7 @@ mod tests {
     fn less_accurate_tiles_are_refused_however_quick() {
         let variants =
             vec![variant("rule", 100, 1e-6), variant("wrong", 10, 1e-4), variant("good", 50, 1.2e-6)];
-        let tuned = Tuned::choose(SHAPE, variants).unwrap();
+        let tuned = choose(SHAPE, variants).unwrap();
         assert_eq!((tuned.best.name.as_str(), tuned.refused.len()), ("good", 1));
         assert_eq!(tuned.refused[0].name, "wrong");
     }
@@ -287,7 +261,7 @@ mod tests {
     #[test]
     fn the_rule_stands_unless_another_tile_is_clearly_quicker() {
         let variants = vec![variant("rule", 100, 1e-6), variant("same", 98, 1e-6)];
-        assert_eq!(Tuned::choose(SHAPE, variants).unwrap().best.name, "rule");
+        assert_eq!(choose(SHAPE, variants).unwrap().best.name, "rule");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use farad_ir::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Word
 
 /// `y = 2 · x + 1`, in two kernels: the first doubles into scratch, the second reads that alone and
 /// adds its parameter.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 struct DoubleAndAdd;
 
 const DOUBLE: &str = "

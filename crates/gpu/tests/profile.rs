@@ -4,9 +4,9 @@ mod device;
 mod kernels;
 
 use device::{floats, open, read, turn};
-use farad_compile::profile::Phase;
 use farad_gpu::dispatch::Capabilities;
 use farad_gpu::{AdapterFeatures, Device, Options};
+use farad_runtime::profile::Phase;
 use kernels::{LEN, affine, bits, counter, expect_affine, ramp};
 
 #[test]

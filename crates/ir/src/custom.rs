@@ -1,11 +1,13 @@
 //! Ops that users bring: a Rust type with its own CPU function, WGSL kernels and gradient.
 
 use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::error::OpError;
 use crate::graph::{Graph, NodeId};
+use crate::identity::Identity;
 use crate::shape::Shape;
 
 /// One operand or result of a custom op in host memory, as 32-bit registers (`f32` by bits).
@@ -74,16 +76,13 @@ pub struct CustomLimits {
     pub subgroups: bool,
 }
 
-/// An op from outside the table. The graph stores it behind an `Arc`; equal `name` and `key` mean
-/// the same computation.
-pub trait CustomOp: Debug + Send + Sync {
+/// An op from outside the table. The graph stores it behind an `Arc`.
+///
+/// Its type and all its fields are its identity: two ops that are equal in these are the same computation, and replay
+/// the same program. So the type derives `Hash`. A field that is a float is an [`Exact`](crate::Exact).
+pub trait CustomOp: Identity + Debug + Send + Sync {
     /// The name in errors, plans and profiles.
     fn name(&self) -> &str;
-
-    /// Everything but the operands that changes what it computes; part of the plan key.
-    fn key(&self) -> u64 {
-        0
-    }
 
     /// The shapes and dtypes of its results.
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError>;
@@ -124,17 +123,22 @@ pub trait CustomOp: Debug + Send + Sync {
     }
 }
 
-// What the trait says: equal name and key mean the same computation.
+// By a hash of their own, so that comparing structures does not lean on the one that plans are found by.
 impl PartialEq for dyn CustomOp {
     fn eq(&self, other: &dyn CustomOp) -> bool {
-        self.name() == other.name() && self.key() == other.key()
+        let hash = |op: &dyn CustomOp| {
+            let mut hasher = DefaultHasher::new();
+            op.identify(&mut hasher);
+            hasher.finish()
+        };
+        self.name() == other.name() && hash(self) == hash(other)
     }
 }
 
 impl Eq for dyn CustomOp {}
 
-impl std::hash::Hash for dyn CustomOp {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        (self.name(), self.key()).hash(state);
+impl Hash for dyn CustomOp {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identify(state);
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 //! use farad::prelude::*;
 //! use farad_lm::{Generator, ModelOptions, Sampling, Transformer};
-//! Device::cpu().seed(1);
+//! farad::seed(1);
 //! let options = ModelOptions { layers: 1, heads: 2, width: 16, context: 8, vocabulary: 4, ..Default::default() };
 //! let model = Transformer::new(&options)?;
 //! let mut adam = model.optimizer(1e-2, 0.0);

@@ -12,7 +12,7 @@ fn options() -> ModelOptions {
 }
 
 fn model(options: &ModelOptions, device: &Device) -> Transformer {
-    Device::cpu().seed(5);
+    farad::seed(5);
     let model = Transformer::new(options).expect("sound sizes");
     // Larger weights than new ones, so that logits tell tokens apart.
     for parameter in model.parameters().iter().filter(|p| p.value().rank() > 1) {

@@ -18,7 +18,7 @@ fn rotary() -> ModelOptions {
 }
 
 fn model(options: &ModelOptions, device: &Device) -> Transformer {
-    Device::cpu().seed(3);
+    farad::seed(3);
     Transformer::new(options).expect("sound sizes").to_device(device)
 }
 

@@ -98,7 +98,7 @@ fn accumulated_batches_are_as_one_large_batch() {
     let losses: Vec<f32> =
         (0..2).map(|_| trainer.update().expect("an update").item().expect("reads")).collect();
     // The same by the mean loss of three batches in one graph.
-    Device::cpu().seed(settings.seed as u64);
+    farad::seed(settings.seed as u64);
     let model = Transformer::new(&settings.model).expect("sound").to_device(&device);
     let decay = settings.weight_decay as f32;
     let mut adam = model.optimizer(0.0, decay).clip(Clip::Norm(settings.clip as f32));
@@ -124,7 +124,7 @@ fn accumulated_batches_are_as_one_large_batch() {
 #[test]
 fn a_score_is_the_mean_over_every_token() {
     let _turn = turn();
-    Device::cpu().seed(3);
+    farad::seed(3);
     let options =
         ModelOptions { layers: 1, heads: 2, width: 8, context: 5, vocabulary: 11, ..Default::default() };
     for device in devices() {

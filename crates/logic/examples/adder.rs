@@ -21,7 +21,7 @@ const THRESHOLD: usize = 16 * 3;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let name = std::env::args().nth(1).unwrap_or("best".into());
     let device = Device::named(&name)?;
-    Device::cpu().seed(SEED);
+    farad::seed(SEED);
 
     // Row `n` adds the two halves of `n`.
     let bits = |n: usize, count: usize| (0..count).map(move |bit| (n >> bit & 1) as f32);

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use farad::prelude::*;
 use farad_circuit::WideSimulator;
 use farad_circuit::{Line, WIDE_SAMPLES};
 use farad_logic::classify::Packer;
@@ -16,7 +15,7 @@ const WIDTH: usize = 8000;
 const TILES: usize = 400;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    Device::cpu().seed(1);
+    farad::seed(1);
     let network = GateNetwork::new(&[PIXELS, WIDTH, WIDTH, WIDTH, WIDTH, WIDTH, WIDTH], 1);
     let mut netlist = network.to_netlist("random")?;
     let values: Vec<_> = netlist.outputs.drain(..).map(|output| output.wire).collect();

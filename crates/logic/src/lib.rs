@@ -9,7 +9,7 @@
 //! ```
 //! use farad::prelude::*;
 //! use farad_logic::GateNetwork;
-//! Device::cpu().seed(3);
+//! farad::seed(3);
 //! let x = Tensor::from_vec(vec![0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], [4, 2], &Device::cpu());
 //! let y = Tensor::from_vec(vec![0.0, 1.0, 1.0, 0.0], [4, 1], &Device::cpu());
 //! let network = GateNetwork::new(&[2, 16, 8, 1], 3);

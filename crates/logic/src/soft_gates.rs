@@ -4,6 +4,7 @@
 //! Invariant: a gate's number is decided on the device, once ([`SoftGates::numbers`]); hard coefficients and kept
 //! circuits both come from that number, so what is evaluated is what is kept. Start at [`SoftGates::new`].
 
+use farad::kept;
 use farad::{DType, Device, Tensor};
 use farad_circuit::Gate;
 use serde::{Deserialize, Serialize};
@@ -140,8 +141,8 @@ impl SoftGates {
     #[track_caller]
     pub fn confidence(&self, logits: &Tensor) -> Tensor {
         match self.rounding {
-            Rounding::Likeliest => logits.softmax(-1).max_axes(&[-1], true),
-            Rounding::Nearest => (self.chances(logits) * 2.0 - 1.0).abs().min_axes(&[-1], true),
+            Rounding::Likeliest => logits.softmax(-1).max_axes(kept([-1])),
+            Rounding::Nearest => (self.chances(logits) * 2.0 - 1.0).abs().min_axes(kept([-1])),
         }
     }
 
@@ -160,7 +161,7 @@ impl SoftGates {
                 below.softplus() - &below * below.sigmoid()
             }
         };
-        each.sum_axes(&[-1], false)
+        each.sum_axes([-1])
     }
 
     /// By how much the decision is less clear than `margin`: the likeliest function's logit above the next one's, or
@@ -171,11 +172,11 @@ impl SoftGates {
             GateKind::Sixteen => {
                 let first = logits.argmax(-1).one_hot(16);
                 let others = logits - first * TOO_MUCH;
-                logits.max_axes(&[-1], true) - others.max_axes(&[-1], true)
+                logits.max_axes(kept([-1])) - others.max_axes(kept([-1]))
             }
             GateKind::Four => logits.abs(),
         };
-        (f64::from(margin) - lead).relu().sum_axes(&[-1], false)
+        (f64::from(margin) - lead).relu().sum_axes([-1])
     }
 
     /// Noise for every logit from uniform numbers: Gumbel's, with which the likeliest of sixteen is one drawn by

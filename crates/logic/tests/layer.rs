@@ -238,7 +238,7 @@ fn a_network_learns_to_add() {
         let x = Tensor::from_vec(rows.concat(), [8, 3], &device);
         let y = Tensor::from_vec(wanted.clone(), [8, 2], &device);
         let learn = |seed: u64| {
-            Device::cpu().seed(seed);
+            farad::seed(seed);
             let network = GateNetwork::new(&[3, 64, 32, 16, 2], 2).to_device(&device);
             let mut adam = AdamW::new(network.parameters()).learning_rate(0.1).weight_decay(0.0);
             let exact = (0..20).any(|_| {

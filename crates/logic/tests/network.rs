@@ -213,12 +213,12 @@ fn a_cell_learns_the_parity_of_a_sequence() {
         let layer = LogicLayer::new(2, 1, WiringKind::Unique, 1, 0).unwrap().passing(0.5);
         let cell = RecurrentLogic::new(1, vec![Block::Gates(layer)]).unwrap().to_device(&device);
         let bits = uniform([4, 64], 8, &device).greater_equal(0.5).cast(DType::F32);
-        let wanted = bits.sum_axes(&[0], true).remainder(2.0);
+        let wanted = bits.sum_axes(kept([0])).remainder(2.0);
         let x = bits.reshape([4, 1, 64]);
         let mut adam = Adam::new(cell.parameters()).learning_rate(0.1);
         // After every position: of the last one alone, far from any gate, the slope is next to nothing.
         let distance = |positions: usize| {
-            let wanted = bits.narrow(0, 0, positions).sum_axes(&[0], true).remainder(2.0);
+            let wanted = bits.narrow(0, 0, positions).sum_axes(kept([0])).remainder(2.0);
             (cell.last(&x.narrow(0, 0, positions), Pass::Soft) - wanted).square().sum()
         };
         for _ in 0..150 {

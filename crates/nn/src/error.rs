@@ -8,6 +8,8 @@ pub use farad_tensor::{Error, Result};
 #[derive(thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum NnError {
+    #[error("state: this build reads and writes no archives: {}\nhelp: build farad with the feature `npz`", path.display())]
+    NoArchives { path: std::path::PathBuf },
     #[error(
         "state: two tensors of one name: {name}\nhelp: rename in another order, or leave one out with `ignore`"
     )]

@@ -10,10 +10,12 @@ extern crate self as farad;
 mod error;
 pub mod layers;
 pub mod optim;
+mod seed;
 mod state_dict;
 
 pub use error::{Error, NnError, Result};
 pub use farad_tensor::loss;
 #[doc(hidden)]
 pub use layers as nn;
+pub use seed::seed;
 pub use state_dict::{Difference, Mismatch, StateDict};

@@ -13,10 +13,6 @@ pub enum FitError {
     )]
     StepsMade { asked: u64, made: u64 },
     #[error(
-        "train: no data: {set} is in none of {places}\nhelp: fetch it from {source}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead", source = farad_data::origin(.set)
-    )]
-    NoData { set: &'static str, places: String },
-    #[error(
         "data: they have changed: {path}: other {what} than the run was made with ({now} vs {then})\nhelp: bring the old ones back, or train anew"
     )]
     DataChanged { path: String, what: &'static str, then: String, now: String },

@@ -1,5 +1,6 @@
 //! Networks on data sets as a kind of training: `farad train mnist`, and the like.
 
+use farad_data::{DATA_SETS, NamedSet};
 use farad_tensor::Device;
 use farad_train::run::{Run, Table, Value, json};
 use farad_train::settings::{Setting, Settings as _};
@@ -9,7 +10,6 @@ use crate::Score;
 use crate::error::Result;
 use crate::models::ModelKind;
 use crate::report;
-use crate::sets::SetKind;
 use crate::settings::Settings;
 use crate::setup::Setup;
 
@@ -29,7 +29,7 @@ impl Kind for Supervised {
     }
 
     fn subjects(&self) -> Vec<Subject> {
-        SetKind::ALL.map(|set| Subject::new(set.name(), set.about())).to_vec()
+        DATA_SETS.iter().map(|set| Subject::new(set.name, set.about)).collect()
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -38,15 +38,15 @@ impl Kind for Supervised {
 
     fn defaults(&self, subject: &str) -> Result<Vec<(&'static str, Table)>> {
         let set = set_named(subject)?;
-        Ok(vec![("default", Settings::new(set, set.default_model()).table())])
+        Ok(vec![("default", Settings::new(set, ModelKind::usual(set)).table())])
     }
 
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let set = set_named(asked.subject)?;
         let model = asked.text("model").and_then(|name| ModelKind::named(&name));
-        let mut settings = Settings::new(set, model.unwrap_or(set.default_model()));
+        let mut settings = Settings::new(set, model.unwrap_or(ModelKind::usual(set)));
         asked.fill(&mut settings)?;
-        settings.set = set.name().into();
+        settings.set = set.name.into();
         let setup = Setup::new(settings, &asked.device_or_best()?)?;
         // What cannot be built leaves no run behind.
         setup.check_memory()?;
@@ -117,9 +117,9 @@ impl Kind for Supervised {
     }
 }
 
-fn set_named(name: &str) -> Result<SetKind> {
-    let names = SetKind::ALL.map(SetKind::name);
-    SetKind::named(name).ok_or_else(|| farad_train::settings::no_choice("set", name, &names))
+fn set_named(name: &str) -> Result<&'static NamedSet> {
+    let names: Vec<&str> = NamedSet::names().collect();
+    NamedSet::of(name).ok_or_else(|| farad_train::settings::no_choice("set", name, &names))
 }
 
 impl Prepared for Setup {

@@ -11,7 +11,7 @@
 //! use farad::data::moons;
 //! use farad::fit::{Fit, Task};
 //! use farad::prelude::*;
-//! Device::cpu().seed(1);
+//! farad::seed(1);
 //! let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 2)));
 //! let optimizer = AdamW::new(model.parameters()).learning_rate(0.02);
 //! let mut fit = Fit::new(model, optimizer, Task::Classify);
@@ -49,8 +49,7 @@ pub use error::{Error, FitError, Result};
 pub use kind::{KIND, Supervised};
 pub use models::ModelKind;
 pub use score::Score;
-pub use sets::SetKind;
-pub use settings::{SCHEDULES, Settings};
+pub use settings::Settings;
 pub use trainee::Network;
 pub use training::{Pace, Progress, Summary, Training};
 

@@ -1,5 +1,6 @@
 //! The networks by name. Each takes any input of its kind; sizes come from the settings.
 
+use farad_data::{Form, NamedSet};
 use farad_ir::Shape;
 use farad_nn::layers::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
 use farad_tensor::Tensor;
@@ -38,6 +39,14 @@ impl ModelKind {
             ModelKind::Mlp => "Fully connected layers",
             ModelKind::Cnn => "Convolutions and pooling",
             ModelKind::Rnn => "The rows of a picture through an LSTM",
+        }
+    }
+
+    /// The network for a set, if none is asked for.
+    pub fn usual(set: &NamedSet) -> ModelKind {
+        match set.form {
+            Form::Table => ModelKind::Mlp,
+            Form::Gray | Form::Color => ModelKind::Cnn,
         }
     }
 

@@ -68,7 +68,7 @@ struct Sums {
 
 impl Sums {
     fn classes(&mut self, said: &Tensor, y: &Tensor) -> Result<()> {
-        let (classes, sure) = (said.argmax(1), said.cast(DType::F32).softmax(1).max_axes(&[1], false));
+        let (classes, sure) = (said.argmax(1), said.cast(DType::F32).softmax(1).max_axes([1]));
         Tensor::compute_all(&[&classes, &sure])?;
         self.confidences.extend(sure.to_vec::<f32>()?);
         let wanted = y.to_vec::<i32>()?;

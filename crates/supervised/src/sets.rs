@@ -2,19 +2,17 @@
 //!
 //! Invariant: which samples train, watch and judge depends on the set, the shares and the seed only.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use farad_data::{
-    Array, Column, Csv, Dataset, Elements, ImageFolder, Random, Split, Subset, TargetKind, cifar10,
-    colored_digits, digits, fashion_mnist, find_data, mnist, split, usual_places,
+    Array, Column, Csv, Dataset, Elements, Form, NamedSet, Opened, Random, Subset, TargetKind, split,
 };
 use farad_ir::Shape;
 use farad_train::TrainError;
 
 use crate::Task;
 use crate::error::{FitError, Result};
-use crate::models::ModelKind;
 use crate::scaled::{Scaled, spread};
 use crate::settings::Settings;
 
@@ -22,67 +20,6 @@ use crate::settings::Settings;
 const MEASURED: usize = 2000;
 /// Drawn digits to train on, and to judge.
 const DRAWN: (usize, usize) = (6000, 1000);
-
-/// A data set that can be trained on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetKind {
-    /// Handwritten digits.
-    Mnist,
-    /// Clothes.
-    FashionMnist,
-    /// Small photographs.
-    Cifar10,
-    /// A folder of pictures.
-    Images,
-    /// A table.
-    Csv,
-}
-
-impl SetKind {
-    /// All of them.
-    pub const ALL: [SetKind; 5] =
-        [SetKind::Mnist, SetKind::FashionMnist, SetKind::Cifar10, SetKind::Images, SetKind::Csv];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            SetKind::Mnist => "mnist",
-            SetKind::FashionMnist => "fashion-mnist",
-            SetKind::Cifar10 => "cifar10",
-            SetKind::Images => "images",
-            SetKind::Csv => "csv",
-        }
-    }
-
-    /// What it is, for lists.
-    pub fn about(self) -> &'static str {
-        match self {
-            SetKind::Mnist => "handwritten digits (idx files, gzipped or not)",
-            SetKind::FashionMnist => "pictures of clothes in the format of MNIST",
-            SetKind::Cifar10 => "small photographs in ten classes (binary files, or a folder of pictures)",
-            SetKind::Images => "a folder of .png and .jpg files, one folder a class (--data DIR)",
-            SetKind::Csv => "a table of numbers with one column to learn (--data FILE)",
-        }
-    }
-
-    /// The set of a name.
-    pub fn named(name: &str) -> Option<SetKind> {
-        SetKind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// All names, for messages.
-    pub fn names() -> String {
-        SetKind::ALL.map(SetKind::name).join(", ")
-    }
-
-    /// The model if none is asked for.
-    pub fn default_model(self) -> ModelKind {
-        match self {
-            SetKind::Csv => ModelKind::Mlp,
-            _ => ModelKind::Cnn,
-        }
-    }
-}
 
 /// A set in its parts.
 pub struct Sets {
@@ -117,7 +54,7 @@ impl Sets {
             _ => (Task::Regress, first.target.shape().numel()),
         };
         // The run need not guess again, and says what it is.
-        if settings.target_kind == "guess" && settings.set_kind() == SetKind::Csv {
+        if settings.target_kind == "guess" && settings.named_set().form == Form::Table {
             settings.target_kind = if task == Task::Classify { "class" } else { "number" }.into();
         }
         let mut shape = first.input.shape();
@@ -170,62 +107,28 @@ fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset)
 
 /// The training part and the test part.
 fn parts(settings: &mut Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
-    let kind = settings.set_kind();
+    let set = settings.named_set();
     if settings.data == "synthetic" {
-        return match kind {
-            SetKind::Mnist | SetKind::FashionMnist => {
-                Ok((Arc::new(digits(DRAWN.0, 1)), Arc::new(digits(DRAWN.1, 2))))
-            }
-            SetKind::Cifar10 => {
-                Ok((Arc::new(colored_digits(DRAWN.0, 1)), Arc::new(colored_digits(DRAWN.1, 2))))
-            }
-            _ => Err(TrainError::NeedsData { subject: kind.name().into() }.into()),
-        };
+        let needs = || TrainError::NeedsData { subject: set.name.into() };
+        let draw = set.draw.ok_or_else(needs)?;
+        return Ok((Arc::new(draw(DRAWN.0, 1)), Arc::new(draw(DRAWN.1, 2))));
     }
-    let path = place(kind, &settings.data)?;
+    let path = place(set, &settings.data)?;
     // Whoever opens the run later may stand elsewhere.
     settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
-    let published = |read: fn(&Path, Split) -> Result<farad_data::TensorSet>| {
-        let part = |split: Split| -> Result<Arc<dyn Dataset>> { Ok(Arc::new(read(&path, split)?)) };
-        Ok((part(Split::Train)?, part(Split::Test)?))
-    };
-    match kind {
-        SetKind::Mnist => published(|path, split| mnist(path, split)),
-        SetKind::FashionMnist => published(|path, split| fashion_mnist(path, split)),
-        SetKind::Cifar10 if path.join("train").is_dir() => pictures(&path, settings),
-        SetKind::Cifar10 => published(|path, split| cifar10(path, split)),
-        SetKind::Images => pictures(&path, settings),
-        SetKind::Csv => {
-            let set: Arc<dyn Dataset> = Arc::new(table(settings).read(&path)?);
-            Ok(held_back(set, settings))
-        }
+    match set.open(&path, &table(settings))? {
+        Opened::Parts { train, test } => Ok((train, test)),
+        Opened::Whole(set) => Ok(held_back(set, settings)),
     }
 }
 
 /// Where the data are: where the user says, or in one of the usual places.
-fn place(kind: SetKind, asked: &str) -> Result<PathBuf> {
-    if !asked.is_empty() {
-        return Ok(asked.into());
+fn place(set: &NamedSet, asked: &str) -> Result<PathBuf> {
+    match (asked.is_empty(), set.published) {
+        (false, _) => Ok(asked.into()),
+        (true, true) => set.find(),
+        (true, false) => Err(TrainError::NeedsData { subject: set.name.into() }.into()),
     }
-    match kind {
-        SetKind::Images | SetKind::Csv => Err(TrainError::NeedsData { subject: kind.name().into() }.into()),
-        _ => find_data(kind.name()).ok_or_else(|| {
-            let places = usual_places(kind.name());
-            let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-            FitError::NoData { set: kind.name(), places: places.join(", ") }.into()
-        }),
-    }
-}
-
-/// `train` and `test` of a folder, or one folder cut in two.
-fn pictures(path: &Path, settings: &Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
-    let (train, test) = (path.join("train"), path.join("test"));
-    if !(train.is_dir() && test.is_dir()) {
-        return Ok(held_back(Arc::new(ImageFolder::open(path)?), settings));
-    }
-    let train = ImageFolder::open(&train)?;
-    let test = ImageFolder::open_as(&test, train.classes())?;
-    Ok((Arc::new(train), Arc::new(test)))
 }
 
 /// A share of the samples for the end.

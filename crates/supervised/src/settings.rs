@@ -1,16 +1,13 @@
 //! Everything about such a training that a user may set, one row each. Set and model give the defaults; a run's
 //! `config.toml` has these keys.
 
+use farad_data::{DATA_SETS, Form, NamedSet};
+use farad_train::LoopSettings;
 use farad_train::run::Run;
 use farad_train::settings::{Range, Settings as _, Takes};
-use farad_train::{LoopSettings, OPTIMIZERS};
 
 use crate::error::Result;
 use crate::models::ModelKind;
-use crate::sets::SetKind;
-
-/// The schedules by name.
-pub const SCHEDULES: [&str; 4] = ["constant", "linear", "cosine", "one-cycle"];
 
 /// Numbers from 0 on.
 const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
@@ -20,7 +17,7 @@ const SHARE: Takes = Takes::Number(Range::from(0.0).below(1.0));
 farad_train::settings! {
     /// What a network on a data set is trained with.
     pub struct Settings {
-        set: String = "mnist".into(), Takes::one_of(SetKind::ALL.map(SetKind::name)), "The data set.";
+        set: String = "mnist".into(), Takes::one_of(NamedSet::names()), "The data set.";
         model: String = "cnn".into(), Takes::one_of(ModelKind::ALL.map(ModelKind::name)), "The network.";
         data: String = String::new(), Takes::Text, "Where the data are; `synthetic` for drawn ones.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
@@ -28,8 +25,8 @@ farad_train::settings! {
         epochs: u64 = 6, Takes::Whole(1, 1_000_000), "Passes over the training set.";
         batch: usize = 128, Takes::Whole(1, 1_000_000), "Samples of a step.";
         learning_rate: f64 = 2e-3, FROM_ZERO, "The largest learning rate.";
-        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(OPTIMIZERS), "What updates the weights.";
-        schedule: String = "cosine".into(), Takes::one_of(SCHEDULES), "How the learning rate changes.";
+        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad_nn::optim::Named::names()), "What updates the weights.";
+        schedule: String = "cosine".into(), Takes::one_of(farad_nn::optim::schedule::Named::names()), "How the learning rate changes.";
         warm_up: u64 = 100, Takes::from(0), "Steps over which the rate grows to its largest.";
         weight_decay: f64 = 0.02, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
@@ -57,23 +54,23 @@ farad_train::settings! {
 
 impl Settings {
     /// What is good for a set and a model.
-    pub fn new(kind: SetKind, model: ModelKind) -> Settings {
-        let (epochs, sizes) = match (kind, model) {
-            (SetKind::Csv, _) => (60, vec![64, 64]),
-            (SetKind::Cifar10 | SetKind::Images, ModelKind::Cnn) => (20, vec![64, 128, 256]),
+    pub fn new(set: &NamedSet, model: ModelKind) -> Settings {
+        let (epochs, sizes) = match (set.form, model) {
+            (Form::Table, _) => (60, vec![64, 64]),
+            (Form::Color, ModelKind::Cnn) => (20, vec![64, 128, 256]),
             (_, ModelKind::Mlp) => (12, vec![256, 128]),
             (_, ModelKind::Cnn) => (6, vec![16, 32]),
             (_, ModelKind::Rnn) => (6, vec![128]),
         };
-        let table = kind == SetKind::Csv;
+        let table = set.form == Form::Table;
         Settings {
-            set: kind.name().into(),
+            set: set.name.into(),
             model: model.name().into(),
             epochs,
             batch: if table { 32 } else { 128 },
             sizes,
             dropout: if table { 0.0 } else { 0.2 },
-            augment: matches!(kind, SetKind::Cifar10 | SetKind::Images),
+            augment: set.form == Form::Color,
             course: LoopSettings { checkpoint_every: 200, ..LoopSettings::default() },
             ..Settings::default()
         }
@@ -82,16 +79,16 @@ impl Settings {
     /// Of a run.
     pub fn of(run: &Run) -> Result<Settings> {
         let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
-        let kind = text("set").and_then(SetKind::named).unwrap_or(SetKind::Mnist);
-        let model = text("model").and_then(ModelKind::named).unwrap_or(kind.default_model());
-        let mut settings = Settings::new(kind, model);
+        let set = text("set").and_then(NamedSet::of).unwrap_or(&DATA_SETS[0]);
+        let model = text("model").and_then(ModelKind::named).unwrap_or(ModelKind::usual(set));
+        let mut settings = Settings::new(set, model);
         settings.take_config(run.config())?;
         Ok(settings)
     }
 
     /// The set.
-    pub fn set_kind(&self) -> SetKind {
-        SetKind::named(&self.set).unwrap_or(SetKind::Mnist)
+    pub fn named_set(&self) -> &'static NamedSet {
+        NamedSet::of(&self.set).unwrap_or(&DATA_SETS[0])
     }
 
     /// What is learned by what.
@@ -107,7 +104,7 @@ mod tests {
 
     #[test]
     fn values_that_make_no_sense_are_refused() {
-        let mut settings = Settings::new(SetKind::Mnist, ModelKind::Mlp);
+        let mut settings = Settings::new(&DATA_SETS[0], ModelKind::Mlp);
         let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
         assert_eq!(refused("batch"), "settings: `batch` is not key=value\nhelp: such as --set batch=64");
         assert_eq!(refused("batch=0"), "settings: batch takes a whole number from 1 on, not `0`");
@@ -127,7 +124,10 @@ mod tests {
     /// The other formats are in the command's `tests/formats`.
     #[test]
     fn a_damaged_config_is_an_error_or_makes_sense() {
-        let sample = Settings::new(SetKind::Csv, ModelKind::Mlp).table().to_string().into_bytes();
+        let sample = Settings::new(NamedSet::of("csv").expect("a row"), ModelKind::Mlp)
+            .table()
+            .to_string()
+            .into_bytes();
         let mut sound = 0;
         for seed in 0..2000 {
             let damaged = farad_testkit::Mutator::new(seed).damaged(std::slice::from_ref(&sample));

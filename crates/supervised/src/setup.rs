@@ -1,15 +1,15 @@
 //! A training put together: data, model, optimizer, loaders.
 
-use farad_data::{DataLoader, Dataset, HorizontalFlip, Normalize, RandomCrop, Resize};
+use farad_data::{DataLoader, Dataset, Form, HorizontalFlip, Normalize, RandomCrop, Resize};
 use farad_nn::layers::Module;
 use farad_nn::optim::Clip;
-use farad_nn::optim::schedule::{Constant, Cosine, Linear, OneCycle, Schedule, Warmup};
+use farad_nn::optim::schedule::{self, Course, Schedule};
 use farad_tensor::{Device, Precision};
 use farad_train::{OptimizerOptions, optimizer};
 
 use crate::error::Result;
 use crate::models;
-use crate::sets::{SetKind, Sets};
+use crate::sets::Sets;
 use crate::settings::Settings;
 use crate::trainee::Network;
 use crate::{Fit, Score, Task};
@@ -57,7 +57,7 @@ impl Setup {
         let mut train = train.shuffle(settings.seed).workers(settings.workers).prefetch(4);
         if settings.augment && self.sets.shape.rank() == 3 {
             train = train.transform(RandomCrop { padding: SHIFT * self.sets.shape[2] / 32 });
-            if settings.set_kind() == SetKind::Cifar10 || settings.set_kind() == SetKind::Images {
+            if settings.named_set().form == Form::Color {
                 train = train.transform(HorizontalFlip);
             }
         }
@@ -80,7 +80,7 @@ impl Setup {
     pub fn fit(&self) -> Result<Fit> {
         let settings = &self.settings;
         // Weights are drawn on the CPU, dropout on the device.
-        Device::cpu().seed(settings.seed);
+        farad_nn::seed(settings.seed);
         let model =
             models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
         self.device.seed(settings.seed);
@@ -94,16 +94,10 @@ impl Setup {
     /// The rate over all steps of the run.
     fn schedule(&self) -> Box<dyn Schedule + Send> {
         let settings = &self.settings;
-        let (rate, warm) = (settings.learning_rate, settings.warm_up);
         let steps = (settings.epochs * self.batches()).max(1);
-        let warm = warm.min(steps / 4);
-        let left = (steps - warm).max(1);
-        match settings.schedule.as_str() {
-            "constant" => Box::new(Warmup::new(warm, Constant(rate as f32))),
-            "linear" => Box::new(Warmup::new(warm, Linear::new(rate, left).from(1.0).to(0.0))),
-            "one-cycle" => Box::new(OneCycle::new(rate, steps)),
-            _ => Box::new(Warmup::new(warm, Cosine::new(rate, left))),
-        }
+        let warm_up = settings.warm_up.min(steps / 4);
+        let course = Course { rate: settings.learning_rate, warm_up, steps };
+        schedule::Named::of(&settings.schedule).expect("checked").schedule(&course)
     }
 
     /// Steps of an epoch.

@@ -93,7 +93,7 @@ impl Network {
     fn position(&self) -> Option<Position> {
         match &self.feed {
             Feed::Loader(loader) => Some(loader.position()),
-            Feed::Batches(batches) => Some(batches.position()),
+            Feed::Batches(batches) => Some(Batches::position(batches)),
             Feed::Changing => None,
         }
     }

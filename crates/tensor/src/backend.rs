@@ -1,296 +1,147 @@
-//! The two runtimes behind one face: memory, transfers and executables of the CPU and of GPUs.
+//! The table of backends: one row for each that devices can be opened on.
+//!
+//! Invariant: whatever names, lists or opens devices asks this table, so that a new backend is a crate and a row here.
+
+#[cfg(feature = "gpu")]
+mod gpu;
 
 use std::sync::Arc;
 
-use farad_compile::profile::Profiler;
-use farad_compile::program::Program;
-use farad_gpu::Holdings;
+use farad_runtime::Backend;
 
-use crate::device::Counters;
+use crate::device::DeviceOptions;
 use crate::error::Result;
 
-/// A runtime.
-#[derive(Clone)]
-pub enum Backend {
-    Cpu(farad_cpu::Device),
-    Gpu(farad_gpu::Device),
+/// A kind of device.
+pub struct BackendRow {
+    /// What it is called, by `--device` too.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub help: &'static str,
+    /// Whether there may be several: `name:1` is the second.
+    pub numbered: bool,
+    /// Whether it is for tests only, and never what `best` means.
+    pub for_tests: bool,
+    /// The devices of this kind on this machine.
+    pub list: fn() -> Vec<FoundDevice>,
+    /// Opens one by its number.
+    pub open: fn(usize, &DeviceOptions) -> Result<Arc<dyn Backend>>,
 }
 
-/// Memory of a runtime; a cheap handle.
-#[derive(Clone)]
-pub enum Memory {
-    Cpu(farad_cpu::Memory),
-    Gpu(farad_gpu::Memory),
+/// A device that this machine has; nothing was opened to find it.
+#[derive(Clone, Debug)]
+pub struct FoundDevice {
+    /// What [`Device::named`](crate::Device::named) takes.
+    pub device: String,
+    /// The hardware's name, where the backend knows it.
+    pub name: String,
+    /// The kind of hardware, in one word.
+    pub kind: &'static str,
+    /// Which of all devices `best` means: the first with the highest number. Never one with 0.
+    pub preference: u8,
+    /// More about GPUs.
+    #[cfg(feature = "gpu")]
+    pub adapter: Option<farad_gpu::AdapterInfo>,
 }
 
-/// A program loaded into a runtime.
-pub enum Executable {
-    Cpu(farad_cpu::Executable),
-    Gpu(Box<farad_gpu::Executable>),
+/// All backends.
+pub static BACKENDS: &[BackendRow] = &[
+    BackendRow {
+        name: "cpu",
+        help: "the processor",
+        numbered: false,
+        for_tests: false,
+        list: || {
+            vec![FoundDevice {
+                device: "cpu".into(),
+                name: String::new(),
+                kind: "processor",
+                preference: 1,
+                #[cfg(feature = "gpu")]
+                adapter: None,
+            }]
+        },
+        open: |_, options| Ok(Arc::new(farad_cpu::Device::with_limit(options.memory_limit))),
+    },
+    #[cfg(feature = "gpu")]
+    gpu::ROW,
+    BackendRow {
+        name: "reference",
+        help: "everything in f64; slow, for tests",
+        numbered: false,
+        for_tests: true,
+        list: || {
+            vec![FoundDevice {
+                device: "reference".into(),
+                name: "everything in f64, slow, for tests".into(),
+                kind: "interpreter",
+                preference: 0,
+                #[cfg(feature = "gpu")]
+                adapter: None,
+            }]
+        },
+        open: |_, options| Ok(Arc::new(farad_reference::Device::new(options.memory_limit))),
+    },
+];
+
+/// The row and the number that a name means: `cpu`, `gpu` or `gpu:1`.
+pub(crate) fn named(name: &str) -> Option<(&'static BackendRow, usize)> {
+    let (kind, number) = match name.split_once(':') {
+        Some((kind, number)) => (kind, Some(number.parse().ok()?)),
+        None => (name, None),
+    };
+    let row = BACKENDS.iter().find(|row| row.name == kind && (row.numbered || number.is_none()))?;
+    Some((row, number.unwrap_or(0)))
 }
 
-const FOREIGN: &str = "memory belongs to another device";
-
-/// Word of memory that keeps nothing.
-#[derive(Clone)]
-pub enum WeakMemory {
-    Cpu(farad_cpu::WeakMemory),
-    Gpu(farad_gpu::WeakMemory),
+/// Every form of a device's name: `best`, and those of the table.
+pub fn device_names() -> Vec<String> {
+    let forms = |row: &BackendRow| {
+        let second = row.numbered.then(|| format!("{}:1", row.name));
+        std::iter::once(row.name.to_string()).chain(second)
+    };
+    std::iter::once("best".to_string()).chain(BACKENDS.iter().flat_map(forms)).collect()
 }
 
-impl WeakMemory {
-    /// Bytes of the memory; `None` once the last handle is gone.
-    pub fn bytes(&self) -> Option<usize> {
-        match self {
-            WeakMemory::Cpu(m) => m.bytes(),
-            WeakMemory::Gpu(m) => m.bytes(),
-        }
-    }
+/// The forms in a sentence, between marks: `best`, `cpu` or `gpu`.
+pub fn device_names_sentence(mark: &str) -> String {
+    let names: Vec<String> = device_names().iter().map(|name| format!("{mark}{name}{mark}")).collect();
+    let (last, first) = names.split_last().expect("there is a best device");
+    format!("{} or {last}", first.join(", "))
 }
 
-impl Memory {
-    /// Word of the memory that does not keep it.
-    pub fn downgrade(&self) -> WeakMemory {
-        match self {
-            Memory::Cpu(m) => WeakMemory::Cpu(m.downgrade()),
-            Memory::Gpu(m) => WeakMemory::Gpu(m.downgrade()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_table() {
+        let found = |name: &str| named(name).map(|(row, number)| (row.name, number));
+        assert_eq!(found("cpu"), Some(("cpu", 0)));
+        assert_eq!(found("gpu"), Some(("gpu", 0)));
+        assert_eq!(found("gpu:3"), Some(("gpu", 3)));
+        assert_eq!(found("reference"), Some(("reference", 0)));
+        for wrong in ["", "cpu:0", "reference:1", "gpu:", "gpu:x", "tpu", "best"] {
+            assert_eq!(found(wrong), None, "{wrong}");
+        }
+        let text = crate::Device::named("tpu").unwrap_err().to_string();
+        for name in device_names() {
+            assert!(text.contains(&format!("`{name}`")), "{text}");
         }
     }
 
-    /// How many handles there are.
-    pub fn handles(&self) -> usize {
-        match self {
-            Memory::Cpu(m) => m.handles(),
-            Memory::Gpu(m) => m.handles(),
-        }
-    }
-
-    /// Whether two handles are the same memory.
-    pub fn identity(&self) -> u64 {
-        match self {
-            Memory::Cpu(m) => m.identity(),
-            Memory::Gpu(m) => m.identity(),
-        }
-    }
-
-    fn cpu(&self) -> &farad_cpu::Memory {
-        match self {
-            Memory::Cpu(m) => m,
-            Memory::Gpu(_) => panic!("{FOREIGN}"),
-        }
-    }
-
-    fn gpu(&self) -> &farad_gpu::Memory {
-        match self {
-            Memory::Gpu(m) => m,
-            Memory::Cpu(_) => panic!("{FOREIGN}"),
-        }
-    }
-}
-
-impl Backend {
-    pub fn allocate(&self, bytes: usize) -> Result<Memory> {
-        Ok(match self {
-            Backend::Cpu(d) => Memory::Cpu(d.allocate(bytes)?),
-            Backend::Gpu(d) => Memory::Gpu(d.allocate(bytes)?),
-        })
-    }
-
-    pub fn allocate_zeroed(&self, bytes: usize) -> Result<Memory> {
-        match self {
-            Backend::Cpu(d) => {
-                let memory = d.allocate(bytes)?;
-                d.write(&memory, 0, &vec![0; bytes]);
-                Ok(Memory::Cpu(memory))
-            }
-            Backend::Gpu(d) => Ok(Memory::Gpu(d.allocate_zeroed(bytes)?)),
-        }
-    }
-
-    pub fn write(&self, memory: &Memory, data: &[u8]) -> Result<()> {
-        match self {
-            Backend::Cpu(d) => d.write(memory.cpu(), 0, data),
-            Backend::Gpu(d) => d.write(memory.gpu(), 0, data)?,
-        }
-        Ok(())
-    }
-
-    pub fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Read {
-        match self {
-            Backend::Cpu(d) => Read::Done(d.read(memory.cpu(), offset, bytes)),
-            Backend::Gpu(d) => Read::Waiting(d.read(&[(memory.gpu().clone(), offset, bytes)])),
-        }
-    }
-
-    pub fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {
-        match self {
-            Backend::Cpu(d) => d.copy((from.cpu(), 0), (to.cpu(), 0), bytes),
-            Backend::Gpu(d) => d.copy((from.gpu(), 0), (to.gpu(), 0), bytes)?,
-        }
-        Ok(())
-    }
-
-    pub fn load(&self, program: Arc<Program>) -> Result<Executable> {
-        Ok(match self {
-            Backend::Cpu(d) => Executable::Cpu(d.load(program)?),
-            Backend::Gpu(d) => Executable::Gpu(Box::new(d.load(program)?)),
-        })
-    }
-
-    pub fn is_lost(&self) -> bool {
-        match self {
-            Backend::Cpu(_) => false,
-            Backend::Gpu(d) => d.is_lost(),
-        }
-    }
-
-    pub fn close(&self) {
-        if let Backend::Gpu(d) = self {
-            d.close();
-        }
-    }
-
-    pub fn holdings(&self) -> Holdings {
-        match self {
-            Backend::Cpu(d) => from_cpu(d.holdings()),
-            Backend::Gpu(d) => d.holdings(),
-        }
-    }
-
-    pub fn wait(&self) -> Result<()> {
-        match self {
-            Backend::Cpu(_) => Ok(()),
-            Backend::Gpu(d) => Ok(d.wait()?),
-        }
-    }
-
-    pub fn counters(&self, own: Counters) -> Counters {
-        match self {
-            Backend::Cpu(d) => {
-                let c = d.counters();
-                Counters {
-                    runs: c.runs,
-                    submissions: c.runs,
-                    dispatches: c.kernels,
-                    allocations: c.allocations,
-                    bytes_live: c.bytes_live,
-                    bytes_peak: c.bytes_peak,
-                    reads: c.reads,
-                    uploads: c.uploads,
-                    ..own
-                }
-            }
-            Backend::Gpu(d) => {
-                let c = d.counters();
-                Counters {
-                    runs: own.plans_compiled + own.plans_replayed,
-                    submissions: c.submissions as usize,
-                    dispatches: c.dispatches as usize,
-                    pipelines: c.pipelines as usize,
-                    pipelines_kept: d.pipelines_kept(),
-                    bind_groups: c.bind_groups as usize,
-                    allocations: c.allocations as usize,
-                    bytes_live: c.bytes_live as usize,
-                    bytes_peak: c.bytes_peak as usize,
-                    reads: c.reads as usize,
-                    uploads: c.uploads as usize,
-                    ..own
-                }
+    #[test]
+    fn every_row_lists_what_it_opens_and_the_best_is_never_the_reference() {
+        for row in BACKENDS {
+            for found in (row.list)() {
+                assert_eq!(named(&found.device).map(|(row, _)| row.name), Some(row.name));
             }
         }
-    }
-
-    pub fn profiler(&self) -> &Profiler {
-        match self {
-            Backend::Cpu(d) => d.profiler(),
-            Backend::Gpu(d) => d.profiler(),
-        }
-    }
-
-    /// What was held, by purpose, when it was most.
-    pub fn high_water(&self) -> Holdings {
-        match self {
-            Backend::Cpu(d) => from_cpu(d.high_water()),
-            Backend::Gpu(d) => d.high_water(),
-        }
-    }
-
-    pub fn bytes_live(&self) -> usize {
-        match self {
-            Backend::Cpu(d) => d.counters().bytes_live,
-            Backend::Gpu(d) => d.counters().bytes_live as usize,
-        }
-    }
-
-    /// Whether units of their own multiply matrices of halves.
-    pub fn multiplies_halves(&self) -> bool {
-        match self {
-            Backend::Cpu(_) => false,
-            Backend::Gpu(d) => d.info().features.cooperative_matrix,
-        }
-    }
-
-    pub fn time_passes(&self, on: bool) -> Result<bool> {
-        match self {
-            Backend::Cpu(_) => Ok(false),
-            Backend::Gpu(d) => Ok(d.time_passes(on)?),
-        }
-    }
-
-    pub fn pass_nanoseconds(&self) -> Result<Vec<u64>> {
-        match self {
-            Backend::Cpu(_) => Ok(vec![]),
-            Backend::Gpu(d) => Ok(d.pass_nanoseconds()?),
-        }
-    }
-}
-
-fn from_cpu(holdings: farad_cpu::Holdings) -> Holdings {
-    let farad_cpu::Holdings { tensors, blocks, pool } = holdings;
-    let (tensors, blocks, pool) = (tensors as u64, blocks as u64, pool as u64);
-    Holdings { tensors, blocks, pool, ..Holdings::default() }
-}
-
-impl Executable {
-    pub fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
-        match self {
-            Executable::Cpu(e) => {
-                let inputs: Vec<_> = inputs.iter().map(|m| (m.cpu(), 0)).collect();
-                let outputs: Vec<_> = outputs.iter().map(Memory::cpu).collect();
-                e.run(&inputs, parameters, &outputs)?;
-            }
-            Executable::Gpu(e) => {
-                let inputs: Vec<_> = inputs.iter().map(|m| (m.gpu(), 0)).collect();
-                let outputs: Vec<_> = outputs.iter().map(Memory::gpu).collect();
-                e.run(&inputs, parameters, &outputs)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A read under way.
-pub enum Read {
-    /// Already there.
-    Done(Vec<u8>),
-    /// Waiting for the device.
-    Waiting(farad_gpu::ReadFuture),
-}
-
-impl Read {
-    /// Blocks until the bytes are there.
-    pub fn wait(self) -> Result<Vec<u8>> {
-        match self {
-            Read::Done(bytes) => Ok(bytes),
-            Read::Waiting(future) => Ok(future.wait()?.swap_remove(0)),
-        }
-    }
-
-    /// The bytes, without blocking the thread.
-    pub async fn get(self) -> Result<Vec<u8>> {
-        match self {
-            Read::Done(bytes) => Ok(bytes),
-            Read::Waiting(future) => Ok(future.await?.swap_remove(0)),
-        }
+        let reference = crate::Device::named("reference").expect("it needs no hardware");
+        assert_eq!((reference.name(), reference.is_gpu()), ("reference", false));
+        assert_eq!(reference, crate::Device::reference());
+        assert!(
+            crate::Device::list().iter().any(|device| device.device == "reference" && device.preference == 0)
+        );
     }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use farad_compile::profile::{Phase, Profiler};
 use farad_compile::program::Target;
+use farad_runtime::profile::{Phase, Profiler};
+use farad_runtime::{Backend, Counters, Limits, Memory, MemorySize};
 
-use crate::backend::{Backend, Memory};
+use crate::backend::{BACKENDS, BackendRow, FoundDevice, named};
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
 use crate::live::LiveList;
@@ -26,12 +27,12 @@ use crate::unfinished::Unfinished;
 /// # Ok::<(), farad::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Device(#[doc(hidden)] pub Arc<Inner>);
+pub struct Device(pub(crate) Arc<Inner>);
 
-#[doc(hidden)]
-#[allow(missing_docs)]
-pub struct Inner {
-    pub backend: Backend,
+/// What handles of a device share.
+pub(crate) struct Inner {
+    pub backend: Arc<dyn Backend>,
+    pub limits: Limits,
     pub target: Target,
     pub plans: Mutex<PlanCache>,
     seed: AtomicU64,
@@ -41,7 +42,8 @@ pub struct Inner {
     pub replayed: AtomicUsize,
     pub finite: AtomicBool,
     name: String,
-    index: Option<usize>,
+    row: &'static BackendRow,
+    index: usize,
     options: DeviceOptions,
     /// Who made the memory that tensors hold.
     pub live: LiveList,
@@ -49,61 +51,6 @@ pub struct Inner {
     pub unfinished: Unfinished,
     /// What the device can do at best, once it was measured.
     pub peaks: Mutex<Option<Peaks>>,
-}
-
-/// What a device has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counters {
-    /// Runs of compiled programs.
-    pub runs: usize,
-    /// Submissions to the queue (on the CPU: runs).
-    pub submissions: usize,
-    /// Kernels launched.
-    pub dispatches: usize,
-    /// Pipelines created.
-    pub pipelines: usize,
-    /// Pipelines kept now: those of plans, and a bounded number of idle ones.
-    pub pipelines_kept: usize,
-    /// Bind groups created.
-    pub bind_groups: usize,
-    /// Device allocations made.
-    pub allocations: usize,
-    /// Bytes that tensors and plans hold.
-    pub bytes_live: usize,
-    /// The most bytes ever held.
-    pub bytes_peak: usize,
-    /// Reads back to the host.
-    pub reads: usize,
-    /// Uploads from the host.
-    pub uploads: usize,
-    /// Programs compiled (plan cache misses).
-    pub plans_compiled: usize,
-    /// Programs replayed (plan cache hits).
-    pub plans_replayed: usize,
-    /// Operands moved here from another device because an op mixed the two.
-    pub operands_moved: usize,
-}
-
-impl Counters {
-    /// What was counted since `before`; bytes live, their peak and kept pipelines stay what they are now.
-    pub fn since(&self, before: &Counters) -> Counters {
-        Counters {
-            runs: self.runs - before.runs,
-            submissions: self.submissions - before.submissions,
-            dispatches: self.dispatches - before.dispatches,
-            pipelines: self.pipelines - before.pipelines,
-            pipelines_kept: self.pipelines_kept,
-            bind_groups: self.bind_groups - before.bind_groups,
-            allocations: self.allocations - before.allocations,
-            bytes_live: self.bytes_live,
-            bytes_peak: self.bytes_peak,
-            reads: self.reads - before.reads,
-            uploads: self.uploads - before.uploads,
-            plans_compiled: self.plans_compiled - before.plans_compiled,
-            plans_replayed: self.plans_replayed - before.plans_replayed,
-            operands_moved: self.operands_moved - before.operands_moved,
-        }
-    }
 }
 
 /// Where a device's random numbers stand; checkpoints keep it.
@@ -145,7 +92,8 @@ impl Default for DeviceOptions {
 }
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::cpu_with(DeviceOptions::default()));
-static GPUS: LazyLock<Mutex<HashMap<(usize, DeviceOptions), Device>>> = LazyLock::new(Mutex::default);
+static OPEN: LazyLock<Mutex<HashMap<(&'static str, usize, DeviceOptions), Device>>> =
+    LazyLock::new(Mutex::default);
 
 impl Device {
     /// The CPU.
@@ -155,9 +103,8 @@ impl Device {
 
     /// A CPU device of its own, with its own plans, counters and random numbers.
     pub fn cpu_with(options: DeviceOptions) -> Device {
-        let cpu = farad_cpu::Device::with_limit(options.memory_limit);
-        let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..Target::cpu() };
-        Device::new(Backend::Cpu(cpu), target, "cpu".into(), None, options)
+        let (row, index) = named("cpu").expect("the table has the cpu");
+        Device::open(row, index, options).expect("a cpu can always be opened")
     }
 
     /// The GPU with this index in `farad devices`.
@@ -167,25 +114,48 @@ impl Device {
 
     /// As [`Device::gpu`] with options; every combination is opened once, and again once it is lost.
     pub fn gpu_with(index: usize, options: DeviceOptions) -> Result<Device> {
-        let mut open = GPUS.lock().expect("no panic while opening");
-        if let Some(device) = open.get(&(index, options)).filter(|device| !device.is_lost()) {
+        let (row, _) = named("gpu").ok_or(Error::NoGpus)?;
+        Device::shared(row, index, options)
+    }
+
+    /// A device that computes everything in `f64`: what programs mean. It is slow and meant for tests.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let device = Device::reference();
+    /// let x = Tensor::from_vec(vec![1.0, 1e-9], [2], &device);
+    /// // In f32 the small number would be lost.
+    /// assert_eq!((x.sum() - 1.0).item()?, 1e-9);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn reference() -> Device {
+        let (row, index) = named("reference").expect("the table has the reference");
+        Device::shared(row, index, DeviceOptions::default()).expect("the reference can always be opened")
+    }
+
+    /// A reference device of its own, with its own plans, counters and random numbers.
+    pub fn reference_with(options: DeviceOptions) -> Device {
+        let (row, index) = named("reference").expect("the table has the reference");
+        Device::open(row, index, options).expect("the reference can always be opened")
+    }
+
+    /// The one device of a row with these options, opened if it is not open yet.
+    fn shared(row: &'static BackendRow, index: usize, options: DeviceOptions) -> Result<Device> {
+        let mut open = OPEN.lock().expect("no panic while opening");
+        let key = (row.name, index, options);
+        if let Some(device) = open.get(&key).filter(|device| !device.is_lost()) {
             return Ok(device.clone());
         }
-        let device = Device::open_gpu(index, options)?;
-        open.insert((index, options), device.clone());
+        let device = Device::open(row, index, options)?;
+        open.insert(key, device.clone());
         Ok(device)
     }
 
-    fn open_gpu(index: usize, options: DeviceOptions) -> Result<Device> {
-        let DeviceOptions { core, checked, memory_limit, .. } = options;
-        let (memory_limit, lose_after) = (memory_limit.or(ENVIRONMENT.memory_limit), ENVIRONMENT.lose_after);
-        let gpu = farad_gpu::Options { core, checked, memory_limit, lose_after, ..Default::default() };
-        let gpu = farad_gpu::Device::open(index, gpu)?;
-        let target = Target { fuse: options.fuse && !ENVIRONMENT.nan, ..gpu.target() };
-        let handle = if options.handle == 0 { String::new() } else { format!("#{}", options.handle) };
-        let name = format!("gpu:{index}{handle} ({})", gpu.name());
-        let device = Device::new(Backend::Gpu(gpu), target, name, Some(index), options);
-        if let Some(path) = ENVIRONMENT.tuning.as_ref().filter(|_| !options.core) {
+    /// A device of its own.
+    fn open(row: &'static BackendRow, index: usize, options: DeviceOptions) -> Result<Device> {
+        let device = Device::new((row.open)(index, &options)?, row, index, options);
+        let tunes = device.0.backend.tuner().is_some() && !options.core;
+        if let Some(path) = ENVIRONMENT.tuning.as_ref().filter(|_| tunes) {
             // The fixed rule is right everywhere, and slower at most.
             let tuned = crate::load_tuning(path).and_then(|tuning| device.set_tuning(tuning));
             if let Err(error) = tuned {
@@ -193,6 +163,11 @@ impl Device {
             }
         }
         Ok(device)
+    }
+
+    /// The devices of this machine, of every backend; none is opened.
+    pub fn list() -> Vec<FoundDevice> {
+        BACKENDS.iter().flat_map(|row| (row.list)()).collect()
     }
 
     /// A GPU if there is one that is not software, else the CPU; `FARAD_DEVICE` overrides. Chosen
@@ -213,37 +188,45 @@ impl Device {
                 Device::cpu()
             });
         }
-        let real = farad_gpu::adapters().into_iter().find(|a| a.kind != farad_gpu::AdapterKind::Software);
-        let Some(adapter) = real else { return Device::cpu() };
-        Device::gpu(adapter.index).unwrap_or_else(|error| {
+        let found = Device::list();
+        let most = found.iter().map(|device| device.preference).max().unwrap_or(0);
+        let Some(best) = found.iter().find(|device| device.preference == most && most > 0) else {
+            return Device::cpu();
+        };
+        Device::named(&best.device).unwrap_or_else(|error| {
             tracing::warn!("the GPU cannot be used, falling back to the cpu: {error}");
             Device::cpu()
         })
     }
 
-    /// A device by name: `best`, `cpu`, `gpu` or `gpu:1`.
+    /// A device by name: `best`, or one of the table of backends: `cpu`, `gpu`, `gpu:1` or `reference`.
     pub fn named(name: &str) -> Result<Device> {
         match name {
             "best" => Ok(Device::best()),
             "cpu" => Ok(Device::cpu()),
-            "gpu" => Device::gpu(0),
-            _ => match name.strip_prefix("gpu:").and_then(|n| n.parse().ok()) {
-                Some(index) => Device::gpu(index),
+            _ => match named(name) {
+                Some((row, index)) => Device::shared(row, index, DeviceOptions::default()),
                 None => Err(Error::DeviceName { name: name.into() }),
             },
         }
     }
 
     fn new(
-        backend: Backend,
-        target: Target,
-        name: String,
-        index: Option<usize>,
+        backend: Arc<dyn Backend>,
+        row: &'static BackendRow,
+        index: usize,
         options: DeviceOptions,
     ) -> Device {
+        let number = if row.numbered { format!(":{index}") } else { String::new() };
+        let handle =
+            if options.handle == 0 || !row.numbered { String::new() } else { format!("#{}", options.handle) };
+        let hardware = backend.hardware().map_or(String::new(), |name| format!(" ({name})"));
+        let target = backend.target();
         Device(Arc::new(Inner {
+            limits: backend.limits(),
+            target: Target { fuse: target.fuse && options.fuse && !ENVIRONMENT.nan, ..target },
+            name: format!("{}{number}{handle}{hardware}", row.name),
             backend,
-            target,
             plans: Mutex::default(),
             seed: AtomicU64::new(0),
             counter: AtomicU64::new(0),
@@ -251,7 +234,7 @@ impl Device {
             compiled: AtomicUsize::new(0),
             replayed: AtomicUsize::new(0),
             finite: AtomicBool::new(false),
-            name,
+            row,
             index,
             options,
             live: LiveList::default(),
@@ -262,12 +245,12 @@ impl Device {
 
     /// Whether this is a GPU.
     pub fn is_gpu(&self) -> bool {
-        matches!(self.0.backend, Backend::Gpu(_))
+        self.0.limits.gpu
     }
 
     /// The GPU's index, if it is one.
     pub fn index(&self) -> Option<usize> {
-        self.0.index
+        self.0.row.numbered.then_some(self.0.index)
     }
 
     /// Bytes of memory that the device has: those of the machine for the CPU and for software GPUs, else those of the
@@ -276,25 +259,16 @@ impl Device {
         if let Some(limit) = self.0.options.memory_limit {
             return Some(limit as u64);
         }
-        match &self.0.backend {
-            Backend::Cpu(_) => crate::machine::physical(),
-            Backend::Gpu(gpu) => {
-                let own = match gpu.info().kind {
-                    farad_gpu::AdapterKind::Software => crate::machine::physical(),
-                    _ => gpu.info().memory,
-                };
-                ENVIRONMENT.memory_limit.map(|limit| limit as u64).or(own)
-            }
+        match self.0.limits.memory {
+            MemorySize::Machine => crate::machine::physical(),
+            MemorySize::Own(bytes) => bytes,
         }
     }
 
     /// Bytes of the largest tensor that a kernel of a GPU can read; none on the CPU, where any fits that memory holds.
     #[doc(hidden)]
     pub fn largest_binding(&self) -> Option<u64> {
-        match &self.0.backend {
-            Backend::Cpu(_) => None,
-            Backend::Gpu(gpu) => Some(gpu.info().limits.binding_bytes),
-        }
+        self.0.limits.largest_binding
     }
 
     /// The name, e.g. `cpu` or `gpu:0 (NVIDIA H200)`.
@@ -334,8 +308,7 @@ impl Device {
 
     /// Seed and counter for the next random tensor; no pair is given twice. The counter's highest bit is set, so that
     /// no place of [`Tensor::rand_at`](crate::Tensor::rand_at) below 2⁶³ is one of the device's draws.
-    #[doc(hidden)]
-    pub fn draw(&self) -> [u32; 4] {
+    pub(crate) fn draw(&self) -> [u32; 4] {
         let seed = self.0.seed.load(Ordering::Relaxed);
         let counter = self.0.counter.fetch_add(1, Ordering::Relaxed);
         [seed as u32, (seed >> 32) as u32, counter as u32, (counter >> 32) as u32 | 1 << 31]
@@ -343,13 +316,12 @@ impl Device {
 
     /// What the device has done so far.
     pub fn counters(&self) -> Counters {
-        let own = Counters {
+        Counters {
             plans_compiled: self.0.compiled.load(Ordering::Relaxed),
             plans_replayed: self.0.replayed.load(Ordering::Relaxed),
             operands_moved: self.0.moved.load(Ordering::Relaxed),
-            ..Counters::default()
-        };
-        self.0.backend.counters(own)
+            ..self.0.backend.counters()
+        }
     }
 
     /// Bytes that the device holds now, by purpose.
@@ -396,25 +368,23 @@ impl Device {
 
     /// Waits until all submitted work is done.
     pub fn wait(&self) -> Result<()> {
-        self.0.backend.wait()
+        Ok(self.0.backend.wait()?)
     }
 
-    #[doc(hidden)]
-    pub fn profiler(&self) -> &Profiler {
+    pub(crate) fn profiler(&self) -> &Profiler {
         self.0.backend.profiler()
     }
 
     /// Whether units of their own multiply matrices of halves.
     pub(crate) fn multiplies_halves(&self) -> bool {
-        self.0.backend.multiplies_halves()
+        self.0.limits.multiplies_halves
     }
 
     /// A device of its own on the same hardware, opened in the same way but without a limit of memory.
     pub fn another(&self) -> Result<Device> {
         let options = DeviceOptions { memory_limit: None, ..self.0.options };
-        let Some(index) = self.0.index else { return Ok(Device::cpu_with(options)) };
-        let device = Device::open_gpu(index, options)?;
-        if let (Backend::Gpu(from), Backend::Gpu(to)) = (&self.0.backend, &device.0.backend) {
+        let device = Device::open(self.0.row, self.0.index, options)?;
+        if let (Some(from), Some(to)) = (self.0.backend.tuner(), device.0.backend.tuner()) {
             to.set_tuning((*from.tuning()).clone());
         }
         Ok(device)
@@ -422,16 +392,15 @@ impl Device {
 
     /// Times whole passes instead of kernels while on; `false` if the device cannot.
     pub fn time_passes(&self, on: bool) -> Result<bool> {
-        self.0.backend.time_passes(on)
+        Ok(self.0.backend.time_passes(on)?)
     }
 
     /// GPU nanoseconds of the passes since timing was switched on.
     pub fn pass_nanoseconds(&self) -> Result<Vec<u64>> {
-        self.0.backend.pass_nanoseconds()
+        Ok(self.0.backend.pass_nanoseconds()?)
     }
 
-    #[doc(hidden)]
-    pub fn allocate(&self, bytes: usize) -> Result<Memory> {
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
         self.with_room(|| self.0.backend.allocate(bytes))
     }
 }

@@ -31,9 +31,8 @@ pub struct Environment {
 }
 
 /// The forms that `FARAD_DEVICE` and `Device::named` take.
-pub fn is_device_name(name: &str) -> bool {
-    matches!(name, "best" | "cpu" | "gpu")
-        || name.strip_prefix("gpu:").is_some_and(|index| index.parse::<usize>().is_ok())
+pub(crate) fn is_device_name(name: &str) -> bool {
+    name == "best" || crate::backend::named(name).is_some()
 }
 
 impl Environment {

@@ -15,10 +15,8 @@ pub enum Error {
     Part(Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Op(#[from] OpError),
-    #[error("cpu: {0}")]
-    Cpu(#[from] farad_cpu::Error),
-    #[error("gpu: {0}")]
-    Gpu(#[from] farad_gpu::Error),
+    #[error(transparent)]
+    Backend(#[from] farad_runtime::Error),
     #[error("{op}: no memory for its {what}: {dtype} {shape}{built}: {source}", built = built(*.location))]
     NoMemory {
         op: String,
@@ -28,8 +26,11 @@ pub enum Error {
         location: Option<&'static Location<'static>>,
         source: Box<Error>,
     },
+    #[error("device: this build has no GPUs\nhelp: build farad with the feature `gpu`")]
+    NoGpus,
     #[error(
-        "device: unknown name: {name}\nhelp: use `best`, `cpu`, `gpu` or `gpu:1`; `farad devices` lists what there is"
+        "device: unknown name: {name}\nhelp: use {}; `farad devices` lists what there is",
+        crate::backend::device_names_sentence("`")
     )]
     DeviceName { name: String },
     #[error(
@@ -110,8 +111,7 @@ impl Error {
     /// Whether a device had too little memory. The device goes on: free something and try again.
     pub fn is_out_of_memory(&self) -> bool {
         match self {
-            Error::Cpu(error) => matches!(error, farad_cpu::Error::OutOfMemory { .. }),
-            Error::Gpu(error) => matches!(error, farad_gpu::Error::OutOfMemory { .. }),
+            Error::Backend(error) => error.fault() == farad_runtime::Fault::OutOfMemory,
             Error::NoMemory { .. } => true,
             _ => false,
         }

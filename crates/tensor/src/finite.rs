@@ -3,16 +3,16 @@
 //! Every float of a request is computed apart, in order, so whoever is found first made the value;
 //! tensors and numbers that came in with it are looked at before.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use farad_compile::program::Target;
 use farad_ir::{DType, Graph, NodeId, Op};
 use half::f16;
 
-use crate::backend::Memory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::plan::Request;
+use farad_runtime::Memory;
 
 impl Device {
     /// Switches the search for values that are not finite on or off: while on, every run computes
@@ -22,15 +22,13 @@ impl Device {
         self.0.finite.store(on, Ordering::Relaxed);
     }
 
-    #[doc(hidden)]
-    pub fn finds_not_finite(&self) -> bool {
+    pub(crate) fn finds_not_finite(&self) -> bool {
         self.0.finite.load(Ordering::Relaxed) || crate::environment::ENVIRONMENT.nan
     }
 
     /// Names the op that made the first value that is not finite although its operands were, or the
     /// input that came with one.
-    #[doc(hidden)]
-    pub fn find_not_finite(&self, request: &Request, inputs: &[Memory], words: &[u32]) -> Result<()> {
+    pub(crate) fn find_not_finite(&self, request: &Request, inputs: &[Memory], words: &[u32]) -> Result<()> {
         let graph = &request.graph;
         let needed = graph.reachable(&request.outputs);
         for id in graph.ids().filter(|id| needed[id.index()]) {
@@ -38,14 +36,9 @@ impl Device {
         }
         let outputs: Vec<NodeId> =
             graph.ids().filter(|id| needed[id.index()] && computes_floats(graph, *id)).collect();
-        let target = farad_compile::program::Target { fuse: false, ..self.0.target };
-        let program = Arc::new(farad_compile::compile(graph, &outputs, &[], &target));
-        let executable = self.0.backend.load(program.clone())?;
-        let mut memories = Vec::new();
-        for output in &program.outputs {
-            memories.push(self.allocate((output.spec.len * output.spec.dtype.size()).max(4))?);
-        }
-        executable.run(&inputs[..program.inputs.len()], &words[..program.parameters.len()], &memories)?;
+        let target = Target { fuse: false, ..self.0.target };
+        let request = Request { graph: graph.clone(), outputs: outputs.clone(), donations: vec![] };
+        let memories = self.run(&self.compile(request, &target)?, inputs, words)?;
         for (id, memory) in outputs.iter().zip(&memories) {
             if self.first_bad(memory, graph, *id)?.is_some() {
                 let node = graph.node(*id);

@@ -3,10 +3,9 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use farad_compile::profile::Phase;
-use farad_ir::NodeId;
+use farad_runtime::profile::Phase;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::Node;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
@@ -44,30 +43,10 @@ impl Tensor {
         let _phase = self.device().profiler().enter(Phase::Recording);
         let mut recording = Recording::of(std::slice::from_ref(&self.node), true)?;
         let loss = recording.ids[&Arc::as_ptr(&self.node)];
-        let mut targets = Vec::with_capacity(wrt.len());
-        for (index, tensor) in wrt.iter().enumerate() {
-            let id = recording.ids.get(&Arc::as_ptr(&tensor.node)).copied();
-            if id.is_none() {
-                // A step that took the path away is the better reason.
-                refuse_spent(&recording, loss, &targets)?;
-            }
-            targets.push(id.ok_or(farad_ir::OpError::NoPath { index, shape: tensor.shape() })?);
-        }
-        refuse_spent(&recording, loss, &targets)?;
+        let targets = recording.targets(loss, wrt.iter().copied().enumerate())?;
         let found = farad_ir::gradient(&mut recording.graph, loss, &targets)?;
         let nodes = replay(&recording, location, &self.node);
         Ok(found.into_iter().map(|id| Tensor::of(nodes[id.index()].clone().expect("replayed"))).collect())
-    }
-}
-
-/// Fails if the loss depends on a tensor whose history a step took away.
-pub fn refuse_spent(recording: &Recording, loss: NodeId, targets: &[NodeId]) -> Result<()> {
-    match recording.spent_below(loss, targets) {
-        Some(node) => Err(Error::Spent {
-            shape: node.shape,
-            location: format!("{}:{}", node.location.file(), node.location.line()),
-        }),
-        None => Ok(()),
     }
 }
 

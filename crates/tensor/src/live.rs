@@ -13,8 +13,8 @@ use farad_ir::{DType, Shape};
 use serde::{Serialize, Serializer};
 
 use crate::Holdings;
-use crate::backend::{Memory, WeakMemory};
 use crate::device::Device;
+use farad_runtime::{Memory, WeakMemory};
 
 /// Tensors that a report names.
 const NAMED: usize = 12;
@@ -107,8 +107,7 @@ impl Maker {
 
 impl Device {
     /// Notes who made a piece of memory, so that reports can say it.
-    #[doc(hidden)]
-    pub fn hold(&self, memory: &Memory, origin: Origin) {
+    pub(crate) fn hold(&self, memory: &Memory, origin: Origin) {
         let live = self.0.backend.bytes_live();
         let mut inner = self.live();
         inner.pieces.push((memory.downgrade(), origin));

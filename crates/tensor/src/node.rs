@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use farad_ir::{DType, Op, Scalar, Shape};
 
-use crate::backend::Memory;
 use crate::device::Device;
+use farad_runtime::Memory;
 
 /// A node of the recording.
 pub struct Node {

@@ -62,13 +62,6 @@ impl Parameter {
         Ok(())
     }
 
-    /// How many hold the current tensor's node: the cell itself, and whoever took it or recorded
-    /// with it.
-    #[doc(hidden)]
-    pub fn holders(&self) -> usize {
-        Arc::strong_count(&self.lock().node)
-    }
-
     fn lock(&self) -> MutexGuard<'_, Tensor> {
         self.0.tensor.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

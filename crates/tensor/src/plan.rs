@@ -1,14 +1,14 @@
 //! Compiled programs by structure: a known graph replays, a new one is compiled.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use farad_compile::profile::Phase;
-use farad_compile::program::Program;
+use farad_compile::program::{Program, Target};
 use farad_ir::{Graph, NodeId};
+use farad_runtime::profile::Phase;
+use farad_runtime::{Executable, Memory};
 
-use crate::backend::{Executable, Memory};
 use crate::device::Device;
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
@@ -20,6 +20,9 @@ use crate::recording::Recording;
 /// Most plans that a device keeps; the least recently used goes first.
 const MOST_PLANS: usize = 256;
 
+/// Replays in which debug builds write a program again, to compare it with the one that is replayed.
+const BUILT_AGAIN: usize = 4;
+
 /// What is compiled: a graph, what of it is wanted, and which inputs may be overwritten.
 pub struct Request {
     pub graph: Graph,
@@ -30,14 +33,55 @@ pub struct Request {
 
 /// A compiled program, loaded.
 pub struct Plan {
-    executable: Executable,
+    executable: Box<dyn Executable>,
     pub program: Arc<Program>,
     /// What each output is, for errors.
     results: Arc<[Maker]>,
+    /// Which input every result replaces: `(output, input)` pairs.
+    donations: Vec<(usize, usize)>,
     /// What the key stood for; compared in debug builds.
-    recorded: Option<Graph>,
+    structure: Option<Structure>,
+    replays: AtomicUsize,
     /// A program's blocks serve one run at a time.
     running: Mutex<()>,
+}
+
+/// What a plan was compiled from.
+struct Structure {
+    recorded: Graph,
+    built: Graph,
+    outputs: Vec<NodeId>,
+}
+
+impl Plan {
+    /// The input that a result replaces.
+    pub fn replaced(&self, output: usize) -> Option<usize> {
+        self.donations.iter().find(|(o, _)| *o == output).map(|(_, input)| *input)
+    }
+
+    /// Whether a run writes to this input.
+    pub fn takes_over(&self, input: usize) -> bool {
+        self.program.outputs.iter().any(|output| output.donor == Some(input))
+    }
+
+    /// Fails if the plan was compiled from something else. What is recorded is compared in every replay, what is built
+    /// from it in the first few and then ever more rarely.
+    fn compare(&self, key: u128, recorded: &Graph, build: impl FnOnce() -> Result<Request>) -> Result<()> {
+        let Some(structure) = &self.structure else { return Ok(()) };
+        let same = structure.recorded == *recorded;
+        assert!(same, "plan key: two structures have the hash {key:032x}");
+        let replays = self.replays.fetch_add(1, Ordering::Relaxed);
+        if replays < BUILT_AGAIN || replays.is_power_of_two() {
+            let Request { graph, outputs, donations } = build()?;
+            let same =
+                graph == structure.built && outputs == structure.outputs && donations == self.donations;
+            assert!(
+                same,
+                "plan key: two programs have the hash {key:032x}: what decides them is not all hashed"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Who asks for the memory of a result.
@@ -103,8 +147,7 @@ impl PlanCache {
 impl Device {
     /// The key of a recording's program, by `key` of its graph. Numbers that have changed since the program first came
     /// become numbers that are given with the run.
-    #[doc(hidden)]
-    pub fn key(&self, recording: &mut Recording, key: impl Fn(&Graph) -> u128) -> u128 {
+    pub(crate) fn key(&self, recording: &mut Recording, key: impl Fn(&Graph) -> u128) -> u128 {
         let _phase = self.profiler().enter(Phase::Lookup);
         let exact = key(&recording.graph);
         let mut cache = self.0.plans.lock().expect("no panic with the cache held");
@@ -116,50 +159,57 @@ impl Device {
     }
 
     /// The plan for a recorded graph, compiled by what `build` makes of it if there is none yet.
-    #[doc(hidden)]
-    pub fn plan(
+    pub(crate) fn plan(
         &self,
         key: u128,
         recorded: &Graph,
         build: impl FnOnce() -> Result<Request>,
     ) -> Result<Arc<Plan>> {
         let lookup = self.profiler().enter(Phase::Lookup);
-        if let Some(plan) = self.0.plans.lock().expect("no panic with the cache held").get(key) {
-            let same = plan.recorded.as_ref().is_none_or(|graph| graph == recorded);
-            assert!(same, "plan key: two structures have the hash {key:032x}");
+        let known = self.0.plans.lock().expect("no panic with the cache held").get(key);
+        if let Some(plan) = known {
+            plan.compare(key, recorded, build)?;
             self.0.replayed.fetch_add(1, Ordering::Relaxed);
             return Ok(plan);
         }
         drop(lookup);
         let _phase = self.profiler().enter(Phase::Compiling);
-        let request = build()?;
-        let program = Arc::new(farad_compile::compile(
-            &request.graph,
-            &request.outputs,
-            &request.donations,
-            &self.0.target,
-        ));
-        self.show(&program);
-        let results: Arc<[Maker]> = request.outputs.iter().map(|&id| maker(&request.graph, id)).collect();
-        let executable = self
-            .with_room(|| self.0.backend.load(program.clone()))
-            .map_err(|e| lacking(&results, "work space", e))?;
-        let recorded = cfg!(debug_assertions).then(|| recorded.clone());
-        let plan = Arc::new(Plan { executable, program, results, recorded, running: Mutex::new(()) });
+        let mut plan = self.compile(build()?, &self.0.target)?;
+        if let Some(structure) = &mut plan.structure {
+            structure.recorded = recorded.clone();
+        }
+        let plan = Arc::new(plan);
         self.0.compiled.fetch_add(1, Ordering::Relaxed);
         self.0.plans.lock().expect("no panic with the cache held").insert(key, plan.clone());
         Ok(plan)
     }
 
+    /// Compiles and loads a program.
+    pub(crate) fn compile(&self, request: Request, target: &Target) -> Result<Plan> {
+        let Request { graph, outputs, donations } = request;
+        let program = Arc::new(farad_compile::compile(&graph, &outputs, &donations, target));
+        self.show(&program);
+        let results: Arc<[Maker]> = outputs.iter().map(|&id| maker(&graph, id)).collect();
+        let executable = self
+            .with_room(|| self.0.backend.load(program.clone()))
+            .map_err(|e| lacking(&results, "work space", e))?;
+        let structure =
+            cfg!(debug_assertions).then(|| Structure { recorded: Graph::new(), built: graph, outputs });
+        let (replays, running) = (AtomicUsize::new(0), Mutex::new(()));
+        Ok(Plan { executable, program, results, donations, structure, replays, running })
+    }
+
     /// Does what takes memory; if there is too little, once more without the plans that nobody runs,
     /// whose blocks are memory too.
-    #[doc(hidden)]
-    pub fn with_room<T>(&self, take: impl Fn() -> Result<T>) -> Result<T> {
-        match take() {
+    pub(crate) fn with_room<T, E: Into<Error>>(
+        &self,
+        take: impl Fn() -> std::result::Result<T, E>,
+    ) -> Result<T> {
+        match take().map_err(E::into) {
             Err(error) if error.is_out_of_memory() => {
                 let freed = self.0.plans.lock().expect("no panic with the cache held").forget_idle();
                 tracing::debug!(freed, "out of memory: idle plans forgotten");
-                if freed { take() } else { Err(error) }
+                if freed { take().map_err(E::into) } else { Err(error) }
             }
             result => result,
         }
@@ -169,16 +219,15 @@ impl Device {
         if ENVIRONMENT.plan {
             tracing::info!(target: "farad::plan", "\n{program}");
         }
-        if let (true, crate::backend::Backend::Gpu(gpu)) = (ENVIRONMENT.wgsl, &self.0.backend) {
-            for (label, wgsl) in gpu.shaders(program) {
+        if ENVIRONMENT.wgsl {
+            for (label, wgsl) in self.0.backend.shaders(program) {
                 tracing::info!(target: "farad::wgsl", "\n// {label}\n{wgsl}");
             }
         }
     }
 
     /// Runs a plan: outputs that take an input's memory over get it, the others get new memory.
-    #[doc(hidden)]
-    pub fn run(&self, plan: &Plan, inputs: &[Memory], words: &[u32]) -> Result<Vec<Memory>> {
+    pub(crate) fn run(&self, plan: &Plan, inputs: &[Memory], words: &[u32]) -> Result<Vec<Memory>> {
         let mut outputs = Vec::with_capacity(plan.program.outputs.len());
         for (n, output) in plan.program.outputs.iter().enumerate() {
             let bytes = (output.spec.len * output.spec.dtype.size()).max(4);
@@ -201,7 +250,7 @@ impl Device {
         let options = ProfileOptions { mode: ProfileMode::Kernels, peaks: false };
         let profile = ENVIRONMENT.time.then(|| self.open_profile(options));
         let ran = plan.executable.run(inputs, words, &outputs);
-        ran.map_err(|error| lacking(&plan.results, "work space", error))?;
+        ran.map_err(|error| lacking(&plan.results, "work space", error.into()))?;
         if let Some(profile) = profile {
             let table = kernel_table(&profile.finish().kernels, None);
             tracing::info!(target: "farad::time", "\n{table}");
@@ -230,6 +279,19 @@ mod tests {
         for value in [1.0, 1.0, 2.0] {
             let graph = request(value).graph;
             device.plan(7, &graph, || Ok(request(value))).unwrap();
+        }
+    }
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "plan key: two programs have the hash 00000000000000000000000000000008")]
+    fn debug_builds_compare_programs() {
+        let device = Device::cpu_with(Default::default());
+        let mut recorded = Graph::new();
+        let x = recorded.input(0, Shape::new(&[2]), DType::F32);
+        for factor in [1.0, 1.0, 2.0] {
+            let mut graph = recorded.clone();
+            let outputs = vec![graph.scale(x, factor)];
+            device.plan(8, &recorded, || Ok(Request { graph, outputs, donations: vec![] })).unwrap();
         }
     }
 }

@@ -36,7 +36,7 @@ impl Precision {
     /// let model = Sequential::new((Linear::new(2, 16), Relu, Linear::new(16, 1))).to_device(&device);
     /// let mut adam = AdamW::new(model.parameters()).learning_rate(0.01);
     /// let x = Tensor::rand([32, 2], &device);
-    /// let y = x.sum_axes(&[1], true);
+    /// let y = x.sum_axes(kept([1]));
     /// for _ in 0..10 {
     ///     let loss = Precision::Mixed.scope(|| model.forward(&x).mean_squared_error(&y));
     ///     adam.step(&loss)?;

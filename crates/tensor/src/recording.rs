@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use farad_ir::{DType, Graph, NodeId, Op, Shape, Span};
+use farad_ir::{DType, Graph, NodeId, Op, OpError, Shape, Span};
 
-use crate::backend::Memory;
 use crate::error::{Error, Result};
 use crate::hashing::QuickMap;
 use crate::node::{Node, Value};
+use crate::tensor::Tensor;
+use farad_runtime::Memory;
 
 /// A graph of recorded nodes with the memory and numbers that it needs.
 #[derive(Default)]
@@ -105,6 +106,36 @@ impl Recording {
         Ok(())
     }
 
+    /// The nodes of tensors, which errors call by their numbers, that `loss` is to be differentiated at.
+    pub fn targets<'t>(
+        &self,
+        loss: NodeId,
+        tensors: impl IntoIterator<Item = (usize, &'t Tensor)>,
+    ) -> Result<Vec<NodeId>> {
+        let mut targets = Vec::new();
+        for (index, tensor) in tensors {
+            let id = self.ids.get(&Arc::as_ptr(&tensor.node)).copied();
+            if id.is_none() {
+                // A step that took the path away is the better reason.
+                self.refuse_spent(loss, &targets)?;
+            }
+            targets.push(id.ok_or(OpError::NoPath { index, shape: tensor.shape() })?);
+        }
+        self.refuse_spent(loss, &targets)?;
+        Ok(targets)
+    }
+
+    /// Fails if the loss depends on a tensor whose history a step took away.
+    fn refuse_spent(&self, loss: NodeId, targets: &[NodeId]) -> Result<()> {
+        match self.spent_below(loss, targets) {
+            Some(node) => Err(Error::Spent {
+                shape: node.shape,
+                location: format!("{}:{}", node.location.file(), node.location.line()),
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// Fails if something is needed that has a value only while a scan runs.
     pub fn refuse_placeholders(&self) -> Result<()> {
         match &self.placeholder {
@@ -164,11 +195,6 @@ impl Recording {
         id
     }
 
-    /// A number given with the run.
-    pub fn number(&mut self, number: f32) -> NodeId {
-        self.word(number.to_bits(), DType::F32)
-    }
-
     /// A number given with the run, as its word.
     pub fn word(&mut self, word: u32, dtype: DType) -> NodeId {
         self.words.push(word);
@@ -198,7 +224,7 @@ impl Recording {
 
     /// A leaf without history that `root` depends on through floats, if any, apart from those that
     /// the gradient is asked at.
-    pub fn spent_below(&self, root: NodeId, targets: &[NodeId]) -> Option<&Arc<Node>> {
+    fn spent_below(&self, root: NodeId, targets: &[NodeId]) -> Option<&Arc<Node>> {
         if self.spent.is_empty() {
             return None;
         }

@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
-use farad_gpu::{ProductShape, Tuned, Tuning};
+use farad_runtime::{ProductShape, Tuned, Tuning};
 
-use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::whole::write_whole;
@@ -18,43 +17,37 @@ impl Device {
     /// how many of how many shapes are done.
     pub fn tune(&self, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Tuned>> {
         let nothing = |why| Error::NothingToTune { device: self.name().into(), why };
-        let Backend::Gpu(gpu) = &self.0.backend else {
-            return Err(nothing("a CPU has one form of every kernel"));
+        let Some(tuner) = self.0.backend.tuner() else {
+            return Err(nothing("it has one form of every kernel"));
         };
         let plans = self.0.plans.lock().expect("no panic while planning").programs();
-        let mut shapes: Vec<ProductShape> =
-            plans.iter().flat_map(|program| ProductShape::all(program)).collect();
+        let mut shapes: Vec<ProductShape> = plans.iter().flat_map(|program| tuner.shapes(program)).collect();
         shapes.sort();
         shapes.dedup();
         if shapes.is_empty() {
             return Err(nothing("no program with a product of matrices has run yet"));
         }
-        Ok(gpu.tune(&shapes, |done| progress(done, shapes.len()))?)
+        Ok(tuner.tune(&shapes, &mut |done| progress(done, shapes.len()))?)
     }
 
     /// The table of what [`Device::tune`] found.
     pub fn tuning_of(&self, tuned: &[Tuned]) -> Tuning {
-        match &self.0.backend {
-            Backend::Gpu(gpu) => gpu.tuning_of(tuned),
-            Backend::Cpu(_) => Tuning::default(),
-        }
+        self.0.backend.tuner().map_or_else(Tuning::default, |tuner| tuner.tuning_of(tuned))
     }
 
     /// The name of the table in use; none if the fixed rule chooses.
     pub fn tuning_name(&self) -> Option<String> {
-        match &self.0.backend {
-            Backend::Gpu(gpu) => Some(gpu.tuning()).filter(|t| !t.products.is_empty()).map(|t| t.name()),
-            Backend::Cpu(_) => None,
-        }
+        let tuning = self.0.backend.tuner()?.tuning();
+        (!tuning.products.is_empty()).then(|| tuning.name())
     }
 
     /// Uses a table from now on; programs are compiled again. It must have been made on this adapter.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<()> {
-        let Backend::Gpu(gpu) = &self.0.backend else { return Ok(()) };
-        if tuning != Tuning::default() && tuning.adapter != gpu.adapter_name() {
-            return Err(Error::TuningAdapter { table: tuning.adapter, device: gpu.adapter_name() });
+        let Some(tuner) = self.0.backend.tuner() else { return Ok(()) };
+        if tuning != Tuning::default() && tuning.adapter != tuner.adapter_name() {
+            return Err(Error::TuningAdapter { table: tuning.adapter, device: tuner.adapter_name() });
         }
-        gpu.set_tuning(tuning);
+        tuner.set_tuning(tuning);
         *self.0.peaks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         self.0.plans.lock().expect("no panic while planning").clear();
         Ok(())

@@ -8,12 +8,29 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use crate::device::Device;
 use crate::evaluate::evaluate;
 use crate::node::Node;
 use crate::recording::Recording;
+use crate::tensor::Tensor;
 
 /// Beyond this many, notes that nobody needs any more are thrown away when another is added.
 const MANY: usize = 1024;
+
+/// Remembers that a buffer holds this tensor: a step that computes something which it uses computes it too.
+pub fn note_pending(tensor: &Tensor) {
+    tensor.device().0.unfinished.note(&tensor.node);
+}
+
+/// Whether a tensor is still to be computed.
+pub fn is_pending(tensor: &Tensor) -> bool {
+    tensor.node.value().is_none()
+}
+
+/// Computes what all buffers of a device hold that is still to be computed, in one program.
+pub fn finish_pending(device: &Device) {
+    device.0.unfinished.finish();
+}
 
 /// The pending contents of a device's buffers, in the order in which they were put there.
 #[derive(Default)]

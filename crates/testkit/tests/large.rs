@@ -35,9 +35,9 @@ fn check(report: &mut Report, device: &Device) -> Result<()> {
     let rows = x.reshape([ROWS, 4]);
     let turned = rows.transpose(0, 1).to_vec::<i32>()?;
     same(report, "transpose", turned, |n| value(n % ROWS * 4 + n / ROWS), COUNT);
-    let sums = rows.sum_axes(&[1], false).to_vec::<i32>()?;
+    let sums = rows.sum_axes([1]).to_vec::<i32>()?;
     same(report, "many short rows", sums, |n| sum([0, 1, 2, 3].map(|c| 4 * n + c)), ROWS);
-    let columns = x.reshape([4, ROWS]).sum_axes(&[0], false).to_vec::<i32>()?;
+    let columns = x.reshape([4, ROWS]).sum_axes([0]).to_vec::<i32>()?;
     same(report, "many short columns", columns, |n| sum([0, 1, 2, 3].map(|r| r * ROWS + n)), ROWS);
     let total = (0..COUNT).map(value).fold(0i32, i32::wrapping_add);
     same(report, "one long row", x.sum().to_vec::<i32>()?, |_| total, 1);

@@ -17,9 +17,10 @@ mod watcher;
 
 pub use asked::{Asked, run_device};
 pub use error::{Error, Result, TrainError};
+pub use farad_nn::optim::AnyOptimizer;
 pub use kind::{Kind, Kinds, Measure, Prepared, Subject, Trainee, Unit, Validation};
 pub use need::Need;
-pub use optimizer::{AnyOptimizer, OPTIMIZERS, OptimizerOptions, moments, optimizer};
+pub use optimizer::{OptimizerOptions, moments, optimizer};
 pub use outcome::{Grid, Outcome, Tone, Toned};
 pub use training::{LoopSettings, Standing, Summary, Training};
 pub use watcher::{Progress, Watcher};

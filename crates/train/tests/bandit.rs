@@ -9,8 +9,8 @@ use farad_tensor::{Device, Tensor};
 use farad_train::run::{Cell, Checkpoint, LogTable, Run, Stop, Table, Value, json};
 use farad_train::settings::{Range, Setting, Settings, Takes};
 use farad_train::{
-    AnyOptimizer, Asked, Kind, Kinds, LoopSettings, OPTIMIZERS, OptimizerOptions, Outcome, Prepared,
-    Progress, Result, Subject, Summary, TrainError, Trainee, Training, Validation, Watcher, optimizer,
+    AnyOptimizer, Asked, Kind, Kinds, LoopSettings, OptimizerOptions, Outcome, Prepared, Progress, Result,
+    Subject, Summary, TrainError, Trainee, Training, Validation, Watcher, optimizer,
 };
 
 farad_train::settings! {
@@ -20,7 +20,7 @@ farad_train::settings! {
         arms: usize = 5, Takes::Whole(2, 1000), "Arms to choose from.";
         updates: u64 = 40, Takes::from(1), "Updates in all.";
         learning_rate ["step_size"]: f64 = 0.1, Takes::Number(Range::from(0.0)), "The learning rate.";
-        optimizer: String = "adam".into(), Takes::one_of(OPTIMIZERS), "What updates the preferences.";
+        optimizer: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the preferences.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
 }

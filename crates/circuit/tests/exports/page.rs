@@ -178,7 +178,7 @@ fn less(netlist: &mut Netlist, first: &[Wire], second: &[Wire]) -> Wire {
     less
 }
 
-/// The digit pad: drawings are centerd, scaled, made bits and told apart.
+/// The digit pad: drawings are centered, scaled, made bits and told apart.
 fn pictures(browser: &mut Browser, folder: &Folder) {
     let netlist = tall_or_wide();
     let path = folder.write(&exported(netlist.clone(), "html"));

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, ValueEnum};
-use farad::{AdapterKind, Device, ENVIRONMENT};
+use farad::{AdapterKind, BACKENDS, Device, ENVIRONMENT};
 
 use crate::error::Result;
 use crate::look::{Talk, count};
@@ -111,9 +111,28 @@ impl<T: FromStr + PartialOrd + Clone + Send + Sync + 'static> TypedValueParser f
 /// Where to compute.
 #[derive(Debug, Default, Args)]
 pub struct DeviceFlag {
-    /// Where to compute: `best`, `cpu`, `gpu` or `gpu:1` [default: best; the run's own for train --resume, eval, generate and chat]
-    #[arg(long, value_name = "DEVICE", value_parser = Words::plain(["best", "cpu", "gpu"]), hide_possible_values = true, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DEVICE", help = device_help(), value_parser = device_words(), hide_possible_values = true, allow_negative_numbers = true)]
     pub device: Option<String>,
+}
+
+/// What `--device` takes, by the table of backends.
+fn device_help() -> String {
+    let names = farad::device_names_sentence("`");
+    let tests: Vec<String> = BACKENDS
+        .iter()
+        .filter(|row| row.for_tests)
+        .map(|row| format!("`{}`: {}", row.name, row.help))
+        .collect();
+    let tests = if tests.is_empty() { String::new() } else { format!(" ({})", tests.join("; ")) };
+    format!(
+        "Where to compute: {names}{tests} [default: best; the run's own for train --resume, eval, generate and chat]"
+    )
+}
+
+/// `best` and the backends, with what they are.
+fn device_words() -> Words {
+    let rows = BACKENDS.iter().map(|row| (row.name, row.help));
+    Words::explained(std::iter::once(("best", "a GPU if there is one, else the processor")).chain(rows))
 }
 
 impl DeviceFlag {

@@ -8,12 +8,13 @@ use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
 
 pub const DEVICES_EXAMPLES: &str = "\
 Examples:
-  farad devices                        GPUs and the CPU; the star is what `best` means
+  farad devices                        GPUs, the CPU and what is for tests; the star is what `best` means
   farad devices --json
 
 Keys of --json:
   gpu:N             device, index, name, kind, backend, driver, best, memory, features, limits
-  cpu               device, name, kind, cores, simd, memory, best";
+  cpu               device, name, kind, cores, simd, memory, best
+  reference         device, name, kind, memory, best";
 
 pub const BENCH_EXAMPLES: &str = "\
 Examples:

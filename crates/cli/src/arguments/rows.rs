@@ -8,9 +8,10 @@ use std::ffi::OsStr;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
-use farad::fit::{ModelKind, SCHEDULES};
+use farad::fit::ModelKind;
+use farad::optim::{self, schedule};
 use farad::run::Run;
-use farad::train::{Kind, OPTIMIZERS};
+use farad::train::Kind;
 
 use super::flags::{MOST, Words, number, whole};
 use crate::error::{Error, Result};
@@ -23,8 +24,8 @@ enum Takes {
     Whole(u64, u64),
     /// A number of two bounds, in words.
     Number(f64, f64, &'static str),
-    /// Any text; these words are offered.
-    Text(&'static [&'static str]),
+    /// Any text; these words are offered, and are the help where there is no other.
+    Text(fn() -> Vec<&'static str>),
     /// One of these words and no other, with what they mean.
     OneOf(fn() -> Vec<(&'static str, &'static str)>),
     /// A file or a folder.
@@ -83,7 +84,8 @@ impl Flag {
                 argument.value_parser(number(*least, *most, takes)).allow_negative_numbers(true)
             }
             Takes::Text(words) => {
-                argument.value_parser(Words::plain(words.iter().copied())).hide_possible_values(true)
+                let help = if self.help.is_empty() { any_of(&words()) } else { self.help.into() };
+                argument.value_parser(Words::plain(words())).hide_possible_values(true).help(help)
             }
             Takes::OneOf(words) => {
                 let value = |(name, means): (&'static str, &'static str)| {
@@ -103,6 +105,14 @@ impl Flag {
             Resume::Conflicts => argument.conflicts_with("resume"),
             _ => argument,
         }
+    }
+}
+
+/// `a, b or c`
+fn any_of(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 
@@ -137,7 +147,7 @@ pub static FLAGS: [Flag; 24] = [
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
     Flag { name: "batch", takes: COUNT, kinds: &["logic", "fit", "lm"], help: "Samples, windows or grids of a step", ..ANY },
     Flag { name: "learning-rate", value: "RATE", takes: Takes::Number(0.0, f64::MAX, "a number from 0 on"), kinds: &["logic", "fit", "lm"], help: "The largest learning rate", ..ANY },
-    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: Takes::Text(&OPTIMIZERS), kinds: NETWORKS, help: "adamw, adam, sgd, rmsprop, adagrad, lion or muon", ..ANY },
+    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: Takes::Text(|| optim::Named::names().collect()), kinds: NETWORKS, ..ANY },
     Flag { name: "warm-up", takes: Takes::Whole(0, MOST), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "Steps until the learning rate is reached", ..ANY },
     Flag { name: "dropout", value: "SHARE", takes: Takes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that is left out in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products with halves", ..ANY },
@@ -148,8 +158,8 @@ pub static FLAGS: [Flag; 24] = [
     Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
     Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: NETWORKS, help: "Which network [default: cnn for pictures, mlp for tables]", ..ANY },
-    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: Takes::Text(&SCHEDULES), kinds: NETWORKS, help: "constant, linear, cosine or one-cycle", ..ANY },
-    Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: Takes::Text(&["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
+    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: Takes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
+    Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: Takes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
     Flag { name: "vocabulary", help: "Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it", ..OF_LANGUAGE },
     Flag { name: "layers", takes: Takes::Whole(1, farad_lm::ModelOptions::MOST_LAYERS as u64), help: "Blocks of attention and feed-forward", ..OF_LANGUAGE },
     Flag { name: "heads", help: "Heads of attention in each", ..OF_LANGUAGE },

@@ -51,7 +51,7 @@ struct Training {
 
 impl Training {
     fn new(size: Size, precision: Precision, device: &Device) -> farad::Result<Training> {
-        Device::cpu().seed(1);
+        farad::seed(1);
         let model = Transformer::new(&size.options()).expect("the sizes are sound").try_to_device(device)?;
         // All parameters decay, as with the peers.
         let optimizer = AdamW::new(model.parameters()).learning_rate(3e-4);

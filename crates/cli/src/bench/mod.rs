@@ -128,7 +128,7 @@ fn measure(
     let (measurement, compiled) = match case.kind {
         Kind::Operation(prepare) | Kind::Training(prepare) => {
             device.seed(1);
-            Device::cpu().seed(1);
+            farad::seed(1);
             let mut workload = prepare(device)?;
             let error = (workload.error)()?;
             let timing = match case.kind {

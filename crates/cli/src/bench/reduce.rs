@@ -7,13 +7,13 @@ use super::reference::{Difference, pick, select, spread};
 
 /// `[size, size] -> [size]`, summed over an axis.
 pub fn sum(axis: isize, size: usize, device: &Device) -> farad::Result<Workload> {
-    reduced(axis, size, device, |x, axis| x.sum_axes(&[axis], false), |line| line.iter().sum())
+    reduced(axis, size, device, |x, axis| x.sum_axes([axis]), |line| line.iter().sum())
 }
 
 /// `[size, size] -> [size]`, the largest along an axis.
 pub fn max(axis: isize, size: usize, device: &Device) -> farad::Result<Workload> {
     let wanted = |line: &[f64]| line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    reduced(axis, size, device, |x, axis| x.max_axes(&[axis], false), wanted)
+    reduced(axis, size, device, |x, axis| x.max_axes([axis]), wanted)
 }
 
 fn reduced(

@@ -1,5 +1,6 @@
 //! Orders, and sums by position, which are sorted first where there are many.
 
+use farad::Order;
 use farad::{DType, Device, Tensor};
 
 use super::case::{Work, Workload, signed};
@@ -22,7 +23,7 @@ pub fn sort(length: usize, device: &Device) -> farad::Result<Workload> {
     Ok(Workload::expression(
         vec![signed(&[length], device)?],
         work,
-        |inputs| inputs[0].sort(0, false).0,
+        |inputs| inputs[0].sort(0, Order::Ascending).0,
         error,
     ))
 }
@@ -32,7 +33,7 @@ pub fn argsort(rows: usize, length: usize, device: &Device) -> farad::Result<Wor
     let work = Work { bytes: 8.0 * (rows * length) as f64, items: (rows * length) as f64, ..Work::default() };
     let error = move |inputs: &[Tensor], result: &Tensor| positions(&inputs[0], result, length, false);
     let inputs = vec![signed(&[rows, length], device)?];
-    Ok(Workload::expression(inputs, work, |inputs| inputs[0].argsort(1, false), error))
+    Ok(Workload::expression(inputs, work, |inputs| inputs[0].argsort(1, Order::Ascending), error))
 }
 
 /// Where the largest `k` of every row are: `[rows, length] -> [rows, k]`.
@@ -41,7 +42,7 @@ pub fn topk(rows: usize, length: usize, k: usize, device: &Device) -> farad::Res
     let work = Work { bytes: 4.0 * (read + written), items: read, ..Work::default() };
     let error = move |inputs: &[Tensor], result: &Tensor| positions(&inputs[0], result, length, true);
     let inputs = vec![signed(&[rows, length], device)?];
-    Ok(Workload::expression(inputs, work, move |inputs| inputs[0].topk(k, 1, true).1, error))
+    Ok(Workload::expression(inputs, work, move |inputs| inputs[0].topk(k, 1, Order::Descending).1, error))
 }
 
 /// A few rows of positions against a stable sort on the host.

@@ -86,7 +86,7 @@ impl Steps {
         for _ in 0..BLOCK {
             // New data each time, and a total over all of it, as in an epoch.
             let x = Tensor::rand([4, 2], &self.device);
-            let y = x.sum_axes(&[1], true);
+            let y = x.sum_axes(kept([1]));
             let loss = self.model.forward(&x).mean_squared_error(&y);
             self.sgd.step(&loss)?;
             self.total = &self.total + &loss;

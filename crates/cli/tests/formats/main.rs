@@ -80,7 +80,9 @@ fn samples_are_valid(runs: &Folder) {
     samples::mend_zip(&mut mended);
     farad::read_npz(read("s", &mended), &cpu).unwrap();
     samples::idxs().iter().for_each(|s| drop(farad::data::read_idx(read("s", s)).unwrap()));
-    samples::images()[..2].iter().for_each(|s| drop(farad::data::read_image(read("s", s), false).unwrap()));
+    samples::images()[..2]
+        .iter()
+        .for_each(|s| drop(farad::data::read_image(read("s", s), farad::data::Channels::Color).unwrap()));
     samples::tunings().iter().for_each(|s| drop(farad::load_tuning(read("s", s)).unwrap()));
     samples::circuits().iter().for_each(|s| drop(farad_circuit::Circuit::read(read("s", s)).unwrap()));
     let checkpoint = |s: &Vec<u8>| farad::run::Checkpoint::read(read("s", s), "example").unwrap().step();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use farad::StateDict;
-use farad::data::{Csv, Dataset, Split, cifar10, npz_set, read_idx, read_image};
+use farad::data::{Channels, Csv, Dataset, Split, cifar10, npz_set, read_idx, read_image};
 use farad::prelude::*;
 use farad::run::{Checkpoint, Conclusion, Events, Log, LogTable, Run, json};
 use farad_circuit::{Circuit, Simulator, Statistics};
@@ -101,8 +101,8 @@ fn data() -> Vec<Format> {
             cost: 6 * 8 * 1032,
             mend: samples::mend_png,
             ..format("image", "x.png", samples::images(), |folder| {
-                for gray in [false, true] {
-                    drop(read_image(at(folder, "x.png"), gray));
+                for channels in [Channels::Color, Channels::Gray] {
+                    drop(read_image(at(folder, "x.png"), channels));
                 }
             })
         },

@@ -4,7 +4,7 @@
 use farad_compile::program::{BufferId, Code, Guard, Kernel, Level, Operand, Product, Store, View};
 use farad_ir::{Binary, DType, Unary};
 
-use crate::meaning::{Case, Rng, Tape, strided};
+use crate::case::{Case, Rng, Tape, strided};
 
 /// A convolution's sizes, the same taps and strides on both axes, and what it reads and writes.
 #[derive(Clone, Copy, Debug)]

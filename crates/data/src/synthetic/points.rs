@@ -14,7 +14,8 @@ const POINTS: u32 = 0x706f_0000;
 /// use farad::data::{Dataset, spirals};
 /// assert_eq!(spirals(90, 3, 0.05, 1).classes().len(), 3);
 /// ```
-pub fn spirals(count: usize, arms: usize, noise: f32, seed: u64) -> TensorSet {
+pub fn spirals(count: usize, arms: usize, noise: f64, seed: u64) -> TensorSet {
+    let noise = noise as f32;
     drawn(count, arms, seed, 0, |class, random| {
         let along = random.uniform();
         let angle = TAU * (class as f32 / arms as f32 + 0.75 * along);
@@ -24,7 +25,8 @@ pub fn spirals(count: usize, arms: usize, noise: f32, seed: u64) -> TensorSet {
 }
 
 /// Points `[2]` on two half circles that reach into one another.
-pub fn moons(count: usize, noise: f32, seed: u64) -> TensorSet {
+pub fn moons(count: usize, noise: f64, seed: u64) -> TensorSet {
+    let noise = noise as f32;
     drawn(count, 2, seed, 1, |class, random| {
         let angle = PI * random.uniform();
         let [x, y] = match class {
@@ -36,7 +38,8 @@ pub fn moons(count: usize, noise: f32, seed: u64) -> TensorSet {
 }
 
 /// Points `[2]` around `classes` centers on a circle of radius 1; `noise` is their standard deviation.
-pub fn blobs(count: usize, classes: usize, noise: f32, seed: u64) -> TensorSet {
+pub fn blobs(count: usize, classes: usize, noise: f64, seed: u64) -> TensorSet {
+    let noise = noise as f32;
     drawn(count, classes, seed, 2, |class, random| {
         let angle = TAU * class as f32 / classes as f32;
         [angle.cos() + noise * random.normal(), angle.sin() + noise * random.normal()]

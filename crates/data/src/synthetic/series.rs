@@ -14,7 +14,8 @@ const SERIES: u32 = 0x7365_0000;
 /// assert_eq!(sine(10, 20, 0.0, 1).get(0)?.input.shape()[..], [20, 1]);
 /// # Ok::<(), farad::Error>(())
 /// ```
-pub fn sine(count: usize, length: usize, noise: f32, seed: u64) -> TensorSet {
+pub fn sine(count: usize, length: usize, noise: f64, seed: u64) -> TensorSet {
+    let noise = noise as f32;
     let mut random = Random::at(seed, SERIES, 0);
     let phases = [random.uniform(), random.uniform()];
     let clean = |step: usize| {

@@ -1,6 +1,7 @@
 //! Layers and activations against PyTorch: outputs to 1e-5, gradients of inputs and parameters to 1e-4, running
 //! statistics after a forward pass, on every device.
 
+use farad::Corners;
 use std::collections::BTreeSet;
 
 use crate::devices::devices;
@@ -90,7 +91,7 @@ fn others() -> Vec<(&'static str, Box<dyn Layer>)> {
         ("upsample_bilinear", Box::new(Upsample::bilinear(2))),
         ("upsample_aligned", Box::new(Upsample::bilinear(3).align_corners())),
         ("resize_nearest", Box::new(Resize(|x| x.resize_nearest([5, 7])))),
-        ("resize_bilinear", Box::new(Resize(|x| x.resize_bilinear([5, 3], false)))),
+        ("resize_bilinear", Box::new(Resize(|x| x.resize_bilinear([5, 3], Corners::Edges)))),
         ("relu", Box::new(Relu)),
         ("leaky_relu", Box::new(LeakyRelu::default())),
         ("elu", Box::new(Elu { alpha: 1.5 })),

@@ -1,4 +1,4 @@
-//! What PyTorch computes: layers, attention, networks, optimizers and schedules. One program, since none of these tests
+//! What PyTorch computes: layers, attention and networks. One program, since none of these tests
 //! looks at what a device counts; those that do, or that make mistakes on purpose, are programs of their own.
 
 #[path = "../devices/mod.rs"]
@@ -9,5 +9,3 @@ mod fixtures;
 mod attention;
 mod layers;
 mod networks;
-mod optimizers;
-mod schedules;

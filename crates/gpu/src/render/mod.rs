@@ -29,9 +29,10 @@ pub(crate) mod vector;
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Fused, Kernel, Program};
+use farad_runtime::Tuning;
 
 use crate::dispatch::{Capabilities, Dispatch};
-use crate::tuning::{ProductShape, Tuning};
+use crate::tuning;
 
 /// The launches that run `kernel` (neither a loop nor a user's kernel). `slots` are the buffers that
 /// the surrounding loop moves on, with the elements of a slice; `tuning` may name tiles for products.
@@ -52,8 +53,8 @@ pub fn render(
             Some(fused) => fused_dispatch(kernel.touches(), context, &space::canonical(&fused)),
             None => {
                 let canonical = space::canonical_product(product);
-                let shape = ProductShape::of(&canonical, program);
-                let tile = tuning.tile(&shape, capabilities);
+                let shape = tuning::shape_of(&canonical, program);
+                let tile = tuning::tile(tuning, &shape, capabilities);
                 let fours = || [true, false].map(|left| layout::Layout::of(&canonical, left).is_in_fours());
                 let halves = shape.halves && capabilities.cooperative > 0 && fours() == [true, true];
                 let tile = tile.unwrap_or_else(|| product::Tile::of(&canonical, halves));

@@ -350,7 +350,7 @@ fn scan_runs_both_ways() {
 }
 
 /// Quotient and remainder by ten, the latter as an integer.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 struct Digits;
 
 impl CustomOp for Digits {

@@ -65,7 +65,7 @@ impl Coverage {
         let left = Tensor::number(self.predicted_in(n) as f32, device).cast(DType::I32);
         let place = Tensor::arange(batch * self.context, device).reshape([batch, self.context]);
         let (inputs, targets) = (windows.narrow(1, 0, self.context), windows.narrow(1, 1, self.context));
-        let ignored = targets.full_like(IGNORED.into());
+        let ignored = targets.full_like(IGNORED);
         Ok((inputs, place.less(&left).select(&targets, &ignored)))
     }
 }

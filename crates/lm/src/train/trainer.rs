@@ -28,7 +28,7 @@ impl Trainer {
     /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
     /// the seed.
     pub fn new(settings: &Settings, parts: &Parts, device: &Device) -> Result<Trainer> {
-        Device::cpu().seed(settings.seed as u64);
+        farad::seed(settings.seed as u64);
         let model = Transformer::new(&settings.model)?.try_to_device(device)?;
         device.seed(settings.seed as u64);
         let optimizer = model.optimizer(settings.learning_rate as f32, settings.weight_decay as f32);

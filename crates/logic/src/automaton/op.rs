@@ -128,13 +128,6 @@ impl Stages {
         }
     }
 
-    fn key(&self) -> u64 {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish()
-    }
-
     fn checked(&self, operands: &[(Shape, DType)]) -> Result<Extent<'_>, OpError> {
         let shapes: Vec<Shape> = operands.iter().map(|operand| operand.0).collect();
         if shapes[3].rank() != 5 {
@@ -180,19 +173,15 @@ fn words_of(numbers: &[f64]) -> Vec<u32> {
     numbers.iter().map(|&number| number as u32).collect()
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Forward(Stages);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Backward(Stages);
 
 impl CustomOp for Forward {
     fn name(&self) -> &str {
         "automaton"
-    }
-
-    fn key(&self) -> u64 {
-        self.0.key()
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
@@ -253,10 +242,6 @@ impl CustomOp for Forward {
 impl CustomOp for Backward {
     fn name(&self) -> &str {
         "automaton_backward"
-    }
-
-    fn key(&self) -> u64 {
-        self.0.key()
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {

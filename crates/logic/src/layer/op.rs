@@ -33,15 +33,15 @@ pub fn gates(coefficients: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor 
 }
 
 /// Coefficients, wires, readers, x -> y.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Gates;
 
 /// Wires, x, g -> gradients at the coefficients.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct WeightGradients;
 
 /// Coefficients, readers, x, g -> gradients at x.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct InputGradients;
 
 impl CustomOp for Gates {

@@ -56,7 +56,7 @@ impl GroupSum {
     #[track_caller]
     pub fn sums(&self, x: &Tensor) -> Tensor {
         let (group, batch) = (self.features / self.classes, x.shape()[1]);
-        let sums = x.reshape([self.classes, group, batch]).sum_axes(&[1], false);
+        let sums = x.reshape([self.classes, group, batch]).sum_axes([1]);
         sums * (1.0 / f64::from(self.tau))
     }
 

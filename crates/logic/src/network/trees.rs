@@ -126,7 +126,7 @@ impl Trees {
         let y = y.reshape([kernels, height, width, batch]);
         let y = y.narrow(1, 0, rows * pool).narrow(2, 0, columns * pool);
         let squares = y.reshape([kernels, rows, pool, columns, pool, batch]);
-        squares.max_axes(&[2, 4], false).reshape([self.outputs(), batch])
+        squares.max_axes([2, 4]).reshape([self.outputs(), batch])
     }
 
     /// Adds the likeliest gates at every position to a netlist, and the ORs.

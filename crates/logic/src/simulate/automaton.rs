@@ -1,6 +1,6 @@
 //! Automata on grids.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, Words};
@@ -103,6 +103,14 @@ struct Simulate {
     asynchronous: bool,
 }
 
+// Circuits are long, so what they compute was hashed once.
+impl Hash for Simulate {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Simulate { automaton, program: _, key, width, steps, asynchronous } = self;
+        (key, automaton.edge, automaton.channels, width, steps, asynchronous).hash(state);
+    }
+}
+
 impl Simulate {
     fn sizes(&self, states: &Shape) -> Sizes {
         let sizes = states.to_vec();
@@ -123,14 +131,6 @@ impl Simulate {
 impl CustomOp for Simulate {
     fn name(&self) -> &str {
         "simulate_automaton"
-    }
-
-    fn key(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let edge = self.automaton.edge;
-        (self.key, edge, self.automaton.channels, self.width, self.steps, self.asynchronous)
-            .hash(&mut hasher);
-        hasher.finish()
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {

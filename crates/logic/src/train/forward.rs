@@ -3,6 +3,7 @@
 //! Invariant: with the published settings a soft gate is the softmax mixture of its logits and nothing else is
 //! computed. All noise comes from a seed and the number of the update. Start at [`Trainer::coefficients`].
 
+use farad::Order;
 use farad::{DType, Tensor};
 
 use super::{Stream, Trainer};
@@ -64,9 +65,9 @@ impl Trainer {
                 self.starts.turns_anew(self.updates, self.topology.gates()).less(self.number(share))
             }
             FreezeOrder::Confidence => {
-                let surest = self.gates.confidence(&self.logits.value()).argsort(1, true);
+                let surest = self.gates.confidence(&self.logits.value()).argsort(1, Order::Descending);
                 // The order of the order says which place each gate has.
-                let place = surest.argsort(1, false).cast(DType::F32);
+                let place = surest.argsort(1, Order::Ascending).cast(DType::F32);
                 place.less(self.number(share * self.topology.gates() as f32))
             }
         })
@@ -77,7 +78,7 @@ impl Trainer {
         let settings = &self.settings;
         let logits = self.logits.value();
         let ramp = settings.ramp_at(self.updates);
-        let weighted = |weight: f32, each: Tensor| each.sum_axes(&[-1], false) * self.number(weight * ramp);
+        let weighted = |weight: f32, each: Tensor| each.sum_axes([-1]) * self.number(weight * ramp);
         let entropy =
             (settings.entropy > 0.0).then(|| weighted(settings.entropy, self.gates.entropy(&logits)));
         let margin = (settings.margin > 0.0)

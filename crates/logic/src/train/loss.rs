@@ -7,7 +7,7 @@ use crate::settings::{Loss, Settings};
 /// The sum over everything but the first axis. `[seeds, ...] -> [seeds]`
 pub fn per_seed(x: &Tensor) -> Tensor {
     let axes: Vec<isize> = (1..x.rank() as isize).collect();
-    x.sum_axes(&axes, false)
+    x.sum_axes(&axes)
 }
 
 /// The loss of what is seen, one number a seed.

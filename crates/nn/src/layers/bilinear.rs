@@ -3,6 +3,8 @@
 use super::conv::uniform;
 use super::{Module, Parameter};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 
 /// `y = x₁ᵀ · weight · x₂ + bias` for every output: `[.., first] × [.., second] -> [.., outputs]`. Weights and bias start
 /// uniform in ±1/√first, drawn from the CPU's random numbers.
@@ -39,12 +41,13 @@ impl Bilinear {
     /// The layer applied to two tensors whose axes but the last are equal.
     #[track_caller]
     pub fn forward(&self, first: &Tensor, second: &Tensor) -> Tensor {
+        let _inside = inside("Bilinear");
         let weight = self.weight.value();
         let (outputs, width, other) = (weight.shape()[0], weight.shape()[1], weight.shape()[2]);
         for (tensor, size) in [(first, width), (second, other)] {
             let shape = tensor.shape();
             let last = shape.last().copied().unwrap_or(0);
-            assert!(
+            ensure!(
                 last == size,
                 "bilinear: features differ: {shape} and {} ({last} vs {size})",
                 weight.shape()
@@ -53,7 +56,7 @@ impl Bilinear {
         let matrix = weight.permute(&[1, 0, 2]).reshape([width, outputs * other]);
         let lead = &first.shape()[..first.rank() - 1];
         let products = first.matmul(&matrix).reshape([lead, &[outputs, other]].concat());
-        let y = (products * second.unsqueeze(second.rank() as isize - 1)).sum_axes(&[-1], false);
+        let y = (products * second.unsqueeze(second.rank() as isize - 1)).sum_axes([-1]);
         match &self.bias {
             Some(bias) => y + bias.value(),
             None => y,

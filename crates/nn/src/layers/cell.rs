@@ -10,6 +10,7 @@ use super::{Module, Visitor};
 use crate::error::Result;
 use farad_tensor::Device;
 use farad_tensor::Tensor;
+use farad_tensor::engine::{finish_pending, is_pending, note_pending};
 
 /// A cell that holds a tensor which is kept, saved and moved with its module, but not trained: running
 /// statistics, fixed tables. Clones are the same cell.
@@ -30,7 +31,7 @@ const MOST_PENDING: u32 = 4;
 impl Buffer {
     /// A buffer that starts with this tensor.
     pub fn new(tensor: Tensor) -> Buffer {
-        tensor.device().0.unfinished.note(&tensor.node);
+        note_pending(&tensor);
         Buffer(Arc::new(Mutex::new(Held { tensor, pending: 0 })))
     }
 
@@ -43,15 +44,14 @@ impl Buffer {
     /// it too, in the same submission; from then on it is a value without history. Where no step comes, every fourth
     /// computes what all buffers of its device wait for, so that what they were made of does not pile up.
     pub fn set(&self, tensor: Tensor) {
-        let unfinished = &tensor.device().0.unfinished;
         let old = self.value();
-        let chained = tensor.node.value().is_none() && old.node.value().is_none();
+        let chained = is_pending(&tensor) && is_pending(&old);
         let mut pending = if chained { self.lock().pending + 1 } else { 0 };
         if pending >= MOST_PENDING {
-            unfinished.finish();
+            finish_pending(tensor.device());
             pending = 0;
         }
-        unfinished.note(&tensor.node);
+        note_pending(&tensor);
         let held = Held { tensor, pending };
         let before = std::mem::replace(&mut *self.lock(), held);
         drop(before); // after the lock is released

@@ -1,6 +1,8 @@
 //! Dropout: features left out at random while training.
 
 use super::{Layer, Mode, Module};
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 use farad_tensor::{Tensor, engine::check_probability};
 
 /// Elements zeroed with a probability while training, the others scaled up to keep the mean; nothing in use. The shape
@@ -43,6 +45,7 @@ impl Dropout {
 impl Layer for Dropout {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("Dropout");
         if !self.mode.is_training() || self.probability == 0.0 {
             return x.clone();
         }
@@ -50,7 +53,7 @@ impl Layer for Dropout {
             return x.dropout(self.probability);
         }
         let shape = x.shape();
-        assert!(shape.rank() >= 2, "dropout: rank too low: {shape} ({} vs at least 2)", shape.rank());
+        ensure!(shape.rank() >= 2, "dropout: rank too low: {shape} ({} vs at least 2)", shape.rank());
         let sizes: Vec<usize> = shape[..2].iter().copied().chain(vec![1; shape.rank() - 2]).collect();
         x.drop_by(self.probability, sizes.into())
     }

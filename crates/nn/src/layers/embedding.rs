@@ -3,6 +3,8 @@
 use super::{Layer, Module, Parameter};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 
 /// Rows of a learned table at positions: `[..] -> [.., width]`. Rows start normal with variance 1, drawn from the CPU's
 /// random numbers.
@@ -39,7 +41,7 @@ impl Embedding {
     pub fn padding(mut self, index: usize) -> Embedding {
         let weight = self.weight.value();
         let entries = weight.shape()[0];
-        assert!(
+        ensure!(
             index < entries,
             "embedding: padding out of range: {} ({index} vs {entries})",
             weight.shape()
@@ -54,6 +56,7 @@ impl Embedding {
 impl Layer for Embedding {
     #[track_caller]
     fn forward(&self, ids: &Tensor) -> Tensor {
+        let _inside = inside("Embedding");
         let rows = self.weight.value().embedding(ids);
         match self.padding {
             Some(index) => ids.equal(index as f64).unsqueeze(-1).select(&rows.stop_gradient(), &rows),

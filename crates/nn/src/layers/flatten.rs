@@ -2,6 +2,7 @@
 
 use super::{Layer, Module};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// All axes from one on folded into it, by default all but the batch: `[batch, ..] -> [batch, features]`.
 ///
@@ -39,6 +40,7 @@ impl From<usize> for Flatten {
 impl Layer for Flatten {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("Flatten");
         x.flatten(self.axis)
     }
 }

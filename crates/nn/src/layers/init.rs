@@ -1,7 +1,7 @@
 //! What parameters begin with: Xavier's and He's rules, orthogonal matrices, plain distributions.
 //!
 //! Invariant: numbers are drawn from the CPU's random numbers, so the same seed
-//! (`Device::cpu().seed(1)`) gives the same parameters on every device. Start at [`he_normal`] or [`xavier_uniform`].
+//! (`farad::seed(1)`) gives the same parameters on every device. Start at [`he_normal`] or [`xavier_uniform`].
 
 use super::Parameter;
 use crate::error::Result;
@@ -37,7 +37,7 @@ pub fn gain(slope: f64) -> f64 {
 /// assert_eq!(layer.bias.unwrap().value().to_vec::<f32>()?, [0.5, 0.5]);
 /// # Ok::<(), farad::Error>(())
 /// ```
-pub fn constant(parameter: &Parameter, number: f32) -> Result<()> {
+pub fn constant(parameter: &Parameter, number: f64) -> Result<()> {
     put(parameter, Tensor::full(number, parameter.value().shape(), &Device::cpu()))
 }
 
@@ -85,7 +85,7 @@ pub fn normal(parameter: &Parameter, mean: f64, deviation: f64) -> Result<()> {
 /// # Panics
 /// If next to nothing of the distribution lies between the two.
 #[track_caller]
-pub fn truncated_normal(parameter: &Parameter, mean: f64, deviation: f64, low: f32, high: f32) -> Result<()> {
+pub fn truncated_normal(parameter: &Parameter, mean: f64, deviation: f64, low: f64, high: f64) -> Result<()> {
     let shape = parameter.value().shape();
     let mut kept: Vec<f32> = Vec::with_capacity(shape.numel());
     for _ in 0..MOST_ROUNDS {
@@ -95,7 +95,7 @@ pub fn truncated_normal(parameter: &Parameter, mean: f64, deviation: f64, low: f
         }
         let drawn =
             (Tensor::randn([missing.max(LEAST_DRAWN)], &Device::cpu()) * deviation + mean).to_vec::<f32>()?;
-        kept.extend(drawn.into_iter().filter(|x| (low..=high).contains(x)).take(missing));
+        kept.extend(drawn.into_iter().filter(|&x| (low..=high).contains(&f64::from(x))).take(missing));
     }
     assert!(
         kept.len() == shape.numel(),

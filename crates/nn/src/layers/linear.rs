@@ -3,6 +3,7 @@
 use super::conv::uniform;
 use super::{Layer, Module, Parameter};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// `y = x · weightᵀ + bias`: `[.., inputs] -> [.., outputs]`.
 ///
@@ -38,6 +39,7 @@ impl Linear {
 impl Layer for Linear {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("Linear");
         let y = x.matmul(&self.weight.value().transpose(0, 1));
         match &self.bias {
             Some(bias) => y + bias.value(),

@@ -3,6 +3,7 @@
 //! Invariant: lists and tuples name their elements by position; plain values have no parts.
 
 use super::{Layer, Module, Visitor};
+use farad_tensor::engine::through;
 use farad_tensor::{Parameter, Tensor};
 
 impl<M: Module> Module for Option<M> {
@@ -30,7 +31,7 @@ impl<M: Module + ?Sized> Module for Box<M> {
 impl<L: Layer + ?Sized> Layer for Box<L> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        (**self).forward(x)
+        through("", || (**self).forward(x))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Layer, Module};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// [`Tensor::pixel_shuffle`] as a layer: `[batch, channels · factor², height, width] -> [batch, channels, height · factor,
 /// width · factor]`.
@@ -27,6 +28,7 @@ impl PixelShuffle {
 impl Layer for PixelShuffle {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("PixelShuffle");
         x.pixel_shuffle(self.factor)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Layer, Module};
 use farad_tensor::Tensor;
+use farad_tensor::engine::{at_position, through};
 
 /// Layers applied in order. Parameters are named by position: `0.weight`, `2.bias`.
 ///
@@ -26,11 +27,14 @@ impl Sequential {
 impl Layer for Sequential {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        let mut x = x.clone();
-        for layer in &self.layers {
-            x = layer.forward(&x);
-        }
-        x
+        through("Sequential", || {
+            let mut x = x.clone();
+            for (position, layer) in self.layers.iter().enumerate() {
+                at_position(position);
+                x = layer.forward(&x);
+            }
+            x
+        })
     }
 }
 

@@ -1,8 +1,6 @@
 //! Adagrad.
 
-use farad_ir::{NodeId, Unary};
-
-use super::{Rule, Update, Updater};
+use super::{Rule, Update, Updater, Var};
 use crate::layers::Parameter;
 
 /// Gradients divided by the root of the sum of all their squares so far (Duchi, Hazan and Singer).
@@ -16,6 +14,12 @@ pub struct AdagradRule {
     decay: f32,
     epsilon: f32,
     start: f32,
+    form: AdagradForm,
+}
+
+/// What decides the formula of [`Adagrad`], the same in all groups.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub struct AdagradForm {
     /// Whether any group has weight decay.
     decays: bool,
 }
@@ -33,52 +37,52 @@ impl Adagrad {
     /// # Ok::<(), farad::Error>(())
     /// ```
     pub fn new(parameters: Vec<Parameter>) -> Adagrad {
-        let rule = AdagradRule {
-            rate: 0.01,
-            rate_decay: 0.0,
-            decay: 0.0,
-            epsilon: 1e-10,
-            start: 0.0,
-            decays: false,
-        };
+        let form = AdagradForm::default();
+        let rule = AdagradRule { rate: 0.01, rate_decay: 0.0, decay: 0.0, epsilon: 1e-10, start: 0.0, form };
         Updater::with_rule(parameters, rule)
     }
 
     /// The rate of step n, counted from 0, is divided by `1 + n · decay`.
-    pub fn rate_decay(mut self, decay: f32) -> Adagrad {
+    pub fn rate_decay(mut self, decay: impl Into<f64>) -> Adagrad {
+        let decay = decay.into() as f32;
         self.own().rate_decay = decay;
         self
     }
 
     /// Adds `decay · p` to every gradient.
-    pub fn weight_decay(mut self, decay: f32) -> Adagrad {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Adagrad {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
-        self.all(|rule| rule.decays |= decay != 0.0)
+        self.all(|rule| rule.form.decays |= decay != 0.0)
     }
 
     /// What keeps the division away from zero.
-    pub fn epsilon(mut self, epsilon: f32) -> Adagrad {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> Adagrad {
+        let epsilon = epsilon.into() as f32;
         self.own().epsilon = epsilon;
         self
     }
 
     /// What the sums of squares start with, in all groups.
-    pub fn initial_accumulator(self, start: f32) -> Adagrad {
+    pub fn initial_accumulator(self, start: impl Into<f64>) -> Adagrad {
+        let start = start.into() as f32;
         self.all(|rule| rule.start = start)
     }
 }
 
 impl Rule for AdagradRule {
+    type Form = AdagradForm;
+
+    fn form(&self) -> AdagradForm {
+        self.form
+    }
+
     fn rate(&self) -> f32 {
         self.rate
     }
 
     fn set_rate(&mut self, rate: f32) {
         self.rate = rate;
-    }
-
-    fn kind(&self) -> String {
-        format!("adagrad decay {}", self.decays)
     }
 
     fn states(&self) -> usize {
@@ -94,17 +98,11 @@ impl Rule for AdagradRule {
         vec![rate as f32, self.decay, self.epsilon]
     }
 
-    fn update(&self, mut update: Update) -> (NodeId, Vec<NodeId>) {
-        let [rate, decay, epsilon] = update.numbers[..] else { unreachable!("three numbers") };
-        if self.decays {
-            update.pull(decay);
-        }
-        let square = update.graph.mul(update.g, update.g);
-        let sum = update.graph.add(update.states[0], square);
-        let root = update.graph.unary(Unary::Sqrt, sum);
-        let root = update.graph.add(root, epsilon);
-        let change = update.graph.div(update.g, root);
-        let change = update.graph.mul(rate, change);
-        (update.graph.sub(update.p, change), vec![sum])
+    fn update<'g>(form: &AdagradForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        let [rate, decay, epsilon] = u.numbers();
+        let g = if form.decays { u.g + decay * u.p } else { u.g };
+        let sum = u.states[0] + g.square();
+        let change = g / (sum.sqrt() + epsilon);
+        (u.p - rate * change, vec![sum])
     }
 }

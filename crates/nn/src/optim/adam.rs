@@ -2,9 +2,7 @@
 
 use std::marker::PhantomData;
 
-use farad_ir::{Binary, NodeId, Unary};
-
-use super::{Rule, Update, Updater};
+use super::{Rule, Update, Updater, Var};
 use crate::layers::Parameter;
 
 /// Adam: moments of gradients with bias correction (Kingma and Ba). Weight decay is added to the gradient;
@@ -41,15 +39,21 @@ pub struct AdamRule<D> {
     pub(super) beta2: f32,
     pub(super) epsilon: f32,
     pub(super) decay: f32,
+    form: AdamForm,
+    place: PhantomData<D>,
+}
+
+/// What decides the formula of [`Adam`] and [`AdamW`](super::AdamW), the same in all groups.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub struct AdamForm {
     /// Whether the largest second moment so far divides (AMSGrad).
     largest: bool,
-    place: PhantomData<D>,
 }
 
 impl<D> AdamRule<D> {
     pub(super) fn new(decay: f32) -> AdamRule<D> {
         let (rate, beta1, beta2, epsilon) = (1e-3, 0.9, 0.999, 1e-8);
-        AdamRule { rate, beta1, beta2, epsilon, decay, largest: false, place: PhantomData }
+        AdamRule { rate, beta1, beta2, epsilon, decay, form: AdamForm::default(), place: PhantomData }
     }
 
     /// What a step is of the first moment, and what the root of the second is multiplied by.
@@ -78,31 +82,40 @@ impl Adam {
 
 impl<D: Decay> Updater<AdamRule<D>> {
     /// Decay rates of the two moments.
-    pub fn betas(mut self, beta1: f32, beta2: f32) -> Self {
+    pub fn betas(mut self, beta1: impl Into<f64>, beta2: impl Into<f64>) -> Self {
+        let (beta1, beta2) = (beta1.into() as f32, beta2.into() as f32);
         (self.own().beta1, self.own().beta2) = (beta1, beta2);
         self
     }
 
     /// What keeps the division away from zero.
-    pub fn epsilon(mut self, epsilon: f32) -> Self {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> Self {
+        let epsilon = epsilon.into() as f32;
         self.own().epsilon = epsilon;
         self
     }
 
     /// Weight decay: with [`Adam`], `decay · p` is added to gradients; with [`AdamW`](super::AdamW), weights
     /// shrink by `rate · decay` every step.
-    pub fn weight_decay(mut self, decay: f32) -> Self {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Self {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self
     }
 
     /// Divides by the largest second moment so far, in all groups.
     pub fn amsgrad(self) -> Self {
-        self.all(|rule| rule.largest = true)
+        self.all(|rule| rule.form.largest = true)
     }
 }
 
 impl<D: Decay> Rule for AdamRule<D> {
+    type Form = AdamForm;
+
+    fn form(&self) -> AdamForm {
+        self.form
+    }
+
     fn rate(&self) -> f32 {
         self.rate
     }
@@ -111,12 +124,8 @@ impl<D: Decay> Rule for AdamRule<D> {
         self.rate = rate;
     }
 
-    fn kind(&self) -> String {
-        format!("adam coupled {} largest {}", D::COUPLED, self.largest)
-    }
-
     fn states(&self) -> usize {
-        2 + self.largest as usize
+        2 + self.form.largest as usize
     }
 
     fn numbers(&self, step: u64, _: usize) -> Vec<f32> {
@@ -127,38 +136,24 @@ impl<D: Decay> Rule for AdamRule<D> {
         vec![self.beta1, rest1, self.beta2, rest2, size, spread, self.epsilon, decay]
     }
 
-    fn update(&self, mut update: Update) -> (NodeId, Vec<NodeId>) {
-        let [beta1, rest1, beta2, rest2, size, spread, epsilon, decay] = update.numbers[..] else {
-            unreachable!("eight numbers")
-        };
-        if D::COUPLED {
-            update.pull(decay);
-        }
-        let m = update.mix(beta1, update.states[0], rest1, update.g);
-        let square = update.graph.mul(update.g, update.g);
-        let v = update.mix(beta2, update.states[1], rest2, square);
+    fn update<'g>(form: &AdamForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        let [beta1, rest1, beta2, rest2, size, spread, epsilon, decay] = u.numbers();
+        let g = if D::COUPLED { u.g + decay * u.p } else { u.g };
+        let m = beta1 * u.states[0] + rest1 * g;
+        let square = g.square();
+        let v = beta2 * u.states[1] + rest2 * square;
         let mut states = vec![m, v];
-        let mut divisor = v;
-        if self.largest {
-            divisor = update.graph.binary(Binary::Max, update.states[2], v);
-            states.push(divisor);
+        if form.largest {
+            states.push(u.states[2].max(v));
         }
-        let change = adaptive(&mut update, m, divisor, [size, spread, epsilon]);
-        let kept = if D::COUPLED { update.p } else { update.graph.mul(decay, update.p) };
-        (update.graph.sub(kept, change), states)
+        let change = adaptive(m, states[states.len() - 1], [size, spread, epsilon]);
+        let kept = if D::COUPLED { u.p } else { decay * u.p };
+        (kept - change, states)
     }
 }
 
 /// `size · m / (√v · spread + epsilon)`
-pub(super) fn adaptive(
-    update: &mut Update,
-    m: NodeId,
-    v: NodeId,
-    [size, spread, epsilon]: [NodeId; 3],
-) -> NodeId {
-    let root = update.graph.unary(Unary::Sqrt, v);
-    let root = update.graph.mul(root, spread);
-    let root = update.graph.add(root, epsilon);
-    let change = update.graph.mul(size, m);
-    update.graph.div(change, root)
+pub(super) fn adaptive<'g>(m: Var<'g>, v: Var<'g>, [size, spread, epsilon]: [Var<'g>; 3]) -> Var<'g> {
+    let root = v.sqrt() * spread + epsilon;
+    size * m / root
 }

@@ -5,19 +5,13 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::Arc;
 
-use farad_ir::{DType, NodeId, Op, Shape};
+use farad_ir::{DType, Graph, NodeId, Op, Shape};
 
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::Device;
-use farad_tensor::Tensor;
-use farad_tensor::engine::Memory;
-use farad_tensor::engine::Recording;
-use farad_tensor::engine::Request;
-use farad_tensor::engine::Value;
-use farad_tensor::engine::key;
+use farad_tensor::engine::{Array, Output, Place, Step};
+use farad_tensor::{Device, Tensor};
 
 /// An exponential moving average of parameters: `a ← decay · a + (1 - decay) · p` after every step. Often better
 /// than the weights themselves; for evaluation they change places.
@@ -37,6 +31,8 @@ use farad_tensor::engine::key;
 pub struct WeightAverage {
     parameters: Vec<Parameter>,
     averages: Vec<Tensor>,
+    /// The arrays that averages are parts of.
+    arrays: Vec<(Group, Array)>,
     decay: f64,
     warm: bool,
     updates: u64,
@@ -44,12 +40,19 @@ pub struct WeightAverage {
     held: Option<Vec<Tensor>>,
 }
 
-/// Parameters that lie in one piece of memory, and where.
-struct Array {
-    memory: Memory,
+/// Where parameters lie: the length of the whole and who is in it.
+#[derive(PartialEq, Hash)]
+struct Group {
     len: usize,
     /// Parameter and offset.
     members: Vec<(usize, usize)>,
+}
+
+impl Group {
+    /// Whether averages lie in an array as the group does.
+    fn is_in(&self, array: &Array, averages: &[Tensor]) -> bool {
+        self.members.iter().all(|&(n, offset)| array.holds(&averages[n], offset))
+    }
 }
 
 impl WeightAverage {
@@ -58,7 +61,7 @@ impl WeightAverage {
     pub fn new(parameters: Vec<Parameter>, decay: f64) -> WeightAverage {
         assert!((0.0..=1.0).contains(&decay), "average: decay is no share: ({decay} vs 0 to 1)");
         let averages = parameters.iter().map(Parameter::value).collect();
-        WeightAverage { parameters, averages, decay, warm: false, updates: 0, held: None }
+        WeightAverage { parameters, averages, arrays: vec![], decay, warm: false, updates: 0, held: None }
     }
 
     /// Decays of the first updates are smaller, `(1 + n) / (10 + n)`, so that the start is soon forgotten.
@@ -76,123 +79,105 @@ impl WeightAverage {
         let device = first.value().device().clone();
         let values: Vec<Tensor> = self.parameters.iter().map(Parameter::value).collect();
         Tensor::compute_all(&values.iter().chain(&self.averages).collect::<Vec<_>>())?;
-        let arrays = self.arrays(&values)?;
+        let groups = self.groups(&values)?;
         let decay = match self.warm {
             true => self.decay.min((1 + self.updates) as f64 / (10 + self.updates) as f64),
             false => self.decay,
         };
-        drop(values);
-        if !arrays.is_empty() {
-            self.run(&device, &arrays, decay, location)?;
+        if !groups.is_empty() {
+            device.recording(|| self.run(&device, groups, &values, decay, location))?;
         }
         self.updates += 1;
         Ok(())
     }
 
     /// Where the parameters lie that are not their averages themselves.
-    fn arrays(&self, values: &[Tensor]) -> Result<Vec<Array>> {
-        let mut arrays: Vec<Array> = Vec::new();
+    fn groups(&self, values: &[Tensor]) -> Result<Vec<Group>> {
+        let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<u64, usize> = HashMap::new();
         for (n, value) in values.iter().enumerate() {
             if value.dtype() != DType::F32 {
                 let help = "\nhelp: parameters are f32";
                 return Err(farad_ir::OpError::DType { op: "average", dtype: value.dtype(), help }.into());
             }
-            let Some(Value::Memory { memory, offset, whole }) = value.node.value() else { continue };
-            if matches!(self.place(n), Some((own, at, _)) if own.identity() == memory.identity() && at == offset)
-            {
+            let Some(place) = Place::of(value).filter(|_| Place::of(value) != Place::of(&self.averages[n]))
+            else {
                 continue;
-            }
-            let at = *known.entry(memory.identity()).or_insert_with(|| {
-                arrays.push(Array { memory, len: whole, members: Vec::new() });
-                arrays.len() - 1
+            };
+            let at = *known.entry(place.memory).or_insert_with(|| {
+                groups.push(Group { len: place.len, members: Vec::new() });
+                groups.len() - 1
             });
-            arrays[at].members.push((n, offset));
+            groups[at].members.push((n, place.offset));
         }
-        Ok(arrays)
+        Ok(groups)
     }
 
-    /// Where an average lies: memory, offset, and the length of the whole.
-    fn place(&self, n: usize) -> Option<(Memory, usize, usize)> {
-        match self.averages[n].node.value() {
-            Some(Value::Memory { memory, offset, whole }) => Some((memory, offset, whole)),
-            _ => None,
-        }
-    }
-
+    /// One program for all groups. Averages that lie as their parameters do are overwritten, others are put into a new
+    /// array that does.
     fn run(
         &mut self,
         device: &Device,
-        arrays: &[Array],
+        groups: Vec<Group>,
+        values: &[Tensor],
         decay: f64,
         location: &'static Location<'static>,
     ) -> Result<()> {
-        let mut recording = Recording::default();
-        let [keep, rest] = [decay, 1.0 - decay].map(|number| recording.number(number as f32));
-        let (mut outputs, mut donations) = (Vec::new(), Vec::new());
-        for array in arrays {
-            let shape = Shape::new(&[array.len]);
-            let values = recording.input(&array.memory, array.len, DType::F32);
-            let old = match self.alike(array) {
-                Some(memory) => {
-                    let input = recording.input(&memory, array.len, DType::F32);
-                    if self.is_sole(array, &memory) {
-                        donations.push((outputs.len(), recording.inputs.len() - 1));
-                    }
-                    input
-                }
-                None => self.packed(&mut recording, array),
-            };
-            let graph = &mut recording.graph;
-            let (keep, rest) = (graph.spread(keep, shape), graph.spread(rest, shape));
-            let (old, values) = (graph.mul(keep, old), graph.mul(rest, values));
-            let new = graph.add(old, values);
-            graph.nodes[new.index()].location = Some(location);
-            outputs.push(new);
-        }
-        let plan_key = key(&("average", &recording.graph, &outputs, &donations));
-        let build = || Ok(Request { graph: recording.graph.clone(), outputs, donations });
-        let plan = device.plan(plan_key, &recording.graph, build)?;
-        let made = device.run(&plan, &recording.inputs, &recording.words)?;
-        for (array, memory) in arrays.iter().zip(made) {
-            for &(n, offset) in &array.members {
-                let value = Value::Memory { memory: memory.clone(), offset, whole: array.len };
-                let shape = self.averages[n].shape();
-                self.averages[n] = Tensor::leaf(value, shape, DType::F32, device, location);
+        let WeightAverage { averages, arrays, .. } = self;
+        let mut step = Step::new(device, location);
+        let numbers = [decay, 1.0 - decay].map(|number| step.number(number as f32));
+        let home =
+            |group: &Group| arrays.iter().position(|(of, array)| of == group && of.is_in(array, averages));
+        let homes: Vec<Option<usize>> = groups.iter().map(home).collect();
+        let mut alike: Vec<Option<&mut Array>> = groups.iter().map(|_| None).collect();
+        for (n, (_, array)) in arrays.iter_mut().enumerate() {
+            if let Some(group) = homes.iter().position(|home| *home == Some(n)) {
+                alike[group] = Some(array);
             }
         }
+        let (mut weights, mut old) = (Vec::new(), Vec::new());
+        for (group, array) in groups.iter().zip(alike) {
+            let members = || group.members.iter().map(|&(n, _)| &averages[n]);
+            weights.extend(step.whole(&values[group.members[0].0]));
+            old.push(match array {
+                Some(array) => Old::Array(step.overwrite(array, members().cloned().collect())),
+                None => Old::Parts(members().map(|average| step.leaf(average)).collect::<Result<_>>()?),
+            });
+        }
+        let program = Program { numbers, weights, old, groups: &groups };
+        let new = step.run(&program, |writer| Ok(program.write(&mut writer.graph)))?;
+        self.take(groups, &homes, new, location);
         Ok(())
     }
 
-    /// The memory of the averages, if they lie as their parameters do.
-    fn alike(&self, array: &Array) -> Option<Memory> {
-        let (memory, ..) = self.place(array.members[0].0)?;
-        let same = |&(n, at): &(usize, usize)| {
-            let (own, offset, whole) = self.place(n)?;
-            (own.identity() == memory.identity() && offset == at && whole == array.len).then_some(())
+    /// Makes the averages parts of their arrays: those at home in one, and the others of new ones.
+    fn take(
+        &mut self,
+        groups: Vec<Group>,
+        homes: &[Option<usize>],
+        new: Vec<Array>,
+        location: &'static Location<'static>,
+    ) {
+        let mut new = new.into_iter();
+        let mut old: Vec<Option<(Group, Array)>> =
+            std::mem::take(&mut self.arrays).into_iter().map(Some).collect();
+        for (group, home) in groups.into_iter().zip(homes) {
+            let array = match home {
+                Some(n) => old[*n].take().map(|(_, array)| array),
+                None => new.next(),
+            };
+            let Some(array) = array else { continue };
+            for &(n, offset) in &group.members {
+                self.averages[n] = array.part(offset, self.averages[n].shape(), location);
+            }
+            self.arrays.push((group, array));
+        }
+        // Parameters that are averages themselves are in no group: theirs stay.
+        let averages = &self.averages;
+        let is_used = |(group, array): &(Group, Array)| {
+            group.members.iter().any(|&(n, offset)| array.holds(&averages[n], offset))
         };
-        array.members.iter().all(|member| same(member).is_some()).then_some(memory)
-    }
-
-    /// Whether nobody else can read these averages: they are held by their tensors, the recording and the caller.
-    fn is_sole(&self, array: &Array, memory: &Memory) -> bool {
-        let alone = |&(n, _): &(usize, usize)| Arc::strong_count(&self.averages[n].node) == 1;
-        array.members.iter().all(alone) && memory.handles() == array.members.len() + 2
-    }
-
-    /// Averages laid out as their parameters are.
-    fn packed(&self, recording: &mut Recording, array: &Array) -> NodeId {
-        let parts: Vec<NodeId> = array
-            .members
-            .iter()
-            .map(|&(n, _)| {
-                let average = &self.averages[n];
-                let value = average.node.value().expect("averages were computed");
-                recording.leaf(&value, average.shape(), DType::F32)
-            })
-            .collect();
-        let offsets = array.members.iter().map(|&(_, offset)| offset).collect();
-        recording.graph.push(Op::Pack(offsets, array.len), &parts)
+        self.arrays.extend(old.into_iter().flatten().filter(is_used));
     }
 
     /// Puts the averages in the weights' place, for evaluation. What becomes of the parameters until
@@ -256,7 +241,49 @@ impl WeightAverage {
                 state.iter().map(|(name, _)| name).find(|name| !known(name)).cloned().unwrap_or_default();
             return Err(NnError::StateLeftOver { name, got: state.len(), wanted: averages.len() + 1 }.into());
         }
+        self.arrays.clear();
         (self.averages, self.updates) = (averages, updates[0] as u64 | (updates[1] as u64) << 32);
         Ok(())
+    }
+}
+
+/// Averages before an update.
+#[derive(Hash)]
+enum Old {
+    /// They lie as their parameters do.
+    Array(NodeId),
+    /// They lie elsewhere, each by itself.
+    Parts(Vec<NodeId>),
+}
+
+/// The program of an update, and all that decides it.
+#[derive(Hash)]
+struct Program<'a> {
+    /// What is kept of the averages, and what is taken of the weights.
+    numbers: [NodeId; 2],
+    /// The arrays of the weights, group by group.
+    weights: Vec<NodeId>,
+    old: Vec<Old>,
+    groups: &'a [Group],
+}
+
+impl Program<'_> {
+    /// `keep · average + rest · weight`, group by group.
+    fn write(&self, graph: &mut Graph) -> Vec<Output> {
+        let mut outputs = Vec::with_capacity(self.groups.len());
+        for ((group, &weights), old) in self.groups.iter().zip(&self.weights).zip(&self.old) {
+            let shape = Shape::new(&[group.len]);
+            let (old, replaces) = match old {
+                Old::Array(array) => (*array, Some(*array)),
+                Old::Parts(parts) => {
+                    let offsets = group.members.iter().map(|&(_, offset)| offset).collect();
+                    (graph.push(Op::Pack(offsets, group.len), parts), None)
+                }
+            };
+            let [keep, rest] = self.numbers.map(|number| graph.spread(number, shape));
+            let (old, new) = (graph.mul(keep, old), graph.mul(rest, weights));
+            outputs.push(Output { node: graph.add(old, new), replaces });
+        }
+        outputs
     }
 }

@@ -23,14 +23,6 @@ pub enum Clip {
 }
 
 impl Clip {
-    pub(crate) fn kind(&self) -> String {
-        match self {
-            Clip::None => "none".into(),
-            Clip::Value(_) => "value".into(),
-            Clip::Norm(_) => "norm".into(),
-        }
-    }
-
     pub(crate) fn numbers(&self) -> Vec<f32> {
         match self {
             Clip::None => vec![],

@@ -6,25 +6,18 @@
 //! array is copied first and the old one stays as it is.
 
 use std::panic::Location;
-use std::sync::Arc;
 
-use farad_compile::profile::Phase;
 use farad_ir::{DType, NodeId, Shape};
 
 use super::layout::{Layout, Member};
-use super::program::{Parts, Structure, input_number, users};
-use super::scale::{Scale, Scaling, WORDS};
-use super::{Clip, GradientNoise, Rule};
+use super::program::{Parts, Program};
+use super::rule::AnyRule;
+use super::scale::Scaling;
+use super::{Clip, GradientNoise};
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::Device;
-use farad_tensor::Tensor;
-use farad_tensor::engine::Memory;
-use farad_tensor::engine::Node;
-use farad_tensor::engine::Recording;
-use farad_tensor::engine::has_halves;
-use farad_tensor::engine::key;
-use farad_tensor::engine::refuse_spent;
+use farad_tensor::engine::{Array, History, Step};
+use farad_tensor::{Device, Tensor};
 
 /// Parameters in one array, with their moments.
 #[derive(Default)]
@@ -32,8 +25,8 @@ pub(super) struct Flat {
     pub parameters: Vec<Parameter>,
     pub members: Vec<Member>,
     pub layout: Layout,
-    pub array: Option<Memory>,
-    pub states: Vec<Memory>,
+    pub array: Option<Array>,
+    pub states: Vec<Array>,
     pub step: u64,
     /// What happens to gradients before the update.
     pub clip: Clip,
@@ -62,120 +55,74 @@ impl Flat {
     #[track_caller]
     pub fn scale(&mut self) -> Result<Tensor> {
         let device = self.device()?;
-        let memory = self.scaling.memory(&device)?.clone();
-        let value = farad_tensor::engine::Value::Memory { memory, offset: 0, whole: WORDS };
-        Ok(Tensor::leaf(value, Shape::scalar(), DType::F32, &device, Location::caller()))
+        let location = Location::caller();
+        Ok(self.scaling.words(&device, location)?.part(0, Shape::scalar(), location))
     }
 
     /// A step; `rules` are those of the groups.
     pub fn run(
         &mut self,
-        rules: &[&dyn Rule],
+        rules: &[&dyn AnyRule],
         source: Source,
         location: &'static Location<'static>,
     ) -> Result<()> {
         let device = self.device()?;
-        let _phase = device.profiler().enter(Phase::Recording);
-        self.check(&source)?;
-        self.arrange(rules[0], &device, location)?;
-        let values = self.values();
-        Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
-        let mut recording = self.record(&source)?;
-        let kept = device.0.unfinished.beside(&recording);
-        recording.extend(&kept, false)?;
-        recording.refuse_placeholders()?;
-        let seeds = self.seeds(&recording, &source);
-        let ids = self.parameter_nodes(&mut recording, &values, &source)?;
-        if let Source::Loss(_) = source {
-            refuse_spent(&recording, seeds[0], &ids)?;
-        }
-        let packed = self.is_packed(&values);
-        let array = self.array.as_ref().filter(|_| packed);
-        let array = array.map(|memory| recording.input(memory, self.layout.len, DType::F32));
-        self.make_states(rules[0], &device, location)?;
-        let states: Vec<NodeId> = (self.states.iter().enumerate())
-            .map(|(n, memory)| recording.input(memory, self.layout.state_len(rules[0], n), DType::F32))
-            .collect();
-        let numbers = self.numbers(&mut recording, rules);
-        let limits: Vec<NodeId> = self.clip.numbers().into_iter().map(|n| recording.number(n)).collect();
-        let noise = self.noise.map(|noise| noise.record(&mut recording, &device, self.step));
-        let depends = users(&recording.graph, &ids);
-        let halves = has_halves(&recording.graph, &depends);
-        let scale = self.scale_nodes(&mut recording, halves, &device)?;
-        let skipped = match self.clip {
-            Clip::None => None,
-            _ if scale.is_some() || self.layout.len == 0 => None,
-            _ => Some(recording.input(self.scaling.skipped(&device)?, 1, DType::F32)),
+        device.recording(|| {
+            self.check(&source)?;
+            self.arrange(rules[0], &device, location)?;
+            let values = self.values();
+            Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
+            self.update(rules, &source, values, &device, location)?;
+            self.adopt(location);
+            self.step += 1;
+            Ok(())
+        })
+    }
+
+    /// Records, runs the step's program and keeps what it writes.
+    fn update(
+        &mut self,
+        rules: &[&dyn AnyRule],
+        source: &Source,
+        values: Vec<Tensor>,
+        device: &Device,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        let mut step = self.record(device, source, location)?;
+        let (seeds, ids) = self.nodes(&mut step, &values, source)?;
+        self.make_states(rules[0], device, location)?;
+        let (packed, numbers) = (self.is_packed(&values), self.numbers(rules));
+        let Flat { array, states, layout, clip, scaling, .. } = self;
+        let array = array.as_mut().filter(|_| packed).map(|array| step.overwrite(array, values));
+        let states = states.iter_mut().map(|state| step.overwrite(state, vec![])).collect();
+        let numbers = numbers.into_iter().map(|number| step.number(number)).collect();
+        let limits = clip.numbers().into_iter().map(|number| step.number(number)).collect();
+        let noise = self.noise.map(|noise| noise.record(&mut step, self.step));
+        let halves = step.spend(&ids);
+        let (scale, skipped) = match layout.len {
+            0 => (None, None),
+            _ => scaling.record(&mut step, halves, *clip != Clip::None, location)?,
         };
-        let live = recording.live();
-        let live_ids: Vec<NodeId> = live.iter().map(|(_, id)| *id).collect();
-        let parts = Parts {
-            from_loss: matches!(source, Source::Loss(_)),
-            seeds: &seeds,
-            ids: &ids,
-            array,
-            states: &states,
-            numbers: &numbers,
-            limits: &limits,
-            noise,
-            scale,
-            skipped,
-            live: &live_ids,
-        };
-        let (kind, clip) = (&rules[0].kind()[..], &self.clip.kind()[..]);
-        let (known, layout) = (&std::mem::take(&mut recording.known)[..], &self.layout);
-        let plan_key =
-            device.key(&mut recording, |graph| key(&Structure { graph, parts, known, layout, kind, clip }));
-        let build = || self.build(rules[0], (recording.graph.clone(), known), parts, location);
-        if device.finds_not_finite() {
-            device.find_not_finite(&build()?, &recording.inputs, &recording.words)?;
+        let from_loss = matches!(source, Source::Loss(_));
+        let parts = Parts { from_loss, seeds, ids, array, states, numbers, limits, noise, scale, skipped };
+        let program = Program { parts, layout, clip: *clip, rule: rules[0] };
+        let mut new = step.run(&program, |writer| program.write(writer))?.into_iter();
+        for (home, is_new) in [
+            (&mut self.array, !packed),
+            (&mut self.scaling.words, scale.is_some()),
+            (&mut self.scaling.skipped, skipped.is_some()),
+        ] {
+            if is_new {
+                *home = new.next();
+            }
         }
-        let plan = device.plan(plan_key, &recording.graph, build)?;
-        let (mut inputs, words) =
-            (std::mem::take(&mut recording.inputs), std::mem::take(&mut recording.words));
-        let at = array.map(|id| input_number(&recording.graph, id));
-        // From here on the recorded graph is gone: what it computed from the parameters are leaves,
-        // and whatever still refers to the old parameters is somebody else's.
-        // What buffers keep is a value and nothing else, whatever it was computed from.
-        kept.iter().for_each(|node| node.cut(false));
-        live.iter().filter(|(_, id)| depends[id.index()]).for_each(|(node, _)| node.cut(true));
-        drop(recording);
-        drop(values);
-        if let Some(at) = at {
-            self.protect(&device, &mut inputs, at, location)?;
-        }
-        let outputs = device.run(&plan, &inputs, &words)?;
-        self.take(
-            &device,
-            live.iter().map(|(node, _)| node),
-            outputs,
-            [scale.is_some(), skipped.is_some()],
-            location,
-        );
         Ok(())
     }
 
     /// The numbers of the rules for this step, segment by segment.
-    fn numbers(&self, recording: &mut Recording, rules: &[&dyn Rule]) -> Vec<NodeId> {
+    fn numbers(&self, rules: &[&dyn AnyRule]) -> Vec<f32> {
         let segments = self.layout.segments.iter();
-        segments
-            .flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class))
-            .map(|number| recording.number(number))
-            .collect()
-    }
-
-    /// The loss scale, if there are halves or were some before.
-    fn scale_nodes(
-        &mut self,
-        recording: &mut Recording,
-        halves: bool,
-        device: &Device,
-    ) -> Result<Option<Scale>> {
-        if self.layout.len == 0 || !(halves || self.scaling.memory.is_some()) {
-            return Ok(None);
-        }
-        let words = recording.input(self.scaling.memory(device)?, WORDS, DType::F32);
-        Ok(Some(Scale { words, growth: recording.number(self.scaling.settings.growth as f32) }))
+        segments.flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class)).collect()
     }
 
     pub fn device(&self) -> Result<Device> {
@@ -208,51 +155,43 @@ impl Flat {
         }
     }
 
-    fn record(&self, source: &Source) -> Result<Recording> {
+    fn record<'a>(
+        &self,
+        device: &Device,
+        source: &Source,
+        location: &'static Location<'static>,
+    ) -> Result<Step<'a>> {
         match source {
-            Source::Loss(loss) => Recording::of(std::slice::from_ref(&loss.node), true),
+            Source::Loss(loss) => Step::of(device, &[*loss], History::Whole, location),
             Source::Gradients(gradients) => {
                 let slots = self.layout.slots.iter();
-                let nodes: Vec<Arc<Node>> =
-                    slots.map(|slot| gradients[slot.parameter].node.clone()).collect();
-                Recording::of(&nodes, false)
+                let roots: Vec<&Tensor> = slots.map(|slot| &gradients[slot.parameter]).collect();
+                Step::of(device, &roots, History::ToValues, location)
             }
         }
     }
 
-    /// The nodes of the loss, or of the gradients in the order of slots.
-    fn seeds(&self, recording: &Recording, source: &Source) -> Vec<NodeId> {
-        let id = |t: &Tensor| recording.ids[&Arc::as_ptr(&t.node)];
-        match source {
-            Source::Loss(loss) => vec![id(loss)],
-            Source::Gradients(gradients) => {
-                self.layout.slots.iter().map(|slot| id(&gradients[slot.parameter])).collect()
-            }
-        }
-    }
-
-    /// The parameters' nodes; from gradients they may be some that those do not need.
-    fn parameter_nodes(
+    /// The nodes of the loss, or of the gradients in the order of slots; and those of the parameters, which may be some
+    /// that the gradients do not need.
+    fn nodes(
         &self,
-        recording: &mut Recording,
+        step: &mut Step,
         values: &[Tensor],
         source: &Source,
-    ) -> Result<Vec<NodeId>> {
-        let mut ids = Vec::with_capacity(values.len());
-        for (value, slot) in values.iter().zip(&self.layout.slots) {
-            let id = match (recording.ids.get(&Arc::as_ptr(&value.node)).copied(), source) {
-                (Some(id), _) => id,
-                (None, Source::Loss(_)) => {
-                    let (index, shape) = (slot.parameter, value.shape());
-                    return Err(farad_ir::OpError::NoPath { index, shape }.into());
-                }
-                (None, Source::Gradients(_)) => {
-                    let known = value.node.value().expect("parameters were computed");
-                    recording.leaf(&known, value.shape(), value.dtype())
-                }
-            };
-            ids.push(id);
+    ) -> Result<(Vec<NodeId>, Vec<NodeId>)> {
+        let slots = &self.layout.slots;
+        match source {
+            Source::Loss(loss) => {
+                let seed = step.id(loss).expect("recorded");
+                let targets = slots.iter().map(|slot| slot.parameter).zip(values);
+                Ok((vec![seed], step.targets(seed, targets)?))
+            }
+            Source::Gradients(gradients) => {
+                let seeds = slots.iter().map(|slot| step.id(&gradients[slot.parameter]).expect("recorded"));
+                let seeds = seeds.collect();
+                let of = |value: &Tensor| step.id(value).map_or_else(|| step.leaf(value), Ok);
+                Ok((seeds, values.iter().map(of).collect::<Result<_>>()?))
+            }
         }
-        Ok(ids)
     }
 }

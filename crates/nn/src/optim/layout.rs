@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Scalar, Shape};
 
-use super::Rule;
+use super::rule::AnyRule;
 
 /// Slots start at multiples of this many elements: 256 bytes.
 const SLOT: usize = 64;
@@ -30,7 +30,7 @@ pub struct Slot {
     pub offset: usize,
     /// The parameter's sizes.
     pub shape: Shape,
-    /// What the rule calls parameters of this shape ([`Rule::class`]).
+    /// What the rule calls parameters of this shape ([`Rule::class`](super::Rule::class)).
     pub class: usize,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Layout {
 impl Layout {
     /// Places for the parameters that are trained, by class, then by group, then in order. In classes above
     /// the lowest, those of equal shape come together.
-    pub fn new(shapes: &[Shape], members: &[Member], trained: Vec<bool>, rule: &dyn Rule) -> Layout {
+    pub fn new(shapes: &[Shape], members: &[Member], trained: Vec<bool>, rule: &dyn AnyRule) -> Layout {
         let mut order: Vec<(usize, Member, &[usize], usize)> = (0..shapes.len())
             .filter(|&n| trained[n])
             .map(|n| match rule.class(shapes[n]) {
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// How long the array of a moment is: to the end of the last class that keeps it.
-    pub fn state_len(&self, rule: &dyn Rule, state: usize) -> usize {
+    pub fn state_len(&self, rule: &dyn AnyRule, state: usize) -> usize {
         let kept = self.segments.iter().filter(|segment| rule.keeps(state, segment.class));
         kept.map(|segment| segment.end).max().unwrap_or(0)
     }

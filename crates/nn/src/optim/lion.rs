@@ -1,8 +1,6 @@
 //! Lion.
 
-use farad_ir::{NodeId, Unary};
-
-use super::{Rule, Update, Updater};
+use super::{Rule, Update, Updater, Var};
 use crate::layers::Parameter;
 
 /// Lion (Chen and others, 2023): every weight moves by the rate, in the direction of the sign of a mean of
@@ -34,29 +32,31 @@ impl Lion {
     }
 
     /// What the direction and the moment keep of the moment.
-    pub fn betas(mut self, beta1: f32, beta2: f32) -> Lion {
+    pub fn betas(mut self, beta1: impl Into<f64>, beta2: impl Into<f64>) -> Lion {
+        let (beta1, beta2) = (beta1.into() as f32, beta2.into() as f32);
         (self.own().beta1, self.own().beta2) = (beta1, beta2);
         self
     }
 
     /// Weights shrink by `rate · decay` every step.
-    pub fn weight_decay(mut self, decay: f32) -> Lion {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Lion {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
         self
     }
 }
 
 impl Rule for LionRule {
+    type Form = ();
+
+    fn form(&self) {}
+
     fn rate(&self) -> f32 {
         self.rate
     }
 
     fn set_rate(&mut self, rate: f32) {
         self.rate = rate;
-    }
-
-    fn kind(&self) -> String {
-        "lion".into()
     }
 
     fn states(&self) -> usize {
@@ -68,14 +68,11 @@ impl Rule for LionRule {
         vec![self.rate, keep, self.beta1, 1.0 - self.beta1, self.beta2, 1.0 - self.beta2]
     }
 
-    fn update(&self, mut update: Update) -> (NodeId, Vec<NodeId>) {
-        let [rate, keep, beta1, rest1, beta2, rest2] = update.numbers[..] else {
-            unreachable!("six numbers")
-        };
-        let direction = update.mix(beta1, update.states[0], rest1, update.g);
-        let sign = update.graph.unary(Unary::Sign, direction);
-        let m = update.mix(beta2, update.states[0], rest2, update.g);
-        let (kept, change) = (update.graph.mul(keep, update.p), update.graph.mul(rate, sign));
-        (update.graph.sub(kept, change), vec![m])
+    fn update<'g>(_: &(), u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        let [rate, keep, beta1, rest1, beta2, rest2] = u.numbers();
+        let m = u.states[0];
+        let direction = (beta1 * m + rest1 * u.g).sign();
+        let m = beta2 * m + rest2 * u.g;
+        (keep * u.p - rate * direction, vec![m])
     }
 }

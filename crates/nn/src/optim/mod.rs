@@ -1,6 +1,8 @@
-//! Optimizers: gradients and update of all parameters in one program and one submission. One file
-//! an optimizer: a [`Rule`]. What they share: `updater` is what users hold, `flat` a step from end to end, `program`
-//! its graph, `layout` and `array` where parameters lie, `state` what is saved.
+//! Optimizers: gradients and update of all parameters in one program and one submission.
+//!
+//! An optimizer is one file, with its formula as a [`Rule`], and one row of the table below. What they share: `updater`
+//! is what users hold, `flat` a step from end to end, `program` its graph, `var` what formulas are written with, `layout`
+//! and `array` where parameters lie, `state` what is saved.
 
 mod accumulate;
 mod adagrad;
@@ -21,27 +23,63 @@ mod scale;
 pub mod schedule;
 mod sgd;
 mod state;
+mod table;
 mod updater;
+mod var;
 
 pub use accumulate::Accumulator;
-pub use adagrad::{Adagrad, AdagradRule};
-pub use adam::{Adam, AdamRule, Coupled, Decay, Decoupled};
-pub use adamw::AdamW;
 pub use average::WeightAverage;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
 pub use layout::Slot;
-pub use lion::{Lion, LionRule};
-pub use muon::{Muon, MuonRule};
 pub use noise::GradientNoise;
-pub use rmsprop::{RmsProp, RmsPropRule};
 pub use rule::{Rule, Update};
 pub use scale::LossScale;
-pub use sgd::{Sgd, SgdRule};
+pub use table::{AnyOptimizer, Common, Decayed, Named};
 pub use updater::Updater;
+pub use var::{Operand, Var};
 
 use crate::error::Result;
 use crate::layers::Parameter;
 use farad_tensor::Tensor;
+
+/// One row per optimizer: its file and type, its name in settings, what it is, how many moments it keeps of every
+/// weight at least, and how it is made from parameters. Decay, rate and clipping are set for all alike.
+macro_rules! optimizers {
+    ($($file:ident $type:ident, $name:literal, $about:literal, $moments:literal, $make:expr;)*) => {
+        $(pub use $file::*;)*
+
+        /// The types of all optimizers, for a prelude.
+        pub mod types {
+            $(pub use super::$file::$type;)*
+        }
+
+        /// All optimizers, as settings name them; the first is what is usual.
+        pub const OPTIMIZERS: &[Named] = &[$(Named {
+            name: $name,
+            about: $about,
+            moments: $moments,
+            make: |groups, common| {
+                let make: fn(Vec<Parameter>, &Common) -> $type = $make;
+                let mut groups = groups.into_iter();
+                let (first, decay) = groups.next().unwrap_or_default();
+                let made = make(first, common).learning_rate(common.learning_rate).weight_decay(decay);
+                let grouped = groups.fold(made, |all, (parameters, decay)| all.group(parameters).weight_decay(decay));
+                Box::new(grouped.clip(common.clip))
+            },
+        }),*];
+    };
+}
+
+#[rustfmt::skip]
+optimizers! {
+    adamw AdamW, "adamw", "Moments of gradients with bias correction; decay shrinks weights directly.", 2, |p, c| { let (a, b) = c.betas.unwrap_or((0.9, 0.999)); AdamW::new(p).betas(a, b) };
+    adam Adam, "adam", "Moments of gradients with bias correction; decay is part of the gradient.", 2, |p, c| { let (a, b) = c.betas.unwrap_or((0.9, 0.999)); Adam::new(p).betas(a, b) };
+    sgd Sgd, "sgd", "Stochastic gradient descent with a momentum of 0.9.", 1, |p, _| Sgd::new(p).momentum(0.9);
+    rmsprop RmsProp, "rmsprop", "Gradients divided by the root of their running mean square.", 1, |p, _| RmsProp::new(p);
+    adagrad Adagrad, "adagrad", "Gradients divided by the root of the sum of their squares so far.", 1, |p, _| Adagrad::new(p);
+    lion Lion, "lion", "Every weight moves by the rate, in the direction of the sign of a mean of gradients.", 1, |p, c| { let (a, b) = c.betas.unwrap_or((0.9, 0.99)); Lion::new(p).betas(a, b) };
+    muon Muon, "muon", "Momentum of matrices made orthogonal; AdamW for all other parameters.", 1, |p, _| Muon::new(p);
+}
 
 /// What updates parameters.
 pub trait Optimizer {
@@ -84,4 +122,33 @@ pub trait Optimizer {
     /// # Ok::<(), farad::Error>(())
     /// ```
     fn restore(&mut self, state: &[(String, Tensor)]) -> Result<()>;
+}
+
+impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
+    #[track_caller]
+    fn step(&mut self, loss: &Tensor) -> Result<()> {
+        (**self).step(loss)
+    }
+
+    #[track_caller]
+    fn apply(&mut self, gradients: &[Tensor]) -> Result<()> {
+        (**self).apply(gradients)
+    }
+
+    fn set_learning_rate(&mut self, rate: f32) {
+        (**self).set_learning_rate(rate);
+    }
+
+    fn parameters(&self) -> &[Parameter] {
+        (**self).parameters()
+    }
+
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        (**self).state()
+    }
+
+    #[track_caller]
+    fn restore(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        (**self).restore(state)
+    }
 }

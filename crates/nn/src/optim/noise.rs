@@ -2,8 +2,7 @@
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Scalar, Shape, Unary};
 
-use farad_tensor::Device;
-use farad_tensor::engine::Recording;
+use farad_tensor::engine::Step;
 
 /// Normal noise that an optimizer adds to gradients after clipping (Neelakantan and others, 2015). Its variance
 /// is `scale / (1 + step)^decay`, with steps counted from 0.
@@ -35,11 +34,10 @@ impl GradientNoise {
         (self.scale as f64 / (1.0 + step as f64).powf(self.decay as f64)).sqrt() as f32
     }
 
-    /// Draws from the device's random numbers and gives the step's program what it needs of them.
-    pub(super) fn record(&self, recording: &mut Recording, device: &Device, step: u64) -> Noise {
-        let mut draw = || device.draw().map(|word| recording.word(word, DType::U32));
-        let keys = [draw(), draw()];
-        Noise { keys, deviation: recording.number(self.deviation(step)) }
+    /// Draws from the device's random numbers and gives the program of step number `n` what it needs of them.
+    pub(super) fn record(&self, step: &mut Step, n: u64) -> Noise {
+        let keys = [step.draw(), step.draw()];
+        Noise { keys, deviation: step.number(self.deviation(n)) }
     }
 }
 

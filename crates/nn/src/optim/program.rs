@@ -2,134 +2,136 @@
 //!
 //! Invariant: the graph depends on nothing but what [`Structure`] hashes; numbers are its inputs.
 
-use std::panic::Location;
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op};
 
-use super::flat::Flat;
 use super::layout::Layout;
 use super::noise::Noise;
+use super::rule::AnyRule;
 use super::scale::{Scale, all_finite, counted};
-use super::{Rule, Update};
+use super::{Clip, Update, Var};
 use farad_tensor::Result;
-use farad_tensor::engine::Recording;
-use farad_tensor::engine::Request;
+use farad_tensor::engine::{Output, Writer};
 
-/// What decides a step's program.
-#[derive(Hash)]
-pub(super) struct Structure<'a> {
-    pub graph: &'a Graph,
-    pub parts: Parts<'a>,
-    pub known: &'a [(NodeId, NodeId)],
+/// What decides a step's program, beside what was recorded.
+pub(super) struct Program<'a> {
+    pub parts: Parts,
     pub layout: &'a Layout,
-    pub kind: &'a str,
-    pub clip: &'a str,
+    pub clip: Clip,
+    pub rule: &'a dyn AnyRule,
+}
+
+impl Hash for Program<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Program { parts, layout, clip, rule } = self;
+        (parts, layout, std::mem::discriminant(clip)).hash(state);
+        rule.identify(state);
+    }
 }
 
 /// The nodes that a step's graph starts from.
-#[derive(Clone, Copy, Hash)]
-pub(super) struct Parts<'a> {
+#[derive(Hash)]
+pub(super) struct Parts {
     /// Whether the seed is a loss, or the seeds are gradients.
     pub from_loss: bool,
-    pub seeds: &'a [NodeId],
+    pub seeds: Vec<NodeId>,
     /// The parameters, in the order of slots.
-    pub ids: &'a [NodeId],
+    pub ids: Vec<NodeId>,
     pub array: Option<NodeId>,
-    pub states: &'a [NodeId],
+    pub states: Vec<NodeId>,
     /// The rule's numbers, segment by segment.
-    pub numbers: &'a [NodeId],
+    pub numbers: Vec<NodeId>,
     /// The numbers of clipping.
-    pub limits: &'a [NodeId],
+    pub limits: Vec<NodeId>,
     pub noise: Option<Noise>,
     pub scale: Option<Scale>,
     /// How many steps were skipped so far, where clipping judges gradients and no scale does.
     pub skipped: Option<NodeId>,
-    pub live: &'a [NodeId],
 }
 
-impl Flat {
-    pub(super) fn build(
-        &self,
-        rule: &dyn Rule,
-        (mut graph, known): (Graph, &[(NodeId, NodeId)]),
-        parts: Parts,
-        location: &'static Location<'static>,
-    ) -> Result<Request> {
-        let scale = parts.scale;
+impl Program<'_> {
+    /// Writes the program behind what was recorded.
+    pub fn write(&self, writer: &mut Writer) -> Result<Vec<Output>> {
+        let (parts, scale) = (&self.parts, self.parts.scale);
         let gradients = match parts.from_loss {
             true => {
-                let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut graph, parts.seeds[0]));
-                farad_ir::gradient(&mut graph, loss, parts.ids)?
+                let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut writer.graph, parts.seeds[0]));
+                writer.gradients(loss, &parts.ids)?
             }
             false => parts.seeds.to_vec(),
         };
-        Recording::substitute(&mut graph, known);
+        let graph = &mut writer.graph;
+        let (g, fine) = self.judged(graph, gradients);
+        let p = match parts.array {
+            Some(array) => array,
+            None => graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &parts.ids),
+        };
+        let (new, states) = self.updated(graph, p, g, fine);
+        let replaced = parts.states.iter().map(|&state| Some(state));
+        let mut outputs = vec![Output { node: new, replaces: parts.array }];
+        outputs.extend(states.into_iter().zip(replaced).map(|(node, replaces)| Output { node, replaces }));
+        let mut more = |node: NodeId| outputs.push(Output { node, replaces: None });
+        if let (Some(scale), Some(fine)) = (scale, fine) {
+            more(scale.next(graph, fine));
+        }
+        if let (Some(skipped), Some(fine)) = (parts.skipped, fine) {
+            more(counted(graph, skipped, fine));
+        }
+        Ok(outputs)
+    }
+
+    /// All gradients as the rule gets them, and whether all are finite: a truth value, if anybody asks.
+    fn judged(&self, graph: &mut Graph, gradients: Vec<NodeId>) -> (NodeId, Option<NodeId>) {
+        let (parts, scale) = (&self.parts, self.parts.scale);
         let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
         let g = graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &gradients);
-        let mut fine = scale.map(|_| all_finite(&mut graph, g));
+        let fine = scale.map(|_| all_finite(graph, g));
         let g = match scale.filter(|_| parts.from_loss) {
-            Some(scale) => scale.divide(&mut graph, g),
+            Some(scale) => scale.divide(graph, g),
             None => g,
         };
-        let (mut g, clipped) = self.clip.apply(&mut graph, g, parts.limits);
-        fine = match (fine, clipped) {
+        let (mut g, clipped) = self.clip.apply(graph, g, &parts.limits);
+        let fine = match (fine, clipped) {
             (Some(a), Some(b)) => Some(graph.binary(Binary::And, a, b)),
             (a, b) => a.or(b),
         };
         if let Some(noise) = parts.noise {
-            g = noise.add(&mut graph, g);
+            g = noise.add(graph, g);
         }
-        let p = match parts.array {
-            Some(array) => array,
-            None => graph.push(Op::Pack(self.layout.offsets(), self.layout.len), parts.ids),
+        (g, fine)
+    }
+
+    /// New parameters and moments by the rule; the old ones where gradients are not `fine`.
+    fn updated(
+        &self,
+        graph: &mut Graph,
+        p: NodeId,
+        g: NodeId,
+        fine: Option<NodeId>,
+    ) -> (NodeId, Vec<NodeId>) {
+        let numbers = self.layout.spread(graph, &self.parts.numbers);
+        let (new, moved) = self.formula(graph, p, g, &numbers);
+        let Some(fine) = fine else { return (new, moved) };
+        let mut kept = |new: NodeId, old: NodeId| {
+            let fine = graph.spread(fine, graph.shape(old));
+            graph.select(fine, new, old)
         };
-        let numbers = self.layout.spread(&mut graph, parts.numbers);
-        let slots = &self.layout.slots;
-        let (mut new, mut states) =
-            rule.update(Update { graph: &mut graph, p, g, states: parts.states, numbers: &numbers, slots });
-        if let Some(fine) = fine {
-            let mut kept = |new: NodeId, old: NodeId| {
-                let fine = graph.spread(fine, graph.shape(old));
-                graph.select(fine, new, old)
-            };
-            new = kept(new, p);
-            states = states.into_iter().zip(parts.states).map(|(state, &old)| kept(state, old)).collect();
-        }
-        let mut outputs = parts.live.to_vec();
-        let mut donations = Vec::new();
-        for (output, from) in std::iter::once((new, parts.array))
-            .chain(states.into_iter().zip(parts.states.iter().map(|s| Some(*s))))
-        {
-            if let Some(from) = from {
-                donations.push((outputs.len(), input_number(&graph, from)));
-            }
-            // What has no line of its own is made by the step's.
-            graph.nodes[output.index()].location.get_or_insert(location);
-            outputs.push(output);
-        }
-        if let (Some(scale), Some(fine)) = (scale, fine) {
-            outputs.push(scale.next(&mut graph, fine));
-        }
-        if let (Some(skipped), Some(fine)) = (parts.skipped, fine) {
-            outputs.push(counted(&mut graph, skipped, fine));
-        }
-        Ok(Request { graph, outputs, donations })
+        let states = moved.into_iter().zip(&self.parts.states);
+        (kept(new, p), states.map(|(state, &old)| kept(state, old)).collect())
     }
-}
-
-/// Which nodes are computed from the given ones.
-pub(super) fn users(graph: &Graph, from: &[NodeId]) -> Vec<bool> {
-    let mut depends = vec![false; graph.nodes.len()];
-    from.iter().for_each(|id| depends[id.index()] = true);
-    for id in graph.ids() {
-        depends[id.index()] |= graph.node(id).operands.iter().any(|o| depends[o.index()]);
-    }
-    depends
-}
-
-pub(super) fn input_number(graph: &Graph, id: NodeId) -> usize {
-    match graph.node(id).op {
-        Op::Input(n) => n,
-        ref other => unreachable!("{} is no input", other.name()),
+    /// What the rule writes.
+    fn formula(&self, graph: &mut Graph, p: NodeId, g: NodeId, numbers: &[NodeId]) -> (NodeId, Vec<NodeId>) {
+        let shared = RefCell::new(std::mem::take(graph));
+        let var = |id: NodeId| Var::new(&shared, id);
+        let vars = |ids: &[NodeId]| ids.iter().map(|&id| var(id)).collect();
+        let (states, numbers) = (vars(&self.parts.states), vars(numbers));
+        let update = Update { p: var(p), g: var(g), states, numbers, slots: &self.layout.slots };
+        let (new, moved) = self.rule.update(&update);
+        let (new, moved) = (new.id(), moved.into_iter().map(Var::id).collect());
+        drop(update);
+        *graph = shared.into_inner();
+        (new, moved)
     }
 }

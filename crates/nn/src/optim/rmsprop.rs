@@ -1,8 +1,6 @@
 //! RMSprop.
 
-use farad_ir::{NodeId, Unary};
-
-use super::{Rule, Update, Updater};
+use super::{Rule, Update, Updater, Var};
 use crate::layers::Parameter;
 
 /// Gradients divided by the root of their running mean square (Hinton; PyTorch's definition, with epsilon
@@ -17,6 +15,12 @@ pub struct RmsPropRule {
     epsilon: f32,
     momentum: f32,
     decay: f32,
+    form: RmsPropForm,
+}
+
+/// What decides the formula of [`RmsProp`], the same in all groups.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub struct RmsPropForm {
     centered: bool,
     /// Whether any group has momentum, or decay.
     moves: bool,
@@ -41,44 +45,52 @@ impl RmsProp {
             epsilon: 1e-8,
             momentum: 0.0,
             decay: 0.0,
-            centered: false,
-            moves: false,
-            decays: false,
+            form: RmsPropForm::default(),
         };
         Updater::with_rule(parameters, rule)
     }
 
     /// What the running mean keeps of itself every step.
-    pub fn alpha(mut self, alpha: f32) -> RmsProp {
+    pub fn alpha(mut self, alpha: impl Into<f64>) -> RmsProp {
+        let alpha = alpha.into() as f32;
         self.own().alpha = alpha;
         self
     }
 
     /// What keeps the division away from zero.
-    pub fn epsilon(mut self, epsilon: f32) -> RmsProp {
+    pub fn epsilon(mut self, epsilon: impl Into<f64>) -> RmsProp {
+        let epsilon = epsilon.into() as f32;
         self.own().epsilon = epsilon;
         self
     }
 
     /// Momentum of the divided gradients.
-    pub fn momentum(mut self, momentum: f32) -> RmsProp {
+    pub fn momentum(mut self, momentum: impl Into<f64>) -> RmsProp {
+        let momentum = momentum.into() as f32;
         self.own().momentum = momentum;
-        self.all(|rule| rule.moves |= momentum != 0.0)
+        self.all(|rule| rule.form.moves |= momentum != 0.0)
     }
 
     /// Adds `decay · p` to every gradient.
-    pub fn weight_decay(mut self, decay: f32) -> RmsProp {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> RmsProp {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
-        self.all(|rule| rule.decays |= decay != 0.0)
+        self.all(|rule| rule.form.decays |= decay != 0.0)
     }
 
     /// Divides by the running standard deviation instead of the root mean square, in all groups.
     pub fn centered(self) -> RmsProp {
-        self.all(|rule| rule.centered = true)
+        self.all(|rule| rule.form.centered = true)
     }
 }
 
 impl Rule for RmsPropRule {
+    type Form = RmsPropForm;
+
+    fn form(&self) -> RmsPropForm {
+        self.form
+    }
+
     fn rate(&self) -> f32 {
         self.rate
     }
@@ -87,43 +99,30 @@ impl Rule for RmsPropRule {
         self.rate = rate;
     }
 
-    fn kind(&self) -> String {
-        format!("rmsprop centered {} momentum {} decay {}", self.centered, self.moves, self.decays)
-    }
-
     fn states(&self) -> usize {
-        1 + self.centered as usize + self.moves as usize
+        1 + self.form.centered as usize + self.form.moves as usize
     }
 
     fn numbers(&self, _: u64, _: usize) -> Vec<f32> {
         vec![self.rate, self.alpha, 1.0 - self.alpha, self.epsilon, self.momentum, self.decay]
     }
 
-    fn update(&self, mut update: Update) -> (NodeId, Vec<NodeId>) {
-        let [rate, alpha, rest, epsilon, momentum, decay] = update.numbers[..] else {
-            unreachable!("six numbers")
-        };
-        if self.decays {
-            update.pull(decay);
-        }
-        let square = update.graph.mul(update.g, update.g);
-        let mut spread = update.mix(alpha, update.states[0], rest, square);
+    fn update<'g>(form: &RmsPropForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        let [rate, alpha, rest, epsilon, momentum, decay] = u.numbers();
+        let g = if form.decays { u.g + decay * u.p } else { u.g };
+        let square = g.square();
+        let mut spread = alpha * u.states[0] + rest * square;
         let mut states = vec![spread];
-        if self.centered {
-            let mean = update.mix(alpha, update.states[1], rest, update.g);
+        if form.centered {
+            let mean = alpha * u.states[1] + rest * g;
             states.push(mean);
-            let square = update.graph.mul(mean, mean);
-            spread = update.graph.sub(spread, square);
+            spread = spread - mean.square();
         }
-        let root = update.graph.unary(Unary::Sqrt, spread);
-        let root = update.graph.add(root, epsilon);
-        let mut change = update.graph.div(update.g, root);
-        if self.moves {
-            let kept = update.graph.mul(momentum, *update.states.last().expect("momentum is the last"));
-            change = update.graph.add(kept, change);
+        let mut change = g / (spread.sqrt() + epsilon);
+        if form.moves {
+            change = momentum * u.states[states.len()] + change;
             states.push(change);
         }
-        let change = update.graph.mul(rate, change);
-        (update.graph.sub(update.p, change), states)
+        (u.p - rate * change, states)
     }
 }

@@ -1,14 +1,59 @@
 //! What tells optimizers apart: a rule, from parameters and gradients to new parameters.
 
-use farad_ir::{Graph, NodeId, Shape};
+use std::any::TypeId;
+use std::hash::{Hash, Hasher};
 
-use super::Slot;
+use farad_ir::Shape;
+
+use super::{Slot, Var};
 
 /// How an optimizer turns parameters and gradients into new parameters. All its groups have the same kind of
 /// rule, each with its own numbers.
-pub trait Rule {
-    /// Everything about the rule that changes its program; numbers that may change do not.
-    fn kind(&self) -> String;
+///
+/// ```
+/// use farad::optim::{Rule, Update, Updater, Var};
+/// use farad::prelude::*;
+///
+/// /// `p ← p - rate · g / (|g| + 1)`
+/// #[derive(Clone)]
+/// struct Soft {
+///     rate: f32,
+/// }
+///
+/// impl Rule for Soft {
+///     type Form = ();
+///     fn form(&self) {}
+///     fn rate(&self) -> f32 {
+///         self.rate
+///     }
+///     fn set_rate(&mut self, rate: f32) {
+///         self.rate = rate;
+///     }
+///     fn states(&self) -> usize {
+///         0
+///     }
+///     fn numbers(&self, _: u64, _: usize) -> Vec<f32> {
+///         vec![self.rate]
+///     }
+///     fn update<'g>(_: &(), u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+///         let [rate] = u.numbers();
+///         (u.p - rate * u.g / (u.g.abs() + 1.0), vec![])
+///     }
+/// }
+///
+/// let weight = Parameter::new(Tensor::full(3.0, [2], &Device::cpu()));
+/// let mut soft = Updater::with_rule(vec![weight.clone()], Soft { rate: 1.0 });
+/// soft.step(&weight.value().sum())?;
+/// assert_eq!(weight.value().to_vec::<f32>()?, [2.5, 2.5]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub trait Rule: 'static {
+    /// What decides the formula. [`Rule::update`] sees nothing else of the rule, and all of it is part of the program's
+    /// key, so no two rules can get each other's program.
+    type Form: Hash;
+
+    /// What decides the formula of this one; numbers that may change from step to step do not.
+    fn form(&self) -> Self::Form;
 
     /// The learning rate.
     fn rate(&self) -> f32;
@@ -39,37 +84,74 @@ pub trait Rule {
     /// equally many for every class.
     fn numbers(&self, step: u64, class: usize) -> Vec<f32>;
 
-    /// New parameters and moments from the old ones.
-    fn update(&self, update: Update) -> (NodeId, Vec<NodeId>);
+    /// The formula: new parameters and moments from the old ones.
+    fn update<'g>(form: &Self::Form, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
 }
 
 /// What a [`Rule`] is given to write the update of all parameters: nodes of one axis, with a place for every
 /// element of every parameter.
-pub struct Update<'a> {
-    /// The graph of the step.
-    pub graph: &'a mut Graph,
+pub struct Update<'g> {
     /// The parameters.
-    pub p: NodeId,
+    pub p: Var<'g>,
     /// Their gradients.
-    pub g: NodeId,
+    pub g: Var<'g>,
     /// The moments.
-    pub states: &'a [NodeId],
+    pub states: Vec<Var<'g>>,
     /// The rule's numbers, each as long as the parameters.
-    pub numbers: &'a [NodeId],
+    pub(super) numbers: Vec<Var<'g>>,
     /// Where each parameter lies.
-    pub slots: &'a [Slot],
+    pub slots: &'g [Slot],
 }
 
-impl Update<'_> {
-    /// `a · x + b · y`
-    pub fn mix(&mut self, a: NodeId, x: NodeId, b: NodeId, y: NodeId) -> NodeId {
-        let (ax, by) = (self.graph.mul(a, x), self.graph.mul(b, y));
-        self.graph.add(ax, by)
+impl<'g> Update<'g> {
+    /// The rule's numbers ([`Rule::numbers`]), each as long as the parameters.
+    #[track_caller]
+    pub fn numbers<const N: usize>(&self) -> [Var<'g>; N] {
+        let count = self.numbers.len();
+        self.numbers[..]
+            .try_into()
+            .unwrap_or_else(|_| panic!("rule: numbers differ in count: ({count} vs {N})"))
+    }
+}
+
+/// A rule of any type, as the parts of an optimizer see it.
+pub(super) trait AnyRule {
+    /// Puts everything that decides the program into a hash.
+    fn identify(&self, state: &mut dyn Hasher);
+    fn states(&self) -> usize;
+    fn start(&self, state: usize) -> f32;
+    fn class(&self, shape: Shape) -> usize;
+    fn keeps(&self, state: usize, class: usize) -> bool;
+    fn numbers(&self, step: u64, class: usize) -> Vec<f32>;
+    fn update<'g>(&self, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
+}
+
+impl<R: Rule> AnyRule for R {
+    fn identify(&self, mut state: &mut dyn Hasher) {
+        (TypeId::of::<R>(), self.form()).hash(&mut state);
     }
 
-    /// Adds `decay · p` to the gradient: what weight decay means to optimizers that have it in the gradient.
-    pub fn pull(&mut self, decay: NodeId) {
-        let pull = self.graph.mul(decay, self.p);
-        self.g = self.graph.add(self.g, pull);
+    fn states(&self) -> usize {
+        Rule::states(self)
+    }
+
+    fn start(&self, state: usize) -> f32 {
+        Rule::start(self, state)
+    }
+
+    fn class(&self, shape: Shape) -> usize {
+        Rule::class(self, shape)
+    }
+
+    fn keeps(&self, state: usize, class: usize) -> bool {
+        Rule::keeps(self, state, class)
+    }
+
+    fn numbers(&self, step: u64, class: usize) -> Vec<f32> {
+        Rule::numbers(self, step, class)
+    }
+
+    fn update<'g>(&self, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        R::update(&self.form(), update)
     }
 }

@@ -7,13 +7,14 @@
 //! Invariant: the scale is known to the device alone. A step reads it, judges its gradients and writes the next
 //! one in the same submission; the host looks only when asked.
 
+use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Shape, Span, Unary};
 
 use crate::error::Result;
 use farad_tensor::Device;
-use farad_tensor::engine::Memory;
+use farad_tensor::engine::{Array, Step};
 
 /// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
 /// with halves ([`Precision::Mixed`](crate::Precision)).
@@ -44,49 +45,62 @@ pub(super) const WORDS: usize = 3;
 pub(super) struct Scaling {
     pub settings: LossScale,
     /// The words, once they are in use.
-    pub memory: Option<Memory>,
+    pub words: Option<Array>,
     /// How many steps clipping skipped while there was no scale, in a word, once it judges.
-    pub skipped: Option<Memory>,
+    pub skipped: Option<Array>,
     /// Overflows that were told.
     told: AtomicU32,
 }
 
 impl Scaling {
     /// The words on the device, made if there are none yet.
-    pub fn memory(&mut self, device: &Device) -> Result<&Memory> {
-        if self.memory.is_none() {
-            self.memory = Some(written(device, [self.settings.start, 0.0, 0.0])?);
+    pub fn words(&mut self, device: &Device, location: &'static Location<'static>) -> Result<&Array> {
+        if self.words.is_none() {
+            self.words = Some(written(device, &[self.settings.start, 0.0, 0.0], location)?);
         }
-        Ok(self.memory.as_ref().expect("made above"))
+        Ok(self.words.as_ref().expect("made above"))
     }
 
-    /// The word on the device that counts what clipping skips, made if there is none yet.
-    pub fn skipped(&mut self, device: &Device) -> Result<&Memory> {
-        if self.skipped.is_none() {
-            let memory = device.allocate(4)?;
-            device.0.backend.write(&memory, &0f32.to_le_bytes())?;
-            self.skipped = Some(memory);
+    /// The nodes of the scale in a step's program, if there are `halves` or were some before; else that of the word
+    /// that counts what clipping skips, if it is `judged` whether gradients are finite.
+    pub fn record(
+        &mut self,
+        step: &mut Step,
+        halves: bool,
+        judged: bool,
+        location: &'static Location<'static>,
+    ) -> Result<(Option<Scale>, Option<NodeId>)> {
+        let device = step.device().clone();
+        if halves || self.words.is_some() {
+            let words = step.input(self.words(&device, location)?);
+            return Ok((Some(Scale { words, growth: step.number(self.settings.growth as f32) }), None));
         }
-        Ok(self.skipped.as_ref().expect("made above"))
+        if !judged {
+            return Ok((None, None));
+        }
+        if self.skipped.is_none() {
+            self.skipped = Some(written(&device, &[0.0], location)?);
+        }
+        Ok((None, self.skipped.as_ref().map(|word| step.input(word))))
     }
 
     /// The words as they are now; waits for the device.
-    pub fn read(&self, device: &Device) -> Result<[f32; WORDS]> {
-        let Some(memory) = &self.memory else { return Ok([self.settings.start, 0.0, 0.0]) };
-        let words = floats(device, memory, WORDS)?;
+    pub fn read(&self) -> Result<[f32; WORDS]> {
+        let Some(words) = &self.words else { return Ok([self.settings.start, 0.0, 0.0]) };
+        let words = floats(words)?;
         Ok([words[0], words[1], words[2]])
     }
 
     /// How many steps were skipped; waits for the device, and warns if there are new ones.
-    pub fn overflows(&self, device: &Device) -> Result<u32> {
-        let [scale, _, overflows] = self.read(device)?;
+    pub fn overflows(&self) -> Result<u32> {
+        let [scale, _, overflows] = self.read()?;
         let clipped = match &self.skipped {
-            Some(memory) => floats(device, memory, 1)?[0],
+            Some(word) => floats(word)?[0],
             None => 0.0,
         };
         let all = overflows as u32 + clipped as u32;
         if self.told.swap(all, Ordering::Relaxed) < all {
-            match self.memory {
+            match self.words {
                 Some(_) => {
                     tracing::warn!("step: gradients overflowed: {all} steps were skipped (scale {scale} now)")
                 }
@@ -97,17 +111,14 @@ impl Scaling {
     }
 }
 
-/// The first floats of a memory; waits for the device.
-fn floats(device: &Device, memory: &Memory, count: usize) -> Result<Vec<f32>> {
-    let bytes = device.0.backend.read(memory, 0, count * 4).wait()?;
-    Ok(bytes.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
+/// The floats of an array; waits for the device.
+fn floats(array: &Array) -> Result<Vec<f32>> {
+    Ok(array.read()?.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
 }
 
-/// New memory with these words.
-pub(super) fn written(device: &Device, words: [f32; WORDS]) -> Result<Memory> {
-    let memory = device.allocate(WORDS * 4)?;
-    device.0.backend.write(&memory, &words.map(f32::to_le_bytes).concat())?;
-    Ok(memory)
+/// A new array with these words.
+pub(super) fn written(device: &Device, words: &[f32], location: &'static Location<'static>) -> Result<Array> {
+    Array::from_bytes(device, bytemuck::cast_slice(words), "loss scale", location)
 }
 
 /// The nodes of a scale in a step's graph.

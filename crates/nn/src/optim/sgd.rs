@@ -1,8 +1,6 @@
 //! Stochastic gradient descent.
 
-use farad_ir::NodeId;
-
-use super::{Rule, Update, Updater};
+use super::{Rule, Update, Updater, Var};
 use crate::layers::Parameter;
 
 /// `p ← p - rate · g`, with momentum if asked for (PyTorch's definition) and weight decay added to
@@ -16,6 +14,12 @@ pub struct SgdRule {
     momentum: f32,
     dampening: f32,
     decay: f32,
+    form: SgdForm,
+}
+
+/// What decides the formula of [`Sgd`], the same in all groups.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub struct SgdForm {
     nesterov: bool,
     /// Whether any group has momentum, or decay.
     moves: bool,
@@ -25,43 +29,45 @@ pub struct SgdRule {
 impl Sgd {
     /// For these parameters, with rate 0.01 and no momentum.
     pub fn new(parameters: Vec<Parameter>) -> Sgd {
-        let rule = SgdRule {
-            rate: 0.01,
-            momentum: 0.0,
-            dampening: 0.0,
-            decay: 0.0,
-            nesterov: false,
-            moves: false,
-            decays: false,
-        };
+        let form = SgdForm::default();
+        let rule = SgdRule { rate: 0.01, momentum: 0.0, dampening: 0.0, decay: 0.0, form };
         Updater::with_rule(parameters, rule)
     }
 
     /// Momentum: `v ← momentum · v + g`, `p ← p - rate · v`.
-    pub fn momentum(mut self, momentum: f32) -> Sgd {
+    pub fn momentum(mut self, momentum: impl Into<f64>) -> Sgd {
+        let momentum = momentum.into() as f32;
         self.own().momentum = momentum;
-        self.all(|rule| rule.moves |= momentum != 0.0)
+        self.all(|rule| rule.form.moves |= momentum != 0.0)
     }
 
     /// What the momentum takes of a gradient is smaller by this share, from the second step on.
-    pub fn dampening(mut self, dampening: f32) -> Sgd {
+    pub fn dampening(mut self, dampening: impl Into<f64>) -> Sgd {
+        let dampening = dampening.into() as f32;
         self.own().dampening = dampening;
         self
     }
 
     /// Nesterov's form of momentum, in all groups.
     pub fn nesterov(self) -> Sgd {
-        self.all(|rule| rule.nesterov = true)
+        self.all(|rule| rule.form.nesterov = true)
     }
 
     /// Adds `decay · p` to every gradient.
-    pub fn weight_decay(mut self, decay: f32) -> Sgd {
+    pub fn weight_decay(mut self, decay: impl Into<f64>) -> Sgd {
+        let decay = decay.into() as f32;
         self.own().decay = decay;
-        self.all(|rule| rule.decays |= decay != 0.0)
+        self.all(|rule| rule.form.decays |= decay != 0.0)
     }
 }
 
 impl Rule for SgdRule {
+    type Form = SgdForm;
+
+    fn form(&self) -> SgdForm {
+        self.form
+    }
+
     fn rate(&self) -> f32 {
         self.rate
     }
@@ -70,12 +76,8 @@ impl Rule for SgdRule {
         self.rate = rate;
     }
 
-    fn kind(&self) -> String {
-        format!("sgd momentum {} nesterov {} decay {}", self.moves, self.nesterov, self.decays)
-    }
-
     fn states(&self) -> usize {
-        self.moves as usize
+        self.form.moves as usize
     }
 
     fn numbers(&self, step: u64, _: usize) -> Vec<f32> {
@@ -84,23 +86,12 @@ impl Rule for SgdRule {
         vec![self.rate, self.decay, self.momentum, taken]
     }
 
-    fn update(&self, mut update: Update) -> (NodeId, Vec<NodeId>) {
-        let [rate, decay, momentum, taken] = update.numbers[..] else { unreachable!("four numbers") };
-        if self.decays {
-            update.pull(decay);
-        }
-        let mut states = Vec::new();
-        let mut change = update.g;
-        if let [v] = update.states[..] {
-            let v = update.mix(momentum, v, taken, update.g);
-            states.push(v);
-            change = v;
-            if self.nesterov {
-                let ahead = update.graph.mul(momentum, v);
-                change = update.graph.add(update.g, ahead);
-            }
-        }
-        let change = update.graph.mul(rate, change);
-        (update.graph.sub(update.p, change), states)
+    fn update<'g>(form: &SgdForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        let [rate, decay, momentum, taken] = u.numbers();
+        let g = if form.decays { u.g + decay * u.p } else { u.g };
+        let [v] = u.states[..] else { return (u.p - rate * g, vec![]) };
+        let v = momentum * v + taken * g;
+        let change = if form.nesterov { g + momentum * v } else { v };
+        (u.p - rate * change, vec![v])
     }
 }

@@ -8,14 +8,14 @@ use std::panic::Location;
 
 use farad_ir::{DType, Shape};
 
-use super::Rule;
 use super::flat::Flat;
 use super::layout::{Layout, Member};
+use super::rule::AnyRule;
 use super::scale::{WORDS, written};
 use crate::error::{Error, NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::Device;
-use farad_tensor::Tensor;
+use farad_tensor::engine::Array;
+use farad_tensor::{Device, Tensor};
 
 /// What errors call it.
 const PLACE: &str = "the optimizer's state";
@@ -28,14 +28,13 @@ const SCALE: &str = "scale";
 
 impl Flat {
     /// Steps and moments, on the CPU: `progress`, then `moment.0.3` for moment 0 of parameter 3.
-    pub(super) fn state(&self, rule: &dyn Rule) -> Result<Vec<(String, Tensor)>> {
-        let device = self.device()?;
+    pub(super) fn state(&self, rule: &dyn AnyRule) -> Result<Vec<(String, Tensor)>> {
         let cpu = Device::cpu();
         let packed = self.is_packed(&self.values());
         let progress = vec![self.step as u32, (self.step >> 32) as u32, packed as u32];
         let mut state = vec![(PROGRESS.to_string(), Tensor::try_from_vec(&progress, [3], &cpu)?)];
         for number in 0..self.states.len() {
-            let bytes = self.state_bytes(number, rule, &device)?;
+            let bytes = self.states[number].read()?;
             let mut moments = Vec::with_capacity(self.layout.slots.len());
             for slot in self.layout.slots.iter().filter(|slot| rule.keeps(number, slot.class)) {
                 let part = &bytes[slot.offset * 4..][..slot.shape.numel() * 4];
@@ -50,8 +49,8 @@ impl Flat {
                 born.clone().map(|b| b as u32).chain(born.map(|b| (b >> 32) as u32)).collect();
             state.push((BORN.to_string(), Tensor::try_from_vec(&words, [2, self.members.len()], &cpu)?));
         }
-        if self.scaling.memory.is_some() {
-            let words = self.scaling.read(&device)?;
+        if self.scaling.words.is_some() {
+            let words = self.scaling.read()?;
             state.push((SCALE.to_string(), Tensor::try_from_vec(&words, [WORDS], &cpu)?));
         }
         Ok(state)
@@ -60,7 +59,7 @@ impl Flat {
     /// Takes a state over.
     pub(super) fn restore(
         &mut self,
-        rule: &dyn Rule,
+        rule: &dyn AnyRule,
         state: &[(String, Tensor)],
         location: &'static Location<'static>,
     ) -> Result<()> {
@@ -83,7 +82,7 @@ impl Flat {
                 bytes[slot.offset * 4..][..slot.shape.numel() * 4].copy_from_slice(&moment.read()?.wait()?);
                 taken.insert(name);
             }
-            states.push(self.written(&bytes, "restored", &device, location)?);
+            states.push(Array::from_bytes(&device, &bytes, "restored", location)?);
         }
         let scale = match named.contains_key(SCALE) {
             true => Some(find(PLACE, &named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
@@ -92,7 +91,7 @@ impl Flat {
         taken.extend(scale.is_some().then(|| SCALE.to_string()));
         refuse_left_over(state, &taken)?;
         let scale = match scale {
-            Some(words) => Some(written(&device, [words[0], words[1], words[2]])?),
+            Some(words) => Some(written(&device, &words, location)?),
             None => None,
         };
         let array = match progress[2] != 0 {
@@ -102,16 +101,14 @@ impl Flat {
                     let part = values[slot.parameter].read()?.wait()?;
                     bytes[slot.offset * 4..][..part.len()].copy_from_slice(&part);
                 }
-                Some(self.written(&bytes, "restored", &device, location)?)
+                Some(Array::from_bytes(&device, &bytes, "restored", location)?)
             }
             false => None,
         };
         drop(values);
-        (self.step, self.states, self.array) = (step, states, None);
-        (self.members, self.layout, self.scaling.memory) = (members, layout, scale);
-        if let Some(array) = array {
-            self.adopt(&device, array, location);
-        }
+        (self.step, self.states, self.array) = (step, states, array);
+        (self.members, self.layout, self.scaling.words) = (members, layout, scale);
+        self.adopt(location);
         Ok(())
     }
 

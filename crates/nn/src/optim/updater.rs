@@ -5,6 +5,7 @@ use std::panic::Location;
 use farad_ir::DType;
 
 use super::flat::{Flat, Source};
+use super::rule::AnyRule;
 use super::schedule::Schedule;
 use super::{Clip, GradientNoise, LossScale, Optimizer, Rule};
 use crate::error::Result;
@@ -68,7 +69,8 @@ impl<R: Rule + Clone> Updater<R> {
     }
 
     /// The learning rate, of the last group if there are several.
-    pub fn learning_rate(mut self, rate: f32) -> Updater<R> {
+    pub fn learning_rate(mut self, rate: impl Into<f64>) -> Updater<R> {
+        let rate = rate.into() as f32;
         self.own().set_rate(rate);
         self.groups.last_mut().expect("there is a first group").base = rate;
         self
@@ -108,14 +110,14 @@ impl<R: Rule + Clone> Updater<R> {
 
     /// The loss scale of the next step. Waits for the device.
     pub fn loss_scale(&self) -> Result<f32> {
-        Ok(self.flat.scaling.read(&self.flat.device()?)?[0])
+        Ok(self.flat.scaling.read()?[0])
     }
 
     /// How many steps were skipped because a gradient was not finite: in mixed precision, and where gradients are
     /// clipped. Waits for the device, and warns if there are new ones. What clipping skipped in `f32` is not part of
     /// [`Optimizer::state`].
     pub fn overflows(&self) -> Result<u32> {
-        self.flat.scaling.overflows(&self.flat.device()?)
+        self.flat.scaling.overflows()
     }
 
     /// The gradients that [`Optimizer::step`] would use, for clipping or accumulation by hand: taken of the scaled
@@ -159,7 +161,7 @@ impl<R: Rule + Clone> Updater<R> {
         if let Some(rate) = self.schedule.as_ref().map(|schedule| schedule.rate(self.flat.step)) {
             self.set_learning_rate(rate);
         }
-        let rules: Vec<&dyn Rule> = self.groups.iter().map(|group| &group.rule as &dyn Rule).collect();
+        let rules: Vec<&dyn AnyRule> = self.groups.iter().map(|group| &group.rule as &dyn AnyRule).collect();
         self.flat.run(&rules, source, Location::caller())
     }
 }

@@ -18,6 +18,7 @@ use crate::layers::{Buffer, Module, Parameter};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
 use farad_tensor::{engine::loaded, load, save};
+#[cfg(feature = "npz")]
 use farad_tensor::{read_npz, write_npz};
 use pattern::Pattern;
 
@@ -232,4 +233,14 @@ fn cast(tensor: &Tensor, dtype: DType, device: &Device) -> Result<Tensor> {
 
 fn is_npz(path: &Path) -> bool {
     path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"))
+}
+
+#[cfg(not(feature = "npz"))]
+fn read_npz(path: &Path, _: &Device) -> Result<std::collections::HashMap<String, Tensor>> {
+    Err(NnError::NoArchives { path: path.into() }.into())
+}
+
+#[cfg(not(feature = "npz"))]
+fn write_npz(path: &Path, _: &[(&str, &Tensor)]) -> Result<()> {
+    Err(NnError::NoArchives { path: path.into() }.into())
 }

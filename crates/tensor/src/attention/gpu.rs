@@ -78,7 +78,7 @@ impl Launch<'_> {
         arguments: &[usize],
     ) -> CustomKernel {
         let Extent { heads: all, sharing, queries, keys, .. } = *self.extent;
-        let factor = (self.op.scale * LOG2_E) as f32;
+        let factor = (self.op.scale.0 * LOG2_E) as f32;
         let ahead = self.op.ahead(self.extent).min(i32::MAX as usize / 2);
         let parameters = [
             all as u32,
@@ -87,7 +87,7 @@ impl Launch<'_> {
             sharing as u32,
             ahead as u32,
             factor.to_bits(),
-            (self.op.scale as f32).to_bits(),
+            (self.op.scale.0 as f32).to_bits(),
             self.extent.mask_heads() as u32,
         ];
         let x = heads.clamp(1, self.limits.workgroups as usize);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_width_has_valid_kernels_within_every_limit() {
-        let op = Forward { scale: 0.5, offset: Some(3) };
+        let op = Forward { scale: farad_ir::Exact(0.5), offset: Some(3) };
         for memory in [16, 32, 48] {
             let limits = CustomLimits { workgroup_memory: memory << 10, ..CORE };
             for width in [4, 12, 16, 20, 64, 80, 96, super::super::WIDEST] {

@@ -1,10 +1,9 @@
 //! The two ops of attention: its result, and the gradients at queries, keys and values.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use farad_ir::{
-    CustomKernel, CustomLimits, CustomOp, DType, Graph, NodeId, Op, OpError, Reduce, Shape, Words,
+    CustomKernel, CustomLimits, CustomOp, DType, Exact, Graph, NodeId, Op, OpError, Reduce, Shape, Words,
 };
 
 use super::extent::{Extent, Sight};
@@ -18,16 +17,16 @@ pub const NOTHING: f32 = -1e30;
 
 /// Queries `[heads, queries, width]`, keys and values `[key heads, keys, width]`, and perhaps a mask
 /// `[masks, keys]` -> the result, like the queries, and the logarithm of each query's sum.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Forward {
-    pub scale: f64,
+    pub scale: Exact,
     /// How many keys beyond its own place a query sees; `None`: it sees all.
     pub offset: Option<usize>,
 }
 
 /// Queries, keys, values, gradients at the result, logarithms of the sums, shares (the sum of result times gradient,
 /// a query), perhaps a mask -> gradients at the queries, and at keys and values in one array.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Backward(Forward);
 
 impl Forward {
@@ -45,12 +44,6 @@ impl Forward {
         let sight = self.sight(*extent, None);
         extent.heads as u64 * (0..extent.queries).map(|query| sight.limit(query) as u64).sum::<u64>()
     }
-
-    fn hash(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.scale.to_bits(), self.offset).hash(&mut hasher);
-        hasher.finish()
-    }
 }
 
 fn words(shapes: &[Shape]) -> u64 {
@@ -66,10 +59,6 @@ impl CustomOp for Forward {
         "attention"
     }
 
-    fn key(&self) -> u64 {
-        self.hash()
-    }
-
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
         let extent = Extent::check(operands)?;
         Ok(vec![(extent.q(), DType::F32), (extent.rows(), DType::F32)])
@@ -78,7 +67,7 @@ impl CustomOp for Forward {
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let mask = operands.get(3).map(|mask| reference::truth(mask));
         let sight = self.sight(Extent::of(&shapes[0], &shapes[1], shapes.get(3)), mask.as_deref().as_ref());
-        reference::forward(&sight, self.scale, [&operands[0], &operands[1], &operands[2]])
+        reference::forward(&sight, self.scale.0, [&operands[0], &operands[1], &operands[2]])
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
@@ -86,7 +75,7 @@ impl CustomOp for Forward {
         let [y, sums] = results else { unreachable!("two results") };
         let given = [floats(operands[0]), floats(operands[1]), floats(operands[2])];
         let (y, sums) = (bytemuck::cast_slice_mut(y), bytemuck::cast_slice_mut(sums));
-        cpu::forward(&sight, self.scale as f32, given, y, sums);
+        cpu::forward(&sight, self.scale.0 as f32, given, y, sums);
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
@@ -134,10 +123,6 @@ impl CustomOp for Backward {
         "attention_gradients"
     }
 
-    fn key(&self) -> u64 {
-        self.0.hash()
-    }
-
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
         let extent = Extent::of(&operands[0].0, &operands[1].0, operands.get(6).map(|mask| &mask.0));
         Ok(vec![(extent.q(), DType::F32), (extent.both(), DType::F32)])
@@ -148,7 +133,7 @@ impl CustomOp for Backward {
         let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(6));
         let sight = self.0.sight(extent, mask.as_deref().as_ref());
         let given = std::array::from_fn(|n| &operands[n][..]);
-        reference::backward(&sight, self.0.scale, given)
+        reference::backward(&sight, self.0.scale.0, given)
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
@@ -157,7 +142,12 @@ impl CustomOp for Backward {
         let [queries, both] = results else { unreachable!("two results") };
         let (keys, values) = bytemuck::cast_slice_mut(both).split_at_mut(extent.k().numel());
         let given = std::array::from_fn(|n| floats(operands[n]));
-        cpu::backward(&sight, self.0.scale as f32, given, [bytemuck::cast_slice_mut(queries), keys, values]);
+        cpu::backward(
+            &sight,
+            self.0.scale.0 as f32,
+            given,
+            [bytemuck::cast_slice_mut(queries), keys, values],
+        );
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {

@@ -63,7 +63,7 @@ fn backward(op: &Forward, extent: &Extent, graph: &mut Graph, operands: &[NodeId
     };
     let (sums, shares) = (rows(graph, sums), rows(graph, shares));
     let exponent = products(graph, q, k);
-    let exponent = graph.scale(exponent, op.scale);
+    let exponent = graph.scale(exponent, op.scale.0);
     let mut exponent = graph.sub(exponent, sums);
     let nothing = graph.fill(Scalar::of(DType::F32, NOTHING as f64), scores);
     for seen in seen(op, extent, graph, operands.get(6)) {
@@ -73,7 +73,7 @@ fn backward(op: &Forward, extent: &Extent, graph: &mut Graph, operands: &[NodeId
     let slopes = products(graph, g, v);
     let slopes = graph.sub(slopes, shares);
     let slopes = graph.mul(powers, slopes);
-    let slopes = graph.scale(slopes, op.scale);
+    let slopes = graph.scale(slopes, op.scale.0);
     let at_queries = graph.contract(Contraction::matmul(&[heads], queries, keys, width), slopes, k);
     let mut gathered = |weights: NodeId, rows: NodeId| {
         let weights = graph.permute(weights, &[0, 2, 1]);

@@ -40,7 +40,7 @@ impl CosineEmbedding {
             raise(OpError::Sizes { op: "cosine_embedding", what, a, b });
         }
         let (x, y) = (first.single(), second.single());
-        let sum = |product: Tensor| product.sum_axes(&[1], false);
+        let sum = |product: Tensor| product.sum_axes([1]);
         let squares = (sum(x.square()) + SMALLEST_SQUARE) * (sum(y.square()) + SMALLEST_SQUARE);
         let cosine = sum(&x * &y) / squares.sqrt();
         let apart = (&cosine - self.margin).relu();

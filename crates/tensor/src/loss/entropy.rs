@@ -1,5 +1,6 @@
 //! Cross-entropy of logits against classes or probabilities.
 
+use crate::axes::kept;
 use farad_ir::OpError;
 
 use super::likelihood::{Classes, check_weights};
@@ -56,7 +57,7 @@ impl CrossEntropy {
     fn hard(&self, logits: &Tensor, targets: &Tensor) -> Tensor {
         let classes = Classes::new("cross_entropy", logits, targets, self.ignore, self.weights.as_ref());
         let x = logits.single();
-        let total = x.logsumexp(&[classes.axis], true);
+        let total = x.logsumexp(kept([classes.axis]));
         let mut losses = classes.weighted(&(&total - classes.pick(&x)));
         if self.smoothing > 0.0 {
             let count = logits.size(classes.axis) as f64;
@@ -64,7 +65,7 @@ impl CrossEntropy {
                 Some(weights) => (&total - &x) * classes.along(weights),
                 None => &total - &x,
             };
-            let even = classes.kept(&(all.sum_axes(&[classes.axis], true) * (1.0 / count)));
+            let even = classes.kept(&(all.sum_axes(kept([classes.axis])) * (1.0 / count)));
             losses = losses * (1.0 - self.smoothing) + even * self.smoothing;
         }
         classes.reduce(&losses, self.reduction).rounded_like(logits)
@@ -86,7 +87,7 @@ impl CrossEntropy {
         if let Some(weights) = &self.weights {
             targets = targets * super::likelihood::along(weights, logits.rank(), axis);
         }
-        let losses = (targets * (x.logsumexp(&[axis], true) - &x)).sum_axes(&[axis], false);
+        let losses = (targets * (x.logsumexp(kept([axis])) - &x)).sum_axes([axis]);
         self.reduction.of(&losses).rounded_like(logits)
     }
 }

@@ -4,8 +4,10 @@
 //! checked against its length before anything is allocated. Start at [`read_npy`] and [`read_npz`].
 
 mod header;
+#[cfg(feature = "npz")]
 mod npz;
 
+#[cfg(feature = "npz")]
 pub use npz::{read_npz, write_npz};
 
 use std::path::Path;

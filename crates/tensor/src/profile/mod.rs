@@ -11,10 +11,12 @@ mod trace;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use farad_compile::profile::{KernelTally, Phase, Snapshot};
+use farad_runtime::profile::{KernelTally, Phase, Snapshot};
 use serde::{Serialize, Serializer};
 
-use crate::device::{Counters, Device};
+use farad_runtime::Counters;
+
+use crate::device::Device;
 use crate::live::MemoryReport;
 pub use peaks::Peaks;
 pub use table::kernel_table;
@@ -265,7 +267,7 @@ impl From<KernelTally> for KernelTime {
     }
 }
 
-fn phases(all: &farad_compile::profile::Tallies, here: &farad_compile::profile::Tallies) -> Vec<PhaseTime> {
+fn phases(all: &farad_runtime::profile::Tallies, here: &farad_runtime::profile::Tallies) -> Vec<PhaseTime> {
     let time = |phase: Phase| {
         let (all, here) = (all[phase as usize], here[phase as usize]);
         PhaseTime {

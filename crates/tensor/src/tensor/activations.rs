@@ -97,7 +97,7 @@ impl Tensor {
         }
         let spatial = self.rank().saturating_sub(2);
         let sizes: Vec<usize> = [count].into_iter().chain(vec![1; spatial]).collect();
-        let slope = if count == 1 { slope.reshape([]) } else { slope.reshape(sizes) };
+        let slope = if count == 1 { slope.reshape(()) } else { slope.reshape(sizes) };
         self.greater(0.0).select(self, &(self * slope))
     }
 

@@ -23,7 +23,7 @@ impl Tensor {
     pub fn from_vec<T: Element>(data: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Tensor {
         match Tensor::try_from_vec(&data, shape, device) {
             Ok(tensor) => tensor,
-            Err(error) => panic!("{error}"),
+            Err(error) => crate::inside::refuse(error),
         }
     }
 
@@ -73,7 +73,7 @@ impl Tensor {
         }
         match Tensor::from_bytes(bytemuck::cast_slice(data), shape, DType::F64, device) {
             Ok(tensor) => tensor,
-            Err(error) => panic!("{error}"),
+            Err(error) => crate::inside::refuse(error),
         }
     }
 
@@ -118,8 +118,8 @@ impl Tensor {
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn number(value: f32, device: &Device) -> Tensor {
-        Tensor::number_of(Scalar::f32(value), device)
+    pub fn number(value: impl Into<f64>, device: &Device) -> Tensor {
+        Tensor::number_of(Scalar::f32(value.into() as f32), device)
     }
 
     #[track_caller]
@@ -135,8 +135,8 @@ impl Tensor {
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn full(value: f32, shape: impl Into<Shape>, device: &Device) -> Tensor {
-        Tensor::filled(Scalar::f32(value), shape.into(), device)
+    pub fn full(value: impl Into<f64>, shape: impl Into<Shape>, device: &Device) -> Tensor {
+        Tensor::filled(Scalar::f32(value.into() as f32), shape.into(), device)
     }
 
     #[track_caller]
@@ -190,7 +190,8 @@ impl Tensor {
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn full_like(&self, value: f64) -> Tensor {
+    pub fn full_like(&self, value: impl Into<f64>) -> Tensor {
+        let value = value.into();
         super::operators::check_number("full_like", value, self.dtype());
         if super::wide::is_wide(self.dtype()) {
             return Tensor::filled_wide(value, self.shape(), self.dtype(), self.device());

@@ -115,9 +115,9 @@ impl Tensor {
         let (first, second) = if running.reverse { (&to, &from) } else { (&from, &to) };
         let seen = if included { first.less_equal(second) } else { first.less(second) };
         let terms = seen.select(&terms, &terms.full_like(running.nothing));
-        let mut sums = terms.reduced(running.reduce, &[2], false);
+        let mut sums = terms.reduced(running.reduce, [2]);
         if count > 1 {
-            let whole = self.reshape([before, count, block, after]).reduced(running.reduce, &[2], false);
+            let whole = self.reshape([before, count, block, after]).reduced(running.reduce, [2]);
             let earlier = whole.blocks(running, &radices[1..], false);
             sums = Tensor::binary(running.combine, &sums, &earlier.reshape([before, count, 1, after]));
         }

@@ -13,7 +13,7 @@ impl Tensor {
     /// use farad::prelude::*;
     /// use farad::{CustomKernel, CustomLimits, CustomOp, OpError, Words};
     ///
-    /// #[derive(Debug)]
+    /// #[derive(Debug, Hash)]
     /// struct Twice;
     ///
     /// impl CustomOp for Twice {

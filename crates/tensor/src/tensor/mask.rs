@@ -3,14 +3,15 @@
 use farad_ir::{DType, OpError, Unary};
 
 use super::{Tensor, raise};
+use crate::axes::Axes;
 
 impl Tensor {
     /// The tensor as truth values, counted.
     #[track_caller]
-    fn count(&self, wanted: bool, axes: &[isize], keep: bool) -> Tensor {
+    fn count(&self, wanted: bool, axes: impl Axes) -> Tensor {
         let truth = self.cast(DType::Bool);
         let counted = if wanted { truth } else { truth.not() };
-        counted.cast(DType::I32).sum_axes(axes, keep)
+        counted.cast(DType::I32).sum_axes(axes)
     }
 
     /// Whether elements are neither infinite nor NaN, decided by their bits on every device.
@@ -65,20 +66,20 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn any(&self) -> Tensor {
-        self.any_axes(&self.every_axis(), false)
+        self.any_axes(self.every_axis())
     }
 
-    /// Whether any element along axes is true, or not zero; they stay with size 1 if `keep`.
+    /// Whether any element along axes is true, or not zero; they are removed unless [`kept`](crate::kept).
     ///
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![true, false, false, false], [2, 2], &Device::cpu());
-    /// assert_eq!(x.any_axes(&[1], false).to_vec::<bool>()?, [true, false]);
+    /// assert_eq!(x.any_axes([1]).to_vec::<bool>()?, [true, false]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn any_axes(&self, axes: &[isize], keep: bool) -> Tensor {
-        self.count(true, axes, keep).greater(0)
+    pub fn any_axes(&self, axes: impl Axes) -> Tensor {
+        self.count(true, axes).greater(0)
     }
 
     /// Whether all elements are true, or not zero; true for no elements.
@@ -91,20 +92,20 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn all(&self) -> Tensor {
-        self.all_axes(&self.every_axis(), false)
+        self.all_axes(self.every_axis())
     }
 
-    /// Whether all elements along axes are true, or not zero; they stay with size 1 if `keep`.
+    /// Whether all elements along axes are true, or not zero; they are removed unless [`kept`](crate::kept).
     ///
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![true, true, true, false], [2, 2], &Device::cpu());
-    /// assert_eq!(x.all_axes(&[1], false).to_vec::<bool>()?, [true, false]);
+    /// assert_eq!(x.all_axes([1]).to_vec::<bool>()?, [true, false]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn all_axes(&self, axes: &[isize], keep: bool) -> Tensor {
-        self.count(false, axes, keep).equal(0)
+    pub fn all_axes(&self, axes: impl Axes) -> Tensor {
+        self.count(false, axes).equal(0)
     }
 
     /// The lower triangles of matrices `[.., rows, columns]`, zeros above: what is at most

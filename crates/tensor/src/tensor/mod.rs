@@ -37,10 +37,13 @@ use farad_ir::{DType, Op, OpError, Shape};
 pub use element::Element;
 pub use pooling::Kind;
 pub use random::check_probability;
+pub use resample::Corners;
 pub use sequence::scan;
 pub use slicing::{Part, Parts};
+pub use sort::Order;
 
 use crate::device::Device;
+use crate::inside::{here, refuse};
 use crate::node::{Node, Value, has_live_ancestor};
 
 /// A value on a device: numbers in some shape, known already or still to be computed.
@@ -56,8 +59,7 @@ use crate::node::{Node, Value, has_live_ancestor};
 /// # Ok::<(), farad::Error>(())
 /// ```
 pub struct Tensor {
-    #[doc(hidden)]
-    pub node: Arc<Node>,
+    pub(crate) node: Arc<Node>,
 }
 
 /// Pending chains of this length are looked at: if nobody can ask for anything inside, they run.
@@ -137,14 +139,12 @@ impl Tensor {
         &self.node.device
     }
 
-    #[doc(hidden)]
-    pub fn of(node: Arc<Node>) -> Tensor {
+    pub(crate) fn of(node: Arc<Node>) -> Tensor {
         node.handles.fetch_add(1, Ordering::Relaxed);
         Tensor { node }
     }
 
-    #[doc(hidden)]
-    pub fn leaf(
+    pub(crate) fn leaf(
         value: Value,
         shape: Shape,
         dtype: DType,
@@ -164,7 +164,7 @@ impl Tensor {
             shape,
             dtype,
             device.clone(),
-            Location::caller(),
+            here(),
             crate::checkpoint::region(),
         ))
     }
@@ -198,7 +198,7 @@ impl Tensor {
             shape,
             dtype,
             device.clone(),
-            Location::caller(),
+            here(),
             crate::checkpoint::region(),
         ))
     }
@@ -249,7 +249,7 @@ fn resolve(op: &'static str, shape: Shape, axis: isize) -> usize {
 /// Panics at the caller's line: the program is wrong, not the world.
 #[track_caller]
 pub fn raise(error: OpError) -> ! {
-    panic!("{error}")
+    refuse(error)
 }
 
 /// The value, or a panic at the caller's line. Closures would lose the line.
@@ -277,7 +277,7 @@ fn on_one_device(operands: &[&Tensor]) -> Vec<Tensor> {
         }
         match t.to_device(&home) {
             Ok(tensor) => moved.push(tensor),
-            Err(error) => panic!("moving an operand to {home}: {error}"),
+            Err(error) => refuse(format_args!("moving an operand to {home}: {error}")),
         }
     }
     moved

@@ -4,6 +4,7 @@
 use farad_ir::{Binary, DType, Op, OpError, Shape};
 
 use super::{Tensor, raise};
+use crate::sizes::Sizes;
 
 /// Tensors that are joined at once, at most.
 const MOST_JOINED: usize = 8;
@@ -11,16 +12,19 @@ const MOST_JOINED: usize = 8;
 const JOINED: usize = 6;
 
 impl Tensor {
-    /// Another shape with as many elements.
+    /// Another shape with as many elements. One size may be left open: `-1`, or [`FREE`](crate::FREE) beside sizes that
+    /// are `usize`.
     ///
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::arange(6, &Device::cpu()).reshape([2, 3]);
     /// assert_eq!(x.shape()[..], [2, 3]);
+    /// assert_eq!(x.reshape([3, -1]).shape()[..], [3, 2]);
+    /// assert_eq!(x.reshape([x.shape()[0], FREE, 1]).shape()[..], [2, 3, 1]);
     /// ```
     #[track_caller]
-    pub fn reshape(&self, shape: impl Into<Shape>) -> Tensor {
-        let shape = shape.into();
+    pub fn reshape(&self, shape: impl Into<Sizes>) -> Tensor {
+        let shape = shape.into().shape(self.shape());
         if shape == self.shape() { self.clone() } else { Tensor::record(Op::Reshape(shape), &[self]) }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn check_number(op: &'static str, value: f64, dtype: DType) {
         DType::I64 => (i64::MIN as f64, 9_223_372_036_854_774_784.0),
         _ => return,
     };
-    assert!(
+    crate::ensure!(
         (least..=most).contains(&value) && value.fract() == 0.0,
         "{op}: {dtype} does not have this number ({value} vs {least} to {most})\nhelp: cast the tensor first, e.g. `.cast(DType::F32)`"
     );

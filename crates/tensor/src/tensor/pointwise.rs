@@ -283,7 +283,7 @@ impl Tensor {
         if super::wide::is_cut(self.dtype(), dtype) {
             return match self.converted(dtype) {
                 Ok(tensor) => tensor,
-                Err(error) => panic!("{error}"),
+                Err(error) => crate::inside::refuse(error),
             };
         }
         Tensor::record(Op::Cast(dtype), &[self])

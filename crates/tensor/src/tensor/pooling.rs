@@ -5,6 +5,7 @@
 //! scatter. Of equal largest elements the first in row-major order gets all of the gradient, of those that are NaN the last,
 //! and what is around the tensor is never chosen. Start at [`Tensor::max_pool2d`].
 
+use crate::axes::kept;
 use farad_ir::{DType, Op, OpError, Shape};
 
 use super::windows::Windows;
@@ -158,7 +159,7 @@ impl Tensor {
         let places = options.places(op, &planes.shape()[1..]);
         let windows = Windows { options, places };
         let y = match windows.side_by_side(&planes) {
-            Some(rows) if windows.count() > MOST_COMPARED => rows.sum_axes(&[-1], false),
+            Some(rows) if windows.count() > MOST_COMPARED => rows.sum_axes([-1]),
             _ => {
                 check_elements(op, &windows);
                 windows.of(&planes).into_iter().reduce(|sum, part| sum + part).expect("kernels have elements")
@@ -216,7 +217,7 @@ impl Tensor {
             let part = |at: usize| self.part(axis, at..at + 1);
             let parts: Vec<Tensor> = (start..end).map(part).collect();
             windows.push(match kind {
-                Kind::Mean => self.part(axis, start..end).mean_axes(&[axis as isize], true),
+                Kind::Mean => self.part(axis, start..end).mean_axes(kept([axis as isize])),
                 Kind::Largest => first_of_few(&parts, &vec![None; parts.len()]),
             });
         }
@@ -248,7 +249,7 @@ impl Tensor {
                 (sizes[axis], sizes[axis + 1]) = (count, widest);
                 let rows = rows.single();
                 let sums = inside.reshape(sizes).select(&rows, &rows.full_like(0.0));
-                let sums = sums.sum_axes(&[axis as isize + 1], false);
+                let sums = sums.sum_axes([axis as isize + 1]);
                 let mut sizes = vec![1; sums.rank()];
                 sizes[axis] = count;
                 (sums / (ends - starts).cast(DType::F32).reshape(sizes)).rounded_like(self)
@@ -286,7 +287,7 @@ impl Tensor {
     fn first_largest(&self) -> Tensor {
         let at = self.stop_gradient().argmax(-1).unsqueeze(-1);
         let positions = Tensor::arange(self.size(-1), self.device());
-        positions.equal(&at).select(self, &self.full_like(0.0)).sum_axes(&[-1], false)
+        positions.equal(&at).select(self, &self.full_like(0.0)).sum_axes([-1])
     }
 }
 

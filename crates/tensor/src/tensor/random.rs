@@ -136,5 +136,5 @@ impl Tensor {
 /// Panics unless the number is a probability.
 #[track_caller]
 pub fn check_probability(op: &'static str, probability: f64) {
-    assert!((0.0..=1.0).contains(&probability), "{op}: not a probability ({probability} vs 0 to 1)");
+    crate::ensure!((0.0..=1.0).contains(&probability), "{op}: not a probability ({probability} vs 0 to 1)");
 }

@@ -8,6 +8,16 @@ use farad_ir::{DType, OpError};
 use super::{Tensor, raise};
 use crate::window::PerAxis;
 
+/// What stays where it is when an image is resized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Corners {
+    /// The outer edges of the corner pixels (PyTorch's `align_corners=False`).
+    #[default]
+    Edges,
+    /// The centers of the corner pixels (PyTorch's `align_corners=True`).
+    Centers,
+}
+
 impl Tensor {
     /// Images of another size, every pixel that of the nearest place: `[batch, channels, height, width] ->
     /// [batch, channels, size..]`.
@@ -30,24 +40,24 @@ impl Tensor {
         x
     }
 
-    /// Images of another size, every pixel interpolated between its four neighbors. With `align_corners` the corners'
-    /// centers stay where they are, else the corners themselves: `[batch, channels, height, width] -> [batch,
+    /// Images of another size, every pixel interpolated between its four neighbors; [`Corners`] says what stays where
+    /// it is: `[batch, channels, height, width] -> [batch,
     /// channels, size..]`.
     ///
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![0.0, 2.0], [1, 1, 1, 2], &Device::cpu());
-    /// assert_eq!(x.resize_bilinear([1, 3], true).to_vec::<f32>()?, [0.0, 1.0, 2.0]);
-    /// assert_eq!(x.resize_bilinear([1, 4], false).to_vec::<f32>()?, [0.0, 0.5, 1.5, 2.0]);
+    /// assert_eq!(x.resize_bilinear([1, 3], Corners::Centers).to_vec::<f32>()?, [0.0, 1.0, 2.0]);
+    /// assert_eq!(x.resize_bilinear([1, 4], Corners::Edges).to_vec::<f32>()?, [0.0, 0.5, 1.5, 2.0]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
-    pub fn resize_bilinear(&self, size: impl PerAxis<2>, align_corners: bool) -> Tensor {
+    pub fn resize_bilinear(&self, size: impl PerAxis<2>, corners: Corners) -> Tensor {
         let size = size.per_axis();
         self.check_image("resize_bilinear", &size);
         let mut x = self.clone();
         for (axis, size) in [2, 3].into_iter().zip(size) {
-            x = x.linear(axis, size, align_corners);
+            x = x.linear(axis, size, corners == Corners::Centers);
         }
         x
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use farad_ir::DType;
 
 use super::{Element, Tensor};
-use crate::backend::Read;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluate::evaluate;
 use crate::node::{History, Node, Value};
+use farad_runtime::Read;
 
 impl Tensor {
     /// The elements, row by row. Runs what the tensor needs and waits for it.

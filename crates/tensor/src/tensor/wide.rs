@@ -82,7 +82,7 @@ impl Tensor {
     #[track_caller]
     fn seen_as(&self, dtype: DType, shape: Shape, times: usize, per: usize) -> Tensor {
         if let Err(error) = self.compute() {
-            panic!("{error}");
+            crate::inside::refuse(error);
         }
         match self.node.value() {
             Some(Value::Memory { memory, offset, whole }) => {
@@ -100,7 +100,7 @@ impl Tensor {
         let numbers = Numbers::Float(vec![value; shape.numel()]);
         match Tensor::from_bytes(&numbers.bytes(dtype), shape, dtype, device) {
             Ok(tensor) => tensor,
-            Err(error) => panic!("{error}"),
+            Err(error) => crate::inside::refuse(error),
         }
     }
 }

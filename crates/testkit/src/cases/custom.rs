@@ -1,5 +1,6 @@
 //! An op of one's own, with its kernel and its gradient.
 
+use farad::kept;
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor};
 use farad_ir::{Graph, NodeId, Words};
 
@@ -7,7 +8,7 @@ use super::SIGNED;
 use crate::case::{Case, float};
 
 /// `[..] -> [..], [..]`: the cube and the double of every element.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub struct CubeAndDouble;
 
 const KERNEL: &str = "
@@ -67,7 +68,7 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         Case::new("custom", "in the middle", vec![float([7, 33], SIGNED)], 5e-6, |x| {
             let both = Tensor::custom(CubeAndDouble, &[&x[0].tanh().transpose(0, 1)]);
-            (&both[0] + both[1].sum_axes(&[0], true)).sin()
+            (&both[0] + both[1].sum_axes(kept([0]))).sin()
         }),
         Case::new("custom", "of a part", vec![float([70], SIGNED)], 2e-6, |x| {
             Tensor::custom(CubeAndDouble, &[&x[0].slice(3..68)])[0].clone()

@@ -1,6 +1,7 @@
 //! Truth values over axes, triangles.
 
 use farad::Tensor;
+use farad::{Axes, kept};
 
 use super::{HALF, SIGNED};
 use crate::case::{Case, Input, float, half, int, truth, whole};
@@ -19,12 +20,16 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(of("of zeros", int([9], 0, 0)));
         cases.push(of("of ones", int([9], 1, 1)));
     }
-    let along: [(&'static str, fn(&Tensor, &[isize], bool) -> Tensor); 2] =
-        [("any_axes", Tensor::any_axes), ("all_axes", Tensor::all_axes)];
+    let along: [(&'static str, fn(&Tensor, &dyn Axes) -> Tensor); 2] =
+        [("any_axes", |x, axes| x.any_axes(axes)), ("all_axes", |x, axes| x.all_axes(axes))];
     for (name, method) in along {
         let of = |axes: &'static [isize], keep: bool, input: Input| {
             let detail = format!("{axes:?}, kept: {keep}");
-            Case::new(name, detail, vec![input], 0.0, move |x| method(&x[0], axes, keep)).without_gradient()
+            Case::new(name, detail, vec![input], 0.0, move |x| match keep {
+                true => method(&x[0], &kept(axes)),
+                false => method(&x[0], &axes),
+            })
+            .without_gradient()
         };
         cases.push(of(&[1], false, truth([40, 2])));
         cases.push(of(&[0], true, truth([3, 40])));

@@ -15,7 +15,7 @@ pub(super) fn cases() -> Vec<Case> {
         of("reshape", "", &[6, 35], |x| x.reshape([10, 21])),
         of("reshape", "of a permuted tensor", &[3, 4, 5], |x| x.permute(&[2, 0, 1]).reshape([15, 4])),
         of("reshape", "of nothing", &[0, 4], |x| x.reshape([2, 0])),
-        of("reshape", "to a scalar and back", &[1], |x| x.reshape([]).reshape([1, 1])),
+        of("reshape", "to a scalar and back", &[1], |x| x.reshape(()).reshape([1, 1])),
         of("permute", "", &[3, 4, 5], |x| x.permute(&[2, 0, 1])),
         of("permute", "negative axes", &[2, 3, 4, 5], |x| x.permute(&[-1, 0, -2, 1])),
         of("permute", "rank 8", &[2, 1, 3, 2, 1, 2, 2, 2], |x| x.permute(&[7, 6, 5, 4, 3, 2, 1, 0])),

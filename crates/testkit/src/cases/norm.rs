@@ -1,6 +1,7 @@
 //! Softmax and its relatives, variance, layer norm: reductions in sequence over the same rows.
 
 use farad::Tensor;
+use farad::kept;
 
 use super::SIGNED;
 use crate::case::{Case, Input, float, half};
@@ -23,8 +24,8 @@ pub(super) fn cases() -> Vec<Case> {
     let table: [(&'static str, fn(&Tensor, isize) -> Tensor); 4] = [
         ("softmax", Tensor::softmax),
         ("log_softmax", Tensor::log_softmax),
-        ("logsumexp", |x, axis| x.logsumexp(&[axis], false)),
-        ("variance", |x, axis| x.variance(&[axis], 0, false)),
+        ("logsumexp", |x, axis| x.logsumexp([axis])),
+        ("variance", |x, axis| x.variance([axis], 0)),
     ];
     for (name, function) in table {
         let of = |detail: String, input: Input, axis: isize, tolerance: f64| {
@@ -50,9 +51,9 @@ pub(super) fn cases() -> Vec<Case> {
 fn several_axes() -> Vec<Case> {
     let input = || vec![float([3, 4, 5], RANGE)];
     vec![
-        Case::new("logsumexp", "two axes, kept", input(), 5e-6, |x| x[0].logsumexp(&[0, 2], true)),
-        Case::new("variance", "a sample, two axes, kept", input(), 5e-6, |x| x[0].variance(&[1, 2], 1, true)),
-        Case::new("variance", "of all", input(), 5e-6, |x| x[0].variance(&[0, 1, 2], 1, false)),
+        Case::new("logsumexp", "two axes, kept", input(), 5e-6, |x| x[0].logsumexp(kept([0, 2]))),
+        Case::new("variance", "a sample, two axes, kept", input(), 5e-6, |x| x[0].variance(kept([1, 2]), 1)),
+        Case::new("variance", "of all", input(), 5e-6, |x| x[0].variance([0, 1, 2], 1)),
         Case::new(
             "softmax",
             "of a product with a mask",
@@ -91,7 +92,7 @@ fn layer_norms() -> Vec<Case> {
             |x| x[0].layer_norm(&x[1], &x[2], 1e-5),
         ),
         Case::new("variance", "large squares", vec![half([2, 5000], (-150.0, 150.0))], 4e-3, |x| {
-            x[0].variance(&[1], 0, false)
+            x[0].variance([1], 0)
         }),
     ]
 }

@@ -35,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         of("randn", "", 5e-6, |x| Tensor::randn([7, 33], &x.device)),
         of("random_mask", "", 0.0, |x| Tensor::random_mask(0.3, [7, 33], &x.device)),
-        of("rand", "summed", 2e-6, |x| Tensor::rand([7, 33], &x.device).sum_axes(&[1], false)),
+        of("rand", "summed", 2e-6, |x| Tensor::rand([7, 33], &x.device).sum_axes([1])),
         of("randn", "f16", 2e-3, |x| Tensor::randn([7, 33], &x.device).cast(DType::F16)),
         Case::new("rand", "beside a repeated row", vec![float([1, 13], SIGNED)], 1e-7, |x| {
             Tensor::rand([4, 13], &x.device) + &x[0]

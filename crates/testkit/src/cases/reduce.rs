@@ -1,6 +1,7 @@
 //! The reduce family: every row, on every dtype it takes, over leading, trailing and mixed axes.
 
 use farad::Tensor;
+use farad::kept;
 use farad_ir::{DType, Reduce};
 
 use super::{HALF, SIGNED};
@@ -9,10 +10,10 @@ use crate::case::{Case, Input, float, half, int, unsigned, whole};
 /// The public method of a row.
 pub(crate) fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
     match op {
-        Reduce::Sum => ("sum_axes", |x, axes| x.sum_axes(axes, false)),
-        Reduce::Prod => ("prod_axes", |x, axes| x.prod_axes(axes, false)),
-        Reduce::Max => ("max_axes", |x, axes| x.max_axes(axes, false)),
-        Reduce::Min => ("min_axes", |x, axes| x.min_axes(axes, false)),
+        Reduce::Sum => ("sum_axes", |x, axes| x.sum_axes(axes)),
+        Reduce::Prod => ("prod_axes", |x, axes| x.prod_axes(axes)),
+        Reduce::Max => ("max_axes", |x, axes| x.max_axes(axes)),
+        Reduce::Min => ("min_axes", |x, axes| x.min_axes(axes)),
         Reduce::ArgMax => ("argmax", |x, axes| x.argmax(axes[0])),
         Reduce::ArgMin => ("argmin", |x, axes| x.argmin(axes[0])),
     }
@@ -92,7 +93,7 @@ fn ties() -> Vec<Case> {
         Case::new("argmax", "all negative", vec![float([5, 33], (-9.0, -8.0))], 0.0, |x| x[0].argmax(1))
             .without_gradient(),
         Case::new("max_axes", "all far below zero", vec![float([5, 33], (-1e30, -1e29))], 1e-7, |x| {
-            x[0].max_axes(&[1], false)
+            x[0].max_axes([1])
         })
         .without_gradient(),
     ]
@@ -103,42 +104,40 @@ fn whole_tensors() -> Vec<Case> {
     let one = || vec![float([7, 33], SIGNED)];
     vec![
         Case::new("sum", "", one(), 2e-6, |x| x[0].sum()).of_size(16.0),
-        Case::new("sum", "of nothing", vec![float([0, 3], SIGNED)], 2e-6, |x| x[0].sum_axes(&[0], false)),
+        Case::new("sum", "of nothing", vec![float([0, 3], SIGNED)], 2e-6, |x| x[0].sum_axes([0])),
         Case::new("sum", "of a scalar", vec![float([], SIGNED)], 2e-6, |x| x[0].sum()),
         Case::new("sum", "long", vec![float([70_001], SIGNED)], 2e-6, |x| x[0].sum()).of_size(270.0),
         Case::new("sum", "long", vec![int([70_001], i32::MIN, i32::MAX)], 0.0, |x| x[0].sum()),
         Case::new("mean", "", one(), 2e-6, |x| x[0].mean()).of_size(0.1),
         Case::new("mean", "of integers", vec![int([7, 33], -9, 9)], 2e-6, |x| x[0].mean()),
-        Case::new("mean_axes", "kept", one(), 2e-6, |x| x[0].mean_axes(&[0], true)),
-        Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| {
-            x[0].mean_axes(&[0, -1], false)
-        }),
+        Case::new("mean_axes", "kept", one(), 2e-6, |x| x[0].mean_axes(kept([0]))),
+        Case::new("mean_axes", "two axes", vec![half([4, 5, 6], SIGNED)], HALF, |x| x[0].mean_axes([0, -1])),
         Case::new("mean", "long", vec![half([70_001], (0.5, 1.5))], HALF, |x| x[0].mean()),
         Case::new("sum", "long", vec![half([70_001], (0.0, 0.5))], HALF, |x| x[0].sum()),
         Case::new("mean_axes", "long rows", vec![half([3, 9001], (60.0, 68.0))], HALF, |x| {
-            x[0].mean_axes(&[1], false)
+            x[0].mean_axes([1])
         }),
         Case::new("max", "", one(), 1e-7, |x| x[0].max()),
         Case::new("min", "", one(), 1e-7, |x| x[0].min()),
-        Case::new("sum_axes", "kept", one(), 2e-6, |x| x[0].sum_axes(&[1], true)).of_size(6.0),
-        Case::new("max_axes", "kept", one(), 1e-7, |x| x[0].max_axes(&[-2], true)),
+        Case::new("sum_axes", "kept", one(), 2e-6, |x| x[0].sum_axes(kept([1]))).of_size(6.0),
+        Case::new("max_axes", "kept", one(), 1e-7, |x| x[0].max_axes(kept([-2]))),
         Case::new("min_axes", "kept, of a permuted tensor", vec![float([3, 4, 5], SIGNED)], 1e-7, |x| {
-            x[0].permute(&[2, 0, 1]).min_axes(&[1], true)
+            x[0].permute(&[2, 0, 1]).min_axes(kept([1]))
         }),
         Case::new(
             "sum_axes",
             "of a broadcast product",
             vec![float([9, 1], SIGNED), float([1, 65], SIGNED)],
             2e-6,
-            |x| (&x[0] * &x[1]).sum_axes(&[1], false),
+            |x| (&x[0] * &x[1]).sum_axes([1]),
         )
         .of_size(8.0),
         Case::new("sum_axes", "of a padded, flipped part", vec![float([9, 20], SIGNED)], 2e-6, |x| {
-            x[0].pad(&[(1, 0), (2, 3)]).flip(&[1]).sum_axes(&[0], false)
+            x[0].pad(&[(1, 0), (2, 3)]).flip(&[1]).sum_axes([0])
         })
         .of_size(3.0),
         Case::new("sum_axes", "one after another", vec![float([4, 5, 6], SIGNED)], 4e-6, |x| {
-            x[0].sum_axes(&[2], false).tanh().sum_axes(&[0], false)
+            x[0].sum_axes([2]).tanh().sum_axes([0])
         }),
     ]
 }
@@ -146,11 +145,11 @@ fn whole_tensors() -> Vec<Case> {
 /// Products with zeros, whose gradients are products of the others.
 fn products() -> Vec<Case> {
     let of = |detail: &str, input: Input, axes: &'static [isize]| {
-        Case::new("prod_axes", detail, vec![input], 2e-6, move |x| x[0].prod_axes(axes, true))
+        Case::new("prod_axes", detail, vec![input], 2e-6, move |x| x[0].prod_axes(kept(axes)))
     };
     vec![
         Case::new("prod", "", vec![float([3, 5], SIGNED)], 2e-6, |x| x[0].prod()),
-        Case::new("prod", "of nothing", vec![float([0, 3], SIGNED)], 0.0, |x| x[0].prod_axes(&[0], false)),
+        Case::new("prod", "of nothing", vec![float([0, 3], SIGNED)], 0.0, |x| x[0].prod_axes([0])),
         Case::new("prod", "of one number everywhere", vec![], 1e-6, |x| {
             Tensor::full(1.5, [9], &x.device).prod()
         }),

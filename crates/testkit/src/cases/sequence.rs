@@ -1,5 +1,6 @@
 //! Scans and checkpoints.
 
+use farad::Order;
 use farad::{Tensor, checkpoint, scan};
 use farad_ir::DType;
 
@@ -25,8 +26,8 @@ fn running_sum(x: &Given) -> Vec<Tensor> {
 /// Each slice's order, and the largest so far in order.
 fn sorted(x: &Given) -> Vec<Tensor> {
     let (last, orders) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
-        let largest = carry[0].maximum(&slice[0]).sort(0, true).0;
-        (vec![largest], vec![slice[0].argsort(0, false)])
+        let largest = carry[0].maximum(&slice[0]).sort(0, Order::Descending).0;
+        (vec![largest], vec![slice[0].argsort(0, Order::Ascending)])
     });
     last.into_iter().chain(orders).collect()
 }
@@ -127,7 +128,7 @@ fn recurrent() -> Vec<Case> {
             1e-5,
             |x| {
                 let (last, rows) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
-                    let row = x[2].embedding(&slice[0]).sum_axes(&[0], false);
+                    let row = x[2].embedding(&slice[0]).sum_axes([0]);
                     ((vec![(&carry[0] + &row).tanh()]), vec![row])
                 });
                 last.into_iter().chain(rows).collect()

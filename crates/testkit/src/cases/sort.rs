@@ -1,5 +1,6 @@
 //! Orders: rows of every length that is sorted in another way, many rows, equal elements.
 
+use farad::Order;
 use farad_ir::DType;
 
 use super::SIGNED;
@@ -44,36 +45,43 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
+fn order(descending: bool) -> Order {
+    if descending { Order::Descending } else { Order::Ascending }
+}
+
 fn sort(x: Input, axis: isize, descending: bool) -> Case {
     let detail = format!("axis {axis}{}", if descending { " descending" } else { "" });
-    Case::new("sort", detail, vec![x], 0.0, move |x| x[0].sort(axis, descending).0)
+    Case::new("sort", detail, vec![x], 0.0, move |x| x[0].sort(axis, order(descending)).0)
 }
 
 fn argsort(x: Input, axis: isize, descending: bool) -> Case {
     let detail = format!("axis {axis}{}", if descending { " descending" } else { "" });
-    Case::new("argsort", detail, vec![x], 0.0, move |x| x[0].argsort(axis, descending)).without_gradient()
+    Case::new("argsort", detail, vec![x], 0.0, move |x| x[0].argsort(axis, order(descending)))
+        .without_gradient()
 }
 
 fn mixed() -> Vec<Case> {
     vec![
         Case::many("sort", "both results", vec![whole([40, 9], (-3.0, 3.0))], 0.0, |x| {
-            let (values, positions) = x[0].sort(0, false);
+            let (values, positions) = x[0].sort(0, Order::Ascending);
             vec![values, positions]
         })
         .without_gradient(),
         Case::new("argsort", "of zeros of both signs", vec![whole([20, 30], (-2.0, 2.0))], 0.0, |x| {
-            (&x[0] * 0.0).argsort(1, true)
+            (&x[0] * 0.0).argsort(1, Order::Descending)
         })
         .without_gradient(),
         Case::new("sort", "twice", vec![apart([6, 50], SIGNED)], 0.0, |x| {
-            x[0].sort(1, false).0.sort(0, true).0
+            x[0].sort(1, Order::Ascending).0.sort(0, Order::Descending).0
         }),
         Case::new("argsort", "of an order", vec![whole([4, 2500], (-90.0, 90.0))], 0.0, |x| {
-            x[0].argsort(1, true).argsort(1, false)
+            x[0].argsort(1, Order::Descending).argsort(1, Order::Ascending)
         })
         .without_gradient(),
-        Case::new("sort", "many rows", vec![float([70_000, 5], SIGNED)], 0.0, |x| x[0].sort(1, false).0)
-            .without_gradient(),
+        Case::new("sort", "many rows", vec![float([70_000, 5], SIGNED)], 0.0, |x| {
+            x[0].sort(1, Order::Ascending).0
+        })
+        .without_gradient(),
     ]
 }
 
@@ -81,7 +89,7 @@ fn tops() -> Vec<Case> {
     let top = |x: Input, k: usize, axis: isize, largest: bool| {
         let way = if largest { "largest" } else { "smallest" };
         Case::new("topk", format!("{k} {way} of axis {axis}"), vec![x], 0.0, move |x| {
-            x[0].topk(k, axis, largest).0
+            x[0].topk(k, axis, order(largest)).0
         })
     };
     vec![
@@ -91,7 +99,9 @@ fn tops() -> Vec<Case> {
         top(apart([4, 33], SIGNED).stored(DType::F16), 33, 1, true),
         top(apart([4, 33], SIGNED), 0, 1, true),
         top(int([4, 33], -9, 9), 5, 1, false),
-        Case::new("topk", "positions", vec![whole([6, 70], (-9.0, 9.0))], 0.0, |x| x[0].topk(9, 1, true).1)
-            .without_gradient(),
+        Case::new("topk", "positions", vec![whole([6, 70], (-9.0, 9.0))], 0.0, |x| {
+            x[0].topk(9, 1, Order::Descending).1
+        })
+        .without_gradient(),
     ]
 }

@@ -3,6 +3,7 @@
 // What a number less itself is, is the question.
 #![allow(clippy::eq_op)]
 
+use farad::Order;
 use farad::{Attention, PoolOptions, Tensor};
 use farad_ir::DType;
 
@@ -240,7 +241,7 @@ const WHOLE: &[Whole] = &[
     ),
     (
         "logsumexp",
-        |x| x[0].logsumexp(&[1], false),
+        |x| x[0].logsumexp([1]),
         &[6, 2],
         &[1.0, INF, M, M, INF, M, N, 1.0, M, 0.0, INF, INF],
         &[INF, M, INF, N, 0.0, INF],
@@ -248,7 +249,7 @@ const WHOLE: &[Whole] = &[
     ),
     (
         "logsumexp, slope",
-        |x| x[0].logsumexp(&[1], false),
+        |x| x[0].logsumexp([1]),
         &[2, 2],
         &[M, 0.0, 3.0, 3.0],
         &[0.0, 3.0 + LN2],
@@ -273,14 +274,21 @@ const WHOLE: &[Whole] = &[
     ),
     (
         "max, slope",
-        |x| x[0].max_axes(&[1], false),
+        |x| x[0].max_axes([1]),
         &[3, 2],
         &[1.0, 2.0, 3.0, 3.0, M, M],
         &[2.0, 3.0, M],
         &[0.0, 1.0, 0.5, 0.5, 0.5, 0.5],
     ),
-    ("sort", |x| x[0].sort(-1, false).0, &[1, 5], &[N, 1.0, INF, M, 0.0], &[M, 0.0, 1.0, INF, N], &[]),
-    ("any", |x| x[0].any_axes(&[1], false), &[3, 2], &[N, 0.0, 0.0, 0.0, M, 0.0], &[1.0, 0.0, 1.0], &[]),
+    (
+        "sort",
+        |x| x[0].sort(-1, Order::Ascending).0,
+        &[1, 5],
+        &[N, 1.0, INF, M, 0.0],
+        &[M, 0.0, 1.0, INF, N],
+        &[],
+    ),
+    ("any", |x| x[0].any_axes([1]), &[3, 2], &[N, 0.0, 0.0, 0.0, M, 0.0], &[1.0, 0.0, 1.0], &[]),
     (
         "max_pool1d side by side",
         |x| x[0].max_pool1d(PoolOptions::new(2)),

@@ -1,6 +1,7 @@
 //! What recipes do across elements: movements, joins, reductions, products, indices.
 
 use farad::Tensor;
+use farad::{Order, kept};
 use farad_ir::{DType, Shape};
 
 use super::Rule;
@@ -80,11 +81,11 @@ impl Growth {
         let (axis, descending) = (self.sample.below(shape.rank()), self.sample.once_in(2));
         let (a, way) = (axis as isize, if descending { "down" } else { "up" });
         Some(if exact && self.sample.once_in(2) {
-            let build: Build = Box::new(move |x| x[0].argsort(a, descending));
+            let build: Build = Box::new(move |x| x[0].argsort(a, order(descending)));
             let bound = shape[axis] as f64;
             self.made(format!("argsort {axis} {way}"), &[x], shape, DType::I32, bound, Rule::Moves, build)
         } else {
-            let build: Build = Box::new(move |x| x[0].sort(a, descending).0);
+            let build: Build = Box::new(move |x| x[0].sort(a, order(descending)).0);
             self.made(format!("sort {axis} {way}"), &[x], shape, dtype, bound, Rule::Moves, build)
         })
     }
@@ -186,22 +187,26 @@ fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, Rule) 
 
 fn reduce(kind: &'static str, axis: isize) -> Build {
     Box::new(move |x| match kind {
-        "sum" => x[0].sum_axes(&[axis], false),
+        "sum" => x[0].sum_axes([axis]),
         // Factors so near to 1 that their product is at most e.
         "prod" if x[0].dtype().is_float() => {
             let terms = x[0].size(axis).max(1) as f64;
-            (x[0].tanh() * (1.0 / terms) + 1.0).prod_axes(&[axis], false)
+            (x[0].tanh() * (1.0 / terms) + 1.0).prod_axes([axis])
         }
-        "prod" => x[0].prod_axes(&[axis], false),
+        "prod" => x[0].prod_axes([axis]),
         "argmin" => x[0].argmin(axis),
-        "mean" => x[0].mean_axes(&[axis], false),
-        "max" => x[0].max_axes(&[axis], false),
-        "min" => x[0].min_axes(&[axis], true),
+        "mean" => x[0].mean_axes([axis]),
+        "max" => x[0].max_axes([axis]),
+        "min" => x[0].min_axes(kept([axis])),
         "argmax" => x[0].argmax(axis),
         "softmax" => x[0].softmax(axis),
         _ => {
-            let centerd = x[0] - x[0].mean_axes(&[axis], true);
-            &centerd * (centerd.square().mean_axes(&[axis], true) + 0.5).rsqrt()
+            let centered = x[0] - x[0].mean_axes(kept([axis]));
+            &centered * (centered.square().mean_axes(kept([axis])) + 0.5).rsqrt()
         }
     })
+}
+
+fn order(descending: bool) -> Order {
+    if descending { Order::Descending } else { Order::Ascending }
 }

@@ -262,10 +262,10 @@ fn head(path: &Path, bytes: &[u8]) -> Result<Value> {
 
 /// The checksum of the metadata's text and of that of the tensors.
 fn checksum(head: &str, tensors: u32) -> u32 {
-    let mut sum = flate2::Crc::new();
+    let mut sum = crc32fast::Hasher::new();
     sum.update(head.as_bytes());
     sum.update(&tensors.to_le_bytes());
-    sum.sum()
+    sum.finalize()
 }
 
 /// Where the header ends: a length, then as many bytes.

@@ -195,10 +195,10 @@ Farad.DigitsPage = class {
       return canvas.getContext("2d");
     };
     const shown = Array.from({ length: Math.min(4, this.levels) }, (_, level) => `bit ${level} of every pixel`);
-    this.seen = [show("centerd and scaled"), ...shown.map(show)];
+    this.seen = [show("centered and scaled"), ...shown.map(show)];
     const same = this.levels === 1 && this.thresholds.length === 1;
     this.element("seen-note").textContent =
-      `Centerd and scaled to ${this.width} × ${this.height}, then ` +
+      `Centered and scaled to ${this.width} × ${this.height}, then ` +
       (same ? `one bit a pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits a pixel, one a threshold.`);
   }
 
@@ -243,7 +243,7 @@ Farad.DigitsPage = class {
   hooks() {
     return {
       kind: "image-classifier",
-      /// The class and the counts for a picture of numbers from 0 to 1, as it is: neither centerd nor scaled.
+      /// The class and the counts for a picture of numbers from 0 to 1, as it is: neither centered nor scaled.
       classify: (picture) => this.classify(picture),
       /// The picture that the drawing became.
       picture: () => [...this.picture],

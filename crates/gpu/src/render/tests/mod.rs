@@ -5,7 +5,6 @@ mod fuzz;
 mod golden;
 mod machine;
 mod math;
-mod meaning;
 mod pointwise;
 mod product;
 mod reduce;
@@ -20,15 +19,14 @@ use farad_ir::{Binary, DType, Scalar, Unary};
 
 use super::render;
 use crate::dispatch::{Capabilities, Dispatch};
-use crate::tuning::Tuning;
+use farad_runtime::Tuning;
 use machine::{Given, machines};
-use meaning::{Meaning, Memory};
 
 /// A kernel with its buffers, being put together.
 #[derive(Default)]
 struct Case {
     program: Program,
-    memory: Memory,
+    memory: Vec<Vec<f64>>,
     parameters: Vec<f64>,
     slots: Vec<(BufferId, usize, usize)>,
     tape: Vec<Instr>,
@@ -134,6 +132,20 @@ impl Case {
         }
     }
 
+    /// What every buffer holds after the kernel.
+    fn meaning(&self, kernel: &Kernel, dtypes: &[DType]) -> Vec<Vec<f64>> {
+        let bound = |(storage, &dtype): (usize, &DType)| {
+            let slot = self.slots.iter().find(|slot| slot.0.0 as usize == storage);
+            let start = slot.map_or(0, |&(_, stride, position)| stride * position);
+            farad_reference::Binding { storage, start, len: self.memory[storage].len() - start, dtype }
+        };
+        let bindings = dtypes.iter().enumerate().map(bound).collect();
+        let parameters = self.parameters.clone();
+        let mut machine = farad_reference::Machine::new(self.memory.clone(), bindings, parameters);
+        machine.run(kernel);
+        machine.storages
+    }
+
     /// Runs the kernel on every machine and compares all buffers; gives the last error words.
     fn check(&self, kernel: &Kernel, tolerance: f64) -> [u32; 2] {
         self.check_rendered(kernel, tolerance, |slots, capabilities| {
@@ -149,10 +161,7 @@ impl Case {
         write: impl Fn(&[(BufferId, usize)], &Capabilities) -> Vec<Dispatch>,
     ) -> [u32; 2] {
         let dtypes: Vec<DType> = self.program.buffers.iter().map(|buffer| buffer.dtype).collect();
-        let mut offsets = vec![0; dtypes.len()];
-        self.slots.iter().for_each(|&(id, stride, position)| offsets[id.0 as usize] = stride * position);
-        let meaning = Meaning { parameters: &self.parameters, slots: &offsets, dtypes: &dtypes };
-        let expected = meaning.run(kernel, &self.memory);
+        let expected = self.meaning(kernel, &dtypes);
         let slots: Vec<(BufferId, usize)> = self.slots.iter().map(|&(id, stride, _)| (id, stride)).collect();
         let moved: Vec<(BufferId, u32)> = self.slots.iter().map(|&(id, s, p)| (id, (s * p) as u32)).collect();
         let parameters: Vec<u32> = (0..self.parameters.len()).map(|n| self.word(n)).collect();

@@ -132,12 +132,12 @@ fn layer_norm_with_running_statistics() {
         let scale = case.push(Code::Constant(Scalar::f32(1.0 / reduced as f32)), F32, Level::Outer);
         let sum = case.reduce(Reduce::Sum, x);
         let mean = case.binary(Binary::Mul, sum, scale);
-        let centerd = case.binary(Binary::Sub, x, mean);
-        let square = case.binary(Binary::Mul, centerd, centerd);
+        let centered = case.binary(Binary::Sub, x, mean);
+        let square = case.binary(Binary::Mul, centered, centered);
         let total = case.reduce(Reduce::Sum, square);
         let variance = case.binary(Binary::Mul, total, scale);
         let inverse = case.unary(Unary::Rsqrt, variance);
-        let normal = case.binary(Binary::Mul, centerd, inverse);
+        let normal = case.binary(Binary::Mul, centered, inverse);
         let gain = case.load(gain, view(0, &[0, 1]));
         let out = case.binary(Binary::Mul, normal, gain);
         case.store(y, out, at);

@@ -69,15 +69,15 @@ impl Extent {
 }
 
 /// Weights, wires, readers, x -> y.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Choose;
 
 /// Wires, readers, x, g -> gradients at the weights.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct WeightGradients;
 
 /// Weights, wires, readers, g -> gradients at x.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct InputGradients;
 
 impl CustomOp for Choose {

@@ -3,6 +3,7 @@
 use crate::layers::{Layer, Module, Parameter};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Adds to every row of a sequence a learned row for its place: `[.., time, width] -> [.., time, width]`.
 ///
@@ -37,6 +38,7 @@ impl LearnedPositions {
 impl Layer for LearnedPositions {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("LearnedPositions");
         self.forward_from(x, 0)
     }
 }

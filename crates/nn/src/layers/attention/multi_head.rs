@@ -1,15 +1,14 @@
 //! Attention in several heads, with learned projections before and after.
 
-use std::sync::Arc;
-
 use farad_ir::OpError;
+use farad_tensor::engine::inside;
 
 use crate::layers::{Layer, Linear, Mode, Module, Parameter};
 use farad_tensor::Attention;
 use farad_tensor::Device;
 use farad_tensor::{
     Tensor,
-    engine::{check_probability, raise},
+    engine::{check_probability, is_same, raise},
 };
 
 /// Attention of `heads` heads, each over a part of the width:
@@ -91,6 +90,7 @@ impl MultiHeadAttention {
     /// What `queries` find in `values` by `keys`. Tensors that are given twice are projected by one product.
     #[track_caller]
     pub fn forward(&self, queries: &Tensor, keys: &Tensor, values: &Tensor, options: &Attention) -> Tensor {
+        let _inside = inside("MultiHeadAttention");
         let [q, k, v] = self.project(queries, keys, values);
         self.attend(&q, &k, &v, options)
     }
@@ -99,8 +99,7 @@ impl MultiHeadAttention {
     /// [`Rotary`](super::Rotary) goes in between.
     #[track_caller]
     pub fn project(&self, queries: &Tensor, keys: &Tensor, values: &Tensor) -> [Tensor; 3] {
-        let same = |a: &Tensor, b: &Tensor| Arc::ptr_eq(&a.node, &b.node);
-        match (same(queries, keys), same(keys, values)) {
+        match (is_same(queries, keys), is_same(keys, values)) {
             (true, true) => self.parts(queries, 0),
             (false, true) => {
                 let [q] = self.parts(queries, 0);

@@ -1,6 +1,7 @@
 //! Places as rotations of queries and keys.
 
 use farad_ir::OpError;
+use farad_tensor::engine::inside;
 
 use super::angles::Angles;
 use crate::layers::{Layer, Module};
@@ -85,6 +86,7 @@ impl Rotary {
 impl Layer for Rotary {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("Rotary");
         self.forward_from(x, 0)
     }
 }

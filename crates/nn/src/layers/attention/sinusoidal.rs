@@ -3,6 +3,7 @@
 use super::angles::Angles;
 use crate::layers::{Layer, Module};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Adds to every row of a sequence the sines (even columns) and cosines (odd columns) of its place, in waves
 /// from 2π to 10000 · 2π rows long: `[.., time, width] -> [.., time, width]`.
@@ -42,6 +43,7 @@ impl SinusoidalPositions {
 impl Layer for SinusoidalPositions {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("SinusoidalPositions");
         self.forward_from(x, 0)
     }
 }

@@ -1,6 +1,8 @@
 //! The convolution layer.
 
 use farad_ir::Shape;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 
 use super::{uniform, with_bias};
 use crate::layers::{Layer, Module, Parameter, Visitor};
@@ -93,7 +95,7 @@ impl<const N: usize> Conv<N> {
         let (outputs, inputs) = (shape[0], shape[1] * self.options.groups);
         for (what, channels) in [("inputs", inputs), ("outputs", outputs)] {
             let divides = groups > 0 && channels.is_multiple_of(groups);
-            assert!(divides, "conv{N}d: groups do not divide {what} ({channels} vs {groups})");
+            ensure!(divides, "conv{N}d: groups do not divide {what} ({channels} vs {groups})");
         }
         let kernel: [usize; N] = std::array::from_fn(|axis| shape[axis + 2]);
         let drawn = Conv::<N>::new(inputs / groups, outputs, kernel);
@@ -129,6 +131,7 @@ impl<const N: usize> Module for Conv<N> {
 impl<const N: usize> Layer for Conv<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["Conv1d", "Conv2d", "Conv3d"][N - 1]);
         let op = ["conv0d", "conv1d", "conv2d", "conv3d"].get(N).copied().unwrap_or("conv");
         with_bias(x.convolve(op, &self.weight.value(), &self.options), &self.bias, N)
     }

@@ -1,6 +1,8 @@
 //! The transposed convolution layer.
 
 use farad_ir::Shape;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 
 use super::{uniform, with_bias};
 use crate::layers::{Layer, Module, Parameter, Visitor};
@@ -84,7 +86,7 @@ impl<const N: usize> ConvTranspose<N> {
         let (inputs, outputs) = (shape[0], shape[1] * self.options.groups);
         for (what, channels) in [("inputs", inputs), ("outputs", outputs)] {
             let divides = groups > 0 && channels.is_multiple_of(groups);
-            assert!(divides, "conv_transpose{N}d: groups do not divide {what} ({channels} vs {groups})");
+            ensure!(divides, "conv_transpose{N}d: groups do not divide {what} ({channels} vs {groups})");
         }
         let shape: Vec<usize> = [inputs, outputs / groups].iter().chain(&shape[2..]).copied().collect();
         let fan = Shape::new(&shape[1..]).numel();
@@ -120,6 +122,7 @@ impl<const N: usize> Module for ConvTranspose<N> {
 impl<const N: usize> Layer for ConvTranspose<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"][N - 1]);
         let op = ["conv_transpose", "conv_transpose1d", "conv_transpose2d"].get(N).copied();
         let op = op.unwrap_or("conv_transpose");
         with_bias(x.convolve_transposed(op, &self.weight.value(), &self.options), &self.bias, N)

@@ -1,9 +1,12 @@
 //! Batch norm: every channel by the mean and variance of the batch, or by what they were on average.
 
-use super::{by_channel, centerd, check_channels, filled};
+use super::{by_channel, centered, check_channels, filled};
 use crate::layers::{Buffer, Layer, Mode, Module, Parameter, Visitor};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
+use farad_tensor::kept;
 
 /// Batch norm over `N` spatial axes: [`BatchNorm1d`], [`BatchNorm2d`], [`BatchNorm3d`].
 ///
@@ -139,10 +142,11 @@ impl<const N: usize> Module for BatchNorm<N> {
 impl<const N: usize> Layer for BatchNorm<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"][N - 1]);
         let (op, shape) = (self.op(), x.shape());
         check_channels(&op, x, self.channels);
         let fits = shape.rank() == N + 2 || N == 1 && shape.rank() == 2;
-        assert!(fits, "{op}: input has {} axes: {shape} ({} vs {})", N + 2, shape.rank(), N + 2);
+        ensure!(fits, "{op}: input has {} axes: {shape} ({} vs {})", N + 2, shape.rank(), N + 2);
         let axes: Vec<isize> = (0..shape.rank() as isize).filter(|&axis| axis != 1).collect();
         let count = shape.numel() / self.channels.max(1);
         let wide = x.single();
@@ -150,21 +154,21 @@ impl<const N: usize> Layer for BatchNorm<N> {
             let sizes: Vec<usize> = [self.channels].into_iter().chain(vec![1; shape.rank() - 2]).collect();
             buffer.value().stop_gradient().reshape(sizes)
         };
-        let (centerd, variance) = match (&self.running_mean, &self.running_var) {
+        let (centered, variance) = match (&self.running_mean, &self.running_var) {
             (Some(mean), Some(variance)) if !self.mode.is_training() => {
                 (&wide - along(mean), along(variance))
             }
             _ => {
-                assert!(count > 1, "{op}: more than one value a channel is needed: {shape} ({count} vs 2)");
-                let mean = wide.mean_axes(&axes, true);
-                let (centerd, variance) = centerd(&wide, &mean, &axes);
+                ensure!(count > 1, "{op}: more than one value a channel is needed: {shape} ({count} vs 2)");
+                let mean = wide.mean_axes(kept(&axes));
+                let (centered, variance) = centered(&wide, &mean, &axes);
                 if self.mode.is_training() {
                     self.follow(&mean, &variance, count);
                 }
-                (centerd, variance)
+                (centered, variance)
             }
         };
-        let y = centerd * (variance + self.epsilon).rsqrt();
+        let y = centered * (variance + self.epsilon).rsqrt();
         by_channel(y, &self.weight, &self.bias).rounded_like(x)
     }
 }

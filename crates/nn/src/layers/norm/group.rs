@@ -3,6 +3,8 @@
 use super::{by_channel, check_channels, filled, standardized};
 use crate::layers::{Layer, Module, Parameter};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 
 /// Mean 0 and variance 1 over groups of channels and all their places, then scaled and shifted channel by channel:
 /// `[batch, channels, ..] -> [batch, channels, ..]`.
@@ -32,7 +34,7 @@ impl GroupNorm {
     #[track_caller]
     pub fn new(groups: usize, channels: usize) -> GroupNorm {
         let divides = groups > 0 && channels.is_multiple_of(groups);
-        assert!(divides, "group_norm: groups do not divide channels ({channels} vs {groups})");
+        ensure!(divides, "group_norm: groups do not divide channels ({channels} vs {groups})");
         let (weight, bias) = (Some(filled(1.0, &[channels])), Some(filled(0.0, &[channels])));
         GroupNorm { weight, bias, groups, channels, epsilon: 1e-5 }
     }
@@ -53,6 +55,7 @@ impl GroupNorm {
 impl Layer for GroupNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("GroupNorm");
         check_channels("group_norm", x, self.channels);
         let shape = x.shape();
         let rows = shape[0] * self.groups;

@@ -3,6 +3,8 @@
 use super::{by_channel, check_channels, filled, standardized};
 use crate::layers::{Layer, Module, Parameter, Visitor};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
+use farad_tensor::ensure;
 
 /// Instance norm over `N` spatial axes: [`InstanceNorm1d`], [`InstanceNorm2d`], [`InstanceNorm3d`]. Starts without scale
 /// and shift; it keeps no running statistics.
@@ -80,12 +82,13 @@ impl<const N: usize> Module for InstanceNorm<N> {
 impl<const N: usize> Layer for InstanceNorm<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"][N - 1]);
         let op = format!("instance_norm{N}d");
         check_channels(&op, x, self.channels);
         let rank = x.rank();
-        assert!(rank == N + 2, "{op}: input has {} axes: {} ({rank} vs {})", N + 2, x.shape(), N + 2);
+        ensure!(rank == N + 2, "{op}: input has {} axes: {} ({rank} vs {})", N + 2, x.shape(), N + 2);
         let places = x.numel() / (x.shape()[0] * self.channels).max(1);
-        assert!(places > 1, "{op}: more than one place is needed: {} ({places} vs 2)", x.shape());
+        ensure!(places > 1, "{op}: more than one place is needed: {} ({places} vs 2)", x.shape());
         let axes: Vec<isize> = (2..rank as isize).collect();
         let y = standardized(&x.single(), &axes, self.epsilon);
         by_channel(y, &self.weight, &self.bias).rounded_like(x)

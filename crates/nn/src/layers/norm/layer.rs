@@ -1,6 +1,8 @@
 //! Layer norm: every sample by its own mean and variance.
 
 use farad_ir::Shape;
+use farad_tensor::engine::{inside, refuse};
+use farad_tensor::ensure;
 
 use super::{filled, standardized};
 use crate::layers::{Layer, Module, Parameter};
@@ -57,6 +59,7 @@ impl LayerNorm {
 impl Layer for LayerNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("LayerNorm");
         let axes = last_axes("layer_norm", x, &self.shape);
         let mut y = standardized(&x.single(), &axes, self.epsilon);
         if let Some(weight) = &self.weight {
@@ -88,10 +91,10 @@ impl<const R: usize> From<[usize; R]> for LastAxes {
 #[track_caller]
 pub(super) fn last_axes(op: &str, x: &Tensor, shape: &Shape) -> Vec<isize> {
     let (own, rank) = (x.shape(), shape.rank());
-    assert!(own.rank() >= rank, "{op}: rank too low: {own} ({} vs at least {rank})", own.rank());
+    ensure!(own.rank() >= rank, "{op}: rank too low: {own} ({} vs at least {rank})", own.rank());
     let last = &own[own.rank() - rank..];
     if let Some(axis) = (0..rank).find(|&axis| last[axis] != shape[axis]) {
-        panic!("{op}: last axes differ: {own} and {shape} ({} vs {})", last[axis], shape[axis]);
+        refuse(format_args!("{op}: last axes differ: {own} and {shape} ({} vs {})", last[axis], shape[axis]));
     }
     (1..=rank as isize).rev().map(|axis| -axis).collect()
 }

@@ -17,6 +17,8 @@ pub use layer::{LastAxes, LayerNorm};
 pub use rms::RmsNorm;
 
 use farad_ir::Shape;
+use farad_tensor::ensure;
+use farad_tensor::kept;
 
 use super::Parameter;
 use farad_tensor::Device;
@@ -31,17 +33,17 @@ fn filled(number: f32, shape: &[usize]) -> Parameter {
 
 /// The tensor without its mean along axes, and the mean of its squares then.
 #[track_caller]
-fn centerd(x: &Tensor, mean: &Tensor, axes: &[isize]) -> (Tensor, Tensor) {
-    let centerd = x - mean;
-    let variance = centerd.square().mean_axes(axes, true);
-    (centerd, variance)
+fn centered(x: &Tensor, mean: &Tensor, axes: &[isize]) -> (Tensor, Tensor) {
+    let centered = x - mean;
+    let variance = centered.square().mean_axes(kept(axes));
+    (centered, variance)
 }
 
 /// Mean 0 and variance 1 along axes.
 #[track_caller]
 fn standardized(x: &Tensor, axes: &[isize], epsilon: f64) -> Tensor {
-    let (centerd, variance) = centerd(x, &x.mean_axes(axes, true), axes);
-    centerd * (variance + epsilon).rsqrt()
+    let (centered, variance) = centered(x, &x.mean_axes(kept(axes)), axes);
+    centered * (variance + epsilon).rsqrt()
 }
 
 /// Scaled and shifted channel by channel: axis 1 of the tensor.
@@ -67,6 +69,6 @@ fn by_channel(x: Tensor, weight: &Option<Parameter>, bias: &Option<Parameter>) -
 #[track_caller]
 fn check_channels(op: &str, x: &Tensor, channels: usize) {
     let shape = x.shape();
-    assert!(shape.rank() >= 2, "{op}: rank too low: {shape} ({} vs at least 2)", shape.rank());
-    assert!(shape[1] == channels, "{op}: channels differ: {shape} ({} vs {channels})", shape[1]);
+    ensure!(shape.rank() >= 2, "{op}: rank too low: {shape} ({} vs at least 2)", shape.rank());
+    ensure!(shape[1] == channels, "{op}: channels differ: {shape} ({} vs {channels})", shape[1]);
 }

@@ -1,6 +1,8 @@
 //! Root-mean-square norm: layer norm without the mean.
 
 use farad_ir::Shape;
+use farad_tensor::engine::inside;
+use farad_tensor::kept;
 
 use super::filled;
 use super::layer::{LastAxes, last_axes};
@@ -49,9 +51,10 @@ impl RmsNorm {
 impl Layer for RmsNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("RmsNorm");
         let axes = last_axes("rms_norm", x, &self.shape);
         let wide = x.single();
-        let y = &wide * (wide.square().mean_axes(&axes, true) + self.epsilon).rsqrt();
+        let y = &wide * (wide.square().mean_axes(kept(&axes)) + self.epsilon).rsqrt();
         match &self.weight {
             Some(weight) => (y * weight.value()).rounded_like(x),
             None => y.rounded_like(x),

@@ -2,6 +2,7 @@
 
 use crate::layers::{Layer, Module, Visitor};
 use farad_tensor::PerAxis;
+use farad_tensor::engine::inside;
 use farad_tensor::{Tensor, engine::Kind};
 
 /// The means of as many windows as asked for, over `N` spatial axes: [`AdaptiveAvgPool1d`], [`AdaptiveAvgPool2d`].
@@ -48,6 +49,7 @@ impl<const N: usize> Module for AdaptiveAvgPool<N> {
 impl<const N: usize> Layer for AdaptiveAvgPool<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"][N - 1]);
         let op = if N == 1 { "adaptive_avg_pool1d" } else { "adaptive_avg_pool2d" };
         x.adaptive(op, self.outputs, Kind::Mean)
     }
@@ -97,6 +99,7 @@ impl<const N: usize> Module for AdaptiveMaxPool<N> {
 impl<const N: usize> Layer for AdaptiveMaxPool<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"][N - 1]);
         let op = if N == 1 { "adaptive_max_pool1d" } else { "adaptive_max_pool2d" };
         x.adaptive(op, self.outputs, Kind::Largest)
     }

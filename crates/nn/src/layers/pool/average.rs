@@ -2,6 +2,7 @@
 
 use crate::layers::{Layer, Module, Visitor};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 use farad_tensor::{PerAxis, PoolOptions};
 
 /// The mean of every window over `N` spatial axes: [`AvgPool1d`], [`AvgPool2d`]. Starts with the kernel as stride and without padding.
@@ -74,6 +75,7 @@ impl<const N: usize> Module for AvgPool<N> {
 impl<const N: usize> Layer for AvgPool<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["AvgPool1d", "AvgPool2d", "AvgPool3d"][N - 1]);
         x.avg_pool(if N == 1 { "avg_pool1d" } else { "avg_pool2d" }, &self.options)
     }
 }

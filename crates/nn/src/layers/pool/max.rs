@@ -2,6 +2,7 @@
 
 use crate::layers::{Layer, Module, Visitor};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 use farad_tensor::{PerAxis, PoolOptions};
 
 /// The largest of every window over `N` spatial axes: [`MaxPool1d`], [`MaxPool2d`]. Starts with the kernel as stride and without padding.
@@ -74,6 +75,7 @@ impl<const N: usize> Module for MaxPool<N> {
 impl<const N: usize> Layer for MaxPool<N> {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside(["MaxPool1d", "MaxPool2d", "MaxPool3d"][N - 1]);
         x.max_pool(if N == 1 { "max_pool1d" } else { "max_pool2d" }, &self.options)
     }
 }

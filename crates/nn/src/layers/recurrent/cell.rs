@@ -92,6 +92,7 @@ macro_rules! cell {
             /// The next state: `x` is `[batch, inputs]`, states are `[batch, hidden]`.
             #[track_caller]
             pub fn forward(&self, x: &farad_tensor::Tensor, state: &$state) -> $state {
+                let _inside = farad_tensor::engine::inside(stringify!($name));
                 use $crate::layers::Cell;
                 self.step(&self.inputs(x), state)
             }

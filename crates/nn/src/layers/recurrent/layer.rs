@@ -1,6 +1,7 @@
 //! A recurrent layer over sequences.
 
 use farad_ir::OpError;
+use farad_tensor::engine::inside;
 
 use super::cell::{Cell, State, zeros};
 use super::weights::RecurrentWeights;
@@ -116,6 +117,7 @@ impl<C: Cell> Recurrent<C> {
     /// As [`Recurrent::forward`], from these states.
     #[track_caller]
     pub fn forward_from(&self, x: &Tensor, states: &[C::State]) -> (Tensor, Vec<C::State>) {
+        let _inside = inside("Recurrent");
         if states.len() != self.cells.len() {
             let what = format!("one state a layer and direction: {}", C::LAYER);
             raise(OpError::Sizes { op: "forward_from", what, a: states.len(), b: self.cells.len() });

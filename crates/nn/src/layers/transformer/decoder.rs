@@ -4,6 +4,7 @@ use super::{TransformerDecoderLayer, TransformerOptions};
 use crate::layers::{Layer, LayerNorm, Module};
 use farad_tensor::Attention;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Blocks one after the other, all with the same memory:
 /// `[batch, time, width], [batch, places, width] -> [batch, time, width]`.
@@ -41,6 +42,7 @@ impl TransformerDecoder {
     /// The blocks applied to a sequence that looks at itself and at the memory as both options say.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, memory: &Tensor, own: &Attention, other: &Attention) -> Tensor {
+        let _inside = inside("TransformerDecoder");
         let mut x = x.clone();
         for layer in &self.layers {
             x = layer.forward(&x, memory, own, other);

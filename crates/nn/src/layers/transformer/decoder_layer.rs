@@ -5,6 +5,7 @@ use super::feed_forward::FeedForward;
 use crate::layers::{Dropout, Layer, LayerNorm, Module, MultiHeadAttention};
 use farad_tensor::Attention;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Self-attention, attention to a memory, and a feed-forward part, each added to its input:
 /// `[batch, time, width], [batch, places, width] -> [batch, time, width]`.
@@ -49,6 +50,7 @@ impl TransformerDecoderLayer {
     /// The block applied to a sequence that looks at itself and at the memory as both options say.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, memory: &Tensor, own: &Attention, other: &Attention) -> Tensor {
+        let _inside = inside("TransformerDecoderLayer");
         let drop = &self.dropout;
         if self.norm_first {
             let own_input = self.norm1.forward(x);

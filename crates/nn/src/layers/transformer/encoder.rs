@@ -4,6 +4,7 @@ use super::{TransformerEncoderLayer, TransformerOptions};
 use crate::layers::{Layer, LayerNorm, Module};
 use farad_tensor::Attention;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Blocks one after the other: `[batch, time, width] -> [batch, time, width]`. With causal attention it is what
 /// language models are made of.
@@ -41,6 +42,7 @@ impl TransformerEncoder {
     /// The blocks applied to a sequence that looks at itself as `options` say.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, options: &Attention) -> Tensor {
+        let _inside = inside("TransformerEncoder");
         let mut x = x.clone();
         for layer in &self.layers {
             x = layer.forward(&x, options);

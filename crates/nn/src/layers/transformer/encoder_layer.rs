@@ -5,6 +5,7 @@ use super::feed_forward::FeedForward;
 use crate::layers::{Dropout, Layer, LayerNorm, Module, MultiHeadAttention};
 use farad_tensor::Attention;
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Self-attention and a feed-forward part, each added to its input: `[batch, time, width] -> [batch, time, width]`.
 ///
@@ -44,6 +45,7 @@ impl TransformerEncoderLayer {
     /// The block applied to a sequence that looks at itself as `options` say.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, options: &Attention) -> Tensor {
+        let _inside = inside("TransformerEncoderLayer");
         if self.norm_first {
             let x = x + self.look(&self.norm1.forward(x), options);
             return &x + self.dropout.forward(&self.feed_forward.forward(&self.norm2.forward(&x)));

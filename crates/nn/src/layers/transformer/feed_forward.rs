@@ -3,6 +3,7 @@
 use super::{TransformerActivation, TransformerOptions};
 use crate::layers::{Dropout, Layer, Linear, Module};
 use farad_tensor::Tensor;
+use farad_tensor::engine::inside;
 
 /// Two layers with an activation between them; its parts are the block's.
 #[derive(Clone, Debug, Module)]
@@ -28,6 +29,7 @@ impl FeedForward {
     /// `[.., width] -> [.., width]`
     #[track_caller]
     pub fn forward(&self, x: &Tensor) -> Tensor {
+        let _inside = inside("FeedForward");
         let hidden = self.linear1.forward(x);
         let hidden = match self.activation {
             TransformerActivation::Relu => hidden.relu(),

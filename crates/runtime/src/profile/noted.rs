@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Phase;
-use crate::costs::Costs;
+use farad_compile::costs::Costs;
 
 /// What a phase has come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Optimizers against their definitions, written out in f64.
 
+#[path = "../../farad/tests/devices/mod.rs"]
 mod devices;
 
 use devices::{devices, turn};
 use farad::optim::schedule::{Exponential, Warmup};
-use farad::optim::{Clip, GradientNoise};
+use farad::optim::{Clip, Common, GradientNoise, Named, OPTIMIZERS, Rule, Update, Updater, Var};
 use farad::prelude::*;
 
 const START: [f64; 3] = [1.0, -2.0, 0.5];
@@ -233,5 +234,91 @@ fn noise_has_its_deviation_and_goes_on_after_a_restore() {
         assert!(path == steps(7, 9), "the same seed on {device}");
         assert!(path == steps(7, 2), "resumed on {device}");
         assert!(path != steps(8, 9), "another seed on {device}");
+    }
+}
+
+/// A weight, as a matrix, and a bias.
+fn matrix_and_vector(device: &Device) -> Vec<Parameter> {
+    let weight = Tensor::from_vec((0..12).map(|i| i as f32 * 0.3 - 1.5).collect(), [3, 4], device);
+    vec![Parameter::new(weight), Parameter::new(Tensor::from_vec(vec![0.5f32, -1.0, 2.0, 0.25], [4], device))]
+}
+
+#[test]
+fn every_row_of_the_table_learns_and_counts_its_moments() {
+    let _turn = turn();
+    let names: Vec<&str> = Named::names().collect();
+    assert!(names.iter().enumerate().all(|(n, name)| !names[..n].contains(name)), "{names:?}");
+    for device in devices() {
+        for row in OPTIMIZERS {
+            let common = Common { learning_rate: 0.01, clip: Clip::Norm(10.0), betas: None };
+            let parameters = matrix_and_vector(&device);
+            let mut optimizer = row.optimizer(vec![(parameters.clone(), 0.0)], &common);
+            let loss = || (parameters[0].value() + parameters[1].value()).square().mean();
+            let first = loss().item().unwrap();
+            for _ in 0..5 {
+                optimizer.step(&loss()).unwrap();
+            }
+            let last = loss().item().unwrap();
+            assert!(last < first, "{}: {first}, then {last} on {device}", row.name);
+            let of_the_matrix = |name: &String| name.starts_with("moment.") && name.ends_with(".0");
+            let state = optimizer.state().unwrap();
+            let moments = state.iter().filter(|(name, _)| of_the_matrix(name)).count();
+            assert_eq!(moments as u32, row.moments, "moments of {}", row.name);
+            assert!(row.about.ends_with('.'), "{}: {}", row.name, row.about);
+        }
+    }
+}
+
+/// `p ← p - rate · g`, or by `g³`, with nothing but its form to tell one from another.
+#[derive(Clone)]
+struct Powers {
+    rate: f32,
+    cubed: bool,
+}
+
+impl Rule for Powers {
+    type Form = bool;
+
+    fn form(&self) -> bool {
+        self.cubed
+    }
+
+    fn rate(&self) -> f32 {
+        self.rate
+    }
+
+    fn set_rate(&mut self, rate: f32) {
+        self.rate = rate;
+    }
+
+    fn states(&self) -> usize {
+        0
+    }
+
+    fn numbers(&self, _: u64, _: usize) -> Vec<f32> {
+        vec![self.rate]
+    }
+
+    fn update<'g>(cubed: &bool, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
+        let [rate] = u.numbers();
+        let change = if *cubed { u.g.square() * u.g } else { u.g };
+        (u.p - rate * change, vec![])
+    }
+}
+
+#[test]
+fn rules_are_told_apart_by_their_form_and_not_by_their_numbers() {
+    let _turn = turn();
+    for device in devices() {
+        let step = |rate: f32, cubed: bool| {
+            let weight = Parameter::new(Tensor::full(1.0, [2], &device).detach().unwrap());
+            let mut optimizer = Updater::with_rule(vec![weight.clone()], Powers { rate, cubed });
+            optimizer.step(&(weight.value() * 2.0).sum()).unwrap();
+            weight.value().to_vec::<f32>().unwrap()[0]
+        };
+        assert_eq!((step(0.5, false), step(0.5, true)), (0.0, -3.0), "on {device}");
+        let before = device.counters().plans_compiled;
+        assert_eq!((step(0.25, false), step(0.25, true)), (0.5, -1.0), "on {device}");
+        assert_eq!(device.counters().plans_compiled, before, "on {device}");
     }
 }

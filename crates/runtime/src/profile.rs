@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::costs::Costs;
+use farad_compile::costs::Costs;
 pub use noted::{KernelTally, Launch, Snapshot, Span, Tallies, Tally};
 
 /// Spans and launches that are kept for a trace, of each; sums go on beyond.

@@ -1,0 +1,252 @@
+//! What kernels mean: each reads, computes, and then writes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use farad_compile::program::{
+    BufferId, Custom, Fused, Instr, Kernel, Keys, Loop, Operand, Product, Scatter, Sort, Store,
+};
+use farad_ir::DType;
+
+use crate::number::{loaded, stored};
+use crate::tape::{Span, evaluate};
+use crate::view::{Positions, locate};
+
+/// Positions that are evaluated together.
+const TOGETHER: usize = 1 << 13;
+
+/// Where a buffer lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// Which storage.
+    pub storage: usize,
+    /// Its first element there.
+    pub start: usize,
+    /// How many elements it has.
+    pub len: usize,
+    /// What its elements stand for.
+    pub dtype: DType,
+}
+
+/// Memory as numbers, and the kernels that work on it.
+///
+/// ```
+/// use farad_compile::program::{BufferId, Kernel, Segment, Sums};
+/// use farad_ir::DType;
+/// use farad_reference::{Binding, Machine};
+///
+/// let bound = |storage, len| Binding { storage, start: 0, len, dtype: DType::F32 };
+/// let storages = vec![vec![1.0, 2.0, 3.0, 4.0], vec![0.0; 2]];
+/// let mut machine = Machine::new(storages, vec![bound(0, 4), bound(1, 2)], vec![]);
+/// let segments = vec![Segment { from: 0, to: 0, parts: 2, results: 2 }];
+/// machine.run(&Kernel::Sums(Sums { source: BufferId(0), target: BufferId(1), segments }));
+/// assert_eq!(machine.storages[1], [4.0, 6.0]);
+/// ```
+pub struct Machine {
+    /// All memory.
+    pub storages: Vec<Vec<f64>>,
+    /// Storages that a kernel wrote to.
+    pub written: Vec<bool>,
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) parameters: Vec<f64>,
+    /// The first bad index of every site that met one.
+    faults: RefCell<BTreeMap<usize, i64>>,
+}
+
+/// What a kernel writes: buffer, index, value.
+type Writes = Vec<(BufferId, i64, f64)>;
+
+impl Machine {
+    /// A machine with a binding for every buffer and the numbers that are given with the run.
+    pub fn new(storages: Vec<Vec<f64>>, bindings: Vec<Binding>, parameters: Vec<f64>) -> Machine {
+        let written = vec![false; storages.len()];
+        Machine { storages, written, bindings, parameters, faults: RefCell::default() }
+    }
+
+    /// Runs a kernel.
+    pub fn run(&mut self, kernel: &Kernel) {
+        match kernel {
+            Kernel::Fused(fused) => self.fused(fused),
+            Kernel::Product(product) => self.product(product),
+            Kernel::Scatter(scatter) => self.scatter(scatter),
+            Kernel::Sums(sums) => sums.apart().iter().for_each(|sum| self.fused(sum)),
+            Kernel::Sort(sort) => self.sort(sort),
+            Kernel::Custom(custom) => self.custom(custom),
+            Kernel::Loop(of) => self.repeat(of, |machine, step| machine.run(&step.kernel)),
+        }
+    }
+
+    /// Runs a loop, each step of its body by `run`.
+    pub(crate) fn repeat(
+        &mut self,
+        of: &Loop,
+        mut run: impl FnMut(&mut Machine, &farad_compile::program::Step),
+    ) {
+        let outside = self.bindings.clone();
+        for trip in 0..of.trips {
+            self.bindings.clone_from(&outside);
+            let position = if of.reverse { of.trips - 1 - trip } else { trip };
+            for (id, stride) in &of.slots {
+                let binding = &mut self.bindings[id.0 as usize];
+                binding.start += position * stride;
+                binding.len -= position * stride;
+            }
+            if trip % 2 == 1 {
+                of.swaps.iter().for_each(|(a, b)| self.bindings.swap(a.0 as usize, b.0 as usize));
+            }
+            of.steps.iter().for_each(|step| run(self, step));
+        }
+        self.bindings = outside;
+    }
+
+    /// The first site that met a bad index, and that index.
+    pub fn first_fault(&self) -> Option<(usize, i64)> {
+        self.faults.borrow().first_key_value().map(|(&site, &index)| (site, index))
+    }
+
+    pub(crate) fn fault(&self, site: usize, index: i64) {
+        self.faults.borrow_mut().entry(site).or_insert(index);
+    }
+
+    fn place(&self, buffer: BufferId, index: i64) -> (Binding, usize) {
+        let binding = self.bindings[buffer.0 as usize];
+        let inside = usize::try_from(index).ok().filter(|&index| index < binding.len);
+        let Some(inside) = inside else {
+            panic!("view: leaves its buffer: {index} ({index} vs {})", binding.len);
+        };
+        (binding, binding.start + inside)
+    }
+
+    /// An element as a register holds it.
+    pub(crate) fn read(&self, buffer: BufferId, index: i64) -> f64 {
+        let (binding, at) = self.place(buffer, index);
+        loaded(binding.dtype, self.storages[binding.storage][at])
+    }
+
+    fn write(&mut self, buffer: BufferId, index: i64, value: f64) {
+        let (binding, at) = self.place(buffer, index);
+        self.storages[binding.storage][at] = stored(binding.dtype, value);
+        self.written[binding.storage] = true;
+    }
+
+    fn write_all(&mut self, writes: Writes) {
+        writes.into_iter().for_each(|(buffer, index, value)| self.write(buffer, index, value));
+    }
+
+    fn fused(&mut self, fused: &Fused) {
+        let row = fused.reduced_len();
+        let (all, rows) = (fused.outer_len(), (TOGETHER / row.max(1)).max(1));
+        let mut writes = Writes::new();
+        for first in (0..all).step_by(rows) {
+            let count = rows.min(all - first);
+            let span = Span {
+                rows: &Positions::new(&fused.axes[..fused.outer], first, count),
+                points: &Positions::new(&fused.axes, first * row, count * row),
+                row,
+                reduces: fused.outer < fused.axes.len(),
+                accumulators: &[],
+            };
+            self.span(&fused.tape, &fused.stores, &span, &mut writes);
+        }
+        self.write_all(writes);
+    }
+
+    /// Evaluates a tape at a span, and what its stores write.
+    fn span(&self, tape: &[Instr], stores: &[Store], span: &Span, writes: &mut Writes) {
+        let values = evaluate(self, tape, span);
+        for store in stores {
+            let once = span.once(tape[store.value.0 as usize].level);
+            let positions = if once { span.rows } else { span.points };
+            for (position, &value) in positions.iter().zip(&values[store.value.0 as usize]) {
+                let index = locate(&store.view, position).expect("stores have no guards");
+                writes.push((store.buffer, index, value));
+            }
+        }
+    }
+
+    fn product(&mut self, product: &Product) {
+        let [left, right, result] = product.axes();
+        let (rows, columns, terms) = (product.rows(), product.columns(), product.terms());
+        let mut writes = Writes::new();
+        for batch in 0..product.batches() {
+            let lhs = self.operand(&product.lhs, &left, batch * rows * terms, rows * terms);
+            let rhs = self.operand(&product.rhs, &right, batch * terms * columns, terms * columns);
+            let mut sums = vec![0.0; rows * columns];
+            for (row, sums) in sums.chunks_exact_mut(columns.max(1)).enumerate() {
+                for term in 0..terms {
+                    let factor = lhs[row * terms + term];
+                    let rhs = &rhs[term * columns..(term + 1) * columns];
+                    sums.iter_mut().zip(rhs).for_each(|(sum, x)| *sum += factor * x);
+                }
+            }
+            for (n, accumulators) in sums.chunks(TOGETHER).enumerate() {
+                let first = batch * rows * columns + n * TOGETHER;
+                let points = &Positions::new(&result, first, accumulators.len());
+                let span = Span { rows: points, points, row: 1, reduces: false, accumulators };
+                self.span(&product.epilogue, &product.stores, &span, &mut writes);
+            }
+        }
+        self.write_all(writes);
+    }
+
+    /// An operand's values at `count` positions of its axes.
+    fn operand(&self, operand: &Operand, axes: &[usize], first: usize, count: usize) -> Vec<f64> {
+        let mut all = Vec::with_capacity(count);
+        while all.len() < count {
+            let points = &Positions::new(axes, first + all.len(), TOGETHER.min(count - all.len()));
+            let span = Span { rows: points, points, row: 1, reduces: false, accumulators: &[] };
+            all.append(&mut evaluate(self, &operand.tape, &span)[operand.value.0 as usize]);
+        }
+        all
+    }
+
+    fn scatter(&mut self, scatter: &Scatter) {
+        let mut sizes = scatter.axes.clone();
+        sizes[scatter.axis] = scatter.size;
+        let mut sums = vec![0.0; sizes.iter().product()];
+        for position in Positions::all(&scatter.axes).iter() {
+            let (source, index) = (&scatter.source, &scatter.index);
+            let at = locate(&index.1, position).map_or(0.0, |at| self.read(index.0, at)) as i64;
+            if !(0..scatter.size as i64).contains(&at) {
+                self.fault(scatter.site, at);
+                continue;
+            }
+            let value = locate(&source.1, position).map_or(0.0, |at| self.read(source.0, at));
+            let to = position
+                .iter()
+                .enumerate()
+                .map(|(axis, &c)| if axis == scatter.axis { at as usize } else { c });
+            sums[to.zip(&sizes).fold(0, |to, (c, &size)| to * size + c)] += value;
+        }
+        sums.into_iter().zip(0..).for_each(|(sum, index)| self.write(scatter.target, index, sum));
+    }
+
+    fn sort(&mut self, sort: &Sort) {
+        for row in 0..sort.rows {
+            let start = (row * sort.len) as i64;
+            let x: Vec<f64> = (0..sort.len as i64).map(|n| self.read(sort.operand, start + n)).collect();
+            let key = |n: usize| match sort.keys {
+                Keys::Below(size) if !(0.0..size as f64).contains(&x[n]) => size as f64,
+                _ => x[n],
+            };
+            let compare = |a: usize, b: usize| {
+                let ordering = key(a).partial_cmp(&key(b)).unwrap_or(key(a).is_nan().cmp(&key(b).is_nan()));
+                if sort.keys == Keys::Descending { ordering.reverse() } else { ordering }
+            };
+            let mut order: Vec<usize> = (0..sort.len).collect();
+            order.sort_by(|&a, &b| compare(a, b));
+            order.into_iter().zip(start..).for_each(|(at, n)| self.write(sort.order, n, at as f64));
+        }
+    }
+
+    fn custom(&mut self, custom: &Custom) {
+        let operand = |(&id, shape): (&BufferId, &farad_ir::Shape)| {
+            (0..shape.numel() as i64).map(|n| self.read(id, n)).collect::<Vec<f64>>()
+        };
+        let operands: Vec<Vec<f64>> = custom.operands.iter().zip(&custom.shapes).map(operand).collect();
+        let results = custom.op.reference(&operands, &custom.shapes);
+        for (&id, values) in custom.results.iter().zip(results) {
+            values.into_iter().zip(0..).for_each(|(value, n)| self.write(id, n, value));
+        }
+    }
+}
