@@ -8,7 +8,6 @@ use farad::train::{Asked, Kind};
 use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
-use crate::classify;
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
 use crate::lm;
@@ -33,13 +32,9 @@ pub fn run(options: &EvalOptions) -> Result<()> {
         return lm::eval(&run, options);
     }
     if let Some(kind) = KINDS.named(run.kind()) {
-        refuse(&[speed, data], "the network is judged on the test part of its own data")?;
         return judge(kind, &run, options);
     }
     refuse(&[data, device], "circuits are judged on the CPU, by their own data")?;
-    if classify::is_classify(&run) {
-        return classify::eval(&run, options);
-    }
     refuse(&[speed], "it times the circuits of logic networks")?;
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;
@@ -49,13 +44,28 @@ pub fn run(options: &EvalOptions) -> Result<()> {
 
 /// Judges what a run of a kind of the table has learned.
 fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
+    let data = options.data.as_ref().map(|path| path.display().to_string());
+    let device = options.device.device.is_some().then(String::new);
+    let given = [
+        ("speed", "--speed", options.speed.then(|| "true".to_string())),
+        ("data", "--data", data),
+        ("device", "--device", device),
+    ];
+    let mut flags = vec![];
+    for (key, flag, text) in given {
+        let Some(text) = text else { continue };
+        if let Some(why) = kind.refuses(run.config(), key) {
+            return Err(Error::EvalFlag { flag, kind: run.kind().into(), why });
+        }
+        flags.push((key, text));
+    }
     let screen = Screen::new(options.output.talk());
     let device = match options.device.asked()? {
         Some(device) => device,
         None => kind.judges_on(run)?,
     };
     let profiling = Profiling::start(&options.profile, &device);
-    let asked = Asked { watcher: &screen, ..Asked::new("") };
+    let asked = Asked { watcher: &screen, flags, ..Asked::new("") };
     let outcome = kind.judge(run, &asked, &device)?;
     screen.end();
     training::show(&outcome, options.output.json)?;

@@ -3,17 +3,13 @@
 use std::io::Write;
 
 use farad_circuit::{Circuit, Format, export};
-use farad_logic::report::simplified;
-use farad_logic::train::Learned;
 use serde_json::json;
 
 use crate::arguments::ExportOptions;
-use crate::classify;
+use crate::circuits;
 use crate::error::{Error, Result, did_you_mean};
-use crate::kinds::KINDS;
-use crate::lm;
 use crate::look;
-use crate::source::{Source, pick};
+use crate::source::Source;
 
 /// Writes the files of a format; none of them may be there yet.
 pub fn run(options: &ExportOptions) -> Result<()> {
@@ -64,19 +60,14 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
         Source::Circuit(circuit) => return refuse(&[seed, raw]).map(|()| circuit),
         Source::Run(run) => run,
     };
-    if KINDS.named(run.kind()).is_some() || lm::is_lm(&run) {
-        return Err(Error::NoCircuit { op: "export", path, kind: run.kind().into() });
+    match run.kind() {
+        circuits::NETWORK => {
+            refuse(&[seed])?;
+            Ok(Circuit::Netlist(circuits::network(&run, options.raw, options.format == "html")?))
+        }
+        circuits::AUTOMATON => {
+            Ok(Circuit::Automaton(circuits::automaton("export", &run, options.seed, options.raw)?))
+        }
+        kind => Err(Error::NoCircuit { op: "export", path, kind: kind.into() }),
     }
-    if classify::is_classify(&run) {
-        refuse(&[seed])?;
-        let circuit =
-            if options.format == "html" { classify::circuit_with_counts } else { classify::circuit };
-        return Ok(Circuit::Netlist(circuit(&run, options.raw)?));
-    }
-    let mut learned = Learned::of(&run)?;
-    let index = pick("export", &learned, options.seed)?;
-    let circuit = learned.circuits.swap_remove(index);
-    let mut automaton = if options.raw { circuit.automaton } else { simplified(&run, &circuit)? };
-    automaton.cell.meta.extend(learned.configuration.known());
-    Ok(Circuit::Automaton(automaton))
 }

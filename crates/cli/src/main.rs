@@ -5,7 +5,7 @@
 
 mod arguments;
 mod bench;
-mod classify;
+mod circuits;
 mod completions;
 mod dashboard;
 mod devices;

@@ -7,19 +7,16 @@ use std::time::{Duration, Instant};
 use farad::run::Picture;
 use farad::{Device, Tensor};
 use farad_circuit::{Automaton, Circuit, Grid};
-use farad_logic::report::{frame, simplified};
+use farad_logic::report::frame;
 use farad_logic::simulate::{AutomatonSimulation, BITS, fire_masks, pack, unpack};
-use farad_logic::train::Learned;
 use serde_json::json;
 
 use crate::arguments::{SimulateOptions, StartOption};
-use crate::classify;
+use crate::circuits;
 use crate::error::{Error, Result};
-use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, count, counted, duration, shown};
 use crate::profile::{self, Profiling, has_folder};
-use crate::source::{Source, pick};
+use crate::source::Source;
 
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
 const FRAMES: usize = 300;
@@ -142,18 +139,14 @@ fn automaton(options: &SimulateOptions) -> Result<Automaton> {
         Source::Circuit(Circuit::Netlist(_)) => {
             Err(Error::NoAutomaton { path: options.source.display().to_string() })
         }
-        Source::Run(run) if KINDS.named(run.kind()).is_some() || lm::is_lm(&run) => {
-            let (path, kind) = (options.source.display().to_string(), run.kind().into());
-            Err(Error::NoCircuit { op: "simulate", path, kind })
-        }
-        Source::Run(run) if classify::is_classify(&run) => {
-            Err(Error::NoAutomaton { path: options.source.display().to_string() })
-        }
-        Source::Run(run) => {
-            let learned = Learned::of(&run)?;
-            let index = pick("simulate", &learned, None)?;
-            Ok(simplified(&run, &learned.circuits[index])?)
-        }
+        Source::Run(run) => match run.kind() {
+            circuits::AUTOMATON => circuits::automaton("simulate", &run, None, false),
+            circuits::NETWORK => Err(Error::NoAutomaton { path: options.source.display().to_string() }),
+            kind => {
+                let path = options.source.display().to_string();
+                Err(Error::NoCircuit { op: "simulate", path, kind: kind.into() })
+            }
+        },
     }
 }
 

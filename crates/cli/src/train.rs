@@ -1,5 +1,5 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit. Circuits that classify are in [`classify`],
-//! language models in [`lm`], all else in the table of kinds ([`crate::kinds`]).
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Language models are in [`lm`], all else is in the
+//! table of kinds ([`crate::kinds`]).
 
 mod list;
 
@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 use farad::Device;
 use farad::run::{Run, Stop};
 use farad::train::Kind;
-use farad_logic::classify::TaskKind;
 use farad_logic::recipe::Start;
 use farad_logic::report::{self, Verdict};
 use farad_logic::train::{Configuration, KIND, Progress as Trained, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 
 use crate::arguments::{TrainOptions, Variant, learnable};
-use crate::classify;
 use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::kinds::KINDS;
@@ -51,10 +49,6 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         refuse_other_flags(kind, options, resumed.as_ref())?;
         return training::train(kind, options, learned.map_or("", |(_, subject)| subject.name), resumed);
     }
-    let task = options.name.as_deref().and_then(TaskKind::named);
-    if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
-        return classify::train(options, resumed);
-    }
     automaton(options, resumed)
 }
 
@@ -65,11 +59,21 @@ pub fn key(assignment: &str) -> &str {
 
 /// Flags of other trainings mean nothing here, whether a run starts or goes on.
 fn refuse_other_flags(kind: &dyn Kind, options: &TrainOptions, resumed: Option<&Run>) -> Result<()> {
-    let updates = options.updates.map(|_| "--updates");
-    let Some(flag) = updates.or(options.automata.first_given()) else { return Ok(()) };
+    let settings = kind.settings();
+    let is_key = |flag: &str| settings.iter().any(|row| row.key == flag);
+    let given = crate::arguments::given(options);
+    let Some((flag, _)) = given.iter().find(|(flag, _)| !is_key(flag) || is_other(kind, flag)) else {
+        return Ok(());
+    };
     let name = || options.name.clone().unwrap_or_default();
-    let what = resumed.map_or_else(name, |run| kind.learns(run.config()));
-    Err(Error::OtherFlag { what, flag, instead: kind.instead() })
+    let learns = resumed.map_or_else(name, |run| kind.learns(run.config()));
+    let flag = crate::arguments::flag_of(flag);
+    Err(Error::OtherFlag { what: kind.called(&learns), flag, instead: kind.instead() })
+}
+
+/// Whether a flag is about something else than the setting that is called like it.
+fn is_other(kind: &dyn Kind, flag: &str) -> bool {
+    flag == "model" && kind.name() == farad_logic::classify::KIND
 }
 
 /// Trains automata, or goes on with a run if there is one.

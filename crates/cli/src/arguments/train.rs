@@ -57,6 +57,16 @@ pub enum Variant {
     Reference,
 }
 
+impl Variant {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Default => "default",
+            Variant::Reference => "reference",
+        }
+    }
+}
+
 /// Everything there is to learn, with what it is.
 pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
     let recipes = Recipe::all().into_iter().map(|recipe| (recipe.name, recipe.about));
@@ -177,7 +187,7 @@ pub struct NetworkFlags {
 
 /// The flags that were given for a training of the table of kinds, by the keys of settings.
 pub fn given(options: &TrainOptions) -> Vec<(&'static str, String)> {
-    let network = &options.network;
+    let (network, automata) = (&options.network, &options.automata);
     let text = |number: Option<u64>| number.map(|number| number.to_string());
     let given = [
         ("seed", text(options.seed)),
@@ -190,8 +200,31 @@ pub fn given(options: &TrainOptions) -> Vec<(&'static str, String)> {
         ("optimizer", network.optimizer.clone()),
         ("schedule", network.schedule.clone()),
         ("mixed", network.mixed.then(|| "true".into())),
+        ("recipe", automata.recipe.map(|variant| variant.name().into())),
+        ("seeds", (automata.seeds != 1).then(|| automata.seeds.to_string())),
+        ("quick", automata.quick.then(|| "true".into())),
     ];
     given.into_iter().filter_map(|(flag, text)| Some((flag, text?))).collect()
+}
+
+/// How a flag is typed, by its key.
+pub fn flag_of(key: &str) -> &'static str {
+    const FLAGS: [(&str, &str); 13] = [
+        ("seed", "--seed"),
+        ("updates", "--updates"),
+        ("model", "--model"),
+        ("data", "--data"),
+        ("epochs", "--epochs"),
+        ("batch", "--batch"),
+        ("learning_rate", "--learning-rate"),
+        ("optimizer", "--optimizer"),
+        ("schedule", "--schedule"),
+        ("mixed", "--mixed"),
+        ("recipe", "--recipe"),
+        ("seeds", "--seeds"),
+        ("quick", "--quick"),
+    ];
+    FLAGS.iter().find(|(known, _)| *known == key).map_or("it", |(_, flag)| flag)
 }
 
 impl AutomataFlags {
