@@ -11,7 +11,6 @@ use crate::arguments::EvalOptions;
 use crate::classify;
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, Cell, Table, count, left, right};
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
@@ -28,12 +27,11 @@ pub fn run(options: &EvalOptions) -> Result<()> {
             Some(&(_, flag)) => Err(Error::EvalFlag { flag, kind: run.kind().into(), why }),
             None => Ok(()),
         };
-    if lm::is_lm(&run) {
-        refuse(&[speed], "it times the circuits of logic networks")?;
-        return lm::eval(&run, options);
-    }
     if let Some(kind) = KINDS.named(run.kind()) {
-        refuse(&[speed, data], "the network is judged on the test part of its own data")?;
+        refuse(&[speed], "it times the circuits of logic networks")?;
+        if kind.name() != farad_lm::train::KIND {
+            refuse(&[data], "the network is judged on the test part of its own data")?;
+        }
         return judge(kind, &run, options);
     }
     refuse(&[data, device], "circuits are judged on the CPU, by their own data")?;
@@ -55,7 +53,8 @@ fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
         None => kind.judges_on(run)?,
     };
     let profiling = Profiling::start(&options.profile, &device);
-    let asked = Asked { watcher: &screen, ..Asked::new("") };
+    let flags = options.data.iter().map(|path| ("data", path.display().to_string())).collect();
+    let asked = Asked { flags, watcher: &screen, ..Asked::new("") };
     let outcome = kind.judge(run, &asked, &device)?;
     screen.end();
     training::show(&outcome, options.output.json)?;

@@ -11,7 +11,6 @@ use crate::arguments::ExportOptions;
 use crate::classify;
 use crate::error::{Error, Result, did_you_mean};
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look;
 use crate::source::{Source, pick};
 
@@ -64,7 +63,7 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
         Source::Circuit(circuit) => return refuse(&[seed, raw]).map(|()| circuit),
         Source::Run(run) => run,
     };
-    if KINDS.named(run.kind()).is_some() || lm::is_lm(&run) {
+    if KINDS.named(run.kind()).is_some() {
         return Err(Error::NoCircuit { op: "export", path, kind: run.kind().into() });
     }
     if classify::is_classify(&run) {

@@ -11,7 +11,6 @@ use crate::arguments::InspectOptions;
 use crate::classify;
 use crate::error::Result;
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, HEADING, count, paint};
 use crate::source::Source;
 
@@ -36,9 +35,6 @@ fn of_run(run: &Run) -> Result<Value> {
     }
     if classify::is_classify(run) {
         return classify::inspect(run);
-    }
-    if lm::is_lm(run) {
-        return lm::inspect(run);
     }
     let configuration = Configuration::of(run)?;
     let mut value = json!({

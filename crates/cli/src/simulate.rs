@@ -16,7 +16,6 @@ use crate::arguments::{SimulateOptions, StartOption};
 use crate::classify;
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, count, counted, duration, shown};
 use crate::profile::{self, Profiling, has_folder};
 use crate::source::{Source, pick};
@@ -142,7 +141,7 @@ fn automaton(options: &SimulateOptions) -> Result<Automaton> {
         Source::Circuit(Circuit::Netlist(_)) => {
             Err(Error::NoAutomaton { path: options.source.display().to_string() })
         }
-        Source::Run(run) if KINDS.named(run.kind()).is_some() || lm::is_lm(&run) => {
+        Source::Run(run) if KINDS.named(run.kind()).is_some() => {
             let (path, kind) = (options.source.display().to_string(), run.kind().into());
             Err(Error::NoCircuit { op: "simulate", path, kind })
         }

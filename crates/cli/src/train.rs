@@ -1,5 +1,5 @@
 //! `farad train`: learn an automaton, then turn it into a proved circuit. Circuits that classify are in [`classify`],
-//! language models in [`lm`], all else in the table of kinds ([`crate::kinds`]).
+//! all else in the table of kinds ([`crate::kinds`]).
 
 mod list;
 
@@ -20,7 +20,6 @@ use crate::classify;
 use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{
     self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, Talk, count, counted, left, paint, right, typed,
 };
@@ -38,18 +37,15 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     }
     profile::check(&options.profile)?;
     let resumed = options.resume.as_deref().map(resume_run).transpose()?;
-    if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
-        return lm::train(options, resumed);
-    }
-    if let Some(flag) = options.language.first_given() {
-        let what = options.name.clone().unwrap_or_else(|| "this run".into());
-        return Err(Error::OtherFlag { what, flag, instead: "--set; these flags are for language models" });
-    }
     let learned = options.name.as_deref().and_then(|name| KINDS.learning(name));
     let kind = resumed.as_ref().and_then(|run| KINDS.named(run.kind()));
     if let Some(kind) = learned.map(|(kind, _)| kind).or(kind) {
         refuse_other_flags(kind, options, resumed.as_ref())?;
         return training::train(kind, options, learned.map_or("", |(_, subject)| subject.name), resumed);
+    }
+    if let Some(flag) = options.language.first_given() {
+        let what = options.name.clone().unwrap_or_else(|| "this run".into());
+        return Err(Error::OtherFlag { what, flag, instead: "--set; these flags are for language models" });
     }
     let task = options.name.as_deref().and_then(TaskKind::named);
     if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
@@ -65,8 +61,20 @@ pub fn key(assignment: &str) -> &str {
 
 /// Flags of other trainings mean nothing here, whether a run starts or goes on.
 fn refuse_other_flags(kind: &dyn Kind, options: &TrainOptions, resumed: Option<&Run>) -> Result<()> {
-    let updates = options.updates.map(|_| "--updates");
-    let Some(flag) = updates.or(options.automata.first_given()) else { return Ok(()) };
+    let language = kind.name() == farad_lm::train::KIND;
+    if let Some(flag) = options.language.first_given().filter(|_| resumed.is_some()) {
+        let what = "a run that goes on".to_string();
+        return Err(Error::OtherFlag { what, flag, instead: "--updates or --epochs" });
+    }
+    let network = &options.network;
+    let given = [
+        (!language && options.updates.is_some(), "--updates"),
+        (language && network.model.is_some(), "--model"),
+        (language && network.schedule.is_some(), "--schedule"),
+    ];
+    let first = given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag);
+    let first = first.or(options.automata.first_given());
+    let Some(flag) = first.or(options.language.first_given().filter(|_| !language)) else { return Ok(()) };
     let name = || options.name.clone().unwrap_or_default();
     let what = resumed.map_or_else(name, |run| kind.learns(run.config()));
     Err(Error::OtherFlag { what, flag, instead: kind.instead() })

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use farad::run::Run;
+use farad::train::settings::read_file;
 use farad::train::{
     Asked, Grid, Kind, Outcome, Prepared, Progress as Trained, Tone, Toned, Training, Watcher,
 };
@@ -87,9 +88,9 @@ pub fn show(outcome: &Outcome, json: bool) -> Result<()> {
 
 /// Everything that the command line asks a kind for.
 fn asked<'a>(options: &'a TrainOptions, subject: &'a str, screen: &'a Screen) -> Result<Asked<'a>> {
-    let flags = crate::arguments::given(options);
-    let device = options.device.asked()?;
-    Ok(Asked { subject, file: None, flags, set: &options.set, device, watcher: screen })
+    let file = options.language.config.as_deref().map(read_file).transpose()?;
+    let (flags, device) = (crate::arguments::given(options), options.device.asked()?);
+    Ok(Asked { subject, file, flags, set: &options.set, device, watcher: screen })
 }
 
 /// A new run, and its folder if nothing was there before.

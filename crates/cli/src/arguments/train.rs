@@ -10,7 +10,7 @@ use farad_logic::classify::TaskKind;
 
 use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, Words, number, whole};
 use super::language::LanguageFlags;
-use crate::lm;
+use crate::kinds::KINDS;
 
 pub const TRAIN_EXAMPLES: &str = "\
 Examples:
@@ -61,8 +61,9 @@ pub enum Variant {
 pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
     let recipes = Recipe::all().into_iter().map(|recipe| (recipe.name, recipe.about));
     let tasks = TaskKind::ALL.into_iter().map(|task| (task.name(), task.about()));
-    let sets = SetKind::ALL.into_iter().map(|set| (set.name(), set.about()));
-    recipes.chain(tasks).chain(sets).chain([(lm::NAME, lm::ABOUT)])
+    let kinds = KINDS.all().flat_map(|kind| kind.subjects());
+    let kinds = kinds.map(|subject| (subject.name, subject.about));
+    recipes.chain(tasks).chain(kinds)
 }
 
 /// Options of `farad train`.
@@ -177,8 +178,9 @@ pub struct NetworkFlags {
 
 /// The flags that were given for a training of the table of kinds, by the keys of settings.
 pub fn given(options: &TrainOptions) -> Vec<(&'static str, String)> {
-    let network = &options.network;
+    let (network, language) = (&options.network, &options.language);
     let text = |number: Option<u64>| number.map(|number| number.to_string());
+    let size = |number: Option<usize>| number.map(|number| number.to_string());
     let given = [
         ("seed", text(options.seed)),
         ("updates", text(options.updates)),
@@ -190,6 +192,15 @@ pub fn given(options: &TrainOptions) -> Vec<(&'static str, String)> {
         ("optimizer", network.optimizer.clone()),
         ("schedule", network.schedule.clone()),
         ("mixed", network.mixed.then(|| "true".into())),
+        ("tokenizer", language.tokenizer.clone()),
+        ("vocabulary", text(language.vocabulary)),
+        ("layers", size(language.layers)),
+        ("heads", size(language.heads)),
+        ("width", size(language.width)),
+        ("context", size(language.context)),
+        ("warm_up", text(language.warm_up)),
+        ("accumulate", text(language.accumulate)),
+        ("dropout", language.dropout.map(|share| share.to_string())),
     ];
     given.into_iter().filter_map(|(flag, text)| Some((flag, text?))).collect()
 }

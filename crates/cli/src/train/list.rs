@@ -9,10 +9,10 @@ use farad_logic::classify::TaskKind;
 use serde_json::json;
 
 use super::unknown;
+use crate::classify;
 use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
-use crate::{classify, lm};
 
 /// Lists everything, or the keys of one.
 pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
@@ -40,7 +40,6 @@ fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("logic networks", TaskKind::ALL.map(|task| (task.name(), task.about())).into()),
     ];
     rooms.extend(kinds);
-    rooms.push(("language models", vec![(lm::NAME, lm::ABOUT)]));
     rooms
 }
 
@@ -61,9 +60,6 @@ fn recipes() -> String {
 type Columns = Vec<(&'static str, Settings)>;
 
 fn columns(name: &str) -> Result<Columns> {
-    if name == lm::NAME {
-        return Ok(vec![("default", lm::defaults())]);
-    }
     if let Some((kind, subject)) = KINDS.learning(name) {
         return Ok(kind.defaults(subject.name)?);
     }
