@@ -65,8 +65,6 @@ pub enum Error {
     UnknownName { name: String, nearest: String, names: String },
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
     OtherFlag { what: String, flag: String, instead: &'static str },
-    #[error("train: {set} needs --data\nhelp: name the file or folder to learn from")]
-    NeedsData { set: &'static str },
     #[error("train: {flag} and --set {key}=… are the same\nhelp: leave one of them out")]
     Twice { flag: &'static str, key: &'static str },
     #[error(
@@ -95,7 +93,6 @@ impl Error {
     /// The exit code: 2 if the command line asks for what there is not, 130 after Ctrl-C, else 1.
     pub fn code(&self) -> u8 {
         use farad::TrainError;
-        use farad_lm::Error as Language;
         use farad_logic::Error as Logic;
         match self {
             Error::Interrupted => 130,
@@ -107,20 +104,10 @@ impl Error {
             | Error::UnknownName { .. }
             | Error::OtherFlag { .. }
             | Error::Twice { .. }
-            | Error::NeedsData { .. }
             | Error::NoSeed { .. }
             | Error::Filter { .. }
-            | Error::Farad(farad::Error::DeviceName { .. })
-            | Error::Language(
-                Language::UnknownKey { .. }
-                | Language::Assignment { .. }
-                | Language::Value { .. }
-                | Language::UnknownSetting { .. }
-                | Language::SettingAssignment { .. }
-                | Language::Setting { .. }
-                | Language::Sampling { .. }
-                | Language::UnknownTokenizer { .. },
-            ) => 2,
+            | Error::Farad(farad::Error::DeviceName { .. }) => 2,
+            Error::Language(error) => language(error),
             Error::Logic(Logic::Farad(error)) | Error::Farad(error) => match error.part() {
                 Some(
                     TrainError::Assignment { .. }
@@ -130,7 +117,7 @@ impl Error {
                     | TrainError::NeedsData { .. },
                 ) => 2,
                 _ if error.part().is_some_and(is_asked_for) => 2,
-                _ => 1,
+                _ => error.part().map_or(1, language),
             },
             Error::Logic(error) if is_asked_for(error) => 2,
             _ => 1,
@@ -151,6 +138,18 @@ fn is_asked_for(error: &farad_logic::Error) -> bool {
             | Logic::OtherWires { .. }
             | Logic::Seed { .. }
     )
+}
+
+/// The same for what may be wrong with a language model.
+fn language(error: &farad_lm::Error) -> u8 {
+    use farad_lm::Error as Language;
+    match error {
+        Language::Value { .. }
+        | Language::Sampling { .. }
+        | Language::UnknownTokenizer { .. }
+        | Language::OtherTokenizer { .. } => 2,
+        _ => 1,
+    }
 }
 
 /// `; did you mean …?`, if there is something near.

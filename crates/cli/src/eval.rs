@@ -10,7 +10,6 @@ use farad_logic::report::{self, Verdict};
 use crate::arguments::EvalOptions;
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, Cell, Table, count, left, right};
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
@@ -27,10 +26,6 @@ pub fn run(options: &EvalOptions) -> Result<()> {
             Some(&(_, flag)) => Err(Error::EvalFlag { flag, kind: run.kind().into(), why }),
             None => Ok(()),
         };
-    if lm::is_lm(&run) {
-        refuse(&[speed], "it times the circuits of logic networks")?;
-        return lm::eval(&run, options);
-    }
     if let Some(kind) = KINDS.named(run.kind()) {
         return judge(kind, &run, options);
     }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::arguments::InspectOptions;
 use crate::error::Result;
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, HEADING, count, paint};
 use crate::source::Source;
 
@@ -32,9 +31,6 @@ pub fn run(options: &InspectOptions) -> Result<()> {
 fn of_run(run: &Run) -> Result<Value> {
     if let Some(kind) = KINDS.named(run.kind()) {
         return Ok(kind.inspect(run)?);
-    }
-    if lm::is_lm(run) {
-        return lm::inspect(run);
     }
     let configuration = Configuration::of(run)?;
     let mut value = json!({

@@ -2,7 +2,8 @@
 
 use farad::fit::Supervised;
 use farad::train::Kinds;
+use farad_lm::train::Language;
 use farad_logic::classify::Classifiers;
 
 /// All kinds.
-pub const KINDS: Kinds = Kinds(&[&Classifiers, &Supervised]);
+pub const KINDS: Kinds = Kinds(&[&Classifiers, &Supervised, &Language]);

@@ -1,4 +1,4 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit. Language models are in [`lm`], all else is in the
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Everything else is in the
 //! table of kinds ([`crate::kinds`]).
 
 mod list;
@@ -17,7 +17,6 @@ use crate::arguments::{TrainOptions, learnable};
 use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{
     self, Cell, Closing, DOUBTFUL, GOOD, Progress, Table, Talk, count, counted, left, paint, right, typed,
 };
@@ -38,9 +37,6 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     }
     profile::check(&options.profile)?;
     let resumed = options.resume.as_deref().map(resume_run).transpose()?;
-    if options.name.as_deref() == Some(lm::NAME) || resumed.as_ref().is_some_and(lm::is_lm) {
-        return lm::train(options, resumed);
-    }
     let learned = options.name.as_deref().and_then(|name| KINDS.learning(name));
     let kind = resumed.as_ref().and_then(|run| KINDS.named(run.kind()));
     if let Some(kind) = learned.map(|(kind, _)| kind).or(kind) {

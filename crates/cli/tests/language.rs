@@ -5,6 +5,7 @@ mod folder;
 use std::io::Write;
 use std::process::{Output, Stdio};
 
+use farad::run::LogTable;
 use folder::{Folder, events, results};
 use serde_json::Value;
 
@@ -173,6 +174,68 @@ fn every_tokenizer_trains_and_writes() {
     assert!(config.contains("vocabulary = 64"), "{config}");
 }
 
+#[test]
+fn every_optimizer_trains() {
+    let folder = with_text("lm-optimizers");
+    let quick = SHORT
+        .replace("--updates 60", "--updates 20")
+        .replace("--learning-rate 0.01", "--learning-rate 0.003");
+    for name in ["adamw", "adam", "sgd", "rmsprop", "adagrad", "lion", "muon"] {
+        folder.succeed(&format!("{quick} --set sample=0 --optimizer {name} --out {name}"));
+        let log = LogTable::read(folder.path(name).join("log.csv")).unwrap();
+        let losses = log.series("loss");
+        assert!(losses[losses.len() - 1].1 < losses[0].1, "{name}: {losses:?}");
+        let report = std::fs::read_to_string(folder.path(name).join("report.md")).unwrap();
+        assert!(report.contains(&format!("{name}, learning rate 0.003")), "{report}");
+    }
+}
+
+/// Where validations do not get better, training ends if it was told to, and the best model is what is judged.
+#[test]
+fn training_ends_by_itself_and_keeps_the_best() {
+    let folder = with_text("lm-patience");
+    // Nothing is learned, so the first validation stays the best.
+    let idle = SHORT.replace("--learning-rate 0.01", "--learning-rate 0").replace(" --quiet", "");
+    let idle = idle.replace("evaluate_every=20", "evaluate_every=2 --set patience=3 --json");
+    let output = farad(&folder, &format!("{idle} --out best").split(' ').collect::<Vec<_>>(), "");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let wanted = "trained 8 updates, as 3 validations in a row did not get better; now judging";
+    assert!(output.status.success() && text.contains(wanted), "{text}");
+    let judged = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!((judged["updates"].as_u64(), judged["seed"].as_u64()), (Some(2), Some(1)));
+    let end = events(&folder.path("best")).pop().unwrap();
+    assert_eq!((end["event"].as_str(), end["step"].as_u64()), (Some("end"), Some(8)));
+    let last = json(&folder.succeed(&format!("{idle} --out last --set keep_best=false")));
+    assert!(!folder.path("last/best.safetensors").exists() && last["updates"] == 8, "{last}");
+}
+
+#[test]
+fn a_run_starts_from_the_weights_of_another() {
+    let folder = with_text("lm-from");
+    folder.succeed(&format!("{SHORT} --out one"));
+    std::fs::write(folder.path("other.txt"), sentences(100).replace("the ", "that ")).unwrap();
+    let more = "train lm --data other.txt --device cpu --batch 8 --updates 4 --set evaluate_every=0 --set log_every=1 --quiet";
+    folder.succeed(&format!("{more} --set from=one --out two"));
+    // Sizes and tokens are those of the other run, and so is what it knows.
+    let config = std::fs::read_to_string(folder.path("two/config.toml")).unwrap();
+    assert!(config.contains("width = 32") && config.contains("from = \"one\""), "{config}");
+    let tokens = |run: &str| std::fs::read(folder.path(run).join("tokens/tokenizer.json")).unwrap();
+    assert!(tokens("one") == tokens("two"));
+    let first = |run: &str| LogTable::read(folder.path(run).join("log.csv")).unwrap().series("loss")[0].1;
+    assert!(first("one") > 2.5 && first("two") < 2.0, "{} {}", first("one"), first("two"));
+    // From here on nobody needs the other run.
+    std::fs::remove_dir_all(folder.path("one")).unwrap();
+    folder.succeed("train --resume two --updates 6 --quiet");
+    let refused = folder.fail(&format!("{more} --set from=two --tokenizer bytes --out no"));
+    assert!(
+        refused.contains("train: the tokenizer is that of the run to start from: two (chars vs bytes)"),
+        "{refused}"
+    );
+    assert!(folder.fail(&format!("{more} --set from=two --width 64 --out no")).contains("shape"));
+    assert!(folder.fail(&format!("{more} --set from=none --out no")).contains("not a run: none"));
+    assert!(!folder.path("no").exists());
+}
+
 /// A model of bytes makes any of them. A terminal must not obey them; a pipe gets them as they are.
 #[cfg(target_os = "linux")]
 #[test]
@@ -234,7 +297,11 @@ fn what_cannot_be_trained_is_said_and_nothing_is_made() {
         ("--data text.txt --tokenizer letters", "tokenizer: there is no `letters`"),
         ("--data text.txt --vocabulary 3", "tokenizer: vocabulary is too small"),
         ("--data text.txt --set batchs=3", "settings: there is no key `batchs`; did you mean `batch`?"),
-        ("--data text.txt --optimizer sgd", "train: lm does not take --optimizer"),
+        (
+            "--data text.txt --optimizer adamx",
+            "settings: there is no optimizer `adamx`; did you mean `adam`?",
+        ),
+        ("--data text.txt --schedule cosine", "train: lm does not take --schedule"),
         ("", "train: lm needs --data"),
     ] {
         let text = folder.fail(&format!("train lm {arguments} --device cpu --out run"));

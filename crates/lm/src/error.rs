@@ -6,23 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no key of this name.
-    #[error("model: there is no key `{key}`{}\nhelp: the keys are {}", did_you_mean(.nearest), .keys.join(", "))]
-    UnknownKey {
-        /// What was asked for.
-        key: String,
-        /// The key that looks most like it.
-        nearest: Option<String>,
-        /// All keys.
-        keys: Vec<String>,
-    },
-    /// Something that should set a key does not.
-    #[error("model: `{text}` is not key=value")]
-    Assignment {
-        /// What was given.
-        text: String,
-    },
-    /// A key has a value that makes no sense.
+    /// A size that makes no model.
     #[error("model: {key} takes {wanted}, not `{found}`")]
     Value {
         /// The key.
@@ -31,14 +15,6 @@ pub enum Error {
         wanted: &'static str,
         /// What it was given.
         found: String,
-    },
-    /// Options that could not be read.
-    #[error("model: {place}: {message}")]
-    Unreadable {
-        /// Where they stand.
-        place: String,
-        /// What the parser said.
-        message: String,
     },
     /// Heads that do not share the width evenly.
     #[error(
@@ -216,40 +192,6 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// There is no setting of this name.
-    #[error("settings: there is no key `{key}`{}\nhelp: the keys are {}", did_you_mean(.nearest), .keys.join(", "))]
-    UnknownSetting {
-        /// What was asked for.
-        key: String,
-        /// The key that looks most like it.
-        nearest: Option<String>,
-        /// All keys.
-        keys: Vec<String>,
-    },
-    /// Something that should set a key does not.
-    #[error("settings: `{text}` is not key=value")]
-    SettingAssignment {
-        /// What was given.
-        text: String,
-    },
-    /// A setting has a value that makes no sense.
-    #[error("settings: {key} takes {wanted}, not `{found}`")]
-    Setting {
-        /// The key.
-        key: String,
-        /// What it takes.
-        wanted: &'static str,
-        /// What it was given.
-        found: String,
-    },
-    /// Settings that could not be read.
-    #[error("settings: {place}: {message}")]
-    Settings {
-        /// Where they stand.
-        place: String,
-        /// What the parser said.
-        message: String,
-    },
     /// A checkpoint whose vocabulary is not the run's.
     #[error("checkpoint: another vocabulary: {} ({found} vs {wanted})\nhelp: the file belongs to another run; copy it back to where it came from", path.display())]
     OtherVocabulary {
@@ -260,31 +202,15 @@ pub enum Error {
         /// What the run has.
         wanted: String,
     },
-    /// The loss is infinite or not a number.
-    #[error(
-        "lm: the loss is not finite: update {update} ({loss})\nhelp: try a smaller learning rate; FARAD_DEBUG=nan names the first op that made a bad value"
-    )]
-    Diverged {
-        /// The update.
-        update: u64,
-        /// Its loss.
-        loss: f32,
-    },
-    /// A run is asked to end before where it stands.
-    #[error(
-        "settings: updates: more were made already ({asked} vs {made})\nhelp: ask for more than {made}; the run is whole as it is"
-    )]
-    UpdatesMade {
-        /// Where it should end.
-        asked: u64,
-        /// Where it stands.
-        made: u64,
-    },
-    /// A run that has not learned anything yet.
-    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), farad::run::shell_word(path))]
-    NothingLearned {
-        /// The run.
+    /// Weights to start from whose tokens mean something else.
+    #[error("train: the tokenizer is that of the run to start from: {} ({found} vs {wanted})\nhelp: leave --tokenizer out, or --from", path.display())]
+    OtherTokenizer {
+        /// The run to start from.
         path: PathBuf,
+        /// What it has.
+        found: String,
+        /// What was asked for.
+        wanted: String,
     },
 }
 
@@ -294,3 +220,13 @@ fn did_you_mean(nearest: &Option<String>) -> String {
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a kind of training reports: this crate's errors are parts of farad's.
+impl From<Error> for farad::Error {
+    fn from(error: Error) -> farad::Error {
+        match error {
+            Error::Farad(error) => error,
+            error => farad::Error::Part(Box::new(error)),
+        }
+    }
+}

@@ -3,6 +3,7 @@
 #[path = "../../farad/tests/devices/mod.rs"]
 mod devices;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use devices::{devices, turn};
@@ -12,8 +13,10 @@ use farad::optim::Clip;
 use farad::optim::schedule::Schedule;
 use farad::prelude::*;
 use farad::run::{Run, Stop};
+use farad::train::settings::Settings as _;
+use farad::train::{LoopSettings, Prepared as _, Progress, Training, Watcher};
 use farad_lm::data::{TokenFile, Tokens, Windows};
-use farad_lm::train::{KIND, Parts, Prepared, Score, Settings, Trainer, Training};
+use farad_lm::train::{KIND, Parts, Score, Settings, Setup, Tokenized, Trainer};
 use farad_lm::{ModelOptions, Transformer};
 
 /// A folder with a text, removed at the end.
@@ -36,21 +39,13 @@ impl Folder {
         let model =
             ModelOptions { layers: 2, heads: 2, width: 16, context: 8, vocabulary: 0, ..Default::default() };
         let data = self.0.join("text.txt").display().to_string();
-        Settings {
-            data,
-            model,
-            batch: 4,
-            updates: 100,
-            learning_rate: 1e-2,
-            warm_up: 10,
-            ..Settings::default()
-        }
+        Settings { data, model, batch: 4, updates: 100, learning_rate: 1e-2, warm_up: 10, ..Settings::new() }
     }
 
     fn run(&self, name: &str, settings: &mut Settings) -> Run {
-        let prepared = Prepared::new(settings).expect("sound");
+        let tokenized = Tokenized::new(settings).expect("sound");
         let run = Run::create(self.0.join(name), KIND, settings.table()).expect("new");
-        prepared.write(&run).expect("writes");
+        tokenized.write(&run).expect("writes");
         run
     }
 }
@@ -98,13 +93,13 @@ fn accumulated_batches_are_as_one_large_batch() {
     let losses: Vec<f32> =
         (0..2).map(|_| trainer.update().expect("an update").item().expect("reads")).collect();
     // The same by the mean loss of three batches in one graph.
-    farad::seed(settings.seed as u64);
+    farad::seed(settings.seed);
     let model = Transformer::new(&settings.model).expect("sound").to_device(&device);
     let decay = settings.weight_decay as f32;
     let mut adam = model.optimizer(0.0, decay).clip(Clip::Norm(settings.clip as f32));
-    let mut windows = Windows::new(&parts.train, "text", 4, 8, settings.seed as u64).expect("long enough");
+    let mut windows = Windows::new(&parts.train, "text", 4, 8, settings.seed).expect("long enough");
     for (update, accumulated) in losses.iter().enumerate() {
-        adam.set_learning_rate(settings.schedule(settings.updates as u64).rate(update as u64));
+        adam.set_learning_rate(settings.schedule(settings.updates).rate(update as u64));
         let mut sum = Tensor::zeros([], &device);
         for batch in 0..3 {
             let (x, y) = windows.batch(3 * update as u64 + batch).expect("a batch");
@@ -150,6 +145,16 @@ fn a_score_is_the_mean_over_every_token() {
     }
 }
 
+/// The losses that a training tells of.
+#[derive(Default)]
+struct Seen(RefCell<Vec<f32>>);
+
+impl Watcher for Seen {
+    fn trained(&self, progress: &Progress) {
+        self.0.borrow_mut().extend(&progress.losses);
+    }
+}
+
 #[test]
 fn a_text_is_learned_on_every_device_in_both_precisions() {
     let _turn = turn();
@@ -157,15 +162,21 @@ fn a_text_is_learned_on_every_device_in_both_precisions() {
     for (n, device) in devices().into_iter().enumerate() {
         // A software GPU takes its time, and single precision is what the other tests use.
         for mixed in if device.is_gpu() { vec![true] } else { vec![false, true] } {
-            let mut settings = Settings { mixed, log_every: 10, evaluate_every: 50, ..folder.settings() };
+            let mut settings = Settings { mixed, ..folder.settings() };
+            settings.course = LoopSettings { log_every: 10, evaluate_every: 50, ..settings.course };
             settings.model.layers = 1;
-            let run = folder.run(&format!("run-{n}-{mixed}"), &mut settings);
-            let mut training = Training::open(run, &device).expect("sound");
-            let mut seen = vec![];
-            let summary = training.train(&Stop::new(), |progress| seen.push(progress.loss)).expect("trains");
-            assert_eq!((summary.updates, summary.interrupted), (100, false));
-            assert!(summary.speed.tokens_per_second().is_some() && summary.breakdown.is_some());
-            let (first, last) = (seen[1], seen[seen.len() - 1]);
+            let setup = Setup::new(settings, || Ok(device.clone())).expect("sound");
+            let run = Run::create(folder.0.join(format!("run-{n}-{mixed}")), KIND, setup.config());
+            let run = run.expect("new");
+            let model = setup.model(&run).expect("sound");
+            let mut training = Training::open(run, Box::new(model)).expect("sound");
+            let seen = Seen::default();
+            let summary = training.train(&Stop::new(), &seen).expect("trains");
+            assert_eq!((summary.steps, summary.interrupted), (100, false));
+            let model = training.trainee();
+            assert!(model.speed().tokens_per_second().is_some() && model.breakdown().is_some());
+            let seen = seen.0.into_inner();
+            let (first, last) = (seen[0], seen[seen.len() - 1]);
             // Sixteen letters begin near 2.7; the words go round in a circle.
             assert!(first > 2.3 && last < 1.5, "{device}, mixed {mixed}: {first} to {last}");
         }
@@ -189,7 +200,7 @@ fn training_takes_at_least_what_is_reckoned() {
         for _ in 0..2 {
             trainer.update().unwrap().item().unwrap();
         }
-        let need = settings.model.need(batch as usize, mixed).bytes();
+        let need = settings.model.need(batch, mixed, 2).bytes();
         let (need, peak) = (need as f64, device.counters().bytes_peak as f64);
         assert!(need <= peak, "{layers} layers of {width}: {need} reckoned, {peak} taken");
         assert!(need > peak / 8.0, "{layers} layers of {width}: {need} reckoned, {peak} taken: too little");

@@ -8,7 +8,6 @@ use farad_logic::Recipe;
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
 use super::rows::Given;
 use crate::kinds::KINDS;
-use crate::lm;
 
 pub const TRAIN_EXAMPLES: &str = "\
 Examples:
@@ -51,7 +50,7 @@ pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
     let recipes = Recipe::all().into_iter().map(|recipe| (recipe.name, recipe.about));
     let kinds = KINDS.all().flat_map(|kind| kind.subjects());
     let kinds = kinds.map(|subject| (subject.name, subject.about));
-    recipes.chain(kinds).chain([(lm::NAME, lm::ABOUT)])
+    recipes.chain(kinds)
 }
 
 /// Options of `farad train`.

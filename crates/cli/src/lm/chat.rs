@@ -6,7 +6,7 @@ use farad_lm::Generator;
 use farad_lm::train::Learned;
 use serde_json::json;
 
-use super::generate::{needs_space, opened, prompted};
+use super::generate::{needs_space, opened};
 use crate::arguments::ChatOptions;
 use crate::error::Result;
 use crate::look;
@@ -46,7 +46,7 @@ pub fn run(options: &ChatOptions) -> Result<()> {
             _ => {}
         }
         // What cannot be understood is said, and the next line may be.
-        match prompted(&learned, line).and_then(|tokens| Ok(generator.push(&tokens)?)) {
+        match learned.prompted(line).and_then(|tokens| generator.push(&tokens)) {
             Ok(()) => {
                 let space = needs_space(&learned, line);
                 let said = answer(&learned, &mut generator, options, space)?;

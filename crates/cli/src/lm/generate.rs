@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::time::Instant;
 
-use farad_lm::train::Learned;
-use farad_lm::{Generator, Sampling};
+use farad::train::run_device;
+use farad_lm::Generator;
+use farad_lm::train::{KIND, Learned};
 use serde_json::json;
 
 use crate::arguments::{DeviceFlag, GenerateOptions};
@@ -13,17 +14,13 @@ use crate::look;
 use crate::profile::Profiling;
 use crate::source::open_run;
 
-/// How text in reports is drawn: likely enough to be read.
-const SAMPLE: Sampling =
-    Sampling { temperature: 0.8, top_k: 0, top_p: 0.95, repetition_penalty: 1.0, seed: 0 };
-
 /// Goes on with a prompt.
 pub fn run(options: &GenerateOptions) -> Result<()> {
     let learned = opened(&options.run, &options.device)?;
     let profiling = Profiling::start(&options.profile, &learned.model.device());
     let prompt = options.prompt.as_deref().unwrap_or("\n");
     let mut generator = Generator::new(&learned.model, options.sampling.sampling())?;
-    generator.push(&prompted(&learned, prompt)?)?;
+    generator.push(&learned.prompted(prompt)?)?;
     let mut out = std::io::stdout().lock();
     let (mut decoder, mut text) = (learned.tokenizer.decoder(), String::new());
     let start = Instant::now();
@@ -67,35 +64,17 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
 /// A model that is ready to make text.
 pub fn opened(folder: &std::path::Path, device: &DeviceFlag) -> Result<Learned> {
     let run = open_run(folder)?;
-    if !super::is_lm(&run) {
+    if run.kind() != KIND {
         return Err(Error::NoLanguageModel { path: folder.display().to_string(), kind: run.kind().into() });
     }
-    let device = super::device(&run, device)?;
+    let device = match device.asked()? {
+        Some(device) => device,
+        None => run_device(&run)?,
+    };
     Ok(Learned::of(&run, &device)?)
-}
-
-/// The tokens of a prompt; a prompt without any is the start of a line.
-pub fn prompted(learned: &Learned, prompt: &str) -> Result<Vec<u32>> {
-    let tokens = learned.tokenizer.encode_prompt(prompt)?;
-    match tokens.is_empty() {
-        true => Ok(learned.tokenizer.encode_prompt("\n").unwrap_or_else(|_| vec![0])),
-        false => Ok(tokens),
-    }
 }
 
 /// Whether what comes next is a word of its own.
 pub fn needs_space(learned: &Learned, prompt: &str) -> bool {
     learned.tokenizer.name() == "words" && prompt.ends_with(|last: char| !last.is_whitespace())
-}
-
-/// A text of so many tokens for a report.
-pub fn sample(learned: &Learned, tokens: usize) -> Result<String> {
-    if tokens == 0 {
-        return Ok(String::new());
-    }
-    let mut generator = Generator::new(&learned.model, SAMPLE)?;
-    // A text that has no lines has no such character: any token will do to begin with.
-    generator.push(&prompted(learned, "\n").unwrap_or_else(|_| vec![0]))?;
-    let drawn: Vec<u32> = generator.take(tokens).collect::<farad_lm::Result<_>>()?;
-    Ok(learned.tokenizer.decode(&drawn))
 }

@@ -11,7 +11,6 @@ use serde_json::json;
 use super::unknown;
 use crate::error::Result;
 use crate::kinds::KINDS;
-use crate::lm;
 use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
 
 /// Lists everything, or the keys of one.
@@ -37,7 +36,6 @@ fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     let kinds = KINDS.all().map(|kind| (kind.title(), of(kind)));
     let mut rooms = vec![("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into())];
     rooms.extend(kinds);
-    rooms.push(("language models", vec![(lm::NAME, lm::ABOUT)]));
     rooms
 }
 
@@ -58,9 +56,6 @@ fn recipes() -> String {
 type Columns = Vec<(&'static str, Settings)>;
 
 fn columns(name: &str) -> Result<Columns> {
-    if name == lm::NAME {
-        return Ok(vec![("default", lm::defaults())]);
-    }
     if let Some((kind, subject)) = KINDS.learning(name) {
         return Ok(kind.defaults(subject.name)?);
     }

@@ -1,14 +1,12 @@
-//! Everything about a model that a user may choose. The keys are the field names, so that a table of a
-//! `config.toml` is this structure.
+//! Everything about a model that a user may choose, one row each: a part of the settings of a training.
 
 use farad::Need;
-use serde::{Deserialize, Serialize};
+use farad::train::settings::{Range, SettingValue, Takes, TomlValue};
 
 use crate::error::{Error, Result};
 
 /// What follows the first product of a feed-forward part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// `x · Φ(x)`, with the error function.
     Gelu,
@@ -18,9 +16,22 @@ pub enum Activation {
     Swiglu,
 }
 
+impl Activation {
+    /// All of them.
+    pub const ALL: [Activation; 3] = [Activation::Gelu, Activation::GeluTanh, Activation::Swiglu];
+
+    /// What settings call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Activation::Gelu => "gelu",
+            Activation::GeluTanh => "gelu-tanh",
+            Activation::Swiglu => "swiglu",
+        }
+    }
+}
+
 /// How a model knows where a token stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Positions {
     /// A learned row for every place, added to the token's.
     Learned,
@@ -28,64 +39,73 @@ pub enum Positions {
     Rotary,
 }
 
-/// The sizes and kinds of a transformer.
-///
-/// ```
-/// use farad_lm::ModelOptions;
-/// let options = ModelOptions { layers: 2, heads: 4, width: 128, ..ModelOptions::default() };
-/// options.check()?;
-/// assert_eq!(options.hidden(), 512);
-/// let wrong = ModelOptions { width: 130, ..options };
-/// assert_eq!(
-///     wrong.check().unwrap_err().to_string(),
-///     "model: heads do not divide the width: width 130, heads 4 (2 left over)\nhelp: width 132 or heads 2 would fit"
-/// );
-/// # Ok::<(), farad_lm::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModelOptions {
-    /// Blocks of attention and feed-forward.
-    pub layers: usize,
-    /// Heads of attention in each.
-    pub heads: usize,
-    /// Features of a token.
-    pub width: usize,
-    /// Tokens that the model sees at most.
-    pub context: usize,
-    /// Different tokens.
-    pub vocabulary: usize,
-    /// Features between the products of a feed-forward part; 0: four times the width, or for swiglu 8/3 of it rounded
-    /// up to a multiple of 8, which is as many weights.
-    pub feed_forward: usize,
-    /// What follows the first product: gelu, gelu-tanh or swiglu.
-    pub activation: Activation,
-    /// How places are told apart: learned or rotary.
-    pub positions: Positions,
-    /// Whether the table of tokens gives the logits too.
-    pub tied: bool,
-    /// The probability with which features are left out in training.
-    pub dropout: f32,
-    /// Whether products and norms add a bias.
-    pub bias: bool,
+impl Positions {
+    /// All of them.
+    pub const ALL: [Positions; 2] = [Positions::Learned, Positions::Rotary];
+
+    /// What settings call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Positions::Learned => "learned",
+            Positions::Rotary => "rotary",
+        }
+    }
 }
 
-impl Default for ModelOptions {
-    /// The small model that learns characters: six layers of 384 features.
-    fn default() -> ModelOptions {
-        ModelOptions {
-            layers: 6,
-            heads: 6,
-            width: 384,
-            context: 256,
-            vocabulary: 256,
-            feed_forward: 0,
-            activation: Activation::Gelu,
-            positions: Positions::Learned,
-            tied: true,
-            dropout: 0.0,
-            bias: true,
-        }
+impl SettingValue for Activation {
+    fn to_toml(&self) -> TomlValue {
+        self.name().into()
+    }
+
+    fn from_toml(value: &TomlValue) -> Option<Activation> {
+        let name = value.as_str()?;
+        Activation::ALL.into_iter().find(|activation| activation.name() == name)
+    }
+}
+
+impl SettingValue for Positions {
+    fn to_toml(&self) -> TomlValue {
+        self.name().into()
+    }
+
+    fn from_toml(value: &TomlValue) -> Option<Positions> {
+        let name = value.as_str()?;
+        Positions::ALL.into_iter().find(|positions| positions.name() == name)
+    }
+}
+
+/// Sizes that a model must have.
+const SIZE: Takes = Takes::Whole(1, LARGEST as i64);
+/// Sizes that may be left open.
+const OPEN: Takes = Takes::Whole(0, LARGEST as i64);
+
+farad::train::settings! {
+    /// The sizes and kinds of a transformer. By default the small model that learns characters: six layers of 384 features.
+    ///
+    /// ```
+    /// use farad_lm::ModelOptions;
+    /// let options = ModelOptions { layers: 2, heads: 4, width: 128, ..ModelOptions::default() };
+    /// options.check()?;
+    /// assert_eq!(options.hidden(), 512);
+    /// let wrong = ModelOptions { width: 130, ..options };
+    /// assert_eq!(
+    ///     wrong.check().unwrap_err().to_string(),
+    ///     "model: heads do not divide the width: width 130, heads 4 (2 left over)\nhelp: width 132 or heads 2 would fit"
+    /// );
+    /// # Ok::<(), farad_lm::Error>(())
+    /// ```
+    pub struct ModelOptions {
+        layers: usize = 6, Takes::Whole(1, ModelOptions::MOST_LAYERS as i64), "Blocks of attention and feed-forward.";
+        heads: usize = 6, SIZE, "Heads of attention in each.";
+        width: usize = 384, SIZE, "Features of a token.";
+        context: usize = 256, SIZE, "Tokens that the model sees at most.";
+        vocabulary: usize = 256, OPEN, "Different tokens; 0 in a new run: as many as the tokenizer has.";
+        feed_forward: usize = 0, OPEN, "Features between the products of a feed-forward part; 0: four times the width, or for swiglu 8/3 of it.";
+        activation: Activation = Activation::Gelu, Takes::one_of(Activation::ALL.map(Activation::name)), "What follows the first product of a feed-forward part.";
+        positions: Positions = Positions::Learned, Takes::one_of(Positions::ALL.map(Positions::name)), "How places are told apart.";
+        tied: bool = true, Takes::Truth, "Whether the table of tokens gives the logits too.";
+        dropout: f32 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The probability with which features are left out in training.";
+        bias: bool = true, Takes::Truth, "Whether products and norms add a bias.";
     }
 }
 
@@ -93,51 +113,8 @@ impl ModelOptions {
     /// As many layers as a model may have: beyond, building it alone takes minutes.
     pub const MOST_LAYERS: usize = 4096;
 
-    /// As a table of keys.
-    pub fn table(&self) -> toml::Table {
-        toml::Table::try_from(self).expect("options are a table")
-    }
-
-    /// From a table of keys; those that are not there have their defaults.
-    pub fn from_table(table: toml::Table) -> Result<ModelOptions> {
-        let keys = keys();
-        if let Some(key) = table.keys().find(|key| !keys.contains(key)) {
-            return Err(unknown(key, keys));
-        }
-        let options: ModelOptions = table.try_into().map_err(|error: toml::de::Error| Error::Unreadable {
-            place: "options".into(),
-            message: error.message().into(),
-        })?;
-        options.check()?;
-        Ok(options)
-    }
-
-    /// Sets one key from text, as `key=value`. What is set alone may not fit the rest yet: see
-    /// [`ModelOptions::check`].
-    pub fn set(&mut self, assignment: &str) -> Result<()> {
-        let (key, text) =
-            assignment.split_once('=').ok_or_else(|| Error::Assignment { text: assignment.into() })?;
-        let (key, text) = (key.trim(), text.trim());
-        let mut table = self.table();
-        let Some(old) = table.get(key) else { return Err(unknown(key, keys())) };
-        let bad = |wanted| Error::Value { key: key.into(), wanted, found: text.into() };
-        let value = match old {
-            toml::Value::Integer(_) => {
-                toml::Value::Integer(text.parse::<u32>().map_err(|_| bad("a whole number"))?.into())
-            }
-            toml::Value::Float(_) => toml::Value::Float(text.parse().map_err(|_| bad("a number"))?),
-            toml::Value::Boolean(_) => toml::Value::Boolean(text.parse().map_err(|_| bad("true or false"))?),
-            _ => toml::Value::String(text.into()),
-        };
-        table.insert(key.into(), value);
-        *self = table.try_into().map_err(|error: toml::de::Error| Error::Unreadable {
-            place: format!("{key} = {text}"),
-            message: error.message().into(),
-        })?;
-        Ok(())
-    }
-
     /// Features between the products of a feed-forward part.
+    /// For swiglu they are rounded up to a multiple of 8: as many weights as without a gate.
     pub fn hidden(&self) -> usize {
         match (self.feed_forward, self.activation) {
             (0, Activation::Swiglu) => (8 * self.width).div_ceil(3).next_multiple_of(8),
@@ -178,12 +155,13 @@ impl ModelOptions {
         width * vocabulary.max(places).max(3 * width).max(first)
     }
 
-    /// What training with AdamW needs of memory, at least, with so many windows a batch.
-    pub fn need(&self, batch: usize, mixed: bool) -> Need {
+    /// What training needs of memory, at least, with so many windows a batch and so many moments of the optimizer for
+    /// each number that is learned.
+    pub fn need(&self, batch: usize, mixed: bool, moments: u32) -> Need {
         let tokens = batch as u128 * self.context as u128;
         // Halves are kept as such.
         let bytes = if mixed { 2 } else { 4 };
-        let need = Need::training(self.parameter_count(), 2).largest(self.largest_tensor());
+        let need = Need::training(self.parameter_count(), moments).largest(self.largest_tensor());
         need.activations(tokens.saturating_mul(self.kept_a_token()).saturating_mul(bytes))
     }
 
@@ -228,46 +206,40 @@ impl ModelOptions {
 /// As large as any size may be: products of two fit into a word of 64 bits with room to spare.
 const LARGEST: usize = 1 << 24;
 
-fn keys() -> Vec<String> {
-    ModelOptions::default().table().keys().cloned().collect()
-}
-
-fn unknown(key: &str, keys: Vec<String>) -> Error {
-    let nearest = farad::nearest(key, keys.iter().map(String::as_str)).map(str::to_string);
-    Error::UnknownKey { key: key.into(), nearest, keys }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farad::train::settings::Settings as _;
 
     #[test]
     fn tables_give_the_options_back() {
         let options = ModelOptions {
             positions: Positions::Rotary,
             activation: Activation::GeluTanh,
+            dropout: 0.1,
             ..Default::default()
         };
-        assert_eq!(ModelOptions::from_table(options.table()).expect("readable"), options);
-        let partial: toml::Table = toml::from_str("layers = 2\nactivation = \"swiglu\"").expect("toml");
-        let options = ModelOptions::from_table(partial).expect("readable");
-        assert_eq!((options.layers, options.width, options.hidden()), (2, 384, 1024));
+        let mut back = ModelOptions::default();
+        back.take(&options.table()).expect("readable");
+        assert_eq!(back, options);
+        back.set("activation=swiglu").expect("there is one");
+        assert_eq!((back.layers, back.width, back.hidden()), (6, 384, 1024));
+        // Files of earlier versions have the digits of double precision.
+        back.set("dropout=0.10000000149011612").expect("a share");
+        assert_eq!(back.dropout, 0.1);
     }
 
     #[test]
-    fn unknown_keys_and_bad_values_say_so() {
-        let table: toml::Table = toml::from_str("widht = 2").expect("toml");
-        let text = ModelOptions::from_table(table).unwrap_err().to_string();
-        assert!(
-            text.starts_with("model: there is no key `widht`; did you mean `width`?\nhelp: the keys are "),
-            "{text}"
-        );
+    fn bad_values_say_so() {
         let mut options = ModelOptions::default();
         let mut refused = |assignment: &str| options.set(assignment).unwrap_err().to_string();
-        assert_eq!(refused("layers"), "model: `layers` is not key=value");
-        assert_eq!(refused("layers=-1"), "model: layers takes a whole number, not `-1`");
-        assert_eq!(refused("tied=maybe"), "model: tied takes true or false, not `maybe`");
-        assert!(refused("activation=relu").starts_with("model: activation = relu: unknown variant"));
+        assert_eq!(refused("layers=-1"), "settings: layers takes a whole number from 1 on, not `-1`");
+        assert_eq!(refused("layers=4097"), "settings: layers takes a whole number up to 4096, not `4097`");
+        assert_eq!(refused("tied=maybe"), "settings: tied takes true or false, not `maybe`");
+        assert_eq!(
+            refused("activation=swigl"),
+            "settings: there is no activation `swigl`; did you mean `swiglu`?\nhelp: there are gelu, gelu-tanh, swiglu"
+        );
         options.set("context = 32").expect("fits");
         assert_eq!(options.context, 32);
     }

@@ -43,6 +43,9 @@ pub struct Transformer {
 }
 
 impl Transformer {
+    /// The decays of Adam's moments that suit these models.
+    pub const BETAS: (f32, f32) = (0.9, 0.95);
+
     /// A model on the CPU with new weights.
     pub fn new(options: &ModelOptions) -> Result<Transformer> {
         options.check()?;
@@ -109,7 +112,7 @@ impl Transformer {
         let [matrices, others] = self.groups();
         AdamW::new(matrices)
             .learning_rate(learning_rate)
-            .betas(0.9, 0.95)
+            .betas(Transformer::BETAS.0, Transformer::BETAS.1)
             .weight_decay(weight_decay)
             .group(others)
             .weight_decay(0.0)

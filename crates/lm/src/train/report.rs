@@ -1,12 +1,16 @@
 //! The end of a run: charts of loss and perplexity, and `report.md`.
 
-use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, count, counted};
+use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, count, counted, json, visible};
+use farad::train::{Outcome as Told, Tone};
 
-use super::{Score, Settings, Summary};
+use super::{Breakdown, Learned, Score, Settings, Speed};
 use crate::error::Result;
 
 /// Tokens of the training text of wikitext-2, with the end of every line: the epoch that is published.
 const PUBLISHED_EPOCH: f64 = 2_088_628.0;
+
+/// Characters of a sample that are shown at the end.
+const EXCERPT: usize = 240;
 
 /// What a report needs to know beside the run.
 pub struct Outcome<'a> {
@@ -16,8 +20,12 @@ pub struct Outcome<'a> {
     pub parameters: usize,
     /// Tokens that were trained on.
     pub train_tokens: usize,
-    /// How training ended.
-    pub summary: &'a Summary,
+    /// Updates made.
+    pub updates: u64,
+    /// How fast the last process was.
+    pub speed: Speed,
+    /// Where the time of an update went, if there were enough of them to see.
+    pub breakdown: Option<Breakdown>,
     /// The best model on a text, and which text.
     pub score: (Score, &'a str),
     /// Text by the model.
@@ -34,8 +42,8 @@ impl Outcome<'_> {
     }
 
     /// How fast it was, in a line; none if too little was trained to say.
-    pub fn speed(&self) -> Option<String> {
-        let rate = self.summary.speed.tokens_per_second()?;
+    pub fn pace(&self) -> Option<String> {
+        let rate = self.speed.tokens_per_second()?;
         let epoch = self.train_tokens as f64 / rate;
         let (speed, tokens) = (count(rate.round() as u64), counted(self.train_tokens, "token"));
         let mut text = format!("{speed} tokens/s, an epoch of {tokens} takes {epoch:.1} s");
@@ -45,12 +53,36 @@ impl Outcome<'_> {
         }
         Some(text)
     }
+
+    /// The same and a sample, for whoever waits for the end.
+    pub(super) fn told(&self, learned: &Learned) -> Told {
+        let (score, on) = self.score;
+        let told = outcome(learned, (score, on), self.speed.tokens_per_second());
+        let lines = self.pace().into_iter().chain(self.breakdown.iter().map(Breakdown::line));
+        let told = lines.fold(told, |told, line| told.say(Tone::Plain, line));
+        let excerpt: String = self.sample.trim().chars().take(EXCERPT).collect();
+        match excerpt.is_empty() {
+            true => told,
+            false => told.say(Tone::Heading, "a sample of its text").say(Tone::Faint, visible(&excerpt)),
+        }
+    }
 }
 
 /// How well a text was predicted.
 pub fn sentence(score: &Score, on: &str) -> String {
     let (loss, perplexity, tokens) = (score.loss, score.perplexity(), counted(score.tokens, "token"));
     format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens}, each predicted once)")
+}
+
+/// What a score says, for people and for programs, and how many tokens a second were learned from.
+pub(super) fn outcome(learned: &Learned, (score, on): (Score, &str), rate: Option<f64>) -> Told {
+    let value = json!({
+        "text": on, "tokens": score.tokens, "loss": score.loss, "perplexity": score.perplexity(),
+        "updates": learned.updates, "validation_loss": learned.validation_loss,
+        "parameters": learned.model.parameter_count(), "tokens_per_second": rate,
+        "seed": learned.settings.seed,
+    });
+    Told::new(value, sentence(&score, on))
 }
 
 /// Writes `plots/` and `report.md` into a run.
@@ -69,12 +101,12 @@ pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
     run.write_plot("perplexity", &lines(perplexity, f64::exp))?;
     let (score, on) = &outcome.score;
     let (name, value) = (format!("{on} perplexity"), score.perplexity());
-    Conclusion::new(outcome.summary.updates, &name, value, format!("{name} {value:.2}")).write(run)?;
+    Conclusion::new(outcome.updates, &name, value, format!("{name} {value:.2}")).write(run)?;
     Ok(run.write_report(&page(run, outcome)?)?)
 }
 
 fn page(run: &Run, outcome: &Outcome) -> Result<String> {
-    let Outcome { settings, summary, .. } = outcome;
+    let Outcome { settings, breakdown, .. } = outcome;
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (rate, decay, warm) = (settings.learning_rate, settings.weight_decay, settings.warm_up);
     let (batch, accumulate) = (settings.batch, settings.accumulate);
@@ -87,16 +119,16 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         (
             "optimizer",
             format!(
-                "AdamW, learning rate {rate}, warm-up {warm}, cosine, decay {decay}, clip {}",
-                settings.clip
+                "{}, learning rate {rate}, warm-up {warm}, cosine, decay {decay}, clip {}",
+                settings.optimizer, settings.clip
             ),
         ),
         ("precision", if settings.mixed { "mixed".into() } else { "f32".into() }),
-        ("updates", count(summary.updates)),
+        ("updates", count(outcome.updates)),
         ("seed", settings.seed.to_string()),
         ("device", outcome.device.to_string()),
         ("training time", format!("{seconds:.1} s, validation included")),
-        ("speed", outcome.speed().unwrap_or_else(|| "too few updates to say".into())),
+        ("speed", outcome.pace().unwrap_or_else(|| "too few updates to say".into())),
     ]);
     if !outcome.sample.is_empty() {
         page.section("Sample");
@@ -109,7 +141,7 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         "plots/perplexity.svg",
         "Perplexity: among how many equally likely tokens the model seems to choose.",
     );
-    if let Some(breakdown) = &summary.breakdown {
+    if let Some(breakdown) = breakdown {
         page.section("Where the time goes");
         page.words(&format!(
             "{}\n{} an update.",

@@ -2,8 +2,9 @@
 
 use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Schedule, Warmup};
-use farad::optim::{Accumulator, AdamW, Clip, Optimizer};
+use farad::optim::{Accumulator, Clip};
 use farad::run::Checkpoint;
+use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{Device, Precision, Tensor};
 
 use super::{Parts, Settings};
@@ -11,10 +12,10 @@ use crate::data::Windows;
 use crate::error::Result;
 use crate::model::Transformer;
 
-/// A model in training: AdamW with warm-up and cosine, gradients clipped by their norm, decay on matrices only.
+/// A model in training: an optimizer with warm-up and cosine, gradients clipped by their norm, decay on matrices only.
 pub struct Trainer {
     model: Transformer,
-    optimizer: AdamW,
+    optimizer: Box<dyn AnyOptimizer>,
     schedule: Warmup<Cosine>,
     windows: Windows,
     precision: Precision,
@@ -28,16 +29,12 @@ impl Trainer {
     /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
     /// the seed.
     pub fn new(settings: &Settings, parts: &Parts, device: &Device) -> Result<Trainer> {
-        farad::seed(settings.seed as u64);
+        farad::seed(settings.seed);
         let model = Transformer::new(&settings.model)?.try_to_device(device)?;
-        device.seed(settings.seed as u64);
-        let optimizer = model.optimizer(settings.learning_rate as f32, settings.weight_decay as f32);
-        let optimizer = match settings.clip > 0.0 {
-            true => optimizer.clip(Clip::Norm(settings.clip as f32)),
-            false => optimizer,
-        };
-        let (batch, context) = (settings.batch as usize, settings.model.context);
-        let windows = Windows::new(&parts.train, "the training text", batch, context, settings.seed as u64)?;
+        device.seed(settings.seed);
+        let optimizer = made(settings, &model);
+        let (batch, context) = (settings.batch, settings.model.context);
+        let windows = Windows::new(&parts.train, "the training text", batch, context, settings.seed)?;
         let in_all = settings.updates_in_all(parts.train.len());
         Ok(Trainer {
             model,
@@ -45,7 +42,7 @@ impl Trainer {
             schedule: settings.schedule(in_all),
             windows,
             precision: settings.precision(),
-            accumulate: settings.accumulate as u64,
+            accumulate: settings.accumulate,
             updates: 0,
             in_all,
             device: device.clone(),
@@ -77,14 +74,14 @@ impl Trainer {
         self.precision
     }
 
-    /// The learning rate of the next update.
-    pub fn rate(&self) -> f32 {
-        self.schedule.rate(self.updates)
+    /// The learning rate of an update, counted from 0.
+    pub fn rate_at(&self, update: u64) -> f32 {
+        self.schedule.rate(update)
     }
 
     /// One update; the loss before it is not waited for. Without accumulation it is one submission.
     pub fn update(&mut self) -> Result<Tensor> {
-        self.optimizer.set_learning_rate(self.rate());
+        self.optimizer.set_learning_rate(self.rate_at(self.updates));
         let loss = match self.accumulate {
             1 => {
                 let loss = self.loss(self.updates)?;
@@ -135,4 +132,19 @@ impl Trainer {
         self.updates = checkpoint.step();
         Ok(())
     }
+
+    /// Takes the weights of a checkpoint, and nothing else of it.
+    pub fn take_weights(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        Ok(checkpoint.restore_module("model", &self.model)?)
+    }
+}
+
+/// The optimizer that settings ask for, with moments as they suit these models.
+fn made(settings: &Settings, model: &Transformer) -> Box<dyn AnyOptimizer> {
+    let [matrices, others] = model.groups();
+    let groups = vec![(matrices, settings.weight_decay as f32), (others, 0.0)];
+    let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));
+    let adam = matches!(settings.optimizer.as_str(), "adamw" | "adam");
+    let betas = adam.then_some(Transformer::BETAS);
+    optimizer(&settings.optimizer, groups, OptimizerOptions { clip, betas })
 }

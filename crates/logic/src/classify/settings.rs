@@ -27,7 +27,7 @@ farad::train::settings! {
         updates: i64 = 0, Takes::from(0), "Steps in all; 0: as many as the epochs have.";
         batch: i64 = 128, Takes::Whole(1, 1 << 20), "Samples of a step.";
         learning_rate: f64 = 0.05, FROM_ZERO, "The largest learning rate.";
-        optimizer ["optimiser"]: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the gates.";
+        #[later] optimizer ["optimiser"]: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the gates.";
         schedule: String = "cosine".into(), Takes::one_of(["constant", "cosine"]), "How the learning rate changes.";
         weight_decay: f64 = 0.0, FROM_ZERO, "The optimizer's decay of weights.";
         tau: f64 = 0.0, FROM_ZERO, "What the counts of classes are divided by; 0: a third of the root of a class's outputs.";
@@ -133,7 +133,7 @@ impl Settings {
         let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
         let task = text("task").and_then(TaskKind::named).unwrap_or(TaskKind::Mnist);
         let mut settings = Settings::new(task, text("model").unwrap_or(MODELS[0]))?;
-        settings.take(run.config())?;
+        settings.take_config(run.config())?;
         Ok(settings)
     }
 

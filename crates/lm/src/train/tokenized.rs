@@ -6,6 +6,7 @@ use farad::Device;
 use farad::run::Run;
 
 use super::Settings;
+use super::learned;
 use crate::data::{Corpus, Text, TokenFile, Tokens};
 use crate::error::{Error, Result};
 use crate::tokenize::{Tokenizer, TokenizerKind};
@@ -18,19 +19,23 @@ const VALIDATION: &str = "validation";
 const TEST: &str = "test";
 
 /// Text and tokenizer before there is a run: everything that can be wrong with them is found here.
-pub struct Prepared {
+pub struct Tokenized {
     tokenizer: Tokenizer,
     /// Tokens by what they are for.
     parts: Vec<(&'static str, Vec<u32>)>,
 }
 
-impl Prepared {
-    /// Reads the text of settings, makes the tokenizer, and fills in the vocabulary.
-    pub fn new(settings: &mut Settings) -> Result<Prepared> {
+impl Tokenized {
+    /// Reads the text of settings, makes the tokenizer, and fills in the vocabulary. A run that starts from the weights of
+    /// another has its tokenizer.
+    pub fn new(settings: &mut Settings) -> Result<Tokenized> {
         settings.check()?;
         let kind = settings.tokenizer_kind()?;
         let corpus = Corpus::open(Path::new(&settings.data), &kind, settings.validation)?;
-        let tokenizer = tokenizer(&kind, &corpus, settings.model.vocabulary)?;
+        let tokenizer = match settings.course.from.is_empty() {
+            true => tokenizer(&kind, &corpus, settings.model.vocabulary)?,
+            false => learned::tokenizer_to_start_from(settings)?,
+        };
         let (entries, asked) = (tokenizer.size(), settings.model.vocabulary);
         if asked != 0 && asked < entries {
             let why = "the tokenizer has more entries";
@@ -51,7 +56,12 @@ impl Prepared {
         }
         // What is trained on is written last: once its file is there, all are.
         parts.reverse();
-        Ok(Prepared { tokenizer, parts })
+        Ok(Tokenized { tokenizer, parts })
+    }
+
+    /// Tokens to train on.
+    pub fn train_tokens(&self) -> usize {
+        self.parts.iter().find(|(part, _)| *part == TRAIN).map_or(0, |(_, tokens)| tokens.len())
     }
 
     /// Writes everything into a run.

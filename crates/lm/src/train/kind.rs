@@ -1,0 +1,183 @@
+//! Language models as a kind of training: `farad train lm`.
+
+use std::path::Path;
+
+use farad::nn::Module;
+use farad::run::{Run, Table, Value, json};
+use farad::train::settings::{Setting, Settings as _};
+use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::{Device, Result};
+
+use super::learned::run_to_start_from;
+use super::{LanguageModel, Learned, Parts, Settings, Tokenized, report};
+use crate::data::{Corpus, TokenFile, Tokens};
+
+/// What a run folder of a language model is, in `config.toml` and checkpoints.
+pub const KIND: &str = "lm";
+
+/// Language models.
+pub struct Language;
+
+impl Kind for Language {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "language models"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        vec![Subject::new("lm", "a language model (transformer) on text files; needs --data")]
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, _: &str) -> Result<Vec<(&'static str, Table)>> {
+        Ok(vec![("default", Settings::new().table())])
+    }
+
+    fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let mut settings = Settings::new();
+        if let Some(from) = asked.text("from").filter(|from| !from.is_empty()) {
+            // Other weights fit only a model of the same sizes, and tokens of the same meaning.
+            let other = Settings::of(&run_to_start_from(&from)?)?;
+            (settings.model, settings.tokenizer) = (other.model, other.tokenizer);
+        }
+        fill(asked, &mut settings)?;
+        if settings.data.is_empty() {
+            return Err(TrainError::NeedsData { subject: asked.subject.into() }.into());
+        }
+        asked.watcher.say(&format!("reading {} as {}", settings.data, settings.tokenizer));
+        Ok(Box::new(Setup::new(settings, || asked.device_or_best())?))
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let mut settings = Settings::of(run)?;
+        fill(asked, &mut settings)?;
+        settings.check()?;
+        Ok(Box::new(Setup::again(settings, &asked.device_of(run)?)?))
+    }
+
+    fn judge(&self, run: &Run, asked: &Asked, device: &Device) -> Result<Outcome> {
+        let learned = Learned::of(run, device)?;
+        let (tokens, name) = match asked.flag("data") {
+            Some(path) => (text(&learned, path.as_ref(), device)?, path.to_string()),
+            None => {
+                let parts = Parts::open(run, device)?;
+                let (tokens, name) = parts.judged();
+                (tokens.clone(), name.to_string())
+            }
+        };
+        let score = learned.judge(&tokens, &name, asked.watcher)?;
+        Ok(report::outcome(&learned, (score, &name), None))
+    }
+
+    fn inspect(&self, run: &Run) -> Result<Value> {
+        let settings = Settings::of(run)?;
+        let learned = Learned::found(run, &Device::cpu())?;
+        let learned = learned.as_ref();
+        let state = learned.map(|learned| learned.model.state()).unwrap_or_default();
+        let shape = |(name, tensor): (String, farad::Tensor)| json!({ "name": name, "shape": tensor.shape().to_string() });
+        let tensors: Vec<Value> = state.into_iter().map(shape).collect();
+        Ok(json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "data": settings.data,
+            "device": settings.device,
+            "tokenizer": learned.map(|learned| learned.tokenizer.name()),
+            "entries": learned.map(|learned| learned.tokenizer.size()),
+            "updates": learned.map_or(0, |learned| learned.updates),
+            "parameters": learned.map(|learned| learned.model.parameter_count()),
+            "settings": serde_json::to_value(settings.table()).unwrap_or_default(),
+            "tensors": tensors,
+        }))
+    }
+
+    fn instead(&self) -> &'static str {
+        "--set, --layers and the like"
+    }
+
+    fn learns(&self, config: &Table) -> String {
+        config.get("tokenizer").and_then(|tokenizer| tokenizer.as_str()).unwrap_or_default().into()
+    }
+
+    fn measures(&self, _: &Table) -> Vec<Measure> {
+        let measure = |column, name| Measure { column, name, unit: Unit::Number };
+        vec![measure("validation_loss", "validation loss"), measure("loss", "training loss")]
+    }
+}
+
+/// Puts in what is asked for. Epochs count only where updates do not.
+fn fill(asked: &Asked, settings: &mut Settings) -> Result<()> {
+    asked.fill(settings)?;
+    let updates = asked.flag("updates").is_some() || asked.sets("updates");
+    if asked.flag("epochs").is_some() && !updates {
+        settings.updates = 0;
+    }
+    Ok(())
+}
+
+/// A text that a user names, as tokens of the model.
+fn text(learned: &Learned, path: &Path, device: &Device) -> crate::Result<Tokens> {
+    let kind = learned.settings.tokenizer_kind()?;
+    let text = Corpus::open(path, &kind, 0.0)?.judged();
+    let tokens = learned.tokenizer.encode(&text.bytes)?;
+    Tokens::new(TokenFile::in_memory(&tokens, learned.tokenizer.size()), device)
+}
+
+/// A training that was looked at: its settings, and its text as tokens unless the run has it.
+pub struct Setup {
+    settings: Settings,
+    tokenized: Option<Tokenized>,
+    device: Device,
+}
+
+impl Setup {
+    /// Of a new run: reads the text, and fills in what the settings leave open. The device is asked for after that, as it
+    /// may take its time.
+    pub fn new(mut settings: Settings, device: impl FnOnce() -> Result<Device>) -> crate::Result<Setup> {
+        let tokenized = Tokenized::new(&mut settings)?;
+        // When it is validated is a number of updates from here on, and the run says which.
+        if settings.course.evaluate_every == 0 {
+            settings.course.evaluate_every = settings.updates_of_epoch(tokenized.train_tokens());
+        }
+        Ok(Setup { tokenized: Some(tokenized), ..Setup::again(settings, &device()?)? })
+    }
+
+    /// Of a run that goes on.
+    pub fn again(mut settings: Settings, device: &Device) -> crate::Result<Setup> {
+        settings.device = device.name().to_string();
+        settings.check_memory(device)?;
+        Ok(Setup { settings, tokenized: None, device: device.clone() })
+    }
+
+    /// The model before its first update. A run that has no tokens yet, as its process was stopped while it made them,
+    /// gets them.
+    pub fn model(self, run: &Run) -> crate::Result<LanguageModel> {
+        if !Parts::exist(run) {
+            let tokenized = match self.tokenized {
+                Some(tokenized) => tokenized,
+                None => Tokenized::new(&mut self.settings.clone())?,
+            };
+            tokenized.write(run)?;
+        }
+        LanguageModel::new(run, self.settings, &self.device)
+    }
+}
+
+impl Prepared for Setup {
+    fn config(&self) -> Table {
+        self.settings.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>> {
+        Ok(Box::new(self.model(run)?))
+    }
+}
