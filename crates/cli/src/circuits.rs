@@ -11,7 +11,6 @@ use farad_dashboard::Newest;
 use farad_logic::{classify, report, train};
 
 use crate::error::{Error, Result};
-use crate::source::pick;
 
 /// Which circuit of a run.
 pub struct Wanted {
@@ -73,6 +72,19 @@ fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     let mut automaton = if wanted.raw { circuit.automaton } else { report::simplified(run, &circuit)? };
     automaton.cell.meta.extend(learned.configuration.known());
     Ok(Circuit::Automaton(automaton))
+}
+
+/// Which of a run's circuits: that of a seed, or the one that stands for the run.
+fn pick(op: &'static str, learned: &train::Learned, seed: Option<u64>) -> Result<usize> {
+    let seeds: Vec<u64> = learned.circuits.iter().map(|circuit| circuit.seed).collect();
+    match seed {
+        None => Ok(learned.shown()),
+        Some(seed) => seeds.iter().position(|&other| other == seed).ok_or_else(|| Error::NoSeed {
+            op,
+            seed,
+            seeds: seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+        }),
+    }
 }
 
 fn network(run: &Run, wanted: &Wanted) -> Result<Circuit> {

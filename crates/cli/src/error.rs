@@ -111,16 +111,6 @@ impl Error {
             | Error::NoSeed { .. }
             | Error::Filter { .. }
             | Error::Farad(farad::Error::DeviceName { .. })
-            | Error::Logic(
-                Logic::UnknownRecipe { .. }
-                | Logic::UnknownKey { .. }
-                | Logic::Assignment { .. }
-                | Logic::Value { .. }
-                | Logic::Choice { .. }
-                | Logic::NeedsData { .. }
-                | Logic::TooLarge { .. }
-                | Logic::Seed { .. },
-            )
             | Error::Language(
                 Language::UnknownKey { .. }
                 | Language::Assignment { .. }
@@ -131,7 +121,7 @@ impl Error {
                 | Language::Sampling { .. }
                 | Language::UnknownTokenizer { .. },
             ) => 2,
-            Error::Farad(error) => match error.part() {
+            Error::Logic(Logic::Farad(error)) | Error::Farad(error) => match error.part() {
                 Some(
                     TrainError::Assignment { .. }
                     | TrainError::UnknownKey { .. }
@@ -139,11 +129,28 @@ impl Error {
                     | TrainError::Choice { .. }
                     | TrainError::NeedsData { .. },
                 ) => 2,
+                _ if error.part().is_some_and(is_asked_for) => 2,
                 _ => 1,
             },
+            Error::Logic(error) if is_asked_for(error) => 2,
             _ => 1,
         }
     }
+}
+
+/// Whether the command line asks for what logic cannot do.
+fn is_asked_for(error: &farad_logic::Error) -> bool {
+    use farad_logic::Error as Logic;
+    matches!(
+        error,
+        Logic::UnknownRecipe { .. }
+            | Logic::UnknownKey { .. }
+            | Logic::Assignment { .. }
+            | Logic::Value { .. }
+            | Logic::TooLarge { .. }
+            | Logic::OtherWires { .. }
+            | Logic::Seed { .. }
+    )
 }
 
 /// `; did you mean …?`, if there is something near.

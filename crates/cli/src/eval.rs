@@ -8,7 +8,6 @@ use farad::train::{Asked, Kind};
 use farad_logic::report::{self, Verdict};
 
 use crate::arguments::EvalOptions;
-use crate::classify;
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
 use crate::lm;
@@ -21,71 +20,52 @@ use crate::training::{self, Screen};
 pub fn run(options: &EvalOptions) -> Result<()> {
     profile::check(&options.profile)?;
     let run = open_run(&options.run)?;
-    refuse_other_flags(&run, options)?;
+    let (speed, data) = ((options.speed, "--speed"), (options.data.is_some(), "--data"));
+    let device = (options.device.device.is_some(), "--device");
+    let refuse =
+        |flags: &[(bool, &'static str)], why: &'static str| match flags.iter().find(|(given, _)| *given) {
+            Some(&(_, flag)) => Err(Error::EvalFlag { flag, kind: run.kind().into(), why }),
+            None => Ok(()),
+        };
     if lm::is_lm(&run) {
+        refuse(&[speed], "it times the circuits of logic networks")?;
         return lm::eval(&run, options);
     }
     if let Some(kind) = KINDS.named(run.kind()) {
         return judge(kind, &run, options);
     }
-    if classify::is_classify(&run) {
-        return classify::eval(&run, options);
-    }
+    refuse(&[data, device], "circuits are judged on the CPU, by their own data")?;
+    refuse(&[speed], "it times the circuits of logic networks")?;
     let profiling = Profiling::start(&options.profile, &Device::cpu());
     let verdicts = report::judge(&run)?;
     if options.output.json { print_json(&verdicts) } else { print_table(&verdicts) }?;
     profiling.finish()
 }
 
-/// A flag that not all kinds take, and those that do, by name.
-struct Flag {
-    name: &'static str,
-    given: fn(&EvalOptions) -> bool,
-    kinds: &'static [&'static str],
-    /// Why others do not.
-    why: &'static str,
-}
-
-const FLAGS: [Flag; 3] = [
-    Flag {
-        name: "--speed",
-        given: |options| options.speed,
-        kinds: &["logic"],
-        why: "it times the circuits of logic networks",
-    },
-    Flag {
-        name: "--data",
-        given: |options| options.data.is_some(),
-        kinds: &["lm"],
-        why: "networks and circuits are judged by their own data",
-    },
-    Flag {
-        name: "--device",
-        given: |options| options.device.device.is_some(),
-        kinds: &["fit", "lm"],
-        why: "circuits are judged on the CPU",
-    },
-];
-
-fn refuse_other_flags(run: &Run, options: &EvalOptions) -> Result<()> {
-    let refused = |flag: &&Flag| (flag.given)(options) && !flag.kinds.contains(&run.kind());
-    match FLAGS.iter().find(refused) {
-        Some(&Flag { name, why, .. }) => Err(Error::EvalFlag { flag: name, kind: run.kind().into(), why }),
-        None => Ok(()),
-    }
-}
-
 /// Judges what a run of a kind of the table has learned.
 fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
+    let data = options.data.as_ref().map(|path| path.display().to_string());
+    let device = options.device.device.is_some().then(String::new);
+    let given = [
+        ("speed", "--speed", options.speed.then(|| "true".to_string())),
+        ("data", "--data", data),
+        ("device", "--device", device),
+    ];
+    let mut flags = vec![];
+    for (key, flag, text) in given {
+        let Some(text) = text else { continue };
+        if let Some(why) = kind.refuses(run.config(), key) {
+            return Err(Error::EvalFlag { flag, kind: run.kind().into(), why });
+        }
+        flags.push((key.to_string(), text));
+    }
     let screen = Screen::new(options.output.talk());
     let device = match options.device.asked()? {
         Some(device) => device,
         None => kind.judges_on(run)?,
     };
     let profiling = Profiling::start(&options.profile, &device);
-    let data = options.data.iter().map(|path| ("data".to_string(), path.display().to_string()));
-    let speed = options.speed.then(|| ("speed".to_string(), "true".to_string()));
-    let asked = Asked { flags: data.chain(speed).collect(), watcher: &screen, ..Asked::new("") };
+    let asked = Asked { watcher: &screen, flags, ..Asked::new("") };
     let outcome = kind.judge(run, &asked, &device)?;
     screen.end();
     training::show(&outcome, options.output.json)?;

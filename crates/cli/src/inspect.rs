@@ -8,7 +8,6 @@ use farad_logic::train::{Configuration, Learned};
 use serde_json::{Value, json};
 
 use crate::arguments::InspectOptions;
-use crate::classify;
 use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::lm;
@@ -33,9 +32,6 @@ pub fn run(options: &InspectOptions) -> Result<()> {
 fn of_run(run: &Run) -> Result<Value> {
     if let Some(kind) = KINDS.named(run.kind()) {
         return Ok(kind.inspect(run)?);
-    }
-    if classify::is_classify(run) {
-        return classify::inspect(run);
     }
     if lm::is_lm(run) {
         return lm::inspect(run);

@@ -2,6 +2,7 @@
 
 use farad::fit::Supervised;
 use farad::train::Kinds;
+use farad_logic::classify::Classifiers;
 
 /// All kinds.
-pub const KINDS: Kinds = Kinds(&[&Supervised]);
+pub const KINDS: Kinds = Kinds(&[&Classifiers, &Supervised]);

@@ -6,7 +6,6 @@
 mod arguments;
 mod bench;
 mod circuits;
-mod classify;
 mod completions;
 mod dashboard;
 mod devices;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use farad::run::Run;
 use farad_circuit::Circuit;
-use farad_logic::train::Learned;
 
 use crate::error::{Error, Result, did_you_mean};
 
@@ -45,19 +44,6 @@ pub fn open_run(path: &Path) -> Result<Run> {
 pub fn resume_run(path: &Path) -> Result<Run> {
     there(path)?;
     Ok(Run::resume(path)?)
-}
-
-/// Which of a run's circuits: that of a seed, or the one that stands for the run.
-pub fn pick(op: &'static str, learned: &Learned, seed: Option<u64>) -> Result<usize> {
-    let seeds: Vec<u64> = learned.circuits.iter().map(|circuit| circuit.seed).collect();
-    match seed {
-        None => Ok(learned.shown()),
-        Some(seed) => seeds.iter().position(|&other| other == seed).ok_or_else(|| Error::NoSeed {
-            op,
-            seed,
-            seeds: seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
-        }),
-    }
 }
 
 /// The runs of the usual folder, for those who named none.

@@ -1,5 +1,5 @@
-//! `farad train`: learn an automaton, then turn it into a proved circuit. Circuits that classify are in [`classify`],
-//! language models in [`lm`], all else in the table of kinds ([`crate::kinds`]).
+//! `farad train`: learn an automaton, then turn it into a proved circuit. Language models are in [`lm`], all else is in the
+//! table of kinds ([`crate::kinds`]).
 
 mod list;
 
@@ -8,14 +8,12 @@ use std::path::{Path, PathBuf};
 
 use farad::Device;
 use farad::run::{Run, Stop};
-use farad_logic::classify::TaskKind;
 use farad_logic::recipe::Start;
 use farad_logic::report::{self, Verdict};
 use farad_logic::train::{Configuration, KIND, Progress as Trained, Training};
 use farad_logic::{Error as LogicError, Recipe, Settings};
 
 use crate::arguments::{TrainOptions, learnable};
-use crate::classify;
 use crate::error::{Error, Result, did_you_mean};
 use crate::eval;
 use crate::kinds::KINDS;
@@ -49,10 +47,6 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         let subject = learned.map_or("", |(_, subject)| subject.name);
         options.flags.check(kind, subject, resumed.as_ref())?;
         return training::train(kind, options, subject, resumed);
-    }
-    let task = options.name.as_deref().and_then(TaskKind::named);
-    if task.is_some() || resumed.as_ref().is_some_and(classify::is_classify) {
-        return classify::train(options, resumed);
     }
     automaton(options, resumed)
 }

@@ -28,20 +28,7 @@ pub fn train(
 ) -> Result<()> {
     let (talk, fresh) = (options.output.talk(), resumed.is_none());
     let screen = Screen::new(talk);
-    let asked = asked(options, subject, &screen)?;
-    let (prepared, run, made) = match resumed {
-        Some(run) => (kind.resume(&run, &asked)?, run, None),
-        None => {
-            let prepared = kind.prepare(&asked)?;
-            let (run, made) = create(kind, options, subject, &*prepared)?;
-            (prepared, run, made)
-        }
-    };
-    let config = prepared.config();
-    let mut training = open(prepared, run, made)?;
-    if *training.run().config() != config {
-        training.set_config(config)?;
-    }
+    let mut training = begin(kind, &asked(options, subject, &screen)?, options, resumed)?;
     let device = training.trainee().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
@@ -66,10 +53,27 @@ pub fn train(
     screen.end();
     show(&outcome, options.output.json)?;
     outcome.said.iter().for_each(|said| talk.say(toned(said)));
-    let closing =
-        outcome.next.iter().fold(Closing::new(&folder), |all, (command, does)| all.next(command, does));
-    talk.ends(&closing);
+    let next = outcome.next.iter();
+    talk.ends(&next.fold(Closing::new(&folder), |closing, (command, does)| closing.next(command, does)));
     profiling.finish()
+}
+
+/// A training in its folder, new or going on.
+fn begin(kind: &dyn Kind, asked: &Asked, options: &TrainOptions, resumed: Option<Run>) -> Result<Training> {
+    let (prepared, run, made) = match resumed {
+        Some(run) => (kind.resume(&run, asked)?, run, None),
+        None => {
+            let prepared = kind.prepare(asked)?;
+            let (run, made) = create(kind, options, asked.subject, &*prepared)?;
+            (prepared, run, made)
+        }
+    };
+    let config = prepared.config();
+    let mut training = open(prepared, run, made)?;
+    if *training.run().config() != config {
+        training.set_config(config)?;
+    }
+    Ok(training)
 }
 
 /// Prints what came out: lines of JSON, or a table and lines for people.

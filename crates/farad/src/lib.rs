@@ -28,8 +28,9 @@
 //! - [`nn`]: layers, `#[derive(Module)]`, initial values; [`loss`]: losses with options; [`optim`]: optimizers, schedules,
 //!   clipping, averages; [`Precision`]: halves: *A first network*.
 //! - [`data`]: sets, transforms and the loader: *Data*.
-//! - [`train`]: one way to train, settings, the loop, kinds of training; [`fit`]: networks on data sets; [`run`]: folders with log,
-//!   events, checkpoints and pictures: *Training*. [`StateDict`], [`save`], [`read_npy`] and their like: files: *Checkpoints*.
+//! - [`train`]: what a kind of training is, its settings, and the loop: *Training*.
+//! - [`fit`]: supervised training as a run; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
+//!   [`read_npy`] and their like: files: *Checkpoints*.
 //! - [`CustomOp`] and [`custom`]: ops of your own: *Custom ops*.
 //! - [`Device::profile`], [`profile`], [`devices`]: where time and memory go, which devices there are.
 //!

@@ -144,39 +144,23 @@ pub enum Error {
         /// Samples found.
         samples: usize,
     },
-    /// A setting that names none of what there is.
-    #[error("settings: there is no {key} `{found}`\nhelp: there are {known}")]
-    Choice {
-        /// The key.
-        key: &'static str,
-        /// What it was given.
-        found: String,
-        /// What there is.
-        known: String,
-    },
-    /// A task whose data nobody can guess.
-    #[error("train: {task} needs --data\nhelp: name the file to learn from")]
-    NeedsData {
-        /// The task.
-        task: &'static str,
-    },
-    /// A set that is nowhere.
-    #[error(
-        "train: no data: {set} is in none of {}\nhelp: fetch it from {}, or say where it is with --data or FARAD_DATA; `--data synthetic` draws digits instead",
-        .places.join(", "),
-        farad::data::origin(.set)
-    )]
-    NoData {
-        /// The set.
-        set: &'static str,
-        /// Where it was looked for.
-        places: Vec<String>,
-    },
     /// A run that has not learned anything yet.
     #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), farad::run::shell_word(path))]
     NothingLearned {
         /// The run.
         path: std::path::PathBuf,
+    },
+    /// Gates of another run, whose wires are others.
+    #[error(
+        "train: weights are of other wires: {} (seed {found} vs {wanted})\nhelp: gates mean something on the wires of their seed only; leave --seed out, or name one that the run has", path.display()
+    )]
+    OtherWires {
+        /// The other run.
+        path: std::path::PathBuf,
+        /// Its seeds.
+        found: String,
+        /// The seed asked for.
+        wanted: String,
     },
     /// A checkpoint does not belong to its run.
     #[error("checkpoint: does not fit the run: {what}")]
@@ -200,6 +184,22 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl From<farad::TrainError> for Error {
+    fn from(error: farad::TrainError) -> Error {
+        Error::Farad(error.into())
+    }
+}
+
+/// As what the loop of all trainings passes on.
+impl From<Error> for farad::Error {
+    fn from(error: Error) -> farad::Error {
+        match error {
+            Error::Farad(error) => error,
+            error => farad::Error::Part(Box::new(error)),
+        }
+    }
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

@@ -6,6 +6,7 @@ mod devices;
 use std::sync::{Mutex, MutexGuard};
 
 use farad::run::Checkpoint;
+use farad::train::settings::Settings as _;
 use farad::{DType, Device, Tensor};
 use farad_logic::classify::{Augment, Data, Levels, Part, Samples, Settings, TaskKind, Trainer};
 

@@ -46,10 +46,8 @@ impl Setup {
     pub fn check_memory(&self) -> Result<()> {
         let Sets { shape, outputs, train, .. } = &self.sets;
         let need = models::need(&self.settings, *shape, *outputs, train.len());
-        need.check(
-            &self.device,
-            "take smaller numbers in --set sizes=…, a smaller --batch, or another device",
-        )
+        let help = "take smaller numbers in --set sizes=…, a smaller --batch, or another device";
+        need.check(&self.device, help)
     }
 
     /// The network before its first step, with its data.

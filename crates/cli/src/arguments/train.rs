@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use farad_logic::Recipe;
-use farad_logic::classify::TaskKind;
 
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
 use super::rows::Given;
@@ -50,10 +49,9 @@ Keys of --json:
 /// Everything there is to learn, with what it is.
 pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
     let recipes = Recipe::all().into_iter().map(|recipe| (recipe.name, recipe.about));
-    let tasks = TaskKind::ALL.into_iter().map(|task| (task.name(), task.about()));
     let kinds = KINDS.all().flat_map(|kind| kind.subjects());
     let kinds = kinds.map(|subject| (subject.name, subject.about));
-    recipes.chain(tasks).chain(kinds).chain([(lm::NAME, lm::ABOUT)])
+    recipes.chain(kinds).chain([(lm::NAME, lm::ABOUT)])
 }
 
 /// Options of `farad train`.

@@ -6,14 +6,13 @@ use farad::run::{Table as Settings, Value};
 use farad::train::Kind;
 use farad::train::settings::Setting;
 use farad_logic::Recipe;
-use farad_logic::classify::TaskKind;
 use serde_json::json;
 
 use super::unknown;
 use crate::error::Result;
 use crate::kinds::KINDS;
+use crate::lm;
 use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
-use crate::{classify, lm};
 
 /// Lists everything, or the keys of one.
 pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
@@ -36,10 +35,7 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
 fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     let of = |kind: &dyn Kind| kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect();
     let kinds = KINDS.all().map(|kind| (kind.title(), of(kind)));
-    let mut rooms = vec![
-        ("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into()),
-        ("logic networks", TaskKind::ALL.map(|task| (task.name(), task.about())).into()),
-    ];
+    let mut rooms = vec![("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into())];
     rooms.extend(kinds);
     rooms.push(("language models", vec![(lm::NAME, lm::ABOUT)]));
     rooms
@@ -67,9 +63,6 @@ fn columns(name: &str) -> Result<Columns> {
     }
     if let Some((kind, subject)) = KINDS.learning(name) {
         return Ok(kind.defaults(subject.name)?);
-    }
-    if let Some(task) = TaskKind::named(name) {
-        return classify::defaults(task);
     }
     let recipe = Recipe::named(name).map_err(|_| unknown(name))?;
     Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use farad::TrainError;
 use farad::data::{
     Column, Csv, Dataset, Elements, ImageFolder, Random, Split, TargetKind, TensorSet, cifar10,
     colored_digits, digits, find_data, mnist, usual_places,
@@ -254,11 +255,12 @@ fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
         return Ok(Path::new(asked).into());
     }
     if task == TaskKind::Table {
-        return Err(Error::NeedsData { task: task.name() });
+        return Err(TrainError::NeedsData { subject: task.name().into() }.into());
     }
     find_data(task.set()).ok_or_else(|| {
-        let places = usual_places(task.set()).iter().map(|place| place.display().to_string()).collect();
-        Error::NoData { set: task.set(), places }
+        let places = usual_places(task.set());
+        let places = places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ");
+        farad::Error::from(farad::data::DataError::NoData { set: task.set(), places }).into()
     })
 }
 

@@ -1,12 +1,13 @@
 //! What a run's folder holds: the kept network, and the circuit that it is.
 
+use farad::TrainError;
 use farad::run::{Run, Value};
 use farad_circuit::{Meta, Netlist};
 
 use super::model::{self, BRIGHTEST};
 use super::settings::Settings;
-use super::training::Stored;
-use crate::error::{Error, Result};
+use super::trainee::Stored;
+use crate::error::Result;
 use crate::network::LogicNetwork;
 
 /// What a run has learned.
@@ -31,8 +32,8 @@ impl Learned {
     /// Reads a run's checkpoint. Needs neither its data nor its device.
     pub fn of(run: &Run) -> Result<Learned> {
         let settings = Settings::of(run)?;
-        let checkpoint =
-            run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().into() })?;
+        let nothing = || TrainError::NothingLearned { path: run.path().into() };
+        let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
         let stored: Stored = checkpoint.value()?;
         let network = model::open(&settings, stored.shape, stored.classes.len(), &checkpoint)?;
         Ok(Learned {

@@ -1,13 +1,15 @@
 //! Training logic networks to classify: pictures and tables in, circuits out.
 //!
 //! [`Settings`] is what a user may set; `data` opens a set, `samples` holds it on a device; `model` builds the network;
-//! [`Trainer`] is the state and one step; [`Training`] runs it into a run folder; [`Learned`] is what such a folder holds;
-//! `report` judges the circuit on samples that nothing was tuned on.
+//! [`Trainer`] is the state and one step; [`Classifier`] is what the loop of all trainings drives; [`Classifiers`] is the kind of
+//! training that the command has; [`Learned`] is what a run folder holds; `report` judges the circuit on samples that nothing
+//! was tuned on.
 //!
 //! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends with the bits
-//! of an unbroken one. Start at [`Training::start`].
+//! of an unbroken one. Start at [`Classifiers`].
 
 mod data;
+mod kind;
 mod learned;
 mod model;
 mod packed;
@@ -15,15 +17,16 @@ pub mod report;
 mod samples;
 mod settings;
 mod speed;
+mod trainee;
 mod trainer;
-mod training;
 
 pub use data::{Data, Levels, Part, TaskKind};
+pub use kind::Classifiers;
 pub use learned::Learned;
 pub use model::{build, need, open};
 pub use packed::{Packer, Planes, pack};
 pub use samples::{Augment, Samples};
 pub use settings::Settings;
 pub use speed::{Speed, measure};
+pub use trainee::{Classifier, KIND};
 pub use trainer::Trainer;
-pub use training::{KIND, Progress, Summary, Training};

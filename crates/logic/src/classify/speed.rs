@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use farad::run::counted;
 use farad::{Device, Tensor};
 use farad_circuit::{Netlist, WIDE_SAMPLES, WideSimulator};
 use serde::Serialize;
@@ -33,6 +34,20 @@ pub struct Speed {
     pub gpu: Option<String>,
     /// Images a second there, from packed bits that are there already.
     pub gpu_images_per_second: Option<f64>,
+}
+
+impl Speed {
+    /// The same in words, a line for each way.
+    pub fn lines(&self) -> Vec<String> {
+        let (mean, best, gates) = (self.nanoseconds, self.best_nanoseconds, counted(self.gates, "gate"));
+        let mut lines = vec![format!("one core, {gates}: {mean:.0} ns an image (quickest 512: {best:.0})")];
+        let (mean, best) = (self.packed_nanoseconds, self.best_packed_nanoseconds);
+        lines.push(format!("with packing from bytes: {mean:.0} ns an image (quickest 512: {best:.0})"));
+        if let (Some(gpu), Some(rate)) = (&self.gpu, self.gpu_images_per_second) {
+            lines.push(format!("{gpu}: {rate:.3e} images a second"));
+        }
+        lines
+    }
 }
 
 /// Times a circuit on the pictures of a part, of which there must be 512.

@@ -2,11 +2,11 @@
 
 use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Schedule};
-use farad::optim::{Adam, Optimizer};
 use farad::run::Checkpoint;
+use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{DType, Device, Tensor};
 
-use super::data::Data;
+use super::data::{Data, Part};
 use super::model;
 use super::samples::{Augment, Samples};
 use super::settings::Settings;
@@ -25,7 +25,7 @@ const STEPS: u64 = 1 << 33;
 pub struct Trainer {
     settings: Settings,
     network: LogicNetwork,
-    optimizer: Adam,
+    optimizer: Box<dyn AnyOptimizer>,
     train: Samples,
     validation: Samples,
     device: Device,
@@ -41,9 +41,8 @@ impl Trainer {
         model::need(settings, data.train.shape, data.train.len()).check(device, help)?;
         let network =
             model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
-        let optimizer = Adam::new(network.parameters())
-            .learning_rate(settings.learning_rate as f32)
-            .weight_decay(settings.weight_decay as f32);
+        let groups = vec![(network.parameters(), settings.weight_decay as f32)];
+        let optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions::default());
         Ok(Trainer {
             settings: settings.clone(),
             network,
@@ -71,14 +70,19 @@ impl Trainer {
         self.steps
     }
 
-    /// Samples a step: as many as asked for, or all.
+    /// Samples of a step: as many as asked for, or all.
     fn batch(&self) -> usize {
-        (self.settings.batch as usize).min(self.train.count())
+        batch(&self.settings, self.train.count())
     }
 
     /// Steps of an epoch. What does not fill a batch waits for an epoch with another order.
     pub fn steps_per_epoch(&self) -> u64 {
         (self.train.count() / self.batch()) as u64
+    }
+
+    /// Steps of an epoch on some samples, of which there is one at least.
+    pub fn epoch_of(settings: &Settings, train: &Part) -> u64 {
+        (train.len() / batch(settings, train.len()).max(1)).max(1) as u64
     }
 
     /// Steps at the end.
@@ -89,12 +93,12 @@ impl Trainer {
         }
     }
 
-    /// The learning rate of the next step.
-    pub fn rate(&self) -> f32 {
+    /// The learning rate after so many steps.
+    pub fn rate_at(&self, steps: u64) -> f32 {
         match self.settings.schedule.as_str() {
             "constant" => self.settings.learning_rate as f32,
             // The last step still learns something.
-            _ => Cosine::new(self.settings.learning_rate, self.steps_in_all() + 1).rate(self.steps),
+            _ => Cosine::new(self.settings.learning_rate, self.steps_in_all() + 1).rate(steps),
         }
     }
 
@@ -114,7 +118,7 @@ impl Trainer {
 
     /// One step. The loss before it is not waited for.
     pub fn step(&mut self) -> Result<Tensor> {
-        let rate = self.rate();
+        let rate = self.rate_at(self.steps);
         self.optimizer.set_learning_rate(rate);
         let loss = self.loss();
         self.optimizer.step(&loss)?;
@@ -175,6 +179,11 @@ impl Trainer {
         self.steps = checkpoint.step();
         Ok(())
     }
+}
+
+/// Samples of a step, where there are so many.
+fn batch(settings: &Settings, samples: usize) -> usize {
+    (settings.batch as usize).min(samples)
 }
 
 /// `start, start + 1, …` as `u32`, where the start is given with the run.

@@ -56,42 +56,22 @@ impl<T: Trainee + ?Sized> Training<T> {
     /// step either way.
     pub fn open(run: Run, mut trainee: Box<T>) -> Result<Training<T>> {
         let checkpoint = run.checkpoint()?;
-        let mut standing = Standing::default();
-        if let Some(checkpoint) = &checkpoint {
-            warn_of_other_tiles(checkpoint, trainee.device().tuning_name().as_deref());
-            trainee.restore(checkpoint)?;
-            let (asked, made) = (trainee.steps_in_all(), checkpoint.step());
-            if asked < made {
-                return Err(TrainError::StepsMade { unit: trainee.unit(), asked, made }.into());
-            }
-            standing = match checkpoint.standing()? {
-                Some(standing) => standing,
-                None => trainee.former_standing(checkpoint)?,
-            };
-        }
-        let fresh = checkpoint.is_none();
+        let standing = match &checkpoint {
+            Some(checkpoint) => restore(&mut *trainee, checkpoint)?,
+            None => Standing::default(),
+        };
         let from = trainee.pace().from.clone();
-        if fresh && !from.is_empty() {
+        let takes_weights = checkpoint.is_none() && !from.is_empty();
+        if takes_weights {
             trainee.take_weights(&weights_of(&from, run.kind())?)?;
         }
-        let columns = trainee.columns();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        let begun = run.log_path().exists();
         let step = checkpoint.as_ref().map(Checkpoint::step);
-        let log = match begun {
-            true => run.resume_log(&columns, step)?,
-            false => run.create_log(&columns)?,
-        };
-        let mut events = run.events()?;
-        let mut fields = trainee.about();
-        fields["device"] = json!(trainee.device().name());
-        let step = step.unwrap_or(0);
-        events.write(if begun { "resume" } else { "start" }, step, fields)?;
-        let now = Instant::now();
-        let (late, losses, first, started, saved) = (vec![], vec![], true, now, now);
+        let (log, events) = begin(&run, &*trainee, step)?;
+        let (late, losses, first, now) = (vec![], vec![], true, Instant::now());
+        let (step, started, saved) = (step.unwrap_or(0), now, now);
         let mut training =
             Training { run, log, events, trainee, standing, step, late, losses, first, started, saved };
-        if fresh && !from.is_empty() {
+        if takes_weights {
             // From here on nobody needs the other run.
             training.save()?;
         }
@@ -268,6 +248,36 @@ impl<T: Trainee + ?Sized> Training<T> {
         }
         self.events.write(event, self.step, fields)
     }
+}
+
+/// Goes on from a checkpoint; how training stood.
+fn restore<T: Trainee + ?Sized>(trainee: &mut T, checkpoint: &Checkpoint) -> Result<Standing> {
+    warn_of_other_tiles(checkpoint, trainee.device().tuning_name().as_deref());
+    trainee.restore(checkpoint)?;
+    let (asked, made) = (trainee.steps_in_all(), checkpoint.step());
+    if asked < made {
+        return Err(TrainError::StepsMade { unit: trainee.unit(), asked, made }.into());
+    }
+    match checkpoint.standing()? {
+        Some(standing) => Ok(standing),
+        None => trainee.former_standing(checkpoint),
+    }
+}
+
+/// The log, without what was logged after the checkpoint, and the history, with one more beginning.
+fn begin<T: Trainee + ?Sized>(run: &Run, trainee: &T, step: Option<u64>) -> Result<(Log, Events)> {
+    let columns = trainee.columns();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let begun = run.log_path().exists();
+    let log = match begun {
+        true => run.resume_log(&columns, step)?,
+        false => run.create_log(&columns)?,
+    };
+    let mut events = run.events()?;
+    let mut fields = trainee.about();
+    fields["device"] = json!(trainee.device().name());
+    events.write(if begun { "resume" } else { "start" }, step.unwrap_or(0), fields)?;
+    Ok((log, events))
 }
 
 /// What is due after a step.

@@ -1,0 +1,231 @@
+//! Logic networks as a kind of training: `farad train logic-mnist`, and the like.
+
+use farad::Device;
+use farad::run::{Run, Table, Value, json};
+use farad::train::settings::{Setting, Settings as _};
+use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad_circuit::Statistics;
+
+use super::data::{Data, TaskKind};
+use super::learned::Learned;
+use super::report::{self, Verdict};
+use super::settings::{MODELS, Settings};
+use super::speed::{Speed, measure};
+use super::trainee::{Classifier, KIND};
+use super::trainer::Trainer;
+use crate::error::{Error, Result};
+use crate::network::Block;
+
+/// Logic networks that classify.
+pub struct Classifiers;
+
+impl Kind for Classifiers {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "logic networks"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        TaskKind::ALL.map(|task| Subject::new(task.name(), task.about())).to_vec()
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, subject: &str) -> farad::Result<Vec<(&'static str, Table)>> {
+        let task = task_named(subject)?;
+        MODELS.into_iter().map(|model| Ok((model, Settings::new(task, model)?.table()))).collect()
+    }
+
+    fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
+        let task = task_named(asked.subject)?;
+        // The model is what everything else starts from, wherever it is given.
+        let model = asked.text("model").unwrap_or_else(|| MODELS[0].into());
+        let mut settings = Settings::new(task, &model)?;
+        fill(asked, &mut settings)?;
+        settings.task = task.name().into();
+        agree_on_wires(asked, &mut settings)?;
+        let device = asked.device_or_best()?;
+        let data = Data::open(&mut settings)?;
+        // Only those who chose layers are held to them.
+        if !chosen(asked, "layers") {
+            settings.suit(data.classes.len());
+        }
+        Ok(Box::new(Ready::new(settings, data, &device)?))
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
+        let mut settings = Settings::of(run)?;
+        fill(asked, &mut settings)?;
+        let device = asked.device_of(run)?;
+        let data = Data::open(&mut settings)?;
+        Ok(Box::new(Ready::new(settings, data, &device)?))
+    }
+
+    fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
+        let verdict = report::judge(run)?;
+        let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
+        if asked.flag("speed").is_some() {
+            let speed = speed(&verdict)?;
+            outcome.json.push(serde_json::to_value(&speed).unwrap_or_default());
+            outcome.lines.extend(speed.lines());
+        }
+        Ok(outcome)
+    }
+
+    fn refuses(&self, config: &Table, flag: &str) -> Option<&'static str> {
+        let pictures = || text(config, "task").and_then(TaskKind::named).is_none_or(TaskKind::is_picture);
+        match flag {
+            "speed" if pictures() => None,
+            "speed" => Some("it times circuits that read pictures, and this one reads a table"),
+            _ => Some("circuits are judged on the CPU, by their own data"),
+        }
+    }
+
+    fn judges_on(&self, _: &Run) -> farad::Result<Device> {
+        Ok(Device::cpu())
+    }
+
+    fn inspect(&self, run: &Run) -> farad::Result<Value> {
+        let settings = Settings::of(run)?;
+        let mut value = json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "task": settings.task,
+            "model": settings.model,
+            "data": settings.data,
+            "device": settings.device,
+            "settings": serde_json::to_value(settings.table()).unwrap_or_default(),
+        });
+        if run.checkpoint()?.is_none() {
+            value["steps"] = json!(0);
+            return Ok(value);
+        }
+        let learned = Learned::of(run)?;
+        let statistics = Statistics::of(&learned.netlist()?);
+        value["steps"] = json!(learned.steps);
+        value["kept_after"] = json!(learned.kept_after);
+        value["validation_accuracy"] = json!(learned.validation);
+        value["classes"] = json!(learned.classes);
+        value["layers"] = learned.network.layers().iter().map(layer).collect();
+        value["circuit"] = json!({
+            "inputs": statistics.inputs, "outputs": statistics.outputs, "gates": statistics.gates,
+            "active": statistics.active, "active_and_live": statistics.active_live, "depth": statistics.depth,
+        });
+        Ok(value)
+    }
+
+    fn called(&self, _: &str) -> String {
+        "a logic network".into()
+    }
+
+    fn instead(&self) -> &'static str {
+        "--set, e.g. --set model=medium"
+    }
+
+    fn learns(&self, config: &Table) -> String {
+        text(config, "task").unwrap_or_default().into()
+    }
+
+    fn measures(&self, _: &Table) -> Vec<Measure> {
+        vec![
+            Measure { column: "hard_accuracy", name: "validation accuracy", unit: Unit::Share },
+            Measure { column: "soft_loss", name: "training loss of soft gates", unit: Unit::Number },
+        ]
+    }
+}
+
+/// A text of a run's configuration.
+fn text<'a>(config: &'a Table, key: &str) -> Option<&'a str> {
+    config.get(key).and_then(|value| value.as_str())
+}
+
+fn task_named(name: &str) -> farad::Result<TaskKind> {
+    let names = TaskKind::ALL.map(TaskKind::name);
+    TaskKind::named(name).ok_or_else(|| farad::train::settings::no_choice("task", name, &names))
+}
+
+/// Puts in what is asked for. Whoever names epochs means these, not the updates of a file or of the run.
+fn fill(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
+    asked.fill(settings)?;
+    if asked.flag("epochs").is_some() && asked.flag("updates").is_none() && !asked.sets("updates") {
+        settings.updates = 0;
+    }
+    Ok(())
+}
+
+/// Whether somebody chose a key.
+fn chosen(asked: &Asked, key: &str) -> bool {
+    asked.sets(key) || asked.flag(key).is_some() || asked.file.as_ref().is_some_and(|f| f.contains_key(key))
+}
+
+/// Gates of another run mean something on its wires only, and these are of its seed: it is taken over, unless another was
+/// asked for.
+fn agree_on_wires(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
+    let from = &settings.course.from;
+    if from.is_empty() {
+        return Ok(());
+    }
+    let other = Run::open(from)?;
+    if other.kind() != KIND {
+        let (path, found, wanted) = (other.path().into(), other.kind().into(), KIND.into());
+        return Err(TrainError::OtherKind { path, found, wanted }.into());
+    }
+    let (found, wanted) = (Settings::of(&other)?.seed, settings.seed);
+    if found != wanted && chosen(asked, "seed") {
+        let (path, found) = (other.path().into(), found.to_string());
+        return Err(Error::OtherWires { path, found, wanted: wanted.to_string() }.into());
+    }
+    settings.seed = found;
+    Ok(())
+}
+
+/// Everything that a training is made of.
+struct Ready {
+    settings: Settings,
+    data: Data,
+    trainer: Trainer,
+}
+
+impl Ready {
+    /// A network that cannot be built, or that the device cannot hold, is found here.
+    fn new(mut settings: Settings, data: Data, device: &Device) -> Result<Ready> {
+        settings.device = device.name().to_string();
+        // When it is validated is a number of steps from here on, and the run says which.
+        if settings.course.evaluate_every == 0 {
+            settings.course.evaluate_every = Trainer::epoch_of(&settings, &data.train);
+        }
+        let trainer = Trainer::new(&settings, &data, device)?;
+        Ok(Ready { settings, data, trainer })
+    }
+}
+
+impl Prepared for Ready {
+    fn config(&self) -> Table {
+        self.settings.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed as u64
+    }
+
+    fn begin(self: Box<Self>, _: &Run) -> farad::Result<Box<dyn Trainee>> {
+        Ok(Box::new(Classifier::new(self.settings, self.trainer, &self.data)?))
+    }
+}
+
+fn layer(block: &Block) -> Value {
+    json!({ "inputs": block.inputs(), "outputs": block.outputs(), "gates": block.gates() })
+}
+
+/// How quickly the circuit classifies.
+fn speed(verdict: &Verdict) -> Result<Speed> {
+    let data = Data::open(&mut verdict.learned.settings.clone())?;
+    let thresholds = verdict.learned.network.encoding().levels()?;
+    let gpu = Device::gpu(0).ok();
+    measure(&verdict.simplified, &thresholds, &data.test, gpu.as_ref())
+}

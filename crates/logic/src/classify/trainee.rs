@@ -1,0 +1,208 @@
+//! A logic network in training as the loop sees it: steps, validation of the hard network, checkpoints, the end.
+//!
+//! Invariant: the kept network is that of the best validation, or of the last one if the best should not be kept; it lies
+//! in the checkpoint beside the one in training.
+
+use farad::run::{Cell, Checkpoint, Run, Value, counted, json};
+use farad::train::{LoopSettings, Outcome, Standing, Summary, TrainError, Trainee, Validation, Watcher};
+use farad::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::data::Data;
+use super::report;
+use super::settings::Settings;
+use super::trainer::Trainer;
+use crate::error::{Error, Result};
+
+/// What a run folder of this kind is, in `config.toml` and checkpoints.
+pub const KIND: &str = "logic";
+
+const COLUMNS: [&str; 4] = ["epoch", "soft_loss", "learning_rate", "hard_accuracy"];
+
+/// What a checkpoint holds beside tensors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Stored {
+    /// Channels, height, width.
+    pub shape: [usize; 3],
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Samples in all parts; 0 in files of earlier builds.
+    #[serde(default)]
+    pub samples: usize,
+    /// The validation accuracy of the kept network, and when it was kept.
+    pub best: Option<f64>,
+    pub best_step: u64,
+    /// At the last look.
+    pub accuracy: Option<f64>,
+}
+
+impl Stored {
+    fn of(data: &Data) -> Stored {
+        let (shape, classes) = (data.train.shape, data.classes.clone());
+        let samples = [&data.train, &data.validation, &data.test].map(|part| part.len()).iter().sum();
+        Stored { shape, classes, samples, best: None, best_step: 0, accuracy: None }
+    }
+
+    /// Whether it was made with the same data as another, as far as one can tell.
+    fn has_data_of(&self, other: &Stored) -> bool {
+        let samples = self.samples == 0 || self.samples == other.samples;
+        samples && (self.shape, &self.classes) == (other.shape, &other.classes)
+    }
+
+    /// The data in a few words.
+    fn data(&self) -> String {
+        let Stored { shape, classes, samples, .. } = self;
+        format!("{} of {shape:?} in the classes {}", counted(*samples, "sample"), classes.join(", "))
+    }
+}
+
+/// A logic network in training, and the one that is kept.
+pub struct Classifier {
+    settings: Settings,
+    trainer: Trainer,
+    stored: Stored,
+    /// The parameters of the kept network.
+    kept: Vec<(String, Tensor)>,
+}
+
+impl Classifier {
+    /// Before the first step.
+    pub fn new(settings: Settings, trainer: Trainer, data: &Data) -> Result<Classifier> {
+        let (stored, kept) = (Stored::of(data), trainer.state()?);
+        Ok(Classifier { settings, trainer, stored, kept })
+    }
+
+    /// The network in training.
+    pub fn trainer(&self) -> &Trainer {
+        &self.trainer
+    }
+
+    /// Keeps the network as it is.
+    fn keep_now(&mut self) -> Result<()> {
+        (self.stored.best, self.stored.best_step) = (self.stored.accuracy, self.trainer.steps());
+        self.kept = self.trainer.state()?;
+        Ok(())
+    }
+}
+
+impl Trainee for Classifier {
+    fn title(&self) -> String {
+        let gates = self.trainer.network().gates();
+        let learn = if gates == 1 { "learns" } else { "learn" };
+        format!("{}: {} {learn} to tell classes apart", self.settings.title(), counted(gates, "gate"))
+    }
+
+    fn device(&self) -> &Device {
+        self.trainer.device()
+    }
+
+    fn pace(&self) -> &LoopSettings {
+        &self.settings.course
+    }
+
+    fn steps_in_all(&self) -> u64 {
+        self.trainer.steps_in_all()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.trainer.steps_per_epoch()
+    }
+
+    fn step(&mut self) -> farad::Result<Tensor> {
+        Ok(self.trainer.step()?)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        COLUMNS.map(str::to_string).to_vec()
+    }
+
+    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+        let before = step.saturating_sub(1);
+        let epoch = before / self.trainer.steps_per_epoch() + 1;
+        let loss = losses.and_then(|losses| losses.first().copied());
+        let mut row = vec![epoch.into(), loss.into(), self.trainer.rate_at(before).into()];
+        row.extend(validation.map_or(vec![Cell::default()], |validation| validation.cells.clone()));
+        row
+    }
+
+    fn validate(&mut self) -> farad::Result<Option<Validation>> {
+        let accuracy = self.trainer.validate()?;
+        self.stored.accuracy = Some(accuracy);
+        if !self.settings.course.keep_best {
+            self.keep_now()?;
+        }
+        // Of equals the later one: it has learned more.
+        Ok(Some(Validation { goodness: accuracy, later_wins: true, cells: vec![accuracy.into()] }))
+    }
+
+    fn keep(&mut self) -> farad::Result<Option<Checkpoint>> {
+        self.keep_now()?;
+        Ok(None)
+    }
+
+    fn save(&self, checkpoint: &mut Checkpoint) -> farad::Result<()> {
+        self.trainer.put(checkpoint)?;
+        checkpoint.put_all("best", self.kept.clone());
+        checkpoint.set_value(&self.stored);
+        Ok(())
+    }
+
+    fn restore(&mut self, checkpoint: &Checkpoint) -> farad::Result<()> {
+        let before: Stored = checkpoint.value()?;
+        if !before.has_data_of(&self.stored) {
+            let what = format!("the data have changed: {}, now {}", before.data(), self.stored.data());
+            return Err(Error::Mismatch { what }.into());
+        }
+        let (asked, made) = (self.steps_in_all(), checkpoint.step());
+        if asked < made {
+            return Err(TrainError::StepsMade { unit: "update", asked, made }.into());
+        }
+        self.trainer.restore(checkpoint)?;
+        self.kept = checkpoint.tensors("best", &Device::cpu())?;
+        self.stored = before;
+        Ok(())
+    }
+
+    fn former_standing(&self, _: &Checkpoint) -> farad::Result<Standing> {
+        let (best, best_step) = (self.stored.best, self.stored.best_step);
+        Ok(Standing { best, best_step, ..Standing::default() })
+    }
+
+    fn take_weights(&mut self, weights: &Checkpoint) -> farad::Result<()> {
+        weights.restore_module("best", self.trainer.network())?;
+        self.kept = self.trainer.state()?;
+        Ok(())
+    }
+
+    fn words(&self, losses: &[f32]) -> String {
+        let shown =
+            |share: Option<f64>| share.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
+        let (now, best) = (shown(self.stored.accuracy), shown(self.stored.best));
+        let epoch = self.trainer.steps().saturating_sub(1) / self.trainer.steps_per_epoch() + 1;
+        let loss = losses.first().copied().unwrap_or(f32::NAN);
+        format!("epoch {epoch}  soft loss {loss:.4}  validation accuracy of hard gates {now}, best {best}")
+    }
+
+    fn about(&self) -> Value {
+        json!({ "task": self.settings.task })
+    }
+
+    fn noted(&self, _: bool) -> Value {
+        json!({ "best": self.stored.best })
+    }
+
+    fn concluding(&self) -> String {
+        "now simplifying and judging the circuit".into()
+    }
+
+    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> farad::Result<Outcome> {
+        let verdict = report::conclude(run)?;
+        let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
+        if self.settings.task_kind().is_picture() {
+            outcome = outcome.next("eval RUN --speed", "how quickly the circuit reads a sample");
+        }
+        Ok(outcome
+            .next("export RUN --format html --out RUN/page", "play with it in a browser")
+            .next("export RUN --format c --out RUN/c", "use the circuit elsewhere"))
+    }
+}
