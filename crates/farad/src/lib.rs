@@ -32,35 +32,95 @@
 //! - [`fit`]: supervised training as a run; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
 //!   [`read_npy`] and their like: files: *Checkpoints*.
 //! - [`CustomOp`] and [`custom`]: ops of your own: *Custom ops*.
-//! - [`Device::profile`], [`Device::counters`], [`Device::memory_report`]: where time and memory go.
+//! - [`Device::profile`], [`profile`], [`devices`]: where time and memory go, which devices there are.
 //!
 //! The guide is `docs/guide/src/SUMMARY.md` in the repository. Gates and automata are in `farad-logic`, circuits in `farad-circuit`, language
 //! models in `farad-lm`.
 
 pub mod prelude;
 
-#[cfg(feature = "data")]
-pub use farad_data as data;
-pub use farad_nn::{Difference, Mismatch, NnError, StateDict, layers as nn, loss, optim, seed};
-#[cfg(feature = "fit")]
-pub use farad_supervised as fit;
-#[cfg(feature = "gpu")]
-pub use farad_tensor::{AdapterInfo, AdapterKind, adapters};
+// Tensors.
+#[doc(inline)]
 pub use farad_tensor::{
-    Attention, Axes, BACKENDS, BackendRow, Contraction, ConvOptions, Corners, Counters, CustomKernel,
-    CustomLimits, CustomOp, DType, Device, DeviceOptions, ENVIRONMENT, Element, Environment, Error, FREE,
-    FoundDevice, Holdings, HostSpan, IndexMap, Kept, KernelTime, LaunchTime, LiveTensor, MemoryReport,
-    OpError, OpenProfile, Order, Part, Parts, Peaks, PerAxis, PhaseTime, PoolOptions, Precision,
-    ProductShape, Profile, ProfileMode, ProfileOptions, RandomState, Result, Shape, Sizes, Tensor, Tuned,
-    Tuning, Variant, Words, check, checkpoint, custom, device_names, device_names_sentence, kept, load,
-    load_tuning, nearest, philox, read_npy, save, save_tuning, scan, write_npy,
+    Axes, Corners, DType, Device, Element, Error, FREE, Kept, Order, Parameter, Part, Parts, Precision, Result, Shape,
+    Sizes, Tensor, check, checkpoint, kept, scan,
 };
-#[cfg(feature = "npz")]
-pub use farad_tensor::{read_npz, write_npz};
+
+// Networks.
+#[doc(inline)]
+pub use farad_nn::{layers as nn, loss, optim, seed};
+#[doc(inline)]
+pub use farad_tensor::{Attention, ConvOptions, PerAxis, PoolOptions};
+
+// Data, runs, training.
+#[cfg(feature = "data")]
+#[doc(inline)]
+pub use farad_data as data;
+#[cfg(feature = "fit")]
+#[doc(inline)]
+pub use farad_supervised as fit;
 #[cfg(feature = "train")]
+#[doc(inline)]
 pub use farad_train as train;
 #[cfg(feature = "train")]
-pub use farad_train::{Need, TrainError, run};
+#[doc(inline)]
+pub use farad_train::run;
+
+// Files.
+#[doc(inline)]
+pub use farad_nn::StateDict;
+#[doc(inline)]
+pub use farad_tensor::{load, read_npy, save, write_npy};
+#[cfg(feature = "npz")]
+#[doc(inline)]
+pub use farad_tensor::{read_npz, write_npz};
+
+// Ops of your own.
+#[doc(inline)]
+pub use farad_tensor::{CustomOp, custom};
+
+/// Devices in detail: which there are, how they are opened, what they have done and hold, tables of tiles.
+pub mod devices {
+    #[cfg(feature = "gpu")]
+    pub use farad_tensor::{AdapterInfo, AdapterKind, adapters};
+    pub use farad_tensor::{
+        BACKENDS, BackendRow, Counters, DeviceOptions, ENVIRONMENT, Environment, FoundDevice, Holdings, LiveTensor,
+        MemoryReport, ProductShape, RandomState, Tuned, Tuning, Variant, device_names, device_names_sentence,
+        load_tuning, save_tuning,
+    };
+}
+
+/// Where time goes: what [`Device::profile`] gives.
+pub mod profile {
+    pub use farad_tensor::{
+        HostSpan, KernelTime, LaunchTime, OpenProfile, Peaks, PhaseTime, Profile, ProfileMode, ProfileOptions,
+    };
+}
+
+/// What parts refuse; [`Error::part`] finds it in an [`Error`].
+pub mod errors {
+    #[cfg(feature = "data")]
+    pub use farad_data::DataError;
+    pub use farad_nn::{Difference, Mismatch, NnError};
+    #[cfg(feature = "fit")]
+    pub use farad_supervised::FitError;
+    pub use farad_tensor::OpError;
+    #[cfg(feature = "train")]
+    pub use farad_train::TrainError;
+}
+
+// Short names of what stands in the modules above.
+#[doc(hidden)]
+pub use devices::*;
+#[doc(hidden)]
+pub use errors::*;
+#[doc(hidden)]
+pub use farad_tensor::{Contraction, CustomKernel, CustomLimits, IndexMap, Words, nearest, philox};
+#[cfg(feature = "train")]
+#[doc(hidden)]
+pub use farad_train::Need;
+#[doc(hidden)]
+pub use profile::*;
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]
