@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(refused("mixed = 1"), "settings: mixed takes true or false, not `1`");
         assert_eq!(refused("activation = 1"), "settings: activation takes a name, not `1`");
         assert!(
-            refused("activation = \"swish\"")
-                .starts_with("settings: there is no activation `swish`; did you mean `swiglu`?")
+            refused("activation = \"swigl\"")
+                .starts_with("settings: there is no activation `swigl`; did you mean `swiglu`?")
         );
         std::fs::write(&path, "layers = 3\nlearning_rate = 1\nactivation = \"swiglu\"\ntokeniser = \"bpe\"")
             .expect("writes");
