@@ -24,7 +24,7 @@ pub use results::{EvalOptions, InspectOptions, RunsOptions};
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
-pub use train::{TrainOptions, Variant, flag_of, given, learnable};
+pub use train::{TrainOptions, flag_of, given, learnable};
 
 use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};

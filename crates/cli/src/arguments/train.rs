@@ -235,19 +235,3 @@ impl AutomataFlags {
         given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
     }
 }
-
-impl NetworkFlags {
-    /// The first flag that was given, for those who do not take any; the number of epochs is not among them.
-    pub fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            (self.model.is_some(), "--model"),
-            (self.data.is_some(), "--data"),
-            (self.batch.is_some(), "--batch"),
-            (self.learning_rate.is_some(), "--learning-rate"),
-            (self.optimizer.is_some(), "--optimizer"),
-            (self.schedule.is_some(), "--schedule"),
-            (self.mixed, "--mixed"),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
-    }
-}

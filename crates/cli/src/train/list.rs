@@ -4,14 +4,13 @@ use std::io::Write;
 
 use farad::run::{Table as Settings, Value};
 use farad::train::Kind;
-use farad_logic::Recipe;
 use serde_json::json;
 
 use super::unknown;
 use crate::error::Result;
 use crate::kinds::KINDS;
-use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
 use crate::lm;
+use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
 
 /// Lists everything, or the keys of one.
 pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
@@ -33,9 +32,7 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
 /// Everything there is to learn, by kind.
 fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     let of = |kind: &dyn Kind| kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect();
-    let kinds = KINDS.all().map(|kind| (kind.title(), of(kind)));
-    let mut rooms = vec![("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into())];
-    rooms.extend(kinds);
+    let mut rooms: Vec<_> = KINDS.all().map(|kind| (kind.title(), of(kind))).collect();
     rooms.push(("language models", vec![(lm::NAME, lm::ABOUT)]));
     rooms
 }
@@ -60,11 +57,8 @@ fn columns(name: &str) -> Result<Columns> {
     if name == lm::NAME {
         return Ok(vec![("default", lm::defaults())]);
     }
-    if let Some((kind, subject)) = KINDS.learning(name) {
-        return Ok(kind.defaults(subject.name)?);
-    }
-    let recipe = Recipe::named(name).map_err(|_| unknown(name))?;
-    Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])
+    let (kind, subject) = KINDS.learning(name).ok_or_else(|| unknown(name))?;
+    Ok(kind.defaults(subject.name)?)
 }
 
 fn keys(columns: &Columns) -> String {

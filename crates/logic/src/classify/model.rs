@@ -55,7 +55,8 @@ pub fn need(settings: &Settings, [_, height, width]: [usize; 3], samples: usize)
         |(n, kernels): (usize, &u128)| kernels * ((height >> n).max(1) * (width >> n).max(1)) as u128;
     let bits = gates + kernels.iter().enumerate().map(pixels).sum::<u128>();
     let batch = (settings.batch as u128).min(samples as u128);
-    let need = Need::training(gates * (LOGITS + choices) + trees * LOGITS, moments(&settings.optimizer)).largest(largest);
+    let need = Need::training(gates * (LOGITS + choices) + trees * LOGITS, moments(&settings.optimizer))
+        .largest(largest);
     need.activations(bits.saturating_mul(batch).saturating_mul(4))
 }
 
