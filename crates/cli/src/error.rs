@@ -130,13 +130,7 @@ fn is_asked_for(error: &farad_logic::Error) -> bool {
     use farad_logic::Error as Logic;
     matches!(
         error,
-        Logic::UnknownRecipe { .. }
-            | Logic::UnknownKey { .. }
-            | Logic::Assignment { .. }
-            | Logic::Value { .. }
-            | Logic::TooLarge { .. }
-            | Logic::OtherWires { .. }
-            | Logic::Seed { .. }
+        Logic::UnknownRecipe { .. } | Logic::TooLarge { .. } | Logic::OtherWires { .. } | Logic::Seed { .. }
     )
 }
 

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use farad::run::{Run, visible};
 use farad_circuit::{Circuit, Gate, Statistics};
-use farad_logic::train::{Configuration, Learned};
 use serde_json::{Value, json};
 
 use crate::arguments::InspectOptions;
@@ -29,38 +28,7 @@ pub fn run(options: &InspectOptions) -> Result<()> {
 }
 
 fn of_run(run: &Run) -> Result<Value> {
-    if let Some(kind) = KINDS.named(run.kind()) {
-        return Ok(kind.inspect(run)?);
-    }
-    let configuration = Configuration::of(run)?;
-    let mut value = json!({
-        "run": run.path().display().to_string(),
-        "kind": run.kind(),
-        "recipe": configuration.recipe.name,
-        "device": configuration.device,
-        "seeds": configuration.seeds,
-    });
-    if run.checkpoint()?.is_some() {
-        let learned = Learned::of(run)?;
-        value["updates"] =
-            json!(format!("{} of {}", count(learned.updates), count(configuration.settings.updates)));
-        value["circuits"] = learned
-            .circuits
-            .iter()
-            .map(|circuit| {
-                let statistics = Statistics::of(&circuit.automaton.cell);
-                let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
-                json!({
-                    "seed": circuit.seed, "kept_after": circuit.update, "right": circuit.right,
-                    "learned_gates": circuit.gates.len(), "active_gates": active,
-                    "gates_of_a_cell": statistics.gates, "depth": statistics.depth,
-                })
-            })
-            .collect();
-    } else {
-        value["updates"] = json!(format!("0 of {}", count(configuration.settings.updates)));
-    }
-    Ok(value)
+    Ok(KINDS.of(run)?.inspect(run)?)
 }
 
 fn of_circuit(circuit: &Circuit) -> Value {

@@ -4,6 +4,7 @@ use farad::fit::Supervised;
 use farad::train::Kinds;
 use farad_lm::train::Language;
 use farad_logic::classify::Classifiers;
+use farad_logic::train::Automata;
 
 /// All kinds.
-pub const KINDS: Kinds = Kinds(&[&Classifiers, &Supervised, &Language]);
+pub const KINDS: Kinds = Kinds(&[&Automata, &Classifiers, &Supervised, &Language]);

@@ -14,40 +14,6 @@ pub enum Error {
         /// All names.
         names: Vec<String>,
     },
-    /// There is no setting of this name.
-    #[error("settings: there is no key `{key}`{}\nhelp: the keys are {}", did_you_mean(.nearest), .keys.join(", "))]
-    UnknownKey {
-        /// What was asked for.
-        key: String,
-        /// The key that looks most like it.
-        nearest: Option<String>,
-        /// All keys.
-        keys: Vec<String>,
-    },
-    /// Something that should set a key does not.
-    #[error("settings: `{text}` is not key=value")]
-    Assignment {
-        /// What was given.
-        text: String,
-    },
-    /// A setting has a value that makes no sense.
-    #[error("settings: {key} takes {wanted}, not `{found}`")]
-    Value {
-        /// The key.
-        key: String,
-        /// What it takes.
-        wanted: &'static str,
-        /// What it was given.
-        found: String,
-    },
-    /// Settings that could not be read.
-    #[error("settings: {place}: {message}")]
-    Unreadable {
-        /// Where they stand.
-        place: String,
-        /// What the parser said.
-        message: String,
-    },
     /// A run's configuration lacks something.
     #[error("settings: config.toml has no usable `{key}`")]
     Configuration {
@@ -71,16 +37,6 @@ pub enum Error {
         cells: usize,
         /// As many as there may be.
         most: usize,
-    },
-    /// A run is asked to end before where it stands.
-    #[error(
-        "settings: updates: more were made already ({asked} vs {made})\nhelp: ask for more than {made}; the run is whole as it is"
-    )]
-    UpdatesMade {
-        /// Where it should end.
-        asked: u64,
-        /// Where it stands.
-        made: u64,
     },
     /// A seed that no run's folder can hold.
     #[error("settings: seeds lie below 2^63 ({seed})")]
@@ -143,12 +99,6 @@ pub enum Error {
     FewSamples {
         /// Samples found.
         samples: usize,
-    },
-    /// A run that has not learned anything yet.
-    #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), farad::run::shell_word(path))]
-    NothingLearned {
-        /// The run.
-        path: std::path::PathBuf,
     },
     /// Gates of another run, whose wires are others.
     #[error(

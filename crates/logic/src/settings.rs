@@ -1,7 +1,8 @@
-//! Everything about a training run that a user may set. A recipe gives the defaults; the keys are the
-//! field names, so a run's `config.toml` is this structure.
+//! Everything about the training of automata that a user may set, one row each. A recipe gives the defaults; a run's
+//! `config.toml` has these keys in its table `settings`.
 
-use serde::{Deserialize, Serialize};
+use farad::train::settings::{Range, SettingValue, Settings as _, Takes, TomlValue};
+use farad::train::{LoopSettings, OPTIMIZERS};
 
 use crate::automaton::Policy;
 use crate::error::{Error, Result};
@@ -9,8 +10,7 @@ use crate::soft_gates::{GateKind, Rounding};
 
 /// What makes the difference between states and target a loss. All are sums over batch, cells and
 /// visible channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The squared difference.
     Squared,
@@ -33,8 +33,7 @@ impl Loss {
 }
 
 /// What the forward pass of an update uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
     /// The mixtures.
     Soft,
@@ -48,8 +47,7 @@ pub enum Forward {
 }
 
 /// Which gates become hard first in the forward pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FreezeOrder {
     /// In an order of chance that is a seed's for good.
     #[default]
@@ -61,8 +59,7 @@ pub enum FreezeOrder {
 }
 
 /// What cells hand from step to step in an update.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum States {
     /// What the gates gave.
     #[default]
@@ -74,8 +71,7 @@ pub enum States {
 }
 
 /// What is kept for the backward pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// States; activations are computed again.
     Recompute,
@@ -85,175 +81,106 @@ pub enum Keep {
     Every,
 }
 
-/// The keys of a training run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Updates of the parameters.
-    pub updates: u64,
-    /// Grids an update.
-    pub batch: usize,
-    /// Steps of the automaton.
-    pub steps: usize,
-    /// Cells from top to bottom.
-    pub height: usize,
-    /// Cells from left to right.
-    pub width: usize,
-    /// The probability that a cell fires; 1 is the synchronous automaton.
-    pub fire_rate: f32,
-    /// AdamW's rate.
-    pub learning_rate: f32,
-    /// Updates over which the rate grows from zero.
-    pub warm_up: u64,
-    /// AdamW's decay of the first moment.
-    pub beta1: f32,
-    /// AdamW's decay of the second moment.
-    pub beta2: f32,
-    /// AdamW's decay of weights.
-    pub weight_decay: f32,
-    /// Gradients are cut to ± this, element by element.
-    pub clip: f32,
-    /// What is left of the rate at the last update; it falls along a cosine. 1: all.
-    #[serde(default = "one")]
-    pub final_rate: f32,
-    /// What a gate is learned as: sixteen (a logit a function) or four (a logit for each pair of inputs).
-    #[serde(default)]
-    pub gates: GateKind,
-    /// What sixteen logits become when hard: likeliest (the largest) or nearest (the mixture's truth table, rounded).
-    #[serde(default)]
-    pub rounding: Rounding,
-    /// The logit of "pass operand a on" at the start.
-    pub initial_logit: f32,
-    /// Logits are multiplied by a number that grows from 1 to this over the run.
-    pub sharpness: f32,
-    /// A gate's logits are multiplied by 1 + this × its confidence, so that sure gates become sharp and the others
-    /// stay free; below 0 sure gates stay softer and go on learning.
-    #[serde(default)]
-    pub adaptive: f32,
-    /// What the forward pass uses: soft, hard (with the soft gradient), gumbel (hard gates drawn by chance) or noisy
-    /// (soft gates of noisy logits).
-    pub forward: Forward,
-    /// With forward = "gumbel" or "noisy": noisy logits are divided by this.
-    #[serde(default = "one")]
-    pub temperature: f32,
-    /// With forward = "gumbel" or "noisy": the size of the noise; 1 draws gates by their chances.
-    #[serde(default = "one")]
-    pub gate_noise: f32,
-    /// From this share of the updates on, more and more gates are hard in the forward pass; 1: never.
-    pub freeze_from: f32,
-    /// At this share of the updates as many are as ever will be; equal to `freeze_from`: at once.
-    pub freeze_until: f32,
-    /// The share of gates that are hard then.
-    #[serde(default = "one")]
-    pub freeze_most: f32,
-    /// Which gates are: chance (an order for good), confidence (the surest) or anew (drawn each update).
-    #[serde(default)]
-    pub freeze_order: FreezeOrder,
-    /// What cells hand on: soft, rounded or sampled (bits, with the gradient of what they were).
-    #[serde(default)]
-    pub states: States,
-    /// With states = "rounded" or "sampled": how many steps apart.
-    #[serde(default = "one_step")]
-    pub round_every: usize,
-    /// The weight of the gates' entropy in what is minimized, summed over gates.
-    #[serde(default)]
-    pub entropy: f32,
-    /// The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.
-    #[serde(default)]
-    pub margin: f32,
-    /// The difference of logits from which on a decision is clear.
-    #[serde(default = "five")]
-    pub margin_width: f32,
-    /// At this share of the updates `adaptive`, `entropy` and `margin` begin to grow from zero.
-    #[serde(default)]
-    pub ramp_from: f32,
-    /// At this share of the updates they are what they are; 0: from the start.
-    #[serde(default)]
-    pub ramp_until: f32,
-    /// The loss: squared, cross_entropy or focal.
-    pub loss: Loss,
-    /// The power of the focal loss.
-    pub focus: f32,
-    /// The standard deviation of noise on gradients, falling with the number of updates.
-    pub noise: f32,
-    /// Updates over which the number of steps grows to `steps`; 0: all from the start.
-    pub curriculum: u64,
-    /// What is kept for the backward pass: recompute, all or every.
-    pub keep: Keep,
-    /// With keep = "every": how many steps apart.
-    pub keep_every: usize,
-    /// Updates between evaluations of the hard circuit.
-    pub evaluate_every: u64,
-    /// Whether the best hard circuit of all evaluations is kept, not the last.
-    pub keep_best: bool,
-    /// Whether a run ends once every seed's hard circuit was right in this many evaluations in a
-    /// row; 0: never.
-    pub stop_after_exact: u64,
-    /// Updates between rows of the log.
-    pub log_every: u64,
-    /// Updates between checkpoints.
-    pub checkpoint_every: u64,
-}
+/// Gives the values of a type their names in settings.
+macro_rules! named {
+    ($($type:ident { $($name:literal = $value:ident),+ })+) => { $(
+        impl $type {
+            /// The names of all values.
+            pub const NAMES: &[&str] = &[$($name),+];
+        }
 
-// What keys are in runs from before there were such keys.
-fn one() -> f32 {
-    1.0
-}
-fn five() -> f32 {
-    5.0
-}
-fn one_step() -> usize {
-    1
-}
+        impl SettingValue for $type {
+            fn to_toml(&self) -> TomlValue {
+                match self { $($type::$value => $name.into()),+ }
+            }
 
-impl Settings {
-    /// As a table of keys, with numbers as they are written: 0.05, not what is nearest to it.
-    pub fn table(&self) -> toml::Table {
-        let mut table = toml::Table::try_from(self).expect("settings are a table");
-        for (_, value) in table.iter_mut() {
-            if let toml::Value::Float(number) = value {
-                *number = (*number as f32).to_string().parse().unwrap_or(*number);
+            fn from_toml(value: &TomlValue) -> Option<$type> {
+                match value.as_str()? { $($name => Some($type::$value),)+ _ => None }
             }
         }
-        table
-    }
+    )+ };
+}
 
-    /// From a table of keys, all of which must be there.
-    pub fn from_table(table: toml::Table) -> Result<Settings> {
-        let settings: Settings = table.try_into().map_err(|error: toml::de::Error| Error::Unreadable {
-            place: "config.toml".into(),
-            message: error.message().into(),
-        })?;
+named! {
+    Loss { "squared" = Squared, "cross_entropy" = CrossEntropy, "focal" = Focal }
+    Forward { "soft" = Soft, "hard" = Hard, "gumbel" = Gumbel, "noisy" = Noisy }
+    FreezeOrder { "chance" = Chance, "confidence" = Confidence, "anew" = Anew }
+    States { "soft" = Soft, "rounded" = Rounded, "sampled" = Sampled }
+    Keep { "recompute" = Recompute, "all" = All, "every" = Every }
+    GateKind { "sixteen" = Sixteen, "four" = Four }
+    Rounding { "likeliest" = Likeliest, "nearest" = Nearest }
+}
+
+/// One of the values of a type.
+fn one_of(names: &[&'static str]) -> Takes {
+    Takes::one_of(names.iter().copied())
+}
+
+const FROM_ONE: Takes = Takes::from(1);
+const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
+const POSITIVE: Takes = Takes::Number(Range::above(0.0));
+const TO_ONE: Takes = Takes::Number(Range::from(0.0).to(1.0));
+const BELOW_ONE: Takes = Takes::Number(Range::from(0.0).below(1.0));
+const ABOVE_ZERO: Takes = Takes::Number(Range::above(0.0).to(1.0));
+const ABOVE_MINUS_ONE: Takes = Takes::Number(Range::above(-1.0));
+
+farad::train::settings! {
+    /// What automata are trained with. Defaults are what all published recipes share.
+    pub struct Settings {
+        updates: u64 = 500, Takes::from(0), "Updates of the parameters.";
+        batch: usize = 1, FROM_ONE, "Grids of an update.";
+        steps: usize = 1, FROM_ONE, "Steps of the automaton.";
+        height: usize = 16, FROM_ONE, "Cells from top to bottom.";
+        width: usize = 16, FROM_ONE, "Cells from left to right.";
+        fire_rate: f32 = 1.0, ABOVE_ZERO, "The probability that a cell fires; 1 is the synchronous automaton.";
+        learning_rate: f32 = 0.05, FROM_ZERO, "The largest learning rate.";
+        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(OPTIMIZERS), "What updates the logits.";
+        warm_up: u64 = 0, Takes::from(0), "Updates over which the rate grows from zero.";
+        beta1: f32 = 0.9, BELOW_ONE, "The optimizer's decay of the first moment, for adamw, adam and lion.";
+        beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";
+        weight_decay: f32 = 0.01, FROM_ZERO, "The optimizer's decay of weights.";
+        clip: f32 = 100.0, FROM_ZERO, "Gradients are cut to ± this, element by element.";
+        final_rate: f32 = 1.0, TO_ONE, "What is left of the rate at the last update; it falls along a cosine; 1: all.";
+        gates: GateKind = GateKind::Sixteen, one_of(GateKind::NAMES), "What a gate is learned as: a logit for each function, or one for each pair of inputs.";
+        rounding: Rounding = Rounding::Likeliest, one_of(Rounding::NAMES), "What sixteen logits become when hard: the largest, or the mixture's truth table, rounded.";
+        initial_logit: f32 = 10.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
+        sharpness: f32 = 1.0, FROM_ZERO, "Logits are multiplied by a number that grows from 1 to this over the run.";
+        adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0 sure gates stay softer and go on learning.";
+        forward: Forward = Forward::Soft, one_of(Forward::NAMES), "What the forward pass uses: soft gates, hard ones with the soft gradient, hard ones drawn by chance, or soft ones of noisy logits.";
+        temperature: f32 = 1.0, POSITIVE, "With forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
+        gate_noise: f32 = 1.0, FROM_ZERO, "With forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
+        freeze_from: f32 = 1.0, TO_ONE, "From this share of the updates on, more and more gates are hard in the forward pass; 1: never.";
+        freeze_until: f32 = 1.0, TO_ONE, "At this share of the updates as many are as ever will be; equal to `freeze_from`: at once.";
+        freeze_most: f32 = 1.0, TO_ONE, "The share of gates that are hard then.";
+        freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are: by an order of chance for good, the surest, or drawn anew at each update.";
+        states: States = States::Soft, one_of(States::NAMES), "What cells hand on; rounded or sampled bits have the gradient of what they were.";
+        round_every: usize = 1, FROM_ONE, "With states = \"rounded\" or \"sampled\": how many steps apart.";
+        entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
+        margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.";
+        margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
+        ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `adaptive`, `entropy` and `margin` begin to grow from zero.";
+        ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they are what they are; 0: from the start.";
+        loss: Loss = Loss::Squared, one_of(Loss::NAMES), "What makes the difference between states and target a loss.";
+        focus: f32 = 2.0, FROM_ZERO, "The power of the focal loss.";
+        noise: f32 = 0.0, FROM_ZERO, "The standard deviation of noise on gradients, falling with the number of updates.";
+        curriculum: u64 = 0, Takes::from(0), "Updates over which the number of steps grows to `steps`; 0: all from the start.";
+        keep: Keep = Keep::Recompute, one_of(Keep::NAMES), "What is kept for the backward pass.";
+        keep_every: usize = 4, FROM_ONE, "With keep = \"every\": how many steps apart.";
+        stop_after_exact: u64 = 0, Takes::from(0), "Training ends once every seed's hard circuit was right in this many evaluations in a row; 0: never.";
+        ..course: LoopSettings, "When the loop logs, evaluates, saves and ends.";
+    }
+}
+
+/// Cells of a batch of grids that are trained on at most.
+const MOST_CELLS: usize = 1 << 22;
+
+impl Settings {
+    /// From the table of a run; what it lacks, as runs from before there were such keys do, is as in the published recipes.
+    pub fn from_table(table: &toml::Table) -> Result<Settings> {
+        let mut settings = crate::recipe::published();
+        settings.take(table)?;
         settings.check()?;
         Ok(settings)
-    }
-
-    /// Sets one key from text, as `key=value`.
-    pub fn set(&mut self, assignment: &str) -> Result<()> {
-        let (key, text) =
-            assignment.split_once('=').ok_or_else(|| Error::Assignment { text: assignment.into() })?;
-        let (key, text) = (key.trim(), text.trim());
-        let mut table = self.table();
-        let names: Vec<String> = table.keys().cloned().collect();
-        let Some(old) = table.get(key) else {
-            let nearest = farad::nearest(key, names.iter().map(String::as_str)).map(str::to_string);
-            return Err(Error::UnknownKey { key: key.into(), nearest, keys: names });
-        };
-        let bad = |wanted| Error::Value { key: key.into(), wanted, found: text.into() };
-        let value = match old {
-            toml::Value::Integer(_) => toml::Value::Integer(text.parse().map_err(|_| bad("a whole number"))?),
-            toml::Value::Float(_) => toml::Value::Float(text.parse().map_err(|_| bad("a number"))?),
-            toml::Value::Boolean(_) => toml::Value::Boolean(text.parse().map_err(|_| bad("true or false"))?),
-            _ => toml::Value::String(text.into()),
-        };
-        table.insert(key.into(), value);
-        *self = Settings::from_table(table).map_err(|error| match error {
-            Error::Unreadable { message, .. } => {
-                Error::Unreadable { place: format!("{key} = {text}"), message }
-            }
-            other => other,
-        })?;
-        Ok(())
     }
 
     /// The policy that `keep` asks for.
@@ -265,11 +192,14 @@ impl Settings {
         }
     }
 
-    fn check(&self) -> Result<()> {
-        for (key, value, (wanted, fits)) in self.ranges() {
-            if !fits(value) {
-                return Err(Error::Value { key: key.into(), wanted, found: value.to_string() });
-            }
+    /// Whether everything makes sense together.
+    pub fn check(&self) -> Result<()> {
+        // A number may leave its bounds when it becomes one of single precision.
+        Settings::default().take(&self.table())?;
+        if self.course.evaluate_every == 0 {
+            let (wanted, found) = ("a whole number from 1 on".into(), "0".into());
+            let key = "evaluate_every".into();
+            return Err(farad::TrainError::Setting { key, wanted, found }.into());
         }
         let Settings { height, width, batch, .. } = *self;
         let cells = height.saturating_mul(width).saturating_mul(batch);
@@ -278,79 +208,49 @@ impl Settings {
             false => Ok(()),
         }
     }
-
-    /// The keys that do not take every number, with their values and what they take.
-    fn ranges(&self) -> [(&'static str, f32, Range); 31] {
-        [
-            ("batch", self.batch as f32, FROM_ONE),
-            ("steps", self.steps as f32, FROM_ONE),
-            ("height", self.height as f32, FROM_ONE),
-            ("width", self.width as f32, FROM_ONE),
-            ("keep_every", self.keep_every as f32, FROM_ONE),
-            ("evaluate_every", self.evaluate_every as f32, FROM_ONE),
-            ("log_every", self.log_every as f32, FROM_ONE),
-            ("checkpoint_every", self.checkpoint_every as f32, FROM_ONE),
-            ("learning_rate", self.learning_rate, FROM_ZERO),
-            ("weight_decay", self.weight_decay, FROM_ZERO),
-            ("clip", self.clip, FROM_ZERO),
-            ("initial_logit", self.initial_logit, FROM_ZERO),
-            ("sharpness", self.sharpness, FROM_ZERO),
-            ("focus", self.focus, FROM_ZERO),
-            ("noise", self.noise, FROM_ZERO),
-            ("freeze_from", self.freeze_from, TO_ONE),
-            ("freeze_until", self.freeze_until, TO_ONE),
-            ("freeze_most", self.freeze_most, TO_ONE),
-            ("final_rate", self.final_rate, TO_ONE),
-            ("ramp_from", self.ramp_from, TO_ONE),
-            ("ramp_until", self.ramp_until, TO_ONE),
-            ("entropy", self.entropy, FROM_ZERO),
-            ("margin", self.margin, FROM_ZERO),
-            ("margin_width", self.margin_width, FROM_ZERO),
-            ("gate_noise", self.gate_noise, FROM_ZERO),
-            ("round_every", self.round_every as f32, FROM_ONE),
-            ("temperature", self.temperature, POSITIVE),
-            ("adaptive", self.adaptive, ABOVE_MINUS_ONE),
-            ("beta1", self.beta1, BELOW_ONE),
-            ("beta2", self.beta2, BELOW_ONE),
-            ("fire_rate", self.fire_rate, ABOVE_ZERO),
-        ]
-    }
 }
-
-/// Cells of a batch of grids that are trained on at most.
-const MOST_CELLS: usize = 1 << 22;
-
-/// What a key takes: in words, and whether a number is that.
-type Range = (&'static str, fn(f32) -> bool);
-
-const FROM_ONE: Range = ("a whole number from 1 on", |x| x >= 1.0);
-const FROM_ZERO: Range = ("a number from 0 on", |x| x >= 0.0 && x.is_finite());
-const TO_ONE: Range = ("a number from 0 to 1", |x| (0.0..=1.0).contains(&x));
-const BELOW_ONE: Range = ("a number from 0 to below 1", |x| (0.0..1.0).contains(&x));
-const POSITIVE: Range = ("a number above 0", |x| x > 0.0 && x.is_finite());
-const ABOVE_MINUS_ONE: Range = ("a number above -1", |x| x > -1.0 && x.is_finite());
-const ABOVE_ZERO: Range = ("a number above 0 and up to 1", |x| x > 0.0 && x <= 1.0);
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Recipe;
 
     #[test]
     fn values_that_make_no_sense_are_refused() {
         let mut settings = (Recipe::all()[0].settings)();
         let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
-        assert_eq!(refused("batch"), "settings: `batch` is not key=value");
+        assert!(refused("batch").starts_with("settings: `batch` is not key=value\nhelp: "));
         assert_eq!(refused("steps=0"), "settings: steps takes a whole number from 1 on, not `0`");
         assert_eq!(refused("clip=inf"), "settings: clip takes a number from 0 on, not `inf`");
         assert_eq!(refused("noise=nan"), "settings: noise takes a number from 0 on, not `NaN`");
         assert_eq!(refused("freeze_from=1.5"), "settings: freeze_from takes a number from 0 to 1, not `1.5`");
         assert_eq!(refused("temperature=0"), "settings: temperature takes a number above 0, not `0`");
         assert_eq!(refused("adaptive=-1"), "settings: adaptive takes a number above -1, not `-1`");
-        assert!(refused("freeze_order=size").starts_with("settings: freeze_order = size: unknown variant"));
+        assert_eq!(
+            refused("freeze_order=size"),
+            "settings: there is no freeze_order `size`\nhelp: there are chance, confidence, anew"
+        );
         assert_eq!(refused("beta2=1"), "settings: beta2 takes a number from 0 to below 1, not `1`");
         assert_eq!(refused("fire_rate=0"), "settings: fire_rate takes a number above 0 and up to 1, not `0`");
-        assert!(refused("loss=hinge").starts_with("settings: loss = hinge: unknown variant"));
+        assert!(refused("loss=hinge").starts_with("settings: there is no loss `hinge`"));
+    }
+
+    #[test]
+    fn what_must_fit_together_is_checked() {
+        let refused = |assignment: &str| {
+            let mut settings = (Recipe::all()[0].settings)();
+            settings.set(assignment).unwrap();
+            settings.check().unwrap_err().to_string()
+        };
         let large = refused("height=10000000");
         assert!(large.starts_with("settings: the grids are too large to train on: 10000000 × 3"), "{large}");
+        // What is above or below a bound as a double may be on it in single precision.
+        assert_eq!(
+            refused("beta2=0.99999999999"),
+            "settings: beta2 takes a number from 0 to below 1, not `1`"
+        );
+        assert_eq!(refused("clip=1e300"), "settings: clip takes a number from 0 on, not `inf`");
+        assert_eq!(refused("temperature=1e-300"), "settings: temperature takes a number above 0, not `0`");
+        assert!(refused("evaluate_every=0").contains("evaluate_every takes a whole number from 1 on"));
     }
 }

@@ -7,13 +7,11 @@
 use farad::kept;
 use farad::{DType, Device, Tensor};
 use farad_circuit::Gate;
-use serde::{Deserialize, Serialize};
 
 use crate::gates::{GateTable, initial_logits};
 
 /// What a gate's parameters are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GateKind {
     /// A logit for each of the sixteen functions; the gate is their softmax mixture.
     #[default]
@@ -23,8 +21,7 @@ pub enum GateKind {
 }
 
 /// Which gate a mixture becomes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rounding {
     /// The function with the largest logit.
     #[default]

@@ -10,6 +10,7 @@ use automata::small_checkerboard;
 use devices::turn;
 use farad::optim::{Clip, Optimizer};
 use farad::prelude::*;
+use farad::train::settings::Settings as _;
 use farad_logic::train::Trainer;
 use farad_logic::{GateTable, Recipe, RollOut, Settings, Wiring, initial_logits};
 use numbers::distance;

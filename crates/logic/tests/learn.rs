@@ -7,22 +7,21 @@ use std::path::PathBuf;
 
 use farad::Device;
 use farad::run::{Run, Stop};
+use farad::train::{Asked, Kind, Training};
 use farad_logic::report::{Verdict, judge};
-use farad_logic::train::{Configuration, Training};
-use farad_logic::{Recipe, Settings};
+use farad_logic::train::Automata;
 
 /// Trains in a folder of its own and judges what came out.
-fn learn(name: &str, seeds: &[u64], change: impl Fn(&mut Settings)) -> Vec<Verdict> {
+fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<Verdict> {
     let folder: PathBuf = std::env::temp_dir().join(format!("farad-learn-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    let recipe = Recipe::named(name).unwrap();
-    let mut settings = (recipe.settings)();
-    change(&mut settings);
-    let device = Device::cpu();
-    let configuration =
-        Configuration { recipe, settings, seeds: seeds.to_vec(), device: device.name().to_string() };
-    let mut training = Training::start(&folder, configuration, &device).unwrap();
-    training.train(&Stop::new(), |_| ()).unwrap();
+    let flags = flags.iter().map(|&(flag, text)| (flag, text.to_string())).collect();
+    let asked = Asked { flags, device: Some(Device::cpu()), ..Asked::new(name) };
+    let prepared = Automata.prepare(&asked).unwrap();
+    let run = Run::create(&folder, Automata.name(), prepared.config()).unwrap();
+    let trainee = prepared.begin(&run).unwrap();
+    let mut training = Training::open(run, trainee).unwrap();
+    training.train(&Stop::new(), &()).unwrap();
     drop(training);
     let verdicts = judge(&Run::open(&folder).unwrap()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -35,7 +34,7 @@ fn exact(verdicts: &[Verdict]) -> Vec<&Verdict> {
 
 #[test]
 fn life_is_learned_and_its_circuit_plays_on() {
-    let verdicts = learn("life", &[5, 8, 12], |settings| settings.updates = 2000);
+    let verdicts = learn("life", &[("seed", "5"), ("seeds", "4"), ("updates", "2000")]);
     let exact = exact(&verdicts);
     assert!(!exact.is_empty(), "no seed learned life");
     for verdict in exact {
@@ -49,7 +48,7 @@ fn life_is_learned_and_its_circuit_plays_on() {
 
 #[test]
 fn a_checkerboard_is_learned_and_holds_on_larger_grids() {
-    let verdicts = learn("checkerboard", &[2], |_| {});
+    let verdicts = learn("checkerboard", &[]);
     let exact = exact(&verdicts);
     assert!(!exact.is_empty(), "no seed learned the checkerboard");
     let fewest = exact.iter().map(|verdict| verdict.simplified_gates).min().unwrap();

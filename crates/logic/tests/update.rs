@@ -8,7 +8,6 @@ mod numbers;
 use automata::small_checkerboard;
 use devices::turn;
 use farad::Device;
-use farad::optim::Optimizer;
 use farad_logic::{Recipe, train::Trainer};
 
 /// On a small grid, so that a software GPU gets through all 20 steps.

@@ -261,11 +261,10 @@ mod tests {
         /// Flags that are no settings.
         const OWN: [&str; 5] = ["seed", "seeds", "recipe", "quick", "config"];
         /// Kinds that are not in the table yet.
-        const COMING: [&str; 1] = ["automaton"];
         for flag in &FLAGS {
             for name in flag.kinds {
                 assert!(
-                    KINDS.named(name).is_some() || COMING.contains(name),
+                    KINDS.named(name).is_some(),
                     "--{}: there is no kind `{name}`",
                     flag.name
                 );

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use farad_logic::Recipe;
 
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
 use super::rows::Given;
@@ -47,10 +46,8 @@ Keys of --json:
 
 /// Everything there is to learn, with what it is.
 pub fn learnable() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let recipes = Recipe::all().into_iter().map(|recipe| (recipe.name, recipe.about));
-    let kinds = KINDS.all().flat_map(|kind| kind.subjects());
-    let kinds = kinds.map(|subject| (subject.name, subject.about));
-    recipes.chain(kinds)
+    let subjects = KINDS.all().flat_map(|kind| kind.subjects());
+    subjects.map(|subject| (subject.name, subject.about))
 }
 
 /// Options of `farad train`.

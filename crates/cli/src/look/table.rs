@@ -5,7 +5,7 @@ use std::fmt;
 use anstyle::Style;
 use farad::run::visible;
 
-use super::{BAD, GOOD, HEADING, paint};
+use super::{HEADING, paint};
 
 /// One field of a table, with its color.
 #[derive(Clone, Debug)]
@@ -20,16 +20,6 @@ impl Cell {
         // A cell is one line, whatever a file has for a name.
         let text = visible(&text.to_string()).replace(['\n', '\t'], " ");
         Cell { text, style }
-    }
-
-    /// `yes` in green or `no` in red.
-    pub fn yes(is: bool) -> Cell {
-        Cell::judged(is, if is { "yes" } else { "no" })
-    }
-
-    /// Text in green or red.
-    pub fn judged(good: bool, text: impl fmt::Display) -> Cell {
-        Cell::new(if good { GOOD } else { BAD }, text)
     }
 }
 
@@ -115,12 +105,13 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::look::{BAD, GOOD};
 
     #[test]
     fn columns_are_as_wide_as_their_contents_whatever_their_colors() {
         let mut table = Table::new([left("name"), right("gates"), left("proved")]);
-        table.row(["checkerboard".into(), "3".into(), Cell::yes(true)]);
-        table.row(["life".into(), "1,024".into(), Cell::yes(false)]);
+        table.row(["checkerboard".into(), "3".into(), Cell::new(GOOD, "yes")]);
+        table.row(["life".into(), "1,024".into(), Cell::new(BAD, "no")]);
         table.row(["short".into()]);
         let text = anstream::adapter::strip_str(&table.to_string()).to_string();
         let lines = [

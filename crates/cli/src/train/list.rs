@@ -5,7 +5,6 @@ use std::io::Write;
 use farad::run::{Table as Settings, Value};
 use farad::train::Kind;
 use farad::train::settings::Setting;
-use farad_logic::Recipe;
 use serde_json::json;
 
 use super::unknown;
@@ -33,9 +32,7 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
 /// Everything there is to learn, by kind.
 fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     let of = |kind: &dyn Kind| kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect();
-    let kinds = KINDS.all().map(|kind| (kind.title(), of(kind)));
-    let mut rooms = vec![("automata", Recipe::all().map(|recipe| (recipe.name, recipe.about)).into())];
-    rooms.extend(kinds);
+    let rooms: Vec<_> = KINDS.all().map(|kind| (kind.title(), of(kind))).collect();
     rooms
 }
 
@@ -56,11 +53,8 @@ fn recipes() -> String {
 type Columns = Vec<(&'static str, Settings)>;
 
 fn columns(name: &str) -> Result<Columns> {
-    if let Some((kind, subject)) = KINDS.learning(name) {
-        return Ok(kind.defaults(subject.name)?);
-    }
-    let recipe = Recipe::named(name).map_err(|_| unknown(name))?;
-    Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])
+    let (kind, subject) = KINDS.learning(name).ok_or_else(|| unknown(name))?;
+    Ok(kind.defaults(subject.name)?)
 }
 
 /// The rows of the settings of what is learned; those that are not in the table of kinds have none.

@@ -1,5 +1,6 @@
 //! A checkerboard out of noise.
 
+use farad::train::LoopSettings;
 use farad_circuit::Edge;
 
 use super::{Damage, Recipe, Start, Target, Trial, published};
@@ -10,6 +11,7 @@ use crate::soft_gates::GateKind;
 pub fn recipe() -> Recipe {
     Recipe {
         name: "checkerboard",
+        former: &[],
         about: "a checkerboard of 2×2 squares out of random bits, in 20 steps",
         topology,
         settings,
@@ -59,8 +61,7 @@ fn settings() -> Settings {
         freeze_from: 0.2,
         freeze_until: 1.0,
         freeze_order: FreezeOrder::Anew,
-        evaluate_every: 25,
-        keep_best: true,
+        course: LoopSettings { evaluate_every: 25, keep_best: true, ..reference().course },
         ..reference()
     }
 }

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 pub fn recipe() -> Recipe {
     Recipe {
         name: "checkerboard-async",
+        former: &[],
         about: "a checkerboard out of random bits although each cell fires only 6 times in 10",
         topology,
         settings,
@@ -31,12 +32,6 @@ fn reference() -> Settings {
 
 /// Softer gates at the start that nothing pulls back, more updates, and an end once the circuit is right.
 fn settings() -> Settings {
-    Settings {
-        updates: 2000,
-        initial_logit: 5.0,
-        weight_decay: 0.0,
-        keep_best: true,
-        stop_after_exact: 2,
-        ..reference()
-    }
+    Settings { updates: 2000, initial_logit: 5.0, weight_decay: 0.0, stop_after_exact: 2, ..reference() }
+        .keeping_best()
 }

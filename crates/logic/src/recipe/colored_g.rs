@@ -29,6 +29,7 @@ const DRAWING: [&str; 16] = [
 pub fn recipe() -> Recipe {
     Recipe {
         name: "colored-g",
+        former: &["coloured-g"],
         about: "a letter G in four colors, from an empty grid in 15 steps",
         topology,
         settings,
@@ -61,5 +62,5 @@ fn reference() -> Settings {
 }
 
 fn settings() -> Settings {
-    Settings { keep_best: true, stop_after_exact: 2, ..reference() }
+    Settings { stop_after_exact: 2, ..reference() }.keeping_best()
 }

@@ -9,6 +9,7 @@ use crate::settings::{FreezeOrder, Settings};
 pub fn recipe() -> Recipe {
     Recipe {
         name: "life",
+        former: &[],
         about: "Conway's Game of Life, from the 512 boards of 3×3 cells and their successors",
         topology,
         settings,
@@ -43,10 +44,10 @@ fn settings() -> Settings {
         freeze_from: 0.4,
         freeze_until: 0.9,
         freeze_order: FreezeOrder::Anew,
-        keep_best: true,
         stop_after_exact: 2,
         ..reference()
     }
+    .keeping_best()
 }
 
 /// Whether a cell lives on: its neighborhood's bits, the cell itself at 4.

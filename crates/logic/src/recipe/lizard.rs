@@ -33,6 +33,7 @@ const DRAWING: [&str; 20] = [
 pub fn recipe() -> Recipe {
     Recipe {
         name: "lizard",
+        former: &[],
         about: "a lizard that grows from a single cell in 12 steps",
         topology,
         settings,
@@ -63,5 +64,5 @@ fn reference() -> Settings {
 }
 
 fn settings() -> Settings {
-    Settings { updates: 4000, weight_decay: 0.03, keep_best: true, stop_after_exact: 2, ..reference() }
+    Settings { updates: 4000, weight_decay: 0.03, stop_after_exact: 2, ..reference() }.keeping_best()
 }

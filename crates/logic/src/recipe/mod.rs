@@ -9,10 +9,11 @@ mod colored_g;
 mod life;
 mod lizard;
 
+use farad::train::LoopSettings;
+
 use crate::automaton::Topology;
 use crate::error::{Error, Result};
-use crate::settings::{Forward, FreezeOrder, Keep, Loss, Settings, States};
-use crate::soft_gates::{GateKind, Rounding};
+use crate::settings::Settings;
 
 pub use life::{lives, next_boards};
 
@@ -65,6 +66,8 @@ pub struct Damage {
 pub struct Recipe {
     /// Its name in commands.
     pub name: &'static str,
+    /// What earlier versions called it.
+    pub former: &'static [&'static str],
     /// One line on what it learns.
     pub about: &'static str,
     /// What a cell is made of.
@@ -103,8 +106,9 @@ impl Recipe {
 
     /// The recipe of this name.
     pub fn named(name: &str) -> Result<Recipe> {
-        let (all, name) = (Recipe::all(), farad::run::current_name(name));
-        all.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
+        let all = Recipe::all();
+        let called = |recipe: &Recipe| recipe.name == name || recipe.former.contains(&name);
+        all.into_iter().find(called).ok_or_else(|| {
             let names: Vec<String> = all.iter().map(|recipe| recipe.name.to_string()).collect();
             let nearest = farad::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
             Error::UnknownRecipe { name: name.into(), nearest, names }
@@ -126,51 +130,17 @@ impl Recipe {
 }
 
 /// What all published recipes share.
-fn published() -> Settings {
-    Settings {
-        updates: 500,
-        batch: 1,
-        steps: 1,
-        height: 16,
-        width: 16,
-        fire_rate: 1.0,
-        learning_rate: 0.05,
-        warm_up: 0,
-        beta1: 0.9,
-        beta2: 0.99,
-        weight_decay: 0.01,
-        clip: 100.0,
-        final_rate: 1.0,
-        gates: GateKind::Sixteen,
-        rounding: Rounding::Likeliest,
-        initial_logit: 10.0,
-        sharpness: 1.0,
-        adaptive: 0.0,
-        forward: Forward::Soft,
-        temperature: 1.0,
-        gate_noise: 1.0,
-        freeze_from: 1.0,
-        freeze_until: 1.0,
-        freeze_most: 1.0,
-        freeze_order: FreezeOrder::Chance,
-        states: States::Soft,
-        round_every: 1,
-        entropy: 0.0,
-        margin: 0.0,
-        margin_width: 5.0,
-        ramp_from: 0.0,
-        ramp_until: 0.0,
-        loss: Loss::Squared,
-        focus: 2.0,
-        noise: 0.0,
-        curriculum: 0,
-        keep: Keep::Recompute,
-        keep_every: 4,
-        evaluate_every: 50,
-        keep_best: false,
-        stop_after_exact: 0,
-        log_every: 10,
-        checkpoint_every: 100,
+pub(crate) fn published() -> Settings {
+    let course =
+        LoopSettings { log_every: 10, evaluate_every: 50, checkpoint_every: 100, ..LoopSettings::default() };
+    Settings { course, ..Settings::default() }
+}
+
+impl Settings {
+    /// The same, with the best circuit of all evaluations kept instead of the last.
+    fn keeping_best(mut self) -> Settings {
+        self.course.keep_best = true;
+        self
     }
 }
 
@@ -186,6 +156,8 @@ fn drawn(drawing: &[&str], mark: u8, y: usize, x: usize, height: usize, width: u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Loss;
+    use farad::train::settings::Settings as _;
 
     #[test]
     fn recipes_fit_their_topologies() {
@@ -193,7 +165,7 @@ mod tests {
             let topology = (recipe.topology)();
             topology.check().unwrap();
             for settings in [(recipe.settings)(), (recipe.reference)()] {
-                assert_eq!(Settings::from_table(settings.table()).unwrap(), settings, "{}", recipe.name);
+                assert_eq!(Settings::from_table(&settings.table()).unwrap(), settings, "{}", recipe.name);
             }
             assert!(recipe.visible <= topology.channels);
             assert_eq!(topology.wire(1).len(), topology.perception.len() + topology.update.len() - 2);

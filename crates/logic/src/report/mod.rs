@@ -1,14 +1,16 @@
 //! The end of a run: circuits judged, simplified and proved, then written down with pictures.
 //!
 //! [`check`](fn@check) only counts wrong bits; [`judge`] also simplifies and proves; [`conclude`] also writes `circuits/`, `plots/` and `report.md` into the run's
-//! folder. All start from the run's checkpoint, so they may be called again at any time.
+//! folder; [`fn@learned`] says it in words. All start from the run's checkpoint, so they may be called again at any time.
 
 mod check;
+mod outcome;
 mod page;
 mod pictures;
 mod proof;
 
 pub use check::{Check, check, note};
+pub use outcome::{glance, learned, outcome};
 pub use pictures::frame;
 pub use proof::Pass;
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use farad::run::{Events, Page, Run, count, counted, shell_word};
+use farad::train::settings::Settings as _;
 use farad_circuit::Statistics;
 
 use super::{Pass, Verdict, yes};

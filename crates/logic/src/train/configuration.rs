@@ -2,6 +2,8 @@
 
 use farad::Need;
 use farad::run::{Run, Table, Value};
+use farad::train::moments;
+use farad::train::settings::Settings as _;
 use farad_circuit::Meta;
 
 use crate::automaton::Policy;
@@ -64,7 +66,7 @@ impl Configuration {
         // The states before and after stand beside those that are kept.
         let numbers = (kept + 2).saturating_mul(channels).saturating_add(activations);
         let bytes = numbers.saturating_mul(seeds * cells).saturating_mul(4);
-        Need::training(seeds * gates * logits, 2).activations(bytes)
+        Need::training(seeds * gates * logits, moments(&settings.optimizer)).activations(bytes)
     }
 
     /// What the page of an automaton should know: where it starts, and on which grid it learned.
@@ -103,7 +105,7 @@ impl Configuration {
         let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
         Ok(Configuration {
             recipe: Recipe::named(text("recipe")?)?,
-            settings: Settings::from_table(settings.clone())?,
+            settings: Settings::from_table(settings)?,
             seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
             device: text("device")?.into(),
         })

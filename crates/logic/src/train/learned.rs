@@ -3,7 +3,7 @@
 //! Start at [`Learned::of`].
 
 use farad::run::{Checkpoint, Run};
-use farad::{Device, Tensor};
+use farad::{Device, Tensor, TrainError};
 use farad_circuit::{Automaton, Gate};
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +45,8 @@ impl Learned {
     /// Reads a run's checkpoint. Needs no device.
     pub fn of(run: &Run) -> Result<Learned> {
         let configuration = Configuration::of(run)?;
-        let checkpoint =
-            run.checkpoint()?.ok_or_else(|| Error::NothingLearned { path: run.path().into() })?;
+        let nothing = || TrainError::NothingLearned { path: run.path().into() };
+        let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
         let topology = (configuration.recipe.topology)();
         let kept = Kept::of(&checkpoint, configuration.seeds.len(), topology.gates())?;
         let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);

@@ -1,8 +1,8 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
 //! [`Trainer`] is the state and one update; `forward` is its forward pass, by numbers of the `schedule`; `starts`
-//! draws where roll-outs start, `loss` compares their ends; `training` runs a trainer into a run folder, with checkpoints; `configuration` and `learned` are
-//! what such a folder says.
+//! draws where roll-outs start, `loss` compares their ends; [`Learners`] is what the loop of all trainings drives; [`Automata`] is
+//! the kind of training that the command has; `configuration` and `learned` are what a run folder says.
 //!
 //! Every random number comes from a seed and the number of the update, so a seed sees the same data
 //! alone or among others (and on the CPU learns the same bits; a GPU sums in another order when it has
@@ -10,19 +10,22 @@
 
 mod configuration;
 mod forward;
+mod kind;
 mod learned;
 mod loss;
 mod schedule;
 mod starts;
-mod training;
+mod trainee;
 
 pub use configuration::{Configuration, KIND};
+pub use kind::Automata;
 pub use learned::{Learned, LearnedCircuit};
 pub use starts::Stream;
-pub use training::{Progress, Summary, Training};
+pub use trainee::Learners;
 
 use farad::nn::Parameter;
-use farad::optim::{AdamW, Clip, Optimizer};
+use farad::optim::Clip;
+use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{Device, Tensor};
 use farad_circuit::Gate;
 
@@ -50,7 +53,7 @@ pub struct Trainer {
     /// When each gate's turn to become hard comes, from 0 to 1, `[seeds, gates, 1]`.
     turns: Tensor,
     logits: Parameter,
-    optimizer: AdamW,
+    optimizer: Box<dyn AnyOptimizer>,
     updates: u64,
 }
 
@@ -63,11 +66,12 @@ impl Trainer {
         let sizes = [seeds.len(), topology.gates()];
         let gates = SoftGates::new(settings.gates, settings.rounding, device);
         let logits = Parameter::new(gates.initial(&sizes, settings.initial_logit, device));
-        let optimizer = AdamW::new(vec![logits.clone()])
-            .learning_rate(settings.learning_rate)
-            .betas(settings.beta1, settings.beta2)
-            .weight_decay(settings.weight_decay)
-            .clip(Clip::Value(settings.clip));
+        let options = OptimizerOptions {
+            clip: Some(Clip::Value(settings.clip)),
+            betas: Some((settings.beta1, settings.beta2)),
+        };
+        let groups = vec![(vec![logits.clone()], settings.weight_decay)];
+        let optimizer = optimizer(&settings.optimizer, groups, options);
         let starts =
             Starts::new(&recipe, (settings.height, settings.width), seeds, topology.channels, device);
         let turns = starts.turns(topology.gates());
@@ -104,8 +108,8 @@ impl Trainer {
     }
 
     /// The optimizer, for checkpoints.
-    pub fn optimizer(&self) -> &AdamW {
-        &self.optimizer
+    pub fn optimizer(&self) -> &dyn AnyOptimizer {
+        &*self.optimizer
     }
 
     /// The logits, `[seeds, gates, 16]`, or 4 with `gates = "four"`.

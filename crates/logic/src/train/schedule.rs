@@ -49,6 +49,8 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use farad::train::settings::Settings as _;
+
     use crate::Recipe;
     use crate::settings::Settings;
 

@@ -1,0 +1,249 @@
+//! Automata as a kind of training: `farad train life`, and the like.
+
+use farad::Device;
+use farad::run::{Run, Table, Value, count, json};
+use farad::train::settings::{Setting, Settings as _, no_choice};
+use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad_circuit::Statistics;
+
+use super::trainee::Learners;
+use super::{Configuration, KIND, Learned, LearnedCircuit, Trainer};
+use crate::error::{Error, Result};
+use crate::recipe::Recipe;
+use crate::report;
+use crate::settings::Settings;
+
+/// The settings that a recipe may start from.
+const VARIANTS: [&str; 2] = ["default", "reference"];
+
+/// Automata, of one or more seeds.
+pub struct Automata;
+
+impl Kind for Automata {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "automata"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        let subject =
+            |recipe: Recipe| Subject { former: recipe.former, ..Subject::new(recipe.name, recipe.about) };
+        Recipe::all().map(subject).to_vec()
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, subject: &str) -> farad::Result<Vec<(&'static str, Table)>> {
+        let recipe = Recipe::named(subject)?;
+        Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])
+    }
+
+    fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
+        let recipe = Recipe::named(asked.subject)?;
+        let mut settings = match asked.flag("recipe") {
+            None | Some("default") => (recipe.settings)(),
+            Some("reference") => (recipe.reference)(),
+            Some(other) => return Err(no_choice("recipe", other, &VARIANTS)),
+        };
+        let (file, mut stored) = read_config(asked.file.clone().unwrap_or_default());
+        settings.take(&file)?;
+        Asked { file: None, flags: asked.flags.clone(), device: None, ..*asked }.fill(&mut settings)?;
+        settings.check()?;
+        let other = other_run(&settings.course.from, &recipe)?;
+        stored = stored.or_else(|| other.as_ref().map(|(_, seeds)| seeds.clone()));
+        let seeds = seeds(asked, &recipe, stored)?;
+        let from = other.map(|(run, known)| places(&run, &known, &seeds)).transpose()?;
+        let device = asked.device_or_best()?;
+        let configuration = Configuration { recipe, settings, seeds, device: device.name().to_string() };
+        Ok(Box::new(Ready::new(configuration, &device, asked, from.unwrap_or_default())?))
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
+        let mut configuration = Configuration::of(run)?;
+        asked.fill(&mut configuration.settings)?;
+        configuration.settings.check()?;
+        let device = asked.device_of(run)?;
+        configuration.device = device.name().to_string();
+        // One that was killed before its first checkpoint begins again, and from the same weights.
+        let from = match run.checkpoint()? {
+            Some(_) => None,
+            None => other_run(&configuration.settings.course.from, &configuration.recipe)?
+                .map(|(other, known)| places(&other, &known, &configuration.seeds))
+                .transpose()?,
+        };
+        Ok(Box::new(Ready::new(configuration, &device, asked, from.unwrap_or_default())?))
+    }
+
+    fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
+        Ok(report::outcome(&report::judge(run)?))
+    }
+
+    fn refuses(&self, _: &Table, flag: &str) -> Option<&'static str> {
+        Some(match flag {
+            "speed" => "it times the circuits of logic networks",
+            _ => "circuits are judged on the CPU, by their own data",
+        })
+    }
+
+    fn judges_on(&self, _: &Run) -> farad::Result<Device> {
+        Ok(Device::cpu())
+    }
+
+    fn inspect(&self, run: &Run) -> farad::Result<Value> {
+        let configuration = Configuration::of(run)?;
+        let mut value = json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "recipe": configuration.recipe.name,
+            "device": configuration.device,
+            "seeds": configuration.seeds,
+        });
+        let (mut updates, of) = (0, count(configuration.settings.updates));
+        if run.checkpoint()?.is_some() {
+            let learned = Learned::of(run)?;
+            updates = learned.updates;
+            value["circuits"] = learned.circuits.iter().map(circuit).collect();
+        }
+        value["updates"] = json!(format!("{} of {of}", count(updates)));
+        Ok(value)
+    }
+
+    fn instead(&self) -> &'static str {
+        "--updates and --set"
+    }
+
+    fn learns(&self, config: &Table) -> String {
+        config.get("recipe").and_then(|recipe| recipe.as_str()).unwrap_or_default().into()
+    }
+
+    fn measures(&self, _: &Table) -> Vec<Measure> {
+        vec![
+            Measure { column: "wrong", name: "wrong bits in training", unit: Unit::Wrong },
+            Measure { column: "hard_loss", name: "loss of hard gates", unit: Unit::Number },
+            Measure { column: "soft_loss", name: "training loss of soft gates", unit: Unit::Number },
+        ]
+    }
+
+    fn planned(&self, config: &Table) -> Option<u64> {
+        let updates = config.get("settings")?.get("updates")?.as_integer()?;
+        u64::try_from(updates).ok().filter(|&updates| updates > 0)
+    }
+}
+
+/// The settings of a file and, if it is a run's own `config.toml`, its seeds.
+fn read_config(mut file: Table) -> (Table, Option<Vec<u64>>) {
+    let seeds = file.remove("seeds");
+    ["recipe", "device"].into_iter().for_each(|key| drop(file.remove(key)));
+    if let Some(toml::Value::Table(settings)) = file.remove("settings") {
+        file.extend(settings);
+    }
+    let whole = |seed: &toml::Value| seed.as_integer().and_then(|seed| u64::try_from(seed).ok());
+    let seeds = seeds.and_then(|seeds| seeds.as_array()?.iter().map(whole).collect::<Option<Vec<u64>>>());
+    (file, seeds.filter(|seeds| !seeds.is_empty()))
+}
+
+/// The run that training starts from, with its seeds, if there is one; it must be of the same recipe.
+fn other_run(from: &str, recipe: &Recipe) -> farad::Result<Option<(Run, Vec<u64>)>> {
+    if from.is_empty() {
+        return Ok(None);
+    }
+    let other = Run::open(from)?;
+    let refuse = |found: &str, wanted: &str| {
+        let (path, found, wanted) = (other.path().into(), found.into(), wanted.into());
+        Err(TrainError::OtherKind { path, found, wanted }.into())
+    };
+    if other.kind() != KIND {
+        return refuse(other.kind(), KIND);
+    }
+    let configuration = Configuration::of(&other)?;
+    match configuration.recipe.name == recipe.name {
+        true => Ok(Some((other, configuration.seeds))),
+        false => refuse(configuration.recipe.name, recipe.name),
+    }
+}
+
+/// How many seeds another run has, and which of them are these: gates mean something on the wires of their seed only.
+fn places(other: &Run, known: &[u64], seeds: &[u64]) -> Result<(usize, Vec<usize>)> {
+    let place = |seed: &u64| {
+        known.iter().position(|other| other == seed).ok_or_else(|| {
+            let found = known.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            Error::OtherWires { path: other.path().into(), found, wanted: seed.to_string() }
+        })
+    };
+    Ok((known.len(), seeds.iter().map(place).collect::<Result<_>>()?))
+}
+
+/// The seeds that are asked for: `--seeds` of them from `--seed` on; without both, those that are stored somewhere.
+fn seeds(asked: &Asked, recipe: &Recipe, stored: Option<Vec<u64>>) -> farad::Result<Vec<u64>> {
+    let number = |flag: &str| {
+        let wrong = |found: &str| TrainError::Setting {
+            key: flag.into(),
+            wanted: "a whole number from 0 on".into(),
+            found: found.into(),
+        };
+        asked.flag(flag).map(|text| text.parse::<u64>().map_err(|_| wrong(text))).transpose()
+    };
+    let (first, count) = (number("seed")?, number("seeds")?);
+    if let (None, None, Some(seeds)) = (first, count, stored) {
+        return Ok(seeds);
+    }
+    let first = first.unwrap_or(recipe.seed);
+    let seeds: Vec<u64> = (0..count.unwrap_or(1).max(1)).map(|n| first.wrapping_add(n)).collect();
+    match seeds.iter().any(|&seed| seed > i64::MAX as u64) {
+        true => Err(Error::Seed { seed: first }.into()),
+        false => Ok(seeds),
+    }
+}
+
+/// Everything that a training is made of.
+struct Ready {
+    configuration: Configuration,
+    trainer: Trainer,
+    quick: bool,
+    from: (usize, Vec<usize>),
+}
+
+impl Ready {
+    fn new(
+        configuration: Configuration,
+        device: &Device,
+        asked: &Asked,
+        from: (usize, Vec<usize>),
+    ) -> Result<Ready> {
+        // What cannot be trained leaves no run behind.
+        let help = "take a smaller grid, batch, number of steps or of seeds, or another device";
+        configuration.need().check(device, help)?;
+        let Configuration { recipe, settings, seeds, .. } = &configuration;
+        let trainer = Trainer::new(*recipe, settings.clone(), seeds, device);
+        Ok(Ready { trainer, quick: asked.flag("quick").is_some(), from, configuration })
+    }
+}
+
+impl Prepared for Ready {
+    fn config(&self) -> Table {
+        self.configuration.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.configuration.seeds.first().copied().unwrap_or(0)
+    }
+
+    fn begin(self: Box<Self>, _: &Run) -> farad::Result<Box<dyn Trainee>> {
+        Ok(Box::new(Learners::new(self.configuration, self.trainer, self.quick, self.from)?))
+    }
+}
+
+fn circuit(circuit: &LearnedCircuit) -> Value {
+    let statistics = Statistics::of(&circuit.automaton.cell);
+    let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
+    json!({
+        "seed": circuit.seed, "kept_after": circuit.update, "right": circuit.right,
+        "learned_gates": circuit.gates.len(), "active_gates": active,
+        "gates_of_a_cell": statistics.gates, "depth": statistics.depth,
+    })
+}

@@ -1,0 +1,229 @@
+//! Automata in training as the loop sees them: updates, evaluations of the hard circuits, checkpoints, the end.
+//!
+//! Invariant: every seed keeps its best circuit by itself, so that it ends alike alone and among others.
+
+use farad::run::{Cell, Checkpoint, Run, Value, count, json};
+use farad::train::{LoopSettings, Outcome, Standing, Summary, Trainee, Validation, Watcher};
+use farad::{Device, Tensor};
+
+use super::learned::Kept;
+use super::{Configuration, Trainer};
+use crate::error::Result;
+use crate::recipe::Start;
+use crate::report;
+
+/// Starts of an evaluation during training, where starts are random.
+const STARTS: usize = 16;
+
+/// Further starts for circuits that were right on these.
+const MORE_STARTS: usize = 64;
+
+/// Where further starts are drawn, far from those of any update.
+const MORE: u64 = 1 << 40;
+
+/// Automata of several seeds in training, and the circuits that are kept.
+///
+/// A run that was stopped ends with the bits of an unbroken one. One that had come to its end, and is given more updates,
+/// learns the same logits as if it had been given them at once, unless a schedule stretches over the run (`sharpness`,
+/// `freeze_from`, `ramp_from`, `final_rate`); but its last update was evaluated, out of turn if need be. That look stays in
+/// the log, and its circuit is kept if it was the best.
+pub struct Learners {
+    configuration: Configuration,
+    trainer: Trainer,
+    kept: Kept,
+    /// Only wrong bits are counted at the end.
+    quick: bool,
+    /// Seeds of the run that training starts from, and which of them are those of this one.
+    from: (usize, Vec<usize>),
+}
+
+impl Learners {
+    /// Before the first update. `from` says how many seeds the run has that training starts from, and which are these.
+    pub fn new(
+        configuration: Configuration,
+        trainer: Trainer,
+        quick: bool,
+        from: (usize, Vec<usize>),
+    ) -> Result<Learners> {
+        let kept = Kept::new(trainer.hard_gates()?);
+        Ok(Learners { configuration, trainer, kept, quick, from })
+    }
+
+    /// The trainer.
+    pub fn trainer(&self) -> &Trainer {
+        &self.trainer
+    }
+
+    /// Losses and wrong bits of the hard circuits of all seeds.
+    fn evaluate(&self) -> Result<(Vec<f32>, Vec<f32>)> {
+        let Configuration { recipe, settings, .. } = &self.configuration;
+        let update = self.trainer.updates();
+        let random = recipe.start == Start::RandomBits || settings.fire_rate < 1.0;
+        let batch = match recipe.start {
+            Start::Boards => 512,
+            _ if random => STARTS,
+            _ => 1,
+        };
+        let (losses, mut wrong) = self.trainer.hard_losses(update, batch)?;
+        if random && wrong.contains(&0.0) {
+            let (_, more) = self.trainer.hard_losses(update + MORE, MORE_STARTS)?;
+            // Only for those who were right, so that a seed is judged alike alone and among others.
+            wrong
+                .iter_mut()
+                .zip(more)
+                .filter(|(wrong, _)| **wrong == 0.0)
+                .for_each(|(wrong, more)| *wrong = more);
+        }
+        Ok((losses, wrong))
+    }
+
+    /// Less wrong is better: the wrong bits of the kept circuits of all seeds.
+    fn goodness(&self) -> f64 {
+        -self.kept.best.iter().map(|best| f64::from(best.wrong.unwrap_or(f32::INFINITY))).sum::<f64>()
+    }
+
+    /// Keeps what is best, seed by seed.
+    fn keep_best(&mut self, losses: &[f32], wrong: &[f32]) -> Result<()> {
+        let (settings, update) = (&self.configuration.settings, self.trainer.updates());
+        let enough = settings.stop_after_exact;
+        for (seed, gates) in self.trainer.hard_gates()?.into_iter().enumerate() {
+            let best = &mut self.kept.best[seed];
+            if enough > 0 && best.right_in_a_row >= enough {
+                continue;
+            }
+            let better = best.wrong.is_none_or(|old| wrong[seed] <= old);
+            if better || !settings.course.keep_best {
+                (best.wrong, best.update) = (Some(wrong[seed]), update);
+                self.kept.gates[seed] = gates;
+            }
+            best.right_in_a_row = if wrong[seed] == 0.0 { best.right_in_a_row + 1 } else { 0 };
+        }
+        self.kept.hard_loss = Some(mean(losses));
+        self.kept.wrong = wrong.iter().copied().reduce(f32::min);
+        Ok(())
+    }
+}
+
+impl Trainee for Learners {
+    fn title(&self) -> String {
+        let (recipe, seeds) = (&self.configuration.recipe, self.configuration.seeds.len());
+        let many = if seeds > 1 { format!(", {seeds} seeds at once") } else { String::new() };
+        format!("{}: {}{many}", recipe.name, recipe.about)
+    }
+
+    fn device(&self) -> &Device {
+        self.trainer.device()
+    }
+
+    fn pace(&self) -> &LoopSettings {
+        &self.configuration.settings.course
+    }
+
+    fn unit(&self) -> &'static str {
+        "update"
+    }
+
+    fn steps_in_all(&self) -> u64 {
+        self.configuration.settings.updates
+    }
+
+    fn step(&mut self) -> farad::Result<Tensor> {
+        Ok(self.trainer.update()?)
+    }
+
+    /// Three for each seed.
+    fn columns(&self) -> Vec<String> {
+        let names = ["soft_loss", "hard_loss", "wrong"];
+        match &self.configuration.seeds[..] {
+            [_] => names.map(str::to_string).to_vec(),
+            seeds => seeds.iter().flat_map(|seed| names.map(|name| format!("{name}_{seed}"))).collect(),
+        }
+    }
+
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+        let cell = |place: usize| validation.map_or(Cell::default(), |seen| seen.cells[place].clone());
+        let soft = |seed: usize| Cell::from(losses.map(|losses| losses[seed]));
+        let seeds = 0..self.configuration.seeds.len();
+        seeds.flat_map(|seed| [soft(seed), cell(2 * seed), cell(2 * seed + 1)]).collect()
+    }
+
+    fn validate(&mut self) -> farad::Result<Option<Validation>> {
+        let (losses, wrong) = self.evaluate()?;
+        self.keep_best(&losses, &wrong)?;
+        let cells = losses.iter().zip(&wrong).flat_map(|(&loss, &wrong)| [loss.into(), wrong.into()]);
+        let cells = cells.collect();
+        Ok(Some(Validation { goodness: self.goodness(), later_wins: false, cells }))
+    }
+
+    fn save(&self, checkpoint: &mut Checkpoint) -> farad::Result<()> {
+        checkpoint.put("logits", &self.trainer.logits());
+        checkpoint.put_all("optimizer", self.trainer.optimizer().state()?);
+        self.kept.put(checkpoint);
+        Ok(())
+    }
+
+    fn restore(&mut self, checkpoint: &Checkpoint) -> farad::Result<()> {
+        let (seeds, device) = (self.configuration.seeds.len(), self.trainer.device().clone());
+        let logits = checkpoint.tensor("logits", self.trainer.logits().shape(), &device)?;
+        self.trainer.restore(logits, &checkpoint.tensors("optimizer", &device)?, checkpoint.step())?;
+        self.kept = Kept::of(checkpoint, seeds, self.kept.gates[0].len())?;
+        Ok(())
+    }
+
+    fn former_standing(&self, _: &Checkpoint) -> farad::Result<Standing> {
+        let best = Some(self.goodness()).filter(|goodness| goodness.is_finite());
+        let best_step = self.kept.best.iter().map(|best| best.update).max().unwrap_or(0);
+        Ok(Standing { best, best_step, ..Standing::default() })
+    }
+
+    fn take_weights(&mut self, weights: &Checkpoint) -> farad::Result<()> {
+        let ((others, places), device) = (&self.from, self.trainer.device().clone());
+        let own = self.trainer.logits().shape();
+        let all = weights.tensor("logits", [*others, own[1], own[2]], &device)?;
+        let places: Vec<i32> = places.iter().map(|&place| place as i32).collect();
+        let count = places.len();
+        let logits = all.index_select(0, &Tensor::from_vec(places, [count], &device)).detach()?;
+        self.trainer.parameter().set(logits);
+        self.kept = Kept::new(self.trainer.hard_gates()?);
+        Ok(())
+    }
+
+    fn is_done(&self) -> Option<String> {
+        let enough = self.configuration.settings.stop_after_exact;
+        let done = enough > 0 && self.kept.best.iter().all(|best| best.right_in_a_row >= enough);
+        done.then(|| "as every circuit was right".into())
+    }
+
+    fn words(&self, losses: &[f32]) -> String {
+        let hard = self.kept.hard_loss.map_or("–".to_string(), |loss| format!("{loss:.1}"));
+        let wrong = self.kept.wrong.map_or("–".to_string(), |wrong| count(wrong as u64));
+        let (soft, exact, seeds) = (mean(losses), self.kept.exact(), self.kept.best.len());
+        format!("soft loss {soft:.3}  hard loss {hard}  wrong bits {wrong}  exact {exact}/{seeds}")
+    }
+
+    fn about(&self) -> Value {
+        json!({ "recipe": self.configuration.recipe.name, "seeds": self.configuration.seeds })
+    }
+
+    fn noted(&self, _: bool) -> Value {
+        json!({ "exact": self.kept.exact() })
+    }
+
+    fn concluding(&self) -> String {
+        if self.quick { "a look at the circuits:" } else { "now simplifying and proving" }.into()
+    }
+
+    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> farad::Result<Outcome> {
+        if self.quick {
+            let checks = report::check(run)?;
+            report::note(run, &checks)?;
+            return Ok(report::glance(&checks).next("eval RUN", "simplify and prove"));
+        }
+        let verdicts = report::conclude(run)?;
+        Ok(report::learned(&self.configuration.recipe, &verdicts))
+    }
+}
+
+fn mean(numbers: &[f32]) -> f32 {
+    numbers.iter().sum::<f32>() / numbers.len() as f32
+}
