@@ -42,8 +42,8 @@ pub mod prelude;
 // Tensors.
 #[doc(inline)]
 pub use farad_tensor::{
-    Axes, Corners, DType, Device, Element, Error, FREE, Kept, Order, Parameter, Part, Parts, Precision, Result, Shape,
-    Sizes, Tensor, check, checkpoint, kept, scan,
+    Axes, Corners, DType, Device, Element, Error, FREE, Kept, Order, Parameter, Part, Parts, Precision,
+    Result, Shape, Sizes, Tensor, check, checkpoint, kept, scan,
 };
 
 // Networks.
@@ -84,9 +84,9 @@ pub mod devices {
     #[cfg(feature = "gpu")]
     pub use farad_tensor::{AdapterInfo, AdapterKind, adapters};
     pub use farad_tensor::{
-        BACKENDS, BackendRow, Counters, DeviceOptions, ENVIRONMENT, Environment, FoundDevice, Holdings, LiveTensor,
-        MemoryReport, ProductShape, RandomState, Tuned, Tuning, Variant, device_names, device_names_sentence,
-        load_tuning, save_tuning,
+        BACKENDS, BackendRow, Counters, DeviceOptions, ENVIRONMENT, Environment, FoundDevice, Holdings,
+        LiveTensor, MemoryReport, ProductShape, RandomState, Tuned, Tuning, Variant, device_names,
+        device_names_sentence, load_tuning, save_tuning,
     };
 }
 
