@@ -37,8 +37,6 @@ pub enum Error {
         "runs: no such folder: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder"
     )]
     NoRuns { path: String },
-    #[error("run: the run's device cannot be used: {device}: {source}\nhelp: name another with --device")]
-    RunDevice { device: String, source: farad::Error },
     #[error("{source}\nhelp: {saved}; go on with: farad train --resume {path}")]
     BrokenOff { source: Box<Error>, saved: String, path: String },
     #[error(

@@ -42,8 +42,6 @@ pub fn key(assignment: &str) -> &str {
     assignment.split('=').next().unwrap_or_default().trim()
 }
 
-}
-
 /// What broke a run off, and what of it is saved.
 pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
     let saved = match Run::open(folder).and_then(|run| run.checkpoint()) {

@@ -1,8 +1,8 @@
 //! Everything about the training of automata that a user may set, one row each. A recipe gives the defaults; a run's
 //! `config.toml` has these keys in its table `settings`.
 
+use farad::train::LoopSettings;
 use farad::train::settings::{Range, SettingValue, Settings as _, Takes, TomlValue};
-use farad::train::{LoopSettings, OPTIMIZERS};
 
 use crate::automaton::Policy;
 use crate::error::{Error, Result};
@@ -134,7 +134,7 @@ farad::train::settings! {
         width: usize = 16, FROM_ONE, "Cells from left to right.";
         fire_rate: f32 = 1.0, ABOVE_ZERO, "The probability that a cell fires; 1 is the synchronous automaton.";
         learning_rate: f32 = 0.05, FROM_ZERO, "The largest learning rate.";
-        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(OPTIMIZERS), "What updates the logits.";
+        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "What updates the logits.";
         warm_up: u64 = 0, Takes::from(0), "Updates over which the rate grows from zero.";
         beta1: f32 = 0.9, BELOW_ONE, "The optimizer's decay of the first moment, for adamw, adam and lion.";
         beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";

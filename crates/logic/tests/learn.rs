@@ -15,7 +15,7 @@ use farad_logic::train::Automata;
 fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<Verdict> {
     let folder: PathBuf = std::env::temp_dir().join(format!("farad-learn-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    let flags = flags.iter().map(|&(flag, text)| (flag, text.to_string())).collect();
+    let flags = flags.iter().map(|&(flag, text)| (flag.to_string(), text.to_string())).collect();
     let asked = Asked { flags, device: Some(Device::cpu()), ..Asked::new(name) };
     let prepared = Automata.prepare(&asked).unwrap();
     let run = Run::create(&folder, Automata.name(), prepared.config()).unwrap();

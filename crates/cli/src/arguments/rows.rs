@@ -199,11 +199,6 @@ impl Given {
         self.0.iter().filter_map(move |(name, text)| Some((row(name)?, text.as_str())))
     }
 
-    /// The number that a flag was given; it was checked when it was read.
-    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
-        self.text(name).and_then(|text| text.parse().ok())
-    }
-
     /// Refuses flags that a kind of training does not take, at all or in a run that goes on.
     pub fn check(&self, kind: &dyn Kind, subject: &str, resumed: Option<&Run>) -> Result<()> {
         let what = resumed.map_or_else(|| kind.called(subject), |run| kind.learns(run.config()));
@@ -260,14 +255,9 @@ mod tests {
     fn rows_name_kinds_that_there_are_and_settings_that_these_have() {
         /// Flags that are no settings.
         const OWN: [&str; 5] = ["seed", "seeds", "recipe", "quick", "config"];
-        /// Kinds that are not in the table yet.
         for flag in &FLAGS {
             for name in flag.kinds {
-                assert!(
-                    KINDS.named(name).is_some(),
-                    "--{}: there is no kind `{name}`",
-                    flag.name
-                );
+                assert!(KINDS.named(name).is_some(), "--{}: there is no kind `{name}`", flag.name);
             }
             for kind in KINDS.all().filter(|kind| flag.is_for(kind.name())) {
                 let known = kind.settings().iter().any(|row| row.key == flag.key());
