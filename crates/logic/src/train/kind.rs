@@ -247,3 +247,47 @@ fn circuit(circuit: &LearnedCircuit) -> Value {
         "gates_of_a_cell": statistics.gates, "depth": statistics.depth,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(asked: Asked) -> Result<Table> {
+        let asked = Asked { device: Some(Device::cpu()), ..asked };
+        Ok(Automata.prepare(&asked)?.config())
+    }
+
+    #[test]
+    fn the_configuration_of_a_run_makes_the_same_run() {
+        let flags = |all: &[(&'static str, &str)]| {
+            all.iter().map(|&(flag, text)| (flag, text.to_string())).collect::<Vec<_>>()
+        };
+        let asked = Asked {
+            flags: flags(&[("seed", "7"), ("seeds", "2"), ("recipe", "reference"), ("updates", "9")]),
+            ..Asked::new("life")
+        };
+        let first = config(asked).unwrap();
+        assert_eq!(first["seeds"].as_array().map(Vec::len), Some(2));
+        assert_eq!(Automata.planned(&first), Some(9));
+        let again = config(Asked { file: Some(first.clone()), ..Asked::new("life") }).unwrap();
+        assert_eq!(again, first);
+        let other = Asked { file: Some(first), flags: flags(&[("seed", "3")]), ..Asked::new("life") };
+        assert_eq!(config(other).unwrap()["seeds"].to_string(), "[3]");
+    }
+
+    #[test]
+    fn what_is_asked_for_wrongly_is_refused() {
+        let refused = |flag: &'static str, text: &str| {
+            let asked = Asked { flags: vec![(flag, text.into())], ..Asked::new("life") };
+            config(asked).unwrap_err().to_string()
+        };
+        assert!(refused("recipe", "referense").contains("did you mean `reference`?"));
+        assert!(refused("seed", "9223372036854775808").starts_with("settings: seeds lie below 2^63"));
+        let file = |key: &str| {
+            let file = [(key.to_string(), 1.into())].into_iter().collect();
+            config(Asked { file: Some(file), ..Asked::new("life") })
+        };
+        assert!(file("batch").is_ok() && file("bach").is_err());
+        assert_eq!(Automata.subjects().iter().filter(|subject| subject.is_called("coloured-g")).count(), 1);
+    }
+}
