@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn the_configuration_of_a_run_makes_the_same_run() {
         let flags = |all: &[(&'static str, &str)]| {
-            all.iter().map(|&(flag, text)| (flag, text.to_string())).collect::<Vec<_>>()
+            all.iter().map(|&(flag, text)| (flag.to_string(), text.to_string())).collect::<Vec<_>>()
         };
         let asked = Asked {
             flags: flags(&[("seed", "7"), ("seeds", "2"), ("recipe", "reference"), ("updates", "9")]),
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_wrongly_is_refused() {
         let refused = |flag: &'static str, text: &str| {
-            let asked = Asked { flags: vec![(flag, text.into())], ..Asked::new("life") };
+            let asked = Asked { flags: vec![(flag.to_string(), text.into())], ..Asked::new("life") };
             config(asked).unwrap_err().to_string()
         };
         assert!(refused("recipe", "referense").contains("did you mean `reference`?"));
