@@ -437,7 +437,7 @@ fn convolutions_that_do_not_fit_panic_at_the_caller() {
     );
     assert_eq!(
         panic_of(|| drop(Conv2d::new(5, 4, 3).forward(&image))),
-        "conv2d: channels differ: input [1, 3, 8, 8], weight [4, 5, 3, 3] (3 vs 5)"
+        "Conv2d: conv2d: channels differ: input [1, 3, 8, 8], weight [4, 5, 3, 3] (3 vs 5)"
     );
 }
 
@@ -467,23 +467,23 @@ fn layers_that_do_not_fit_panic_at_the_caller() {
     );
     assert_eq!(
         panic_of(|| drop(BatchNorm2d::new(4).forward(&image))),
-        "batch_norm2d: channels differ: [1, 3, 8, 8] (3 vs 4)"
+        "BatchNorm2d: batch_norm2d: channels differ: [1, 3, 8, 8] (3 vs 4)"
     );
     assert_eq!(
         panic_of(|| drop(BatchNorm2d::new(3).forward(&t(&[1, 3, 1, 1])))),
-        "batch_norm2d: more than one value a channel is needed: [1, 3, 1, 1] (1 vs 2)"
+        "BatchNorm2d: batch_norm2d: more than one value a channel is needed: [1, 3, 1, 1] (1 vs 2)"
     );
     assert_eq!(
         panic_of(|| drop(InstanceNorm2d::new(3).forward(&t(&[1, 3, 1, 1])))),
-        "instance_norm2d: more than one place is needed: [1, 3, 1, 1] (1 vs 2)"
+        "InstanceNorm2d: instance_norm2d: more than one place is needed: [1, 3, 1, 1] (1 vs 2)"
     );
     assert_eq!(
         panic_of(|| drop(LayerNorm::new([8, 7]).forward(&image))),
-        "layer_norm: last axes differ: [1, 3, 8, 8] and [8, 7] (8 vs 7)"
+        "LayerNorm: layer_norm: last axes differ: [1, 3, 8, 8] and [8, 7] (8 vs 7)"
     );
     assert_eq!(
         panic_of(|| drop(RmsNorm::new(7).forward(&image))),
-        "rms_norm: last axes differ: [1, 3, 8, 8] and [7] (8 vs 7)"
+        "RmsNorm: rms_norm: last axes differ: [1, 3, 8, 8] and [7] (8 vs 7)"
     );
     assert_eq!(panic_of(|| drop(GroupNorm::new(2, 3))), "group_norm: groups do not divide channels (3 vs 2)");
     assert_eq!(panic_of(|| drop(Dropout::new(1.5))), "dropout: not a probability (1.5 vs 0 to 1)");
@@ -497,7 +497,7 @@ fn layers_that_do_not_fit_panic_at_the_caller() {
     );
     assert_eq!(
         panic_of(|| drop(Upsample::nearest(2).forward(&t(&[8, 8])))),
-        "upsample: images have four axes: [8, 8] (2 vs 4)"
+        "Upsample: upsample: images have four axes: [8, 8] (2 vs 4)"
     );
     assert_eq!(panic_of(|| drop(t(&[2, 3]).glu(1))), "glu: the axis has two halves: [2, 3] axis 1 (3 vs 2)");
     assert_eq!(

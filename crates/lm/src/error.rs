@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// An error of a model's sizes, its weights, its data, or text made with it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A size that makes no model.
@@ -228,5 +228,12 @@ impl From<Error> for farad::Error {
             Error::Farad(error) => error,
             error => farad::Error::Part(Box::new(error)),
         }
+    }
+}
+
+/// As it reads: so that `fn main() -> Result<()>` prints the message.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }

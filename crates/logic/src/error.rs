@@ -1,7 +1,7 @@
 //! What can go wrong when automata are trained and evaluated.
 
 /// An error of training, evaluation or a recipe.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no recipe of this name.
@@ -158,3 +158,10 @@ fn did_you_mean(nearest: &Option<String>) -> String {
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// As it reads: so that `fn main() -> Result<()>` prints the message.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
