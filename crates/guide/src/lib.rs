@@ -32,6 +32,7 @@ chapters! {
     Tensors "tensors.md"
     Gradients "gradients.md"
     Devices "devices.md"
+    Training "training.md"
     Logic "logic.md"
     LanguageModels "language-models.md"
     CustomOps "custom-ops.md"
