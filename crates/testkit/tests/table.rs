@@ -26,11 +26,15 @@ const NOT_OPS: &[(&str, &str)] = &[
     ("compute_all", "every case is run by it"),
     ("to_device", "moves between devices"),
     ("detach", "keeps the value"),
+    ("raise", "refuses a wrong op"),
+    ("expect", "refuses a wrong op"),
+    ("check_probability", "refuses a wrong op"),
+    ("scan_along", "recurrent layers are cases of it"),
 ];
 
 /// The public functions in the files that define tensor ops, and the rows of their macro tables.
 fn public_functions() -> BTreeSet<String> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farad/src");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tensor/src");
     let mut files: Vec<_> = std::fs::read_dir(sources.join("tensor"))
         .expect("the ops' sources")
         .flatten()
@@ -41,16 +45,18 @@ fn public_functions() -> BTreeSet<String> {
     for file in files {
         let text =
             std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let mut in_table = false;
+        let (mut in_table, mut hidden) = (false, false);
         for line in text.lines() {
             let word = |text: &str| {
                 text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
             };
             for start in ["pub fn ", "pub async fn "] {
-                if let Some(rest) = line.trim_start().strip_prefix(start) {
+                if let Some(rest) = line.trim_start().strip_prefix(start).filter(|_| !hidden) {
                     found.insert(word(rest));
                 }
             }
+            // What documentation does not show is for layers, which have cases of their own.
+            hidden = line.trim() == "#[doc(hidden)]" || (hidden && line.trim_start().starts_with("#["));
             in_table |= line.ends_with("_methods! {") || line == "activations! {";
             in_table &= line != "}";
             let row = line.trim_start();
