@@ -26,7 +26,7 @@ pub enum Precision {
 
 impl Precision {
     /// Records `body` in this precision. Gradients of what it recorded have it too, wherever they are taken,
-    /// and an optimizer that meets such a loss scales it ([`LossScale`](crate::optim::LossScale)). Scopes
+    /// and an optimizer that meets such a loss scales it (`optim::LossScale`). Scopes
     /// nest: the innermost holds.
     ///
     /// ```

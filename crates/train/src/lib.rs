@@ -1,5 +1,5 @@
 //! One way to train: what a kind of training is ([`Kind`], [`Trainee`]), the loop that drives it ([`Training`]), what a user
-//! may set ([`settings`]), a training as a folder that can be looked at, stopped and continued ([`run`]), and what it needs
+//! may set ([`mod@settings`]), a training as a folder that can be looked at, stopped and continued ([`run`]), and what it needs
 //! of memory ([`Need`]).
 //!
 //! Start at [`Kind`]; to add a setting, at [`settings!`].

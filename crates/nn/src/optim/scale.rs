@@ -17,7 +17,7 @@ use farad_tensor::Device;
 use farad_tensor::engine::{Array, Step};
 
 /// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
-/// with halves ([`Precision::Mixed`](crate::Precision)).
+/// with halves ([`Precision::Mixed`](farad_tensor::Precision)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossScale {
     /// The first scale. Powers of two round nothing.

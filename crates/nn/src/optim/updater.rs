@@ -102,7 +102,7 @@ impl<R: Rule + Clone> Updater<R> {
     }
 
     /// How the loss scale begins and grows, if the loss is computed with halves
-    /// ([`Precision::Mixed`](crate::Precision)).
+    /// ([`Precision::Mixed`](farad_tensor::Precision)).
     pub fn scaling(mut self, settings: LossScale) -> Updater<R> {
         self.flat.scaling.settings = settings;
         self

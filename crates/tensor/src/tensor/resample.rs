@@ -45,6 +45,7 @@ impl Tensor {
     /// channels, size..]`.
     ///
     /// ```
+    /// use farad::Corners;
     /// use farad::prelude::*;
     /// let x = Tensor::from_vec(vec![0.0, 2.0], [1, 1, 1, 2], &Device::cpu());
     /// assert_eq!(x.resize_bilinear([1, 3], Corners::Centers).to_vec::<f32>()?, [0.0, 1.0, 2.0]);
