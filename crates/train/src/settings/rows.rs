@@ -45,8 +45,7 @@ macro_rules! settings {
 
         impl $crate::settings::Settings for $name {
             fn rows() -> Vec<$crate::settings::Setting> {
-                #[allow(unused_mut)]
-                let mut rows = vec![$({
+                let own = vec![$({
                     let default: $type = $default;
                     $crate::settings::Setting {
                         key: stringify!($key),
@@ -57,8 +56,8 @@ macro_rules! settings {
                         later: [$(stringify!($later),)? ""][0] == "later",
                     }
                 }),*];
-                $(rows.extend(<$part_type as $crate::settings::Settings>::rows());)*
-                rows
+                let parts = [own, $(<$part_type as $crate::settings::Settings>::rows()),*];
+                parts.into_iter().flatten().collect()
             }
 
             fn table(&self) -> $crate::run::Table {
