@@ -22,6 +22,7 @@ use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
 pub use machine::{BenchOptions, DevicesOptions, TuneOptions};
 use results::{EVAL_EXAMPLES, INSPECT_EXAMPLES, RUNS_EXAMPLES};
 pub use results::{EvalOptions, InspectOptions, RunsOptions};
+pub use rows::EVAL_FLAGS;
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;

@@ -19,7 +19,7 @@ pub enum Error {
     )]
     NoLanguageModel { path: String, kind: String },
     #[error("eval: {flag} is not for a run of kind {kind}\nhelp: leave it out; {why}")]
-    EvalFlag { flag: &'static str, kind: String, why: &'static str },
+    EvalFlag { flag: String, kind: String, why: &'static str },
     #[error("run: not a run: {path}: there is nothing{nearest}\nhelp: {help}")]
     NoRun { path: String, nearest: String, help: String },
     #[error(
@@ -128,7 +128,11 @@ fn is_asked_for(error: &farad_logic::Error) -> bool {
     use farad_logic::Error as Logic;
     matches!(
         error,
-        Logic::UnknownRecipe { .. } | Logic::TooLarge { .. } | Logic::OtherWires { .. } | Logic::Seed { .. }
+        Logic::UnknownRecipe { .. }
+            | Logic::TooLarge { .. }
+            | Logic::OtherWires { .. }
+            | Logic::Seed { .. }
+            | Logic::SpeedOfTable
     )
 }
 

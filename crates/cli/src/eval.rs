@@ -3,8 +3,8 @@
 use farad::run::Run;
 use farad::train::{Asked, Kind};
 
-use crate::arguments::EvalOptions;
-use crate::error::{Error, Result};
+use crate::arguments::{EVAL_FLAGS, EvalOptions};
+use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
@@ -19,20 +19,11 @@ pub fn run(options: &EvalOptions) -> Result<()> {
 
 /// Judges what a run of a kind of the table has learned.
 fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
-    let data = options.data.as_ref().map(|path| path.display().to_string());
-    let device = options.device.device.is_some().then(String::new);
-    let given = [
-        ("speed", "--speed", options.speed.then(|| "true".to_string())),
-        ("data", "--data", data),
-        ("device", "--device", device),
-    ];
     let mut flags = vec![];
-    for (key, flag, text) in given {
-        let Some(text) = text else { continue };
-        if let Some(why) = kind.refuses(run.config(), key) {
-            return Err(Error::EvalFlag { flag, kind: run.kind().into(), why });
-        }
-        flags.push((key.to_string(), text));
+    for flag in &EVAL_FLAGS {
+        let Some(text) = given(flag.name, options) else { continue };
+        flag.check(run.kind())?;
+        flags.push((flag.name.to_string(), text));
     }
     let screen = Screen::new(options.output.talk());
     let device = match options.device.asked()? {
@@ -45,4 +36,13 @@ fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
     screen.end();
     training::show(&outcome, options.output.json)?;
     profiling.finish()
+}
+
+/// The text of a flag that was given.
+fn given(flag: &str, options: &EvalOptions) -> Option<String> {
+    match flag {
+        "speed" => options.speed.then(|| "true".into()),
+        "data" => options.data.as_ref().map(|path| path.display().to_string()),
+        _ => options.device.device.is_some().then(String::new),
+    }
 }

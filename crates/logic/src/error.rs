@@ -54,6 +54,11 @@ pub enum Error {
         /// What it is measured by.
         wanted: usize,
     },
+    /// The circuit of a table cannot be timed.
+    #[error(
+        "speed: it times circuits that read pictures, and this one reads a table\nhelp: leave --speed out"
+    )]
+    SpeedOfTable,
     /// Wires that cannot be drawn.
     #[error("wiring: {what}: {inputs} inputs, {outputs} gates ({found} vs {wanted})")]
     Wiring {

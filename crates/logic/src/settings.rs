@@ -134,32 +134,32 @@ farad::train::settings! {
         width: usize = 16, FROM_ONE, "Cells from left to right.";
         fire_rate: f32 = 1.0, ABOVE_ZERO, "The probability that a cell fires; 1 is the synchronous automaton.";
         learning_rate: f32 = 0.05, FROM_ZERO, "The largest learning rate.";
-        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "What updates the logits.";
+        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "What updates the logits.";
         warm_up: u64 = 0, Takes::from(0), "Updates over which the rate grows from zero.";
         beta1: f32 = 0.9, BELOW_ONE, "The optimizer's decay of the first moment, for adamw, adam and lion.";
         beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";
         weight_decay: f32 = 0.01, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f32 = 100.0, FROM_ZERO, "Gradients are cut to ± this, element by element.";
-        final_rate: f32 = 1.0, TO_ONE, "What is left of the rate at the last update; it falls along a cosine; 1: all.";
-        gates: GateKind = GateKind::Sixteen, one_of(GateKind::NAMES), "What a gate is learned as: a logit for each function, or one for each pair of inputs.";
-        rounding: Rounding = Rounding::Likeliest, one_of(Rounding::NAMES), "What sixteen logits become when hard: the largest, or the mixture's truth table, rounded.";
+        #[later] final_rate: f32 = 1.0, TO_ONE, "What is left of the rate at the last update; it falls along a cosine; 1: all.";
+        #[later] gates: GateKind = GateKind::Sixteen, one_of(GateKind::NAMES), "What a gate is learned as: a logit for each function, or one for each pair of inputs.";
+        #[later] rounding: Rounding = Rounding::Likeliest, one_of(Rounding::NAMES), "What sixteen logits become when hard: the largest, or the mixture's truth table, rounded.";
         initial_logit: f32 = 10.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
         sharpness: f32 = 1.0, FROM_ZERO, "Logits are multiplied by a number that grows from 1 to this over the run.";
-        adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0 sure gates stay softer and go on learning.";
+        #[later] adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0 sure gates stay softer and go on learning.";
         forward: Forward = Forward::Soft, one_of(Forward::NAMES), "What the forward pass uses: soft gates, hard ones with the soft gradient, hard ones drawn by chance, or soft ones of noisy logits.";
-        temperature: f32 = 1.0, POSITIVE, "With forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
-        gate_noise: f32 = 1.0, FROM_ZERO, "With forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
+        #[later] temperature: f32 = 1.0, POSITIVE, "With forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
+        #[later] gate_noise: f32 = 1.0, FROM_ZERO, "With forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
         freeze_from: f32 = 1.0, TO_ONE, "From this share of the updates on, more and more gates are hard in the forward pass; 1: never.";
         freeze_until: f32 = 1.0, TO_ONE, "At this share of the updates as many are as ever will be; equal to `freeze_from`: at once.";
-        freeze_most: f32 = 1.0, TO_ONE, "The share of gates that are hard then.";
-        freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are: by an order of chance for good, the surest, or drawn anew at each update.";
-        states: States = States::Soft, one_of(States::NAMES), "What cells hand on; rounded or sampled bits have the gradient of what they were.";
-        round_every: usize = 1, FROM_ONE, "With states = \"rounded\" or \"sampled\": how many steps apart.";
-        entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
-        margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.";
-        margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
-        ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `adaptive`, `entropy` and `margin` begin to grow from zero.";
-        ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they are what they are; 0: from the start.";
+        #[later] freeze_most: f32 = 1.0, TO_ONE, "The share of gates that are hard then.";
+        #[later] freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are: by an order of chance for good, the surest, or drawn anew at each update.";
+        #[later] states: States = States::Soft, one_of(States::NAMES), "What cells hand on; rounded or sampled bits have the gradient of what they were.";
+        #[later] round_every: usize = 1, FROM_ONE, "With states = \"rounded\" or \"sampled\": how many steps apart.";
+        #[later] entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
+        #[later] margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.";
+        #[later] margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
+        #[later] ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `adaptive`, `entropy` and `margin` begin to grow from zero.";
+        #[later] ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they are what they are; 0: from the start.";
         loss: Loss = Loss::Squared, one_of(Loss::NAMES), "What makes the difference between states and target a loss.";
         focus: f32 = 2.0, FROM_ZERO, "The power of the focal loss.";
         noise: f32 = 0.0, FROM_ZERO, "The standard deviation of noise on gradients, falling with the number of updates.";
@@ -175,10 +175,10 @@ farad::train::settings! {
 const MOST_CELLS: usize = 1 << 22;
 
 impl Settings {
-    /// From the table of a run; what it lacks, as runs from before there were such keys do, is as in the published recipes.
+    /// From the table of a run. Keys that came later may be missing, and are as in the published recipes then.
     pub fn from_table(table: &toml::Table) -> Result<Settings> {
         let mut settings = crate::recipe::published();
-        settings.take(table)?;
+        settings.take_config(table)?;
         settings.check()?;
         Ok(settings)
     }
@@ -233,6 +233,19 @@ mod tests {
         assert_eq!(refused("beta2=1"), "settings: beta2 takes a number from 0 to below 1, not `1`");
         assert_eq!(refused("fire_rate=0"), "settings: fire_rate takes a number above 0 and up to 1, not `0`");
         assert!(refused("loss=hinge").starts_with("settings: there is no loss `hinge`"));
+    }
+
+    #[test]
+    fn a_table_that_was_cut_is_noticed_and_an_old_one_is_read() {
+        let whole = (Recipe::all()[0].settings)().table();
+        let without = |key: &str| {
+            let mut table = whole.clone();
+            assert!(table.remove(key).is_some(), "{key}");
+            Settings::from_table(&table)
+        };
+        let cut = without("curriculum").unwrap_err().to_string();
+        assert!(cut.contains("config.toml") && cut.contains("it has no `curriculum`"), "{cut}");
+        assert_eq!(without("optimizer").unwrap().optimizer, "adamw");
     }
 
     #[test]

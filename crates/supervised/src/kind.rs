@@ -95,10 +95,6 @@ impl Kind for Supervised {
         }))
     }
 
-    fn refuses(&self, _: &Table, flag: &str) -> Option<&'static str> {
-        (flag != "device").then_some("the network is judged on the test part of its own data")
-    }
-
     fn instead(&self) -> &'static str {
         "--epochs, --seed and --set"
     }

@@ -98,11 +98,6 @@ pub trait Kind: Sync {
         run_device(run)
     }
 
-    /// Why a run is not judged with a flag of `farad eval` (`speed`, `data`, `device`); none if it is.
-    fn refuses(&self, _config: &Table, flag: &str) -> Option<&'static str> {
-        (flag == "speed").then_some("it times the circuits of logic networks")
-    }
-
     /// What a message calls a training of a subject.
     fn called(&self, subject: &str) -> String {
         subject.into()

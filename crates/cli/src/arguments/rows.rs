@@ -168,6 +168,35 @@ pub static FLAGS: [Flag; 24] = [
     Flag { name: "accumulate", takes: COUNT, help: "Batches of an update", ..OF_LANGUAGE },
 ];
 
+/// A flag of `farad eval` that not every kind of training takes.
+pub struct EvalFlag {
+    /// Its name, without dashes before it.
+    pub name: &'static str,
+    /// The kinds whose runs take it.
+    kinds: &'static [&'static str],
+    /// Why the others do not.
+    why: &'static str,
+}
+
+/// All of them.
+pub static EVAL_FLAGS: [EvalFlag; 3] = [
+    EvalFlag { name: "speed", kinds: &["logic"], why: "it times the circuits of logic networks" },
+    EvalFlag { name: "data", kinds: LANGUAGE, why: "circuits and networks are judged on their own data" },
+    EvalFlag { name: "device", kinds: &["fit", "lm"], why: "circuits are judged on the CPU" },
+];
+
+impl EvalFlag {
+    /// Refuses the flag for runs of a kind that does not take it.
+    pub fn check(&self, kind: &str) -> Result<()> {
+        match self.kinds.contains(&kind) {
+            true => Ok(()),
+            false => {
+                Err(Error::EvalFlag { flag: format!("--{}", self.name), kind: kind.into(), why: self.why })
+            }
+        }
+    }
+}
+
 /// The largest number below 1.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
@@ -251,14 +280,30 @@ mod tests {
     use super::*;
     use crate::kinds::KINDS;
 
+    fn all_there(flag: &str, kinds: &[&str]) {
+        for name in kinds {
+            assert!(KINDS.named(name).is_some(), "--{flag}: there is no kind `{name}`");
+        }
+    }
+
+    #[test]
+    fn flags_of_eval_name_kinds_that_there_are_and_refuse_the_others() {
+        for flag in &EVAL_FLAGS {
+            all_there(flag.name, flag.kinds);
+            for kind in KINDS.all() {
+                let text = flag.check(kind.name()).map_err(|error| error.to_string());
+                assert_eq!(text.is_ok(), flag.kinds.contains(&kind.name()), "--{} {text:?}", flag.name);
+                assert!(text.is_ok() || text.is_err_and(|text| text.contains(flag.why)));
+            }
+        }
+    }
+
     #[test]
     fn rows_name_kinds_that_there_are_and_settings_that_these_have() {
         /// Flags that are no settings.
         const OWN: [&str; 5] = ["seed", "seeds", "recipe", "quick", "config"];
         for flag in &FLAGS {
-            for name in flag.kinds {
-                assert!(KINDS.named(name).is_some(), "--{}: there is no kind `{name}`", flag.name);
-            }
+            all_there(flag.name, flag.kinds);
             for kind in KINDS.all().filter(|kind| flag.is_for(kind.name())) {
                 let known = kind.settings().iter().any(|row| row.key == flag.key());
                 assert!(known || OWN.contains(&flag.name), "{} has no setting --{}", kind.name(), flag.name);

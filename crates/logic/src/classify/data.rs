@@ -6,10 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use farad::TrainError;
-use farad::data::{
-    Column, Csv, Dataset, Elements, ImageFolder, Random, Split, TargetKind, TensorSet, cifar10,
-    colored_digits, digits, find_data, mnist, usual_places,
-};
+use farad::data::{Array, Column, Csv, Dataset, Elements, Form, NamedSet, Opened, Random, TargetKind};
 
 use super::Settings;
 use crate::error::{Error, Result};
@@ -20,7 +17,7 @@ const DRAWN: (usize, usize) = (6000, 1000);
 const TEST: u32 = 0x6c74_7374;
 const VALIDATION: u32 = 0x6c76_616c;
 
-/// A task of this kind.
+/// A task of this kind: a row of [`TASKS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
     /// Handwritten digits.
@@ -31,28 +28,35 @@ pub enum TaskKind {
     Table,
 }
 
+/// What a task is called, what it is, for lists, and the data set that it learns, by its name in the table of all sets.
+const TASKS: [(TaskKind, &str, &str, &str); 3] = [
+    (
+        TaskKind::Mnist,
+        "logic-mnist",
+        "handwritten digits by a circuit (--data FOLDER, or synthetic)",
+        "mnist",
+    ),
+    (
+        TaskKind::Cifar10,
+        "logic-cifar10",
+        "small color pictures by a circuit (--data FOLDER with binary files or train/CLASS/*.png, or synthetic)",
+        "cifar10",
+    ),
+    (TaskKind::Table, "logic-table", "the classes of a table by a circuit (--data FILE.csv)", "csv"),
+];
+
 impl TaskKind {
     /// All of them.
-    pub const ALL: [TaskKind; 3] = [TaskKind::Mnist, TaskKind::Cifar10, TaskKind::Table];
+    pub const ALL: [TaskKind; 3] = [TASKS[0].0, TASKS[1].0, TASKS[2].0];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            TaskKind::Mnist => "logic-mnist",
-            TaskKind::Cifar10 => "logic-cifar10",
-            TaskKind::Table => "logic-table",
-        }
+        self.row().1
     }
 
     /// What it is, for lists.
     pub fn about(self) -> &'static str {
-        match self {
-            TaskKind::Mnist => "handwritten digits by a circuit (--data FOLDER, or synthetic)",
-            TaskKind::Cifar10 => {
-                "small color pictures by a circuit (--data FOLDER with binary files or train/CLASS/*.png, or synthetic)"
-            }
-            TaskKind::Table => "the classes of a table by a circuit (--data FILE.csv)",
-        }
+        self.row().2
     }
 
     /// By its name.
@@ -62,16 +66,16 @@ impl TaskKind {
 
     /// Whether samples are pictures of bytes.
     pub fn is_picture(self) -> bool {
-        self != TaskKind::Table
+        self.set().form != Form::Table
     }
 
-    /// The data set's own name.
-    fn set(self) -> &'static str {
-        match self {
-            TaskKind::Mnist => "mnist",
-            TaskKind::Cifar10 => "cifar10",
-            TaskKind::Table => "csv",
-        }
+    /// The data set.
+    pub fn set(self) -> &'static NamedSet {
+        NamedSet::of(self.row().3).expect("a task learns a set of the table")
+    }
+
+    fn row(self) -> &'static (TaskKind, &'static str, &'static str, &'static str) {
+        &TASKS[self as usize]
     }
 }
 
@@ -82,6 +86,18 @@ pub enum Levels {
     Bytes(Vec<u8>),
     /// Tables.
     Numbers(Vec<f32>),
+}
+
+impl Levels {
+    /// Adds the numbers of a sample to those of samples of the same kind.
+    fn add(all: &mut Option<Levels>, sample: &Array) {
+        match (all, sample.elements()) {
+            (Some(Levels::Bytes(all)), Elements::U8(bytes)) => all.extend(bytes),
+            (Some(Levels::Numbers(all)), _) => all.extend(sample.to_f32()),
+            (none, Elements::U8(bytes)) => *none = Some(Levels::Bytes(bytes.clone())),
+            (none, _) => *none = Some(Levels::Numbers(sample.to_f32())),
+        }
+    }
 }
 
 /// Some samples of a set, on the host.
@@ -185,83 +201,55 @@ impl Data {
 /// The training and, where there is one, the test part of a set, and its classes.
 fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
     let task = settings.task_kind();
-    let sets: Vec<TensorSet> = match (task, settings.data.as_str()) {
-        (TaskKind::Mnist, "synthetic") => vec![digits(DRAWN.0, 1), digits(DRAWN.1, 2)],
-        (TaskKind::Cifar10, "synthetic") => vec![colored_digits(DRAWN.0, 1), colored_digits(DRAWN.1, 2)],
-        _ => {
-            let path = place(task, &settings.data)?;
-            // Whoever opens the run later may stand elsewhere.
-            settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
-            let folders = ["train", "test"].map(|part| path.join(part));
-            if task == TaskKind::Cifar10 && folders.iter().all(|folder| folder.is_dir()) {
-                let train = ImageFolder::open(&folders[0])?;
-                let test = ImageFolder::open_as(&folders[1], train.classes())?;
-                return Ok((vec![pictures(&train)?, pictures(&test)?], train.classes().to_vec()));
-            }
-            match task {
-                TaskKind::Mnist => vec![mnist(&path, Split::Train)?, mnist(&path, Split::Test)?],
-                TaskKind::Cifar10 => vec![cifar10(&path, Split::Train)?, cifar10(&path, Split::Test)?],
-                TaskKind::Table => vec![table(settings).read(&path)?],
-            }
-        }
-    };
-    let classes = sets[0].classes().to_vec();
-    Ok((sets.iter().map(part).collect::<Result<_>>()?, classes))
-}
-
-fn part(set: &TensorSet) -> Result<Part> {
-    let shape = match set.input_shape()[..] {
-        [channels, height, width] => [channels, height, width],
-        _ => [set.input_shape().numel(), 1, 1],
-    };
-    if shape.contains(&0) {
-        let what = "samples have no numbers to learn from";
-        return Err(Error::Encoding { what, found: 0, wanted: 1 });
+    if let Some(draw) = task.set().draw.filter(|_| settings.data == "synthetic") {
+        let [train, test] = [draw(DRAWN.0, 1), draw(DRAWN.1, 2)];
+        return Ok((vec![part(&train)?, part(&test)?], train.classes().to_vec()));
     }
-    let levels = match set.inputs().elements() {
-        Elements::U8(bytes) => Levels::Bytes(bytes.clone()),
-        _ => Levels::Numbers(set.inputs().to_f32()),
-    };
-    let Elements::I32(labels) = set.targets().elements() else { return Err(Error::OneClass { classes: 0 }) };
-    Ok(Part { levels, labels: labels.clone(), shape })
+    let path = place(task, &settings.data)?;
+    // Whoever opens the run later may stand elsewhere.
+    settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
+    match task.set().open(&path, &table(settings))? {
+        Opened::Parts { train, test } => Ok((vec![part(&train)?, part(&test)?], train.classes().to_vec())),
+        Opened::Whole(whole) => Ok((vec![part(&whole)?], whole.classes().to_vec())),
+    }
 }
 
-/// A folder of pictures, one subfolder a class, decoded.
-fn pictures(folder: &ImageFolder) -> Result<Part> {
-    let (mut bytes, mut labels, mut shape) = (Vec::new(), Vec::new(), None);
-    for index in 0..folder.len() {
-        let sample = folder.get(index)?;
-        let own: [usize; 3] = std::array::from_fn(|axis| sample.input.shape()[axis]);
+/// The samples of a set, decoded.
+fn part(set: &dyn Dataset) -> Result<Part> {
+    let (mut levels, mut labels, mut shape) = (None, Vec::with_capacity(set.len()), None);
+    for index in 0..set.len() {
+        let sample = set.get(index)?;
+        let own = match sample.input.shape()[..] {
+            [channels, height, width] => [channels, height, width],
+            _ => [sample.input.shape().numel(), 1, 1],
+        };
         let wanted = *shape.get_or_insert(own);
         if own != wanted {
             let what = "pictures differ in size";
             let [found, wanted] = [own, wanted].map(|shape| shape.iter().product());
             return Err(Error::Encoding { what, found, wanted });
         }
-        let (Elements::U8(pixels), Elements::I32(class)) =
-            (sample.input.elements(), sample.target.elements())
-        else {
-            unreachable!("pictures are bytes, and classes whole numbers")
+        Levels::add(&mut levels, &sample.input);
+        let Elements::I32(class) = sample.target.elements() else {
+            return Err(Error::OneClass { classes: 0 });
         };
-        bytes.extend(pixels);
         labels.extend(class);
     }
-    Ok(Part { levels: Levels::Bytes(bytes), labels, shape: shape.unwrap_or_default() })
+    let (levels, shape) = (levels.unwrap_or(Levels::Bytes(vec![])), shape.unwrap_or_default());
+    if !labels.is_empty() && shape.contains(&0) {
+        let what = "samples have no numbers to learn from";
+        return Err(Error::Encoding { what, found: 0, wanted: 1 });
+    }
+    Ok(Part { levels, labels, shape })
 }
 
 /// Where the data are: where the user says, or in one of the usual places.
 fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
-    if !asked.is_empty() {
-        return Ok(Path::new(asked).into());
+    match (asked.is_empty(), task.set().published) {
+        (false, _) => Ok(Path::new(asked).into()),
+        (true, true) => Ok(task.set().find()?),
+        (true, false) => Err(TrainError::NeedsData { subject: task.name().into() }.into()),
     }
-    if task == TaskKind::Table {
-        return Err(TrainError::NeedsData { subject: task.name().into() }.into());
-    }
-    find_data(task.set()).ok_or_else(|| {
-        let places = usual_places(task.set());
-        let places = places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ");
-        farad::Error::from(farad::data::DataError::NoData { set: task.set(), places }).into()
-    })
 }
 
 fn table(settings: &Settings) -> Csv {
@@ -278,6 +266,7 @@ fn table(settings: &Settings) -> Csv {
 
 #[cfg(test)]
 mod tests {
+    use farad::data::ImageFolder;
     use farad::run::Picture;
 
     use super::*;
@@ -298,9 +287,18 @@ mod tests {
     }
 
     #[test]
+    fn tasks_have_their_rows() {
+        for (n, row) in TASKS.iter().enumerate() {
+            assert_eq!(row.0 as usize, n);
+            assert_eq!(TaskKind::named(row.1), Some(row.0));
+            assert_eq!(row.0.set().name, row.3);
+        }
+    }
+
+    #[test]
     fn folders_of_pictures_are_bytes_by_channels() {
         let folder = drawn("alike", 4);
-        let part = pictures(&ImageFolder::open(&folder).unwrap()).unwrap();
+        let part = part(&ImageFolder::open(&folder).unwrap()).unwrap();
         assert_eq!((part.shape, &part.labels[..]), ([3, 2, 4], &[0, 0, 0, 1, 1, 1][..]));
         let Levels::Bytes(bytes) = &part.levels else { panic!("pictures are bytes") };
         assert_eq!(bytes[..8], [0; 8], "a blue picture has no red");
@@ -311,7 +309,7 @@ mod tests {
     #[test]
     fn pictures_of_other_sizes_are_refused() {
         let folder = drawn("unlike", 5);
-        let text = pictures(&ImageFolder::open(&folder).unwrap()).unwrap_err().to_string();
+        let text = part(&ImageFolder::open(&folder).unwrap()).unwrap_err().to_string();
         assert!(text.contains("pictures differ in size") && text.contains("30 vs 24"), "{text}");
         std::fs::remove_dir_all(folder).unwrap();
     }

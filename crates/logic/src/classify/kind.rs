@@ -67,23 +67,18 @@ impl Kind for Classifiers {
     }
 
     fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
+        let timed = asked.flag("speed").is_some();
+        if timed && !Settings::of(run)?.task_kind().is_picture() {
+            return Err(Error::SpeedOfTable.into());
+        }
         let verdict = report::judge(run)?;
         let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
-        if asked.flag("speed").is_some() {
+        if timed {
             let speed = speed(&verdict)?;
             outcome.json.push(serde_json::to_value(&speed).unwrap_or_default());
             outcome.lines.extend(speed.lines());
         }
         Ok(outcome)
-    }
-
-    fn refuses(&self, config: &Table, flag: &str) -> Option<&'static str> {
-        let pictures = || text(config, "task").and_then(TaskKind::named).is_none_or(TaskKind::is_picture);
-        match flag {
-            "speed" if pictures() => None,
-            "speed" => Some("it times circuits that read pictures, and this one reads a table"),
-            _ => Some("circuits are judged on the CPU, by their own data"),
-        }
     }
 
     fn judges_on(&self, _: &Run) -> farad::Result<Device> {

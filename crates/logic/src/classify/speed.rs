@@ -53,7 +53,7 @@ impl Speed {
 /// Times a circuit on the pictures of a part, of which there must be 512.
 pub fn measure(netlist: &Netlist, thresholds: &[f32], part: &Part, gpu: Option<&Device>) -> Result<Speed> {
     let Levels::Bytes(bytes) = &part.levels else {
-        return Err(Error::Encoding { what: "speed is measured on pictures of bytes", found: 0, wanted: 1 });
+        return Err(Error::SpeedOfTable);
     };
     let tile = WIDE_SAMPLES * part.features();
     if bytes.len() < tile {

@@ -83,13 +83,6 @@ impl Kind for Automata {
         Ok(report::outcome(&report::judge(run)?))
     }
 
-    fn refuses(&self, _: &Table, flag: &str) -> Option<&'static str> {
-        Some(match flag {
-            "speed" => "it times the circuits of logic networks",
-            _ => "circuits are judged on the CPU, by their own data",
-        })
-    }
-
     fn judges_on(&self, _: &Run) -> farad::Result<Device> {
         Ok(Device::cpu())
     }
