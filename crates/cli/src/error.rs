@@ -133,6 +133,14 @@ fn is_asked_for(error: &farad_logic::Error) -> bool {
             | Logic::OtherWires { .. }
             | Logic::Seed { .. }
             | Logic::SpeedOfTable
+            | Logic::Rule { .. }
+            | Logic::RuleFile { .. }
+            | Logic::RuleGap { .. }
+            | Logic::LargePicture { .. }
+            | Logic::ColorfulPicture { .. }
+            | Logic::EmptyPicture { .. }
+            | Logic::NeedsTask { .. }
+            | Logic::OtherTask { .. }
     )
 }
 

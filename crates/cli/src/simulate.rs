@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use farad::run::Picture;
 use farad::{Device, Tensor};
 use farad_circuit::{Automaton, Circuit, Grid};
+use farad_logic::recipe::palette;
 use farad_logic::report::frame;
 use farad_logic::simulate::{AutomatonSimulation, BITS, fire_masks, pack, unpack};
 use serde_json::json;
@@ -36,6 +37,7 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
     let gif = options.gif.as_ref().map(|path| film(options, path.as_deref())).transpose()?;
     profile::check(&options.profile)?;
     let automaton = automaton(options)?;
+    let colors = palette(&automaton.cell.meta);
     let mut grid = Grid::new(&automaton, width, height)?;
     grid.set_seed(options.seed);
     match options.start {
@@ -59,7 +61,7 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         if gif.is_some() {
             let words = format!("step {step} of {}", options.steps);
             let share = step as f64 / options.steps.max(1) as f64;
-            frames.push(frame(&grid, automaton.visible.len()).with_progress(&words, share));
+            frames.push(frame(&grid, automaton.visible.len(), &colors).with_progress(&words, share));
         }
         let steps = every.min(options.steps - step);
         if steps == 0 {

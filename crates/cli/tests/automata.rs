@@ -291,7 +291,7 @@ fn more_updates_go_on_where_a_run_ended() {
     let [whole, odd] = ["whole", "odd"].map(|run| {
         let path = folder.path(run).join("checkpoint.safetensors");
         let checkpoint = Checkpoint::read(path, KIND).unwrap();
-        let shape = [1, (Recipe::named("life").unwrap().topology)().gates(), 16];
+        let shape = [1, Recipe::named("life").unwrap().topology.gates(), 16];
         let logits = checkpoint.tensor("logits", shape, &Device::cpu()).unwrap();
         let logits: Vec<u32> = logits.to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect();
         let log = std::fs::read_to_string(folder.path(run).join("log.csv")).unwrap();

@@ -32,10 +32,12 @@ pub enum Channels {
     Color,
     /// Brightness.
     Gray,
+    /// Red, green and blue, and how opaque: 0 is not to be seen.
+    Transparent,
 }
 
-/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, or `[1, height, width]` in gray. Which of the two it
-/// is, its first bytes say. Transparency is left out.
+/// Reads a PNG or JPEG file as bytes: `[3, height, width]`, `[1, height, width]` in gray, or `[4, height, width]` with
+/// transparency, which the others leave out. Which kind of file it is, its first bytes say.
 pub fn read_image(path: impl AsRef<Path>, wanted: Channels) -> Result<Array> {
     let path = path.as_ref();
     let bytes = read_bounded(OP, path, MOST_BYTES)?;
@@ -49,9 +51,15 @@ pub fn read_image(path: impl AsRef<Path>, wanted: Channels) -> Result<Array> {
     };
     let pixels = width * height;
     let channels = interleaved.len() / pixels.max(1);
-    let at = |pixel: usize, channel: usize| interleaved[pixel * channels + channel.min(channels - 1)];
+    // One or three bytes of color, and perhaps one more.
+    let colors = if channels < 3 { 1 } else { 3 };
+    let at = |pixel: usize, channel: usize| match channel {
+        3 if channels == colors => u8::MAX,
+        3 => interleaved[pixel * channels + colors],
+        color => interleaved[pixel * channels + color.min(colors - 1)],
+    };
     if wanted == Channels::Gray {
-        let light = |pixel: usize| match channels {
+        let light = |pixel: usize| match colors {
             1 => at(pixel, 0),
             // The weights of ITU-R 601, in thousandths.
             _ => {
@@ -61,11 +69,13 @@ pub fn read_image(path: impl AsRef<Path>, wanted: Channels) -> Result<Array> {
         };
         return Ok(Array::new((0..pixels).map(light).collect::<Vec<u8>>(), [1, height, width]));
     }
-    let planes = (0..3).flat_map(|channel| (0..pixels).map(move |pixel| (pixel, channel)));
-    Ok(Array::new(planes.map(|(pixel, channel)| at(pixel, channel)).collect::<Vec<u8>>(), [3, height, width]))
+    let count = if wanted == Channels::Transparent { 4 } else { 3 };
+    let planes = (0..count).flat_map(|channel| (0..pixels).map(move |pixel| (pixel, channel)));
+    let bytes: Vec<u8> = planes.map(|(pixel, channel)| at(pixel, channel)).collect();
+    Ok(Array::new(bytes, [count, height, width]))
 }
 
-/// Width, height, and one or three bytes a pixel.
+/// Width, height, and one to four bytes a pixel.
 fn decode_png(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
     let fail = |error: png::DecodingError| damaged(path, error.to_string());
     let mut decoder =
@@ -78,13 +88,10 @@ fn decode_png(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
     let mut pixels = vec![0; size];
     let frame = reader.next_frame(&mut pixels).map_err(fail)?;
     pixels.truncate(frame.buffer_size());
-    let kept = match frame.color_type {
-        png::ColorType::Grayscale | png::ColorType::Rgb => pixels,
-        png::ColorType::GrayscaleAlpha => pixels.chunks_exact(2).map(|pixel| pixel[0]).collect(),
-        png::ColorType::Rgba => pixels.chunks_exact(4).flat_map(|pixel| pixel[..3].to_vec()).collect(),
-        png::ColorType::Indexed => return Err(damaged(path, "its palette was not resolved".into())),
-    };
-    Ok((width, height, kept))
+    match frame.color_type {
+        png::ColorType::Indexed => Err(damaged(path, "its palette was not resolved".into())),
+        _ => Ok((width, height, pixels)),
+    }
 }
 
 fn decode_jpeg(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {

@@ -54,6 +54,94 @@ pub enum Error {
         /// What it is measured by.
         wanted: usize,
     },
+    /// Words that are no rule.
+    #[error(
+        "rule: no rule: `{text}`: {what}\nhelp: `B3/S23` is born with 3 neighbors and stays with 2 or 3, 0 to 255 are elementary rules, and a file has a line such as `0001.1000 -> 1` for neighborhoods"
+    )]
+    Rule {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A line of a file that is no rule.
+    #[error(
+        "rule: {path}, line {line}: {what}\nhelp: nine of 0, 1 and . row by row, then what becomes of the middle: `0001.1000 -> 1`"
+    )]
+    RuleFile {
+        /// The file.
+        path: String,
+        /// The line, from 1 on.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A file that does not say everything.
+    #[error(
+        "rule: {path} does not say what becomes of {patch} ({missing} vs 0 neighborhoods are missing)\nhelp: add them, or a line `else 0`"
+    )]
+    RuleGap {
+        /// The file.
+        path: String,
+        /// The first neighborhood that is missing, row by row.
+        patch: String,
+        /// How many are.
+        missing: usize,
+    },
+    /// A picture with too many cells.
+    #[error(
+        "picture: too large: {path} has {width}×{height} pixels (vs at most {most}×{most})\nhelp: scale it down; a pixel is a cell"
+    )]
+    LargePicture {
+        /// The file.
+        path: String,
+        /// Pixels across.
+        width: usize,
+        /// Pixels down.
+        height: usize,
+        /// As many as there may be.
+        most: usize,
+    },
+    /// A picture with too many colors.
+    #[error(
+        "picture: too many colors: {path} has {colors} (vs at most {most})\nhelp: reduce them to a palette, without smoothing at edges; JPEG files rarely have few"
+    )]
+    ColorfulPicture {
+        /// The file.
+        path: String,
+        /// Colors in it.
+        colors: usize,
+        /// As many as there may be.
+        most: usize,
+    },
+    /// A picture of one color.
+    #[error(
+        "picture: nothing to learn: {path} has one color only\nhelp: draw something on it; what is transparent is empty"
+    )]
+    EmptyPicture {
+        /// The file.
+        path: String,
+    },
+    /// A task without what it is about.
+    #[error("train: {name} needs --{flag}\nhelp: {about}")]
+    NeedsTask {
+        /// The task.
+        name: &'static str,
+        /// The flag that is missing.
+        flag: &'static str,
+        /// What it is.
+        about: &'static str,
+    },
+    /// A flag of another task.
+    #[error("train: --{flag} is not for {name}\nhelp: {tasks}")]
+    OtherTask {
+        /// What is trained.
+        name: String,
+        /// The flag.
+        flag: &'static str,
+        /// Who takes it.
+        tasks: String,
+    },
     /// The circuit of a table cannot be timed.
     #[error(
         "speed: it times circuits that read pictures, and this one reads a table\nhelp: leave --speed out"

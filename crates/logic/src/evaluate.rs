@@ -7,7 +7,7 @@ use farad_circuit::{Automaton, Grid, Simulator};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::recipe::{Damage, Recipe, Start, Target, Trial, lives};
+use crate::recipe::{Damage, Recipe, Rule, Start, Target, Trial};
 
 /// Fresh starts on which a circuit must be right to be called exact.
 pub const STARTS: u64 = 64;
@@ -74,8 +74,8 @@ pub struct Examination<'a> {
 impl Examination<'_> {
     /// Examines everything that the recipe asks for.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        match self.recipe.target {
-            Target::Life => self.evaluate_life(),
+        match &self.recipe.target {
+            Target::Rule(rule) => self.evaluate_rule(rule),
             Target::Picture(_) => self.evaluate_picture(),
         }
     }
@@ -83,8 +83,8 @@ impl Examination<'_> {
     /// Wrong visible bits at the last step on all fresh starts, and bits looked at; life: wrong neighborhoods.
     /// What is exact has none wrong.
     pub fn count_wrong(&self) -> Result<(usize, usize)> {
-        if let Target::Life = self.recipe.target {
-            return Ok((self.wrong_neighborhoods()?, 512));
+        if let Target::Rule(rule) = &self.recipe.target {
+            return Ok((self.wrong_neighborhoods(rule)?, 512));
         }
         let picture = self.picture(self.trained);
         let mut wrong = 0;
@@ -96,10 +96,10 @@ impl Examination<'_> {
         Ok((wrong, self.starts() as usize * picture.len()))
     }
 
-    fn evaluate_life(&self) -> Result<Evaluation> {
-        let wrong = self.wrong_neighborhoods()?;
-        let sizes =
-            self.recipe.trials.iter().map(|&trial| self.play_life(trial)).collect::<Result<Vec<_>>>()?;
+    fn evaluate_rule(&self, rule: &Rule) -> Result<Evaluation> {
+        let wrong = self.wrong_neighborhoods(rule)?;
+        let trials = self.recipe.trials.iter();
+        let sizes = trials.map(|&trial| self.play(rule, trial)).collect::<Result<Vec<_>>>()?;
         Ok(Evaluation {
             exact: wrong == 0,
             wrong,
@@ -115,18 +115,15 @@ impl Examination<'_> {
     }
 
     /// Of all 512, for a cell of one channel.
-    fn wrong_neighborhoods(&self) -> Result<usize> {
+    fn wrong_neighborhoods(&self, rule: &Rule) -> Result<usize> {
         let table = Simulator::new(&self.automaton.cell)?.truth_table();
         let visible = &table[self.automaton.visible[0]];
-        let right = |number: usize| {
-            let patch = std::array::from_fn(|n| number >> n & 1 == 1);
-            lives(patch) == (visible[number / 64] >> (number % 64) & 1 == 1)
-        };
+        let right = |number: usize| rule.next(number) == (visible[number / 64] >> (number % 64) & 1 == 1);
         Ok((0..512).filter(|&number| !right(number)).count())
     }
 
     /// Plays against the rule itself from a random start; counts every wrong bit of every step.
-    fn play_life(&self, trial: Trial) -> Result<Size> {
+    fn play(&self, rule: &Rule, trial: Trial) -> Result<Size> {
         let Trial { height, width, steps } = trial;
         let mut grid = self.start(trial, 0)?;
         let mut board = grid.picture();
@@ -135,7 +132,7 @@ impl Examination<'_> {
             let at = |y: usize, x: usize| board[y % height * width + x % width];
             let next = |cell: usize| {
                 let (y, x) = (cell / width, cell % width);
-                lives(std::array::from_fn(|n| at(y + height + n / 3 - 1, x + width + n % 3 - 1)))
+                rule.lives(std::array::from_fn(|n| at(y + height + n / 3 - 1, x + width + n % 3 - 1)))
             };
             board = (0..height * width).map(next).collect();
             grid.step();

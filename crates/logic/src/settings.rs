@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn values_that_make_no_sense_are_refused() {
-        let mut settings = (Recipe::all()[0].settings)();
+        let mut settings = Recipe::all()[0].settings.clone();
         let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
         assert!(refused("batch").starts_with("settings: `batch` is not key=value\nhelp: "));
         assert_eq!(refused("steps=0"), "settings: steps takes a whole number from 1 on, not `0`");
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_table_that_was_cut_is_noticed_and_an_old_one_is_read() {
-        let whole = (Recipe::all()[0].settings)().table();
+        let whole = Recipe::all()[0].settings.table();
         let without = |key: &str| {
             let mut table = whole.clone();
             assert!(table.remove(key).is_some(), "{key}");
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_must_fit_together_is_checked() {
         let refused = |assignment: &str| {
-            let mut settings = (Recipe::all()[0].settings)();
+            let mut settings = Recipe::all()[0].settings.clone();
             settings.set(assignment).unwrap();
             settings.check().unwrap_err().to_string()
         };

@@ -35,7 +35,7 @@ const METHODS: [(&str, usize); 15] = [
 ];
 
 fn trainer(keys: &str, seeds: &[u64], device: &Device) -> Trainer {
-    let mut settings: Settings = (small_checkerboard().reference)();
+    let mut settings: Settings = small_checkerboard().reference.clone();
     (settings.height, settings.width, settings.steps, settings.updates) = (4, 5, 9, 10);
     settings.initial_logit = 4.0;
     keys.split_whitespace().for_each(|assignment| settings.set(assignment).unwrap());
@@ -50,9 +50,9 @@ fn bits(trainer: &Trainer) -> Vec<u32> {
 fn the_published_recipe_is_softmax_roll_out_squares_and_adam() {
     let device = Device::cpu();
     let recipe = Recipe::named("life").unwrap();
-    let settings = (recipe.reference)();
-    let mut trainer = Trainer::new(recipe, settings, &[5], &device);
-    let topology = (recipe.topology)();
+    let settings = recipe.reference.clone();
+    let mut trainer = Trainer::new(recipe.clone(), settings, &[5], &device);
+    let topology = recipe.topology.clone();
     let wiring = Wiring::new(&topology, &[topology.wire(5)], &device);
     let logits = Parameter::new(initial_logits(&[1, topology.gates()], 10.0, &device));
     let mut adam = AdamW::new(vec![logits.clone()])
@@ -60,7 +60,7 @@ fn the_published_recipe_is_softmax_roll_out_squares_and_adam() {
         .betas(0.9, 0.99)
         .weight_decay(0.01)
         .clip(Clip::Value(100.0));
-    let (before, after) = farad_logic::recipe::next_boards();
+    let (before, after) = farad_logic::recipe::Rule::life().boards();
     let boards = |bits: &[bool], numbers: &[usize]| {
         let rows = numbers.iter().flat_map(|&n| &bits[9 * n..9 * n + 9]);
         Tensor::from_vec(rows.map(|&bit| f32::from(bit)).collect(), [1, 20, 3, 3, 1], &device)
@@ -176,7 +176,7 @@ fn the_kept_circuit_is_the_evaluated_one() {
             let mut trainer = trainer(keys, &[7], &device);
             (0..4).for_each(|_| drop(trainer.update().unwrap()));
             let gates = trainer.hard_gates().unwrap();
-            assert_eq!(gates[0].len(), (small_checkerboard().topology)().gates());
+            assert_eq!(gates[0].len(), small_checkerboard().topology.gates());
             let (losses, wrong) = trainer.hard_losses(1, 4).unwrap();
             assert!(losses[0] > 0.0 && wrong[0] == wrong[0].round(), "{keys}: bits are wrong or right");
         }

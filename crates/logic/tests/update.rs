@@ -12,7 +12,7 @@ use farad_logic::{Recipe, train::Trainer};
 
 /// On a small grid, so that a software GPU gets through all 20 steps.
 fn trainer(recipe: Recipe, device: &Device) -> Trainer {
-    let mut settings = (recipe.reference)();
+    let mut settings = recipe.reference.clone();
     (settings.height, settings.width) = (4, 4);
     Trainer::new(recipe, settings, &[7], device)
 }
@@ -54,7 +54,7 @@ fn an_update_is_one_submission_of_few_dispatches_and_reads_nothing() {
 fn training_goes_on_with_the_same_bits() {
     let _turn = turn();
     for (device, recipe) in devices::all().into_iter().zip(recipes()) {
-        let mut whole = trainer(recipe, &device);
+        let mut whole = trainer(recipe.clone(), &device);
         (0..3).for_each(|_| drop(whole.update().unwrap()));
         let mut second = trainer(recipe, &device);
         let (logits, state) = (whole.logits().detach().unwrap(), whole.optimizer().state().unwrap());

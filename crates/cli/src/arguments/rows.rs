@@ -141,7 +141,7 @@ const OF_LANGUAGE: Flag =
 
 /// All of them, in the order of the help.
 #[rustfmt::skip]
-pub static FLAGS: [Flag; 24] = [
+pub static FLAGS: [Flag; 27] = [
     Flag { name: "seed", takes: Takes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
     Flag { name: "updates", takes: Takes::Whole(1, MOST), kinds: &["automaton", "logic", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
@@ -155,6 +155,9 @@ pub static FLAGS: [Flag; 24] = [
     Flag { name: "config", value: "FILE.toml", takes: Takes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags overrule them (`--list` shows the keys)", ..ANY },
     Flag { name: "from", value: "RUN", takes: Takes::Path(ValueHint::DirPath), help: "Start from the weights that another run of this kind has learned", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: Takes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
+    Flag { name: "rule", value: "RULE", takes: Takes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
+    Flag { name: "picture", value: "FILE.png", takes: Takes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64×64 pixels, up to 16 colors; transparent is empty", ..OF_AUTOMATA },
+    Flag { name: "steps", takes: COUNT, help: "Steps of the automaton until it is looked at", ..OF_AUTOMATA },
     Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
     Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: NETWORKS, help: "Which network [default: cnn for pictures, mlp for tables]", ..ANY },
@@ -301,7 +304,7 @@ mod tests {
     #[test]
     fn rows_name_kinds_that_there_are_and_settings_that_these_have() {
         /// Flags that are no settings.
-        const OWN: [&str; 5] = ["seed", "seeds", "recipe", "quick", "config"];
+        const OWN: [&str; 7] = ["seed", "seeds", "recipe", "quick", "config", "rule", "picture"];
         for flag in &FLAGS {
             all_there(flag.name, flag.kinds);
             for kind in KINDS.all().filter(|kind| flag.is_for(kind.name())) {

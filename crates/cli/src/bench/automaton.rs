@@ -20,7 +20,7 @@ pub fn checkerboard(batch: usize, seeds: u64, device: &Device) -> farad::Result<
 
 fn trainer(batch: usize, seeds: u64, device: &Device) -> Trainer {
     let recipe = Recipe::named("checkerboard").expect("a recipe");
-    let mut settings = (recipe.reference)();
+    let mut settings = recipe.reference.clone();
     settings.batch = batch;
     let seeds: Vec<u64> = (0..seeds).map(|n| recipe.seed + n).collect();
     Trainer::new(recipe, settings, &seeds, device)

@@ -3,7 +3,7 @@
 use farad::train::LoopSettings;
 use farad_circuit::Edge;
 
-use super::{Damage, Recipe, Start, Target, Trial, published};
+use super::{Damage, Picture, Recipe, Start, Target, Trial, published};
 use crate::automaton::Topology;
 use crate::settings::{FreezeOrder, Settings};
 use crate::soft_gates::GateKind;
@@ -12,15 +12,16 @@ pub fn recipe() -> Recipe {
     Recipe {
         name: "checkerboard",
         former: &[],
-        about: "a checkerboard of 2×2 squares out of random bits, in 20 steps",
-        topology,
-        settings,
-        reference,
+        about: "a checkerboard of 2×2 squares out of random bits, in 20 steps".into(),
+        task: None,
+        topology: topology(),
+        settings: settings(),
+        reference: reference(),
         seed: 2,
         visible: 1,
         start: Start::RandomBits,
-        target: Target::Picture(square),
-        trials: &[Trial { height: 32, width: 32, steps: 40 }, Trial { height: 64, width: 64, steps: 80 }],
+        target: Target::Picture(Picture::Pixels(square)),
+        trials: vec![Trial { height: 32, width: 32, steps: 40 }, Trial { height: 64, width: 64, steps: 80 }],
         damage: Some(Damage { trial: Trial { height: 64, width: 64, steps: 160 }, block: 20, held: 80 }),
         robustness: Some((Trial { height: 64, width: 64, steps: 1000 }, 10)),
     }
@@ -41,14 +42,14 @@ pub fn cell(wide_layers: usize) -> Topology {
     Topology { channels: 8, kernels: 16, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
 }
 
-fn reference() -> Settings {
+pub fn reference() -> Settings {
     Settings { updates: 500, batch: 2, steps: 20, ..published() }
 }
 
 /// What made most seeds exact within the published number of updates (docs/hardening.md): four logits a gate, a high
 /// rate after a warm-up, roll-outs that grow, and more and more gates hard, drawn anew at each update. It goes on to the
 /// end: a circuit that is exact halfway has ten times the gates that are left once all are hard.
-fn settings() -> Settings {
+pub fn settings() -> Settings {
     Settings {
         gates: GateKind::Four,
         initial_logit: 5.0,

@@ -1,6 +1,6 @@
 //! A checkerboard out of noise, although cells fire at random.
 
-use super::{Damage, Recipe, Start, Target, Trial, checkerboard, published};
+use super::{Damage, Picture, Recipe, Start, Target, Trial, checkerboard, published};
 use crate::automaton::Topology;
 use crate::settings::Settings;
 
@@ -8,15 +8,16 @@ pub fn recipe() -> Recipe {
     Recipe {
         name: "checkerboard-async",
         former: &[],
-        about: "a checkerboard out of random bits although each cell fires only 6 times in 10",
-        topology,
-        settings,
-        reference,
+        about: "a checkerboard out of random bits although each cell fires only 6 times in 10".into(),
+        task: None,
+        topology: topology(),
+        settings: settings(),
+        reference: reference(),
         seed: 8,
         visible: 1,
         start: Start::RandomBits,
-        target: Target::Picture(checkerboard::square),
-        trials: &[Trial { height: 56, width: 56, steps: 200 }],
+        target: Target::Picture(Picture::Pixels(checkerboard::square)),
+        trials: vec![Trial { height: 56, width: 56, steps: 200 }],
         damage: Some(Damage { trial: Trial { height: 56, width: 56, steps: 400 }, block: 20, held: 200 }),
         robustness: Some((Trial { height: 64, width: 64, steps: 1000 }, 10)),
     }

@@ -2,7 +2,7 @@
 
 use farad_circuit::Edge;
 
-use super::{Recipe, Start, Target, drawn, published};
+use super::{Picture, Recipe, Start, Target, drawn, published};
 use crate::automaton::Topology;
 use crate::settings::Settings;
 
@@ -30,15 +30,16 @@ pub fn recipe() -> Recipe {
     Recipe {
         name: "colored-g",
         former: &["coloured-g"],
-        about: "a letter G in four colors, from an empty grid in 15 steps",
-        topology,
-        settings,
-        reference,
+        about: "a letter G in four colors, from an empty grid in 15 steps".into(),
+        task: None,
+        topology: topology(),
+        settings: settings(),
+        reference: reference(),
         seed: 1,
         visible: 3,
         start: Start::Zeros,
-        target: Target::Picture(pixel),
-        trials: &[],
+        target: Target::Picture(Picture::Pixels(pixel)),
+        trials: vec![],
         damage: None,
         robustness: None,
     }

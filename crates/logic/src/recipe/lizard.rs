@@ -2,7 +2,7 @@
 
 use farad_circuit::Edge;
 
-use super::{Recipe, Start, Target, Trial, drawn, published};
+use super::{Picture, Recipe, Start, Target, Trial, drawn, published};
 use crate::automaton::Topology;
 use crate::settings::Settings;
 
@@ -34,15 +34,16 @@ pub fn recipe() -> Recipe {
     Recipe {
         name: "lizard",
         former: &[],
-        about: "a lizard that grows from a single cell in 12 steps",
-        topology,
-        settings,
-        reference,
+        about: "a lizard that grows from a single cell in 12 steps".into(),
+        task: None,
+        topology: topology(),
+        settings: settings(),
+        reference: reference(),
         seed: 7,
         visible: 1,
         start: Start::CenterOnes,
-        target: Target::Picture(pixel),
-        trials: &[Trial { height: 40, width: 40, steps: 12 }],
+        target: Target::Picture(Picture::Pixels(pixel)),
+        trials: vec![Trial { height: 40, width: 40, steps: 12 }],
         damage: None,
         robustness: None,
     }
@@ -52,17 +53,17 @@ fn pixel(_: usize, y: usize, x: usize, height: usize, width: usize) -> bool {
     drawn(&DRAWING, b'#', y, x, height, width)
 }
 
-fn topology() -> Topology {
+pub fn topology() -> Topology {
     let mut update = vec![640];
     update.extend([512; 8]);
     update.extend([256, 128]);
     Topology { channels: 128, kernels: 4, perception: vec![9, 8, 4, 2, 1], update, edge: Edge::Wrap }
 }
 
-fn reference() -> Settings {
+pub fn reference() -> Settings {
     Settings { updates: 3500, steps: 12, height: 20, width: 20, learning_rate: 0.06, ..published() }
 }
 
-fn settings() -> Settings {
+pub fn settings() -> Settings {
     Settings { updates: 4000, weight_decay: 0.03, stop_after_exact: 2, ..reference() }.keeping_best()
 }

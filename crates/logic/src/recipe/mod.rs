@@ -1,21 +1,29 @@
 //! The recipes: what each automaton is made of, what it learns and how it is judged. One file each.
 //!
 //! A [`Recipe`] is data; `train` and `evaluate` know how to use it. To add one, write a file with a
-//! `recipe()` and give it a row in [`Recipe::all`].
+//! `recipe()` and give it a row in [`Recipe::all`]. [`own`] makes recipes of what users bring: a rule, a picture.
 
 mod checkerboard;
 mod checkerboard_async;
 mod colored_g;
+mod drawing;
 mod life;
 mod lizard;
+pub mod own;
+mod rule;
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use farad::run::{Color, Table};
 use farad::train::LoopSettings;
 
 use crate::automaton::Topology;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 
-pub use life::{lives, next_boards};
+pub use drawing::{Drawing, names as color_names, palette};
+pub use rule::Rule;
 
 /// Where a roll-out starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +39,33 @@ pub enum Start {
 }
 
 /// What should be seen at the end.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Target {
-    /// A picture: the value of a visible channel at (y, x) on a grid of (height, width).
-    Picture(fn(channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool),
-    /// What the rules of life make of the start.
-    Life,
+    /// A picture.
+    Picture(Picture),
+    /// What a rule makes of the start.
+    Rule(Rule),
+}
+
+/// Where the bits of a picture come from.
+#[derive(Clone)]
+pub enum Picture {
+    /// The value of a visible channel at (y, x) on a grid of (height, width).
+    Pixels(fn(channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool),
+    /// A drawing in the middle.
+    Centered(Arc<Drawing>),
+    /// A drawing over and over, from the upper left.
+    Tiled(Arc<Drawing>),
+}
+
+impl Picture {
+    fn bit(&self, channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool {
+        match self {
+            Picture::Pixels(pixel) => pixel(channel, y, x, height, width),
+            Picture::Centered(drawing) => drawing.centered(channel, y, x, height, width),
+            Picture::Tiled(drawing) => drawing.tiled(channel, y, x),
+        }
+    }
 }
 
 /// A grid on which the circuit must work too.
@@ -46,7 +75,7 @@ pub struct Trial {
     pub height: usize,
     /// Cells from left to right.
     pub width: usize,
-    /// Steps until it is looked at (a picture), or during which every step is compared (life).
+    /// Steps until it is looked at (a picture), or during which every step is compared (a rule).
     pub steps: usize,
 }
 
@@ -62,20 +91,22 @@ pub struct Damage {
 }
 
 /// An automaton to be learned.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Recipe {
     /// Its name in commands.
     pub name: &'static str,
     /// What earlier versions called it.
     pub former: &'static [&'static str],
     /// One line on what it learns.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
+    /// What the user brought, as a configuration keeps it; nothing for published recipes.
+    pub task: Option<Table>,
     /// What a cell is made of.
-    pub topology: fn() -> Topology,
+    pub topology: Topology,
     /// The settings that work best so far.
-    pub settings: fn() -> Settings,
+    pub settings: Settings,
     /// The settings of the published notebook.
-    pub reference: fn() -> Settings,
+    pub reference: Settings,
     /// The seed that a run has if none is given.
     pub seed: u64,
     /// The first so many channels are looked at.
@@ -85,7 +116,7 @@ pub struct Recipe {
     /// What should be seen at the end.
     pub target: Target,
     /// Larger grids that the circuit must work on.
-    pub trials: &'static [Trial],
+    pub trials: Vec<Trial>,
     /// Damage that it should recover from.
     pub damage: Option<Damage>,
     /// A long run with a new block of zeros at every step: grid, steps, and the block's side.
@@ -106,26 +137,35 @@ impl Recipe {
 
     /// The recipe of this name.
     pub fn named(name: &str) -> Result<Recipe> {
-        let all = Recipe::all();
         let called = |recipe: &Recipe| recipe.name == name || recipe.former.contains(&name);
-        all.into_iter().find(called).ok_or_else(|| {
-            let names: Vec<String> = all.iter().map(|recipe| recipe.name.to_string()).collect();
+        Recipe::all().into_iter().find(called).ok_or_else(|| {
+            let own = own::TASKS.iter().map(|task| task.name);
+            let names = Recipe::all().map(|recipe| recipe.name).into_iter().chain(own);
+            let names: Vec<String> = names.map(str::to_string).collect();
             let nearest = farad::nearest(name, names.iter().map(String::as_str)).map(str::to_string);
             Error::UnknownRecipe { name: name.into(), nearest, names }
         })
     }
 
-    /// The target picture, `[height, width, visible]`; `None` for life, whose target depends on the
+    /// The target picture, `[height, width, visible]`; `None` for rules, where the target depends on the
     /// start.
     pub fn picture(&self, height: usize, width: usize) -> Option<Vec<bool>> {
-        let Target::Picture(pixel) = self.target else { return None };
-        let mut picture = Vec::with_capacity(height * width * self.visible);
+        let Target::Picture(picture) = &self.target else { return None };
+        let mut bits = Vec::with_capacity(height * width * self.visible);
         for y in 0..height {
             for x in 0..width {
-                picture.extend((0..self.visible).map(|channel| pixel(channel, y, x, height, width)));
+                bits.extend((0..self.visible).map(|channel| picture.bit(channel, y, x, height, width)));
             }
         }
-        Some(picture)
+        Some(bits)
+    }
+
+    /// What the numbers look like that the visible channels of a cell are the bits of; nothing where channels are light.
+    pub fn colors(&self) -> &[Color] {
+        match &self.target {
+            Target::Picture(Picture::Centered(drawing) | Picture::Tiled(drawing)) => drawing.colors(),
+            _ => &[],
+        }
     }
 }
 
@@ -162,9 +202,9 @@ mod tests {
     #[test]
     fn recipes_fit_their_topologies() {
         for recipe in Recipe::all() {
-            let topology = (recipe.topology)();
+            let topology = &recipe.topology;
             topology.check().unwrap();
-            for settings in [(recipe.settings)(), (recipe.reference)()] {
+            for settings in [recipe.settings.clone(), recipe.reference.clone()] {
                 assert_eq!(Settings::from_table(&settings.table()).unwrap(), settings, "{}", recipe.name);
             }
             assert!(recipe.visible <= topology.channels);
@@ -179,7 +219,7 @@ mod tests {
     fn gate_counts_are_the_published_ones() {
         let expected = [(240, 2303), (224, 2816), (224, 3840), (60, 4480), (56, 4544)];
         for (recipe, (perception, update)) in Recipe::all().into_iter().zip(expected) {
-            let topology = (recipe.topology)();
+            let topology = recipe.topology.clone();
             assert_eq!(topology.kernels * topology.perception_gates(), perception, "{}", recipe.name);
             assert_eq!(topology.update_gates(), update, "{}", recipe.name);
         }
@@ -189,7 +229,7 @@ mod tests {
     #[test]
     fn wirings_keep_their_bits() {
         let hash = |recipe: Recipe| {
-            let layers = (recipe.topology)().wire(23);
+            let layers = recipe.topology.wire(23);
             let words = layers.iter().flat_map(|wires| wires.a.iter().chain(&wires.b));
             words.fold(0xcbf2_9ce4_8422_2325u64, |hash, &word| {
                 (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3)

@@ -14,7 +14,7 @@ use crate::train::{Configuration, Learned};
 /// The page.
 pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String> {
     let Configuration { recipe, device, seeds, settings } = &learned.configuration;
-    let mut page = Page::new(recipe.name, recipe.about);
+    let mut page = Page::new(recipe.name, &recipe.about);
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
     let proved = verdicts.iter().filter(|verdict| verdict.proved).count();
@@ -23,7 +23,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         "{exact} of {} exact, {proved} of {of} proved equal after simplification",
         counted(of, "circuit")
     ));
-    let topology = (recipe.topology)();
+    let topology = recipe.topology.clone();
     page.facts([
         ("updates", count(learned.updates)),
         (
@@ -83,7 +83,7 @@ fn command(learned: &Learned) -> String {
             |(key, value): &(String, toml::Value)| key != "updates" && variant.get(key) != Some(value);
         table.into_iter().filter(differs).collect::<Vec<_>>()
     };
-    let (mut sets, reference) = (changed((recipe.settings)()), changed((recipe.reference)()));
+    let (mut sets, reference) = (changed(recipe.settings.clone()), changed(recipe.reference.clone()));
     if reference.len() < sets.len() {
         text += " --recipe reference";
         sets = reference;

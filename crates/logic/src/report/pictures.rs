@@ -9,35 +9,43 @@ use super::{Verdict, trained};
 use crate::error::Result;
 use crate::evaluate::Examination;
 use crate::histogram;
-use crate::recipe::Trial;
+use crate::recipe::{Recipe, Trial};
 use crate::train::{Configuration, Learned};
 
 const ON: Color = [24, 24, 32];
 const OFF: Color = [240, 240, 236];
+/// A cell whose number is that of no color.
+const NO_COLOR: Color = [255, 0, 255];
 
-/// What a grid shows: black and white, or its first three visible channels as light.
-pub fn frame(grid: &Grid, visible: usize) -> Picture {
-    let bits = if visible < 3 { grid.picture() } else { grid.pictures() };
-    cells(grid.width(), grid.height(), visible, &bits)
+/// What a grid shows: black and white, its first three visible channels as light, or, with colors, the color whose
+/// number they are.
+pub fn frame(grid: &Grid, visible: usize, colors: &[Color]) -> Picture {
+    cells(grid.width(), grid.height(), visible, &grid.pictures(), colors)
 }
 
 /// The target `[height, width, visible]` as a grid would show it.
-fn target_frame(target: &[bool], visible: usize, trial: Trial) -> Picture {
+fn target_frame(target: &[bool], recipe: &Recipe, trial: Trial) -> Picture {
+    let visible = recipe.visible;
     let by_channel = (0..visible).flat_map(|channel| target[channel..].iter().step_by(visible).copied());
-    cells(trial.width, trial.height, visible, &by_channel.collect::<Vec<_>>())
+    cells(trial.width, trial.height, visible, &by_channel.collect::<Vec<_>>(), recipe.colors())
 }
 
 /// Bits `[visible, height, width]` as a picture with sharp cells.
-fn cells(width: usize, height: usize, visible: usize, bits: &[bool]) -> Picture {
+fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[Color]) -> Picture {
     let times = (256 / width.max(height)).clamp(1, 16);
-    let picture = if visible < 3 {
+    let bit = |cell: usize, channel: usize| bits[channel * width * height + cell];
+    let picture = if !colors.is_empty() {
+        let code = |cell: usize| (0..visible).map(|n| usize::from(bit(cell, n)) << n).sum::<usize>();
+        // Numbers beyond the last color are never shown when all is right.
+        let color = |cell: usize| colors.get(code(cell)).copied().unwrap_or(NO_COLOR);
+        let light = |level: u8| f32::from(level) / 255.0;
+        let values: Vec<f32> = (0..width * height).flat_map(|cell| color(cell).map(light)).collect();
+        Picture::from_channels(width, height, &values)
+    } else if visible < 3 {
         Picture::from_bools(width, height, &bits[..width * height], ON, OFF)
     } else {
-        let light = |cell: usize, channel: usize| f32::from(bits[channel * width * height + cell]);
-        let values: Vec<f32> = (0..width * height)
-            .flat_map(|cell| (0..3).map(move |channel| (cell, channel)))
-            .map(|(a, b)| light(a, b))
-            .collect();
+        let light = |cell: usize| [0, 1, 2].map(|channel| f32::from(bit(cell, channel)));
+        let values: Vec<f32> = (0..width * height).flat_map(light).collect();
         Picture::from_channels(width, height, &values)
     };
     picture.scaled(times)
@@ -116,7 +124,7 @@ fn by_function(gates: impl Iterator<Item = Gate>) -> [usize; 16] {
 
 /// The functions that were learned, layer by layer; the kernels of perception together.
 fn layers(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
-    let topology = (learned.configuration.recipe.topology)();
+    let topology = learned.configuration.recipe.topology.clone();
     let gates = &learned.circuits[shown].gates;
     let mut rows = Vec::new();
     let mut from = 0;
@@ -181,7 +189,7 @@ fn films(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
     let frames = film(&examination, first)?;
     write_film(run, "rollout.gif", &frames, Duration::from_millis(150))?;
     let target = recipe.picture(first.height, first.width);
-    let target = target.map(|cells| target_frame(&cells, recipe.visible, first));
+    let target = target.map(|cells| target_frame(&cells, recipe, first));
     let title = format!("Roll-out of the hard circuit, {}×{} cells", first.width, first.height);
     let mut sheet = Sheet::new(&title, (TILE, TILE * first.height as f64 / first.width as f64));
     sheet = sheet.about(&about(learned, Some(shown)));
@@ -220,11 +228,11 @@ fn write_film(run: &Run, name: &str, frames: &[Picture], delay: Duration) -> Res
 /// A picture a step, the start first.
 fn film(examination: &Examination, trial: Trial) -> Result<Vec<Picture>> {
     let mut grid = examination.start(trial, 0)?;
-    let visible = examination.recipe.visible;
-    let mut frames = vec![frame(&grid, visible)];
+    let shown = |grid: &Grid| frame(grid, examination.recipe.visible, examination.recipe.colors());
+    let mut frames = vec![shown(&grid)];
     for _ in 0..trial.steps {
         grid.step();
-        frames.push(frame(&grid, visible));
+        frames.push(shown(&grid));
     }
     Ok(frames)
 }

@@ -36,7 +36,7 @@ impl Configuration {
     /// Soft gates that the forward passes of so many updates evaluate, for each seed: what a training budget is
     /// counted in.
     pub fn gate_evaluations(&self, updates: u64) -> u64 {
-        let (settings, topology) = (&self.settings, (self.recipe.topology)());
+        let (settings, topology) = (&self.settings, self.recipe.topology.clone());
         let cell =
             topology.kernels * topology.channels * topology.perception_gates() + topology.update_gates();
         let steps: u64 = (0..updates).map(|update| settings.steps_at(update) as u64).sum();
@@ -46,7 +46,7 @@ impl Configuration {
     /// What training needs of memory, at least: logits with their gradients and moments, and the states that are kept for
     /// the backward pass.
     pub fn need(&self) -> Need {
-        let (settings, topology) = (&self.settings, (self.recipe.topology)());
+        let (settings, topology) = (&self.settings, self.recipe.topology.clone());
         let logits = match settings.gates {
             GateKind::Sixteen => 16,
             GateKind::Four => 4,
@@ -82,13 +82,18 @@ impl Configuration {
             ("start", start.into()),
             ("size", vec![self.settings.width, self.settings.height].into()),
         ];
-        known.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+        let colors = self.recipe.colors();
+        let palette = (!colors.is_empty()).then(|| ("palette", crate::recipe::color_names(colors).into()));
+        known.into_iter().chain(palette).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     /// As the folder stores it.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
         table.insert("recipe".into(), self.recipe.name.into());
+        if let Some(task) = &self.recipe.task {
+            table.insert("task".into(), task.clone().into());
+        }
         table.insert("device".into(), self.device.clone().into());
         table.insert("seeds".into(), self.seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
         table.insert("settings".into(), self.settings.table().into());
@@ -104,7 +109,7 @@ impl Configuration {
         let seeds = seeds.iter().map(|v| v.as_integer().map(|n| n as u64)).collect::<Option<Vec<u64>>>();
         let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
         Ok(Configuration {
-            recipe: Recipe::named(text("recipe")?)?,
+            recipe: Recipe::of(text("recipe")?, table.get("task").and_then(|task| task.as_table()))?,
             settings: Settings::from_table(settings)?,
             seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
             device: text("device")?.into(),
@@ -120,15 +125,15 @@ mod tests {
     fn budgets_are_the_published_ones() {
         for (name, once) in [("life", 457_740), ("checkerboard", 47_185_920)] {
             let recipe = Recipe::named(name).unwrap();
-            let mut settings = (recipe.reference)();
+            let mut settings = recipe.reference.clone();
             let of = |settings: &Settings| {
-                let settings = settings.clone();
+                let (recipe, settings) = (recipe.clone(), settings.clone());
                 Configuration { recipe, settings, seeds: vec![1], device: "cpu".into() }.gate_evaluations(10)
             };
             assert_eq!(of(&settings), 10 * once, "{name}");
             (settings.steps, settings.curriculum) = (9, 9);
             // 1, 1, 2, 3, … 8 steps, then all nine.
-            assert_eq!(of(&settings), 46 * once / (recipe.reference)().steps as u64, "{name}");
+            assert_eq!(of(&settings), 46 * once / recipe.reference.steps as u64, "{name}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Automata as a kind of training: `farad train life`, and the like.
 
+use std::borrow::Cow;
+
 use farad::Device;
 use farad::run::{Run, Table, Value, count, json};
 use farad::train::settings::{Setting, Settings as _, no_choice};
@@ -10,6 +12,7 @@ use super::trainee::Learners;
 use super::{Configuration, KIND, Learned, LearnedCircuit, Trainer};
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
+use crate::recipe::own::{self, Own};
 use crate::report;
 use crate::settings::Settings;
 
@@ -29,9 +32,14 @@ impl Kind for Automata {
     }
 
     fn subjects(&self) -> Vec<Subject> {
-        let subject =
-            |recipe: Recipe| Subject { former: recipe.former, ..Subject::new(recipe.name, recipe.about) };
-        Recipe::all().map(subject).to_vec()
+        let published = Recipe::all().into_iter().filter_map(|recipe| match recipe.about {
+            Cow::Borrowed(about) => {
+                Some(Subject { former: recipe.former, ..Subject::new(recipe.name, about) })
+            }
+            Cow::Owned(_) => None,
+        });
+        let own = own::TASKS.iter().map(|task| Subject::new(task.name, task.about));
+        published.chain(own).collect()
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -39,15 +47,15 @@ impl Kind for Automata {
     }
 
     fn defaults(&self, subject: &str) -> farad::Result<Vec<(&'static str, Table)>> {
-        let recipe = Recipe::named(subject)?;
-        Ok(vec![("default", (recipe.settings)().table()), ("reference", (recipe.reference)().table())])
+        let recipe = Own::named(subject).map_or_else(|| Recipe::named(subject), Own::example)?;
+        Ok(vec![("default", recipe.settings.table()), ("reference", recipe.reference.table())])
     }
 
     fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
-        let recipe = Recipe::named(asked.subject)?;
+        let recipe = recipe(asked)?;
         let mut settings = match asked.flag("recipe") {
-            None | Some("default") => (recipe.settings)(),
-            Some("reference") => (recipe.reference)(),
+            None | Some("default") => recipe.settings.clone(),
+            Some("reference") => recipe.reference.clone(),
             Some(other) => return Err(no_choice("recipe", other, &VARIANTS)),
         };
         let (file, mut stored) = read_config(asked.file.clone().unwrap_or_default());
@@ -128,10 +136,29 @@ impl Kind for Automata {
     }
 }
 
+/// What is to be learned: a published recipe, or what a flag or a run's own `config.toml` brings.
+fn recipe(asked: &Asked) -> Result<Recipe> {
+    let own = Own::named(asked.subject);
+    let foreign =
+        |task: &&Own| asked.flag(task.flag).is_some() && own.is_none_or(|own| own.flag != task.flag);
+    if let Some(task) = own::TASKS.iter().find(foreign) {
+        let takers = own::TASKS.iter().filter(|other| other.flag == task.flag).map(|other| other.about);
+        let tasks = takers.collect::<Vec<_>>().join("; ");
+        return Err(Error::OtherTask { name: asked.subject.into(), flag: task.flag, tasks });
+    }
+    let Some(own) = own else { return Recipe::named(asked.subject) };
+    let stored = asked.file.as_ref().and_then(|file| file.get("task")?.as_table());
+    match (asked.flag(own.flag), stored) {
+        (Some(text), _) => own.read(text),
+        (None, Some(task)) => own.recipe(task),
+        (None, None) => Err(Error::NeedsTask { name: own.name, flag: own.flag, about: own.about }),
+    }
+}
+
 /// The settings of a file and, if it is a run's own `config.toml`, its seeds.
 fn read_config(mut file: Table) -> (Table, Option<Vec<u64>>) {
     let seeds = file.remove("seeds");
-    ["recipe", "device"].into_iter().for_each(|key| drop(file.remove(key)));
+    ["recipe", "device", "task"].into_iter().for_each(|key| drop(file.remove(key)));
     if let Some(toml::Value::Table(settings)) = file.remove("settings") {
         file.extend(settings);
     }
@@ -212,7 +239,7 @@ impl Ready {
         let help = "take a smaller grid, batch, number of steps or of seeds, or another device";
         configuration.need().check(device, help)?;
         let Configuration { recipe, settings, seeds, .. } = &configuration;
-        let trainer = Trainer::new(*recipe, settings.clone(), seeds, device);
+        let trainer = Trainer::new(recipe.clone(), settings.clone(), seeds, device);
         Ok(Ready { trainer, quick: asked.flag("quick").is_some(), from, configuration })
     }
 }

@@ -47,7 +47,7 @@ impl Learned {
         let configuration = Configuration::of(run)?;
         let nothing = || TrainError::NothingLearned { path: run.path().into() };
         let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
-        let topology = (configuration.recipe.topology)();
+        let topology = configuration.recipe.topology.clone();
         let kept = Kept::of(&checkpoint, configuration.seeds.len(), topology.gates())?;
         let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);
         let name = recipe.name.replace('-', "_");

@@ -60,7 +60,7 @@ pub struct Trainer {
 impl Trainer {
     /// Ready for the first update.
     pub fn new(recipe: Recipe, settings: Settings, seeds: &[u64], device: &Device) -> Trainer {
-        let topology = (recipe.topology)();
+        let topology = recipe.topology.clone();
         let layers: Vec<Vec<Wires>> = seeds.iter().map(|&seed| topology.wire(seed)).collect();
         let wiring = Wiring::new(&topology, &layers, device);
         let sizes = [seeds.len(), topology.gates()];

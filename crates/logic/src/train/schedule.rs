@@ -55,7 +55,7 @@ mod tests {
     use crate::settings::Settings;
 
     fn with(assignments: &[&str]) -> Settings {
-        let mut settings = (Recipe::named("checkerboard").unwrap().reference)();
+        let mut settings = Recipe::named("checkerboard").unwrap().reference.clone();
         settings.updates = 100;
         assignments.iter().for_each(|assignment| settings.set(assignment).unwrap());
         settings

@@ -2,7 +2,7 @@
 
 use farad::{DType, Device, Tensor};
 
-use crate::recipe::{Recipe, Start, next_boards};
+use crate::recipe::{Recipe, Start, Target};
 
 /// What random numbers are for. Numbers of different streams have nothing in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,11 @@ impl Starts {
         channels: usize,
         device: &Device,
     ) -> Starts {
-        let boards = (recipe.start == Start::Boards).then(|| {
-            let (before, after) = next_boards();
+        let boards = match &recipe.target {
+            Target::Rule(rule) => Some(rule.boards()),
+            Target::Picture(_) => None,
+        };
+        let boards = boards.map(|(before, after)| {
             let rows = before.chunks_exact(9).zip(after.chunks_exact(9));
             let bits = rows.flat_map(|(a, b)| a.iter().chain(b)).map(|&bit| f32::from(bit)).collect();
             Tensor::from_vec::<f32>(bits, [512, 18], device)

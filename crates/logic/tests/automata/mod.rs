@@ -168,7 +168,7 @@ pub fn small(edge: Edge) -> Topology {
 
 /// The checkerboard with a small cell, so that a software GPU gets through many updates.
 pub fn small_checkerboard() -> Recipe {
-    Recipe { topology: || small(Edge::Zero), ..Recipe::named("checkerboard").unwrap() }
+    Recipe { topology: small(Edge::Zero), ..Recipe::named("checkerboard").unwrap() }
 }
 
 /// The cell of the checkerboard recipe.
