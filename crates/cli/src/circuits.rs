@@ -8,7 +8,7 @@ use farad_circuit::equivalence::Budget;
 use farad_circuit::simplify::{Options, simplify};
 use farad_circuit::{Circuit, Netlist};
 use farad_dashboard::Newest;
-use farad_logic::{classify, report, train};
+use farad_logic::{boolean, classify, report, train};
 
 use crate::error::{Error, Result};
 
@@ -34,9 +34,10 @@ struct Source {
     newest: fn(&Run) -> farad_logic::Result<Newest>,
 }
 
-const SOURCES: [Source; 2] = [
+const SOURCES: [Source; 3] = [
     Source { kind: train::KIND, seeds: true, circuit: automaton, newest: newest_automaton },
     Source { kind: classify::KIND, seeds: false, circuit: network, newest: newest_network },
+    Source { kind: boolean::KIND, seeds: false, circuit: function, newest: newest_function },
 ];
 
 fn source(run: &Run) -> Option<&'static Source> {
@@ -148,4 +149,18 @@ fn newest_network(run: &Run) -> farad_logic::Result<Newest> {
     let newest = stamp(&written) >= stamp(&run.checkpoint_path());
     let drawn = newest.then(|| Circuit::read(&written).ok()).flatten();
     Ok(Newest { circuit: Circuit::Netlist(netlist), drawn, facts })
+}
+
+fn function(run: &Run, wanted: &Wanted) -> Result<Circuit> {
+    Ok(Circuit::Netlist(match wanted.raw {
+        true => boolean::Learned::of(run)?.netlist,
+        false => boolean::simplified(run)?,
+    }))
+}
+
+/// The kept circuit of a Boolean function.
+fn newest_function(run: &Run) -> farad_logic::Result<Newest> {
+    let learned = boolean::Learned::of(run)?;
+    let facts = json!({ "kind": "network", "update": learned.kept_after, "updates": learned.steps });
+    Ok(Newest { circuit: Circuit::Netlist(learned.netlist), drawn: None, facts })
 }

@@ -3,8 +3,9 @@
 use farad::fit::Supervised;
 use farad::train::Kinds;
 use farad_lm::train::Language;
+use farad_logic::boolean::BooleanTables;
 use farad_logic::classify::Classifiers;
 use farad_logic::train::Automata;
 
 /// All kinds.
-pub const KINDS: Kinds = Kinds(&[&Automata, &Classifiers, &Supervised, &Language]);
+pub const KINDS: Kinds = Kinds(&[&Automata, &Classifiers, &BooleanTables, &Supervised, &Language]);

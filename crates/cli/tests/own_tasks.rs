@@ -89,3 +89,58 @@ fn what_is_too_much_is_refused_with_numbers() {
         assert!(!folder.path("run").exists(), "{command} left a run behind");
     }
 }
+
+/// A full adder of two bits each, with a carry, ends exact; its circuit is exported with the names of the columns.
+#[test]
+fn a_boolean_function_is_learned_from_its_table() {
+    let folder = Folder::new("own-table");
+    let mut rows = "a0,a1,b0,b1,s0,s1,s2\n".to_string();
+    for n in 0..16 {
+        let (a, b) = (n & 3, n >> 2);
+        let bits = [a & 1, a >> 1, b & 1, b >> 1, (a + b) & 1, (a + b) >> 1 & 1, (a + b) >> 2];
+        rows += &(bits.map(|bit| bit.to_string()).join(",") + "\n");
+    }
+    std::fs::write(folder.path("adder.csv"), rows).unwrap();
+    folder.succeed(
+        "train table --data adder.csv --set target=s0,s1,s2 --updates 300 --device cpu --quiet --out run",
+    );
+    let seen = judged(&folder, "run");
+    assert_eq!(
+        (&seen["exact"], &seen["of"], &seen["complete"]),
+        (&true.into(), &16.into(), &true.into()),
+        "{seen}"
+    );
+    assert!(seen["simplified_gates"].as_u64().is_some_and(|gates| (7..60).contains(&gates)), "{seen}");
+    folder.succeed("export run --format c --out c --quiet");
+    let text: String = std::fs::read_dir(folder.path("c"))
+        .unwrap()
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    assert!(text.contains("a0") && text.contains("s2"), "{text}");
+    folder.succeed("inspect run --quiet");
+    folder.succeed("train --resume run --updates 310 --quiet");
+}
+
+/// From some of the rows of a function that looks at three of twenty inputs: most others are guessed right.
+#[test]
+fn samples_are_enough_and_some_are_held_back() {
+    let folder = Folder::new("own-samples");
+    let names: Vec<String> = (0..20).map(|n| format!("x{n}")).collect();
+    let mut rows = names.join(",") + ",y\n";
+    let mut state = 1u64;
+    for _ in 0..600 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let bit = |n: u64| state >> (30 + n) & 1;
+        let y = (bit(2) & bit(7)) | bit(11);
+        let bits: Vec<String> = (0..20).map(|n| bit(n).to_string()).chain([y.to_string()]).collect();
+        rows += &(bits.join(",") + "\n");
+    }
+    std::fs::write(folder.path("samples.csv"), rows).unwrap();
+    folder.succeed("train table --data samples.csv --updates 400 --device cpu --quiet --out run");
+    let seen = judged(&folder, "run");
+    assert_eq!((&seen["exact"], &seen["complete"]), (&true.into(), &false.into()), "{seen}");
+    assert!(seen["accuracy"].as_f64().is_some_and(|share| share > 0.9), "{seen}");
+    let text = folder.fail("train table --data nowhere.csv --out other");
+    assert!(text.contains("nowhere.csv"), "{text}");
+    assert!(folder.fail("train table").contains("--data"));
+}

@@ -88,6 +88,16 @@ pub enum Error {
         /// How many are.
         missing: usize,
     },
+    /// A file that is no table of bits.
+    #[error(
+        "table: {path}: {what}\nhelp: a line of names, then rows of 0 and 1; the last column is learned, or those of --set target=NAME,NAME"
+    )]
+    TruthFile {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A picture with too many cells.
     #[error(
         "picture: too large: {path} has {width}×{height} pixels (vs at most {most}×{most})\nhelp: scale it down; a pixel is a cell"

@@ -35,6 +35,7 @@
 //! The guide's chapters *A first automaton* and *Logic and circuits* (`docs/guide/src`) lead through them.
 
 pub mod automaton;
+pub mod boolean;
 pub mod classify;
 mod error;
 pub mod evaluate;

@@ -143,7 +143,7 @@ const OF_LANGUAGE: Flag =
 #[rustfmt::skip]
 pub static FLAGS: [Flag; 27] = [
     Flag { name: "seed", takes: Takes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
-    Flag { name: "updates", takes: Takes::Whole(1, MOST), kinds: &["automaton", "logic", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
+    Flag { name: "updates", takes: Takes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
     Flag { name: "batch", takes: COUNT, help: "Samples, windows or grids of a step", ..ANY },
     Flag { name: "learning-rate", value: "RATE", takes: Takes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },
@@ -151,7 +151,7 @@ pub static FLAGS: [Flag; 27] = [
     Flag { name: "warm-up", takes: Takes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the learning rate is reached", ..ANY },
     Flag { name: "dropout", value: "SHARE", takes: Takes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that is left out in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products with halves", ..ANY },
-    Flag { name: "data", value: "PATH", takes: Takes::Path(ValueHint::AnyPath), kinds: &["logic", "fit", "lm"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
+    Flag { name: "data", value: "PATH", takes: Takes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
     Flag { name: "config", value: "FILE.toml", takes: Takes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags overrule them (`--list` shows the keys)", ..ANY },
     Flag { name: "from", value: "RUN", takes: Takes::Path(ValueHint::DirPath), help: "Start from the weights that another run of this kind has learned", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: Takes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },

@@ -1,0 +1,138 @@
+//! Boolean functions as a kind of training: `farad train table --data truth.csv`.
+
+use std::path::Path;
+
+use farad::Device;
+use farad::run::{Run, Table, Value, count, json};
+use farad::train::settings::{Setting, Settings as _};
+use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad_circuit::Statistics;
+
+use super::report;
+use super::settings::Settings;
+use super::table::TruthTable;
+use super::trainee::{KIND, Learned, Learner};
+use crate::error::Result;
+
+const NAME: &str = "table";
+
+/// Boolean functions from tables.
+pub struct BooleanTables;
+
+impl Kind for BooleanTables {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "Boolean functions"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        let about = "a Boolean function of up to 64 inputs, from its rows or from samples (--data FILE.csv)";
+        vec![Subject::new(NAME, about)]
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, _: &str) -> farad::Result<Vec<(&'static str, Table)>> {
+        Ok(vec![("default", Settings::new().table())])
+    }
+
+    fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
+        let mut settings = Settings::new();
+        asked.fill(&mut settings)?;
+        if settings.data.is_empty() {
+            return Err(TrainError::NeedsData { subject: NAME.into() }.into());
+        }
+        // Whoever opens the run later may stand elsewhere.
+        if let Ok(path) = std::path::absolute(&settings.data) {
+            settings.data = path.display().to_string();
+        }
+        Ok(Box::new(Ready::new(settings, asked.device_or_best()?)?))
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
+        let mut settings = Settings::of(run)?;
+        asked.fill(&mut settings)?;
+        Ok(Box::new(Ready::new(settings, asked.device_of(run)?)?))
+    }
+
+    fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
+        let verdict = report::judge(run)?;
+        Ok(Outcome::new(verdict.json(), verdict.sentence()))
+    }
+
+    fn judges_on(&self, _: &Run) -> farad::Result<Device> {
+        Ok(Device::cpu())
+    }
+
+    fn inspect(&self, run: &Run) -> farad::Result<Value> {
+        let settings = Settings::of(run)?;
+        let mut value = json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "data": settings.data,
+            "device": settings.device,
+            "seed": settings.seed,
+        });
+        let mut updates = 0;
+        if run.checkpoint()?.is_some() {
+            let learned = Learned::of(run)?;
+            let statistics = Statistics::of(&learned.netlist);
+            updates = learned.steps;
+            value["circuit"] = json!({
+                "inputs": learned.netlist.inputs, "outputs": statistics.outputs,
+                "learned_gates": statistics.gates, "active_gates": statistics.active, "depth": statistics.depth,
+            });
+        }
+        value["updates"] = json!(format!("{} of {}", count(updates), count(settings.updates)));
+        Ok(value)
+    }
+
+    fn instead(&self) -> &'static str {
+        "--updates and --set"
+    }
+
+    fn learns(&self, _: &Table) -> String {
+        NAME.into()
+    }
+
+    fn measures(&self, _: &Table) -> Vec<Measure> {
+        vec![
+            Measure { column: "right", name: "bits that are right", unit: Unit::Share },
+            Measure { column: "loss", name: "training loss", unit: Unit::Number },
+        ]
+    }
+}
+
+/// Everything that a training is made of.
+struct Ready {
+    settings: Settings,
+    learner: Learner,
+}
+
+impl Ready {
+    fn new(mut settings: Settings, device: Device) -> Result<Ready> {
+        settings.device = device.name().to_string();
+        let table = TruthTable::read(Path::new(&settings.data), &settings.target)?;
+        let learner = Learner::new(settings.clone(), &table, &device)?;
+        Ok(Ready { settings, learner })
+    }
+}
+
+impl Prepared for Ready {
+    fn config(&self) -> Table {
+        self.settings.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    fn begin(self: Box<Self>, _: &Run) -> farad::Result<Box<dyn Trainee>> {
+        Ok(Box::new(self.learner))
+    }
+}

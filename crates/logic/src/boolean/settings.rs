@@ -1,0 +1,79 @@
+//! Everything about the learning of a Boolean function that a user may set, one row each.
+
+use farad::run::Run;
+use farad::train::LoopSettings;
+use farad::train::settings::{Range, Settings as _, Takes};
+
+use crate::error::Result;
+
+farad::train::settings! {
+    /// What a Boolean function is learned with.
+    pub struct Settings {
+        data: String = String::new(), Takes::Text, "The file with the rows.";
+        device: String = String::new(), Takes::Text, "The device that the run was started on.";
+        seed: u64 = 1, Takes::from(0), "The seed of wires, batches and of what is held back.";
+        updates: u64 = 2000, Takes::from(1), "Updates of the gates.";
+        batch: usize = 512, Takes::Whole(1, 1 << 20), "Rows of an update.";
+        learning_rate: f64 = 0.05, Takes::Number(Range::from(0.0)), "The learning rate.";
+        optimizer: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the gates.";
+        layers: Vec<i64> = vec![], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one for each output; none: made to suit the table.";
+        initial_logit: f64 = 3.0, Takes::Number(Range::from(0.0)), "The logit of \"pass operand a on\" at the start.";
+        target: Vec<String> = vec![], Takes::Texts, "The columns that are learned, by name; the last if none.";
+        test: f64 = 0.2, Takes::Number(Range::from(0.0).below(1.0)), "The share of the rows that is held back to judge, where not all are there.";
+        patch: bool = true, Takes::Truth, "Whether rows that the circuit has wrong are put right by terms of their own.";
+        simplify_seconds: u64 = 20, Takes::Whole(0, 1 << 20), "Seconds that simplification may take.";
+        ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
+    }
+}
+
+/// Gates of a layer at least and at most, where nobody chose.
+const WIDTHS: (usize, usize) = (48, 1024);
+/// Layers of that width.
+const WIDE: usize = 5;
+
+impl Settings {
+    /// What a table starts with.
+    pub fn new() -> Settings {
+        let course = LoopSettings {
+            evaluate_every: 100,
+            checkpoint_every: 500,
+            keep_best: true,
+            ..LoopSettings::default()
+        };
+        Settings { course, ..Settings::default() }
+    }
+
+    /// Of a run.
+    pub fn of(run: &Run) -> Result<Settings> {
+        let mut settings = Settings::new();
+        settings.take_config(run.config())?;
+        Ok(settings)
+    }
+
+    /// Widths of the network, inputs first: wide layers, then half as many gates again and again, down to the outputs.
+    pub fn widths(&self, inputs: usize, outputs: usize) -> Vec<usize> {
+        let mut widths = vec![inputs];
+        widths.extend(self.layers.iter().map(|&gates| gates as usize));
+        if self.layers.is_empty() {
+            let wide = (16 * inputs).max(4 * outputs).clamp(WIDTHS.0, WIDTHS.1);
+            widths.extend([wide; WIDE]);
+            let halves = std::iter::successors(Some(wide / 2), |gates| Some(gates / 2));
+            widths.extend(halves.take_while(|&gates| gates > 2 * outputs));
+        }
+        widths.push(outputs);
+        widths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_suit_their_tables() {
+        assert_eq!(Settings::new().widths(3, 1), [3, 48, 48, 48, 48, 48, 24, 12, 6, 3, 1]);
+        assert_eq!(Settings::new().widths(64, 40), [64, 1024, 1024, 1024, 1024, 1024, 512, 256, 128, 40]);
+        let own = Settings { layers: vec![5], ..Settings::new() };
+        assert_eq!(own.widths(3, 2), [3, 5, 2]);
+    }
+}
