@@ -11,6 +11,8 @@ Farad.AutomatonPage = class {
     this.automaton = { cell: new Farad.Netlist(data), channels, shown: visible.length > 0 ? visible : [0], wrap: edge === "wrap" };
     this.texts = data.wgsl;
     this.meta = data.meta;
+    // Where the visible channels are the bits of a color's number.
+    if (Array.isArray(data.meta?.palette)) this.automaton.colors = data.meta.palette;
     this.fire = { rate: data.fireRate, seed: Farad.freshSeed(), step: 0 };
     this.tool = "draw";
     this.playing = false;

@@ -175,7 +175,8 @@ Farad.Board = class {
     const colors = this.colors();
     const data = new Uint32Array(this.image.data.buffer);
     const { view } = this.look;
-    if (view === "picture" && this.automaton.shown.length >= 3) this.paintLight(data);
+    if (view === "picture" && this.automaton.colors) this.paintColors(data);
+    else if (view === "picture" && this.automaton.shown.length >= 3) this.paintLight(data);
     else if (view === "all") this.paintSum(data, colors);
     else this.paintChannel(data, colors, view === "picture" ? this.automaton.shown[0] : Number(view), moved);
     this.small.getContext("2d").putImageData(this.image, 0, 0);
@@ -209,6 +210,19 @@ Farad.Board = class {
         const warmth = alive ? 1 : this.warmth[cell] * fade;
         this.warmth[cell] = warmth;
         data[cell] = alive ? on : colors.ramp[Math.round(warmth * 0.42 * 127)];
+      }
+    }
+  }
+
+  /// The visible channels as the bits of a color's number; numbers of no color are loud.
+  paintColors(data) {
+    const { shown, colors } = this.automaton;
+    const inks = colors.map((name) => Farad.pack([1, 3, 5].map((at) => parseInt(name.slice(at, at + 2), 16))));
+    const none = Farad.pack([255, 0, 255]);
+    for (let y = 0, cell = 0; y < this.height; y++) {
+      for (let x = 0; x < this.width; x++, cell++) {
+        const code = shown.reduce((sum, channel, n) => sum + (this.get(channel, x, y) ? 1 << n : 0), 0);
+        data[cell] = inks[code] ?? none;
       }
     }
   }
