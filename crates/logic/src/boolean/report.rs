@@ -129,23 +129,34 @@ pub fn judge(run: &Run) -> Result<Verdict> {
     })
 }
 
+const LEARNED: &str = "circuits/learned.json";
 const RAW: &str = "circuits/circuit.json";
 const SIMPLIFIED: &str = "circuits/simplified.json";
 
-/// The simplified circuit of a run: from its file, else made anew.
+/// The simplified circuit of a run: from its file if that is of this very network, else made anew.
 pub fn simplified(run: &Run) -> Result<Netlist> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
-    match read(SIMPLIFIED).and_then(|text| Circuit::from_json(&text).ok()) {
+    let stored = read(SIMPLIFIED).filter(|_| {
+        let learned = Learned::of(run).map(|learned| text(&learned.netlist));
+        learned.is_ok_and(|learned| read(LEARNED).as_ref() == Some(&learned))
+    });
+    match stored.and_then(|text| Circuit::from_json(&text).ok()) {
         Some(Circuit::Netlist(netlist)) => Ok(netlist),
         _ => Ok(judge(run)?.simplified),
     }
 }
 
+fn text(netlist: &Netlist) -> String {
+    Circuit::Netlist(netlist.clone()).to_json()
+}
+
 /// Judges, and writes circuits, plots and the report into the run's folder.
 pub fn conclude(run: &Run) -> Result<Verdict> {
     let verdict = judge(run)?;
-    for (name, netlist) in [(RAW, &verdict.netlist), (SIMPLIFIED, &verdict.simplified)] {
-        run.write_file(name, Circuit::Netlist(netlist.clone()).to_json().as_bytes())?;
+    let circuits =
+        [(LEARNED, &verdict.learned.netlist), (RAW, &verdict.netlist), (SIMPLIFIED, &verdict.simplified)];
+    for (name, netlist) in circuits {
+        run.write_file(name, text(netlist).as_bytes())?;
     }
     run.write_file("circuits/gates.csv", Statistics::of(&verdict.netlist).csv().as_bytes())?;
     let right = verdict.rows - verdict.wrong;
@@ -197,7 +208,7 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
         ("log.csv", "loss and the share of right bits by update"),
         ("events.jsonl", "what happened when"),
         ("checkpoint.safetensors", "the network (`model.…`), the kept one (`best.…`), the optimizer"),
-        ("circuits/", "the circuit with its terms, and simplified"),
+        ("circuits/", "the circuit as learned, with its terms, and simplified"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),
     ]);

@@ -2,7 +2,7 @@
 
 use farad_circuit::Edge;
 
-use super::{Picture, Recipe, Start, Target, drawn, published};
+use super::{Picture, Recipe, Start, Target, checkerboard, drawn, published};
 use crate::automaton::Topology;
 use crate::settings::Settings;
 
@@ -35,7 +35,7 @@ pub fn recipe() -> Recipe {
         topology: topology(),
         settings: settings(),
         reference: reference(),
-        seed: 1,
+        seed: 3,
         visible: 3,
         start: Start::Zeros,
         target: Target::Picture(Picture::Pixels(pixel)),
@@ -62,6 +62,7 @@ fn reference() -> Settings {
     Settings { updates: 3000, steps: 15, learning_rate: 0.06, ..published() }
 }
 
+/// As the checkerboard's: five of sixteen seeds exact instead of none, and few wrong bits in most others.
 fn settings() -> Settings {
-    Settings { stop_after_exact: 2, ..reference() }.keeping_best()
+    checkerboard::swift(reference())
 }
