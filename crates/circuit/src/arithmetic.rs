@@ -1,12 +1,17 @@
 //! Numbers in circuits: how many of some bits are set, and which number is the largest.
 //!
-//! Numbers are wires with the lowest bit first. Everything is made of plain gates, so every simulator, proof and export
-//! knows it already. Start at [`Netlist::population_count`].
+//! Numbers are words: wires with the lowest bit first. Everything is made of plain gates, so every simulator, proof and
+//! export knows it already. Whatever comes late is read late: counters and comparators are trees that are built by the
+//! levels at which their bits arrive. Start at [`Netlist::population_count`].
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Wire};
+
+/// Numbers among which every pair is compared at once; more are halved first.
+const ALL_PAIRS: usize = 5;
 
 impl Netlist {
     /// Adds a counter: how many of these wires are set, in as many bits as that needs. No wires are none: the number
@@ -24,34 +29,7 @@ impl Netlist {
     /// # Ok::<(), farad_circuit::Error>(())
     /// ```
     pub fn population_count(&mut self, bits: &[Wire]) -> Vec<Wire> {
-        let mut column: VecDeque<Wire> = bits.iter().copied().collect();
-        let mut count = vec![];
-        while !column.is_empty() {
-            let mut carries = VecDeque::new();
-            // Oldest first: what was just added waits, so that the adders form a tree and not a chain.
-            while column.len() > 2 {
-                let [a, b, c] = [(); 3].map(|()| column.pop_front().expect("three at least"));
-                let (sum, carry) = self.full_adder(a, b, c);
-                column.push_back(sum);
-                carries.push_back(carry);
-            }
-            if column.len() == 2 {
-                let (a, b) = (column[0], column[1]);
-                carries.push_back(self.gate(Gate::AND, a, b));
-                column = VecDeque::from([self.gate(Gate::XOR, a, b)]);
-            }
-            count.extend(column);
-            column = carries;
-        }
-        count
-    }
-
-    /// The sum of three bits: its lower and its upper bit.
-    fn full_adder(&mut self, a: Wire, b: Wire, c: Wire) -> (Wire, Wire) {
-        let (ab, ac) = (self.gate(Gate::XOR, a, b), self.gate(Gate::XOR, a, c));
-        // If two differ from `a`, they are the majority; else `a` belongs to it.
-        let other = self.gate(Gate::AND, ab, ac);
-        (self.gate(Gate::XOR, ab, c), self.gate(Gate::XOR, a, other))
+        Words::on(self).sum(&[bits.to_vec()])
     }
 
     /// Adds a comparison of numbers of equal width: the position of the largest, in as many bits as positions need; the
@@ -66,44 +44,214 @@ impl Netlist {
             let found = number.len();
             assert!(found == width, "first_largest: number {n} is of another width ({found} vs {width})");
         }
+        Words::on(self).first_largest(numbers)
+    }
+}
+
+/// A number that may win, and its position in all of them.
+#[derive(Clone)]
+struct Entry {
+    number: Vec<Wire>,
+    position: Vec<Wire>,
+}
+
+/// A stretch of two numbers that were compared: whether the second is larger, and whether both are equal; the lowest
+/// stretch is never asked for the latter.
+#[derive(Clone, Copy)]
+struct Compared {
+    larger: Wire,
+    equal: Option<Wire>,
+}
+
+/// A netlist with the level of every wire, which is kept as gates are added.
+pub(crate) struct Words<'a> {
+    pub(crate) netlist: &'a mut Netlist,
+    levels: Vec<u32>,
+}
+
+impl Words<'_> {
+    pub(crate) fn on(netlist: &mut Netlist) -> Words<'_> {
+        let levels = netlist.levels();
+        Words { netlist, levels }
+    }
+
+    fn level(&self, wire: Wire) -> u32 {
+        self.levels[wire.index()]
+    }
+
+    pub(crate) fn gate(&mut self, gate: Gate, a: Wire, b: Wire) -> Wire {
+        let node = crate::netlist::Node { gate, a, b };
+        let before = node.operands().map(|wire| self.level(wire)).max().unwrap_or(0);
+        self.levels.push(before + gate.is_active() as u32);
+        self.netlist.gate(gate, a, b)
+    }
+
+    /// The sum of some bits, each of which counts two to the number of its column. Column by column, three bits become
+    /// one of the column and one of the next: always the earliest three.
+    pub(crate) fn sum(&mut self, columns: &[Vec<Wire>]) -> Vec<Wire> {
+        let mut columns = columns.iter();
+        let mut column = columns.next().cloned().unwrap_or_default();
+        let mut count = vec![];
+        while !column.is_empty() || columns.len() > 0 {
+            let mut carries = columns.next().cloned().unwrap_or_default();
+            let mut waiting: BinaryHeap<_> =
+                column.iter().map(|&wire| Reverse((self.level(wire), wire))).collect();
+            while waiting.len() > 2 {
+                let [a, b, c] = [(); 3].map(|()| waiting.pop().expect("three at least").0.1);
+                let (sum, carry) = self.full_adder(a, b, c);
+                waiting.push(Reverse((self.level(sum), sum)));
+                carries.push(carry);
+            }
+            column = waiting.into_iter().map(|Reverse((_, wire))| wire).collect();
+            if let [a, b] = column[..] {
+                carries.push(self.gate(Gate::AND, a, b));
+                column = vec![self.gate(Gate::XOR, a, b)];
+            }
+            let none = || self.gate(Gate::FALSE, Wire::NONE, Wire::NONE);
+            count.push(column.first().copied().unwrap_or_else(none));
+            column = carries;
+        }
+        count
+    }
+
+    /// The sum of three bits: its lower and its upper bit. The last one may come a level later.
+    fn full_adder(&mut self, a: Wire, b: Wire, c: Wire) -> (Wire, Wire) {
+        let (differ, both) = (self.gate(Gate::XOR, a, b), self.gate(Gate::AND, a, b));
+        let carried = self.gate(Gate::AND, differ, c);
+        (self.gate(Gate::XOR, differ, c), self.gate(Gate::OR, both, carried))
+    }
+
+    /// Halves the field until few are left, of which every pair is compared at once.
+    pub(crate) fn first_largest(&mut self, numbers: &[Vec<Wire>]) -> Vec<Wire> {
         let bits = numbers.len().next_power_of_two().trailing_zeros() as usize;
         let constants = [Gate::FALSE, Gate::TRUE].map(|gate| self.gate(gate, Wire::NONE, Wire::NONE));
         let position = |n: usize| (0..bits).map(|bit| constants[n >> bit & 1]).collect();
-        let mut round: Vec<(Vec<Wire>, Vec<Wire>)> =
-            numbers.iter().enumerate().map(|(n, number)| (number.clone(), position(n))).collect();
-        while round.len() > 1 {
-            round = round.chunks(2).map(|pair| self.larger(pair, constants[0])).collect();
+        let entry =
+            |(n, number): (usize, &Vec<Wire>)| Entry { number: number.clone(), position: position(n) };
+        let mut field: Vec<Entry> = numbers.iter().enumerate().map(entry).collect();
+        while field.len() > ALL_PAIRS {
+            field = field.chunks(2).map(|pair| self.winner_of(pair)).collect();
         }
-        round.swap_remove(0).1
+        self.best(&field, constants[0])
     }
 
     /// The larger of two numbers with its position, or the only one; the first if they are equal.
-    fn larger(&mut self, pair: &[(Vec<Wire>, Vec<Wire>)], no: Wire) -> (Vec<Wire>, Vec<Wire>) {
-        let [(first, position), (second, other)] = pair else { return pair[0].clone() };
-        let differ: Vec<Wire> = first.iter().zip(second).map(|(&a, &b)| self.gate(Gate::XOR, a, b)).collect();
-        let mut takes = no;
-        for (&differ, &b) in differ.iter().zip(second) {
-            // From the lowest bit up: the highest that differs decides, and `b` is then the second's.
-            let change = self.gate(Gate::XOR, b, takes);
-            let change = self.gate(Gate::AND, differ, change);
-            takes = self.gate(Gate::XOR, takes, change);
+    fn winner_of(&mut self, pair: &[Entry]) -> Entry {
+        let [first, second] = pair else { return pair[0].clone() };
+        let takes = self.is_larger(&second.number, &first.number);
+        let mut choose = |a: &[Wire], b: &[Wire]| -> Vec<Wire> {
+            a.iter().zip(b).map(|(&a, &b)| self.chosen(a, b, takes)).collect()
+        };
+        Entry {
+            number: choose(&first.number, &second.number),
+            position: choose(&first.position, &second.position),
         }
-        let number = first.iter().zip(&differ).map(|(&a, &differ)| self.flipped(a, differ, takes)).collect();
-        let position = position
-            .iter()
-            .zip(other)
-            .map(|(&a, &b)| {
-                let differ = self.gate(Gate::XOR, a, b);
-                self.flipped(a, differ, takes)
-            })
-            .collect();
-        (number, position)
     }
 
-    /// `a`, or its opposite where both are set.
-    fn flipped(&mut self, a: Wire, differ: Wire, takes: Wire) -> Wire {
-        let flips = self.gate(Gate::AND, differ, takes);
-        self.gate(Gate::XOR, a, flips)
+    /// `b` where `takes` is set, else `a`.
+    fn chosen(&mut self, a: Wire, b: Wire, takes: Wire) -> Wire {
+        if a == b {
+            return a;
+        }
+        let (second, first) = (self.gate(Gate::AND, b, takes), self.gate(Gate::A_AND_NOT_B, a, takes));
+        self.gate(Gate::OR, first, second)
+    }
+
+    /// The position of the largest of few: an entry wins that is larger than all before it, and than which none after
+    /// it is larger.
+    fn best(&mut self, field: &[Entry], no: Wire) -> Vec<Wire> {
+        let mut beats: Vec<Vec<(Wire, bool)>> = vec![vec![]; field.len()];
+        for (n, second) in field.iter().enumerate() {
+            for (m, first) in field[..n].iter().enumerate() {
+                let larger = self.is_larger(&second.number, &first.number);
+                beats[n].push((larger, true));
+                beats[m].push((larger, false));
+            }
+        }
+        let wins: Vec<Option<Wire>> = beats.into_iter().map(|beats| self.all_of(beats)).collect();
+        let bits = field[0].position.len();
+        let bit = |words: &mut Self, bit: usize| {
+            let mut terms: Vec<Wire> = vec![];
+            for (entry, win) in field.iter().zip(&wins) {
+                let at = entry.position[bit];
+                match win {
+                    Some(win) if words.is_constant(at, Gate::TRUE) => terms.push(*win),
+                    Some(win) if !words.is_constant(at, Gate::FALSE) => {
+                        terms.push(words.gate(Gate::AND, at, *win));
+                    }
+                    None => terms.push(at),
+                    _ => {}
+                }
+            }
+            words.joined(Gate::OR, terms).unwrap_or(no)
+        };
+        (0..bits).map(|n| bit(self, n)).collect()
+    }
+
+    fn is_constant(&self, wire: Wire, gate: Gate) -> bool {
+        let made = wire.index().checked_sub(self.netlist.sources());
+        made.is_some_and(|made| self.netlist.gates[made].gate == gate)
+    }
+
+    /// Whether all of these wires are as they are said to be; nothing is asked of none.
+    fn all_of(&mut self, mut wires: Vec<(Wire, bool)>) -> Option<Wire> {
+        // Two at a time, the earliest first; only the first of a pair may still be negated.
+        while wires.len() > 1 {
+            wires.sort_by_key(|&(wire, _)| (Reverse(self.level(wire)), wire));
+            let [(a, a_is), (b, b_is)] = [(); 2].map(|()| wires.pop().expect("two at least"));
+            let gate = match (a_is, b_is) {
+                (true, true) => Gate::AND,
+                (true, false) => Gate::A_AND_NOT_B,
+                (false, true) => Gate::NOT_A_AND_B,
+                (false, false) => Gate::NOR,
+            };
+            wires.push((self.gate(gate, a, b), true));
+        }
+        let (wire, is) = wires.pop()?;
+        Some(if is { wire } else { self.gate(Gate::NOT_A, wire, Wire::NONE) })
+    }
+
+    /// All wires by one kind of gate, the earliest first.
+    fn joined(&mut self, gate: Gate, mut wires: Vec<Wire>) -> Option<Wire> {
+        while wires.len() > 1 {
+            wires.sort_by_key(|&wire| (Reverse(self.level(wire)), wire));
+            let [a, b] = [(); 2].map(|()| wires.pop().expect("two at least"));
+            wires.push(self.gate(gate, a, b));
+        }
+        wires.pop()
+    }
+
+    /// Whether the second number is larger than the first: neighbors that are known earliest are joined first.
+    fn is_larger(&mut self, second: &[Wire], first: &[Wire]) -> Wire {
+        let bit = |words: &mut Self, (n, (&a, &b)): (usize, (&Wire, &Wire))| Compared {
+            larger: words.gate(Gate::NOT_A_AND_B, a, b),
+            equal: (n > 0).then(|| words.gate(Gate::XNOR, a, b)),
+        };
+        let mut parts: Vec<Compared> =
+            first.iter().zip(second).enumerate().map(|bits| bit(self, bits)).collect();
+        while parts.len() > 1 {
+            let known = |n: usize| self.known(parts[n]).max(self.known(parts[n + 1]));
+            let lower = (0..parts.len() - 1).min_by_key(|&n| known(n)).expect("two at least");
+            let joined = self.joined_parts(parts[lower], parts[lower + 1]);
+            parts.splice(lower..lower + 2, [joined]);
+        }
+        match parts.pop() {
+            Some(whole) => whole.larger,
+            None => self.gate(Gate::FALSE, Wire::NONE, Wire::NONE),
+        }
+    }
+
+    fn known(&self, part: Compared) -> u32 {
+        self.level(part.larger).max(part.equal.map_or(0, |equal| self.level(equal)))
+    }
+
+    fn joined_parts(&mut self, lower: Compared, upper: Compared) -> Compared {
+        let upper_equal = upper.equal.expect("only the lowest has none");
+        let below = self.gate(Gate::AND, upper_equal, lower.larger);
+        Compared {
+            larger: self.gate(Gate::OR, upper.larger, below),
+            equal: lower.equal.map(|equal| self.gate(Gate::AND, upper_equal, equal)),
+        }
     }
 }
 
@@ -141,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_first_largest_wins() {
-        for (numbers, width) in [(1, 3), (2, 4), (3, 3), (5, 2), (6, 2)] {
+        for (numbers, width) in [(1, 3), (2, 4), (3, 3), (5, 2), (6, 2), (11, 1)] {
             let mut netlist = Netlist::new("largest");
             let bits: Vec<Wire> = (0..numbers * width).map(|n| netlist.input(format!("x{n}"))).collect();
             let all: Vec<Vec<Wire>> = bits.chunks(width).map(<[Wire]>::to_vec).collect();
@@ -154,5 +302,19 @@ mod tests {
                 assert_eq!(value(&table, sample), wanted, "{numbers} numbers, {sample:b}");
             }
         }
+    }
+
+    #[test]
+    fn ten_counts_of_four_hundred_bits_are_compared_within_sixty_levels() {
+        let mut netlist = Netlist::new("head");
+        let bits: Vec<Wire> = (0..4000).map(|n| netlist.input(format!("x{n}"))).collect();
+        let counts: Vec<Vec<Wire>> = bits.chunks(400).map(|bits| netlist.population_count(bits)).collect();
+        let depth = |netlist: &Netlist| netlist.levels().into_iter().max().unwrap();
+        assert!(depth(&netlist) <= 31, "counts: {}", depth(&netlist));
+        let position = netlist.first_largest(&counts);
+        position.into_iter().for_each(|wire| netlist.output("y", wire));
+        let found = crate::Statistics::of(&netlist);
+        assert!(found.depth <= 56, "{}", found.depth);
+        assert!(found.active_live < 5 * 4000 + 700, "{}", found.active_live);
     }
 }

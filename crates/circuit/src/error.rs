@@ -128,6 +128,16 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+    /// A netlist that cannot be pipelined so.
+    #[error("pipeline: {what} ({found} vs {wanted})")]
+    Pipeline {
+        /// What is wrong.
+        what: &'static str,
+        /// What there is.
+        found: usize,
+        /// What there must be.
+        wanted: usize,
+    },
     /// An automaton whose cells have no state.
     #[error("automaton: cells have no channels (0 vs at least 1)")]
     NoChannels,

@@ -1,12 +1,8 @@
 //! The kinds of training that learn circuits, one row each: where `farad export`, `farad simulate` and the dashboard get
 //! them from.
 
-use std::time::Duration;
-
 use farad::run::{Run, json};
-use farad_circuit::equivalence::Budget;
-use farad_circuit::simplify::{Options, simplify};
-use farad_circuit::{Circuit, Netlist};
+use farad_circuit::{Circuit, Statistics};
 use farad_dashboard::Newest;
 use farad_logic::{boolean, classify, report, train};
 
@@ -66,12 +62,24 @@ pub fn newest(run: &Run) -> Option<std::result::Result<Newest, String>> {
     source(run).map(|source| (source.newest)(run).map_err(|error| error.to_string()))
 }
 
+/// The simplified circuit that stands for a run, if the run has written one; nothing is simplified for it.
+pub fn simplified(run: &Run) -> Option<Circuit> {
+    let newest = (source(run)?.newest)(run).ok()?;
+    match newest.facts["simplified"].as_bool() {
+        Some(true) => Some(newest.circuit),
+        _ => newest.drawn,
+    }
+}
+
 fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     let mut learned = train::Learned::of(run)?;
     let index = pick(wanted.op, &learned, wanted.seed)?;
     let circuit = learned.circuits.swap_remove(index);
+    let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
+    let counts = json!({ "learned": circuit.gates.len(), "active": active });
     let mut automaton = if wanted.raw { circuit.automaton } else { report::simplified(run, &circuit)? };
     automaton.cell.meta.extend(learned.configuration.known());
+    automaton.cell.meta.insert("gates".into(), counts);
     Ok(Circuit::Automaton(automaton))
 }
 
@@ -90,24 +98,18 @@ fn pick(op: &'static str, learned: &train::Learned, seed: Option<u64>) -> Result
 
 fn network(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     let learned = classify::Learned::of(run)?;
-    let mut netlist = match (wanted.votes, wanted.raw) {
-        (true, raw) => with_votes(&learned, raw)?,
-        (false, true) => learned.netlist()?,
-        (false, false) => classify::report::simplified(run, &learned)?,
+    let mut netlist = match (wanted.raw, wanted.votes) {
+        (true, true) => learned.netlist_with_counts()?,
+        (true, false) => learned.netlist()?,
+        (false, votes) => {
+            let simplified = classify::report::simplified(run, &learned)?;
+            simplified.with_counts.filter(|_| votes).unwrap_or(simplified.netlist)
+        }
     };
     netlist.meta.extend(learned.known()?);
+    let active = Statistics::of(&learned.netlist()?).active;
+    netlist.meta.insert("gates".into(), json!({ "learned": learned.network.gates(), "active": active }));
     Ok(Circuit::Netlist(netlist))
-}
-
-/// The run keeps no simplified circuit with counts, and a page does not need the smallest: a few seconds must do.
-fn with_votes(learned: &classify::Learned, raw: bool) -> Result<Netlist> {
-    let netlist = learned.netlist_with_counts()?;
-    if raw {
-        return Ok(netlist);
-    }
-    let time = Some(Duration::from_secs(10));
-    let options = Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() };
-    Ok(simplify(&netlist, &options)?.netlist)
 }
 
 /// The kept circuit of an automaton; simplified once the run has proved that.

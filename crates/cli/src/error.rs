@@ -28,6 +28,10 @@ pub enum Error {
     NoCircuit { op: &'static str, path: String, kind: String },
     #[error("export: {flag} is for runs of automata: {path}\nhelp: leave it out")]
     ExportFlag { flag: &'static str, path: String },
+    #[error(
+        "export: --pipeline does not go with this: {why}\nhelp: it is for circuits without state, with --format verilog or blif"
+    )]
+    Pipeline { why: String },
     #[error("man: there is no page for `{name}`{nearest}\nhelp: the pages are {names}")]
     Page { name: String, nearest: String, names: String },
     // Everything was said and saved; only the exit code is left to tell.
@@ -96,6 +100,7 @@ impl Error {
             Error::Interrupted => 130,
             Error::EvalFlag { .. }
             | Error::ExportFlag { .. }
+            | Error::Pipeline { .. }
             | Error::Page { .. }
             | Error::Format { .. }
             | Error::Grid { .. }

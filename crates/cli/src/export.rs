@@ -14,7 +14,7 @@ use crate::source::Source;
 /// Writes the files of a format; none of them may be there yet.
 pub fn run(options: &ExportOptions) -> Result<()> {
     let format = format(&options.format)?;
-    let circuit = circuit(options)?;
+    let circuit = pipelined(options, format, circuit(options)?)?;
     let files = export(&circuit, format)?;
     let fail = |path: &std::path::Path, source| Error::Write {
         op: "export",
@@ -39,6 +39,23 @@ pub fn run(options: &ExportOptions) -> Result<()> {
         }
     }
     Ok(out.flush()?)
+}
+
+/// Formats with a clock.
+const CLOCKED: [&str; 2] = ["verilog", "blif"];
+
+/// The circuit with the registers that were asked for.
+fn pipelined(options: &ExportOptions, format: Format, circuit: Circuit) -> Result<Circuit> {
+    let Some(levels) = options.pipeline else { return Ok(circuit) };
+    match circuit {
+        Circuit::Netlist(netlist) if CLOCKED.contains(&format.name) => {
+            Ok(Circuit::Netlist(netlist.pipelined(levels)?))
+        }
+        Circuit::Netlist(_) => Err(Error::Pipeline { why: format!("{} has no clock", format.name) }),
+        Circuit::Automaton(_) => {
+            Err(Error::Pipeline { why: "the grid of an automaton has its registers already".into() })
+        }
+    }
 }
 
 fn format(name: &str) -> Result<Format> {

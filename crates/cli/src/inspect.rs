@@ -7,6 +7,7 @@ use farad_circuit::{Circuit, Gate, Statistics};
 use serde_json::{Value, json};
 
 use crate::arguments::InspectOptions;
+use crate::circuits;
 use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::look::{self, HEADING, count, paint};
@@ -27,8 +28,30 @@ pub fn run(options: &InspectOptions) -> Result<()> {
     Ok(out.flush()?)
 }
 
+/// What its kind knows of a run, and the rule of its simplified circuit if that is written and small.
 fn of_run(run: &Run) -> Result<Value> {
-    Ok(KINDS.of(run)?.inspect(run)?)
+    let mut value = KINDS.of(run)?.inspect(run)?;
+    if let Some(circuit) = circuits::simplified(run) {
+        let statistics = Statistics::of(circuit.netlist());
+        value["simplified"] = json!({ "gates": statistics.active_live, "depth": statistics.depth });
+        add_tables(&mut value["simplified"], &circuit);
+        add_rule(&mut value, &circuit);
+    }
+    Ok(value)
+}
+
+/// Lookup tables of an FPGA, with how many are in a row.
+fn add_tables(value: &mut Value, circuit: &Circuit) {
+    for inputs in [4, 6] {
+        let tables = circuit.netlist().lookup_tables(inputs);
+        value[format!("lut{inputs}")] = json!({ "count": tables.count, "depth": tables.depth });
+    }
+}
+
+fn add_rule(value: &mut Value, circuit: &Circuit) {
+    if let Some(rule) = circuit.rule() {
+        value["rule"] = json!(rule);
+    }
 }
 
 fn of_circuit(circuit: &Circuit) -> Value {
@@ -48,6 +71,7 @@ fn of_circuit(circuit: &Circuit) -> Value {
         "largest_fan_out": statistics.fan_out,
         "by_function": counts,
     });
+    add_tables(&mut value, circuit);
     if let Circuit::Automaton(automaton) = circuit {
         value["automaton"] = json!({
             "channels": automaton.channels,
@@ -56,6 +80,7 @@ fn of_circuit(circuit: &Circuit) -> Value {
             "fire_rate": automaton.fire_rate,
         });
     }
+    add_rule(&mut value, circuit);
     value
 }
 
@@ -66,6 +91,11 @@ fn lines(out: &mut impl Write, value: &Value, indent: usize) -> std::io::Result<
         let title = paint(HEADING, key.replace('_', " "));
         let room = " ".repeat(18usize.saturating_sub(key.chars().count()));
         match value {
+            // A rule has a line per output.
+            Value::Array(items) if key == "rule" => {
+                writeln!(out, "{:indent$}{title}", "")?;
+                items.iter().try_for_each(|line| writeln!(out, "{:1$}{2}", "", indent + 2, word(line)))?;
+            }
             Value::Object(_) => {
                 writeln!(out, "{:indent$}{title}", "")?;
                 lines(out, value, indent + 2)?;

@@ -57,7 +57,7 @@ fn says_the_same_in_c(folder: &Folder, accuracy: f64) {
         return;
     };
     assert!(gcc.status.success());
-    let source = std::fs::read_dir(folder.path("c")).unwrap().next().unwrap().unwrap().path();
+    let source = folder.path("c/logic_mnist.c");
     let compiled = Command::new("gcc")
         .args(["-O1", "-DFARAD_TEST", "-o"])
         .arg(folder.path("program"))
@@ -142,16 +142,24 @@ fn tables_and_trees_become_circuits() {
         let kind = if width > 5.0 && height > 4.0 { "large" } else { "small" };
         table += &format!("{n},{width},{height},{kind}\n");
     }
-    std::fs::write(folder.path("table.csv"), table).unwrap();
+    std::fs::write(folder.path("shapes.csv"), table).unwrap();
     let common = "--device cpu --quiet --json --set simplify_seconds=5";
     let shapes = json(&folder.succeed(&format!(
-        "train logic-table --data table.csv --set ignore=number --set layers=60,40 {common} --out table"
+        "train logic-table --data shapes.csv --set ignore=number --set layers=60,40 {common} --out table"
     )));
     assert!(shapes["accuracy"].as_f64() > Some(0.9), "{shapes}");
+    assert!(shapes["gates"].as_u64() < Some(100) && shapes["depth"].as_u64() < Some(30), "{shapes}");
+    assert_eq!(
+        (shapes["head"].as_str(), shapes["gates"].as_u64()),
+        (Some("cut"), shapes["simplified_gates"].as_u64())
+    );
+    let inspected = folder.succeed("inspect table");
+    assert!(inspected.contains("lut4") && inspected.contains("class0 = "), "{inspected}");
+    a_program_asks_for_the_class_of_rows(&folder);
     let refused = folder.fail("eval table --speed");
     assert!(refused.contains("eval: --speed is not for a run of kind"), "{refused}");
     let learned = json(&folder.succeed(&format!(
-        "train logic-table --data table.csv --set ignore=number --set layers=60,40 --set encoding=learned \
+        "train logic-table --data shapes.csv --set ignore=number --set layers=60,40 --set encoding=learned \
          --set thresholds=3 {common} --out thresholds"
     )));
     assert!(learned["accuracy"].as_f64() > Some(0.9), "{learned}");
@@ -160,6 +168,33 @@ fn tables_and_trees_become_circuits() {
          --set batch=16 --updates 4 --set thresholds=2 {common} --set simplify_seconds=0 --out trees"
     )));
     assert_eq!((trees["model"].as_str(), trees["steps"].as_u64()), (Some("conv"), Some(4)));
+}
+
+/// The exported function of a table, called as its header says on the rows that it learned from.
+fn a_program_asks_for_the_class_of_rows(folder: &Folder) {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        assert!(std::env::var_os("FARAD_REQUIRE_TOOLS").is_none(), "gcc is not there");
+        return;
+    }
+    folder.succeed("export table --format c --out table-c");
+    let program = "#include <stdio.h>\n#include \"table-c/shapes.h\"\nint main(void)\n{\n    float width, height;\n    \
+        while (scanf(\"%f %f\", &width, &height) == 2)\n        puts(shapes_classes[shapes_class(width, height)]);\n}\n";
+    std::fs::write(folder.path("rows.c"), program).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-Wall", "-Werror", "-o"]).arg(folder.path("rows"));
+    assert!(gcc.args([folder.path("rows.c"), folder.path("table-c/shapes.c")]).status().unwrap().success());
+    let table = std::fs::read_to_string(folder.path("shapes.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let given: String = rows.iter().map(|row| format!("{} {}\n", row[1], row[2])).collect();
+    let mut child =
+        Command::new(folder.path("rows")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(given.as_bytes()).unwrap());
+    let made = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    writer.join().unwrap();
+    assert_eq!(made.lines().count(), rows.len());
+    let right = made.lines().zip(&rows).filter(|(name, row)| *name == row[3]).count();
+    assert!(right >= rows.len() * 9 / 10, "{right} of {} rows are right", rows.len());
 }
 
 /// The defaults suit the data, however many classes they have.
@@ -229,6 +264,17 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     refused(
         "train logic-table --data one.csv --device cpu",
         &["classify: there is nothing to tell apart (1 class vs at least 2)"],
+    );
+    let measured: String = (0..60).map(|n| format!("{n},{}.5\n", n * 3)).collect();
+    std::fs::write(folder.path("measured.csv"), format!("a,price\n{measured}")).unwrap();
+    refused(
+        "train logic-table --data measured.csv --device cpu",
+        &[
+            "classify: the last column is a number, not a class",
+            "(60 values vs 60 samples)",
+            "help: ",
+            "farad train csv",
+        ],
     );
     std::fs::write(folder.path("few.csv"), "a,b\n1,yes\n2,no\n").unwrap();
     refused(

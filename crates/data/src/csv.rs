@@ -113,10 +113,15 @@ impl Csv {
         self
     }
 
-    /// Reads a file.
-    pub fn read(&self, path: impl AsRef<Path>) -> Result<TensorSet> {
-        let path = path.as_ref();
-        let table = self.table(path)?;
+    /// The names of the columns that are inputs, in their order: numbers where the file has no header.
+    pub fn columns(&self, path: impl AsRef<Path>) -> Result<Vec<String>> {
+        let table = self.table(path.as_ref())?;
+        let (inputs, _) = self.parts(&table)?;
+        Ok(inputs.into_iter().map(|column| table.names[column].clone()).collect())
+    }
+
+    /// The columns that are inputs, and the target.
+    fn parts(&self, table: &Table) -> Result<(Vec<usize>, usize)> {
         let width = table.names.len();
         let target = match &self.target {
             Some(column) => table.find(column)?,
@@ -124,9 +129,20 @@ impl Csv {
         };
         let ignored = self.ignored.iter().map(|column| table.find(column)).collect::<Result<Vec<_>>>()?;
         let inputs: Vec<usize> = (0..width).filter(|n| *n != target && !ignored.contains(n)).collect();
-        if inputs.is_empty() {
-            return Err(DataError::NoInputs { path: path.into(), columns: table.names.join(", ") }.into());
+        match inputs.is_empty() {
+            true => {
+                let (path, columns) = (table.path.clone(), table.names.join(", "));
+                Err(DataError::NoInputs { path, columns }.into())
+            }
+            false => Ok((inputs, target)),
         }
+    }
+
+    /// Reads a file.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<TensorSet> {
+        let path = path.as_ref();
+        let table = self.table(path)?;
+        let (inputs, target) = self.parts(&table)?;
         let mut values = Vec::with_capacity(table.rows.len() * inputs.len());
         for row in 0..table.rows.len() {
             for &column in &inputs {

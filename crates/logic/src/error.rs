@@ -197,6 +197,19 @@ pub enum Error {
         /// Classes found.
         classes: usize,
     },
+    /// A column of numbers where classes belong.
+    #[error(
+        "classify: {target} is a number, not a class: {} ({values} values vs {samples} samples)\nhelp: a circuit tells classes apart: put ranges of the number into the column (e.g. low, middle, high), name another column with --set target=NAME, or learn the number itself with farad train csv",
+        farad::run::counted(*.values, "different value")
+    )]
+    NumericTarget {
+        /// The column.
+        target: String,
+        /// How many different numbers it has.
+        values: usize,
+        /// In how many samples.
+        samples: usize,
+    },
     /// A set that is too small to be cut into parts.
     #[error("classify: too few samples to train, choose and judge ({samples} vs at least 4)")]
     FewSamples {

@@ -2,14 +2,26 @@
 
 use std::fmt::Write;
 
+use farad_chart::counted;
+
+use super::meaning::Meaning;
 use super::names::Ports;
 use super::straight::heading;
 use crate::netlist::{Netlist, Wire};
 
-pub(super) fn write(netlist: &Netlist, name: &str) -> String {
-    let Ports { inputs, registers, outputs } = Ports::of(netlist, name);
+pub(super) fn write(netlist: &Netlist, name: &str, vectors: bool) -> String {
+    let Ports { inputs, registers, outputs, .. } = Ports::of(netlist, name, vectors);
     let mut text = String::with_capacity(256 + 40 * netlist.wires());
     text.push_str(&heading(netlist, name, "#"));
+    writeln!(text, "# Use: yosys -p 'read_blif -wideports {name}.blif; synth_ice40', or read_blif in ABC.")
+        .expect("a string");
+    if let Some(latency) = netlist.latency() {
+        writeln!(text, "# Pipelined: outputs belong to the inputs of {} before.", counted(latency, "clock"))
+            .expect("a string");
+    }
+    if let Some(meaning) = Meaning::of(netlist) {
+        text.push_str(&meaning.legend("#", |n| inputs[n].clone()));
+    }
     writeln!(text, ".model {name}").expect("a string");
     let clock = (!registers.is_empty()).then(|| "clk".to_string());
     push_list(&mut text, ".inputs", clock.iter().chain(&inputs));

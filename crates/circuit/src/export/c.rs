@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use super::meaning::{Meaning, Source};
 use super::straight::{Language, Program, heading, legend, operand, push_circuit};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
@@ -19,11 +20,101 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();
     let mut text = String::with_capacity(4096 + 48 * netlist.wires());
     text.push_str(&heading(netlist, name, "//"));
+    let meaning = Meaning::of(netlist);
+    push_usage(&mut text, circuit, name, meaning.as_ref());
     text.push_str("// A word holds 64 samples, one a bit. The order of words:\n");
-    text.push_str(&legend(netlist, "//"));
-    text.push_str("#include <stddef.h>\n#include <stdint.h>\n\n");
+    match &meaning {
+        Some(meaning) => text.push_str(&meaning.legend("//", |n| format!("inputs[{n}]"))),
+        None => text.push_str(&legend(netlist, "//")),
+    }
+    write!(text, "#include \"{name}.h\"\n\n").expect("a string");
     push_circuit(&mut text, circuit, name, [push_function, push_filter], [push_step, push_player]);
     text
+}
+
+/// How it is called, on top of the file.
+fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<&Meaning>) {
+    let big = name.to_uppercase();
+    let lines = match (circuit, meaning) {
+        (_, Some(meaning)) => {
+            let sample = match &meaning.source {
+                Source::Columns(_) => {
+                    meaning.example().iter().map(|x| format!("{x}f")).collect::<Vec<_>>().join(", ")
+                }
+                Source::Pixels(_) => "pixels".into(),
+            };
+            vec![format!("int number = {name}_class({sample});"), format!("puts({name}_classes[number]);")]
+        }
+        (Circuit::Automaton(_), None) => {
+            vec![format!("{name}_step(state, next, width, height, NULL);")]
+        }
+        (Circuit::Netlist(netlist), None) => {
+            let (state, reset, argument) = match netlist.registers.is_empty() {
+                true => (String::new(), String::new(), ""),
+                false => (
+                    format!(", registers[{big}_REGISTERS]"),
+                    format!(" {name}_reset(registers);"),
+                    "registers, ",
+                ),
+            };
+            vec![
+                format!("uint64_t inputs[{big}_INPUTS] = {{0}}, outputs[{big}_OUTPUTS]{state};{reset}"),
+                format!("{name}({argument}inputs, outputs);"),
+            ]
+        }
+    };
+    writeln!(text, "// Use: cc -O2 -c {name}.c, then in a program:\n//   #include \"{name}.h\"")
+        .expect("a string");
+    lines.iter().for_each(|line| writeln!(text, "//   {line}").expect("a string"));
+}
+
+/// What a class is asked for by: a number per column, or the bytes of a picture.
+pub(super) fn class_parameters(meaning: &Meaning) -> String {
+    match &meaning.source {
+        Source::Columns(columns) => {
+            columns.iter().map(|(_, name)| format!("float {name}")).collect::<Vec<_>>().join(", ")
+        }
+        Source::Pixels(_) => format!("const uint8_t pixels[{}]", meaning.features()),
+    }
+}
+
+/// What the function on words takes.
+pub(super) fn function_parameters(netlist: &Netlist) -> &'static str {
+    match netlist.registers.is_empty() {
+        true => "const uint64_t *inputs, uint64_t *outputs",
+        false => "uint64_t *registers, const uint64_t *inputs, uint64_t *outputs",
+    }
+}
+
+/// The class of one sample.
+fn push_class(text: &mut String, meaning: &Meaning, name: &str) {
+    let (bits, features) = (meaning.thresholds.len(), meaning.features());
+    let outputs = meaning.classes.len().next_power_of_two().trailing_zeros();
+    let values = match &meaning.source {
+        Source::Columns(columns) => {
+            let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
+            format!("    const float values[{features}] = {{{}}};\n", names.join(", "))
+        }
+        Source::Pixels(_) => "    const uint8_t *values = pixels;\n".into(),
+    };
+    write!(
+        text,
+        "const char *const {name}_classes[{}] = {{{}}};\n\n\
+         static const float {name}_thresholds[{bits}] = {{\n{}\n}};\n\n\
+         // The class of one sample.\nint {name}_class({})\n{{\n{values}    \
+         uint64_t inputs[{bits}], outputs[{outputs}];\n    \
+         for (size_t n = 0; n < {bits}; n++)\n        \
+         inputs[n] = (float)values[n / {}] >= {name}_thresholds[n];\n    \
+         {name}(inputs, outputs);\n    int number = 0;\n    \
+         for (size_t n = 0; n < {outputs}; n++)\n        \
+         number |= (int)(outputs[n] & 1) << n;\n    return number;\n}}\n\n",
+        meaning.classes.len(),
+        meaning.class_literals(),
+        meaning.literals("f"),
+        class_parameters(meaning),
+        meaning.levels,
+    )
+    .expect("a string");
 }
 
 fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
@@ -51,19 +142,23 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
         }
     }
     if netlist.registers.is_empty() {
-        writeln!(text, "// Outputs for inputs.\nvoid {name}({parameters}, uint64_t *outputs)\n{{")
+        writeln!(text, "// Outputs for inputs.\nvoid {name}({})\n{{", function_parameters(netlist))
             .expect("a string");
     } else {
         push_reset(text, netlist, name);
         writeln!(
             text,
             "// One step: outputs for inputs and the present registers, which then move on.\n\
-             void {name}(uint64_t *registers, const uint64_t *inputs, uint64_t *outputs)\n{{"
+             void {name}({})\n{{",
+            function_parameters(netlist)
         )
         .expect("a string");
     }
     push_body(text, &program, name, &operand);
     text.push_str("}\n\n");
+    if let Some(meaning) = Meaning::of(netlist) {
+        push_class(text, &meaning, name);
+    }
 }
 
 fn push_reset(text: &mut String, netlist: &Netlist, name: &str) {

@@ -16,7 +16,7 @@ use crate::statistics::Statistics;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: (&str, &str) = ("page.css", include_str!("page/page.css"));
-const SCRIPTS: [(&str, &str); 10] = [
+const SCRIPTS: [(&str, &str); 11] = [
     ("circuit.js", include_str!("page/circuit.js")),
     ("engines.js", include_str!("page/engines.js")),
     ("board.js", include_str!("page/board.js")),
@@ -26,6 +26,7 @@ const SCRIPTS: [(&str, &str); 10] = [
     ("controls.js", include_str!("page/controls.js")),
     ("digits.js", include_str!("page/digits.js")),
     ("netlist.js", include_str!("page/netlist.js")),
+    ("table.js", include_str!("page/table.js")),
     ("page.js", include_str!("page/page.js")),
 ];
 const FIRE: &str = include_str!("page/fire.wgsl");
@@ -135,7 +136,13 @@ fn title(name: &str) -> String {
 /// One line on what it is.
 fn tagline(circuit: &Circuit) -> String {
     let statistics = Statistics::of(circuit.netlist());
-    let gates = format!("{}, {} in a row", counted(statistics.active_live, "gate"), count(statistics.depth));
+    let mut gates =
+        format!("{}, {} in a row", counted(statistics.active_live, "gate"), count(statistics.depth));
+    // As the report and the command count them.
+    let known = |key: &str| circuit.netlist().meta.get("gates").and_then(|gates| gates[key].as_u64());
+    if let (Some(learned), Some(active)) = (known("learned"), known("active")) {
+        gates += &format!(" ({} learned, {} active)", count(learned), count(active));
+    }
     match circuit {
         Circuit::Automaton(automaton) => {
             let channels = match automaton.channels {

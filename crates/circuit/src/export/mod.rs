@@ -5,9 +5,11 @@
 
 mod blif;
 mod c;
+mod c_header;
 mod digitaljs;
 mod html;
 mod json;
+mod meaning;
 mod names;
 mod rust;
 mod stimulus;
@@ -15,6 +17,8 @@ mod straight;
 mod verilog;
 mod verilog_bench;
 mod wgsl;
+
+pub(crate) use meaning::Meaning;
 
 use crate::error::{Error, Result};
 use crate::file::Circuit;
@@ -45,18 +49,20 @@ impl Format {
             name: "blif",
             files: &["*.blif"],
             about: "Berkeley logic interchange format, for synthesis tools (automaton: its cell)",
-            write: |circuit, name| vec![blif::write(circuit.netlist(), name)],
+            write: |circuit, name| {
+                vec![blif::write(circuit.netlist(), name, matches!(circuit, Circuit::Netlist(_)))]
+            },
         },
         Format {
             name: "c",
-            files: &["*.c"],
-            about: "C function on words of 64 samples (automaton: also a step of a grid)",
-            write: |circuit, name| vec![c::write(circuit, name)],
+            files: &["*.c", "*.h"],
+            about: "C functions on words of 64 samples (automaton: also a step of a grid; classifier: also of one sample)",
+            write: |circuit, name| vec![c::write(circuit, name), c_header::write(circuit, name)],
         },
         Format {
             name: "rust",
             files: &["*.rs"],
-            about: "Rust function on words of 64 samples (automaton: also a step of a grid)",
+            about: "Rust functions on words of 64 samples (automaton: also a step of a grid; classifier: also of one sample)",
             write: |circuit, name| vec![rust::write(circuit, name)],
         },
         Format {

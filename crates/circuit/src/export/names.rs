@@ -65,24 +65,83 @@ impl Names {
     }
 }
 
+/// A port of a module: a wire, or a vector of so many.
+pub(super) struct Port {
+    pub name: String,
+    pub width: Option<usize>,
+}
+
+impl Port {
+    /// Its bits as they are read: `x[0]`, `x[1]`, …, or the name.
+    fn bits(&self) -> Vec<String> {
+        match self.width {
+            Some(width) => (0..width).map(|n| format!("{}[{n}]", self.name)).collect(),
+            None => vec![self.name.clone()],
+        }
+    }
+
+    /// Its width before its name, as Verilog has it.
+    pub(super) fn declared(&self) -> String {
+        match self.width {
+            Some(width) => format!("[{}:0] {}", width - 1, self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
 /// The names of a circuit's inputs, registers and outputs in hardware formats.
 pub(super) struct Ports {
+    /// Bit by bit.
     pub inputs: Vec<String>,
     pub registers: Vec<String>,
+    /// Bit by bit.
     pub outputs: Vec<String>,
+    /// The ports that the inputs are in.
+    pub input_ports: Vec<Port>,
+    /// The ports that the outputs are in.
+    pub output_ports: Vec<Port>,
 }
 
 impl Ports {
-    /// For a circuit with this identifier; the same in all formats.
-    pub(super) fn of(netlist: &Netlist, name: &str) -> Ports {
+    /// For a circuit with this identifier; the same in all formats. Names that count up from 0, as `x0`, `x1`, …, are a
+    /// vector `x`, but not those of an automaton's cell, whose bits are named by where they come from.
+    pub(super) fn of(netlist: &Netlist, name: &str, vectors: bool) -> Ports {
         // A port may not be called like a module.
         let mut names = Names::new(&["clk", "rst", name, &format!("{name}_cell")]);
+        let inputs: Vec<&str> = netlist.inputs.iter().map(String::as_str).collect();
+        let outputs: Vec<&str> = netlist.outputs.iter().map(|output| output.name.as_str()).collect();
+        let mut ports = |bits: &[&str]| -> Vec<Port> {
+            let groups = grouped(bits, vectors);
+            groups.into_iter().map(|(name, width)| Port { name: names.pick(name), width }).collect()
+        };
+        let (input_ports, output_ports) = (ports(&inputs), ports(&outputs));
         Ports {
-            inputs: netlist.inputs.iter().map(|name| names.pick(name)).collect(),
+            inputs: input_ports.iter().flat_map(Port::bits).collect(),
             registers: netlist.registers.iter().map(|register| names.pick(&register.name)).collect(),
-            outputs: netlist.outputs.iter().map(|output| names.pick(&output.name)).collect(),
+            outputs: output_ports.iter().flat_map(Port::bits).collect(),
+            input_ports,
+            output_ports,
         }
     }
+}
+
+/// Names with how many there are of those that count up from 0, without the number.
+fn grouped<'a>(names: &[&'a str], vectors: bool) -> Vec<(&'a str, Option<usize>)> {
+    let (mut groups, mut at) = (vec![], 0);
+    while at < names.len() {
+        let stem = names[at]
+            .strip_suffix('0')
+            .filter(|stem| vectors && !stem.ends_with(|c: char| c.is_ascii_digit()));
+        let follows = |stem: &str, n: usize| names[at + n].strip_prefix(stem) == Some(&n.to_string());
+        let width =
+            stem.map_or(1, |stem| (1..names.len() - at).take_while(|&n| follows(stem, n)).count() + 1);
+        match stem.map(|stem| stem.trim_end_matches('_')).filter(|stem| width > 1 && !stem.is_empty()) {
+            Some(stem) => groups.push((stem, Some(width))),
+            None => groups.push((names[at], None)),
+        }
+        at += if groups.last().is_some_and(|group| group.1.is_some()) { width } else { 1 };
+    }
+    groups
 }
 
 /// Whether a name looks like those that exports make up: a letter and a number.
@@ -92,7 +151,25 @@ fn is_generated(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Names;
+    use super::{Names, grouped};
+
+    #[test]
+    fn names_that_count_up_are_vectors() {
+        let names = ["a", "x0", "x1", "x2", "y0", "z1", "count_3_0", "count_3_1", "b10", "b11", "0", "1"];
+        let wanted = [
+            ("a", None),
+            ("x", Some(3)),
+            ("y0", None),
+            ("z1", None),
+            ("count_3", Some(2)),
+            ("b10", None),
+            ("b11", None),
+            ("0", None),
+            ("1", None),
+        ];
+        assert_eq!(grouped(&names, true), wanted);
+        assert_eq!(grouped(&names[1..3], false), [("x0", None), ("x1", None)]);
+    }
 
     #[test]
     fn names_become_identifiers() {

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::meaning::{Meaning, Source};
 use super::straight::{Language, Program, heading, legend, operand, push_circuit};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
@@ -16,8 +17,14 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();
     let mut text = String::with_capacity(4096 + 48 * netlist.wires());
     text.push_str(&heading(netlist, name, "//!"));
-    text.push_str("//! A word holds 64 samples, one a bit. The order of words:\n//!\n");
-    text.push_str(&legend(netlist, "//!"));
+    let meaning = Meaning::of(netlist);
+    push_usage(&mut text, circuit, name, meaning.as_ref());
+    text.push_str("//! A word holds 64 samples, one a bit. The order of words:\n//!\n//! ```text\n");
+    match &meaning {
+        Some(meaning) => text.push_str(&meaning.legend("//!", |n| format!("inputs[{n}]"))),
+        None => text.push_str(&legend(netlist, "//!")),
+    }
+    text.push_str("//! ```\n");
     text.push_str("#![allow(clippy::all, non_snake_case, unexpected_cfgs, unused)]\n\n");
     let (inputs, outputs, registers) = (netlist.inputs.len(), netlist.outputs.len(), netlist.registers.len());
     write!(
@@ -28,6 +35,68 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     .expect("a string");
     push_circuit(&mut text, circuit, name, [push_function, push_filter], [push_step, push_player]);
     text
+}
+
+/// How it is called, on top of the file.
+fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<&Meaning>) {
+    let lines = match (circuit, meaning) {
+        (_, Some(meaning)) => {
+            let sample = match &meaning.source {
+                Source::Columns(_) => meaning.example().join(", "),
+                Source::Pixels(_) => "&pixels".into(),
+            };
+            vec![
+                format!("let number = {name}::{name}_class({sample});"),
+                format!("println!(\"{{}}\", {name}::CLASSES[number]);"),
+            ]
+        }
+        (Circuit::Automaton(_), None) => {
+            vec![format!("{name}::{name}_step(&state, &mut next, width, height, None);")]
+        }
+        (Circuit::Netlist(netlist), None) => {
+            let (state, argument) = match netlist.registers.is_empty() {
+                true => (String::new(), ""),
+                false => (format!(" let mut registers = {name}::START;"), "&mut registers, "),
+            };
+            vec![
+                format!("let (inputs, mut outputs) = ([0; {name}::INPUTS], [0; {name}::OUTPUTS]);{state}"),
+                format!("{name}::{name}({argument}&inputs, &mut outputs);"),
+            ]
+        }
+    };
+    writeln!(text, "//!\n//! Use, as `{name}.rs` beside `main.rs`:\n//!\n//! ```ignore\n//! mod {name};")
+        .expect("a string");
+    lines.iter().for_each(|line| writeln!(text, "//! {line}").expect("a string"));
+    text.push_str("//! ```\n//!\n");
+}
+
+/// The class of one sample.
+fn push_class(text: &mut String, meaning: &Meaning, name: &str) {
+    let features = meaning.features();
+    let (parameters, values) = match &meaning.source {
+        Source::Columns(columns) => {
+            let parameters: Vec<String> = columns.iter().map(|(_, name)| format!("{name}: f32")).collect();
+            let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
+            (parameters.join(", "), format!("[{}]", names.join(", ")))
+        }
+        Source::Pixels(_) => (format!("pixels: &[u8; {features}]"), "pixels.map(f32::from)".into()),
+    };
+    write!(
+        text,
+        "\n/// The names of the classes.\npub const CLASSES: [&str; {}] = [{}];\n\n\
+         /// Where the inputs' thresholds lie.\npub const THRESHOLDS: [f32; INPUTS] = [\n{}\n];\n\n\
+         /// The class of one sample, as a number: see [`CLASSES`].\npub fn {name}_class({parameters}) -> usize {{\n    \
+         let values: [f32; {features}] = {values};\n    \
+         let inputs = std::array::from_fn(|n| (values[n / {}] >= THRESHOLDS[n]) as u64);\n    \
+         let mut outputs = [0; OUTPUTS];\n    \
+         {name}(&inputs, &mut outputs);\n    \
+         (0..OUTPUTS).map(|n| ((outputs[n] & 1) as usize) << n).sum()\n}}\n",
+        meaning.classes.len(),
+        meaning.class_literals(),
+        meaning.literals(""),
+        meaning.levels,
+    )
+    .expect("a string");
 }
 
 fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
@@ -66,6 +135,9 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
     }
     push_body(text, &program, name, &operand);
     text.push_str("}\n");
+    if let Some(meaning) = Meaning::of(netlist) {
+        push_class(text, &meaning, name);
+    }
 }
 
 fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &impl Fn(&mut String, Wire)) {

@@ -1,10 +1,14 @@
 //! Verilog: a module for a netlist; for an automaton the module of a cell and one of a grid of any size.
 //!
-//! A netlist without registers is combinational; one with registers has `clk` and a synchronous `rst`.
+//! A netlist without registers is combinational; one with registers has `clk` and a synchronous `rst`. Inputs and outputs
+//! that are numbered are vectors.
 
 use std::fmt::Write;
 
-use super::names::Ports;
+use farad_chart::counted;
+
+use super::meaning::Meaning;
+use super::names::{Port, Ports};
 use super::straight::{Language, heading};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
@@ -18,9 +22,14 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let mut text = String::with_capacity(4096 + 40 * netlist.wires());
     text.push_str(&heading(netlist, name, "//"));
     match circuit {
-        Circuit::Netlist(netlist) => push_module(&mut text, netlist, name, &Ports::of(netlist, name)),
+        Circuit::Netlist(netlist) => {
+            let ports = Ports::of(netlist, name, true);
+            push_usage(&mut text, netlist, name, &ports);
+            push_module(&mut text, netlist, name, &ports);
+        }
         Circuit::Automaton(automaton) => {
-            let ports = Ports::of(netlist, name);
+            let ports = Ports::of(netlist, name, false);
+            push_grid_usage(&mut text, automaton, name);
             push_module(&mut text, netlist, &format!("{name}_cell"), &ports);
             push_grid(&mut text, automaton, name, &ports);
         }
@@ -28,14 +37,42 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text
 }
 
+/// How the module is used, and what its bits mean.
+fn push_usage(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
+    let clocks =
+        if ports.registers.is_empty() { vec![] } else { vec![".clk(clk)".to_string(), ".rst(rst)".into()] };
+    let own = ports.input_ports.iter().chain(&ports.output_ports);
+    let few = ports.input_ports.len() + ports.output_ports.len() <= 8;
+    let connections: Vec<String> =
+        clocks.into_iter().chain(own.map(|Port { name, .. }| format!(".{name}({name})"))).collect();
+    let connections = if few { connections.join(", ") } else { ".…".to_string() };
+    writeln!(text, "// Use: {name} my_{name} ({connections});").expect("a string");
+    if let Some(latency) = netlist.latency() {
+        writeln!(text, "// Pipelined: outputs belong to the inputs of {} before.", counted(latency, "clock"))
+            .expect("a string");
+    }
+    if let Some(meaning) = Meaning::of(netlist) {
+        text.push_str(&meaning.legend("//", |n| ports.inputs[n].clone()));
+    }
+}
+
+fn push_grid_usage(text: &mut String, automaton: &Automaton, name: &str) {
+    let fire = if automaton.fire_rate < 1.0 { ".fire(fire), " } else { "" };
+    writeln!(
+        text,
+        "// Use: {name} #(.WIDTH(64), .HEIGHT(64)) grid (.clk(clk), .load(load), .start(start), {fire}.state(state));"
+    )
+    .expect("a string");
+}
+
 fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
-    let Ports { inputs, registers, outputs } = ports;
+    let Ports { inputs, registers, outputs, input_ports, output_ports } = ports;
     let mut ports = vec![];
     if !registers.is_empty() {
         ports.extend(["input wire clk".to_string(), "input wire rst".to_string()]);
     }
-    ports.extend(inputs.iter().map(|name| format!("input wire {name}")));
-    ports.extend(outputs.iter().map(|name| format!("output wire {name}")));
+    ports.extend(input_ports.iter().map(|port| format!("input wire {}", port.declared())));
+    ports.extend(output_ports.iter().map(|port| format!("output wire {}", port.declared())));
     writeln!(text, "module {name} (\n    {}\n);", ports.join(",\n    ")).expect("a string");
     let initial = |n: usize| if netlist.registers[n].initial { "1'b1" } else { "1'b0" };
     for (n, name) in registers.iter().enumerate() {

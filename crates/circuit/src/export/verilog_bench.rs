@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::names::Ports;
+use super::names::{Port, Ports};
 use super::stimulus::{SEED, Xorshift, hexadecimal};
 use crate::automaton::Automaton;
 use crate::file::Circuit;
@@ -45,13 +45,13 @@ fn netlist_bench(netlist: &Netlist, name: &str) -> String {
         (_, false) => at_random(netlist, vectors),
         (_, true) => in_sequence(netlist, vectors),
     };
-    let Ports { inputs: input_names, outputs: output_names, .. } = Ports::of(netlist, name);
+    let Ports { input_ports, output_ports, .. } = Ports::of(netlist, name, true);
     let mut ports: Vec<String> = match sequential {
         true => vec![".clk(clk)".into(), ".rst(rst)".into()],
         false => vec![],
     };
-    ports.extend(input_names.iter().enumerate().map(|(n, name)| format!(".{name}(given[{n}])")));
-    ports.extend(output_names.iter().enumerate().map(|(n, name)| format!(".{name}(made[{n}])")));
+    ports.extend(connected(&input_ports, "given"));
+    ports.extend(connected(&output_ports, "made"));
     let bench = Bench {
         module: name,
         tested: format!("{name} tested (\n        {}\n    );", ports.join(",\n        ")),
@@ -67,6 +67,20 @@ fn netlist_bench(netlist: &Netlist, name: &str) -> String {
         after: if sequential { "#1 clk = 1;\n            #1 clk = 0;\n            " } else { "" },
     };
     bench.write(&expected)
+}
+
+/// Ports connected to the bits of a signal, one after the other.
+fn connected(ports: &[Port], signal: &str) -> Vec<String> {
+    let mut first = 0;
+    let one = |Port { name, width }: &Port| {
+        let bits = width.unwrap_or(1);
+        first += bits;
+        match width {
+            Some(_) => format!(".{name}({signal}[{}:{}])", first - 1, first - bits),
+            None => format!(".{name}({signal}[{}])", first - 1),
+        }
+    };
+    ports.iter().map(one).collect()
 }
 
 /// The parts in which benches differ.

@@ -77,7 +77,7 @@ fn proved_equal(verilog: &(String, String), blif: &(String, String), module: &st
     let folder = Folder::new();
     folder.write(&[verilog.clone(), blif.clone()]);
     let script = format!(
-        "read_verilog {}; prep -top {module}; rename {module} gold; read_blif {}; rename {} gate; \
+        "read_verilog {}; prep -top {module}; rename {module} gold; read_blif -wideports {}; rename {} gate; \
          miter -equiv -flatten -make_outputs gold gate miter; \
          sat -verify -prove trigger 0 -set-init-undef miter",
         verilog.0,
@@ -124,7 +124,7 @@ fn yosys_synthesizes_registers_and_grids() {
         folder.write(&[verilog[0].clone(), blif[0].clone()]);
         let top = verilog[0].0.trim_end_matches(".v");
         let script = format!(
-            "read_verilog {}; synth -top {top}; check -assert; design -reset; read_blif {}; synth",
+            "read_verilog {}; synth -top {top}; check -assert; design -reset; read_blif -wideports {}; synth",
             verilog[0].0, blif[0].0
         );
         folder.must("yosys", &["-q", "-p", &script], &[]);

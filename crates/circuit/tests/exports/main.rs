@@ -6,6 +6,7 @@
 
 mod browser;
 mod circuits;
+mod classifiers;
 mod digitaljs;
 mod hardware;
 mod page;

@@ -12,6 +12,7 @@ Examples:
   farad export runs/life-5 --format verilog --out hardware
   farad export runs/life-5/circuits/seed-5.simplified.json --format c --out c
   farad export runs/life-5 --raw --format json --out raw        the circuit as it was learned
+  farad export runs/logic-mnist-1 --format verilog --pipeline 8 --out fast
 
 Keys of --json:
   file, format, bytes";
@@ -47,6 +48,9 @@ pub struct ExportOptions {
     /// The circuit of a run as it was learned, not simplified
     #[arg(long)]
     pub raw: bool,
+    /// Registers after every so many levels of gates (verilog and blif); the file says how many clocks that takes
+    #[arg(long, value_name = "LEVELS", allow_negative_numbers = true, value_parser = whole(1, usize::MAX))]
+    pub pipeline: Option<usize>,
     #[command(flatten)]
     pub output: OutputFlags,
 }

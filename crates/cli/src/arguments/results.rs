@@ -18,8 +18,9 @@ exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 51
 Keys of --json:
   automata          seed, exact, stable, active_gates, simplified_gates, simplified_channels, proved, out_of_time,
                     depth, simplified_depth, update, wrong, of, settles_at, sizes, healed, error_under_damage
-  logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, learned_gates,
-                    circuit_gates, simplified_gates, simplified_depth, proved, out_of_time
+  logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, gates, depth, head,
+                    votes, circuit_validation_accuracy, learned_gates, circuit_gates, active_gates, simplified_gates,
+                    simplified_depth, proved, out_of_time
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
 
@@ -30,9 +31,11 @@ Examples:
   farad inspect runs/lm-1 --json
 
 Keys of --json:
-  run               run, kind, device, and what this kind of run is made of
+  run               run, kind, device, and what this kind of run is made of; simplified, rule
   circuit           circuit, inputs, outputs, registers, gates, active, active_and_live, depth, largest_fan_out,
-                    by_function, automaton";
+                    by_function, lut4, lut6, automaton, rule
+
+rule is what a circuit of at most 48 gates says: ! is not, & and, | or, ^ either or; arrows point to neighbors.";
 
 pub const RUNS_EXAMPLES: &str = "\
 Examples:

@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 
 /// Drawn digits to train on, and to judge.
 const DRAWN: (usize, usize) = (6000, 1000);
+/// Different numbers that may be classes, however few samples there are.
+const FEW_VALUES: usize = 10;
 /// Streams of the orders that parts are cut by.
 const TEST: u32 = 0x6c74_7374;
 const VALIDATION: u32 = 0x6c76_616c;
@@ -166,6 +168,8 @@ pub struct Data {
     pub test: Part,
     /// The names of the classes.
     pub classes: Vec<String>,
+    /// The names of a table's columns; none of pictures.
+    pub columns: Vec<String>,
 }
 
 impl Data {
@@ -176,6 +180,7 @@ impl Data {
         if classes.len() < 2 {
             return Err(Error::OneClass { classes: classes.len() });
         }
+        refuse_numbers(settings, &sets, &classes)?;
         let mut parts = sets.into_iter();
         let first = parts.next().expect("a set has a part");
         if first.len() < 4 {
@@ -194,8 +199,24 @@ impl Data {
         if !seen {
             return Err(Error::OneClass { classes: 1 });
         }
-        Ok(Data { train, validation, test, classes })
+        let columns = match settings.task_kind() {
+            TaskKind::Table => table(settings).columns(&settings.data)?,
+            _ => vec![],
+        };
+        Ok(Data { train, validation, test, classes, columns })
     }
+}
+
+/// Refuses a table whose target is a number that is measured, not a class: most of its values are there once.
+fn refuse_numbers(settings: &Settings, sets: &[Part], classes: &[String]) -> Result<()> {
+    let samples: usize = sets.iter().map(Part::len).sum();
+    let numbers = classes.iter().all(|class| class.parse::<f64>().is_ok());
+    let measured = numbers && classes.len() > FEW_VALUES && 4 * classes.len() > samples;
+    if settings.task_kind() != TaskKind::Table || !measured {
+        return Ok(());
+    }
+    let target = if settings.target.is_empty() { "the last column".into() } else { settings.target.clone() };
+    Err(Error::NumericTarget { target, values: classes.len(), samples })
 }
 
 /// The training and, where there is one, the test part of a set, and its classes.

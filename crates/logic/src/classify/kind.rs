@@ -55,6 +55,9 @@ impl Kind for Classifiers {
         if !chosen(asked, "layers") {
             settings.suit(data.classes.len());
         }
+        if !["epochs", "updates"].into_iter().any(|key| chosen(asked, key)) {
+            settings.suit_samples(data.train.len());
+        }
         Ok(Box::new(Ready::new(settings, data, &device)?))
     }
 

@@ -1,9 +1,12 @@
 //! What a run's folder holds: the kept network, and the circuit that it is.
 
+use std::path::Path;
+
 use farad::TrainError;
 use farad::run::{Run, Value};
 use farad_circuit::{Meta, Netlist};
 
+use super::data::TaskKind;
 use super::model::{self, BRIGHTEST};
 use super::settings::Settings;
 use super::trainee::Stored;
@@ -26,6 +29,8 @@ pub struct Learned {
     pub shape: [usize; 3],
     /// The names of the classes.
     pub classes: Vec<String>,
+    /// The names of a table's columns; of pictures, and in runs of earlier builds, none.
+    pub columns: Vec<String>,
 }
 
 impl Learned {
@@ -44,23 +49,31 @@ impl Learned {
             kept_after: stored.best_step,
             shape: stored.shape,
             classes: stored.classes,
+            columns: stored.columns,
         })
     }
 
     /// The circuit as it was learned, with the class head, and what its inputs and classes are.
     pub fn netlist(&self) -> Result<Netlist> {
-        let mut netlist = self.network.to_netlist(&self.settings.task.replace('-', "_"))?;
+        let mut netlist = self.network.to_netlist(&self.name())?;
         netlist.meta.extend(self.known()?);
         Ok(netlist)
     }
 
     /// The circuit as it was learned, with the class head and the counts of all classes.
     pub fn netlist_with_counts(&self) -> Result<Netlist> {
-        self.network.to_netlist_with_counts(&self.settings.task.replace('-', "_"))
+        self.network.to_netlist_with_counts(&self.name())
     }
 
-    /// What a page should know of the circuit: what it tells apart, the thresholds that its input bits stand for and, if
-    /// it looks at gray pictures, their size. See [`farad_circuit::Circuit`].
+    /// What the circuit is called: a table's like its file, another like its task.
+    pub fn name(&self) -> String {
+        let stem = Path::new(&self.settings.data).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let named = stem.filter(|_| self.settings.task_kind() == TaskKind::Table && !self.columns.is_empty());
+        named.unwrap_or_else(|| self.settings.task.clone()).replace('-', "_")
+    }
+
+    /// What exports should know of the circuit: what it tells apart, the thresholds that its input bits stand for, and the
+    /// names of columns or the size of pictures. See [`farad_circuit::Circuit`].
     pub fn known(&self) -> Result<Meta> {
         let encoding = self.network.encoding();
         let lists = encoding.levels()?;
@@ -75,7 +88,11 @@ impl Learned {
         known.insert("kind".into(), if picture { "image-classifier" } else { "classifier" }.into());
         known.insert("classes".into(), self.classes.clone().into());
         known.insert("thresholds".into(), if shared { lists[0].clone() } else { lists.into() });
-        if picture {
+        if !self.columns.is_empty() {
+            known.insert("columns".into(), self.columns.clone().into());
+        }
+        if self.settings.task_kind().is_picture() {
+            known.insert("channels".into(), channels.into());
             known.insert("height".into(), height.into());
             known.insert("width".into(), width.into());
             known.insert("brightest".into(), BRIGHTEST.into());

@@ -2,12 +2,13 @@
 //!
 //! [`Settings`] is what a user may set; `data` opens a set, `samples` holds it on a device; `model` builds the network;
 //! [`Trainer`] is the state and one step; [`Classifier`] is what the loop of all trainings drives; [`Classifiers`] is the kind of
-//! training that the command has; [`Learned`] is what a run folder holds; `report` judges the circuit on samples that nothing
+//! training that the command has; [`Learned`] is what a run folder holds; `smaller` makes its circuit small and `cut` its head; `report` judges the circuit on samples that nothing
 //! was tuned on.
 //!
 //! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends with the bits
 //! of an unbroken one. Start at [`Classifiers`].
 
+mod cut;
 mod data;
 mod kind;
 mod learned;
@@ -16,6 +17,7 @@ mod packed;
 pub mod report;
 mod samples;
 mod settings;
+mod smaller;
 mod speed;
 mod trainee;
 mod trainer;

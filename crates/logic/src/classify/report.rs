@@ -3,20 +3,17 @@
 //! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from the run's
 //! checkpoint, so they may be called again at any time. What is judged is the circuit itself, not the network.
 
-use std::time::Duration;
-
 use farad::fit::Confusion;
 use farad::fit::samples::{self, Judged};
 use farad::run::{
     Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, Value, count, counted, json,
 };
-use farad_circuit::equivalence::Budget;
-use farad_circuit::simplify::{Options, simplify};
 use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
 
 use super::data::{Data, Levels, Part};
 use super::learned::Learned;
 use super::packed::pack;
+use super::smaller::{Smaller, smaller};
 use crate::error::Result;
 use crate::histogram;
 
@@ -34,10 +31,16 @@ pub struct Verdict {
     pub netlist: Netlist,
     /// The same, smaller.
     pub simplified: Netlist,
-    /// Whether the simplified circuit is proved equal.
+    /// The simplified one with the counts of all classes as further outputs, if these are still there.
+    pub with_counts: Option<Netlist>,
+    /// Whether the simplified circuit is proved equal, apart from votes that are left out.
     pub proved: bool,
     /// Whether the time for simplification ran out.
     pub out_of_time: bool,
+    /// Votes that its head counts.
+    pub votes: usize,
+    /// The share of the validation part that the simplified circuit has right.
+    pub validation: f64,
 }
 
 impl Verdict {
@@ -58,8 +61,14 @@ impl Verdict {
             "validation_accuracy": self.learned.validation,
             "accuracy": self.accuracy(),
             "samples": self.samples,
+            "gates": after.active,
+            "depth": after.depth,
+            "head": self.learned.settings.head,
+            "votes": self.votes,
+            "circuit_validation_accuracy": self.validation,
             "learned_gates": self.learned.network.gates(),
             "circuit_gates": before.gates,
+            "active_gates": before.active,
             "simplified_gates": after.active,
             "simplified_depth": after.depth,
             "proved": self.proved,
@@ -98,18 +107,37 @@ pub fn judge(run: &Run) -> Result<Verdict> {
     let learned = Learned::of(run)?;
     let data = Data::open(&mut learned.settings.clone())?;
     let netlist = learned.netlist()?;
-    let (simplified, proved, out_of_time) = match stored(run, &netlist) {
+    let small = match stored(run, &netlist) {
         Some(stored) => stored,
-        None => smaller(&learned, &netlist)?,
+        None => smaller(&learned, cut_by(&learned, &data))?,
     };
-    let seen = classify(&simplified, &learned.network.encoding().levels()?, &data.test)?;
-    let mut confusion = Confusion::new(data.classes.len());
-    for (&label, &seen) in data.test.labels.iter().zip(&seen) {
-        confusion.add(label as usize, seen);
-    }
-    let samples = data.test.len();
-    let sheet = sheet(&learned, &data.test, &seen);
-    Ok(Verdict { learned, samples, confusion, sheet, netlist, simplified, proved, out_of_time })
+    let thresholds = learned.network.encoding().levels()?;
+    let confusion = |part: &Part, seen: &[usize]| {
+        let mut confusion = Confusion::new(data.classes.len());
+        part.labels.iter().zip(seen).for_each(|(&label, &seen)| confusion.add(label as usize, seen));
+        confusion
+    };
+    let seen = classify(&small.netlist, &thresholds, &data.test)?;
+    let validated = classify(&small.netlist, &thresholds, &data.validation)?;
+    let Smaller { netlist: simplified, with_counts, proved, out_of_time, votes } = small;
+    Ok(Verdict {
+        samples: data.test.len(),
+        confusion: confusion(&data.test, &seen),
+        sheet: sheet(&learned, &data.test, &seen),
+        validation: confusion(&data.validation, &validated).accuracy(),
+        learned,
+        netlist,
+        simplified,
+        with_counts,
+        proved,
+        out_of_time,
+        votes,
+    })
+}
+
+/// The data that a head is cut by, if it is.
+fn cut_by<'a>(learned: &Learned, data: &'a Data) -> Option<&'a Data> {
+    (learned.settings.head == "cut").then_some(data)
 }
 
 /// Samples of the test part with what the circuit saw; none if they are no pictures.
@@ -130,20 +158,13 @@ fn sheet(learned: &Learned, test: &Part, seen: &[usize]) -> Option<Sheet> {
     drawn.unwrap_or_else(|never| match never {})
 }
 
-fn smaller(learned: &Learned, netlist: &Netlist) -> Result<(Netlist, bool, bool)> {
-    let time = Some(Duration::from_secs(learned.settings.simplify_seconds as u64));
-    let options = Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() };
-    let simplified = simplify(netlist, &options)?;
-    let report = simplified.report;
-    Ok((simplified.netlist, report.equivalence.is_proved(), report.out_of_time))
-}
-
 const RAW: &str = "circuits/circuit.json";
 const SIMPLIFIED: &str = "circuits/simplified.json";
+const COUNTED: &str = "circuits/counted.json";
 const PROOF: &str = "circuits/proof.json";
 
 /// What the run's folder has, if it belongs to this very circuit.
-fn stored(run: &Run, netlist: &Netlist) -> Option<(Netlist, bool, bool)> {
+fn stored(run: &Run, netlist: &Netlist) -> Option<Smaller> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let (raw, simplified) = (read(RAW)?, read(SIMPLIFIED)?);
     let proof: Value = serde_json::from_str(&read(PROOF)?).ok()?;
@@ -151,20 +172,32 @@ fn stored(run: &Run, netlist: &Netlist) -> Option<(Netlist, bool, bool)> {
     if raw != text(netlist) || !known {
         return None;
     }
-    match Circuit::from_json(&simplified).ok()? {
-        Circuit::Netlist(netlist) => {
-            Some((netlist, proof["proved"].as_bool()?, proof["out_of_time"].as_bool()?))
-        }
+    let counted = read(COUNTED).filter(|counted| proof["counted"].as_u64() == Some(hash(&[counted])));
+    Some(Smaller {
+        netlist: netlist_in(&simplified)?,
+        with_counts: counted.and_then(|counted| netlist_in(&counted)),
+        proved: proof["proved"].as_bool()?,
+        out_of_time: proof["out_of_time"].as_bool()?,
+        votes: proof["votes"].as_u64()? as usize,
+    })
+}
+
+fn netlist_in(text: &str) -> Option<Netlist> {
+    match Circuit::from_json(text).ok()? {
+        Circuit::Netlist(netlist) => Some(netlist),
         Circuit::Automaton(_) => None,
     }
 }
 
-/// The simplified circuit of a run: from its file if that is of this very circuit, else made anew.
-pub fn simplified(run: &Run, learned: &Learned) -> Result<Netlist> {
-    let netlist = learned.netlist()?;
-    match stored(run, &netlist) {
-        Some((simplified, _, _)) => Ok(simplified),
-        None => Ok(smaller(learned, &netlist)?.0),
+/// The simplified circuit of a run: from its file if that is of this very circuit, else made anew, for which a head that
+/// is cut needs the run's data.
+pub fn simplified(run: &Run, learned: &Learned) -> Result<Smaller> {
+    if let Some(stored) = stored(run, &learned.netlist()?) {
+        return Ok(stored);
+    }
+    match learned.settings.head.as_str() {
+        "cut" => smaller(learned, Some(&Data::open(&mut learned.settings.clone())?)),
+        _ => smaller(learned, None),
     }
 }
 
@@ -182,10 +215,16 @@ fn hash(texts: &[&str]) -> u64 {
 pub fn conclude(run: &Run) -> Result<Verdict> {
     let verdict = judge(run)?;
     let (raw, simplified) = (text(&verdict.netlist), text(&verdict.simplified));
-    let (proved, out_of_time) = (verdict.proved, verdict.out_of_time);
-    let proof =
-        json!({ "circuits": hash(&[&raw, &simplified]), "proved": proved, "out_of_time": out_of_time });
-    for (name, text) in [(RAW, raw), (SIMPLIFIED, simplified), (PROOF, proof.to_string() + "\n")] {
+    let counted = verdict.with_counts.as_ref().map(text);
+    let proof = json!({
+        "circuits": hash(&[&raw, &simplified]),
+        "counted": counted.as_ref().map(|counted| hash(&[counted])),
+        "proved": verdict.proved,
+        "out_of_time": verdict.out_of_time,
+        "votes": verdict.votes,
+    });
+    let written = [(RAW, raw), (SIMPLIFIED, simplified), (PROOF, proof.to_string() + "\n")];
+    for (name, text) in written.into_iter().chain(counted.map(|counted| (COUNTED, counted))) {
         run.write_file(name, text.as_bytes())?;
     }
     run.write_file("circuits/gates.csv", Statistics::of(&verdict.netlist).csv().as_bytes())?;
@@ -296,9 +335,11 @@ fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
         (
             "head",
             format!(
-                "{} a class, tau {:.2}",
+                "{} a class, tau {:.2}; the circuit counts {} of {}",
                 counted(head.features() / learned.classes.len(), "output"),
-                head.tau()
+                head.tau(),
+                count(verdict.votes),
+                counted(head.features(), "vote")
             ),
         ),
         ("kept", format!("after step {kept} of {steps}, {validation} of the validation part")),
@@ -311,7 +352,15 @@ fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
                 count(before.depth)
             ),
         ),
-        ("simplified", format!("{}, depth {}", counted(after.active, "gate"), count(after.depth))),
+        (
+            "simplified",
+            format!(
+                "{}, depth {}, {:.2} % of the validation part",
+                counted(after.active, "gate"),
+                count(after.depth),
+                100.0 * verdict.validation
+            ),
+        ),
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),
         ("device", settings.device.clone()),

@@ -42,6 +42,7 @@ farad::train::settings! {
         candidates: i64 = 8, Takes::Whole(1, 64), "With learned wiring: how many inputs an operand of a gate chooses among.";
         choice_spread: f64 = 0.5, FROM_ZERO, "With learned wiring: the deviation of the candidates' logits at the start.";
         initial_logit: f64 = 2.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
+        #[later] head: String = "exact".into(), Takes::one_of(["exact", "cut"]), "Which votes the circuit counts: all, or those that decide on the training data, checked on the validation part.";
         forward: String = "hard".into(), Takes::one_of(["soft", "hard"]), "What the forward pass of a step uses; hard gates have the soft gradient.";
         shift: i64 = 0, Takes::Whole(0, 16), "Pictures are shifted by up to so many pixels at random.";
         mirror: bool = false, Takes::Truth, "Whether pictures are mirrored at random.";
@@ -60,6 +61,9 @@ pub const MODELS: [&str; 4] = ["small", "medium", "wired", "conv"];
 
 /// Gates that vote for a class at least, where the settings are made to suit the data: with fewer, ties decide.
 const LEAST_OF_A_CLASS: i64 = 4;
+
+/// Steps of a table at least, where the settings are made to suit the data.
+const LEAST_STEPS: i64 = 600;
 
 impl Settings {
     /// What is good for a task and a model.
@@ -113,6 +117,7 @@ impl Settings {
                 epochs: 60,
                 batch: 64,
                 shift: 0,
+                head: "cut".into(),
                 ..sized
             },
         })
@@ -128,11 +133,21 @@ impl Settings {
         }
     }
 
+    /// Gives a small table epochs enough to learn from. For epochs that nobody chose.
+    pub fn suit_samples(&mut self, samples: usize) {
+        if self.task_kind() == TaskKind::Table {
+            let steps = (samples as i64 / self.batch.max(1)).max(1);
+            self.epochs = self.epochs.max(LEAST_STEPS / steps);
+        }
+    }
+
     /// Of a run.
     pub fn of(run: &Run) -> Result<Settings> {
         let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
         let task = text("task").and_then(TaskKind::named).unwrap_or(TaskKind::Mnist);
         let mut settings = Settings::new(task, text("model").unwrap_or(MODELS[0]))?;
+        // Runs from before there was a choice count all votes.
+        settings.head = "exact".into();
         settings.take_config(run.config())?;
         Ok(settings)
     }
@@ -179,6 +194,15 @@ mod tests {
             assert_eq!(settings.layers, [480, last], "{classes} classes");
             settings.suit(classes);
             assert_eq!(settings.layers, [480, last], "what fits stays");
+        }
+    }
+
+    #[test]
+    fn small_tables_have_more_epochs() {
+        for (samples, epochs) in [(10, 600), (114, 600), (640, 60), (100_000, 60)] {
+            let mut settings = Settings::new(TaskKind::Table, "small").unwrap();
+            settings.suit_samples(samples);
+            assert_eq!(settings.epochs, epochs, "{samples} samples");
         }
     }
 

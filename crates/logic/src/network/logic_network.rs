@@ -182,6 +182,17 @@ impl LogicNetwork {
         Ok(netlist)
     }
 
+    /// The circuit without the head: bit `n` of the last layer is output `n`, called `vote_c_k` if it is the `k`-th that
+    /// class `c` counts.
+    pub fn to_netlist_of_votes(&self, name: &str) -> Result<Netlist> {
+        let (mut netlist, values) = self.layers_of_gates(name)?;
+        let group = self.head.features() / self.head.classes();
+        for (n, wire) in values.into_iter().enumerate() {
+            netlist.output(format!("vote_{}_{}", n / group, n % group), wire);
+        }
+        Ok(netlist)
+    }
+
     /// The gates without the head, and the wires that the head reads.
     fn layers_of_gates(&self, name: &str) -> Result<(Netlist, Vec<Wire>)> {
         let mut netlist = Netlist::new(name);

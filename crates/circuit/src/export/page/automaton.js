@@ -28,15 +28,16 @@ Farad.AutomatonPage = class {
 
   /// How inputs and outputs of the cell are called: an arrow to the neighbor and the channel.
   labels() {
-    const { channels } = this.automaton;
+    const { channels, cell } = this.automaton;
     const arrows = ["↖", "↑", "↗", "←", "●", "→", "↙", "↓", "↘"];
     const words = ["up left", "up", "up right", "left", "the cell itself", "right", "down left", "down", "down right"];
-    const channel = (wire) => (channels > 1 ? ` ${wire % channels}` : "");
-    const of = (wire) => (channels > 1 ? `, channel ${wire % channels}` : "");
+    // Channels have the names that reports and rules give them, also where simplification left some out.
+    const named = (wire) => (channels > 1 ? cell.outputs[wire % channels].name : "");
+    const of = (wire) => (channels > 1 ? `, channel ${named(wire)}` : "");
     return {
-      source: (wire) => arrows[Math.floor(wire / channels)] + channel(wire),
+      source: (wire) => named(wire) + arrows[Math.floor(wire / channels)],
       long: (wire) => `neighbor: ${words[Math.floor(wire / channels)]}${of(wire)}`,
-      output: (n) => (channels > 1 ? `next ${n}` : "next"),
+      output: (n) => (channels > 1 ? `next ${cell.outputs[n].name}` : "next"),
     };
   }
 

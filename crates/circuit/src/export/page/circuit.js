@@ -26,6 +26,9 @@ Farad.GATES = [
 /// Gates whose output is drawn with the ring of a negation.
 Farad.NEGATED = new Set([8, 9, 14]);
 
+/// Which operand of a gate is read as its opposite, and drawn with a ring before the gate: 0 is a, 1 is b.
+Farad.INVERTED = new Map([[2, 1], [4, 0], [11, 1], [13, 0]]);
+
 /// A netlist: gates are triples [function, a, b] in one flat array; wires are inputs, registers, gates.
 Farad.Netlist = class {
   constructor(data) {

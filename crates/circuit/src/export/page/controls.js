@@ -49,7 +49,7 @@ Object.assign(Farad.AutomatonPage.prototype, {
     const wanted = meta.start === "boards" || life ? "sparse" : meta.start === "centre" ? "center" : meta.start;
     this.element("start").value = starts.some(([name]) => name === wanted) ? wanted : "random";
     add("size", [8, 16, 20, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024].map((side) => [side, `${side} × ${side}`]));
-    const each = Array.from({ length: channels }, (_, n) => [String(n), `Channel ${n}${shown.includes(n) ? " (visible)" : ""}`]);
+    const each = Array.from({ length: channels }, (_, n) => [String(n), `Channel ${this.automaton.cell.outputs[n].name}${shown.includes(n) ? " (visible)" : ""}`]);
     const many = channels > 1;
     add("view", [["picture", shown.length >= 3 ? "Colors" : "Picture"], ...(many ? [["all", "All channels"], ...each] : [])]);
     add("channel", [...(many ? [["all", "All channels"], ["visible", "Visible channels"]] : []), ...each]);

@@ -115,7 +115,7 @@ Farad.GateView = class {
       context.beginPath();
       for (let gate = 0; gate < this.netlist.gates; gate++) {
         const to = this.netlist.sources + gate;
-        for (const from of this.netlist.operands(gate)) if (accept(from, to)) this.line(context, from, to);
+        this.netlist.operands(gate).forEach((from, n) => accept(from, to) && this.line(context, from, to, this.pin(gate, n)));
       }
       context.strokeStyle = color;
       context.lineWidth = width;
@@ -128,11 +128,40 @@ Farad.GateView = class {
     lines((from) => this.lit(from), colors.lit, many ? 1 : 1.8, many ? 0.7 : 1);
     lines(near, colors.ink, 2.2, 0.9);
     this.columns.flat().forEach((wire) => this.dot(context, wire, colors));
+    this.rings(context, colors);
     this.names(context, colors);
   }
 
-  line(context, from, to) {
-    const [x0, y0, x1, y1] = [this.x[from], this.y[from], this.x[to], this.y[to]];
+  /// How far above or below the middle of a gate its operand arrives: the higher one above, so that lines do not cross.
+  pin(gate, operand) {
+    const [a, b] = this.netlist.operands(gate);
+    if (b === undefined || this.radius < 5) return 0;
+    const above = this.y[a] <= this.y[b] ? 0 : 1;
+    return (operand === above ? -0.5 : 0.5) * this.radius;
+  }
+
+  /// Rings where a gate reads the opposite of an operand.
+  rings(context, colors) {
+    if (this.radius < 5) return;
+    for (let gate = 0; gate < this.netlist.gates; gate++) {
+      const operand = Farad.INVERTED.get(this.netlist.code[3 * gate]);
+      if (operand === undefined) continue;
+      const [wire, from] = [this.netlist.sources + gate, this.netlist.operands(gate)[operand]];
+      const dy = this.pin(gate, operand);
+      const size = Math.max(2.2, this.radius * 0.26);
+      context.beginPath();
+      context.arc(this.x[wire] - Math.sqrt(this.radius ** 2 - dy ** 2) - size, this.y[wire] + dy, size, 0, 7);
+      // A ring is lit where what the gate reads is one.
+      context.fillStyle = this.values !== null && !this.lit(from) ? colors.lit : colors.card;
+      context.strokeStyle = colors[Farad.GATES[this.netlist.code[3 * gate]].family];
+      context.lineWidth = 1.4;
+      context.fill();
+      context.stroke();
+    }
+  }
+
+  line(context, from, to, dy = 0) {
+    const [x0, y0, x1, y1] = [this.x[from], this.y[from], this.x[to], this.y[to] + dy];
     const middle = (x0 + x1) / 2;
     context.moveTo(x0, y0);
     context.bezierCurveTo(middle, y0, middle, y1, x1, y1);

@@ -28,7 +28,8 @@ Farad.begin = () => {
   document.getElementById("tagline").textContent = data.tagline;
 
   const classifier = data.kind === "netlist" && data.meta.kind === "image-classifier";
-  const Part = data.kind === "automaton" ? Farad.AutomatonPage : classifier ? Farad.DigitsPage : Farad.NetlistPage;
+  const plain = Farad.TablePage.fits(data) ? Farad.TablePage : Farad.NetlistPage;
+  const Part = data.kind === "automaton" ? Farad.AutomatonPage : classifier ? Farad.DigitsPage : plain;
   const part = new Part(data);
 
   const setTheme = (next) => {

@@ -1,0 +1,229 @@
+//! The head of a classifier: bits vote for classes, and the first class with the most votes is the answer.
+//!
+//! Votes are added up by what they are: equal ones count at once as a number, a vote and its opposite are a constant, and
+//! what all classes have in common is left out. Start at [`Netlist::with_class_head`].
+
+use std::collections::BTreeMap;
+
+use crate::arithmetic::Words;
+use crate::gate::Gate;
+use crate::graph::Graph;
+use crate::netlist::{Netlist, Wire};
+
+/// A netlist of votes with a head on top.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elected {
+    /// The class in outputs `class0`, `class1`, …, lowest bit first.
+    pub netlist: Netlist,
+    /// The same gates with more outputs: bit `b` of what class `c` has more than is common to all is `count_c_b`.
+    pub with_counts: Netlist,
+}
+
+/// The votes of a class: a number that is certain, and how often each signal counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    certain: u64,
+    weights: BTreeMap<(Wire, bool), u64>,
+}
+
+impl Netlist {
+    /// A netlist whose outputs are votes, in its place one whose output is the number of the class with the most: the
+    /// first among equals. Output `n` votes for class `classes[n]`.
+    ///
+    /// ```
+    /// use farad_circuit::{Netlist, Simulator};
+    /// let mut votes = Netlist::new("majority");
+    /// let wires: Vec<_> = (0..4).map(|n| votes.input(format!("x{n}"))).collect();
+    /// wires.iter().for_each(|&wire| votes.output("vote", wire));
+    /// let elected = votes.with_class_head(&[0, 0, 1, 1], 2).netlist;
+    /// // The second class wins where it has more votes: 2 against 0 or 1, or 1 against 0.
+    /// assert_eq!(Simulator::new(&elected)?.truth_table(), [[0b0111_0001_0001_0000]]);
+    /// # Ok::<(), farad_circuit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are no classes, not one class per output, or a class is out of range.
+    #[track_caller]
+    pub fn with_class_head(&self, classes: &[usize], count: usize) -> Elected {
+        assert!(count > 0, "with_class_head: needs a class (0 vs 1)");
+        let (found, wanted) = (classes.len(), self.outputs.len());
+        assert!(found == wanted, "with_class_head: not one class per output ({found} vs {wanted})");
+        let mut tallies = vec![Tally::default(); count];
+        for (output, &class) in self.outputs.iter().zip(classes) {
+            assert!(class < count, "with_class_head: class out of range ({class} vs {count})");
+            tallies[class].add(self, output.wire);
+        }
+        tallies.iter_mut().for_each(Tally::settle);
+        leave_out_what_is_common(&mut tallies);
+        let mut netlist = self.clone();
+        netlist.outputs.clear();
+        let mut words = Words::on(&mut netlist);
+        let counts: Vec<Vec<Wire>> = tallies.iter().map(|tally| tally.count(&mut words)).collect();
+        let counts = of_equal_width(&mut words, counts);
+        let position = words.first_largest(&counts);
+        for (n, wire) in position.into_iter().enumerate() {
+            netlist.output(format!("class{n}"), wire);
+        }
+        let mut with_counts = netlist.clone();
+        for (class, bits) in counts.into_iter().enumerate() {
+            for (n, wire) in bits.into_iter().enumerate() {
+                with_counts.output(format!("count_{class}_{n}"), wire);
+            }
+        }
+        // Constants are folded, and what nobody reads is gone.
+        let folded = |netlist: &Netlist| Graph::of(netlist).write(netlist);
+        Elected { netlist: folded(&netlist), with_counts: folded(&with_counts) }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, netlist: &Netlist, mut wire: Wire) {
+        let mut is = true;
+        while let Some(node) = wire.index().checked_sub(netlist.sources()).map(|n| netlist.gates[n]) {
+            (wire, is) = match node.gate {
+                Gate::FALSE | Gate::TRUE => {
+                    self.certain += u64::from((node.gate == Gate::TRUE) == is);
+                    return;
+                }
+                Gate::A => (node.a, is),
+                Gate::B => (node.b, is),
+                Gate::NOT_A => (node.a, !is),
+                Gate::NOT_B => (node.b, !is),
+                _ => break,
+            };
+        }
+        *self.weights.entry((wire, is)).or_default() += 1;
+    }
+
+    /// A vote and its opposite are one for certain.
+    fn settle(&mut self) {
+        let votes: Vec<Wire> = self.weights.keys().map(|&(wire, _)| wire).collect();
+        for wire in votes {
+            let of = |is: bool| self.weights.get(&(wire, is)).copied().unwrap_or(0);
+            let both = of(true).min(of(false));
+            self.certain += both;
+            [true, false].into_iter().for_each(|is| self.take(&(wire, is), both));
+        }
+    }
+
+    fn take(&mut self, vote: &(Wire, bool), weight: u64) {
+        if let Some(left) = self.weights.get_mut(vote) {
+            *left -= weight;
+            if *left == 0 {
+                self.weights.remove(vote);
+            }
+        }
+    }
+
+    /// Adds the gates of the sum.
+    fn count(&self, words: &mut Words<'_>) -> Vec<Wire> {
+        let most = self.weights.values().copied().max().unwrap_or(0).max(self.certain);
+        let mut columns = vec![vec![]; (u64::BITS - most.leading_zeros()) as usize];
+        for (&(wire, is), weight) in &self.weights {
+            let vote = if is { wire } else { words.gate(Gate::NOT_A, wire, Wire::NONE) };
+            put(&mut columns, *weight, vote);
+        }
+        if self.certain > 0 {
+            let one = words.gate(Gate::TRUE, Wire::NONE, Wire::NONE);
+            put(&mut columns, self.certain, one);
+        }
+        words.sum(&columns)
+    }
+}
+
+/// Puts a wire into the columns of a number's bits.
+fn put(columns: &mut [Vec<Wire>], number: u64, wire: Wire) {
+    for (bit, column) in columns.iter_mut().enumerate() {
+        if number >> bit & 1 == 1 {
+            column.push(wire);
+        }
+    }
+}
+
+/// What every class has does not decide.
+fn leave_out_what_is_common(tallies: &mut [Tally]) {
+    let certain = tallies.iter().map(|tally| tally.certain).min().unwrap_or(0);
+    tallies.iter_mut().for_each(|tally| tally.certain -= certain);
+    let votes: Vec<(Wire, bool)> = tallies[0].weights.keys().copied().collect();
+    for vote in votes {
+        let of = |tally: &Tally| tally.weights.get(&vote).copied().unwrap_or(0);
+        let common = tallies.iter().map(of).min().unwrap_or(0);
+        tallies.iter_mut().for_each(|tally| tally.take(&vote, common));
+    }
+}
+
+fn of_equal_width(words: &mut Words<'_>, mut counts: Vec<Vec<Wire>>) -> Vec<Vec<Wire>> {
+    let width = counts.iter().map(Vec::len).max().unwrap_or(0);
+    if counts.iter().any(|count| count.len() < width) {
+        let no = words.gate(Gate::FALSE, Wire::NONE, Wire::NONE);
+        counts.iter_mut().for_each(|count| count.resize(width, no));
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::Simulator;
+    use crate::statistics::Statistics;
+
+    fn value(planes: &[Vec<u64>], sample: usize) -> usize {
+        let bit = |plane: &Vec<u64>| (plane[sample / 64] >> (sample % 64) & 1) as usize;
+        planes.iter().enumerate().map(|(n, plane)| bit(plane) << n).sum()
+    }
+
+    #[test]
+    fn the_first_class_with_the_most_votes_is_elected() {
+        for seed in 0..30 {
+            // Some votes are equal, opposite or constant: gates of few inputs.
+            let votes = Netlist::random(seed, 5, 40, 23);
+            let classes: Vec<usize> = (0..votes.outputs.len()).map(|n| n * 7 % 4).collect();
+            let elected = votes.with_class_head(&classes, 4);
+            elected.netlist.check().unwrap();
+            let (given, made) = (table(&votes), table(&elected.netlist));
+            for sample in 0..32 {
+                let of = |class: usize| {
+                    let own = given.iter().zip(&classes).filter(|(_, of)| **of == class);
+                    own.filter(|(plane, _)| plane[0] >> sample & 1 == 1).count()
+                };
+                let wanted = (0..4).fold(0, |best, class| if of(class) > of(best) { class } else { best });
+                assert_eq!(value(&made, sample), wanted, "seed {seed}, sample {sample}");
+            }
+        }
+    }
+
+    #[test]
+    fn counts_differ_as_votes_do() {
+        let votes = Netlist::random(3, 5, 40, 12);
+        let classes: Vec<usize> = (0..12).map(|n| n % 3).collect();
+        let counts = table(&votes.with_class_head(&classes, 3).with_counts)[2..].to_vec();
+        let (width, given) = (counts.len() / 3, table(&votes));
+        for sample in 0..32 {
+            let wanted =
+                |class: usize| (class..12).step_by(3).filter(|&n| given[n][0] >> sample & 1 == 1).count();
+            let found = |class: usize| value(&counts[class * width..][..width], sample);
+            for class in 1..3 {
+                assert_eq!(found(class) + wanted(0), found(0) + wanted(class), "sample {sample}");
+            }
+        }
+    }
+
+    #[test]
+    fn votes_that_cancel_cost_nothing() {
+        let mut votes = Netlist::new("votes");
+        let (a, b) = (votes.input("a"), votes.input("b"));
+        let not = votes.gate(Gate::NOT_A, a, Wire::NONE);
+        for wire in [a, not, b, b, b, a, not, b] {
+            votes.output("vote", wire);
+        }
+        // Three against two: b decides between 1 + 3b and 1 + b.
+        let elected = votes.with_class_head(&[0, 0, 0, 0, 0, 1, 1, 1], 2).netlist;
+        assert_eq!(Statistics::of(&elected).active, 0, "the first class never has fewer");
+        let elected = votes.with_class_head(&[1, 1, 1, 1, 1, 0, 0, 0], 2).netlist;
+        assert_eq!((Statistics::of(&elected).active, elected.outputs[0].wire), (0, b));
+    }
+
+    fn table(netlist: &Netlist) -> Vec<Vec<u64>> {
+        Simulator::new(netlist).unwrap().truth_table()
+    }
+}

@@ -1,0 +1,116 @@
+//! The circuit of a network made smaller: its votes by themselves, then a head on top of what they became.
+//!
+//! Votes are simplified and proved equal to those that were learned; the head is built anew from them, so that it stays as
+//! flat as adders and comparators on words are. Small circuits are simplified once more as a whole. Start at [`smaller`].
+
+use std::time::Duration;
+
+use farad_circuit::equivalence::Budget;
+use farad_circuit::simplify::{Options, simplify};
+use farad_circuit::{Netlist, Statistics};
+
+use super::cut::{Ballots, deciding};
+use super::data::Data;
+use super::learned::Learned;
+use crate::error::Result;
+
+/// Gates up to which a circuit is simplified as a whole: there, fewer gates are worth more than few levels.
+const SMALL: usize = 1500;
+
+/// How often what was found simpler is simplified again.
+const ROUNDS: usize = 3;
+
+/// A smaller circuit.
+pub struct Smaller {
+    /// With the class as its outputs.
+    pub netlist: Netlist,
+    /// The same gates with the counts of all classes as further outputs, if these are there still.
+    pub with_counts: Option<Netlist>,
+    /// Whether it is proved that nothing but votes left out has changed, for all inputs that thresholds can make.
+    pub proved: bool,
+    /// Whether time ran out.
+    pub out_of_time: bool,
+    /// Votes that the head counts.
+    pub votes: usize,
+}
+
+/// Makes a network's circuit smaller. `data` says which votes decide; without them all are counted.
+pub fn smaller(learned: &Learned, data: Option<&Data>) -> Result<Smaller> {
+    let mut votes = learned.network.to_netlist_of_votes(&learned.name())?;
+    let (classes, head) = (learned.classes.len(), learned.network.head());
+    let group = head.features() / head.classes();
+    let mut of: Vec<usize> = (0..head.features()).map(|vote| vote / group).collect();
+    if let Some(data) = data {
+        let thresholds = learned.network.encoding().levels()?;
+        let [train, validation] =
+            [&data.train, &data.validation].map(|part| Ballots::of(&votes, &thresholds, part));
+        let kept = deciding(&of, classes, train?, validation?);
+        votes.outputs = kept.iter().map(|&vote| votes.outputs[vote].clone()).collect();
+        of = kept.iter().map(|&vote| of[vote]).collect();
+    }
+    let small = Simplifier { options: options(learned), order: Order::of(learned)? };
+    let (simple, mut proved, mut out_of_time) = small.run(&votes)?;
+    let elected = simple.with_class_head(&of, classes);
+    let (mut netlist, mut with_counts) = (elected.netlist, Some(elected.with_counts));
+    if Statistics::of(&netlist).active <= SMALL {
+        let (whole, whole_proved, whole_out_of_time) = small.run(&netlist)?;
+        (proved, out_of_time) = (proved && whole_proved, out_of_time || whole_out_of_time);
+        if Statistics::of(&whole).active < Statistics::of(&netlist).active {
+            (netlist, with_counts) = (whole, None);
+        }
+    }
+    netlist.meta.extend(learned.known()?);
+    let with_counts = with_counts.map(|mut netlist| {
+        netlist.meta.extend(learned.known().unwrap_or_default());
+        netlist
+    });
+    Ok(Smaller { netlist, with_counts, proved, out_of_time, votes: of.len() })
+}
+
+fn options(learned: &Learned) -> Options {
+    let time = Some(Duration::from_secs(learned.settings.simplify_seconds as u64));
+    Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() }
+}
+
+/// Which input bits imply others: of two thresholds of a number, the higher one is never reached alone.
+struct Order {
+    thresholds: Vec<f32>,
+    levels: usize,
+}
+
+impl Order {
+    fn of(learned: &Learned) -> Result<Order> {
+        let encoding = learned.network.encoding();
+        Ok(Order { thresholds: encoding.levels()?, levels: encoding.thresholds_per_feature() })
+    }
+
+    fn implies(&self, n: usize, m: usize) -> bool {
+        n / self.levels == m / self.levels && self.thresholds[n] >= self.thresholds[m]
+    }
+}
+
+/// Simplification that knows which inputs happen.
+struct Simplifier {
+    options: Options,
+    order: Order,
+}
+
+impl Simplifier {
+    /// A smaller netlist, whether each step is proved, and whether time ran out.
+    fn run(&self, netlist: &Netlist) -> Result<(Netlist, bool, bool)> {
+        let (mut best, mut proved, mut out_of_time) = (netlist.clone(), true, false);
+        // What is simpler for inputs that happen may let more become simple.
+        for _ in 0..ROUNDS {
+            let told = best.with_implied_inputs(|n, m| self.order.implies(n, m));
+            let simple = simplify(&told, &self.options)?;
+            proved &= simple.report.equivalence.is_proved();
+            out_of_time |= simple.report.out_of_time;
+            let gains = Statistics::of(&simple.netlist).active < Statistics::of(&best).active;
+            best = simple.netlist;
+            if !gains || self.order.levels == 1 || out_of_time {
+                break;
+            }
+        }
+        Ok((best, proved, out_of_time))
+    }
+}
