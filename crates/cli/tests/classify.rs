@@ -236,11 +236,11 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     refused("train logic-mnits", &["did you mean `logic-mnist`?"]);
     refused(
         &format!("{short} --model mlp"),
-        &["a logic network does not take --model", "--set model=medium"],
+        &["there is no model `mlp`", "small, medium, wired, tree-s, tree-m, compact-s, compact-m, conv"],
     );
     refused(
         &format!("{short} --set model=giant"),
-        &["there is no model `giant`", "small, medium, wired, conv"],
+        &["there is no model `giant`", "small, medium, wired, tree-s"],
     );
     refused(&format!("{short} --set layer=10"), &["there is no key `layer`; did you mean `layers`?"]);
     refused(

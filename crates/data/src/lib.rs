@@ -35,6 +35,7 @@ mod text;
 mod places;
 mod table;
 mod transform;
+mod warp;
 
 mod loader;
 
@@ -57,4 +58,5 @@ pub use synthetic::{blobs, colored_digits, digits, moons, sine, spirals};
 pub use table::{DATA_SETS, Form, NamedSet, Opened};
 pub use tensor_set::TensorSet;
 pub use text::Text;
-pub use transform::{Flatten, HorizontalFlip, Normalize, RandomCrop, Resize, ToFloat, Transform};
+pub use transform::{EdgeCrop, Flatten, HorizontalFlip, Normalize, RandomCrop, Resize, ToFloat, Transform};
+pub use warp::{Motion, Warp};

@@ -115,6 +115,29 @@ impl Transform for RandomCrop {
     }
 }
 
+/// Goes on with an image's edges on every side and cuts a window of its old size out, anywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeCrop {
+    /// Pixels on every side.
+    pub padding: usize,
+}
+
+impl Transform for EdgeCrop {
+    fn apply(&self, input: Array, random: &mut Random) -> Result<Array> {
+        let (channels, height, width) = image("edge crop", input.shape())?;
+        let (down, right) = (random.below(2 * self.padding + 1), random.below(2 * self.padding + 1));
+        let from = |at: usize, by: usize, size: usize| (at + by).saturating_sub(self.padding).min(size - 1);
+        pick(
+            input,
+            |channel, y, x| {
+                let (y, x) = (from(y, down, height), from(x, right, width));
+                Some((channel * height + y) * width + x)
+            },
+            [channels, height, width],
+        )
+    }
+}
+
 /// Mirrors an image left to right, half of the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HorizontalFlip;
@@ -170,7 +193,7 @@ impl Transform for Resize {
 }
 
 /// Channels, height and width of an image with at least one pixel.
-fn image(op: &'static str, shape: Shape) -> Result<(usize, usize, usize)> {
+pub(crate) fn image(op: &'static str, shape: Shape) -> Result<(usize, usize, usize)> {
     match shape[..] {
         [channels, height, width] if shape.numel() > 0 => Ok((channels, height, width)),
         _ => {

@@ -380,6 +380,72 @@ fn transforms_do_what_they_say() {
     );
 }
 
+/// A bright pixel of a dark picture, and where it is after a warp: its center of mass, down and right.
+fn center_after(motion: Motion, place: u64) -> (f32, f32) {
+    let mut levels = vec![0f32; 21 * 21];
+    levels[5 * 21 + 10] = 1.0;
+    let warp = Warp::new([motion]);
+    let bent = warp.apply(Array::new(levels, [1, 21, 21]), &mut Random::at(7, 0, place)).unwrap().to_f32();
+    let total: f32 = bent.iter().sum();
+    let mean = |of: &dyn Fn(usize) -> usize| {
+        bent.iter().enumerate().map(|(n, level)| level * of(n) as f32).sum::<f32>() / total
+    };
+    (mean(&|n| n / 21) - 10.0, mean(&|n| n % 21) - 10.0)
+}
+
+#[test]
+fn motions_move_a_pixel_as_far_as_they_say() {
+    // The pixel is five above the middle.
+    let extent = |motion: Motion, of: &dyn Fn((f32, f32)) -> f32| {
+        let all: Vec<f32> = (0..60).map(|place| of(center_after(motion, place))).collect();
+        let most = |sign: f32| all.iter().map(|x| sign * x).fold(f32::MIN, f32::max);
+        (-most(-1.0), most(1.0))
+    };
+    let near = |(low, high): (f32, f32), wanted: (f32, f32)| {
+        let off = (low - wanted.0).abs().max((high - wanted.1).abs());
+        assert!(off < 0.25, "{low} to {high}, not {wanted:?}");
+    };
+    let side = 5.0 * 30f32.to_radians().sin();
+    near(extent(Motion::Rotate(30.0), &|(_, right)| right), (-side, side));
+    near(extent(Motion::Rotate(30.0), &|(down, right)| down.hypot(right)), (5.0, 5.0));
+    let slope = 5.0 * 30f32.to_radians().tan();
+    near(extent(Motion::Shear(30.0), &|(_, right)| right), (-slope, slope));
+    near(extent(Motion::Shear(30.0), &|(down, _)| down), (-5.0, -5.0));
+    near(extent(Motion::Scale(0.2), &|(down, _)| down), (-6.0, -4.0));
+    near(extent(Motion::Shift(0.1), &|(down, _)| down), (-5.0 - 2.1, -5.0 + 2.1));
+    // On a slope every pixel says where it looks. Moves between -1 and 1 that are alike over 3 pixels have a deviation of
+    // 0.58 / (2 · √π · 3).
+    let elastic = Warp::new([Motion::Elastic { alpha: 30.0, sigma: 3.0 }]);
+    let slope = Array::new((0..21 * 21).map(|n| (n % 21) as f32).collect::<Vec<f32>>(), [1, 21, 21]);
+    let moved =
+        |place| elastic.apply(slope.clone(), &mut Random::at(7, 0, place)).unwrap().to_f32()[220] - 10.0;
+    let moves: Vec<f32> = (0..200).map(moved).collect();
+    let deviation = (moves.iter().map(|x| x * x).sum::<f32>() / 200.0).sqrt();
+    assert!((1.4..1.9).contains(&deviation), "{deviation} vs 1.63");
+}
+
+#[test]
+fn warps_repeat_and_keep_what_inputs_are() {
+    let warp = Warp::new([Motion::Rotate(20.0), Motion::Elastic { alpha: 20.0, sigma: 2.0 }]);
+    let picture = digits(1, 3).get(0).unwrap().input;
+    let bent = |place| warp.apply(picture.clone(), &mut Random::at(1, 0, place)).unwrap();
+    assert_eq!(bent(3), bent(3));
+    assert_ne!(bent(3), bent(4));
+    assert!(matches!(bent(3).elements(), Elements::U8(_)));
+    let none = Warp::new([]).apply(picture.clone(), &mut Random::at(1, 0, 0)).unwrap();
+    assert_eq!(none, picture);
+}
+
+#[test]
+fn edge_crops_go_on_with_the_edge() {
+    let image = Array::new((1..=6).collect::<Vec<u8>>(), [1, 2, 3]);
+    let crop = |place| EdgeCrop { padding: 1 }.apply(image.clone(), &mut Random::at(1, 0, place)).unwrap();
+    let crops: Vec<Array> = (0..200).map(crop).collect();
+    let up_left = Array::new(vec![1u8, 1, 2, 1, 1, 2], [1, 2, 3]);
+    let down_right = Array::new(vec![5u8, 6, 6, 5, 6, 6], [1, 2, 3]);
+    assert!([image.clone(), up_left, down_right].iter().all(|wanted| crops.contains(wanted)));
+}
+
 #[test]
 fn splits_share_nothing_and_lose_nothing() {
     let (train, rest) = split(digits(50, 1), 0.7, 9);

@@ -9,7 +9,9 @@ use farad::nn::Layer;
 use farad::prelude::*;
 use farad_circuit::{Netlist, Simulator};
 use farad_logic::network::choice::{Candidates, choose};
-use farad_logic::network::{Block, RecurrentLogic, TreeShape, Trees, WiredLayer, WiringKind};
+use farad_logic::network::{
+    Block, CompactLayer, Reach, RecurrentLogic, Review, Reviewed, TreeShape, Trees, WiredLayer, WiringKind,
+};
 use farad_logic::{GroupSum, LogicLayer, LogicNetwork, Pass, Thermometer};
 use numbers::{Draw, distance};
 
@@ -62,6 +64,211 @@ fn gradients_of_choices_are_slopes() {
     assert!(agreement.error() < 1e-7 && agreement.slope.abs() > 1e-3, "{agreement:?}");
 }
 
+/// A stage of trees with all kinds of gates.
+fn stage(shape: TreeShape, device: &Device) -> Trees {
+    let trees = Trees::new(shape, 3, 1).unwrap();
+    for (n, parameter) in trees.parameters().iter().enumerate() {
+        let sizes = parameter.value().shape().to_vec();
+        parameter.set(uniform([sizes[0], sizes[1]], 40 + n as u64, &Device::cpu()) * 4.0);
+    }
+    trees.to_device(device)
+}
+
+/// What trees give, and the gradients of a weighted sum of it at the inputs and at every level of gates.
+fn grown(shape: TreeShape, batch: usize, pass: Pass, device: &Device) -> Vec<Tensor> {
+    let trees = stage(shape, device);
+    let x = uniform([trees.inputs(), batch], 3, device);
+    // Hard gates of bits are exact, so that which square is the largest does not hang on the last digit.
+    let x = if pass == Pass::Soft { x } else { x.greater(0.5).cast(DType::F32) };
+    let y = trees.features(&x, pass);
+    let loss = (&y * (uniform([trees.outputs(), batch], 5, device) - 0.5)).sum();
+    let logits: Vec<Tensor> = trees.parameters().iter().map(|parameter| parameter.value()).collect();
+    let at: Vec<&Tensor> = std::iter::once(&x).chain(&logits).collect();
+    [vec![y], loss.gradients_at(&at).expect("it has gradients")].concat()
+}
+
+/// Stages of different depths, windows, paddings and squares.
+fn shapes() -> [TreeShape; 5] {
+    let usual = TreeShape {
+        channels: 4,
+        beside: 1,
+        height: 6,
+        width: 5,
+        kernels: 7,
+        depth: 3,
+        window: 3,
+        padded: true,
+        reads: 2,
+        pool: 2,
+    };
+    [
+        usual,
+        TreeShape { channels: 6, beside: 3, padded: false, ..usual },
+        TreeShape { depth: 1, window: 2, pool: 1, ..usual },
+        TreeShape { depth: 4, window: 5, reads: 1, pool: 3, ..usual },
+        TreeShape { height: 20, width: 20, kernels: 3, ..usual },
+    ]
+}
+
+#[test]
+fn trees_agree_with_double_precision() {
+    for (n, shape) in shapes().into_iter().enumerate() {
+        for (batch, pass) in [(1, Pass::Soft), (64, Pass::Soft), (37, Pass::Straight), (20, Pass::Straight)] {
+            for device in devices::all() {
+                let results = grown(shape, batch, pass, &device);
+                let wanted = check::reference(&results).expect("it evaluates");
+                for (result, wanted) in results.iter().zip(wanted) {
+                    let off = distance(&result.to_vec::<f32>().expect("it reads"), &wanted.to_f64());
+                    assert!(
+                        off < 1e-5,
+                        "stage {n}, {batch} samples: {} on {device}: {off:.1e}",
+                        result.shape()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_of_trees_are_slopes() {
+    for shape in shapes() {
+        let trees = stage(shape, &Device::cpu());
+        let x = uniform([trees.inputs(), 3], 2, &Device::cpu());
+        let agreement =
+            check::gradients(&[x], |inputs| trees.features(&inputs[0], Pass::Soft).square().sum()).unwrap();
+        assert!(agreement.error() < 1e-6 && agreement.slope.abs() > 1e-4, "{shape:?}: {agreement:?}");
+    }
+}
+
+/// Layers of neurons: on all inputs, and on windows of a picture.
+fn reaches() -> [Reach; 4] {
+    let window =
+        Reach::Window { channels: 3, beside: 1, height: 6, width: 5, kernels: 7, window: 3, stride: 1 };
+    [
+        Reach::All { inputs: 12, neurons: 20 },
+        Reach::All { inputs: 700, neurons: 900 },
+        window,
+        Reach::Window { channels: 4, beside: 2, height: 9, width: 7, kernels: 5, window: 3, stride: 2 },
+    ]
+}
+
+fn compact(reach: Reach, device: &Device) -> CompactLayer {
+    let layer = CompactLayer::new(reach, 5, 2).unwrap();
+    layer.logits.set(uniform([reach.neurons(), 16], 11, &Device::cpu()) * 4.0);
+    layer.to_device(device)
+}
+
+#[test]
+fn neurons_agree_with_double_precision() {
+    for (n, reach) in reaches().into_iter().enumerate() {
+        for (batch, pass) in [(1, Pass::Soft), (64, Pass::Soft), (37, Pass::Straight), (100, Pass::Soft)] {
+            for device in devices::all() {
+                let layer = compact(reach, &device);
+                let x = uniform([layer.inputs(), batch], 3, &device);
+                let y = layer.features(&x, pass);
+                let loss = (&y * (uniform([layer.outputs(), batch], 5, &device) - 0.5)).sum();
+                let gradients = loss.gradients_at(&[&layer.logits.value(), &x]).expect("it has gradients");
+                let results = [vec![y], gradients].concat();
+                let wanted = check::reference(&results).expect("it evaluates");
+                for (result, wanted) in results.iter().zip(wanted) {
+                    let off = distance(&result.to_vec::<f32>().expect("it reads"), &wanted.to_f64());
+                    assert!(
+                        off < 1e-5,
+                        "layer {n}, {batch} samples: {} on {device}: {off:.1e}",
+                        result.shape()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_of_neurons_are_slopes() {
+    for reach in reaches() {
+        let layer = compact(reach, &Device::cpu());
+        let x = uniform([layer.inputs(), 3], 2, &Device::cpu());
+        let agreement =
+            check::gradients(&[x], |inputs| layer.features(&inputs[0], Pass::Soft).square().sum()).unwrap();
+        assert!(agreement.error() < 1e-6 && agreement.slope.abs() > 1e-4, "{reach:?}: {agreement:?}");
+    }
+}
+
+/// Bits that come out of a layer for bits that come in.
+fn hard_bits(layer: &CompactLayer, device: &Device) -> Vec<f32> {
+    let x = uniform([layer.inputs(), 40], 8, device).greater(0.5).cast(DType::F32);
+    layer.features(&x, Pass::Hard).to_vec().unwrap()
+}
+
+#[test]
+fn circuits_of_neurons_give_their_bits() {
+    for reach in reaches() {
+        let layer = compact(reach, &Device::cpu());
+        let x = uniform([layer.inputs(), 64], 8, &Device::cpu()).greater(0.5).cast(DType::F32);
+        let wanted: Vec<f32> = layer.features(&x, Pass::Hard).to_vec().unwrap();
+        let mut netlist = Netlist::new("neurons");
+        let inputs: Vec<_> = (0..layer.inputs()).map(|n| netlist.input(format!("x{n}"))).collect();
+        let outputs = layer.add_to(&mut netlist, &inputs).unwrap();
+        outputs.into_iter().enumerate().for_each(|(n, wire)| netlist.output(format!("y{n}"), wire));
+        let plane = |row: &[f32]| vec![(0..64).map(|n| u64::from(row[n] == 1.0) << n).sum::<u64>()];
+        let planes: Vec<Vec<u64>> = x.to_vec::<f32>().unwrap().chunks(64).map(plane).collect();
+        let slices: Vec<&[u64]> = planes.iter().map(Vec::as_slice).collect();
+        let found = Simulator::new(&netlist).unwrap().run(&slices);
+        assert_eq!(found, wanted.chunks(64).map(plane).collect::<Vec<_>>(), "{reach:?}");
+    }
+}
+
+#[test]
+fn frozen_neurons_are_their_likeliest_gates() {
+    for (reach, device) in
+        reaches().into_iter().flat_map(|reach| devices::all().into_iter().map(move |d| (reach, d)))
+    {
+        let layer = compact(reach, &device);
+        let before = hard_bits(&layer, &device);
+        assert!(!layer.is_frozen().unwrap());
+        layer.freeze().unwrap();
+        assert!(layer.is_frozen().unwrap() && layer.logits.is_frozen());
+        assert_eq!(hard_bits(&layer, &device), before, "{reach:?} on {device}");
+    }
+}
+
+#[test]
+fn neurons_that_stand_still_draw_again() {
+    let reach = Reach::All { inputs: 50, neurons: 3 };
+    let layer = CompactLayer::new(reach, 5, 2).unwrap();
+    // One that is sure of OR, one that cannot decide, and one between.
+    let row = |strength: f32| (0..16).map(move |n| if n == 7 { strength } else { 0.0 });
+    let logits: Vec<f32> = row(9.0).chain(row(0.0)).chain(row(3.0)).collect();
+    let cpu = Device::cpu();
+    layer.logits.set(Tensor::from_vec(logits.clone(), [3, 16], &cpu));
+    let drawn =
+        || layer.state().into_iter().find(|(name, _)| name == "drawn").unwrap().1.to_vec::<u32>().unwrap();
+    let before = drawn();
+    let review = |number| Review { number, steps: 100, patience: Some(150) };
+    // The first look knows no average, the second has stood still for 100 steps.
+    for (number, still) in [(1, false), (2, true)] {
+        assert_eq!(layer.review(&review(number)).unwrap(), Reviewed { redrawn: vec![], still });
+    }
+    let reviewed = layer.review(&review(3)).unwrap();
+    assert_eq!((reviewed.redrawn, reviewed.still), (vec![0, 1], false));
+    let after = drawn();
+    let same = |neuron: usize, slot: usize| {
+        let place = 32 * neuron + 2 * slot;
+        before[place..place + 2] == after[place..place + 2]
+    };
+    assert!(same(0, 7), "the winner stays");
+    assert!(
+        (0..16).filter(|&slot| same(0, slot)).count() < 3
+            && (0..16).filter(|&slot| same(1, slot)).count() < 3
+    );
+    assert!((0..16).all(|slot| same(2, slot)), "what may still decide stays");
+    let logits_after = layer.logits.value().to_vec::<f32>().unwrap();
+    let best = |neuron: usize| (0..16).find(|n| logits_after[16 * neuron + n] > 4.0);
+    assert_eq!([best(0), best(1)], [Some(7), Some(3)]);
+    assert_eq!(logits_after[32..], logits[32..]);
+}
+
 /// Layers of every kind in a row, on pictures of 6 × 5 pixels.
 fn mixed(device: &Device) -> LogicNetwork {
     let encoding = Thermometer::even(30, 2, 0.0, 1.0).unwrap();
@@ -73,6 +280,7 @@ fn mixed(device: &Device) -> LogicNetwork {
         kernels: 4,
         depth: 2,
         window: 3,
+        padded: true,
         reads: 2,
         pool: 2,
     };
@@ -289,6 +497,7 @@ fn what_does_not_fit_is_refused_in_words() {
         kernels: 2,
         depth: 1,
         window: 5,
+        padded: true,
         reads: 1,
         pool: 1,
     };

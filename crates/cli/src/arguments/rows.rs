@@ -12,6 +12,7 @@ use farad::fit::ModelKind;
 use farad::optim::{self, schedule};
 use farad::run::Run;
 use farad::train::Kind;
+use farad_logic::classify::PRESETS;
 
 use super::flags::{MOST, Words, number, whole};
 use crate::error::{Error, Result};
@@ -160,7 +161,7 @@ pub static FLAGS: [Flag; 27] = [
     Flag { name: "steps", takes: COUNT, help: "Steps of the automaton until it is looked at", ..OF_AUTOMATA },
     Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
-    Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: NETWORKS, help: "Which network [default: cnn for pictures, mlp for tables]", ..ANY },
+    Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: &["logic", "fit"], help: "Which network [default: small for logic, cnn for pictures, mlp for tables]", ..ANY },
     Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: Takes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
     Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: Takes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
     Flag { name: "vocabulary", help: "Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it", ..OF_LANGUAGE },
@@ -208,7 +209,8 @@ fn variants() -> Vec<(&'static str, &'static str)> {
 }
 
 fn models() -> Vec<(&'static str, &'static str)> {
-    ModelKind::ALL.map(|model| (model.name(), model.about())).to_vec()
+    let networks = ModelKind::ALL.map(|model| (model.name(), model.about()));
+    networks.into_iter().chain(PRESETS.iter().map(|preset| (preset.name, preset.about))).collect()
 }
 
 /// The flags of the table that were given, with their texts.

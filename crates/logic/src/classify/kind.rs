@@ -8,8 +8,9 @@ use farad_circuit::Statistics;
 
 use super::data::{Data, TaskKind};
 use super::learned::Learned;
+use super::presets::{PRESETS, Preset};
 use super::report::{self, Verdict};
-use super::settings::{MODELS, Settings};
+use super::settings::Settings;
 use super::speed::{Speed, measure};
 use super::trainee::{Classifier, KIND};
 use super::trainer::Trainer;
@@ -38,13 +39,14 @@ impl Kind for Classifiers {
 
     fn defaults(&self, subject: &str) -> farad::Result<Vec<(&'static str, Table)>> {
         let task = task_named(subject)?;
-        MODELS.into_iter().map(|model| Ok((model, Settings::new(task, model)?.table()))).collect()
+        let of = |preset: &Preset| Ok((preset.name, Settings::new(task, preset.name)?.table()));
+        PRESETS.iter().map(of).collect()
     }
 
     fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
         let task = task_named(asked.subject)?;
         // The model is what everything else starts from, wherever it is given.
-        let model = asked.text("model").unwrap_or_else(|| MODELS[0].into());
+        let model = asked.text("model").unwrap_or_else(|| PRESETS[0].name.into());
         let mut settings = Settings::new(task, &model)?;
         fill(asked, &mut settings)?;
         settings.task = task.name().into();
@@ -122,7 +124,7 @@ impl Kind for Classifiers {
     }
 
     fn instead(&self) -> &'static str {
-        "--set, e.g. --set model=medium"
+        "--set, e.g. --set layers=4000,4000"
     }
 
     fn learns(&self, config: &Table) -> String {

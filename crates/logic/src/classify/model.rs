@@ -9,7 +9,8 @@ use super::data::{Levels, Part};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::network::{
-    Block, GroupSum, LogicLayer, LogicNetwork, Thermometer, TreeShape, Trees, WiredLayer, WiringKind,
+    Block, CompactLayer, GroupSum, LogicLayer, LogicNetwork, Reach, Thermometer, TreeShape, Trees,
+    WiredLayer, WiringKind,
 };
 
 /// The largest level of a picture.
@@ -28,7 +29,7 @@ pub fn build(
 ) -> Result<LogicNetwork> {
     let encoding = encoding(settings, shape.iter().product(), samples)?;
     let seed = settings.seed as u64;
-    let (mut layers, mut width) = trees(settings, shape)?;
+    let (mut layers, mut width) = stages(settings, shape)?;
     if layers.is_empty() {
         width = encoding.outputs();
     }
@@ -63,29 +64,71 @@ pub fn need(settings: &Settings, [_, height, width]: [usize; 3], samples: usize)
 /// Logits of a gate: one a function.
 const LOGITS: u128 = 16;
 
-/// The stages of trees, and how many bits they give.
-fn trees(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<Block>, usize)> {
+/// A picture between stages.
+#[derive(Clone, Copy)]
+struct Plane {
+    channels: usize,
+    /// A thermometer puts the bits of a pixel beside each other.
+    beside: usize,
+    height: usize,
+    width: usize,
+}
+
+/// The stages over windows, and how many bits they give.
+fn stages(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<Block>, usize)> {
+    let bits = settings.bits();
+    let mut plane = Plane { channels: channels * bits, beside: bits, height, width };
     let mut blocks = vec![];
-    let (mut channels, mut height, mut width) = (channels * settings.thresholds as usize, height, width);
-    for (stage, &kernels) in settings.kernels.iter().enumerate() {
-        let window = settings.windows.get(stage).or(settings.windows.last()).copied().unwrap_or(1);
-        let shape = TreeShape {
-            channels,
-            // A thermometer puts the bits of a pixel beside each other.
-            beside: if stage == 0 { settings.thresholds as usize } else { 1 },
-            height,
-            width,
-            kernels: kernels as usize,
-            depth: settings.tree_depth as usize,
-            window: window as usize,
-            reads: settings.tree_channels as usize,
-            pool: 2,
+    for stage in 0..settings.kernels.len() {
+        let (block, (height, width)) = match settings.wiring.as_str() {
+            "resampled" => neurons(settings, stage, plane)?,
+            _ => trees(settings, stage, plane)?,
         };
-        let trees = Trees::new(shape, settings.seed as u64, stage as u64)?;
-        (channels, (height, width)) = (shape.kernels, trees.pooled());
-        blocks.push(Block::Trees(trees.passing(settings.initial_logit as f32)));
+        plane = Plane { channels: settings.kernels[stage] as usize, beside: 1, height, width };
+        blocks.push(block);
     }
-    Ok((blocks, channels * height * width))
+    Ok((blocks, plane.channels * plane.height * plane.width))
+}
+
+/// A stage's number in a list whose last one goes for all others.
+fn of_stage(all: &[i64], stage: usize) -> usize {
+    all.get(stage).or(all.last()).copied().unwrap_or(1) as usize
+}
+
+/// A stage of trees, and height and width of what comes out.
+fn trees(settings: &Settings, stage: usize, plane: Plane) -> Result<(Block, (usize, usize))> {
+    let Plane { channels, beside, height, width } = plane;
+    let shape = TreeShape {
+        channels,
+        beside,
+        height,
+        width,
+        kernels: settings.kernels[stage] as usize,
+        depth: settings.tree_depth as usize,
+        window: of_stage(&settings.windows, stage),
+        padded: of_stage(&settings.tree_padding, stage) != 0,
+        reads: settings.tree_channels as usize,
+        pool: 2,
+    };
+    let trees = Trees::new(shape, settings.seed as u64, stage as u64)?;
+    let pooled = trees.pooled();
+    Ok((Block::Trees(trees.passing(settings.initial_logit as f32)), pooled))
+}
+
+/// A stage of neurons over windows, and height and width of what comes out.
+fn neurons(settings: &Settings, stage: usize, plane: Plane) -> Result<(Block, (usize, usize))> {
+    let Plane { channels, beside, height, width } = plane;
+    let reach = Reach::Window {
+        channels,
+        beside,
+        height,
+        width,
+        kernels: settings.kernels[stage] as usize,
+        window: of_stage(&settings.windows, stage),
+        stride: of_stage(&settings.strides, stage),
+    };
+    let layer = CompactLayer::new(reach, settings.seed as u64, stage as u64)?;
+    Ok((Block::Compact(layer), reach.grid()))
 }
 
 fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<Block> {
@@ -95,6 +138,10 @@ fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: 
             let (candidates, spread) = (settings.candidates as usize, settings.choice_spread as f32);
             let layer = WiredLayer::new(inputs, outputs, candidates, spread, seed, stream)?;
             return Ok(Block::Wired(layer.passing(strength)));
+        }
+        "resampled" => {
+            let reach = Reach::All { inputs, neurons: outputs };
+            return Ok(Block::Compact(CompactLayer::new(reach, seed, stream)?));
         }
         "unique" => WiringKind::Unique,
         _ => WiringKind::Random,
@@ -111,11 +158,12 @@ pub fn open(
 ) -> Result<LogicNetwork> {
     let network = build(settings, shape, classes, None, &Device::cpu())?;
     checkpoint.restore_module("best", &network)?;
+    network.refresh();
     Ok(network)
 }
 
 fn encoding(settings: &Settings, features: usize, samples: Option<&Part>) -> Result<Thermometer> {
-    let thresholds = settings.thresholds as usize;
+    let thresholds = settings.bits();
     let pictures = match samples {
         Some(part) => matches!(part.levels, Levels::Bytes(_)),
         None => settings.task_kind().is_picture(),
@@ -125,6 +173,10 @@ fn encoding(settings: &Settings, features: usize, samples: Option<&Part>) -> Res
     let encoding = match (&numbers, quantiles) {
         (Some(numbers), _) => Thermometer::quantiles(features, thresholds, numbers)?,
         (None, true) => Thermometer::quantiles(features, thresholds, &vec![0.0; features])?,
+        (None, false) if !settings.levels.is_empty() => {
+            let level = |&share: &f64| share as f32 * BRIGHTEST;
+            Thermometer::fixed(features, &settings.levels.iter().map(level).collect::<Vec<_>>())?
+        }
         (None, false) => Thermometer::even(features, thresholds, 0.0, BRIGHTEST)?,
     };
     match settings.encoding == "learned" {

@@ -18,6 +18,21 @@ pub struct Augment {
     pub mirror: bool,
 }
 
+/// What lies around pictures, for shifts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Margin {
+    /// How many pixels.
+    pub pixels: usize,
+    /// Whether they go on with the picture's edge; if not, they are zero.
+    pub edge: bool,
+}
+
+impl From<usize> for Margin {
+    fn from(pixels: usize) -> Margin {
+        Margin { pixels, edge: false }
+    }
+}
+
 /// Samples of a set on a device.
 #[derive(Clone, Debug)]
 pub struct Samples {
@@ -37,14 +52,16 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Brings samples to a device, with a margin of zeros for shifts of up to so many pixels.
-    pub fn new(part: &Part, margin: usize, device: &Device) -> farad::Result<Samples> {
+    /// Brings samples to a device, with a margin for shifts of up to so many pixels.
+    pub fn new(part: &Part, margin: impl Into<Margin>, device: &Device) -> farad::Result<Samples> {
         let [channels, height, width] = part.shape;
+        let around = margin.into();
+        let margin = around.pixels;
         let (row, rows) = (width + 2 * margin, height + 2 * margin);
         let sample = channels * rows * row;
         let (stored, bytes) = match &part.levels {
             Levels::Bytes(bytes) => {
-                let mut padded = padded(bytes, part.shape, margin);
+                let mut padded = padded(bytes, part.shape, around);
                 padded.resize(padded.len().next_multiple_of(4), 0);
                 let words: Vec<u32> = padded
                     .chunks_exact(4)
@@ -54,7 +71,7 @@ impl Samples {
                 (Tensor::try_from_vec(&words, [count], device)?, true)
             }
             Levels::Numbers(numbers) => {
-                let padded = padded(numbers, part.shape, margin);
+                let padded = padded(numbers, part.shape, around);
                 let count = padded.len();
                 (Tensor::try_from_vec(&padded, [count], device)?, false)
             }
@@ -117,15 +134,24 @@ impl Samples {
     }
 }
 
-/// Pictures with zeros around them.
-fn padded<T: Copy + Default>(all: &[T], [channels, height, width]: [usize; 3], margin: usize) -> Vec<T> {
+/// Pictures with a margin around them.
+fn padded<T: Copy + Default>(all: &[T], [_, height, width]: [usize; 3], around: Margin) -> Vec<T> {
+    let margin = around.pixels;
     let (row, rows) = (width + 2 * margin, height + 2 * margin);
     let mut result = vec![T::default(); all.len() / (height * width) * rows * row];
-    debug_assert!(all.len().is_multiple_of(channels * height * width));
-    for (n, line) in all.chunks_exact(width).enumerate() {
-        let (picture, y) = (n / height, n % height);
-        let start = (picture * rows + y + margin) * row + margin;
-        result[start..start + width].copy_from_slice(line);
+    for (picture, whole) in all.chunks_exact(height * width).zip(result.chunks_exact_mut(rows * row)) {
+        for (y, line) in whole.chunks_exact_mut(row).enumerate() {
+            let inside = (margin..margin + height).contains(&y);
+            if !inside && !around.edge {
+                continue;
+            }
+            let old = &picture[y.saturating_sub(margin).min(height - 1) * width..][..width];
+            line[margin..margin + width].copy_from_slice(old);
+            if around.edge {
+                line[..margin].fill(old[0]);
+                line[margin + width..].fill(old[width - 1]);
+            }
+        }
     }
     result
 }

@@ -6,6 +6,7 @@ use farad::train::LoopSettings;
 use farad::train::settings::{Range, Settings as _, Takes, no_choice};
 
 use super::data::TaskKind;
+use super::presets::Preset;
 use crate::error::Result;
 
 /// Numbers from 0 on.
@@ -19,7 +20,7 @@ farad::train::settings! {
     /// What a logic network is trained with.
     pub struct Settings {
         task: String = "logic-mnist".into(), Takes::one_of(TaskKind::ALL.map(TaskKind::name)), "What is learned.";
-        model: String = "small".into(), Takes::one_of(MODELS), "Which network the settings started from.";
+        model: String = "small".into(), Takes::one_of(Preset::names()), "Which network the settings started from.";
         data: String = String::new(), Takes::Text, "Where the data are; `synthetic` for drawn ones.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: i64 = 1, Takes::from(0), "The seed of wires, order and splits.";
@@ -30,22 +31,36 @@ farad::train::settings! {
         #[later] optimizer ["optimiser"]: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the gates.";
         schedule: String = "cosine".into(), Takes::one_of(["constant", "cosine"]), "How the learning rate changes.";
         weight_decay: f64 = 0.0, FROM_ZERO, "The optimizer's decay of weights.";
+        #[later] clip: f64 = 0.0, FROM_ZERO, "The largest norm of all gradients together; 0: as large as they are.";
         tau: f64 = 0.0, FROM_ZERO, "What the counts of classes are divided by; 0: a third of the root of a class's outputs.";
         encoding: String = "even".into(), Takes::one_of(["even", "quantile", "learned"]), "Where thresholds lie.";
         thresholds: i64 = 1, Takes::Whole(1, 255), "Thresholds of a number.";
+        #[later] levels: Vec<f64> = vec![], Takes::Numbers, "Thresholds of pictures as shares of the brightest level; none: `thresholds` of them, equally far apart.";
         kernels: Vec<i64> = vec![], SIZES, "Trees of gates over windows, one number of kernels for each stage; none: no such stages.";
         tree_depth: i64 = 3, Takes::Whole(1, 6), "Levels of gates of a tree.";
         windows: Vec<i64> = vec![5, 3], SIZES, "Pixels along a side of the trees' windows, one number for each stage; the last one goes for all others.";
+        #[later] tree_padding: Vec<i64> = vec![1], Takes::Wholes(0, 1, 1), "Whether windows reach over the edge, so that pictures keep their size (1) or not (0), one number for each stage; the last one goes for all others.";
+        #[later] strides: Vec<i64> = vec![1], SIZES, "With resampled wiring: pixels from window to window, one number for each stage; the last one goes for all others.";
         tree_channels: i64 = 2, Takes::Whole(1, 1 << 16), "Channels that a tree reads at most.";
         layers: Vec<i64> = vec![4000, 4000], SIZES, "Gates of each layer.";
-        wiring: String = "learned".into(), Takes::one_of(["random", "unique", "learned"]), "How layers are wired.";
+        wiring: String = "learned".into(), Takes::one_of(["random", "unique", "learned", "resampled"]), "How layers are wired; resampled: neurons of sixteen candidates with wires of their own, also over windows.";
         candidates: i64 = 8, Takes::Whole(1, 64), "With learned wiring: how many inputs an operand of a gate chooses among.";
         choice_spread: f64 = 0.5, FROM_ZERO, "With learned wiring: the deviation of the candidates' logits at the start.";
+        #[later] resample_until: f64 = 0.67, Takes::Number(Range::from(0.0).to(1.0)), "With resampled wiring: until which share of all steps neurons draw candidates again.";
+        #[later] resample_patience: i64 = 1000, Takes::from(1), "With resampled wiring: steps for which a neuron's entropy stands still before it draws again.";
+        #[later] freeze_layers: bool = false, Takes::Truth, "With resampled wiring: whether layers become hard, one after the other from the input on, when nothing is drawn any more.";
         initial_logit: f64 = 2.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
         #[later] head: String = "exact".into(), Takes::one_of(["exact", "cut"]), "Which votes the circuit counts: all, or those that decide on the training data, checked on the validation part.";
         forward: String = "hard".into(), Takes::one_of(["soft", "hard"]), "What the forward pass of a step uses; hard gates have the soft gradient.";
         shift: i64 = 0, Takes::Whole(0, 16), "Pictures are shifted by up to so many pixels at random.";
+        #[later] edge: bool = false, Takes::Truth, "Whether shifted pictures go on with the pixels of their edge; if not, with zeros.";
         mirror: bool = false, Takes::Truth, "Whether pictures are mirrored at random.";
+        #[later] copies: i64 = 0, Takes::Whole(0, 1000), "Changed copies of every training picture, made before training; 0: the pictures themselves.";
+        #[later] rotate: f64 = 0.0, Takes::Number(Range::from(0.0).to(180.0)), "Degrees by which copies are rotated at most.";
+        #[later] shear: f64 = 0.0, Takes::Number(Range::from(0.0).to(60.0)), "Degrees by which copies are sheared at most.";
+        #[later] scale: f64 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The share by which copies are larger or smaller at most.";
+        #[later] elastic_alpha: f64 = 0.0, FROM_ZERO, "How strongly copies are bent: random moves of pixels, smoothed, times this.";
+        #[later] elastic_sigma: f64 = 6.0, Takes::Number(Range::above(0.0)), "Over how many pixels these moves are smoothed.";
         validation: f64 = 0.05, SHARE, "The share of the training set that is held back to choose the best circuit by.";
         test: f64 = 0.2, SHARE, "The share that is held back to judge, where the set has no test part of its own.";
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
@@ -56,9 +71,6 @@ farad::train::settings! {
     }
 }
 
-/// The networks by name.
-pub const MODELS: [&str; 4] = ["small", "medium", "wired", "conv"];
-
 /// Gates that vote for a class at least, where the settings are made to suit the data: with fewer, ties decide.
 const LEAST_OF_A_CLASS: i64 = 4;
 
@@ -68,59 +80,41 @@ const LEAST_STEPS: i64 = 600;
 impl Settings {
     /// What is good for a task and a model.
     pub fn new(task: TaskKind, model: &str) -> Result<Settings> {
+        let unknown = || no_choice("model", model, &Preset::names());
+        let preset = Preset::named(model).ok_or_else(unknown)?;
         let course = LoopSettings { checkpoint_every: 500, keep_best: true, ..LoopSettings::default() };
-        let small = Settings { task: task.name().into(), model: model.into(), course, ..Settings::default() };
-        let sized = match model {
-            "small" => small,
-            "medium" => Settings {
-                layers: vec![8000; 6],
-                wiring: "random".into(),
-                forward: "soft".into(),
-                tau: 10.0,
-                learning_rate: 0.02,
-                epochs: 85,
-                shift: 1,
-                ..small
-            },
-            "wired" => Settings {
-                thresholds: 3,
-                candidates: 16,
-                learning_rate: 0.02,
-                epochs: 200,
-                shift: 1,
-                ..small
-            },
-            "conv" => Settings {
-                kernels: vec![32, 96, 288],
-                layers: vec![8000, 4000, 2000],
-                wiring: "random".into(),
-                forward: "soft".into(),
-                initial_logit: 5.0,
-                learning_rate: 0.02,
-                thresholds: 2,
-                epochs: 60,
-                shift: 1,
-                ..small
-            },
-            _ => return Err(no_choice("model", model, &MODELS).into()),
-        };
+        let base = Settings { task: task.name().into(), model: model.into(), course, ..Settings::default() };
+        let sized = preset.apply(task, base);
         Ok(match task {
-            TaskKind::Mnist => sized,
-            TaskKind::Cifar10 => Settings { thresholds: 3, mirror: true, ..sized },
-            TaskKind::Table => Settings {
-                encoding: "quantile".into(),
-                thresholds: 8,
-                // A table may have fewer bits than there are candidates.
-                wiring: "random".into(),
-                layers: if model == "small" { vec![480, 480] } else { sized.layers },
-                kernels: vec![],
-                epochs: 60,
-                batch: 64,
-                shift: 0,
-                head: "cut".into(),
-                ..sized
-            },
+            TaskKind::Table => sized.for_tables(),
+            _ => sized,
         })
+    }
+
+    /// A network for pictures made one for tables.
+    fn for_tables(self) -> Settings {
+        Settings {
+            encoding: "quantile".into(),
+            thresholds: 8,
+            levels: vec![],
+            // A table may have fewer bits than there are candidates.
+            wiring: "random".into(),
+            layers: if self.model == "small" { vec![480, 480] } else { self.layers },
+            kernels: vec![],
+            epochs: 60,
+            updates: 0,
+            batch: 64,
+            shift: 0,
+            mirror: false,
+            copies: 0,
+            head: "cut".into(),
+            ..self
+        }
+    }
+
+    /// Thresholds of a number.
+    pub fn bits(&self) -> usize {
+        if self.levels.is_empty() { self.thresholds as usize } else { self.levels.len() }
     }
 
     /// Makes the last layer wide enough for so many classes: each has as many gates as every other, and at least
@@ -143,11 +137,8 @@ impl Settings {
 
     /// Of a run.
     pub fn of(run: &Run) -> Result<Settings> {
-        let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
-        let task = text("task").and_then(TaskKind::named).unwrap_or(TaskKind::Mnist);
-        let mut settings = Settings::new(task, text("model").unwrap_or(MODELS[0]))?;
-        // Runs from before there was a choice count all votes.
-        settings.head = "exact".into();
+        // Keys that a run does not have are what they were before there were such keys, whatever its model is now.
+        let mut settings = Settings::default();
         settings.take_config(run.config())?;
         Ok(settings)
     }

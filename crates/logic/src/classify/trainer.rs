@@ -1,15 +1,16 @@
 //! A logic network in training: its state, and one step.
 
 use farad::nn::Module;
+use farad::optim::Clip;
 use farad::optim::schedule::{Cosine, Schedule};
 use farad::run::Checkpoint;
 use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{DType, Device, Tensor};
 
 use super::data::{Data, Part};
-use super::model;
-use super::samples::{Augment, Samples};
+use super::samples::{Augment, Margin, Samples};
 use super::settings::Settings;
+use super::{augment, model, resample};
 use crate::error::Result;
 use crate::layer::Pass;
 use crate::network::LogicNetwork;
@@ -42,12 +43,16 @@ impl Trainer {
         let network =
             model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
         let groups = vec![(network.parameters(), settings.weight_decay as f32)];
-        let optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions::default());
+        let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));
+        let optimizer =
+            optimizer(&settings.optimizer, groups, OptimizerOptions { clip, ..Default::default() });
+        let copies = augment::copies(settings, &data.train)?;
+        let margin = Margin { pixels: settings.shift as usize, edge: settings.edge };
         Ok(Trainer {
             settings: settings.clone(),
             network,
             optimizer,
-            train: Samples::new(&data.train, settings.shift as usize, device)?,
+            train: Samples::new(copies.as_ref().unwrap_or(&data.train), margin, device)?,
             validation: Samples::new(&data.validation, 0, device)?,
             device: device.clone(),
             order: None,
@@ -82,7 +87,8 @@ impl Trainer {
 
     /// Steps of an epoch on some samples, of which there is one at least.
     pub fn epoch_of(settings: &Settings, train: &Part) -> u64 {
-        (train.len() / batch(settings, train.len()).max(1)).max(1) as u64
+        let samples = train.len() * (settings.copies as usize).max(1);
+        (samples / batch(settings, samples).max(1)).max(1) as u64
     }
 
     /// Steps at the end.
@@ -123,6 +129,13 @@ impl Trainer {
         let loss = self.loss();
         self.optimizer.step(&loss)?;
         self.steps += 1;
+        resample::after_step(
+            &self.settings,
+            self.steps,
+            self.steps_in_all(),
+            &self.network,
+            &mut *self.optimizer,
+        )?;
         Ok(loss)
     }
 
@@ -175,6 +188,7 @@ impl Trainer {
     /// Goes on from a checkpoint.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         checkpoint.restore_module("model", &self.network)?;
+        self.network.refresh();
         self.optimizer.restore(&checkpoint.tensors("optimizer", &self.device)?)?;
         self.steps = checkpoint.step();
         Ok(())

@@ -6,7 +6,7 @@ use farad::nn::{Layer, Module, Parameter};
 use farad::{Device, Tensor};
 use farad_circuit::{Gate, Netlist, Wire};
 
-use super::op::gates;
+use super::op::{gates, straight_gates};
 use super::wiring::LayerWiring;
 use crate::gates::{GateTable, hard_gates, initial_logits};
 use crate::wires::Wires;
@@ -146,15 +146,13 @@ impl GateLayer {
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let (logits, Placed { wiring, table, .. }) = self.placed();
-        let apply = |coefficients: Tensor| gates(&self.everywhere(coefficients), &wiring, x);
+        let soft = || self.everywhere(table.soft(&logits));
+        let hard = || self.everywhere(table.hard(&logits));
         match pass {
-            Pass::Soft => apply(table.soft(&logits)),
-            Pass::Hard => apply(table.hard(&logits)),
-            Pass::Straight => {
-                // Through the mixture, so that operands which the likeliest gate does not read learn as well.
-                let soft = apply(table.soft(&logits));
-                (apply(table.hard(&logits)) - &soft).stop_gradient() + &soft
-            }
+            Pass::Soft => gates(&soft(), &wiring, x),
+            Pass::Hard => gates(&hard(), &wiring, x),
+            // Through the mixture, so that operands which the likeliest gate does not read learn as well.
+            Pass::Straight => straight_gates(&hard(), &soft(), &wiring, x),
         }
     }
 

@@ -12,10 +12,10 @@ const INPUTS: &str = include_str!("inputs.wgsl");
 /// Parts into which sums over the batch are cut at most.
 const PARTS: usize = 64;
 
-/// Operands: coefficients, wires, readers, x; result: y.
-pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+/// Operands: coefficients, wires, readers, x, and so many in all; result: y.
+pub fn forward(extent: &Extent, operands: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.outputs, extent.batch);
-    vec![grid.launch(FORWARD, grid.blocks(), &[], &[0, 1, 3, 4], limits)]
+    vec![grid.launch(FORWARD, grid.blocks(), &[], &[0, 1, 3, operands], limits)]
 }
 
 /// Operands: wires, x, g; result: weights; scratch: parts, if there are several.
@@ -59,9 +59,10 @@ mod tests {
     fn grids_stay_within_the_limits() {
         for (inputs, outputs, batch) in SIZES {
             let extent = Extent { inputs, outputs, batch };
-            [forward, weights, super::inputs].iter().for_each(|op| check_limits(&op(&extent, &LIMITS)));
+            check_limits(&forward(&extent, 4, &LIMITS));
+            [weights, super::inputs].iter().for_each(|op| check_limits(&op(&extent, &LIMITS)));
         }
-        let wide = forward(&Extent { inputs: 65_536, outputs: 65_536, batch: 256 }, &LIMITS);
+        let wide = forward(&Extent { inputs: 65_536, outputs: 65_536, batch: 256 }, 4, &LIMITS);
         assert_eq!(wide[0].workgroups, [4096, 4, 1]);
     }
 }

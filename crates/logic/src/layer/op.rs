@@ -32,7 +32,17 @@ pub fn gates(coefficients: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor 
     Tensor::custom(Gates, &[coefficients, wiring.wires(), wiring.readers(), x]).swap_remove(0)
 }
 
-/// Coefficients, wires, readers, x -> y.
+/// The outputs of gates with the gradient of others: values come from `coefficients`, gradients at these and at the inputs
+/// from `slopes`. So hard gates learn as soft ones do.
+/// `[outputs, 4], [outputs, 4], [inputs, batch] -> [outputs, batch]`
+#[track_caller]
+pub fn straight_gates(coefficients: &Tensor, slopes: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor {
+    let coefficients = coefficients.stop_gradient();
+    let operands = [&coefficients, wiring.wires(), wiring.readers(), x, slopes];
+    Tensor::custom(Gates, &operands).swap_remove(0)
+}
+
+/// Coefficients, wires, readers, x, and slopes if they are others -> y.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Gates;
 
@@ -50,7 +60,17 @@ impl CustomOp for Gates {
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        Ok(vec![(Extent::check(operands)?.y(), DType::F32)])
+        let extent = Extent::check(&operands[..operands.len().min(4)])?;
+        if let Some(&(shape, _)) = operands.get(4).filter(|slopes| slopes.0 != extent.coefficients()) {
+            let what = format!("slopes have the wrong shape: {shape} where {} fit", extent.coefficients());
+            return Err(OpError::Sizes {
+                op: "gates",
+                what,
+                a: shape.numel(),
+                b: extent.coefficients().numel(),
+            });
+        }
+        Ok(vec![(extent.y(), DType::F32)])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
@@ -65,7 +85,7 @@ impl CustomOp for Gates {
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        gpu::forward(&Extent::of(shapes[3], shapes[1]), limits)
+        gpu::forward(&Extent::of(shapes[3], shapes[1]), shapes.len(), limits)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
@@ -83,16 +103,21 @@ impl CustomOp for Gates {
         _: &[NodeId],
         upstream: &[NodeId],
     ) -> Result<Vec<Option<NodeId>>, OpError> {
-        let &[coefficients, wires, readers, x] = operands else { unreachable!("checked by infer") };
-        let g = upstream[0];
+        let (&[coefficients, wires, readers, x], others) =
+            operands.split_first_chunk().expect("checked by infer");
+        let (slopes, g) = (others.first().copied(), upstream[0]);
         let extent = Extent::of(graph.shape(x), graph.shape(wires));
         let mut push = |op: Arc<dyn CustomOp>, operands: &[NodeId], shape: Shape| {
             let node = graph.push(Op::Custom(op), operands);
             graph.push(Op::Pick(0, shape, DType::F32), &[node])
         };
         let weights = push(Arc::new(WeightGradients), &[wires, x, g], extent.coefficients());
-        let inputs = push(Arc::new(InputGradients), &[coefficients, readers, x, g], extent.x());
-        Ok(vec![Some(weights), None, None, Some(inputs)])
+        let inputs =
+            push(Arc::new(InputGradients), &[slopes.unwrap_or(coefficients), readers, x, g], extent.x());
+        Ok(match slopes {
+            None => vec![Some(weights), None, None, Some(inputs)],
+            Some(_) => vec![None, None, None, Some(inputs), Some(weights)],
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use farad::Tensor;
 use farad::nn::{Layer, Module, Visitor};
 use farad_circuit::{Netlist, Wire};
 
-use super::{GroupSum, LogicLayer, Thermometer, Trees, WiredLayer};
+use super::{CompactLayer, GroupSum, LogicLayer, Thermometer, Trees, WiredLayer};
 use crate::error::{Error, Result};
 use crate::layer::Pass;
 
@@ -18,6 +18,8 @@ pub enum Block {
     Wired(WiredLayer),
     /// Trees of gates over windows of a picture.
     Trees(Trees),
+    /// Neurons that choose among candidates with wires of their own.
+    Compact(CompactLayer),
 }
 
 impl Block {
@@ -27,6 +29,7 @@ impl Block {
             Block::Gates(layer) => layer.gates().inputs(),
             Block::Wired(layer) => layer.inputs(),
             Block::Trees(trees) => trees.inputs(),
+            Block::Compact(layer) => layer.inputs(),
         }
     }
 
@@ -36,6 +39,7 @@ impl Block {
             Block::Gates(layer) => layer.gates().outputs(),
             Block::Wired(layer) => layer.outputs(),
             Block::Trees(trees) => trees.outputs(),
+            Block::Compact(layer) => layer.outputs(),
         }
     }
 
@@ -45,6 +49,7 @@ impl Block {
             Block::Gates(layer) => layer.gates().outputs(),
             Block::Wired(layer) => layer.outputs(),
             Block::Trees(trees) => trees.gates(),
+            Block::Compact(layer) => layer.outputs(),
         }
     }
 
@@ -55,6 +60,7 @@ impl Block {
             Block::Gates(layer) => layer.gates().features(x, pass),
             Block::Wired(layer) => layer.features(x, pass),
             Block::Trees(trees) => trees.features(x, pass),
+            Block::Compact(layer) => layer.features(x, pass),
         }
     }
 
@@ -64,6 +70,7 @@ impl Block {
             Block::Gates(layer) => Ok(layer.gates().add_to(netlist, values)?),
             Block::Wired(layer) => layer.add_to(netlist, values),
             Block::Trees(trees) => trees.add_to(netlist, values),
+            Block::Compact(layer) => layer.add_to(netlist, values),
         }
     }
 }
@@ -74,6 +81,7 @@ impl Module for Block {
             Block::Gates(layer) => layer.visit(visitor),
             Block::Wired(layer) => layer.visit(visitor),
             Block::Trees(trees) => trees.visit(visitor),
+            Block::Compact(layer) => layer.visit(visitor),
         }
     }
 
@@ -82,6 +90,7 @@ impl Module for Block {
             Block::Gates(layer) => layer.kind(),
             Block::Wired(layer) => layer.kind(),
             Block::Trees(trees) => trees.kind(),
+            Block::Compact(layer) => layer.kind(),
         }
     }
 }
@@ -132,6 +141,15 @@ impl LogicNetwork {
     /// The layers.
     pub fn layers(&self) -> &[Block] {
         &self.layers
+    }
+
+    /// Forgets what layers computed from their tensors, after something else put others in, as a checkpoint does.
+    pub fn refresh(&self) {
+        for block in &self.layers {
+            if let Block::Compact(layer) = block {
+                layer.refresh();
+            }
+        }
     }
 
     /// The head.

@@ -10,6 +10,7 @@ use farad_circuit::{Netlist, Wire};
 use super::choice::{Candidates, choose};
 use crate::error::Result;
 use crate::layer::{GateLayer, Pass};
+use crate::soft_gates::straight_through;
 use crate::wires::Wires;
 
 /// How decidedly gates begin to pass their first operand on.
@@ -91,10 +92,8 @@ impl WiredLayer {
         let weights = match pass {
             Pass::Soft => logits.softmax(1),
             Pass::Hard => hard(),
-            Pass::Straight => {
-                let soft = logits.softmax(1);
-                (hard() - &soft).stop_gradient() + &soft
-            }
+            // Exactly one and zeros, so that candidates which are not chosen cost little.
+            Pass::Straight => straight_through(&hard(), &logits.softmax(1)),
         };
         let chosen = choose(&weights, &self.arrays(logits.device()), x);
         self.gates.features(&chosen, pass)

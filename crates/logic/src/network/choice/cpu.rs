@@ -44,7 +44,9 @@ pub fn forward(extent: &Extent, weights: &[f32], wires: &[u32], x: &[f32], y: &m
     let (count, batch) = (extent.count, extent.batch);
     each_row(y, batch, count * batch, |n, y| {
         y.fill(0.0);
-        for place in n * count..(n + 1) * count {
+        // Hard choices are one and zeros.
+        let chosen = (n * count..(n + 1) * count).filter(|&place| weights[place] != 0.0);
+        for place in chosen {
             add(weights[place], row(x, wires[place] as usize, batch), y);
         }
     });
@@ -54,26 +56,37 @@ pub fn forward(extent: &Extent, weights: &[f32], wires: &[u32], x: &[f32], y: &m
 pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let (count, batch) = (extent.count, extent.batch);
     each_row(sums, count, count * batch, |n, sums| {
-        for (sum, &wire) in sums.iter_mut().zip(&wires[n * count..]) {
-            *sum = product(row(g, n, batch), row(x, wire as usize, batch));
+        let (g, wires) = (row(g, n, batch), &wires[n * count..][..count]);
+        let (fours, rest) = (sums.chunks_exact_mut(4), count / 4 * 4);
+        for (sums, wires) in fours.zip(wires.chunks_exact(4)) {
+            sums.copy_from_slice(&products(g, [0, 1, 2, 3].map(|n| row(x, wires[n] as usize, batch))));
+        }
+        for (sum, &wire) in sums[rest..].iter_mut().zip(&wires[rest..]) {
+            *sum = products(g, [row(x, wire as usize, batch)])[0];
         }
     });
 }
 
+/// The products of one row with several, read once.
 #[inline(always)]
-fn product(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0f32; LANES];
-    let (blocks_a, blocks_b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let (rest_a, rest_b) = (blocks_a.remainder(), blocks_b.remainder());
-    for (a, b) in blocks_a.zip(blocks_b) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
+fn products<const N: usize>(a: &[f32], others: [&[f32]; N]) -> [f32; N] {
+    let mut sums = [[0f32; LANES]; N];
+    let whole = a.len() / LANES * LANES;
+    for start in (0..whole).step_by(LANES) {
+        let a: &[f32; LANES] = a[start..start + LANES].try_into().expect("so many");
+        for (sums, b) in sums.iter_mut().zip(others) {
+            let b: &[f32; LANES] = b[start..start + LANES].try_into().expect("so many");
+            for lane in 0..LANES {
+                sums[lane] += a[lane] * b[lane];
+            }
         }
     }
-    for (lane, (a, b)) in rest_a.iter().zip(rest_b).enumerate() {
-        sums[lane] += a * b;
+    for (sums, b) in sums.iter_mut().zip(others) {
+        for (lane, (a, b)) in a[whole..].iter().zip(&b[whole..]).enumerate() {
+            sums[lane] += a * b;
+        }
     }
-    sums.iter().sum()
+    sums.map(|lanes| lanes.iter().sum())
 }
 
 /// Gradients at the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
@@ -83,7 +96,8 @@ pub fn inputs(extent: &Extent, weights: &[f32], readers: &[u32], g: &[f32], resu
     let work = batch * weights.len() / extent.inputs.max(1);
     each_row(result, batch, work, |input, sums| {
         sums.fill(0.0);
-        for &place in &entries[starts[input] as usize..starts[input + 1] as usize] {
+        let places = &entries[starts[input] as usize..starts[input + 1] as usize];
+        for &place in places.iter().filter(|&&place| weights[place as usize] != 0.0) {
             add(weights[place as usize], row(g, place as usize / count, batch), sums);
         }
     });

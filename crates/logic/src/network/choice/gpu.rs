@@ -11,6 +11,8 @@ const INPUTS: &str = include_str!("inputs.wgsl");
 
 /// Parts into which sums over the batch are cut at most.
 const PARTS: usize = 16;
+/// Rows that keep any GPU busy, whatever their number of columns.
+const MANY: usize = 1 << 16;
 
 /// Operands: weights, wires, readers, x; result: y.
 pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
@@ -21,7 +23,7 @@ pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
 /// Operands: wires, readers, x, g; result: weights; scratch: parts, if there are several.
 pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let places = extent.rows * extent.count;
-    let grid = RowGrid::new(places, extent.batch);
+    let grid = RowGrid::new(fours(extent), extent.batch);
     let parts = parts(extent);
     if parts == 1 {
         return vec![grid.launch(WEIGHTS, 1, &[extent.count as u32], &[0, 2, 3, 4], limits)];
@@ -44,8 +46,14 @@ pub fn inputs(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
     vec![grid.launch(INPUTS, grid.blocks(), &[extent.count as u32], &[0, 2, 3, 4], limits)]
 }
 
+/// Candidates of all rows, four at a time.
+fn fours(extent: &Extent) -> usize {
+    extent.rows * extent.count.div_ceil(4)
+}
+
 fn parts(extent: &Extent) -> usize {
-    RowGrid::new(extent.rows * extent.count, extent.batch).blocks().clamp(1, PARTS)
+    let blocks = RowGrid::new(fours(extent), extent.batch).blocks();
+    blocks.min(MANY / fours(extent).max(1)).clamp(1, PARTS)
 }
 
 #[cfg(test)]

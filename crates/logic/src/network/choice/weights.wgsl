@@ -1,7 +1,6 @@
 // Gradients at the weights of all candidates, summed over some of the samples: part `group.y` takes every column whose
-// block is that part's, counting in turn.
-// parameters: places (rows times candidates), columns, columns that neighboring invocations take as a power of two,
-// candidates of a row.
+// block is that part's, counting in turn. Four candidates of a row are taken together, so that gradients are read once.
+// parameters: fours of candidates, columns, columns that neighboring invocations take as a power of two, candidates of a row.
 
 // The samples that one invocation computes at once, and their sum.
 alias Value = f32;
@@ -15,7 +14,7 @@ fn total(value: Value) -> f32 {
 @group(0) @binding(3) var<storage, read> g: array<Value>;
 @group(0) @binding(4) var<storage, read_write> parts: array<f32>;
 
-var<workgroup> sums: array<f32, 256>;
+var<workgroup> sums: array<vec4<f32>, 256>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -23,27 +22,45 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let places = parameters[0].x;
+    let fours = parameters[0].x;
     let columns = parameters[0].y;
     let shift = parameters[0].z;
-    let place = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
+    let count = parameters[0].w;
+    let of_row = (count + 3u) / 4u;
+    let four = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
     let lane = local & ((1u << shift) - 1u);
-    var sum = Value();
-    if place < places {
-        let input = wires[place] * columns;
-        let row = place / parameters[0].w * columns;
+    let row = four / of_row;
+    let place = row * count + four % of_row * 4u;
+    // A row's last four may be fewer: then the last of them is computed again.
+    let last = min(count - four % of_row * 4u, 4u) - 1u;
+    var a = Value();
+    var b = Value();
+    var c = Value();
+    var d = Value();
+    if four < fours {
+        let from_a = wires[place] * columns;
+        let from_b = wires[place + min(1u, last)] * columns;
+        let from_c = wires[place + min(2u, last)] * columns;
+        let from_d = wires[place + last] * columns;
         for (var column = (group.y << shift) + lane; column < columns; column += groups.y << shift) {
-            sum += g[row + column] * x[input + column];
+            let upstream = g[row * columns + column];
+            a += upstream * x[from_a + column];
+            b += upstream * x[from_b + column];
+            c += upstream * x[from_c + column];
+            d += upstream * x[from_d + column];
         }
     }
-    sums[local] = total(sum);
+    sums[local] = vec4(total(a), total(b), total(c), total(d));
     for (var half = (1u << shift) >> 1u; half > 0u; half >>= 1u) {
         workgroupBarrier();
         if lane < half {
             sums[local] += sums[local + half];
         }
     }
-    if place < places && lane == 0u {
-        parts[group.y * places + place] = sums[local];
+    if four < fours && lane == 0u {
+        let first = group.y * (fours / of_row * count) + place;
+        for (var n = 0u; n <= last; n++) {
+            parts[first + n] = sums[local][n];
+        }
     }
 }

@@ -1,0 +1,208 @@
+//! The networks by name, one row each: what `--model NAME` starts from.
+//!
+//! `wired` follows LILogicNet, `tree-s` and `tree-m` LogicTreeNet, `compact-s` and `compact-m` CompactLogic, with their
+//! published settings for MNIST and for CIFAR-10. Invariant: a run stores every setting, so that a row may change without
+//! runs changing.
+
+use super::data::TaskKind;
+use super::settings::Settings;
+
+/// A network to train by name.
+pub struct Preset {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// The settings, from those that all have.
+    settings: fn(TaskKind, Settings) -> Settings,
+}
+
+/// All of them; the first one is the default.
+pub static PRESETS: [Preset; 8] = [
+    Preset { name: "small", about: "8,000 gates that learn their wires", settings: by_task },
+    Preset { name: "medium", about: "48,000 gates on random wires", settings: medium },
+    Preset {
+        name: "wired",
+        about: "8,000 gates with 32 candidates for every wire (LILogicNet)",
+        settings: wired,
+    },
+    Preset {
+        name: "tree-s",
+        about: "convolutions of trees of gates, small (LogicTreeNet)",
+        settings: |task, base| trees(task, base, true),
+    },
+    Preset {
+        name: "tree-m",
+        about: "convolutions of trees of gates, medium (LogicTreeNet)",
+        settings: |task, base| trees(task, base, false),
+    },
+    Preset {
+        name: "compact-s",
+        about: "neurons that draw their candidates again and again, small (CompactLogic)",
+        settings: |task, base| compact(task, base, true),
+    },
+    Preset {
+        name: "compact-m",
+        about: "neurons that draw their candidates again and again, medium (CompactLogic)",
+        settings: |task, base| compact(task, base, false),
+    },
+    Preset {
+        name: "conv",
+        about: "convolutions of trees of gates, as earlier versions had them",
+        settings: conv,
+    },
+];
+
+impl Preset {
+    /// By its name.
+    pub fn named(name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// All names.
+    pub fn names() -> Vec<&'static str> {
+        PRESETS.iter().map(|preset| preset.name).collect()
+    }
+
+    /// Its settings for a task, from those that all have.
+    pub(super) fn apply(&self, task: TaskKind, base: Settings) -> Settings {
+        (self.settings)(task, base)
+    }
+}
+
+fn medium(task: TaskKind, base: Settings) -> Settings {
+    Settings {
+        layers: vec![8000; 6],
+        wiring: "random".into(),
+        forward: "soft".into(),
+        tau: 10.0,
+        learning_rate: 0.02,
+        epochs: 85,
+        shift: 1,
+        ..by_task(task, base)
+    }
+}
+
+/// One wide layer whose wires are learned, on ten augmented copies.
+fn wired(task: TaskKind, base: Settings) -> Settings {
+    let base = match task {
+        TaskKind::Mnist => Settings {
+            levels: vec![0.25],
+            copies: 10,
+            rotate: 10.0,
+            shear: 10.0,
+            scale: 0.1,
+            elastic_alpha: 64.0,
+            elastic_sigma: 6.0,
+            ..base
+        },
+        _ => by_task(task, base),
+    };
+    Settings {
+        layers: vec![8000],
+        candidates: 32,
+        choice_spread: 1.0,
+        forward: "soft".into(),
+        tau: 12.0,
+        learning_rate: 0.075,
+        batch: 256,
+        epochs: 20,
+        ..base
+    }
+}
+
+/// Stages of trees with OR pooling, then three layers on random wires.
+fn trees(task: TaskKind, base: Settings, small: bool) -> Settings {
+    let base = Settings {
+        wiring: "random".into(),
+        forward: "soft".into(),
+        initial_logit: 5.0,
+        schedule: "constant".into(),
+        ..base
+    };
+    match task {
+        TaskKind::Cifar10 => {
+            let k = if small { 32 } else { 256 };
+            Settings {
+                kernels: vec![k, 4 * k, 16 * k, 32 * k],
+                windows: vec![3],
+                layers: vec![1280 * k, 640 * k, 320 * k],
+                tau: if small { 20.0 } else { 40.0 },
+                optimizer: "adamw".into(),
+                learning_rate: 0.02,
+                weight_decay: 0.002,
+                thresholds: 3,
+                mirror: true,
+                shift: 2,
+                edge: true,
+                validation: 0.1,
+                updates: if small { 350_000 } else { 200_000 },
+                ..base
+            }
+        }
+        _ => {
+            let k = if small { 16 } else { 64 };
+            Settings {
+                kernels: vec![k, 3 * k, 9 * k],
+                windows: vec![5, 3],
+                tree_padding: vec![0, 1],
+                layers: vec![1280 * k, 640 * k, 320 * k],
+                tau: if small { 6.5 } else { 28.0 },
+                learning_rate: 0.01,
+                batch: if small { 512 } else { 256 },
+                validation: 1.0 / 6.0,
+                epochs: 200,
+                ..base
+            }
+        }
+    }
+}
+
+/// Convolutions of single gates, then two wide layers, all of neurons that choose among candidates.
+fn compact(task: TaskKind, base: Settings, small: bool) -> Settings {
+    let k = if small { 128 } else { 256 };
+    let base = match task {
+        TaskKind::Cifar10 => Settings { mirror: true, shift: 2, edge: true, validation: 0.1, ..base },
+        _ => Settings { copies: 10, rotate: 15.0, shift: 2, ..base },
+    };
+    Settings {
+        kernels: vec![k, k, 4 * k, 4 * k],
+        windows: vec![3],
+        strides: vec![2, 1, 2, 1],
+        layers: vec![625 * k; 2],
+        wiring: "resampled".into(),
+        forward: "soft".into(),
+        thresholds: if small { 3 } else { 7 },
+        tau: if small { 40.0 } else { 63.0 },
+        learning_rate: 0.02,
+        clip: 10.0,
+        schedule: "constant".into(),
+        freeze_layers: true,
+        updates: 600_000,
+        ..base
+    }
+}
+
+fn conv(task: TaskKind, base: Settings) -> Settings {
+    Settings {
+        kernels: vec![32, 96, 288],
+        layers: vec![8000, 4000, 2000],
+        wiring: "random".into(),
+        forward: "soft".into(),
+        initial_logit: 5.0,
+        learning_rate: 0.02,
+        thresholds: if task == TaskKind::Cifar10 { 3 } else { 2 },
+        epochs: 60,
+        shift: 1,
+        mirror: task == TaskKind::Cifar10,
+        ..base
+    }
+}
+
+/// What suits the pictures of a task, where no recipe says it.
+pub(super) fn by_task(task: TaskKind, base: Settings) -> Settings {
+    match task {
+        TaskKind::Cifar10 => Settings { thresholds: 3, mirror: true, ..base },
+        _ => base,
+    }
+}

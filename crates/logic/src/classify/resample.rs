@@ -1,0 +1,81 @@
+//! What happens to neurons with candidates between steps: they draw again while they learn, and freeze afterwards.
+
+use std::collections::HashMap;
+
+use farad::Tensor;
+use farad::nn::Module;
+use farad::train::AnyOptimizer;
+
+use super::settings::Settings;
+use crate::error::Result;
+use crate::network::neurons::CANDIDATES;
+use crate::network::{Block, CompactLayer, LogicNetwork, Review};
+
+/// Steps between two looks: looking waits for the device.
+const EVERY: u64 = 500;
+
+/// Looks at the neurons of a network after so many steps of so many, if it is time to.
+pub fn after_step(
+    settings: &Settings,
+    steps: u64,
+    in_all: u64,
+    network: &LogicNetwork,
+    optimizer: &mut dyn AnyOptimizer,
+) -> Result<()> {
+    if !steps.is_multiple_of(EVERY) || steps == in_all {
+        return Ok(());
+    }
+    let drawing = (steps as f64) < settings.resample_until * in_all as f64;
+    let patience = drawing.then_some(settings.resample_patience as u64);
+    let review = Review { number: steps / EVERY, steps: EVERY, patience };
+    let mut cleared: Vec<(usize, Vec<usize>)> = vec![];
+    let mut may_freeze = !drawing && settings.freeze_layers;
+    for layer in network.layers().iter().filter_map(compact) {
+        if layer.is_frozen()? {
+            continue;
+        }
+        let reviewed = layer.review(&review)?;
+        if !reviewed.redrawn.is_empty() {
+            let place = place_of(layer, optimizer);
+            cleared.extend(place.map(|place| (place, reviewed.redrawn)));
+        }
+        // Only the first layer that still learns freezes: those behind it have to get used to it.
+        if may_freeze && reviewed.still {
+            layer.freeze()?;
+        }
+        may_freeze = false;
+    }
+    clear(optimizer, &cleared)
+}
+
+fn compact(block: &Block) -> Option<&CompactLayer> {
+    match block {
+        Block::Compact(layer) => Some(layer),
+        _ => None,
+    }
+}
+
+/// Which of the optimizer's parameters a layer's logits are.
+fn place_of(layer: &CompactLayer, optimizer: &dyn AnyOptimizer) -> Option<usize> {
+    let own = layer.parameters();
+    optimizer.parameters().iter().position(|parameter| own.iter().any(|logits| logits.is(parameter)))
+}
+
+/// Makes the optimizer forget the gradients of some rows of some parameters.
+fn clear(optimizer: &mut dyn AnyOptimizer, cleared: &[(usize, Vec<usize>)]) -> Result<()> {
+    if cleared.is_empty() {
+        return Ok(());
+    }
+    let rows: HashMap<String, &Vec<usize>> = cleared
+        .iter()
+        .flat_map(|(place, rows)| [0, 1].map(|n| (format!("moment.{n}.{place}"), rows)))
+        .collect();
+    let mut state = optimizer.state()?;
+    for (name, tensor) in &mut state {
+        let Some(rows) = rows.get(name) else { continue };
+        let mut numbers = tensor.to_vec::<f32>()?;
+        rows.iter().for_each(|row| numbers[row * CANDIDATES..][..CANDIDATES].fill(0.0));
+        *tensor = Tensor::try_from_vec(&numbers, tensor.shape().to_vec(), tensor.device())?;
+    }
+    Ok(optimizer.restore(&state)?)
+}

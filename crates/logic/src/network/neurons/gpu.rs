@@ -1,0 +1,126 @@
+//! The ops as WGSL kernels over neurons, places or inputs, and columns of samples. What the sixteen candidates compute is
+//! written out, so that none reads an operand that its function does not have.
+
+use farad::{CustomKernel, CustomLimits};
+use farad_circuit::Gate;
+
+use super::op::Extent;
+use super::{reads_first, reads_second};
+use crate::row_grid::{RowGrid, add_parts};
+
+const FORWARD: &str = include_str!("forward.wgsl");
+const WEIGHTS: &str = include_str!("weights.wgsl");
+const INPUTS: &str = include_str!("inputs.wgsl");
+
+/// Parts into which sums are cut at most.
+const PARTS: usize = 64;
+
+/// Code for one candidate: reads its operands `a{n}` and `b{n}`, then what `line` makes of its function.
+fn slot(gate: Gate, line: &dyn Fn(usize, &str) -> String) -> String {
+    let n = gate.number() as usize;
+    let [constant, first, second, both] = gate.coefficients();
+    let read = |name: &str, side: usize| {
+        format!("let {name}{n} = value_at(first + {}u, columns, column);\n", 2 * n + side)
+    };
+    let mut text = String::new();
+    if reads_first(gate) {
+        text += &read("a", 0);
+    }
+    if reads_second(gate) {
+        text += &read("b", 1);
+    }
+    let terms = [
+        (constant, String::new()),
+        (first, format!(" * a{n}")),
+        (second, format!(" * b{n}")),
+        (both, format!(" * a{n} * b{n}")),
+    ];
+    let terms = terms.iter().filter(|(c, _)| *c != 0).map(|(c, factor)| format!("f32({c}){factor}"));
+    let value = terms.collect::<Vec<_>>().join(" + ");
+    if value.is_empty() { text } else { text + &line(n, &value) }
+}
+
+/// Code for all candidates.
+fn slots(line: &dyn Fn(usize, &str) -> String) -> String {
+    Gate::ALL.iter().map(|&gate| slot(gate, line)).collect()
+}
+
+fn with_inputs(extent: &Extent, text: &str) -> String {
+    format!("const INPUTS = {}u;\n{text}", extent.inputs)
+}
+
+/// Operands: weights, table, wires, readers, x; result: y.
+pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let sum = slots(&|n, value| format!("sum += weights[weight + {n}u] * ({value});\n"));
+    let text = with_inputs(extent, &FORWARD.replace("SLOTS\n", &sum));
+    let grid = RowGrid::new(extent.rows(), extent.batch);
+    vec![grid.launch(&text, grid.blocks(), &[extent.places as u32], &[0, 2, 4, 5], limits)]
+}
+
+/// Operands: wires, x, g; result: weights; scratch: parts, if there are several.
+pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let sums: String = (0..16).map(|n| format!("var s{n} = Value();\n")).collect();
+    let add = slots(&|n, value| format!("s{n} += upstream * ({value});\n"));
+    let totals: String = (0..4)
+        .map(|four| {
+            let own = (0..4).map(|n| format!("total(s{})", 4 * four + n)).collect::<Vec<_>>().join(", ");
+            format!(
+                "let t{four} = together(local, lane, shift, vec4({own}));\n\
+                 if neuron < neurons && lane == 0u {{ parts[(group.y * neurons + neuron) * 4u + {four}u] = t{four}; }}\n\
+                 workgroupBarrier();\n"
+            )
+        })
+        .collect();
+    let text = WEIGHTS.replace("SUMS\n", &sums).replace("SLOTS\n", &add).replace("TOTALS\n", &totals);
+    let text = with_inputs(extent, &text);
+    let grid = RowGrid::new(extent.neurons, extent.batch);
+    let parts = parts(extent);
+    let launch = |result| grid.launch(&text, parts, &[extent.places as u32], &[0, 1, 2, result], limits);
+    match parts {
+        1 => vec![launch(3)],
+        _ => vec![launch(4), add_parts(4 * extent.neurons, parts, true, &[4, 3], limits)],
+    }
+}
+
+/// Words of the parts of weights' gradients.
+pub fn weights_scratch(extent: &Extent) -> Vec<usize> {
+    match parts(extent) {
+        1 => vec![],
+        parts => vec![parts * extent.neurons * 16],
+    }
+}
+
+/// Few neurons of many places are cut into many parts, many neurons into one: a block of columns after the other.
+fn parts(extent: &Extent) -> usize {
+    let grid = RowGrid::new(extent.neurons, extent.batch);
+    let items = extent.places * grid.blocks();
+    let few = (1usize << 15).div_ceil(extent.neurons.max(1));
+    items.min(few).clamp(1, PARTS)
+}
+
+/// Operands: weights, table, readers, x, g; result: gradients at x.
+pub fn inputs(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let grid = RowGrid::new(extent.inputs, extent.batch);
+    let text = with_inputs(extent, INPUTS);
+    vec![grid.launch(&text, grid.blocks(), &[extent.places as u32], &[0, 1, 2, 3, 4, 5], limits)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row_grid::tests::{LIMITS, SIZES, check_limits, check_regions};
+
+    #[test]
+    fn regions_are_in_the_texts() {
+        check_regions(WEIGHTS, [FORWARD, INPUTS]);
+        assert!(["SUMS\n", "SLOTS\n", "TOTALS\n"].iter().all(|place| WEIGHTS.contains(place)));
+    }
+
+    #[test]
+    fn grids_stay_within_the_limits() {
+        for (inputs, neurons, batch) in SIZES {
+            let extent = Extent { inputs, neurons, places: 1, batch };
+            [forward, weights, super::inputs].iter().for_each(|op| check_limits(&op(&extent, &LIMITS)));
+        }
+    }
+}

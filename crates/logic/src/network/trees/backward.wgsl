@@ -1,0 +1,73 @@
+// Gradients at the leaves of the largest squares, and sums over some cells and samples of those at the coefficients: part
+// `group.y` of a kernel's takes every 256 items that are that part's, counting in turn.
+// parameters: kernels, samples, parts.
+// Before this text stand the sizes of the stage.
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> slopes: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> leaves: array<u32>;
+@group(0) @binding(4) var<storage, read> x: array<f32>;
+@group(0) @binding(5) var<storage, read> largest: array<u32>;
+@group(0) @binding(6) var<storage, read> g: array<f32>;
+@group(0) @binding(7) var<storage, read_write> at_leaves: array<f32>;
+@group(0) @binding(8) var<storage, read_write> sums: array<vec4<f32>>;
+
+var<workgroup> shared_sums: array<vec4<f32>, 256>;
+
+fn gate(c: vec4<f32>, a: f32, b: f32) -> f32 {
+    return c.x + c.z * b + a * (c.y + c.w * b);
+}
+
+fn value_at(leaf: u32, down: u32, right: u32, columns: u32, column: u32) -> f32 {
+    let row = down + leaves[3u * leaf + 1u] - OFFSET;
+    let place = right + leaves[3u * leaf + 2u] - OFFSET;
+    if row >= HEIGHT || place >= WIDTH {
+        return 0.0;
+    }
+    return x[(leaves[3u * leaf] + (row * WIDTH + place) * BESIDE) * columns + column];
+}
+
+// The sum over the workgroup, for its first invocation.
+fn total(local: u32, own: vec4<f32>) -> vec4<f32> {
+    shared_sums[local] = own;
+    for (var half = 128u; half > 0u; half >>= 1u) {
+        workgroupBarrier();
+        if local < half {
+            shared_sums[local] += shared_sums[local + half];
+        }
+    }
+    workgroupBarrier();
+    return shared_sums[0];
+}
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let kernel = group.x + group.z * groups.x;
+    let samples = parameters[0].y;
+    let parts = parameters[0].z;
+    if kernel >= parameters[0].x {
+        return;
+    }
+    let first = kernel * LEAVES;
+    let c = kernel * GATES;
+    SUMS
+    for (var item = group.y * 256u + local; item < CELLS * samples; item += parts * 256u) {
+        let cell = item / samples;
+        let sample = item % samples;
+        let row = kernel * CELLS + cell;
+        let square = LARGEST;
+        let down = cell / COLUMNS * POOL + square / POOL;
+        let right = cell % COLUMNS * POOL + square % POOL;
+        let columns = samples;
+        let column = sample;
+        NODES
+        let upstream = g[row * samples + sample];
+        SLOPES
+    }
+    TOTALS
+}

@@ -1,0 +1,183 @@
+//! The ops as WGSL kernels. A tree is written out gate by gate, so that its nodes are registers.
+
+use farad::{CustomKernel, CustomLimits};
+
+use super::geometry::{Geometry, Packing};
+use crate::row_grid::{RowGrid, add_parts};
+
+const FORWARD: &str = include_str!("forward.wgsl");
+const BACKWARD: &str = include_str!("backward.wgsl");
+const INPUTS: &str = include_str!("inputs.wgsl");
+
+/// What the texts declare for one sample an invocation, and what replaces it for four, beside what [`RowGrid`] replaces.
+const REGIONS: [(&str, &str); 3] = [
+    ("alias Whole = u32;", "alias Whole = vec4<u32>;"),
+    ("    return which;\n", "    return which.x | (which.y << 8u) | (which.z << 16u) | (which.w << 24u);\n"),
+    ("    return word;\n", "    return (vec4(word) >> vec4(0u, 8u, 16u, 24u)) & vec4(255u);\n"),
+];
+
+/// Invocations of a workgroup of the backward pass.
+const WORKGROUP: usize = 256;
+/// Items that one invocation of it takes at least, where there are as many.
+const ITEMS: usize = 8;
+/// Workgroups of it that are enough for any GPU.
+const GROUPS: usize = 4096;
+/// Parts into which sums are cut at most.
+const PARTS: usize = 64;
+
+/// The sizes as constants of a text.
+fn sizes(geometry: &Geometry) -> String {
+    let rows = [
+        ("CHANNELS", geometry.channels),
+        ("BESIDE", geometry.beside),
+        ("HEIGHT", geometry.height),
+        ("WIDTH", geometry.width),
+        ("OFFSET", geometry.offset),
+        ("POOL", geometry.pool),
+        ("ROWS", geometry.rows),
+        ("COLUMNS", geometry.columns),
+        ("CELLS", geometry.cells()),
+        ("LEAVES", geometry.leaves()),
+        ("GATES", geometry.gates()),
+    ];
+    rows.map(|(name, size)| format!("const {name} = {size}u;\n")).concat()
+}
+
+/// Code that computes all nodes: `n0` and so on, and `root`.
+fn nodes(geometry: &Geometry) -> String {
+    let leaves = (0..geometry.leaves())
+        .map(|n| format!("let n{n} = value_at(first + {n}u, down, right, columns, column);\n"));
+    let gates = (0..geometry.gates()).map(|n| {
+        let (a, b, own) = (2 * n, 2 * n + 1, geometry.leaves() + n);
+        format!("let n{own} = gate(coefficients[c + {n}u], n{a}, n{b});\n")
+    });
+    let root = format!("let root = n{};\n", 2 * geometry.gates());
+    leaves.chain(gates).chain([root]).collect()
+}
+
+/// Code that goes from `upstream` down to the leaves: `g0` and so on, into sums `s0` and so on.
+fn slopes(geometry: &Geometry) -> String {
+    let mut text = format!("let g{} = upstream;\n", 2 * geometry.gates());
+    for n in (0..geometry.gates()).rev() {
+        let (a, b, own) = (2 * n, 2 * n + 1, geometry.leaves() + n);
+        text += &format!(
+            "s{n} += g{own} * vec4(1.0, n{a}, n{b}, n{a} * n{b});\n\
+             let c{n} = slopes[c + {n}u];\n\
+             let g{a} = g{own} * (c{n}.y + c{n}.w * n{b});\n\
+             let g{b} = g{own} * (c{n}.z + c{n}.w * n{a});\n"
+        );
+    }
+    for n in 0..geometry.leaves() {
+        text += &format!("at_leaves[((first + {n}u) * CELLS + cell) * samples + sample] = g{n};\n");
+    }
+    text
+}
+
+/// A text for samples by four, if they come so.
+fn by_four(text: String, batch: usize) -> String {
+    match Packing::of(batch) {
+        Packing::Words => text,
+        Packing::Bytes => REGIONS.iter().fold(text, |text, (one, four)| text.replace(one, four)),
+    }
+}
+
+/// Operands: coefficients, slopes, leaves, readers, x; results: y, the largest squares.
+pub fn forward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let text = sizes(geometry) + &FORWARD.replace("NODES", &nodes(geometry));
+    let grid = RowGrid::new(geometry.outputs(), batch);
+    vec![grid.launch(&by_four(text, batch), grid.blocks(), &[], &[0, 2, 4, 5, 6], limits)]
+}
+
+/// Operands: coefficients, slopes, leaves, x, the largest squares, g; results: sums, gradients at leaves; scratch: parts,
+/// if there are several.
+pub fn backward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let gates = geometry.gates();
+    let each = |line: &dyn Fn(usize) -> String| (0..gates).map(line).collect::<String>();
+    let square = match Packing::of(batch) {
+        Packing::Bytes => "(largest[row * (samples / 4u) + sample / 4u] >> (8u * (sample % 4u))) & 255u",
+        Packing::Words => "largest[row * samples + sample]",
+    };
+    let text = BACKWARD
+        .replace("SUMS\n", &each(&|n| format!("var s{n} = vec4<f32>();\n")))
+        .replace("LARGEST", square)
+        .replace("NODES\n", &nodes(geometry))
+        .replace("SLOPES\n", &slopes(geometry))
+        .replace(
+            "TOTALS\n",
+            &each(&|n| {
+                let place = format!("(group.y * parameters[0].x + kernel) * GATES + {n}u");
+                format!(
+                    "let t{n} = total(local, s{n});\n\
+                     if local == 0u {{ sums[{place}] = t{n}; }}\nworkgroupBarrier();\n"
+                )
+            }),
+        );
+    let parts = parts(geometry, batch);
+    let result = if parts == 1 { 6 } else { 8 };
+    let x = geometry.kernels.clamp(1, limits.workgroups as usize);
+    let workgroups = [x, parts, geometry.kernels.div_ceil(x).max(1)].map(|size| size as u32);
+    let kernel = CustomKernel::new(sizes(geometry) + &text, "main", workgroups)
+        .parameters(&[geometry.kernels as u32, batch as u32, parts as u32])
+        .arguments(&[0, 1, 2, 3, 4, 5, 7, result]);
+    match parts {
+        1 => vec![kernel],
+        _ => vec![kernel, add_parts(geometry.kernels * gates, parts, true, &[8, 6], limits)],
+    }
+}
+
+/// Words of the parts of weights' gradients.
+pub fn backward_scratch(geometry: &Geometry, batch: usize) -> Vec<usize> {
+    match parts(geometry, batch) {
+        1 => vec![],
+        parts => vec![parts * geometry.kernels * geometry.gates() * 4],
+    }
+}
+
+fn parts(geometry: &Geometry, batch: usize) -> usize {
+    let wanted = (geometry.cells() * batch).div_ceil(WORKGROUP * ITEMS);
+    wanted.min(GROUPS / geometry.kernels.max(1)).clamp(1, PARTS)
+}
+
+/// Operands: readers, the largest squares, gradients at leaves; result: gradients at x.
+pub fn inputs(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
+    let text = by_four(sizes(geometry) + INPUTS, batch);
+    let grid = RowGrid::new(geometry.inputs(), batch);
+    vec![grid.launch(&text, grid.blocks(), &[], &[0, 1, 2, 3], limits)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row_grid::tests::{LIMITS, SIZES, check_limits};
+
+    #[test]
+    fn regions_are_in_the_texts() {
+        assert!([FORWARD, INPUTS].iter().all(|text| text.contains("alias Value = f32;")));
+        assert!([FORWARD, INPUTS].iter().all(|text| text.contains(REGIONS[0].0)));
+        assert!(FORWARD.contains(REGIONS[1].0) && INPUTS.contains(REGIONS[2].0));
+        for place in ["SUMS\n", "LARGEST", "NODES\n", "SLOPES\n", "TOTALS\n"] {
+            assert_eq!(BACKWARD.matches(place).count(), 1, "{place}");
+        }
+    }
+
+    #[test]
+    fn grids_stay_within_the_limits() {
+        for (width, kernels, batch) in SIZES {
+            let geometry = Geometry {
+                channels: 1,
+                beside: 1,
+                height: 1,
+                width,
+                kernels,
+                depth: 1,
+                offset: 0,
+                rows: 1,
+                columns: 1,
+                pool: 1,
+            };
+            check_limits(&forward(&geometry, batch, &LIMITS));
+            check_limits(&backward(&geometry, batch, &LIMITS));
+            check_limits(&inputs(&geometry, batch, &LIMITS));
+        }
+    }
+}
