@@ -43,6 +43,7 @@ mod graph;
 mod life;
 mod netlist;
 mod random;
+pub mod repair;
 pub mod simplify;
 mod simulate;
 mod statistics;

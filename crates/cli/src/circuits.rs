@@ -69,7 +69,7 @@ fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     let mut learned = train::Learned::of(run)?;
     let index = pick(wanted.op, &learned, wanted.seed)?;
     let circuit = learned.circuits.swap_remove(index);
-    let mut automaton = if wanted.raw { circuit.automaton } else { report::simplified(run, &circuit)? };
+    let mut automaton = if wanted.raw { circuit.learned } else { report::simplified(run, &circuit)? };
     automaton.cell.meta.extend(learned.configuration.known());
     Ok(Circuit::Automaton(automaton))
 }

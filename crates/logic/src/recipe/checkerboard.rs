@@ -61,6 +61,7 @@ fn settings() -> Settings {
         freeze_from: 0.2,
         freeze_until: 1.0,
         freeze_order: FreezeOrder::Anew,
+        repair: true,
         course: LoopSettings { evaluate_every: 25, keep_best: true, ..reference().course },
         ..reference()
     }

@@ -32,6 +32,13 @@ fn reference() -> Settings {
 
 /// Softer gates at the start that nothing pulls back, more updates, and an end once the circuit is right.
 fn settings() -> Settings {
-    Settings { updates: 2000, initial_logit: 5.0, weight_decay: 0.0, stop_after_exact: 2, ..reference() }
-        .keeping_best()
+    Settings {
+        updates: 2000,
+        initial_logit: 5.0,
+        weight_decay: 0.0,
+        stop_after_exact: 2,
+        repair: true,
+        ..reference()
+    }
+    .keeping_best()
 }

@@ -62,5 +62,5 @@ fn reference() -> Settings {
 }
 
 fn settings() -> Settings {
-    Settings { stop_after_exact: 2, ..reference() }.keeping_best()
+    Settings { stop_after_exact: 2, repair: true, ..reference() }.keeping_best()
 }
