@@ -46,6 +46,7 @@ mod life;
 mod netlist;
 mod pipeline;
 mod random;
+pub mod repair;
 mod rule;
 pub mod simplify;
 mod simulate;

@@ -20,8 +20,8 @@ use language::{CHAT_EXAMPLES, GENERATE_EXAMPLES};
 pub use language::{ChatOptions, GenerateOptions};
 use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
 pub use machine::{BenchOptions, DevicesOptions, TuneOptions};
-use results::{EVAL_EXAMPLES, INSPECT_EXAMPLES, RUNS_EXAMPLES};
-pub use results::{EvalOptions, InspectOptions, RunsOptions};
+use results::{EVAL_EXAMPLES, INSPECT_EXAMPLES, REPAIR_EXAMPLES, RUNS_EXAMPLES};
+pub use results::{EvalOptions, InspectOptions, RepairOptions, RunsOptions};
 pub use rows::EVAL_FLAGS;
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
@@ -87,6 +87,9 @@ pub enum Command {
     /// Say how good the circuits or the network of a run are
     #[command(after_help = brief(EVAL_EXAMPLES), after_long_help = examples(EVAL_EXAMPLES))]
     Eval(EvalOptions),
+    /// Search for exact and smaller circuits from those that automata have learned
+    #[command(after_help = brief(REPAIR_EXAMPLES), after_long_help = examples(REPAIR_EXAMPLES))]
+    Repair(RepairOptions),
     /// Write a circuit for other tools
     #[command(after_help = brief(EXPORT_EXAMPLES), after_long_help = examples(EXPORT_EXAMPLES))]
     Export(ExportOptions),

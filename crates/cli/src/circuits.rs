@@ -77,7 +77,7 @@ fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     let circuit = learned.circuits.swap_remove(index);
     let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
     let counts = json!({ "learned": circuit.gates.len(), "active": active });
-    let mut automaton = if wanted.raw { circuit.automaton } else { report::simplified(run, &circuit)? };
+    let mut automaton = if wanted.raw { circuit.learned } else { report::simplified(run, &circuit)? };
     automaton.cell.meta.extend(learned.configuration.known());
     automaton.cell.meta.insert("gates".into(), counts);
     Ok(Circuit::Automaton(automaton))

@@ -26,6 +26,10 @@ pub enum Error {
         "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them"
     )]
     NoCircuit { op: &'static str, path: String, kind: String },
+    #[error(
+        "repair: no automaton in this run: {path} is a run of kind {kind}\nhelp: automata can be repaired: `farad train --list` names them"
+    )]
+    NoRepair { path: String, kind: String },
     #[error("export: {flag} is for runs of automata: {path}\nhelp: leave it out")]
     ExportFlag { flag: &'static str, path: String },
     #[error(

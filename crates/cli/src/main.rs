@@ -21,6 +21,7 @@ mod look;
 mod man;
 mod processor;
 mod profile;
+mod repair;
 mod runs;
 mod simulate;
 mod source;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Train(options) => train::run(&options),
         Command::Eval(options) => eval::run(&options),
+        Command::Repair(options) => repair::run(&options),
         Command::Export(options) => export::run(&options),
         Command::Inspect(options) => inspect::run(&options),
         Command::Simulate(options) => simulate::run(&options),

@@ -19,16 +19,56 @@ use crate::look::{
 use crate::profile::Profiling;
 use crate::train::{broken_off, described, folder, interrupts};
 
-/// Trains a subject of a kind, or goes on with a run if there is one.
+/// Trains a subject of a kind, or goes on with a run if there is one. Where it does not succeed, the next seeds are tried.
 pub fn train(
     kind: &'static dyn Kind,
     options: &TrainOptions,
     subject: &'static str,
     resumed: Option<Run>,
 ) -> Result<()> {
+    let number = |flag: &str| options.flags.text(flag).and_then(|text| text.parse::<u64>().ok());
+    let (tries, talk) = (number("tries").unwrap_or(1), options.output.talk());
+    let Some(mut tried) = one(kind, options, subject, resumed, None)? else { return Ok(()) };
+    let (first, seeds) = (tried.seed, number("seeds").unwrap_or(1));
+    for n in 1..tries {
+        if tried.succeeded != Some(false) {
+            break;
+        }
+        let seed = first + n * seeds;
+        talk.say(format!("try {} of {tries}: seed {seed}", n + 1));
+        match one(kind, options, subject, None, Some(seed))? {
+            Some(next) => tried = next,
+            None => return Ok(()),
+        }
+    }
+    if tries > 1 {
+        let seeds =
+            if seeds > 1 { format!("seeds from {} on", tried.seed) } else { format!("seed {}", tried.seed) };
+        talk.say(match tried.succeeded {
+            Some(true) => format!("{seeds} succeeded"),
+            _ => format!("no seed succeeded in {tries} tries"),
+        });
+    }
+    Ok(())
+}
+
+/// How a try went.
+struct Tried {
+    seed: u64,
+    succeeded: Option<bool>,
+}
+
+/// Trains once: with the seed that is asked for, or another one.
+fn one(
+    kind: &'static dyn Kind,
+    options: &TrainOptions,
+    subject: &'static str,
+    resumed: Option<Run>,
+    seed: Option<u64>,
+) -> Result<Option<Tried>> {
     let (talk, fresh) = (options.output.talk(), resumed.is_none());
     let screen = Screen::new(talk);
-    let mut training = begin(kind, &asked(options, subject, &screen)?, options, resumed)?;
+    let mut training = begin(kind, &asked(options, subject, &screen, seed)?, options, resumed, seed)?;
     let device = training.trainee().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
@@ -55,16 +95,25 @@ pub fn train(
     outcome.said.iter().for_each(|said| talk.say(toned(said)));
     let next = outcome.next.iter();
     talk.ends(&next.fold(Closing::new(&folder), |closing, (command, does)| closing.next(command, does)));
-    profiling.finish()
+    profiling.finish()?;
+    let config = training.run().config();
+    let first = config.get("seeds").and_then(|seeds| seeds.as_array()?.first()?.as_integer());
+    Ok(first.map(|seed| Tried { seed: seed as u64, succeeded: outcome.succeeded }))
 }
 
 /// A training in its folder, new or going on.
-fn begin(kind: &dyn Kind, asked: &Asked, options: &TrainOptions, resumed: Option<Run>) -> Result<Training> {
+fn begin(
+    kind: &dyn Kind,
+    asked: &Asked,
+    options: &TrainOptions,
+    resumed: Option<Run>,
+    seed: Option<u64>,
+) -> Result<Training> {
     let (prepared, run, made) = match resumed {
         Some(run) => (kind.resume(&run, asked)?, run, None),
         None => {
             let prepared = kind.prepare(asked)?;
-            let (run, made) = create(kind, options, asked.subject, &*prepared)?;
+            let (run, made) = create(kind, options, asked.subject, &*prepared, seed)?;
             (prepared, run, made)
         }
     };
@@ -91,9 +140,18 @@ pub fn show(outcome: &Outcome, json: bool) -> Result<()> {
 }
 
 /// Everything that the command line asks a kind for.
-fn asked<'a>(options: &'a TrainOptions, subject: &'a str, screen: &'a Screen) -> Result<Asked<'a>> {
+fn asked<'a>(
+    options: &'a TrainOptions,
+    subject: &'a str,
+    screen: &'a Screen,
+    seed: Option<u64>,
+) -> Result<Asked<'a>> {
     let file = options.flags.text("config").map(|path| read_file(path.as_ref())).transpose()?;
-    let (flags, device) = (options.flags.keys(), options.device.asked()?);
+    let flags = match seed {
+        Some(seed) => options.flags.with("seed", seed.to_string()).keys(),
+        None => options.flags.keys(),
+    };
+    let device = options.device.asked()?;
     Ok(Asked { subject, file, flags, set: &options.set, device, watcher: screen })
 }
 
@@ -103,8 +161,13 @@ fn create(
     options: &TrainOptions,
     subject: &str,
     prepared: &dyn Prepared,
+    seed: Option<u64>,
 ) -> Result<(Run, Option<PathBuf>)> {
-    let folder = folder(options, subject, prepared.seed());
+    let folder = match (seed, &options.out) {
+        // Each try has a folder of its own.
+        (Some(seed), Some(out)) => PathBuf::from(format!("{}-{seed}", out.display())),
+        _ => folder(options, subject, prepared.seed()),
+    };
     let made = (!folder.exists()).then(|| folder.clone());
     Ok((Run::create(&folder, kind.name(), prepared.config())?, made))
 }
@@ -120,7 +183,7 @@ fn open(prepared: Box<dyn Prepared>, run: Run, made: Option<PathBuf>) -> Result<
 }
 
 /// Words in their colors.
-fn toned(toned: &Toned) -> String {
+pub fn toned(toned: &Toned) -> String {
     let style = match toned.tone {
         Tone::Plain => return toned.words.clone(),
         Tone::Good => GOOD,

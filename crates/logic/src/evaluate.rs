@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::recipe::{Damage, Recipe, Rule, Start, Target, Trial};
 
 /// Fresh starts on which a circuit must be right to be called exact.
-pub const STARTS: u64 = 64;
+pub const STARTS: u64 = 1024;
 /// Starts from which damage is looked at; the first judges, the others say how much it depends on chance.
 const CURVES: u64 = 8;
 /// Between the numbers of their starts, so that they are not those of other trials.

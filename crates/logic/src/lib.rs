@@ -30,6 +30,7 @@
 //! - [`GateLayer`], [`GateNetwork`], [`layer`]: gates as layers, for networks of your own.
 //! - [`network`], [`classify`]: networks that tell things apart, and their circuits.
 //! - [`Wires`]: how gates are connected; [`SoftGates`]: what they are learned as; [`fn@harden`]: how they become hard.
+//! - [`repair`]: a discrete search that makes circuits exact that training left nearly so.
 //! - [`evaluate`], [`report`]: how good a circuit is; [`simulate`]: circuits as ops on tensors.
 //!
 //! The guide's chapters *A first automaton* and *Logic and circuits* (`docs/guide/src`) lead through them.
@@ -45,6 +46,7 @@ mod histogram;
 pub mod layer;
 pub mod network;
 pub mod recipe;
+pub mod repair;
 pub mod report;
 mod row_grid;
 mod settings;

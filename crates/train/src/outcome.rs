@@ -89,6 +89,8 @@ pub struct Outcome {
     pub lines: Vec<String>,
     /// What to say beside results.
     pub said: Vec<Toned>,
+    /// Whether what was wanted came out, where that can be said: without it, `farad train --tries` goes on with other seeds.
+    pub succeeded: Option<bool>,
     /// Commands to go on with (`RUN` stands for the run's folder), and what they do.
     pub next: Vec<(&'static str, &'static str)>,
 }

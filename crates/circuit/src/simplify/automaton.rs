@@ -101,7 +101,7 @@ impl Automaton {
     }
 
     /// The automaton of some of the channels. They must not depend on others.
-    fn restricted(&self, kept: &[usize]) -> Automaton {
+    pub(crate) fn restricted(&self, kept: &[usize]) -> Automaton {
         let mut cell = Netlist::new(self.cell.name.clone());
         cell.meta = self.cell.meta.clone();
         let mut place = vec![Wire::NONE; self.cell.inputs.len()];

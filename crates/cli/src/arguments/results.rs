@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
+use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, whole};
 
 pub const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -13,16 +13,30 @@ Examples:
   farad eval runs/logic-mnist-1 --speed            and nanoseconds a picture
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
-exact: no wrong visible bit at the last step on 64 fresh starts (life: on all 512 neighborhoods).
+exact: no wrong visible bit at the last step on 1,024 fresh starts (life: on all 512 neighborhoods).
 
 Keys of --json:
-  automata          seed, exact, stable, active_gates, simplified_gates, simplified_channels, proved, out_of_time,
-                    depth, simplified_depth, update, wrong, of, settles_at, sizes, healed, error_under_damage
+  automata          seed, exact, exact_before_repair, stable, active_gates, simplified_gates, simplified_channels, proved,
+                    out_of_time, depth, simplified_depth, update, wrong, of, settles_at, sizes, healed, error_under_damage,
+                    repair
   logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, gates, depth, head,
                     votes, circuit_validation_accuracy, learned_gates, circuit_gates, active_gates, simplified_gates,
                     simplified_depth, proved, out_of_time
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
+
+pub const REPAIR_EXAMPLES: &str = "\
+Examples:
+  farad repair runs/lizard-7                       every seed: exact if it can be, then smaller
+  farad repair runs/checkerboard-1 --inexact --seconds 20
+  farad repair runs/life-5 --candidates 2000000 --seed 1      another and longer search
+
+The budget counts candidates, so a search is the same every time; --seconds cuts it. The repaired circuit lies beside the
+learned one (circuits/seed-N.repaired.json) and is what `eval`, `export` and `simulate` take from then on; it is kept
+only if it is better on 1,024 starts that neither training nor the search saw.
+
+Keys of --json:
+  as those of `farad eval --json`";
 
 pub const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -66,6 +80,28 @@ pub struct EvalOptions {
     pub output: OutputFlags,
     #[command(flatten)]
     pub profile: ProfileFlags,
+}
+
+/// Options of `farad repair`.
+#[derive(Debug, Args)]
+pub struct RepairOptions {
+    /// The folder of a run of automata
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub run: PathBuf,
+    /// Only circuits that are not exact; the others could become smaller
+    #[arg(long)]
+    pub inexact: bool,
+    /// Candidates of each search
+    #[arg(long, value_name = "N", default_value_t = 400_000, allow_negative_numbers = true, value_parser = whole(1, MOST))]
+    pub candidates: u64,
+    /// Seconds after which each search is cut; the report says so
+    #[arg(long, value_name = "S", default_value_t = 60, allow_negative_numbers = true, value_parser = whole(0, 1_000_000u64))]
+    pub seconds: u64,
+    /// Which of many searches: another number draws other candidates
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, MOST))]
+    pub seed: u64,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
 
 /// Options of `farad inspect`.

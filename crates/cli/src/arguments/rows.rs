@@ -142,7 +142,7 @@ const OF_LANGUAGE: Flag =
 
 /// All of them, in the order of the help.
 #[rustfmt::skip]
-pub static FLAGS: [Flag; 27] = [
+pub static FLAGS: [Flag; 29] = [
     Flag { name: "seed", takes: Takes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
     Flag { name: "updates", takes: Takes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
@@ -161,6 +161,8 @@ pub static FLAGS: [Flag; 27] = [
     Flag { name: "steps", takes: COUNT, help: "Steps of the automaton until it is looked at", ..OF_AUTOMATA },
     Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
+    Flag { name: "no-repair", resume: Resume::Takes, help: "Leave circuits that are not exact as they are: no search after training", ..OF_AUTOMATA },
+    Flag { name: "tries", takes: Takes::Whole(1, 1024), help: "Where no circuit becomes exact, go on with the next seeds, so many times in all [default: 1]", ..OF_AUTOMATA },
     Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: &["logic", "fit"], help: "Which network [default: small for logic, cnn for pictures, mlp for tables]", ..ANY },
     Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: Takes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
     Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: Takes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
@@ -221,6 +223,12 @@ impl Given {
     /// The text of a flag, `true` where it takes none.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(flag, _)| *flag == name).map(|(_, text)| text.as_str())
+    }
+
+    /// The same with another text for a flag.
+    pub fn with(&self, name: &'static str, text: String) -> Given {
+        let others = self.0.iter().filter(|(flag, _)| *flag != name).cloned();
+        Given(others.chain([(name, text)]).collect())
     }
 
     /// Keys of settings, or of their own, and texts.
@@ -306,7 +314,8 @@ mod tests {
     #[test]
     fn rows_name_kinds_that_there_are_and_settings_that_these_have() {
         /// Flags that are no settings.
-        const OWN: [&str; 7] = ["seed", "seeds", "recipe", "quick", "config", "rule", "picture"];
+        const OWN: [&str; 9] =
+            ["seed", "seeds", "recipe", "quick", "no-repair", "tries", "config", "rule", "picture"];
         for flag in &FLAGS {
             all_there(flag.name, flag.kinds);
             for kind in KINDS.all().filter(|kind| flag.is_for(kind.name())) {

@@ -66,6 +66,7 @@ pub fn swift(published: Settings) -> Settings {
         freeze_from: 0.2,
         freeze_until: 1.0,
         freeze_order: FreezeOrder::Anew,
+        repair: true,
         course: LoopSettings { evaluate_every: 25, keep_best: true, ..published.course.clone() },
         ..published
     }

@@ -46,6 +46,7 @@ pub fn settings() -> Settings {
         freeze_until: 0.9,
         freeze_order: FreezeOrder::Anew,
         stop_after_exact: 2,
+        repair: true,
         ..reference()
     }
     .keeping_best()

@@ -65,5 +65,5 @@ pub fn reference() -> Settings {
 }
 
 pub fn settings() -> Settings {
-    Settings { updates: 4000, weight_decay: 0.03, stop_after_exact: 2, ..reference() }.keeping_best()
+    Settings { weight_decay: 0.03, stop_after_exact: 2, repair: true, ..reference() }.keeping_best()
 }

@@ -21,7 +21,7 @@ pub struct Check {
     pub wrong: usize,
     /// Bits looked at.
     pub of: usize,
-    /// Learned gates that are neither constant nor copies.
+    /// Gates that are neither constant nor copies.
     pub active_gates: usize,
     /// Soft gates evaluated by the forward passes of all updates.
     pub gate_evaluations: u64,
@@ -63,8 +63,8 @@ pub fn check(run: &Run) -> Result<Vec<Check>> {
             seed: circuit.seed,
         };
         let (wrong, of) = examination.count_wrong()?;
-        let active_gates = circuit.gates.iter().filter(|gate| gate.is_active()).count();
-        Ok(Check { seed: circuit.seed, update: circuit.update, wrong, of, active_gates, gate_evaluations })
+        let (seed, update, active_gates) = (circuit.seed, circuit.update, circuit.active_gates());
+        Ok(Check { seed, update, wrong, of, active_gates, gate_evaluations })
     };
     learned.circuits.par_iter().map(glance).collect()
 }

@@ -21,8 +21,10 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::evaluate::{Evaluation, Examination};
 use crate::recipe::Trial;
+use crate::repair::Note;
 use crate::train::{Learned, LearnedCircuit};
 use proof::Simplified;
+pub(crate) use proof::{hash, text};
 
 /// What is known of one seed's circuit.
 pub struct Verdict {
@@ -32,7 +34,9 @@ pub struct Verdict {
     pub update: u64,
     /// How good it is.
     pub evaluation: Evaluation,
-    /// Learned gates that are neither constant nor copies.
+    /// What repair did, if the circuit is not as it was learned.
+    pub repair: Option<Note>,
+    /// Gates that are neither constant nor copies: those that were learned or, after repair, those of its circuit.
     pub active_gates: usize,
     /// Gates of the simplified cell.
     pub simplified_gates: usize,
@@ -59,6 +63,7 @@ impl Verdict {
         json!({
             "seed": self.seed,
             "exact": evaluation.exact,
+            "exact_before_repair": self.exact_before_repair(),
             "stable": evaluation.stable,
             "active_gates": self.active_gates,
             "simplified_gates": self.simplified_gates,
@@ -74,7 +79,13 @@ impl Verdict {
             "sizes": evaluation.sizes,
             "healed": evaluation.healed,
             "error_under_damage": evaluation.error_under_damage,
+            "repair": self.repair,
         })
+    }
+
+    /// Whether the circuit was exact as it was learned.
+    pub fn exact_before_repair(&self) -> bool {
+        self.repair.as_ref().map_or(self.evaluation.exact, |note| note.wrong_before == 0)
     }
 }
 
@@ -100,7 +111,8 @@ fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<V
         seed: circuit.seed,
         update: circuit.update,
         evaluation,
-        active_gates: circuit.gates.iter().filter(|gate| gate.is_active()).count(),
+        repair: circuit.repair.clone(),
+        active_gates: circuit.active_gates(),
         simplified_gates: after.active,
         simplified_channels: simplified.automaton.channels,
         depths: (before.depth, after.depth),
@@ -113,7 +125,7 @@ fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<V
 }
 
 /// The grid and steps of training.
-fn trained(learned: &Learned) -> Trial {
+pub(crate) fn trained(learned: &Learned) -> Trial {
     let settings = &learned.configuration.settings;
     Trial { height: settings.height, width: settings.width, steps: settings.steps }
 }

@@ -18,6 +18,7 @@ pub fn glance(checks: &[Check]) -> Outcome {
         json: checks.iter().map(Check::json).collect(),
         table: Some(grid),
         lines: vec![format!("{exact} of {} exact", checks.len())],
+        succeeded: Some(exact > 0),
         ..Outcome::default()
     }
 }
@@ -30,6 +31,7 @@ pub fn outcome(verdicts: &[Verdict]) -> Outcome {
         json: verdicts.iter().map(Verdict::json).collect(),
         table: Some(grid(verdicts)),
         lines: several.then(|| format!("{exact} of {} exact", verdicts.len())).into_iter().collect(),
+        succeeded: Some(exact > 0),
         ..Outcome::default()
     }
 }
@@ -37,7 +39,12 @@ pub fn outcome(verdicts: &[Verdict]) -> Outcome {
 /// The same at the end of a training: with a sentence for those who read about it for the first time, and what to do next.
 pub fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> Outcome {
     let (tone, words) = sentence(recipe, verdicts);
-    let outcome = outcome(verdicts).say(tone, words);
+    let repaired = verdicts.iter().filter_map(|verdict| Some((verdict, verdict.repair.as_ref()?)));
+    let outcome = repaired
+        .fold(outcome(verdicts), |outcome, (verdict, note)| {
+            outcome.say(Tone::Plain, note.words(verdict.seed))
+        })
+        .say(tone, words);
     // Cells that fire at random may be late on a start or two, and right from then on.
     let good = |verdict: &Verdict| verdict.evaluation.exact || verdict.evaluation.stable;
     match verdicts.iter().any(good) {
@@ -93,7 +100,7 @@ fn grid(verdicts: &[Verdict]) -> Grid {
 fn sentence(recipe: &Recipe, verdicts: &[Verdict]) -> (Tone, String) {
     let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
     let tried =
-        if recipe.start == Start::Boards { "all 512 neighborhoods" } else { "64 starts it never saw" };
+        if recipe.start == Start::Boards { "all 512 neighborhoods" } else { "1,024 starts it never saw" };
     match (verdicts, &exact[..]) {
         ([verdict], [_]) => {
             let proved = if verdict.proved { "proved to do the same" } else { "not proved to do the same" };

@@ -59,7 +59,7 @@ impl Simplified {
     }
 }
 
-/// Writes the learned circuit, the simplified one and, last, the proof that belongs to both.
+/// Writes the kept circuit, the simplified one and, last, the proof that belongs to both.
 pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<()> {
     let texts = [text(&circuit.automaton), text(&verdict.simplified)];
     let proof = Proof {
@@ -70,7 +70,11 @@ pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<(
         passes: verdict.stages.clone(),
     };
     let proof = serde_json::to_string(&proof).expect("numbers and texts") + "\n";
-    for (name, text) in names(circuit.seed).iter().zip(texts.iter().chain([&proof])) {
+    if circuit.repair.is_some() {
+        // The learned one stays beside what repair made of it.
+        run.write_file(format!("circuits/seed-{}.json", circuit.seed), text(&circuit.learned).as_bytes())?;
+    }
+    for (name, text) in names(circuit).iter().zip(texts.iter().chain([&proof])) {
         run.write_file(name, text.as_bytes())?;
     }
     Ok(())
@@ -90,7 +94,7 @@ fn made(circuit: &LearnedCircuit) -> Result<Simplified> {
 
 /// What the run's folder has, if all of it belongs to this circuit.
 pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Simplified> {
-    let [raw, simplified, proof] = names(circuit.seed);
+    let [raw, simplified, proof] = names(circuit);
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let texts = [read(&raw)?, read(&simplified)?];
     let proof: Proof = serde_json::from_str(&read(&proof)?).ok()?;
@@ -103,16 +107,19 @@ pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Simplified> {
     }
 }
 
-fn names(seed: u64) -> [String; 3] {
-    ["json", "simplified.json", "proof.json"].map(|end| format!("circuits/seed-{seed}.{end}"))
+/// The files of the kept circuit, the simplified one and the proof.
+fn names(circuit: &LearnedCircuit) -> [String; 3] {
+    let kept = if circuit.repair.is_some() { "repaired.json" } else { "json" };
+    [kept, "simplified.json", "proof.json"].map(|end| format!("circuits/seed-{}.{end}", circuit.seed))
 }
 
-fn text(automaton: &Automaton) -> String {
+/// A circuit as its file has it.
+pub fn text(automaton: &Automaton) -> String {
     Circuit::Automaton(automaton.clone()).to_json()
 }
 
 /// FNV-1a: the same in every version of everything.
-fn hash(texts: &[String; 2]) -> u64 {
+pub fn hash(texts: &[String]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -61,6 +61,7 @@ impl Kind for Automata {
         let (file, mut stored) = read_config(asked.file.clone().unwrap_or_default());
         settings.take(&file)?;
         Asked { file: None, flags: asked.flags.clone(), device: None, ..*asked }.fill(&mut settings)?;
+        settings.repair &= asked.flag("no_repair").is_none();
         settings.check()?;
         let other = other_run(&settings.course.from, &recipe)?;
         stored = stored.or_else(|| other.as_ref().map(|(_, seeds)| seeds.clone()));
@@ -74,6 +75,7 @@ impl Kind for Automata {
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
         let mut configuration = Configuration::of(run)?;
         asked.fill(&mut configuration.settings)?;
+        configuration.settings.repair &= asked.flag("no_repair").is_none();
         configuration.settings.check()?;
         let device = asked.device_of(run)?;
         configuration.device = device.name().to_string();
@@ -260,10 +262,10 @@ impl Prepared for Ready {
 
 fn circuit(circuit: &LearnedCircuit) -> Value {
     let statistics = Statistics::of(&circuit.automaton.cell);
-    let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
     json!({
         "seed": circuit.seed, "kept_after": circuit.update, "right": circuit.right,
-        "learned_gates": circuit.gates.len(), "active_gates": active,
+        "repaired": circuit.repair.is_some(),
+        "learned_gates": circuit.gates.len(), "active_gates": circuit.active_gates(),
         "gates_of_a_cell": statistics.gates, "depth": statistics.depth,
     })
 }

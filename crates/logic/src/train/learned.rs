@@ -4,12 +4,13 @@
 
 use farad::run::{Checkpoint, Run};
 use farad::{Device, Tensor, TrainError};
-use farad_circuit::{Automaton, Gate};
+use farad_circuit::{Automaton, Gate, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::Configuration;
 use crate::error::{Error, Result};
 use crate::harden::harden;
+use crate::repair::{self, Note};
 
 /// What a run has learned: the kept circuit of every seed.
 pub struct Learned {
@@ -27,12 +28,26 @@ pub struct LearnedCircuit {
     pub seed: u64,
     /// After which update it was kept.
     pub update: u64,
-    /// Whether it was right when it was evaluated in training.
+    /// Whether it was right when it was evaluated in training, or is after repair.
     pub right: bool,
     /// The learned gates, each once, in the order of the coefficients.
     pub gates: Vec<Gate>,
-    /// The circuit.
+    /// The circuit as it was learned.
+    pub learned: Automaton,
+    /// The circuit that is kept: the repaired one, if there is one.
     pub automaton: Automaton,
+    /// What repair did, if there is a repaired one.
+    pub repair: Option<Note>,
+}
+
+impl LearnedCircuit {
+    /// Gates that are neither constant nor copies: those that were learned or, after repair, those of its circuit.
+    pub fn active_gates(&self) -> usize {
+        match self.repair {
+            Some(_) => Statistics::of(&self.automaton.cell).active,
+            None => self.gates.iter().filter(|gate| gate.is_active()).count(),
+        }
+    }
 }
 
 impl Learned {
@@ -54,8 +69,12 @@ impl Learned {
         let circuits =
             configuration.seeds.iter().zip(kept.gates).zip(kept.best).map(|((&seed, gates), best)| {
                 let layers = topology.wire(seed);
-                let automaton = harden(&name, &topology, &layers, &gates, recipe.visible, rate);
-                LearnedCircuit { seed, update: best.update, right: best.wrong == Some(0.0), gates, automaton }
+                let learned = harden(&name, &topology, &layers, &gates, recipe.visible, rate);
+                let (automaton, repair) = repair::stored(run, seed, &learned).unzip();
+                let exact = repair.as_ref().is_some_and(|note| note.wrong == 0);
+                let right = exact || best.wrong == Some(0.0);
+                let automaton = automaton.unwrap_or_else(|| learned.clone());
+                LearnedCircuit { seed, update: best.update, right, gates, learned, automaton, repair }
             });
         let circuits = circuits.collect();
         Ok(Learned { updates: checkpoint.step(), circuits, configuration })

@@ -10,6 +10,7 @@ use super::learned::Kept;
 use super::{Configuration, Trainer};
 use crate::error::Result;
 use crate::recipe::Start;
+use crate::repair::{self, Effort, Which};
 use crate::report;
 
 /// Starts of an evaluation during training, where starts are random.
@@ -210,14 +211,23 @@ impl Trainee for Learners {
     }
 
     fn concluding(&self) -> String {
-        if self.quick { "a look at the circuits:" } else { "now simplifying and proving" }.into()
+        match (self.quick, self.configuration.settings.repair) {
+            (true, _) => "a look at the circuits:",
+            (_, true) => "now repairing what is not exact, simplifying and proving",
+            (_, false) => "now simplifying and proving",
+        }
+        .into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> farad::Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &Summary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
         if self.quick {
             let checks = report::check(run)?;
             report::note(run, &checks)?;
             return Ok(report::glance(&checks).next("eval RUN", "simplify and prove"));
+        }
+        if self.configuration.settings.repair {
+            let effort = Effort::after(self.trainer.updates());
+            repair::repair(run, &effort, Which::Inexact, watcher)?;
         }
         let verdicts = report::conclude(run)?;
         Ok(report::learned(&self.configuration.recipe, &verdicts))

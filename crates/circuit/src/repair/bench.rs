@@ -1,0 +1,426 @@
+//! Runs candidates on the CPU, many samples at a time, and counts what is wrong.
+//!
+//! Invariant: a candidate's score depends on the candidate and the batch of starts only. Start at [`Bench::run`].
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::layout::{LANES, Layout};
+use super::random::Random;
+use super::tape::{Literal, Tape};
+use super::task::{Origin, Task};
+use crate::automaton::Edge;
+use crate::gate::Gate;
+
+/// Words of 32 starts that stand side by side.
+const WORDS: usize = 2;
+
+/// Starts, and which cells fire from them on.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// The planes of all channels.
+    start: Vec<u32>,
+    /// For each step which samples fire; nothing where all do.
+    fires: Vec<Vec<u32>>,
+}
+
+impl Batch {
+    /// Takes over one start of another batch: `lane` becomes what its `from` is.
+    pub(crate) fn take(&mut self, lane: usize, other: &Batch, from: usize) {
+        let copy = |to: &mut [u32], words: &[u32]| {
+            for (to, words) in to.chunks_exact_mut(WORDS).zip(words.chunks_exact(WORDS)) {
+                let bit = words[from / 32] >> (from % 32) & 1;
+                let word = &mut to[lane / 32];
+                *word = *word & !(1 << (lane % 32)) | bit << (lane % 32);
+            }
+        };
+        copy(&mut self.start, &other.start);
+        self.fires.iter_mut().zip(&other.fires).for_each(|(to, words)| copy(to, words));
+    }
+}
+
+/// What was found wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Wrong visible bits at the last step.
+    pub(crate) last: u64,
+    /// Wrong visible bits at earlier looks: the fewer, the sooner it is right.
+    pub(crate) early: u64,
+}
+
+impl std::ops::AddAssign for Wrong {
+    fn add_assign(&mut self, other: Wrong) {
+        self.last += other.last;
+        self.early += other.early;
+    }
+}
+
+/// A task with room to run candidates of so many channels.
+#[derive(Clone)]
+pub(crate) struct Bench {
+    pub(super) layout: Layout,
+    pub(super) channels: usize,
+    pub(super) visible: Vec<usize>,
+    origin: Origin,
+    pub(super) wraps: bool,
+    pub(super) steps: usize,
+    fire_rate: f32,
+    /// What each visible channel should be at the end.
+    pub(super) wanted: Vec<Vec<u32>>,
+    /// Which bits of a span are samples.
+    pub(super) samples: Vec<u32>,
+    /// Steps after which is looked, before the last.
+    looks: Vec<usize>,
+    state: Vec<u32>,
+    next: Vec<u32>,
+    values: Vec<u32>,
+    places: Vec<[Place; 2]>,
+}
+
+/// Where an operand is: in a state, or among the values of a tile.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    State(u32),
+    Value(u32),
+}
+
+impl Bench {
+    pub(crate) fn new(task: &Task, channels: usize, visible: &[usize]) -> Bench {
+        let layout = Layout::new(task, WORDS);
+        let cells = task.wanted.len() / visible.len().max(1);
+        let wanted = task.wanted.chunks(cells.max(1)).map(|cells| layout.spread(cells)).collect();
+        let size = channels * layout.copies() * layout.plane;
+        let looks = match task.fire_rate < 1.0 {
+            true => vec![task.steps * 6 / 10, task.steps * 8 / 10],
+            false => vec![],
+        };
+        Bench {
+            channels,
+            visible: visible.to_vec(),
+            origin: task.origin,
+            wraps: task.edge == Edge::Wrap,
+            steps: if task.origin == Origin::Neighborhoods { 1 } else { task.steps },
+            fire_rate: task.fire_rate,
+            samples: layout.spread(&vec![true; cells]),
+            wanted,
+            looks,
+            state: vec![0; size],
+            next: vec![0; size],
+            values: vec![],
+            places: vec![],
+            layout,
+        }
+    }
+
+    /// Starts of a batch.
+    pub(crate) fn starts(&self) -> usize {
+        self.layout.starts()
+    }
+
+    /// Visible bits of a batch.
+    pub(crate) fn bits(&self) -> u64 {
+        let samples: u32 = self.samples.iter().map(|word| word.count_ones()).sum();
+        samples as u64 * self.visible.len() as u64
+    }
+
+    /// Fresh starts. Where nothing is random there is only one batch.
+    pub(crate) fn batch(&self, random: &mut Random) -> Batch {
+        let layout = &self.layout;
+        let mut start = vec![0; self.channels * layout.copies() * layout.plane];
+        for channel in 0..self.channels {
+            let own = layout.own(channel);
+            let span = &mut start[own..own + layout.span];
+            match self.origin {
+                Origin::Zeros => {}
+                Origin::Random => {
+                    span.iter_mut().zip(&self.samples).for_each(|(w, &mask)| *w = random.word() as u32 & mask)
+                }
+                Origin::Center => {
+                    let (height, width) = layout.size();
+                    let cell = height / 2 * width + width / 2;
+                    layout.words_of(cell).for_each(|(word, mask)| span[word] |= mask);
+                }
+                Origin::Neighborhoods => {
+                    // Input n is bit n of the number of the neighborhood.
+                    for number in 0..512 {
+                        for input in 0..9 {
+                            start[input * layout.plane + number / 32] |=
+                                ((number >> input & 1) as u32) << (number % 32);
+                        }
+                    }
+                }
+            }
+            layout.finish(&mut start, channel);
+        }
+        let rate = (self.fire_rate < 1.0).then(|| (self.fire_rate as f64 * 65536.0).round() as u32);
+        let mask = |rate: u32, random: &mut Random| -> Vec<u32> {
+            (0..layout.span).map(|_| random.bits(rate)).collect()
+        };
+        let steps = if rate.is_some() { self.steps } else { 0 };
+        let fires = (0..steps).map(|_| mask(rate.unwrap_or_default(), random)).collect();
+        Batch { start, fires }
+    }
+
+    /// Runs a candidate on a batch. Gives up once more than `limit` is sure to be wrong early on.
+    pub(crate) fn run(&mut self, tape: &Tape, batch: &Batch, limit: u64) -> Wrong {
+        self.prepare(tape);
+        self.state.copy_from_slice(&batch.start);
+        let mut wrong = Wrong::default();
+        for step in 0..self.steps {
+            self.step(tape, batch.fires.get(step));
+            if self.looks.contains(&(step + 1)) && step + 1 < self.steps {
+                wrong.early += self.wrong();
+                if wrong.early > limit {
+                    wrong.last = wrong.early;
+                    return wrong;
+                }
+            }
+        }
+        wrong.last = self.wrong();
+        wrong
+    }
+
+    /// Runs a candidate and keeps the value of every wire at every step: first the inputs, then the ops.
+    pub(super) fn record(&mut self, tape: &Tape, batch: &Batch) -> Record {
+        self.prepare(tape);
+        self.state.copy_from_slice(&batch.start);
+        let (inputs, span) = (9 * self.channels, self.layout.span);
+        let wires = inputs + tape.ops.len();
+        let mut values = vec![0; self.steps * wires * span];
+        for step in 0..self.steps {
+            let at = |wire: usize| (step * wires + wire) * span;
+            for input in 0..inputs {
+                let source = self.layout.source(input, self.channels);
+                values[at(input)..][..span].copy_from_slice(&self.state[source..][..span]);
+            }
+            self.step(tape, batch.fires.get(step));
+            // There is a single tile, so the values of the step are still there.
+            for op in 0..tape.ops.len() {
+                values[at(inputs + op)..][..span]
+                    .copy_from_slice(&self.values[op * self.layout.tile..][..span]);
+            }
+        }
+        let seen = self.visible.iter().map(|&channel| {
+            let own = self.layout.own(channel);
+            self.state[own..own + span].to_vec()
+        });
+        Record { values, wires, span, steps: self.steps, seen: seen.collect() }
+    }
+
+    fn prepare(&mut self, tape: &Tape) {
+        let inputs = 9 * self.channels;
+        let place = |wire: u32| match (wire as usize).checked_sub(inputs) {
+            None => Place::State(self.layout.source(wire as usize, self.channels) as u32),
+            Some(op) => Place::Value((op * self.layout.tile) as u32),
+        };
+        self.places.clear();
+        self.places.extend(tape.ops.iter().map(|op| [place(op.a), place(op.b)]));
+        let size = tape.ops.len() * self.layout.tile;
+        if self.values.len() < size {
+            self.values.resize(size, 0);
+        }
+    }
+
+    fn step(&mut self, tape: &Tape, fires: Option<&Vec<u32>>) {
+        let Bench { layout, channels, state, next, values, places, .. } = self;
+        let channels = *channels;
+        Arch::new().dispatch(Step { tape, fires, layout, channels, state, next, values, places });
+        std::mem::swap(&mut self.state, &mut self.next);
+    }
+
+    /// Wrong visible bits now.
+    fn wrong(&self) -> u64 {
+        let wrong = |(&channel, wanted): (&usize, &Vec<u32>)| -> u64 {
+            let own = self.layout.own(channel);
+            let seen = self.state[own..].iter().zip(wanted).zip(&self.samples);
+            seen.map(|((seen, wanted), samples)| ((seen ^ wanted) & samples).count_ones() as u64).sum()
+        };
+        self.visible.iter().zip(&self.wanted).map(wrong).sum()
+    }
+}
+
+impl Bench {
+    /// The starts of the batch that just ran from which something is wrong.
+    pub(super) fn failing(&self) -> Vec<usize> {
+        let mut lanes = [0u32; WORDS];
+        for (&channel, wanted) in self.visible.iter().zip(&self.wanted) {
+            let own = self.layout.own(channel);
+            let words = self.state[own..].iter().zip(wanted).zip(&self.samples).enumerate();
+            words.for_each(|(n, ((seen, wanted), mask))| lanes[n % WORDS] |= (seen ^ wanted) & mask);
+        }
+        (0..32 * WORDS).filter(|lane| lanes[lane / 32] >> (lane % 32) & 1 == 1).collect()
+    }
+}
+
+/// The value of every wire at every step.
+pub(super) struct Record {
+    pub(super) values: Vec<u32>,
+    pub(super) wires: usize,
+    pub(super) span: usize,
+    pub(super) steps: usize,
+    /// Visible channels at the end.
+    pub(super) seen: Vec<Vec<u32>>,
+}
+
+impl Record {
+    /// A wire's samples at a step.
+    pub(super) fn at(&self, step: usize, wire: usize) -> &[u32] {
+        &self.values[(step * self.wires + wire) * self.span..][..self.span]
+    }
+}
+
+/// One step of all samples.
+struct Step<'a> {
+    tape: &'a Tape,
+    fires: Option<&'a Vec<u32>>,
+    layout: &'a Layout,
+    channels: usize,
+    state: &'a [u32],
+    next: &'a mut [u32],
+    values: &'a mut [u32],
+    places: &'a [[Place; 2]],
+}
+
+impl WithSimd for Step<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Step { tape, fires, layout, channels, state, next, values, places } = self;
+        let tile = layout.tile;
+        for first in (0..layout.span).step_by(tile) {
+            let length = tile.min(layout.span - first);
+            for (n, (op, &[a, b])) in tape.ops.iter().zip(places).enumerate() {
+                let (before, own) = values.split_at_mut(n * tile);
+                let slice = |place: Place| match place {
+                    Place::State(start) => &state[start as usize + first..][..length],
+                    Place::Value(start) => &before[start as usize..][..length],
+                };
+                apply(op.gate, slice(a), slice(b), &mut own[..length]);
+            }
+            for &(channel, literal) in &tape.outputs {
+                let own = layout.own(channel) + first;
+                let to = &mut next[own..own + length];
+                let inputs = 9 * channels;
+                match literal.index() {
+                    None => to.fill(if literal.is_negated() { !0 } else { 0 }),
+                    Some(wire) if wire < inputs => {
+                        let source = layout.source(wire, channels) + first;
+                        show(literal, &state[source..source + length], to);
+                    }
+                    Some(wire) => show(literal, &values[(wire - inputs) * tile..][..length], to),
+                }
+                if let Some(fires) = fires {
+                    let old = &state[own..own + length];
+                    for ((to, &old), &fires) in to.iter_mut().zip(old).zip(&fires[first..first + length]) {
+                        *to = *to & fires | old & !fires;
+                    }
+                }
+            }
+        }
+        for &(channel, _) in &tape.outputs {
+            layout.finish(next, channel);
+        }
+    }
+}
+
+#[inline(always)]
+fn show(literal: Literal, from: &[u32], to: &mut [u32]) {
+    let flip = if literal.is_negated() { !0 } else { 0 };
+    to.iter_mut().zip(from).for_each(|(to, &from)| *to = from ^ flip);
+}
+
+/// A gate on words, eight at a time.
+#[inline(always)]
+fn apply(gate: Gate, a: &[u32], b: &[u32], to: &mut [u32]) {
+    match gate {
+        Gate::AND => each(a, b, to, |a, b| a & b),
+        Gate::A_AND_NOT_B => each(a, b, to, |a, b| a & !b),
+        Gate::NOT_A_AND_B => each(a, b, to, |a, b| !a & b),
+        Gate::XOR => each(a, b, to, |a, b| a ^ b),
+        Gate::OR => each(a, b, to, |a, b| a | b),
+        Gate::NOR => each(a, b, to, |a, b| !(a | b)),
+        Gate::XNOR => each(a, b, to, |a, b| !(a ^ b)),
+        Gate::A_OR_NOT_B => each(a, b, to, |a, b| a | !b),
+        Gate::NOT_A_OR_B => each(a, b, to, |a, b| !a | b),
+        Gate::NAND => each(a, b, to, |a, b| !(a & b)),
+        Gate::NOT_A => each(a, b, to, |a, _| !a),
+        Gate::NOT_B => each(a, b, to, |_, b| !b),
+        Gate::A => each(a, b, to, |a, _| a),
+        Gate::B => each(a, b, to, |_, b| b),
+        Gate::TRUE => to.fill(!0),
+        _ => to.fill(0),
+    }
+}
+
+#[inline(always)]
+fn each(a: &[u32], b: &[u32], to: &mut [u32], f: impl Fn(u32, u32) -> u32) {
+    let words = to.chunks_exact_mut(LANES).zip(a.chunks_exact(LANES)).zip(b.chunks_exact(LANES));
+    for ((to, a), b) in words {
+        for n in 0..LANES {
+            to[n] = f(a[n], b[n]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::Cell;
+    use super::*;
+    use crate::automaton::Automaton;
+    use crate::netlist::Netlist;
+    use crate::simulate::Grid;
+
+    /// The bit of a start in a cell.
+    fn bit(layout: &Layout, words: &[u32], cell: usize, lane: usize) -> bool {
+        let (first, _) = layout.words_of(cell).next().unwrap();
+        words[first + lane / 32] >> (lane % 32) & 1 == 1
+    }
+
+    #[test]
+    fn every_start_of_a_batch_runs_as_on_a_grid() {
+        for (seed, edge) in [(1, Edge::Zero), (2, Edge::Wrap), (3, Edge::Zero), (4, Edge::Wrap)] {
+            let (width, height, channels, steps) = (6, 5, 3, 4);
+            let fire_rate = if seed > 2 { 0.6 } else { 1.0 };
+            let cell = Netlist::random(seed, 9 * channels, 40, channels);
+            let automaton = Automaton { cell, channels, visible: vec![1, 2], edge, fire_rate };
+            let wanted: Vec<bool> = (0..2 * width * height).map(|n| n % 3 == 0).collect();
+            let task = Task {
+                width,
+                height,
+                steps,
+                edge,
+                fire_rate,
+                origin: Origin::Random,
+                wanted: wanted.clone(),
+                others: vec![],
+            };
+            let mut bench = Bench::new(&task, channels, &automaton.visible);
+            let batch = bench.batch(&mut Random::new(seed, 0));
+            let tape = Tape::of(&Cell::plain(&automaton), &automaton.visible);
+            let found = bench.run(&tape, &batch, u64::MAX).last;
+            let (mut wrong, mut failing) = (0, vec![]);
+            for lane in 0..bench.starts() {
+                let mut grid = Grid::new(&automaton, width, height).unwrap();
+                for channel in 0..channels {
+                    let own = &batch.start[bench.layout.own(channel)..];
+                    let cells: Vec<bool> =
+                        (0..width * height).map(|cell| bit(&bench.layout, own, cell, lane)).collect();
+                    grid.set_channel(channel, &cells);
+                }
+                for step in 0..steps {
+                    let fires = |cell: usize| match batch.fires.get(step) {
+                        Some(fires) => bit(&bench.layout, fires, cell, lane),
+                        None => true,
+                    };
+                    let row = |y: usize| (0..width).map(|x| (fires(y * width + x) as u64) << x).sum();
+                    grid.step_firing(&(0..height).map(row).collect::<Vec<u64>>());
+                }
+                let own = grid.pictures().iter().zip(&wanted).filter(|(a, b)| a != b).count() as u64;
+                wrong += own;
+                failing.extend((own > 0).then_some(lane));
+            }
+            assert_eq!(found, wrong, "{edge:?} {fire_rate}");
+            assert_eq!(bench.failing(), failing);
+        }
+    }
+}

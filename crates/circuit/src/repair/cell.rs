@@ -1,0 +1,128 @@
+//! The circuit of a cell while it is searched: gates and outputs that may be changed one by one.
+//!
+//! Invariant: every gate reads only wires before its own, so each change leaves a circuit.
+
+use crate::automaton::Automaton;
+use crate::gate::Gate;
+use crate::graph::Graph;
+use crate::netlist::{Node, Wire};
+
+/// A cell's gates and outputs. Inputs are those of an [`Automaton`]: `position·channels + channel`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Bits of state.
+    pub channels: usize,
+    /// The gates; each reads only wires before its own.
+    pub gates: Vec<Node>,
+    /// The next value of each channel.
+    pub outputs: Vec<Wire>,
+}
+
+impl Cell {
+    /// The part of an automaton's cell that visible channels depend on, without constants, copies and equal gates;
+    /// and the automaton of the channels that are left. Up to `spare` of the other channels stay, without gates.
+    pub fn of(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
+        let mut kept = automaton.cone_of_influence();
+        let others = (0..automaton.channels).filter(|channel| !kept.contains(channel));
+        let spare: Vec<usize> = others.take(spare).collect();
+        let mut shell = automaton.clone();
+        for &channel in &spare {
+            shell.cell.outputs[channel].wire = Wire((4 * automaton.channels + channel) as u32);
+        }
+        kept.extend(spare);
+        kept.sort_unstable();
+        let mut shell = shell.restricted(&kept);
+        shell.cell = Graph::of(&shell.cell).write(&shell.cell);
+        (Cell::plain(&shell), shell)
+    }
+
+    /// The same with every gate that visible channels depend on as it was; and where each gate of the automaton is now.
+    pub(super) fn as_learned(automaton: &Automaton) -> (Cell, Automaton, Vec<Option<usize>>) {
+        let kept = automaton.cone_of_influence();
+        let shell = automaton.restricted(&kept);
+        let (old, new) = (9 * automaton.channels, 9 * kept.len());
+        let roots = kept.iter().map(|&channel| automaton.cell.outputs[channel].wire);
+        let needed = automaton.cell.needed(roots.clone());
+        let mut wires = vec![Wire::NONE; automaton.cell.wires()];
+        for (n, &channel) in kept.iter().enumerate() {
+            for position in 0..9 {
+                wires[position * automaton.channels + channel] = Wire((position * kept.len() + n) as u32);
+            }
+        }
+        let (mut gates, mut places) = (vec![], vec![]);
+        for (n, node) in automaton.cell.gates.iter().enumerate() {
+            places.push(needed[old + n].then_some(gates.len()));
+            if needed[old + n] {
+                wires[old + n] = Wire((new + gates.len()) as u32);
+                let moved = |wire: Wire| wires.get(wire.index()).copied().unwrap_or(Wire::NONE);
+                gates.push(Node { gate: node.gate, a: moved(node.a), b: moved(node.b) });
+            }
+        }
+        let outputs = roots.map(|wire| wires[wire.index()]).collect();
+        (Cell { channels: kept.len(), gates, outputs }, shell, places)
+    }
+
+    /// A cell that does nothing: the visible channels and some others keep what they have.
+    pub(super) fn nothing(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
+        let mut empty = automaton.clone();
+        for (channel, output) in empty.cell.outputs.iter_mut().enumerate() {
+            output.wire = Wire((4 * automaton.channels + channel) as u32);
+        }
+        Cell::of(&empty, spare)
+    }
+
+    /// The cell of an automaton as it is.
+    pub fn plain(automaton: &Automaton) -> Cell {
+        Cell {
+            channels: automaton.channels,
+            gates: automaton.cell.gates.clone(),
+            outputs: automaton.cell.outputs.iter().map(|output| output.wire).collect(),
+        }
+    }
+
+    /// The automaton with this cell. `shell` has its names.
+    pub fn automaton(&self, shell: &Automaton) -> Automaton {
+        let mut automaton = shell.clone();
+        automaton.cell.gates = self.gates.clone();
+        automaton.cell.outputs.iter_mut().zip(&self.outputs).for_each(|(output, &wire)| output.wire = wire);
+        automaton
+    }
+
+    /// How many inputs there are.
+    pub fn inputs(&self) -> usize {
+        9 * self.channels
+    }
+
+    /// How many wires there are.
+    pub fn wires(&self) -> usize {
+        self.inputs() + self.gates.len()
+    }
+
+    /// Adds a gate behind all others.
+    pub fn gate(&mut self, gate: Gate, a: Wire, b: Wire) -> Wire {
+        self.gates.push(Node { gate, a, b });
+        Wire(self.wires() as u32 - 1)
+    }
+
+    /// Puts a gate before the gate `place`; wires behind it are renumbered. The wire of the new gate.
+    pub fn insert(&mut self, place: usize, node: Node) -> Wire {
+        let wire = Wire((self.inputs() + place) as u32);
+        let moved = |read: Wire| if read >= wire && read != Wire::NONE { Wire(read.0 + 1) } else { read };
+        for node in &mut self.gates[place..] {
+            (node.a, node.b) = (moved(node.a), moved(node.b));
+        }
+        self.outputs.iter_mut().for_each(|output| *output = moved(*output));
+        self.gates.insert(place, node);
+        wire
+    }
+
+    /// Lets everything behind `wire` read `other` where it read `wire`, from gate `place` on.
+    pub fn substitute(&mut self, place: usize, wire: Wire, other: Wire) {
+        let read = |read: &mut Wire| *read = if *read == wire { other } else { *read };
+        for node in &mut self.gates[place..] {
+            read(&mut node.a);
+            read(&mut node.b);
+        }
+        self.outputs.iter_mut().for_each(read);
+    }
+}

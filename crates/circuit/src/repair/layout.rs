@@ -1,0 +1,229 @@
+//! How bits of many cells, or of many starts, lie side by side in words.
+//!
+//! A *plane* holds a bit for each sample, where a sample is a cell of a grid from one start. What a neighbor has is the same
+//! memory at another offset, so gates read planes without a copy. Three packings: 32·n starts to a cell, where starts are
+//! many; 32 cells of a row to a word, where there is one start (then shifted copies of a plane stand beside it); and plain
+//! rows of samples, where inputs are given. Words between and beyond samples hold anything.
+
+use super::task::{Origin, Task};
+use crate::automaton::Edge;
+
+/// Of many starts, gates work on so many words at a time: then all their values stay near.
+const TILE: usize = 128;
+/// Everything that is worked on is a multiple of this.
+pub(super) const LANES: usize = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    /// So many words of starts for each cell.
+    Starts(usize),
+    /// So many words for each row of cells.
+    Rows(usize),
+    /// Samples, one by one.
+    Table,
+}
+
+/// The places of samples in planes.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    packing: Packing,
+    width: usize,
+    height: usize,
+    edge: Edge,
+    /// Words of a plane.
+    pub(super) plane: usize,
+    /// Where samples begin.
+    pub(super) first: usize,
+    /// Words that hold samples, and what lies between them; a multiple of [`LANES`].
+    pub(super) span: usize,
+    /// Words that gates work on at a time.
+    pub(super) tile: usize,
+}
+
+impl Layout {
+    /// For a task; where there are many starts, so many words of 32 stand side by side.
+    pub(super) fn new(task: &Task, words: usize) -> Layout {
+        let (width, height, edge) = (task.width, task.height, task.edge);
+        let round = |words: usize| words.next_multiple_of(LANES);
+        let (packing, first, span, rim) = match task.origin {
+            Origin::Neighborhoods => (Packing::Table, 0, 512 / 32, 0),
+            _ if task.is_random() => {
+                let row = (width + 2) * words;
+                (Packing::Starts(words), row + words, (height - 1) * row + width * words, row + words)
+            }
+            _ => {
+                let row = (width + 2).div_ceil(32);
+                (Packing::Rows(row), row, height * row, row)
+            }
+        };
+        let span = round(span);
+        let tile = if let Packing::Starts(_) = packing { TILE.min(span) } else { span };
+        Layout { packing, width, height, edge, plane: round(first + span + rim), first, span, tile }
+    }
+
+    /// Rows and columns of cells.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.height, self.width)
+    }
+
+    /// Planes for each channel.
+    pub(super) fn copies(&self) -> usize {
+        match self.packing {
+            Packing::Starts(_) => 1,
+            Packing::Rows(_) => 3,
+            Packing::Table => 9,
+        }
+    }
+
+    /// Where the bits of an input begin in the planes of all channels.
+    pub(super) fn source(&self, input: usize, channels: usize) -> usize {
+        let (position, channel) = (input / channels, input % channels);
+        let (down, right) = (position / 3, position % 3);
+        let back = |row: usize| self.first + down * row - row;
+        match self.packing {
+            Packing::Starts(words) => {
+                channel * self.plane + back((self.width + 2) * words) + right * words - words
+            }
+            Packing::Rows(row) => (3 * channel + right) * self.plane + back(row),
+            Packing::Table => input * self.plane,
+        }
+    }
+
+    /// Where the bits of a channel itself begin.
+    pub(super) fn own(&self, channel: usize) -> usize {
+        match self.packing {
+            Packing::Starts(_) => channel * self.plane + self.first,
+            Packing::Rows(_) => (3 * channel + 1) * self.plane + self.first,
+            Packing::Table => channel * self.plane,
+        }
+    }
+
+    /// Starts that stand side by side.
+    pub(super) fn starts(&self) -> usize {
+        match self.packing {
+            Packing::Starts(words) => 32 * words,
+            Packing::Rows(_) | Packing::Table => 1,
+        }
+    }
+
+    /// The word and the bits of a cell within the span: all starts, or one bit.
+    pub(super) fn words_of(&self, cell: usize) -> impl Iterator<Item = (usize, u32)> + use<> {
+        let (y, x) = (cell / self.width.max(1), cell % self.width.max(1));
+        let (first, count, mask) = match self.packing {
+            Packing::Starts(words) => ((y * (self.width + 2) + x) * words, words, !0),
+            Packing::Rows(row) => (y * row + (x + 1) / 32, 1, 1 << ((x + 1) % 32)),
+            Packing::Table => (cell / 32, 1, 1 << (cell % 32)),
+        };
+        (first..first + count).map(move |word| (word, mask))
+    }
+
+    /// A bit for every sample of a span, from a bit for every cell.
+    pub(super) fn spread(&self, cells: &[bool]) -> Vec<u32> {
+        let mut words = vec![0; self.span];
+        for (cell, _) in cells.iter().enumerate().filter(|(_, on)| **on) {
+            self.words_of(cell).for_each(|(word, mask)| words[word] |= mask);
+        }
+        words
+    }
+
+    /// Makes a channel's plane whole after its cells were written: what lies beyond the rim, and shifted copies.
+    #[inline(always)]
+    pub(super) fn finish(&self, planes: &mut [u32], channel: usize) {
+        match self.packing {
+            Packing::Starts(words) => {
+                self.rim_of_starts(&mut planes[channel * self.plane..][..self.plane], words)
+            }
+            Packing::Rows(1) => {
+                self.shift_single(&mut planes[3 * channel * self.plane..][..3 * self.plane]);
+            }
+            Packing::Rows(row) => {
+                self.shift_rows(&mut planes[3 * channel * self.plane..][..3 * self.plane], row);
+            }
+            Packing::Table => {}
+        }
+    }
+
+    #[inline(always)]
+    fn rim_of_starts(&self, plane: &mut [u32], words: usize) {
+        let (width, height) = (self.width, self.height);
+        let row = (width + 2) * words;
+        for y in 1..=height {
+            let cells = &mut plane[y * row..][..row];
+            match self.edge {
+                Edge::Zero => {
+                    cells[..words].fill(0);
+                    cells[row - words..].fill(0);
+                }
+                Edge::Wrap => {
+                    cells.copy_within(width * words..row - words, 0);
+                    cells.copy_within(words..2 * words, row - words);
+                }
+            }
+        }
+        // The span is rounded up and may have run into what lies below.
+        match self.edge {
+            Edge::Zero => plane[(height + 1) * row..].fill(0),
+            Edge::Wrap => {
+                plane.copy_within(height * row..(height + 1) * row, 0);
+                plane.copy_within(row..2 * row, (height + 1) * row);
+            }
+        }
+    }
+
+    /// Rows of up to 30 cells: bit `x + 1` is cell `x`.
+    #[inline(always)]
+    fn shift_single(&self, planes: &mut [u32]) {
+        let (left, rest) = planes.split_at_mut(self.plane);
+        let (own, right) = rest.split_at_mut(self.plane);
+        let (width, height) = (self.width, self.height);
+        let inner = (((1u64 << width) - 1) << 1) as u32;
+        let wraps = self.edge == Edge::Wrap;
+        for cells in &mut own[1..=height] {
+            let row = *cells & inner;
+            let rim = if wraps { row >> width & 1 | (row >> 1 & 1) << (width + 1) } else { 0 };
+            *cells = row | rim;
+        }
+        (own[0], own[height + 1]) = if wraps { (own[height], own[1]) } else { (0, 0) };
+        for ((left, right), &own) in left.iter_mut().zip(right).zip(&*own).take(height + 2) {
+            (*left, *right) = (own << 1, own >> 1);
+        }
+    }
+
+    fn shift_rows(&self, planes: &mut [u32], row: usize) {
+        let (left, rest) = planes.split_at_mut(self.plane);
+        let (own, right) = rest.split_at_mut(self.plane);
+        let (width, height) = (self.width, self.height);
+        let bit = |x: usize| (x / 32, 1u32 << (x % 32));
+        let (last, beyond) = (bit(width), bit(width + 1));
+        let wraps = self.edge == Edge::Wrap;
+        for cells in own[row..(height + 1) * row].chunks_exact_mut(row) {
+            cells[0] &= !1;
+            for x in width + 1..32 * row {
+                cells[bit(x).0] &= !bit(x).1;
+            }
+            if wraps {
+                cells[0] |= (cells[last.0] & last.1 != 0) as u32;
+                cells[beyond.0] |= if cells[0] & 2 != 0 { beyond.1 } else { 0 };
+            }
+        }
+        match self.edge {
+            Edge::Zero => {
+                own[..row].fill(0);
+                own[(height + 1) * row..(height + 2) * row].fill(0);
+            }
+            Edge::Wrap => {
+                own.copy_within(height * row..(height + 1) * row, 0);
+                own.copy_within(row..2 * row, (height + 1) * row);
+            }
+        }
+        for y in 0..height + 2 {
+            for n in 0..row {
+                let at = |n: usize| own[y * row + n];
+                let carried = if n > 0 { at(n - 1) >> 31 } else { 0 };
+                left[y * row + n] = at(n) << 1 | carried;
+                let carried = if n + 1 < row { at(n + 1) << 31 } else { 0 };
+                right[y * row + n] = at(n) >> 1 | carried;
+            }
+        }
+    }
+}

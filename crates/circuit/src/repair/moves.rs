@@ -1,0 +1,150 @@
+//! Small changes of a cell, drawn by chance.
+//!
+//! Invariant: whatever is drawn, the result is a cell: gates read only what comes before them.
+
+use super::cell::Cell;
+use super::random::Random;
+use crate::gate::Gate;
+use crate::netlist::{Node, Wire};
+
+/// A change that someone who knows the circuit thinks likely: these gates become this function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The gates, by their number in the cell.
+    pub gates: Vec<usize>,
+    /// What they become.
+    pub gate: Gate,
+}
+
+/// Changes one to three things.
+pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut Random) {
+    let times = 1 + random.one_in(3) as usize + random.one_in(9) as usize;
+    for _ in 0..times {
+        match random.below(20) {
+            0..=2 if !proposals.is_empty() => propose(cell, proposals, random),
+            0..=8 => function(cell, random),
+            9..=15 => rewire(cell, random),
+            16..=17 => output(cell, random),
+            _ => insert(cell, random),
+        }
+    }
+}
+
+/// Takes something away, or at least leaves no more than there was.
+pub(super) fn shrink(cell: &mut Cell, random: &mut Random) {
+    match random.below(12) {
+        0..=3 => bypass(cell, random),
+        4..=6 => merge(cell, random),
+        7..=8 => function(cell, random),
+        9 => {
+            rewire(cell, random);
+            bypass(cell, random);
+        }
+        10 => output(cell, random),
+        _ => {
+            bypass(cell, random);
+            function(cell, random);
+        }
+    }
+}
+
+/// What is thought likeliest stands first, and is drawn most often.
+fn propose(cell: &mut Cell, proposals: &[Proposal], random: &mut Random) {
+    let share = random.share();
+    let place = ((share * share * share) * proposals.len() as f64) as usize;
+    let proposal = &proposals[place.min(proposals.len() - 1)];
+    for &gate in &proposal.gates {
+        if let Some(node) = cell.gates.get_mut(gate) {
+            node.gate = proposal.gate;
+        }
+    }
+}
+
+fn function(cell: &mut Cell, random: &mut Random) {
+    if cell.gates.is_empty() {
+        return insert(cell, random);
+    }
+    let node = random.below(cell.gates.len());
+    let node = &mut cell.gates[node];
+    let gate = Gate::ALL[(node.gate.number() as usize + 1 + random.below(15)) % 16];
+    *node = Node { gate, a: known(node.a, node.b), b: known(node.b, node.a) };
+}
+
+/// An operand that may have been left open, as nobody read it.
+fn known(wire: Wire, other: Wire) -> Wire {
+    match (wire, other) {
+        (Wire::NONE, Wire::NONE) => Wire(0),
+        (Wire::NONE, other) => other,
+        (wire, _) => wire,
+    }
+}
+
+fn rewire(cell: &mut Cell, random: &mut Random) {
+    if cell.gates.is_empty() {
+        return output(cell, random);
+    }
+    let gate = random.below(cell.gates.len());
+    let wire = earlier(cell, cell.inputs() + gate, random);
+    let node = &mut cell.gates[gate];
+    if random.one_in(2) {
+        node.a = wire
+    } else {
+        node.b = wire
+    }
+    (node.a, node.b) = (known(node.a, node.b), known(node.b, node.a));
+    if random.one_in(3) {
+        node.gate = Gate::ALL[random.below(16)];
+    }
+}
+
+/// A wire before this one: an input, or anything.
+fn earlier(cell: &Cell, wire: usize, random: &mut Random) -> Wire {
+    let limit = if random.one_in(2) { cell.inputs() } else { wire };
+    Wire(random.below(limit) as u32)
+}
+
+fn output(cell: &mut Cell, random: &mut Random) {
+    let channel = random.below(cell.channels);
+    cell.outputs[channel] = earlier(cell, cell.wires(), random);
+}
+
+/// A new gate between a wire and those who read it.
+fn insert(cell: &mut Cell, random: &mut Random) {
+    let inputs = cell.inputs();
+    let gate = Gate::ALL[random.below(16)];
+    if random.one_in(2) || cell.gates.is_empty() {
+        let channel = random.below(cell.channels);
+        let other = earlier(cell, cell.wires(), random);
+        cell.outputs[channel] = cell.gate(gate, cell.outputs[channel], other);
+        return;
+    }
+    // Before a gate, on one of its operands.
+    let place = random.below(cell.gates.len());
+    let reader = cell.gates[place];
+    let read = known(reader.a, reader.b);
+    let other = earlier(cell, inputs + place, random);
+    let wire = cell.insert(place, Node { gate, a: read, b: other });
+    cell.gates[place + 1].a = wire;
+}
+
+/// Lets the readers of a gate read one of its operands or a constant instead.
+fn bypass(cell: &mut Cell, random: &mut Random) {
+    if cell.gates.is_empty() {
+        return;
+    }
+    let gate = random.below(cell.gates.len());
+    cell.gates[gate].gate =
+        [Gate::A, Gate::B, Gate::FALSE, Gate::TRUE, Gate::NOT_A, Gate::NOT_B][random.below(6)];
+    let node = &mut cell.gates[gate];
+    (node.a, node.b) = (known(node.a, node.b), known(node.b, node.a));
+}
+
+/// Lets the readers of a gate read another wire instead.
+fn merge(cell: &mut Cell, random: &mut Random) {
+    if cell.gates.is_empty() {
+        return;
+    }
+    let gate = random.below(cell.gates.len());
+    let wire = earlier(cell, cell.inputs() + gate, random);
+    cell.gates[gate] = Node { gate: Gate::A, a: wire, b: wire };
+}

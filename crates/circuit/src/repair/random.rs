@@ -1,0 +1,49 @@
+//! Random numbers for a search: quick, and the same everywhere.
+
+/// A stream of random words (SplitMix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// The stream of a seed and a number: streams of different numbers have nothing to do with each other.
+    pub(crate) fn new(seed: u64, number: u64) -> Random {
+        let mut random = Random(seed);
+        let place = random.word() ^ number.wrapping_mul(0xD134_2543_DE82_EF95);
+        let mut random = Random(place);
+        random.word();
+        random
+    }
+
+    pub(crate) fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let word = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ word >> 31
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        ((self.word() as u128 * limit as u128) >> 64) as usize
+    }
+
+    /// One time in so many.
+    pub(crate) fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// Above 0 and up to 1.
+    pub(crate) fn share(&mut self) -> f64 {
+        ((self.word() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    /// 32 bits, each one with a probability of so many 65536ths.
+    pub(crate) fn bits(&mut self, rate: u32) -> u32 {
+        // From the last digit of the rate to the first: a digit of one lets random bits through, one of zero takes them away.
+        let mut bits = 0u64;
+        for digit in rate.trailing_zeros().min(16)..16 {
+            let word = self.word();
+            bits = if rate >> digit & 1 == 1 { bits | word } else { bits & word };
+        }
+        if rate >= 65536 { !0 } else { bits as u32 }
+    }
+}

@@ -1,0 +1,34 @@
+//! `farad repair`: a discrete search on the circuits that a run of automata has learned.
+
+use std::time::Duration;
+
+use farad_logic::repair::{Effort, Which, repair};
+use farad_logic::{report, train};
+
+use crate::arguments::RepairOptions;
+use crate::error::{Error, Result};
+use crate::source::resume_run;
+use crate::training::{self, Screen};
+
+/// Repairs the circuits of a run, judges them, and writes the report anew.
+pub fn run(options: &RepairOptions) -> Result<()> {
+    let run = resume_run(&options.run)?;
+    if run.kind() != train::KIND {
+        let (path, kind) = (options.run.display().to_string(), run.kind().to_string());
+        return Err(Error::NoRepair { path, kind });
+    }
+    let effort = Effort {
+        candidates: options.candidates,
+        time: Some(Duration::from_secs(options.seconds)),
+        seed: options.seed,
+    };
+    let which = if options.inexact { Which::Inexact } else { Which::All };
+    let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
+    repair(&run, &effort, which, &screen)?;
+    screen.end();
+    let verdicts = report::conclude(&run)?;
+    let outcome = report::learned(&train::Configuration::of(&run)?.recipe, &verdicts);
+    training::show(&outcome, options.output.json)?;
+    outcome.said.iter().for_each(|said| talk.say(training::toned(said)));
+    Ok(())
+}

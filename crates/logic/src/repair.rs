@@ -1,0 +1,288 @@
+//! Repair of a run's circuits: a discrete search after training, and where its results are kept.
+//!
+//! The search itself is [`farad_circuit::repair`]; here is what it is asked for, and with which proposals. A repaired circuit
+//! lies beside the learned one as `circuits/seed-N.repaired.json`, with what is known of it in `circuits/seed-N.repair.json`.
+//!
+//! Invariant: what is read from there belongs to this very learned circuit, to the byte, and is less wrong than it, or as
+//! right and smaller, on starts that neither training nor the search saw. Start at [`repair`](fn@repair).
+
+use std::time::Duration;
+
+use farad::Device;
+use farad::run::{Run, count, counted};
+use farad::train::Watcher;
+use farad_circuit::repair::{self as search, Circuits, Options, Origin, Proposal, Repaired, Task};
+use farad_circuit::{Automaton, Circuit, Gate};
+use serde::{Deserialize, Serialize};
+
+use crate::automaton::Topology;
+use crate::error::Result;
+use crate::evaluate::Examination;
+use crate::recipe::{Recipe, Start, Target};
+use crate::report;
+use crate::settings::Settings;
+use crate::soft_gates::GateKind;
+use crate::train::{Learned, LearnedCircuit};
+
+/// Candidates of a search at most, if nothing else is asked for.
+const MOST_CANDIDATES: u64 = 400_000;
+/// Candidates for each update of training: a short training is not followed by a long search.
+const CANDIDATES_AN_UPDATE: u64 = 800;
+/// Seconds that the search for one seed may take, if nothing else is asked for.
+const SECONDS: u64 = 60;
+/// Gates that are unsure enough to be proposed for a change.
+const PROPOSED: usize = 512;
+
+/// What a repair may cost, for each seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effort {
+    /// Candidates in all.
+    pub candidates: u64,
+    /// Time after which a search is cut.
+    pub time: Option<Duration>,
+    /// Added to a circuit's seed, for another search.
+    pub seed: u64,
+}
+
+impl Effort {
+    /// What is fit after so many updates.
+    pub fn after(updates: u64) -> Effort {
+        let candidates = updates.saturating_mul(CANDIDATES_AN_UPDATE).min(MOST_CANDIDATES);
+        Effort { candidates, ..Effort::default() }
+    }
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort { candidates: MOST_CANDIDATES, time: Some(Duration::from_secs(SECONDS)), seed: 0 }
+    }
+}
+
+/// Which circuits are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that are not exact.
+    Inexact,
+    /// All: those that are exact may become smaller.
+    All,
+}
+
+/// What repair did to a circuit: `seed-N.repair.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// A hash of the files of the learned and the repaired circuit.
+    #[serde(default)]
+    circuits: u64,
+    /// Wrong visible bits of the learned circuit on fresh starts.
+    pub wrong_before: usize,
+    /// Wrong visible bits of the repaired one on the same.
+    pub wrong: usize,
+    /// Bits looked at.
+    pub of: usize,
+    /// Candidates tried.
+    pub candidates: u64,
+    /// Candidates tried until nothing was wrong on the starts of the search.
+    pub right_after: Option<u64>,
+    /// What the search made it of: the `learned` circuit, the `simplified` one, or `nothing`.
+    pub from: String,
+    /// Whether time ran out before the candidates did. Then another run may find another circuit.
+    pub cut: bool,
+}
+
+impl Note {
+    /// The same in a sentence.
+    pub fn words(&self, seed: u64) -> String {
+        let Note { wrong_before, wrong, of, candidates, .. } = self;
+        let before = match wrong_before {
+            0 => "exact after training".into(),
+            wrong => format!("not exact after training, {} of {} wrong", count(*wrong), counted(*of, "bit")),
+        };
+        let after = match wrong {
+            0 => "exact after repair".into(),
+            wrong => format!("{} wrong after repair", count(*wrong)),
+        };
+        let from = if self.from == "nothing" { ", made from nothing" } else { "" };
+        let cut = if self.cut { ", cut by time" } else { "" };
+        format!("seed {seed}: {before}; {after} ({}{from}{cut})", counted(*candidates, "candidate"))
+    }
+}
+
+/// The repaired circuit of a seed from the run's folder; none if there is none, or it is of another circuit.
+pub(crate) fn stored(run: &Run, seed: u64, learned: &Automaton) -> Option<(Automaton, Note)> {
+    let [circuit, note] = names(seed);
+    let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
+    let note: Note = serde_json::from_str(&read(&note)?).ok()?;
+    let texts = [report::text(learned), read(&circuit)?];
+    match (note.circuits == report::hash(&texts), Circuit::from_json(&texts[1]).ok()?) {
+        (true, Circuit::Automaton(automaton)) => Some((automaton, note)),
+        _ => None,
+    }
+}
+
+fn names(seed: u64) -> [String; 2] {
+    ["repaired.json", "repair.json"].map(|end| format!("circuits/seed-{seed}.{end}"))
+}
+
+/// Repairs the circuits of a run and keeps what is better. Says what became of each.
+pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -> Result<()> {
+    let learned = Learned::of(run)?;
+    let configuration = &learned.configuration;
+    let task = task(&configuration.recipe, &configuration.settings);
+    let proposals = proposals(run, &learned)?;
+    let all = learned.circuits.len() as u64;
+    for (n, circuit) in learned.circuits.iter().enumerate() {
+        watcher.advanced(n as u64, all, &format!("repairing seed {}", circuit.seed));
+        let wrong = |automaton: &Automaton| examination(&learned, circuit, automaton).count_wrong();
+        let (before, of) = wrong(&circuit.learned)?;
+        let (now, _) = wrong(&circuit.automaton)?;
+        if which == Which::Inexact && now == 0 {
+            continue;
+        }
+        let simplified = report::stored(run, circuit);
+        // What was repaired before is gone on with; proposals are about the gates that were learned.
+        let (proposals, simplified) = match &circuit.repair {
+            Some(_) => (vec![], Some(circuit.automaton.clone())),
+            None => (proposals[n].clone(), simplified),
+        };
+        let circuits =
+            Circuits { learned: &circuit.learned, proposals: &proposals, simplified: simplified.as_ref() };
+        let options = Options {
+            candidates: effort.candidates,
+            time: effort.time,
+            seed: circuit.seed.wrapping_add(effort.seed),
+        };
+        let repaired = search::repair(&circuits, &task, &options)?;
+        let (after, _) = wrong(&repaired.automaton)?;
+        let rank = |wrong: usize, automaton: &Automaton| (wrong, search::gates_of(automaton));
+        if rank(after, &repaired.automaton) < rank(now, &circuit.automaton) {
+            write(run, circuit, &repaired, [before, after, of])?;
+        }
+    }
+    watcher.advanced(all, all, "repaired");
+    Ok(())
+}
+
+fn examination<'a>(
+    learned: &'a Learned,
+    circuit: &LearnedCircuit,
+    automaton: &'a Automaton,
+) -> Examination<'a> {
+    let (recipe, trained) = (&learned.configuration.recipe, report::trained(learned));
+    Examination { recipe, automaton, trained, seed: circuit.seed }
+}
+
+/// The circuit first: what is known of it is what makes it count.
+fn write(
+    run: &Run,
+    circuit: &LearnedCircuit,
+    repaired: &Repaired,
+    [wrong_before, wrong, of]: [usize; 3],
+) -> Result<()> {
+    let texts = [report::text(&circuit.learned), report::text(&repaired.automaton)];
+    let note = Note {
+        circuits: report::hash(&texts),
+        wrong_before,
+        wrong,
+        of,
+        candidates: repaired.candidates,
+        right_after: repaired.right_after,
+        from: repaired.from.name().into(),
+        cut: repaired.cut,
+    };
+    let note = serde_json::to_string(&note).expect("numbers and texts") + "\n";
+    for (name, text) in names(circuit.seed).iter().zip([&texts[1], &note]) {
+        run.write_file(name, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What the circuits of a recipe should do.
+fn task(recipe: &Recipe, settings: &Settings) -> Task {
+    let Settings { width, height, steps, fire_rate, .. } = *settings;
+    let edge = recipe.topology.edge;
+    let origin = match recipe.start {
+        Start::RandomBits => Origin::Random,
+        Start::CenterOnes => Origin::Center,
+        Start::Zeros => Origin::Zeros,
+        Start::Boards => Origin::Neighborhoods,
+    };
+    let task = |height: usize, width: usize| Task {
+        width,
+        height,
+        steps,
+        edge,
+        fire_rate,
+        origin,
+        wanted: wanted(recipe, height, width),
+        others: vec![],
+    };
+    // What grows from one cell may not reach around this grid: it is the same on all that are larger.
+    let alone = 2 * steps + 2;
+    let grows = recipe.start == Start::CenterOnes && !recipe.trials.is_empty() && alone > height.max(width);
+    let others = if grows { vec![task(alone, alone)] } else { vec![] };
+    Task { others, ..task(height, width) }
+}
+
+/// What is to be seen, `[visible, height, width]`; of rules, the next bit of every neighborhood.
+fn wanted(recipe: &Recipe, height: usize, width: usize) -> Vec<bool> {
+    if let Target::Rule(rule) = &recipe.target {
+        return (0..512).map(|number| rule.next(number)).collect();
+    }
+    let cells = recipe.picture(height, width).unwrap_or_default();
+    let channels = 0..recipe.visible;
+    channels.flat_map(|channel| cells[channel..].iter().step_by(recipe.visible).copied()).collect()
+}
+
+/// For each seed the changes of gates that training was least sure about, the least sure first.
+fn proposals(run: &Run, learned: &Learned) -> Result<Vec<Vec<Proposal>>> {
+    let (topology, settings) = (&learned.configuration.recipe.topology, &learned.configuration.settings);
+    let seeds = learned.circuits.len();
+    let width = match settings.gates {
+        GateKind::Sixteen => 16,
+        GateKind::Four => 4,
+    };
+    let Some(checkpoint) = run.checkpoint()? else { return Ok(vec![vec![]; seeds]) };
+    let shape = [seeds, topology.gates(), width];
+    let logits = checkpoint.tensor("logits", shape, &Device::cpu())?.to_vec::<f32>()?;
+    let of_seed = |(circuit, logits): (&LearnedCircuit, &[f32])| {
+        let gates = circuit.gates.iter().zip(logits.chunks_exact(width)).enumerate();
+        let mut unsure: Vec<(f32, usize, Gate)> = gates
+            .map(|(place, (&gate, logits))| {
+                let (margin, other) = second_best(gate, logits);
+                (margin, place, other)
+            })
+            .collect();
+        unsure.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let proposal =
+            |&(_, place, gate): &(f32, usize, Gate)| Proposal { gates: places(topology, place), gate };
+        unsure.iter().take(PROPOSED).map(proposal).collect()
+    };
+    Ok(learned.circuits.iter().zip(logits.chunks_exact(width * topology.gates())).map(of_seed).collect())
+}
+
+/// The function that a gate nearly became, and by how much it did not.
+fn second_best(gate: Gate, logits: &[f32]) -> (f32, Gate) {
+    let number = gate.number() as usize;
+    if logits.len() == 4 {
+        // Each logit decides one bit of the truth table, the first the highest.
+        let (place, least) =
+            (0..4).map(|n| (n, logits[n].abs())).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
+        return (least, Gate::ALL[number ^ (8 >> place)]);
+    }
+    let others = (0..16).filter(|&other| other != number);
+    let other = others.max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap_or(0);
+    (logits[number] - logits[other], Gate::ALL[other])
+}
+
+/// Where a learned gate is in the netlist of a cell: a kernel's gates are there once for each channel.
+fn places(topology: &Topology, gate: usize) -> Vec<usize> {
+    let (own, channels) = (topology.perception_gates(), topology.channels);
+    let perceived = topology.kernels * own;
+    match gate.checked_sub(perceived) {
+        Some(update) => vec![perceived * channels + update],
+        None => {
+            let (kernel, place) = (gate / own, gate % own);
+            (0..channels).map(|channel| (kernel * channels + channel) * own + place).collect()
+        }
+    }
+}
