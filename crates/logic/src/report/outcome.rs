@@ -99,8 +99,11 @@ fn grid(verdicts: &[Verdict]) -> Grid {
 
 fn sentence(recipe: &Recipe, verdicts: &[Verdict]) -> (Tone, String) {
     let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
-    let tried =
-        if recipe.start == Start::Boards { "all 512 neighborhoods" } else { "1,024 starts it never saw" };
+    let tried = match recipe.start {
+        Start::Boards => "all 512 neighborhoods",
+        Start::RandomBits => "1,024 starts it never saw",
+        Start::CenterOnes | Start::Zeros => "the picture",
+    };
     match (verdicts, &exact[..]) {
         ([verdict], [_]) => {
             let proved = if verdict.proved { "proved to do the same" } else { "not proved to do the same" };
