@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::bench::{Batch, Bench, Record, Wrong};
 use super::cell::Cell;
+use super::equal::merged;
 use super::moves::{self, Proposal};
 use super::random::Random;
 use super::tape::Tape;
@@ -23,6 +24,8 @@ const GATE: f64 = 0.02;
 const EARLY: f64 = 0.125;
 /// Candidates from hot to cold.
 const EPOCH: u64 = 10_000;
+/// Candidates between two looks at all starts.
+const PATIENCE: u64 = 40;
 /// Gates that a shrinking cell may have more than the best.
 const SLACK: usize = 2;
 
@@ -69,11 +72,15 @@ pub(super) struct Chain {
     energy: f64,
     /// The coldest point of this epoch.
     coldest: (f64, Cell),
+    /// Gates of the current cell.
+    gates: usize,
     /// What a single start does, for terms.
     record: Option<(Tape, Record)>,
     pub(super) champion: Champion,
     pub(super) tried: u64,
     epoch: u64,
+    /// Candidates tried when a cell was last held to all starts.
+    challenged: u64,
 }
 
 impl Chain {
@@ -93,10 +100,12 @@ impl Chain {
             coldest: (f64::INFINITY, cell.clone()),
             current: cell,
             energy: f64::INFINITY,
+            gates: usize::MAX,
             record: None,
             champion,
             tried: 0,
             epoch: 0,
+            challenged: 0,
         };
         chain.challenge(&chain.current.clone());
         chain.settle();
@@ -154,6 +163,7 @@ impl Chain {
     /// Measures the current cell again, after it or the pool changed.
     fn settle(&mut self) {
         let tape = self.tape(&self.current);
+        self.gates = tape.gates;
         self.energy = self.measure(&tape, f64::INFINITY).map_or(f64::INFINITY, |(energy, _)| energy);
         self.coldest = (self.energy, self.current.clone());
         self.record = None;
@@ -216,11 +226,13 @@ impl Chain {
         let tape = self.tape(&cell);
         let Some((energy, wrong)) = self.measure(&tape, limit) else { return };
         self.current = if self.ground.proposals.is_empty() { tape.cell(cell.channels) } else { cell };
-        self.energy = energy;
+        (self.energy, self.gates) = (energy, tape.gates);
         self.record = None;
         if energy < self.coldest.0 {
             self.coldest = (energy, self.current.clone());
-            if wrong.last == 0 || !self.ground.random {
+            // All starts take a while: not for every gate that goes.
+            if (wrong.last == 0 && self.tried >= self.challenged + PATIENCE) || !self.ground.random {
+                self.challenged = self.tried;
                 self.challenge(&self.current.clone());
                 self.settle();
             }
@@ -237,6 +249,12 @@ impl Chain {
     }
 
     fn candidate(&mut self) -> Option<Cell> {
+        // What is thought likely comes first, one by one.
+        if let Some(proposal) = self.ground.proposals.get(self.tried as usize - 1) {
+            let mut cell = self.current.clone();
+            proposal.apply(&mut cell);
+            return Some(cell);
+        }
         if !self.ground.random && !self.random.one_in(4) {
             return self.with_term();
         }
@@ -268,8 +286,7 @@ impl Chain {
         let mut cell = self.current.clone();
         moves::shrink(&mut cell, &mut self.random);
         let tape = self.tape(&cell);
-        let now = self.tape(&self.current).gates;
-        let uphill = tape.gates > now && !self.random.one_in(12);
+        let uphill = tape.gates > self.gates && !self.random.one_in(12);
         if uphill || tape.gates > self.champion.gates + SLACK {
             return;
         }
@@ -277,9 +294,28 @@ impl Chain {
         if !right || self.elsewhere(&tape) > self.champion.elsewhere {
             return;
         }
-        self.current = tape.cell(cell.channels);
+        (self.current, self.gates) = (tape.cell(cell.channels), tape.gates);
         if tape.gates < self.champion.gates && !self.challenge(&self.current.clone()) {
-            self.current = self.champion.cell.clone();
+            (self.current, self.gates) = (self.champion.cell.clone(), self.champion.gates);
         }
+    }
+
+    /// Where there is one start, lets wires that always agree there stand for each other.
+    pub(super) fn merge(&mut self) {
+        if self.ground.random || self.champion.wrong > 0 {
+            return;
+        }
+        let tape = self.tape(&self.champion.cell);
+        let Ground { bench, check, others, .. } = &mut self.ground;
+        let mut records = vec![(bench.record(&tape, &check[0]), bench.samples.clone())];
+        records.extend(
+            others.iter_mut().map(|(bench, batch)| (bench.record(&tape, batch), bench.samples.clone())),
+        );
+        let records: Vec<(&Record, &[u32])> =
+            records.iter().map(|(record, samples)| (record, &samples[..])).collect();
+        let cell = merged(&tape, self.champion.cell.channels, &records);
+        self.challenge(&cell);
+        self.current = self.champion.cell.clone();
+        self.settle();
     }
 }
