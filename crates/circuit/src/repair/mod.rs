@@ -251,6 +251,7 @@ fn ground(start: &Start, task: &Task, seed: u64) -> Ground {
         (bench, batch)
     };
     Ground {
+        wide: bench.wide(),
         bench,
         check: Arc::new(check),
         others: task.others.iter().map(other).collect(),
