@@ -13,8 +13,7 @@ use folder::{Folder, events, results};
 use serde_json::Value;
 
 /// Enough updates for circuits of some gates; life is not learned yet.
-const SHORT: &str =
-    "train life --device cpu --updates 300 --set evaluate_every=20 --set checkpoint_every=10 --quiet";
+const SHORT: &str = "train life --device cpu --updates 300 --set evaluate_every=20 --set checkpoint_every=10 --quiet --no-repair";
 
 fn trained(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -27,7 +26,7 @@ fn trained(name: &str) -> Folder {
 #[test]
 fn the_numbers_of_a_report_agree() {
     let folder = Folder::new("agree");
-    folder.succeed("train checkerboard --device cpu --updates 60 --quiet --out run");
+    folder.succeed("train checkerboard --device cpu --updates 60 --quiet --no-repair --out run");
     let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
     let number =
         |text: &str| text.trim().replace(',', "").parse::<usize>().unwrap_or_else(|_| panic!("{text}"));
@@ -205,8 +204,7 @@ fn damaged_checkpoints_and_circuits_are_refused() {
 #[test]
 fn a_run_that_is_killed_ten_times_ends_like_one_that_is_not() {
     let folder = Folder::new("killed");
-    let start =
-        "train life --device cpu --updates 600 --set checkpoint_every=7 --set evaluate_every=25 --quiet";
+    let start = "train life --device cpu --updates 600 --set checkpoint_every=7 --set evaluate_every=25 --quiet --no-repair";
     folder.succeed(&format!("{start} --out whole"));
     let broken = folder.path("broken");
     let checkpoints = || events(&broken).iter().filter(|event| event["event"] == "checkpoint").count();
@@ -309,7 +307,7 @@ fn seeds_train_alike_alone_and_together() {
     folder.succeed(&format!("{SHORT} --seed 4 --seeds 3 --out together"));
     // Here the neighbor is right on the first starts of an evaluation while this seed is not yet.
     let tiny = "train checkerboard --device cpu --set height=4 --set width=4 --set evaluate_every=5 \
-        --updates 150 --quiet";
+        --updates 150 --quiet --no-repair";
     folder.succeed(&format!("{tiny} --seed 4 --out tiny_alone"));
     folder.succeed(&format!("{tiny} --seed 3 --seeds 2 --out tiny_together"));
     for (seed, alone, together) in [(5, "alone", "together"), (4, "tiny_alone", "tiny_together")] {
@@ -363,6 +361,69 @@ fn what_is_proved_is_not_proved_again() {
         std::fs::read_to_string(&simplified).unwrap().replace("\"name\":\"life\"", "\"name\":\"other\"");
     std::fs::write(&simplified, changed).unwrap();
     assert_eq!(folder.succeed("eval run --json"), json, "a proof of another circuit was taken");
+}
+
+/// Life is far from learned after so few updates, and a search finds a circuit all the same.
+#[test]
+fn what_is_not_exact_is_repaired_and_the_learned_circuit_stays() {
+    let folder = Folder::new("repaired");
+    let start = "train life --device cpu --updates 40 --seed 5 --set evaluate_every=20";
+    folder.succeed(&format!("{start} --quiet --no-repair --out plain"));
+    let [learned, _] = ["seed-5.json", "seed-5.simplified.json"]
+        .map(|name| std::fs::read(folder.path("plain/circuits").join(name)).unwrap());
+    let plain: Value = serde_json::from_str(&folder.succeed("eval plain --json")).unwrap();
+    assert_eq!((&plain["exact"], &plain["exact_before_repair"]), (&false.into(), &false.into()));
+
+    let output = folder.farad(&format!("{start} --out run"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("seed 5: not exact after training, "), "{said}");
+    let now: Value = serde_json::from_str(&folder.succeed("eval run --json")).unwrap();
+    for key in ["seed", "exact", "exact_before_repair", "wrong", "active_gates", "simplified_gates"] {
+        assert!(!now[key].is_null(), "{key}");
+    }
+    assert_eq!(now["exact_before_repair"], false);
+    assert!(now["wrong"].as_u64() < plain["wrong"].as_u64(), "{now} {plain}");
+    assert!(
+        std::fs::read(folder.path("run/circuits/seed-5.json")).unwrap() == learned,
+        "the learned one changed"
+    );
+    assert!(std::fs::read_to_string(folder.path("run/report.md")).unwrap().contains("## Repair"));
+
+    // Later, and on a run that was trained without: the same search finds the same.
+    let later = folder.succeed("repair plain --candidates 32000 --seconds 1000 --quiet --json");
+    let later: Value = serde_json::from_str(&later).unwrap();
+    assert_eq!(later["wrong"], now["wrong"]);
+    let files = ["run", "plain"]
+        .map(|run| std::fs::read(folder.path(run).join("circuits/seed-5.repaired.json")).unwrap());
+    assert!(files[0] == files[1], "the searches differ");
+    // Exports take the repaired one, or the learned one where that is asked for.
+    folder.succeed("export run --format json --raw --out raw");
+    assert!(folder.succeed("inspect run").contains("repaired yes"));
+    let raw = std::fs::read(folder.path("raw/life.json")).unwrap();
+    assert!(raw.len() > files[0].len(), "the raw circuit is the learned one");
+
+    // Once training went on, the repaired circuit is of another one and is not believed.
+    folder.succeed("train --resume run --updates 60 --no-repair --quiet");
+    let further: Value = serde_json::from_str(&folder.succeed("eval run --json")).unwrap();
+    assert!(further["repair"].is_null(), "{further}");
+    assert!(folder.fail("repair nowhere").contains("nowhere"));
+}
+
+#[test]
+fn seeds_are_tried_until_one_succeeds() {
+    let folder = Folder::new("tries");
+    let output = folder
+        .farad("train life --device cpu --updates 2 --seed 8 --quick --no-repair --tries 3 --json --out run");
+    let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    let seeds: Vec<u64> = out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seed"].as_u64().unwrap())
+        .collect();
+    assert_eq!(seeds, [8, 9, 10]);
+    assert!(said.contains("try 2 of 3: seed 9") && said.contains("no seed succeeded in 3 tries"), "{said}");
+    assert!(folder.path("run-10/config.toml").is_file());
+    assert!(folder.fail("train --resume run --tries 2").contains("--tries"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::bench::{Batch, Bench, Record, Wrong};
 use super::cell::Cell;
+use super::equal::merged;
 use super::moves::{self, Proposal};
 use super::random::Random;
 use super::tape::Tape;
@@ -23,6 +24,10 @@ const GATE: f64 = 0.02;
 const EARLY: f64 = 0.125;
 /// Candidates from hot to cold.
 const EPOCH: u64 = 10_000;
+/// Candidates between two looks at all starts.
+const PATIENCE: u64 = 150;
+/// Batches of starts that nobody has seen, for who is right on all others.
+const SURPRISES: usize = 128;
 /// Gates that a shrinking cell may have more than the best.
 const SLACK: usize = 2;
 
@@ -50,6 +55,8 @@ impl Champion {
 #[derive(Clone)]
 pub(super) struct Ground {
     pub(super) bench: Bench,
+    /// The same with room to record.
+    pub(super) wide: Bench,
     /// Starts that decide whether a cell is right: many, or the only one.
     pub(super) check: Arc<Vec<Batch>>,
     /// Other grids, with their start.
@@ -69,11 +76,15 @@ pub(super) struct Chain {
     energy: f64,
     /// The coldest point of this epoch.
     coldest: (f64, Cell),
+    /// Gates of the current cell.
+    gates: usize,
     /// What a single start does, for terms.
     record: Option<(Tape, Record)>,
     pub(super) champion: Champion,
     pub(super) tried: u64,
     epoch: u64,
+    /// Candidates tried when a cell was last held to all starts.
+    challenged: u64,
 }
 
 impl Chain {
@@ -93,10 +104,12 @@ impl Chain {
             coldest: (f64::INFINITY, cell.clone()),
             current: cell,
             energy: f64::INFINITY,
+            gates: usize::MAX,
             record: None,
             champion,
             tried: 0,
             epoch: 0,
+            challenged: 0,
         };
         chain.challenge(&chain.current.clone());
         chain.settle();
@@ -139,7 +152,7 @@ impl Chain {
     /// The energy of a candidate on the pool; none if it is above the limit.
     fn measure(&mut self, tape: &Tape, limit: f64) -> Option<(f64, Wrong)> {
         let gates = tape.gates as f64 * GATE;
-        let energy = |wrong: Wrong| gates + wrong.last as f64 + wrong.early as f64 * EARLY;
+        let energy = |wrong: Wrong| gates + wrong.last as f64 + (wrong.late + wrong.early) as f64 * EARLY;
         let most = ((limit - gates) / EARLY).max(0.0) as u64;
         let mut wrong = Wrong::default();
         for batch in &self.pool {
@@ -154,6 +167,7 @@ impl Chain {
     /// Measures the current cell again, after it or the pool changed.
     fn settle(&mut self) {
         let tape = self.tape(&self.current);
+        self.gates = tape.gates;
         self.energy = self.measure(&tape, f64::INFINITY).map_or(f64::INFINITY, |(energy, _)| energy);
         self.coldest = (self.energy, self.current.clone());
         self.record = None;
@@ -165,7 +179,7 @@ impl Chain {
         let tape = self.tape(cell);
         let (mut wrong, mut failing) = (0, vec![]);
         for (n, batch) in self.ground.check.iter().enumerate() {
-            let found = self.ground.bench.run(&tape, batch, u64::MAX).last;
+            let found = self.ground.bench.run(&tape, batch, u64::MAX).total();
             wrong += found;
             if found > 0 && self.ground.random && failing.len() < 16 {
                 failing.extend(self.ground.bench.failing().into_iter().take(4).map(|lane| (n, lane)));
@@ -182,6 +196,9 @@ impl Chain {
                 self.lane += 1;
             }
         }
+        if wrong == 0 && self.ground.random {
+            wrong = self.surprise(&tape);
+        }
         let elsewhere = if wrong == 0 { self.elsewhere(&tape) } else { u64::MAX };
         let champion = Champion {
             cell: tape.cell(cell.channels),
@@ -195,6 +212,26 @@ impl Chain {
             self.champion = champion;
         }
         better
+    }
+
+    /// Wrong bits on starts that no chain has seen: whoever is held to the same ones again and again learns them by heart.
+    fn surprise(&mut self, tape: &Tape) -> u64 {
+        for _ in 0..SURPRISES {
+            let batch = self.ground.bench.batch(&mut self.random);
+            let found = self.ground.bench.run(tape, &batch, u64::MAX).total();
+            if found > 0 {
+                let lanes = self.ground.bench.starts();
+                let failing = self.ground.bench.failing();
+                if let Some(hard) = self.pool.last_mut() {
+                    for from in failing {
+                        hard.take(self.lane % lanes, &batch, from);
+                        self.lane += 1;
+                    }
+                }
+                return found;
+            }
+        }
+        0
     }
 
     /// Wrong bits on other grids.
@@ -216,11 +253,13 @@ impl Chain {
         let tape = self.tape(&cell);
         let Some((energy, wrong)) = self.measure(&tape, limit) else { return };
         self.current = if self.ground.proposals.is_empty() { tape.cell(cell.channels) } else { cell };
-        self.energy = energy;
+        (self.energy, self.gates) = (energy, tape.gates);
         self.record = None;
         if energy < self.coldest.0 {
             self.coldest = (energy, self.current.clone());
-            if wrong.last == 0 || !self.ground.random {
+            // All starts take a while: not for every gate that goes.
+            if (wrong.total() == 0 && self.tried >= self.challenged + PATIENCE) || !self.ground.random {
+                self.challenged = self.tried;
                 self.challenge(&self.current.clone());
                 self.settle();
             }
@@ -237,7 +276,14 @@ impl Chain {
     }
 
     fn candidate(&mut self) -> Option<Cell> {
-        if !self.ground.random && !self.random.one_in(4) {
+        // What is thought likely comes first, one by one.
+        if let Some(proposal) = self.ground.proposals.get(self.tried as usize - 1) {
+            let mut cell = self.current.clone();
+            proposal.apply(&mut cell);
+            return Some(cell);
+        }
+        let term = if self.ground.random { self.random.one_in(16) } else { !self.random.one_in(4) };
+        if term {
             return self.with_term();
         }
         let mut cell = self.current.clone();
@@ -248,38 +294,60 @@ impl Chain {
     fn with_term(&mut self) -> Option<Cell> {
         if self.record.is_none() {
             let tape = self.tape(&self.current);
-            let record = self.ground.bench.record(&tape, &self.pool[0]);
+            let last = if self.ground.random { 1 } else { self.ground.wide.steps };
+            let batch = self.random.below(self.pool.len());
+            let record = self.ground.wide.record(&tape, &self.pool[batch], last);
             self.record = Some((tape, record));
         }
         let (tape, record) = self.record.as_ref()?;
-        let terms = Terms::new(&self.ground.bench, tape, record);
-        if !self.random.one_in(4) {
+        let terms = Terms::new(&self.ground.wide, tape, record);
+        if self.ground.random || !self.random.one_in(4) {
             return terms.draw(&mut self.random);
         }
         let (cell, mark) = terms.marked(&mut self.random)?;
         // With the mark among what can be read, the wrong bit may be told from others.
         let shown: Vec<usize> = self.ground.bench.visible.iter().copied().chain([mark]).collect();
         let tape = Tape::of(&cell, &shown);
-        let record = self.ground.bench.record(&tape, &self.pool[0]);
-        Terms::new(&self.ground.bench, &tape, &record).draw(&mut self.random)
+        let record = self.ground.wide.record(&tape, &self.pool[0], self.ground.wide.steps);
+        Terms::new(&self.ground.wide, &tape, &record).draw(&mut self.random)
     }
 
     fn shrink(&mut self) {
         let mut cell = self.current.clone();
         moves::shrink(&mut cell, &mut self.random);
         let tape = self.tape(&cell);
-        let now = self.tape(&self.current).gates;
-        let uphill = tape.gates > now && !self.random.one_in(12);
+        let uphill = tape.gates > self.gates && !self.random.one_in(12);
         if uphill || tape.gates > self.champion.gates + SLACK {
             return;
         }
-        let right = self.pool.iter().all(|batch| self.ground.bench.run(&tape, batch, u64::MAX).last == 0);
+        let right = self.pool.iter().all(|batch| self.ground.bench.run(&tape, batch, u64::MAX).total() == 0);
         if !right || self.elsewhere(&tape) > self.champion.elsewhere {
             return;
         }
-        self.current = tape.cell(cell.channels);
+        (self.current, self.gates) = (tape.cell(cell.channels), tape.gates);
         if tape.gates < self.champion.gates && !self.challenge(&self.current.clone()) {
-            self.current = self.champion.cell.clone();
+            (self.current, self.gates) = (self.champion.cell.clone(), self.champion.gates);
         }
+    }
+
+    /// Where there is one start, lets wires that always agree there stand for each other.
+    pub(super) fn merge(&mut self) {
+        if self.ground.random || self.champion.wrong > 0 {
+            return;
+        }
+        let tape = self.tape(&self.champion.cell);
+        let Ground { bench, check, others, .. } = &mut self.ground;
+        let mut records = vec![(bench.record(&tape, &check[0], usize::MAX), bench.samples.clone())];
+        records.extend(
+            others
+                .iter_mut()
+                .map(|(bench, batch)| (bench.record(&tape, batch, usize::MAX), bench.samples.clone())),
+        );
+        let records: Vec<(&Record, &[u32])> =
+            records.iter().map(|(record, samples)| (record, &samples[..])).collect();
+        let cell = merged(&tape, self.champion.cell.channels, &records);
+        self.challenge(&cell);
+        self.current = self.champion.cell.clone();
+        self.settle();
     }
 }

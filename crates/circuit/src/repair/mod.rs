@@ -10,6 +10,7 @@
 mod bench;
 mod cell;
 mod chain;
+mod equal;
 mod layout;
 mod moves;
 mod random;
@@ -39,6 +40,8 @@ const CHECKED: usize = 16_384;
 const LEAST_CHAINS: usize = 4;
 /// Candidates that a chain tries before all are compared.
 const SLICE: u64 = 250;
+/// Slices after which chains that shrink meet.
+const MEETING: u64 = 10;
 /// Channels that nothing needs and that stay at hand.
 const SPARE: usize = 6;
 /// The same where there is nothing else.
@@ -139,6 +142,7 @@ pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repa
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
     let wrong_before = best(&chains).wrong;
     let mut right_after = (wrong_before == 0).then_some(0);
+    let mut round = 0;
     while !is_over() {
         let done = tried(&chains);
         let last = right_after
@@ -150,10 +154,23 @@ pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repa
         chains.par_iter_mut().for_each(|chain| chain.advance(slice, deadline));
         let champion = best(&chains).clone();
         if champion.wrong == 0 {
+            let is_first = right_after.is_none();
             right_after.get_or_insert(tried(&chains));
-            // Those who are not there yet go on from here.
-            for chain in chains.iter_mut().filter(|chain| chain.champion.wrong > 0) {
-                chain.adopt(&grounds[champion.from], &champion);
+            round += 1;
+            // Those who are not there yet, or are far behind, go on from here. Who began with nothing goes its own way: what it
+            // finds is small.
+            let behind = |other: &Champion| {
+                other.wrong > 0 || round % MEETING == 0 && other.gates > champion.gates + champion.gates / 16
+            };
+            let goes_on = |chain: &&mut Chain| {
+                starts[chain.champion.from].origin != Origins::Nothing && behind(&chain.champion)
+            };
+            chains
+                .iter_mut()
+                .filter(goes_on)
+                .for_each(|chain| chain.adopt(&grounds[champion.from], &champion));
+            if is_first || round % MEETING == 0 {
+                chains.par_iter_mut().for_each(Chain::merge);
             }
         }
     }
@@ -234,6 +251,7 @@ fn ground(start: &Start, task: &Task, seed: u64) -> Ground {
         (bench, batch)
     };
     Ground {
+        wide: bench.wide(),
         bench,
         check: Arc::new(check),
         others: task.others.iter().map(other).collect(),

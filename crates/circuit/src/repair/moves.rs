@@ -16,6 +16,17 @@ pub struct Proposal {
     pub gate: Gate,
 }
 
+impl Proposal {
+    /// Changes a cell so.
+    pub(super) fn apply(&self, cell: &mut Cell) {
+        for &gate in &self.gates {
+            if let Some(node) = cell.gates.get_mut(gate) {
+                node.gate = self.gate;
+            }
+        }
+    }
+}
+
 /// Changes one to three things.
 pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut Random) {
     let times = 1 + random.one_in(3) as usize + random.one_in(9) as usize;
@@ -52,12 +63,7 @@ pub(super) fn shrink(cell: &mut Cell, random: &mut Random) {
 fn propose(cell: &mut Cell, proposals: &[Proposal], random: &mut Random) {
     let share = random.share();
     let place = ((share * share * share) * proposals.len() as f64) as usize;
-    let proposal = &proposals[place.min(proposals.len() - 1)];
-    for &gate in &proposal.gates {
-        if let Some(node) = cell.gates.get_mut(gate) {
-            node.gate = proposal.gate;
-        }
-    }
+    proposals[place.min(proposals.len() - 1)].apply(cell);
 }
 
 fn function(cell: &mut Cell, random: &mut Random) {

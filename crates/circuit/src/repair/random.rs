@@ -36,14 +36,29 @@ impl Random {
         ((self.word() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// 32 bits, each one with a probability of so many 65536ths.
-    pub(crate) fn bits(&mut self, rate: u32) -> u32 {
+    /// 64 bits, each one with a probability of so many 65536ths.
+    pub(crate) fn bits(&mut self, rate: u32) -> u64 {
         // From the last digit of the rate to the first: a digit of one lets random bits through, one of zero takes them away.
         let mut bits = 0u64;
         for digit in rate.trailing_zeros().min(16)..16 {
             let word = self.word();
             bits = if rate >> digit & 1 == 1 { bits | word } else { bits & word };
         }
-        if rate >= 65536 { !0 } else { bits as u32 }
+        if rate >= 65536 { !0 } else { bits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_come_as_often_as_asked() {
+        let mut random = Random::new(3, 4);
+        for rate in [0, 1 << 15, 39_322, 60_000, 65_536] {
+            let ones: u32 = (0..4096).map(|_| random.bits(rate).count_ones()).sum();
+            let (found, wanted) = (f64::from(ones) / 262_144.0, f64::from(rate) / 65_536.0);
+            assert!((found - wanted).abs() < 0.005, "{found} vs {wanted}");
+        }
     }
 }

@@ -27,9 +27,12 @@ const KINDS: [(&str, &str); 8] = [
     (
         "async",
         "train checkerboard-async --device cpu --updates 70 --seeds 2 --set height=8 --set width=8 --set steps=6 \
-         --set evaluate_every=10 --set checkpoint_every=2 --set log_every=3",
+         --set evaluate_every=10 --set checkpoint_every=2 --set log_every=3 --no-repair",
     ),
-    ("life", "train life --device cpu --updates 300 --set evaluate_every=20 --set checkpoint_every=6"),
+    (
+        "life",
+        "train life --device cpu --updates 300 --set evaluate_every=20 --set checkpoint_every=6 --no-repair",
+    ),
     (
         "logic-mnist",
         "train logic-mnist --data synthetic --device cpu --updates 90 --set layers=300,200 --set checkpoint_every=2 \

@@ -46,6 +46,7 @@ pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String
         ("to train it again", format!("`{}`", command(learned))),
     ]);
     results(&mut page, verdicts);
+    repair(&mut page, verdicts);
     let shown = learned.shown();
     pictures(&mut page, learned, &verdicts[shown]);
     further(&mut page, verdicts);
@@ -132,6 +133,41 @@ fn results(page: &mut Page, verdicts: &[Verdict]) {
     );
 }
 
+/// What a search after training did.
+fn repair(page: &mut Page, verdicts: &[Verdict]) {
+    let notes: Vec<_> =
+        verdicts.iter().filter_map(|verdict| Some((verdict.seed, verdict.repair.as_ref()?))).collect();
+    if notes.is_empty() {
+        return;
+    }
+    page.section("Repair");
+    let row = |&(seed, note): &(u64, &crate::repair::Note)| {
+        vec![
+            seed.to_string(),
+            format!("{} of {}", count(note.wrong_before), count(note.of)),
+            format!("{} of {}", count(note.wrong), count(note.of)),
+            count(note.candidates),
+            note.right_after.map_or("–".into(), count),
+            note.from.clone(),
+            yes(note.cut).into(),
+        ]
+    };
+    let headings = [
+        "seed",
+        "wrong after training",
+        "wrong after repair",
+        "candidates",
+        "right after",
+        "made from",
+        "cut by time",
+    ];
+    page.table(&headings, &notes.iter().map(row).collect::<Vec<_>>());
+    page.words(
+        "A discrete search changed these circuits after training. Wrong bits are counted on starts that neither training nor \
+         the search saw. The learned circuits are in `circuits/seed-N.json`, the repaired ones in `circuits/seed-N.repaired.json`.",
+    );
+}
+
 /// Larger grids and damage.
 fn further(page: &mut Page, verdicts: &[Verdict]) {
     if verdicts.iter().all(|verdict| verdict.evaluation.sizes.is_empty()) {
@@ -165,7 +201,6 @@ fn described(before: &Statistics, verdict: &Verdict) -> String {
     let cone = verdict.stages.iter().find(|stage| stage.pass == "cone of influence");
     let matter = cone.map_or(active, gates);
     let left = verdict.stages.last().map_or(verdict.simplified_gates, gates);
-    let are = |n: usize| if n == 1 { "is" } else { "are" };
     format!(
         "What perceives is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
          them active; on {} of those something visible depends, now or at a later step. Simplified, {} {} left, in {}.",
@@ -178,10 +213,24 @@ fn described(before: &Statistics, verdict: &Verdict) -> String {
     )
 }
 
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Verdict) {
     let before = Statistics::of(&learned.circuits[shown].automaton.cell);
     page.section(&format!("Simplification (seed {})", verdict.seed));
-    page.words(&described(&before, verdict));
+    page.words(&match verdict.repair {
+        None => described(&before, verdict),
+        Some(_) => format!(
+            "Repair left {} in a cell, {} of them active. Simplified, {} {} left, on {}.",
+            counted(before.gates, "gate"),
+            count(before.active),
+            count(verdict.simplified_gates),
+            are(verdict.simplified_gates),
+            counted(verdict.simplified_channels, "channel")
+        ),
+    });
     let mut rows = Vec::new();
     let mut gates = usize::MAX;
     let last = verdict.stages.len() - 1;
