@@ -417,7 +417,8 @@ fn motions_move_a_pixel_as_far_as_they_say() {
     // 0.58 / (2 · √π · 3).
     let elastic = Warp::new([Motion::Elastic { alpha: 30.0, sigma: 3.0 }]);
     let slope = Array::new((0..21 * 21).map(|n| (n % 21) as f32).collect::<Vec<f32>>(), [1, 21, 21]);
-    let moved = |place| elastic.apply(slope.clone(), &mut Random::at(7, 0, place)).unwrap().to_f32()[220] - 10.0;
+    let moved =
+        |place| elastic.apply(slope.clone(), &mut Random::at(7, 0, place)).unwrap().to_f32()[220] - 10.0;
     let moves: Vec<f32> = (0..200).map(moved).collect();
     let deviation = (moves.iter().map(|x| x * x).sum::<f32>() / 200.0).sqrt();
     assert!((1.4..1.9).contains(&deviation), "{deviation} vs 1.63");

@@ -119,7 +119,11 @@ fn trees_agree_with_double_precision() {
                 let wanted = check::reference(&results).expect("it evaluates");
                 for (result, wanted) in results.iter().zip(wanted) {
                     let off = distance(&result.to_vec::<f32>().expect("it reads"), &wanted.to_f64());
-                    assert!(off < 1e-5, "stage {n}, {batch} samples: {} on {device}: {off:.1e}", result.shape());
+                    assert!(
+                        off < 1e-5,
+                        "stage {n}, {batch} samples: {} on {device}: {off:.1e}",
+                        result.shape()
+                    );
                 }
             }
         }
@@ -139,7 +143,8 @@ fn gradients_of_trees_are_slopes() {
 
 /// Layers of neurons: on all inputs, and on windows of a picture.
 fn reaches() -> [Reach; 4] {
-    let window = Reach::Window { channels: 3, beside: 1, height: 6, width: 5, kernels: 7, window: 3, stride: 1 };
+    let window =
+        Reach::Window { channels: 3, beside: 1, height: 6, width: 5, kernels: 7, window: 3, stride: 1 };
     [
         Reach::All { inputs: 12, neurons: 20 },
         Reach::All { inputs: 700, neurons: 900 },
@@ -168,7 +173,11 @@ fn neurons_agree_with_double_precision() {
                 let wanted = check::reference(&results).expect("it evaluates");
                 for (result, wanted) in results.iter().zip(wanted) {
                     let off = distance(&result.to_vec::<f32>().expect("it reads"), &wanted.to_f64());
-                    assert!(off < 1e-5, "layer {n}, {batch} samples: {} on {device}: {off:.1e}", result.shape());
+                    assert!(
+                        off < 1e-5,
+                        "layer {n}, {batch} samples: {} on {device}: {off:.1e}",
+                        result.shape()
+                    );
                 }
             }
         }
@@ -212,7 +221,9 @@ fn circuits_of_neurons_give_their_bits() {
 
 #[test]
 fn frozen_neurons_are_their_likeliest_gates() {
-    for (reach, device) in reaches().into_iter().flat_map(|reach| devices::all().into_iter().map(move |d| (reach, d))) {
+    for (reach, device) in
+        reaches().into_iter().flat_map(|reach| devices::all().into_iter().map(move |d| (reach, d)))
+    {
         let layer = compact(reach, &device);
         let before = hard_bits(&layer, &device);
         assert!(!layer.is_frozen().unwrap());
@@ -231,7 +242,8 @@ fn neurons_that_stand_still_draw_again() {
     let logits: Vec<f32> = row(9.0).chain(row(0.0)).chain(row(3.0)).collect();
     let cpu = Device::cpu();
     layer.logits.set(Tensor::from_vec(logits.clone(), [3, 16], &cpu));
-    let drawn = || layer.state().into_iter().find(|(name, _)| name == "drawn").unwrap().1.to_vec::<u32>().unwrap();
+    let drawn =
+        || layer.state().into_iter().find(|(name, _)| name == "drawn").unwrap().1.to_vec::<u32>().unwrap();
     let before = drawn();
     let review = |number| Review { number, steps: 100, patience: Some(150) };
     // The first look knows no average, the second has stood still for 100 steps.
@@ -246,7 +258,10 @@ fn neurons_that_stand_still_draw_again() {
         before[place..place + 2] == after[place..place + 2]
     };
     assert!(same(0, 7), "the winner stays");
-    assert!((0..16).filter(|&slot| same(0, slot)).count() < 3 && (0..16).filter(|&slot| same(1, slot)).count() < 3);
+    assert!(
+        (0..16).filter(|&slot| same(0, slot)).count() < 3
+            && (0..16).filter(|&slot| same(1, slot)).count() < 3
+    );
     assert!((0..16).all(|slot| same(2, slot)), "what may still decide stays");
     let logits_after = layer.logits.value().to_vec::<f32>().unwrap();
     let best = |neuron: usize| (0..16).find(|n| logits_after[16 * neuron + n] > 4.0);

@@ -12,10 +12,8 @@ const COPIES: u32 = 0x6c63_6f70;
 
 /// How copies differ from their pictures.
 fn warp(settings: &Settings) -> Warp {
-    let elastic = Motion::Elastic {
-        alpha: settings.elastic_alpha as f32,
-        sigma: settings.elastic_sigma as f32,
-    };
+    let elastic =
+        Motion::Elastic { alpha: settings.elastic_alpha as f32, sigma: settings.elastic_sigma as f32 };
     let rows = [
         (settings.rotate, Motion::Rotate(settings.rotate as f32)),
         (settings.shear, Motion::Shear(settings.shear as f32)),

@@ -8,8 +8,8 @@ use farad_circuit::Statistics;
 
 use super::data::{Data, TaskKind};
 use super::learned::Learned;
-use super::report::{self, Verdict};
 use super::presets::{PRESETS, Preset};
+use super::report::{self, Verdict};
 use super::settings::Settings;
 use super::speed::{Speed, measure};
 use super::trainee::{Classifier, KIND};

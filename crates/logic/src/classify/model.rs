@@ -9,8 +9,8 @@ use super::data::{Levels, Part};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::network::{
-    Block, CompactLayer, GroupSum, LogicLayer, LogicNetwork, Reach, Thermometer, TreeShape, Trees, WiredLayer,
-    WiringKind,
+    Block, CompactLayer, GroupSum, LogicLayer, LogicNetwork, Reach, Thermometer, TreeShape, Trees,
+    WiredLayer, WiringKind,
 };
 
 /// The largest level of a picture.

@@ -21,7 +21,11 @@ pub struct Preset {
 pub static PRESETS: [Preset; 8] = [
     Preset { name: "small", about: "8,000 gates that learn their wires", settings: by_task },
     Preset { name: "medium", about: "48,000 gates on random wires", settings: medium },
-    Preset { name: "wired", about: "8,000 gates with 32 candidates for every wire (LILogicNet)", settings: wired },
+    Preset {
+        name: "wired",
+        about: "8,000 gates with 32 candidates for every wire (LILogicNet)",
+        settings: wired,
+    },
     Preset {
         name: "tree-s",
         about: "convolutions of trees of gates, small (LogicTreeNet)",
@@ -42,7 +46,11 @@ pub static PRESETS: [Preset; 8] = [
         about: "neurons that draw their candidates again and again, medium (CompactLogic)",
         settings: |task, base| compact(task, base, false),
     },
-    Preset { name: "conv", about: "convolutions of trees of gates, as earlier versions had them", settings: conv },
+    Preset {
+        name: "conv",
+        about: "convolutions of trees of gates, as earlier versions had them",
+        settings: conv,
+    },
 ];
 
 impl Preset {

@@ -9,8 +9,8 @@ use farad::{DType, Device, Tensor};
 
 use super::data::{Data, Part};
 use super::samples::{Augment, Margin, Samples};
-use super::{augment, model, resample};
 use super::settings::Settings;
+use super::{augment, model, resample};
 use crate::error::Result;
 use crate::layer::Pass;
 use crate::network::LogicNetwork;
@@ -44,7 +44,8 @@ impl Trainer {
             model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
         let groups = vec![(network.parameters(), settings.weight_decay as f32)];
         let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));
-        let optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions { clip, ..Default::default() });
+        let optimizer =
+            optimizer(&settings.optimizer, groups, OptimizerOptions { clip, ..Default::default() });
         let copies = augment::copies(settings, &data.train)?;
         let margin = Margin { pixels: settings.shift as usize, edge: settings.edge };
         Ok(Trainer {
@@ -128,7 +129,13 @@ impl Trainer {
         let loss = self.loss();
         self.optimizer.step(&loss)?;
         self.steps += 1;
-        resample::after_step(&self.settings, self.steps, self.steps_in_all(), &self.network, &mut *self.optimizer)?;
+        resample::after_step(
+            &self.settings,
+            self.steps,
+            self.steps_in_all(),
+            &self.network,
+            &mut *self.optimizer,
+        )?;
         Ok(loss)
     }
 

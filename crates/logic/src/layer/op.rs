@@ -63,7 +63,12 @@ impl CustomOp for Gates {
         let extent = Extent::check(&operands[..operands.len().min(4)])?;
         if let Some(&(shape, _)) = operands.get(4).filter(|slopes| slopes.0 != extent.coefficients()) {
             let what = format!("slopes have the wrong shape: {shape} where {} fit", extent.coefficients());
-            return Err(OpError::Sizes { op: "gates", what, a: shape.numel(), b: extent.coefficients().numel() });
+            return Err(OpError::Sizes {
+                op: "gates",
+                what,
+                a: shape.numel(),
+                b: extent.coefficients().numel(),
+            });
         }
         Ok(vec![(extent.y(), DType::F32)])
     }
@@ -98,7 +103,8 @@ impl CustomOp for Gates {
         _: &[NodeId],
         upstream: &[NodeId],
     ) -> Result<Vec<Option<NodeId>>, OpError> {
-        let (&[coefficients, wires, readers, x], others) = operands.split_first_chunk().expect("checked by infer");
+        let (&[coefficients, wires, readers, x], others) =
+            operands.split_first_chunk().expect("checked by infer");
         let (slopes, g) = (others.first().copied(), upstream[0]);
         let extent = Extent::of(graph.shape(x), graph.shape(wires));
         let mut push = |op: Arc<dyn CustomOp>, operands: &[NodeId], shape: Shape| {

@@ -101,7 +101,8 @@ pub fn inputs(extent: &Extent, weights: &[f32], readers: &[u32], x: &[f32], g: &
         arch.dispatch(|| {
             sums.fill(0.0);
             for pair in lists[2 * starts[input] as usize..2 * starts[input + 1] as usize].chunks_exact(2) {
-                let (side, slot, row) = (pair[0] as usize & 1, pair[0] as usize >> 1 & 15, pair[0] as usize >> 5);
+                let (side, slot, row) =
+                    (pair[0] as usize & 1, pair[0] as usize >> 1 & 15, pair[0] as usize >> 5);
                 let c = Gate::ALL[slot].coefficients().map(f32::from);
                 let weight = weights[row / extent.places * CANDIDATES + slot];
                 let (own, both) = (weight * c[1 + side], weight * c[3]);

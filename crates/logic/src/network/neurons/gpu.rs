@@ -19,7 +19,9 @@ const PARTS: usize = 64;
 fn slot(gate: Gate, line: &dyn Fn(usize, &str) -> String) -> String {
     let n = gate.number() as usize;
     let [constant, first, second, both] = gate.coefficients();
-    let read = |name: &str, side: usize| format!("let {name}{n} = value_at(first + {}u, columns, column);\n", 2 * n + side);
+    let read = |name: &str, side: usize| {
+        format!("let {name}{n} = value_at(first + {}u, columns, column);\n", 2 * n + side)
+    };
     let mut text = String::new();
     if reads_first(gate) {
         text += &read("a", 0);

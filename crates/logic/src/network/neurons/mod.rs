@@ -187,7 +187,8 @@ impl CompactLayer {
             })
             .collect();
         let redrawn: Vec<usize> = (0..redrawn.len()).filter(|&neuron| redrawn[neuron]).collect();
-        let mean = course.chunks_exact(2).map(|own| f64::from(own[0])).sum::<f64>() / self.reach.neurons() as f64;
+        let mean =
+            course.chunks_exact(2).map(|own| f64::from(own[0])).sum::<f64>() / self.reach.neurons() as f64;
         let standing = self.standing.value().to_vec::<f32>()?;
         let still = (mean as f32 - standing[0]).abs() < STILL;
         let (device, neurons) = (self.logits.value().device().clone(), self.reach.neurons());
@@ -225,7 +226,11 @@ impl CompactLayer {
                 pair.copy_from_slice(&fresh);
             }
         }
-        logits.copy_from_slice(&first_logits(if kept == CANDIDATES { Gate::A.number() as usize } else { kept }));
+        logits.copy_from_slice(&first_logits(if kept == CANDIDATES {
+            Gate::A.number() as usize
+        } else {
+            kept
+        }));
         course[0] = entropy(&self::chances(logits));
         true
     }
@@ -315,7 +320,8 @@ impl CompactLayer {
                 [constant, only(a, first), only(b, second), only(a && b, both)]
             })
             .collect();
-        let side = |n: usize| hard.iter().map(|(_, wires)| if wires[n] == OUTSIDE { 0 } else { wires[n] }).collect();
+        let side =
+            |n: usize| hard.iter().map(|(_, wires)| if wires[n] == OUTSIDE { 0 } else { wires[n] }).collect();
         let wires = Wires { inputs: self.inputs(), a: side(0), b: side(1) };
         let coefficients = Tensor::try_from_vec(&coefficients, [hard.len(), 4], device)?;
         Ok((coefficients, LayerWiring::new(&wires, device)))

@@ -85,7 +85,9 @@ impl Reach {
 
     /// The input that a neuron's operand is at one of its places.
     pub(super) fn input(&self, neuron: usize, drawn: u32, place: usize) -> u32 {
-        let Reach::Window { channels, beside, height, width, window, stride, .. } = *self else { return drawn };
+        let Reach::Window { channels, beside, height, width, window, stride, .. } = *self else {
+            return drawn;
+        };
         let (columns, drawn) = (self.grid().1, drawn as usize);
         let y = (place / columns * stride + drawn / window).wrapping_sub(window / 2);
         let x = (place % columns * stride + drawn % window).wrapping_sub(window / 2);
@@ -120,7 +122,8 @@ impl Reach {
             starts[input + 1] += starts[input];
         }
         let mut next = starts.clone();
-        let reads: usize = Gate::ALL.map(|gate| reads_first(gate) as usize + reads_second(gate) as usize).iter().sum();
+        let reads: usize =
+            Gate::ALL.map(|gate| reads_first(gate) as usize + reads_second(gate) as usize).iter().sum();
         let mut lists = vec![0u32; 2 * reads * (wires.len() / (2 * CANDIDATES))];
         each_read(wires, |code, input, other| {
             let place = &mut next[input as usize];

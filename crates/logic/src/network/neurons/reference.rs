@@ -61,7 +61,8 @@ pub fn inputs(extent: &Extent, weights: &[f64], readers: &[f64], x: &[f64], g: &
             let (c, weight) = (coefficients(slot), weights[row / extent.places * CANDIDATES + slot]);
             for sample in 0..batch {
                 let other = if other < extent.inputs { x[other * batch + sample] } else { 0.0 };
-                sums[input * batch + sample] += g[row * batch + sample] * weight * (c[1 + side] + c[3] * other);
+                sums[input * batch + sample] +=
+                    g[row * batch + sample] * weight * (c[1 + side] + c[3] * other);
             }
         }
     }

@@ -38,11 +38,14 @@ impl Stage<'_> {
         let (down, right) = geometry.position(cell, square);
         let count = geometry.leaves();
         let mut places = [None; 64];
-        for (place, leaf) in places.iter_mut().zip(self.leaves[3 * kernel * count..].chunks_exact(3)).take(count) {
+        for (place, leaf) in
+            places.iter_mut().zip(self.leaves[3 * kernel * count..].chunks_exact(3)).take(count)
+        {
             let y = (down + leaf[1] as usize).wrapping_sub(geometry.offset);
             let x = (right + leaf[2] as usize).wrapping_sub(geometry.offset);
             let inside = y < geometry.height && x < geometry.width;
-            *place = inside.then(|| leaf[0] as usize + (y.wrapping_mul(geometry.width) + x) * geometry.beside);
+            *place =
+                inside.then(|| leaf[0] as usize + (y.wrapping_mul(geometry.width) + x) * geometry.beside);
         }
         places
     }
@@ -79,7 +82,9 @@ impl Stage<'_> {
                 let places = self.places(kernel, cell, square);
                 for (node, place) in nodes.iter_mut().zip(&places[..self.geometry.leaves()]) {
                     match place {
-                        Some(place) => node[..count].copy_from_slice(&self.x[place * self.batch + start..][..count]),
+                        Some(place) => {
+                            node[..count].copy_from_slice(&self.x[place * self.batch + start..][..count])
+                        }
                         None => *node = [0.0; LANES],
                     }
                 }
@@ -99,7 +104,14 @@ impl Stage<'_> {
     }
 
     /// Gradients at the gates' coefficients, whose slopes these are, and at the leaves of the largest squares.
-    pub fn backward(&self, slopes: &[f32], largest: &[u32], g: &[f32], sums: &mut [f32], at_leaves: &mut [f32]) {
+    pub fn backward(
+        &self,
+        slopes: &[f32],
+        largest: &[u32],
+        g: &[f32],
+        sums: &mut [f32],
+        at_leaves: &mut [f32],
+    ) {
         let (batch, cells, gates) = (self.batch, self.geometry.cells(), self.geometry.gates());
         let leaves = self.geometry.leaves();
         if at_leaves.is_empty() {
@@ -149,7 +161,8 @@ impl Stage<'_> {
                 top[..count].copy_from_slice(&g[row * batch + start..][..count]);
                 descend(slopes, &nodes, &mut slope, &mut lanes);
                 for (leaf, slope) in slope[..leaves].iter().enumerate() {
-                    at_leaves[(leaf * cells + cell) * batch + start..][..count].copy_from_slice(&slope[..count]);
+                    at_leaves[(leaf * cells + cell) * batch + start..][..count]
+                        .copy_from_slice(&slope[..count]);
                 }
             }
         }
@@ -212,7 +225,8 @@ pub fn inputs(
             let [leaf, down, right] = [entry[0], entry[1], entry[2]].map(|word| word as usize);
             let Some((cell, square)) = geometry.cell_of((y, x), (down, right)) else { continue };
             let row = leaf / geometry.leaves() * cells + cell;
-            let (which, slopes) = (&largest[row * words..][..words], &at_leaves[(leaf * cells + cell) * batch..]);
+            let (which, slopes) =
+                (&largest[row * words..][..words], &at_leaves[(leaf * cells + cell) * batch..]);
             for (sample, (sum, slope)) in sums.iter_mut().zip(slopes).enumerate() {
                 *sum += if packing.get(which, sample) == square { *slope } else { 0.0 };
             }

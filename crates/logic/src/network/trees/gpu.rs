@@ -12,10 +12,7 @@ const INPUTS: &str = include_str!("inputs.wgsl");
 /// What the texts declare for one sample an invocation, and what replaces it for four, beside what [`RowGrid`] replaces.
 const REGIONS: [(&str, &str); 3] = [
     ("alias Whole = u32;", "alias Whole = vec4<u32>;"),
-    (
-        "    return which;\n",
-        "    return which.x | (which.y << 8u) | (which.z << 16u) | (which.w << 24u);\n",
-    ),
+    ("    return which;\n", "    return which.x | (which.y << 8u) | (which.z << 16u) | (which.w << 24u);\n"),
     ("    return word;\n", "    return (vec4(word) >> vec4(0u, 8u, 16u, 24u)) & vec4(255u);\n"),
 ];
 

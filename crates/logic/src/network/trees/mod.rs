@@ -241,10 +241,8 @@ impl Trees {
             let words: Vec<u32> = self.leaves.iter().flat_map(|&leaf| self.geometry.words(leaf)).collect();
             let readers = self.geometry.readers(&self.leaves);
             let (count, length) = (self.leaves.len(), readers.len());
-            let arrays = [
-                Tensor::from_vec(words, [count, 3], device),
-                Tensor::from_vec(readers, [length], device),
-            ];
+            let arrays =
+                [Tensor::from_vec(words, [count, 3], device), Tensor::from_vec(readers, [length], device)];
             Placed { arrays, table: GateTable::on(device), device: device.clone() }
         });
         *place = Some(placed.clone());

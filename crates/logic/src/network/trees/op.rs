@@ -93,8 +93,7 @@ impl CustomOp for Stage {
             .push(Op::Custom(Arc::new(Backward(self.0))), &[coefficients, slopes, leaves, x, largest, g]);
         let weights = graph.push(Op::Pick(0, at_slopes, DType::F32), &[backward]);
         let at_leaves = graph.push(Op::Pick(1, at_leaves, DType::F32), &[backward]);
-        let inputs =
-            graph.push(Op::Custom(Arc::new(InputGradients(self.0))), &[readers, largest, at_leaves]);
+        let inputs = graph.push(Op::Custom(Arc::new(InputGradients(self.0))), &[readers, largest, at_leaves]);
         let inputs = graph.push(Op::Pick(0, at_x, DType::F32), &[inputs]);
         Ok(vec![None, Some(weights), None, None, Some(inputs)])
     }
