@@ -8,7 +8,9 @@ use std::sync::{Mutex, MutexGuard};
 use farad::run::Checkpoint;
 use farad::train::settings::Settings as _;
 use farad::{DType, Device, Tensor};
-use farad_logic::classify::{Augment, Data, Levels, Part, Samples, Settings, TaskKind, Trainer};
+use farad_logic::classify::{
+    Augment, Data, Levels, Margin, PRESETS, Part, Samples, Settings, TaskKind, Trainer,
+};
 
 /// Tests take turns: they read counters of one device.
 fn turn() -> MutexGuard<'static, ()> {
@@ -54,7 +56,8 @@ fn a_step_is_one_submission_of_few_dispatches_and_reads_nothing() {
         for (keys, most) in [
             (&["encoding=learned"][..], 45),
             (&["wiring=random", "forward=soft"], 30),
-            (&["kernels=3", "wiring=random"], 75),
+            (&["kernels=3", "wiring=random"], 60),
+            (&["wiring=resampled", "kernels=3,4", "strides=2,1", "windows=3", "forward=soft"], 45),
         ] {
             let mut trainer = trainer(keys, &device);
             (0..3).for_each(|_| drop(trainer.step().unwrap()));
@@ -105,6 +108,11 @@ fn batches_are_what_the_set_holds() {
         let own: Vec<u32> = bytes[4 * 30..][..30].iter().map(|&byte| u32::from(byte)).collect();
         assert!(different.contains(&own));
         assert!(different.iter().flatten().all(|level| *level == 0 || own.contains(level)));
+        // With edges that go on, no pixel is dark that was not.
+        let margin = Margin { pixels: 2, edge: true };
+        let edged = Samples::new(&part, margin, &device).unwrap();
+        let levels = edged.batch(&many, augment).0.to_vec::<f32>().unwrap();
+        assert!(levels.iter().all(|&level| own.contains(&(level as u32))), "on {device}");
         assert_eq!(samples.count(), 9);
         assert_eq!(many.dtype(), DType::U32);
     }
@@ -113,24 +121,73 @@ fn batches_are_what_the_set_holds() {
 #[test]
 fn training_learns_and_goes_on_with_the_same_bits() {
     let _turn = turn();
-    for device in devices::all() {
-        let mut whole = trainer(&["encoding=learned"], &device);
+    let resampled =
+        ["wiring=resampled", "layers=80,40", "resample_patience=4", "freeze_layers=true", "clip=10"];
+    let copied = ["copies=3", "rotate=8", "elastic_alpha=3", "elastic_sigma=2", "edge=true"];
+    let rows = [&["encoding=learned"][..], &resampled, &copied];
+    for (keys, device) in rows.iter().flat_map(|keys| devices::all().into_iter().map(move |d| (*keys, d))) {
+        let mut whole = trainer(keys, &device);
         (0..30).for_each(|_| drop(whole.step().unwrap()));
         let mut checkpoint = Checkpoint::new("logic", 30);
         whole.put(&mut checkpoint).unwrap();
         let path = std::env::temp_dir().join(format!("farad-classify-{}.safetensors", std::process::id()));
         checkpoint.write(&path).unwrap();
-        let mut second = trainer(&["encoding=learned"], &device);
+        let mut second = trainer(keys, &device);
         second.restore(&Checkpoint::read(&path, "logic").unwrap()).unwrap();
         std::fs::remove_file(&path).unwrap();
         // Over the end of an epoch of six steps, too.
         for step in 0..8 {
             let (a, b) = (whole.step().unwrap(), second.step().unwrap());
-            assert_eq!(a.to_vec::<f32>().unwrap(), b.to_vec::<f32>().unwrap(), "step {step} on {device}");
+            assert_eq!(
+                a.to_vec::<f32>().unwrap(),
+                b.to_vec::<f32>().unwrap(),
+                "{keys:?}: step {step} on {device}"
+            );
         }
         let accuracy = whole.validate().unwrap();
-        assert!(accuracy > 0.9 && accuracy == second.validate().unwrap(), "{accuracy} on {device}");
+        assert!(accuracy > 0.8 && accuracy == second.validate().unwrap(), "{keys:?}: {accuracy} on {device}");
     }
+}
+
+#[test]
+fn presets_are_the_published_networks() {
+    let sizes = |model: &str, task: TaskKind| {
+        let settings = Settings::new(task, model).unwrap();
+        (settings.kernels.clone(), settings.layers.clone(), settings.tau, settings.batch)
+    };
+    let (mnist, cifar) = (TaskKind::Mnist, TaskKind::Cifar10);
+    assert_eq!(sizes("tree-s", mnist), (vec![16, 48, 144], vec![20480, 10240, 5120], 6.5, 512));
+    assert_eq!(sizes("tree-m", mnist), (vec![64, 192, 576], vec![81920, 40960, 20480], 28.0, 256));
+    assert_eq!(sizes("tree-s", cifar), (vec![32, 128, 512, 1024], vec![40960, 20480, 10240], 20.0, 128));
+    assert_eq!(sizes("compact-s", cifar), (vec![128, 128, 512, 512], vec![80000, 80000], 40.0, 128));
+    for (preset, task) in PRESETS.iter().flat_map(|preset| TaskKind::ALL.map(|task| (preset, task))) {
+        let settings = Settings::new(task, preset.name).unwrap();
+        assert_eq!((settings.model.as_str(), settings.task_kind()), (preset.name, task));
+        assert!(!preset.about.is_empty());
+    }
+    // The published sizes of what dense layers read: 81 k and 128 k bits.
+    for (task, shape, k, bits) in [(mnist, [1, 28, 28], 16, 81), (cifar, [3, 32, 32], 32, 128)] {
+        let mut settings = Settings::new(task, "tree-s").unwrap();
+        settings.set("layers=100").unwrap();
+        let network = farad_logic::classify::build(&settings, shape, 10, None, &Device::cpu()).unwrap();
+        assert_eq!(network.layers().last().unwrap().inputs(), bits * k);
+    }
+}
+
+#[test]
+fn settings_of_earlier_versions_mean_what_they_meant() {
+    // What such a run's `config.toml` has: all keys but those that came later.
+    let mut old = Settings::new(TaskKind::Mnist, "wired").unwrap();
+    (old.thresholds, old.candidates) = (3, 16);
+    let later: Vec<&str> = Settings::rows().iter().filter(|row| row.later).map(|row| row.key).collect();
+    assert!(
+        ["levels", "copies", "tree_padding", "edge", "clip", "strides"].iter().all(|key| later.contains(key))
+    );
+    let mut config = old.table();
+    config.retain(|key, _| !later.contains(&key));
+    let mut read = Settings::default();
+    read.take_config(&config).unwrap();
+    assert_eq!((read.bits(), read.copies, read.tree_padding.as_slice()), (3, 0, &[1][..]));
 }
 
 /// What is refused as too large would not have fitted: a step takes at least what is reckoned.

@@ -30,7 +30,7 @@ Data sets:
   farad train mnist --model mlp --epochs 5         a network on a data set
   farad train cifar10 --data pictures/cifar10 --mixed --batch 256
   farad train csv --data flowers.csv --set target=species
-  farad train logic-mnist --set model=medium       48,000 gates; `logic-mnist --list` shows the models
+  farad train logic-mnist --model medium           48,000 gates; `logic-mnist --list` shows the models
   farad train logic-table --data flowers.csv --set target=species
 
 Language models:

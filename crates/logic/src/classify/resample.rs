@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::network::neurons::CANDIDATES;
 use crate::network::{Block, CompactLayer, LogicNetwork, Review};
 
-/// Steps between two looks: looking waits for the device.
-const EVERY: u64 = 500;
+/// Steps between two looks at most: looking waits for the device.
+const MOST_STEPS: u64 = 500;
 
 /// Looks at the neurons of a network after so many steps of so many, if it is time to.
 pub fn after_step(
@@ -22,12 +22,13 @@ pub fn after_step(
     network: &LogicNetwork,
     optimizer: &mut dyn AnyOptimizer,
 ) -> Result<()> {
-    if !steps.is_multiple_of(EVERY) || steps == in_all {
+    let every = (settings.resample_patience as u64 / 2).clamp(1, MOST_STEPS);
+    if !steps.is_multiple_of(every) || steps == in_all {
         return Ok(());
     }
     let drawing = (steps as f64) < settings.resample_until * in_all as f64;
     let patience = drawing.then_some(settings.resample_patience as u64);
-    let review = Review { number: steps / EVERY, steps: EVERY, patience };
+    let review = Review { number: steps / every, steps: every, patience };
     let mut cleared: Vec<(usize, Vec<usize>)> = vec![];
     let mut may_freeze = !drawing && settings.freeze_layers;
     for layer in network.layers().iter().filter_map(compact) {

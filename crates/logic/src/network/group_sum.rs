@@ -1,6 +1,9 @@
 //! The head of a network: every class counts its own bits.
 
-use farad::Tensor;
+use std::sync::Arc;
+
+use farad::custom::{Graph, NodeId, Op};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
 use farad_circuit::{Netlist, Wire};
 
 use crate::error::{Error, Result};
@@ -57,7 +60,7 @@ impl GroupSum {
     pub fn sums(&self, x: &Tensor) -> Tensor {
         let (group, batch) = (self.features / self.classes, x.shape()[1]);
         let sums = x.reshape([self.classes, group, batch]).sum_axes([1]);
-        sums * (1.0 / f64::from(self.tau))
+        hold(&(sums * (1.0 / f64::from(self.tau))))
     }
 
     /// Adds counters and comparators to a netlist; the class in binary, lowest bit first.
@@ -70,5 +73,55 @@ impl GroupSum {
     pub fn add_counts_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Vec<Vec<Wire>> {
         let groups = values.chunks(self.features / self.classes);
         groups.map(|group| netlist.population_count(group)).collect()
+    }
+}
+
+/// The same numbers, stored. What is behind the head is computed once a class and sample, and so is its gradient: without
+/// this the loss would be differentiated once for every gate that a class counts.
+#[track_caller]
+fn hold(x: &Tensor) -> Tensor {
+    Tensor::custom(Hold, &[x]).swap_remove(0)
+}
+
+/// x -> x.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Hold;
+
+const HOLD: &str = include_str!("hold.wgsl");
+
+impl CustomOp for Hold {
+    fn name(&self) -> &str {
+        "hold"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> std::result::Result<Vec<(Shape, DType)>, OpError> {
+        Ok(operands.to_vec())
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], _: &[Shape]) -> Vec<Vec<f64>> {
+        operands.to_vec()
+    }
+
+    fn cpu(&self, operands: &[&[u32]], _: &[Shape], results: &mut [Words]) {
+        results[0].copy_from_slice(operands[0]);
+    }
+
+    fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
+        let groups = shapes[0].numel().div_ceil(256);
+        let x = groups.clamp(1, limits.workgroups as usize);
+        let workgroups = [x as u32, groups.div_ceil(x).max(1) as u32, 1];
+        vec![CustomKernel::new(HOLD, "main", workgroups).parameters(&[shapes[0].numel() as u32])]
+    }
+
+    fn gradient(
+        &self,
+        graph: &mut Graph,
+        operands: &[NodeId],
+        _: &[NodeId],
+        upstream: &[NodeId],
+    ) -> std::result::Result<Vec<Option<NodeId>>, OpError> {
+        let shape = graph.shape(operands[0]);
+        let node = graph.push(Op::Custom(Arc::new(Hold)), &[upstream[0]]);
+        Ok(vec![Some(graph.push(Op::Pick(0, shape, DType::F32), &[node]))])
     }
 }
