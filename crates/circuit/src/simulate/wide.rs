@@ -371,6 +371,24 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_computed_one_after_the_other() {
+        let votes = Netlist::random(7, 12, 400, 60);
+        let classes: Vec<usize> = (0..60).map(|n| n % 5).collect();
+        let netlist = votes.with_class_head(&classes, 5).netlist;
+        assert!(ends(&netlist).len() == 7 && ends(&netlist).last() == Some(&netlist.gates.len()));
+        let mut wide = WideSimulator::new(&netlist).unwrap();
+        let plane = |n: usize| Line(std::array::from_fn(|w| crate::graph::exhaustive_word(n, w)));
+        let planes: Vec<Line> = (0..12).map(plane).collect();
+        let slices: Vec<&[u64]> = planes.iter().map(|line| &line.0[..]).collect();
+        let wanted = Simulator::new(&netlist).unwrap().run(&slices);
+        wide.inputs_mut().copy_from_slice(&planes);
+        wide.run();
+        for (n, wanted) in wanted.iter().enumerate() {
+            assert_eq!(wide.output(n).0[..], wanted[..], "output {n}");
+        }
+    }
+
+    #[test]
     fn registers_are_refused() {
         let mut netlist = Netlist::new("toggle");
         netlist.register("state", false);
