@@ -116,9 +116,11 @@ impl Words<'_> {
 
     /// The sum of three bits: its lower and its upper bit. The last one may come a level later.
     fn full_adder(&mut self, a: Wire, b: Wire, c: Wire) -> (Wire, Wire) {
-        let (differ, both) = (self.gate(Gate::XOR, a, b), self.gate(Gate::AND, a, b));
+        let differ = self.gate(Gate::XOR, a, b);
+        // In this order simulators join the carry with what comes late, and forget `a` and `b` early.
         let carried = self.gate(Gate::AND, differ, c);
-        (self.gate(Gate::XOR, differ, c), self.gate(Gate::OR, both, carried))
+        let both = self.gate(Gate::AND, a, b);
+        (self.gate(Gate::XOR, differ, c), self.gate(Gate::OR, carried, both))
     }
 
     /// Halves the field until few are left, of which every pair is compared at once.

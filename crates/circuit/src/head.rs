@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::arithmetic::Words;
 use crate::gate::Gate;
 use crate::graph::Graph;
-use crate::netlist::{Netlist, Wire};
+use crate::netlist::{Netlist, Node, Output, Wire};
 
 /// A netlist of votes with a head on top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,15 +64,89 @@ impl Netlist {
         for (n, wire) in position.into_iter().enumerate() {
             netlist.output(format!("class{n}"), wire);
         }
-        let mut with_counts = netlist.clone();
+        let shown = netlist.outputs.len();
         for (class, bits) in counts.into_iter().enumerate() {
             for (n, wire) in bits.into_iter().enumerate() {
-                with_counts.output(format!("count_{class}_{n}"), wire);
+                netlist.output(format!("count_{class}_{n}"), wire);
             }
         }
+        let counted = netlist.outputs.len();
+        self.outputs.iter().for_each(|vote| netlist.output(vote.name.clone(), vote.wire));
         // Constants are folded, and what nobody reads is gone.
-        let folded = |netlist: &Netlist| Graph::of(netlist).write(netlist);
-        Elected { netlist: folded(&netlist), with_counts: folded(&with_counts) }
+        let folded = Graph::of(&netlist).write(&netlist);
+        let parts = parts_of(&folded, count, shown, counted);
+        Elected {
+            netlist: in_parts(&folded, &parts, count, shown),
+            with_counts: in_parts(&folded, &parts, count, counted),
+        }
+    }
+}
+
+/// For every gate the part that it belongs to: the votes, the count of a class, or, last, the comparison. Outputs are first
+/// those of the class, then the counts, then the votes.
+fn parts_of(netlist: &Netlist, classes: usize, shown: usize, counted: usize) -> Vec<usize> {
+    let mut parts = vec![classes + 1; netlist.wires()];
+    let of = |outputs: &[Output]| netlist.needed(outputs.iter().map(|output| output.wire));
+    let counts = &netlist.outputs[shown..counted];
+    let width = counts.len() / classes;
+    // From the last to the first, so that what several need belongs to the first of them.
+    for class in (0..classes).rev() {
+        let needed = of(&counts[class * width..][..width]);
+        parts.iter_mut().zip(needed).filter(|(_, needed)| *needed).for_each(|(part, _)| *part = class + 1);
+    }
+    let needed = of(&netlist.outputs[counted..]);
+    parts.iter_mut().zip(needed).filter(|(_, needed)| *needed).for_each(|(part, _)| *part = 0);
+    parts
+}
+
+/// The first outputs of a netlist and what they need, part after part; how long the parts are is said in the meta data.
+fn in_parts(netlist: &Netlist, parts: &[usize], classes: usize, outputs: usize) -> Netlist {
+    let live = netlist.needed(netlist.outputs[..outputs].iter().map(|output| output.wire));
+    let mut order: Vec<usize> = (netlist.sources()..netlist.wires()).filter(|&wire| live[wire]).collect();
+    order.sort_by_key(|&wire| parts[wire]);
+    let mut made = Netlist { gates: vec![], outputs: vec![], ..netlist.clone() };
+    let mut place: Vec<Wire> = (0..netlist.wires() as u32).map(Wire).collect();
+    let mut lengths = vec![0usize; classes + 2];
+    for wire in order {
+        let Node { gate, a, b } = netlist.gates[wire - netlist.sources()];
+        let moved = |wire: Wire| place.get(wire.index()).copied().unwrap_or(Wire::NONE);
+        place[wire] = made.gate(gate, moved(a), moved(b));
+        lengths[parts[wire]] += 1;
+    }
+    for output in &netlist.outputs[..outputs] {
+        made.output(output.name.clone(), place[output.wire.index()]);
+    }
+    made.meta.insert(PARTS.into(), lengths.into());
+    made
+}
+
+/// Where a netlist keeps how many of its gates make votes, count those of each class, and compare the counts.
+const PARTS: &str = "parts";
+
+impl Netlist {
+    /// Names and lengths of the parts that the gates are in, one after the other, if they are told and still right.
+    pub(crate) fn parts(&self) -> Option<Vec<(String, usize)>> {
+        let lengths: Vec<usize> = self
+            .meta
+            .get(PARTS)?
+            .as_array()?
+            .iter()
+            .map(|n| n.as_u64().map(|n| n as usize))
+            .collect::<Option<_>>()?;
+        let last = lengths.len().checked_sub(1)?;
+        let named = |(n, length): (usize, usize)| match n {
+            0 => ("votes".to_string(), length),
+            n if n == last => ("largest".into(), length),
+            n => (format!("count_{}", n - 1), length),
+        };
+        (lengths.iter().sum::<usize>() == self.gates.len())
+            .then(|| lengths.into_iter().enumerate().map(named).collect())
+    }
+
+    /// Forgets the parts: gates are another.
+    pub fn without_parts(mut self) -> Netlist {
+        self.meta.remove(PARTS);
+        self
     }
 }
 

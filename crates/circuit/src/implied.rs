@@ -29,7 +29,7 @@ impl Netlist {
             let inputs = [a, b].iter().all(|wire| wire.index() < netlist.inputs.len());
             if gate.is_active() && gate.reads_a() && gate.reads_b() && inputs {
                 let (a_implies, b_implies) = (implies(a.index(), b.index()), implies(b.index(), a.index()));
-                let happens = |a: bool, b: bool| !(a_implies && a && !b) && !(b_implies && b && !a);
+                let happens = |a: bool, b: bool| !(if a { a_implies && !b } else { b_implies && b });
                 if let Some(gate) = simpler(gate, happens) {
                     netlist.gates[n] = Node { gate, a, b };
                 }

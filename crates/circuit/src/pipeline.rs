@@ -84,7 +84,7 @@ impl<'a> Pipeline<'a> {
     fn build(&self) -> Netlist {
         let (netlist, live) = (self.netlist, self.netlist.live_wires());
         let mut built = Netlist::new(netlist.name.clone());
-        built.meta = netlist.meta.clone();
+        built.meta = netlist.clone().without_parts().meta;
         built.meta.insert(LATENCY.into(), self.stages.into());
         for name in &netlist.inputs {
             built.input(name.clone());

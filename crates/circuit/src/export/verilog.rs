@@ -1,9 +1,10 @@
 //! Verilog: a module for a netlist; for an automaton the module of a cell and one of a grid of any size.
 //!
 //! A netlist without registers is combinational; one with registers has `clk` and a synchronous `rst`. Inputs and outputs
-//! that are numbered are vectors.
+//! that are numbered are vectors. A large classifier is a module per part: its votes, the count of each class, the comparison.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use farad_chart::counted;
 
@@ -25,7 +26,10 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
         Circuit::Netlist(netlist) => {
             let ports = Ports::of(netlist, name, true);
             push_usage(&mut text, netlist, name, &ports);
-            push_module(&mut text, netlist, name, &ports);
+            match netlist.parts().filter(|_| netlist.registers.is_empty() && netlist.gates.len() > WHOLE) {
+                Some(parts) => push_parts(&mut text, netlist, name, &ports, &parts),
+                None => push_module(&mut text, netlist, name, &ports),
+            }
         }
         Circuit::Automaton(automaton) => {
             let ports = Ports::of(netlist, name, false);
@@ -35,6 +39,94 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
         }
     }
     text
+}
+
+/// Gates up to which a circuit is one module. Synthesis proves things about all gates of a module at once, which takes
+/// forever where large counts depend on each other.
+const WHOLE: usize = 2000;
+
+/// A module per part, and one that connects them: bits that a part reads are its vector `a`, bits that others read `y`.
+fn push_parts(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports, parts: &[(String, usize)]) {
+    let sources = netlist.sources();
+    let mut home: Vec<usize> = vec![usize::MAX; sources];
+    parts.iter().enumerate().for_each(|(part, (_, length))| home.extend(std::iter::repeat_n(part, *length)));
+    let mut reads: Vec<Vec<Wire>> = vec![vec![]; parts.len()];
+    let mut shown = vec![false; netlist.wires()];
+    for (n, node) in netlist.gates.iter().enumerate() {
+        for wire in node.operands().filter(|wire| home[wire.index()] != home[sources + n]) {
+            reads[home[sources + n]].push(wire);
+            shown[wire.index()] = true;
+        }
+    }
+    netlist.roots().for_each(|wire| shown[wire.index()] = true);
+    let mut body = String::new();
+    let top = |text: &mut String, wire: Wire| match wire.index() {
+        n if n < sources => text.push_str(&ports.inputs[n]),
+        n => write!(text, "w{n}").expect("a string"),
+    };
+    let mut first = sources;
+    for ((part, length), mut reads) in parts.iter().zip(reads) {
+        let gates = first..first + length;
+        first += length;
+        let made: Vec<Wire> = gates.clone().filter(|&n| shown[n]).map(|n| Wire(n as u32)).collect();
+        if made.is_empty() {
+            continue;
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        push_part(text, netlist, &format!("{name}_{part}"), gates, &reads, &made);
+        let list = |wires: &[Wire]| {
+            let mut text = String::new();
+            for (n, &wire) in wires.iter().rev().enumerate() {
+                text.push_str(if n == 0 { "" } else { ", " });
+                top(&mut text, wire);
+            }
+            text
+        };
+        writeln!(body, "    wire {};", list(&made)).expect("a string");
+        let given = if reads.is_empty() { String::new() } else { format!(".a({{{}}}), ", list(&reads)) };
+        writeln!(body, "    {name}_{part} part_{part} ({given}.y({{{}}}));", list(&made)).expect("a string");
+    }
+    push_ports(text, name, ports);
+    text.push_str(&body);
+    for (output, name) in netlist.outputs.iter().zip(&ports.outputs) {
+        write!(text, "    assign {name} = ").expect("a string");
+        top(text, output.wire);
+        text.push_str(";\n");
+    }
+    text.push_str("endmodule\n");
+}
+
+/// The module of a part.
+fn push_part(
+    text: &mut String,
+    netlist: &Netlist,
+    name: &str,
+    gates: Range<usize>,
+    reads: &[Wire],
+    made: &[Wire],
+) {
+    let inputs =
+        if reads.is_empty() { String::new() } else { format!("\n    input wire [{}:0] a,", reads.len() - 1) };
+    writeln!(
+        text,
+        "(* keep_hierarchy *)\nmodule {name} ({inputs}\n    output wire [{}:0] y\n);",
+        made.len() - 1
+    )
+    .expect("a string");
+    let operand = |text: &mut String, wire: Wire| match reads.binary_search(&wire) {
+        Ok(place) => write!(text, "a[{place}]").expect("a string"),
+        Err(_) => write!(text, "w{}", wire.0).expect("a string"),
+    };
+    for wire in gates {
+        write!(text, "    wire w{wire} = ").expect("a string");
+        VERILOG.push(text, &netlist.gates[wire - netlist.sources()], &operand);
+        text.push_str(";\n");
+    }
+    for (n, wire) in made.iter().enumerate() {
+        writeln!(text, "    assign y[{n}] = w{};", wire.0).expect("a string");
+    }
+    text.push_str("endmodule\n\n");
 }
 
 /// How the module is used, and what its bits mean.
@@ -65,8 +157,8 @@ fn push_grid_usage(text: &mut String, automaton: &Automaton, name: &str) {
     .expect("a string");
 }
 
-fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
-    let Ports { inputs, registers, outputs, input_ports, output_ports } = ports;
+/// The first lines of a module.
+fn push_ports(text: &mut String, name: &str, Ports { registers, input_ports, output_ports, .. }: &Ports) {
     let mut ports = vec![];
     if !registers.is_empty() {
         ports.extend(["input wire clk".to_string(), "input wire rst".to_string()]);
@@ -74,6 +166,11 @@ fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) 
     ports.extend(input_ports.iter().map(|port| format!("input wire {}", port.declared())));
     ports.extend(output_ports.iter().map(|port| format!("output wire {}", port.declared())));
     writeln!(text, "module {name} (\n    {}\n);", ports.join(",\n    ")).expect("a string");
+}
+
+fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
+    push_ports(text, name, ports);
+    let Ports { inputs, registers, outputs, .. } = ports;
     let initial = |n: usize| if netlist.registers[n].initial { "1'b1" } else { "1'b0" };
     for (n, name) in registers.iter().enumerate() {
         writeln!(text, "    reg {name} = {};", initial(n)).expect("a string");

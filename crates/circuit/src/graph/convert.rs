@@ -79,6 +79,8 @@ impl Writer<'_> {
         netlist.inputs = shell.inputs.clone();
         netlist.registers = shell.registers.clone();
         netlist.meta = shell.meta.clone();
+        // Gates are others now, so nobody knows which part they belong to.
+        netlist = netlist.without_parts();
         let mut made = vec![(Wire::NONE, false); graph.limit()];
         for source in 0..graph.sources() {
             made[source + 1].0 = Wire(source as u32);

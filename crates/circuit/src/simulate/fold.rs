@@ -42,6 +42,8 @@ pub(super) struct Folded {
     pub sources: usize,
     /// The gates, each over definitions before its own.
     pub gates: Vec<(Function, u32, u32)>,
+    /// Which gate of the netlist each one was.
+    pub origins: Vec<u32>,
     /// What the roots show.
     pub roots: Vec<Value>,
 }
@@ -50,11 +52,11 @@ impl Folded {
     /// Folds a netlist; gates that no root needs are still in it.
     pub(super) fn new(netlist: &Netlist, roots: &[Wire]) -> Folded {
         let first = netlist.sources();
-        let mut gates = vec![];
+        let (mut gates, mut origins) = (vec![], vec![]);
         let mut values: Vec<Value> =
             (0..first as u32).map(|definition| Value::Of { definition, negated: false }).collect();
         values.reserve(netlist.gates.len());
-        for &Node { gate, a, b } in &netlist.gates {
+        for (n, &Node { gate, a, b }) in netlist.gates.iter().enumerate() {
             let operand =
                 |read: bool, wire: Wire| if read { values[wire.index()] } else { Value::Constant(false) };
             let (a, b) = (operand(gate.reads_a(), a), operand(gate.reads_b(), b));
@@ -69,13 +71,19 @@ impl Folded {
                         Value::chosen(of, gate.output(false, false), gate.output(true, true))
                     } else {
                         let (function, swapped, negated) = normal_form(gate);
+                        origins.push(n as u32);
                         gates.push(if swapped { (function, y, x) } else { (function, x, y) });
                         Value::Of { definition: (first + gates.len() - 1) as u32, negated }
                     }
                 }
             });
         }
-        Folded { sources: first, gates, roots: roots.iter().map(|root| values[root.index()]).collect() }
+        Folded {
+            sources: first,
+            gates,
+            origins,
+            roots: roots.iter().map(|root| values[root.index()]).collect(),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ impl WideSimulator {
         let outputs: Vec<Wire> = netlist.roots().collect();
         let folded = Folded::new(netlist, &outputs);
         let (steps, gates) = steps(&folded);
-        let (lines, groups, count) = Placing::new(&folded, &steps).place(&steps);
+        let (lines, groups, count) = Placing::new(&folded, &steps, &ends(netlist)).place(&steps);
         let root = |value: &Value| match *value {
             Value::Constant(value) => Root::Constant(value),
             Value::Of { definition, negated } => Root::Line { line: lines[definition as usize], negated },
@@ -246,6 +246,17 @@ fn steps(folded: &Folded) -> (Vec<Step>, usize) {
     (steps.into_iter().flatten().collect(), gates)
 }
 
+/// The gates at which the parts of a netlist end, if it has any.
+fn ends(netlist: &Netlist) -> Vec<usize> {
+    let lengths = netlist.parts().unwrap_or_default().into_iter().map(|(_, length)| length);
+    lengths
+        .scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        })
+        .collect()
+}
+
 /// Gives values their lines.
 struct Placing {
     /// The line of each definition.
@@ -260,11 +271,19 @@ struct Placing {
 const END: u32 = u32::MAX;
 
 impl Placing {
-    fn new(folded: &Folded, steps: &[Step]) -> Placing {
+    /// Levels begin anew behind every part, so that the values of one part are near while it is computed.
+    fn new(folded: &Folded, steps: &[Step], ends: &[usize]) -> Placing {
         let definitions = folded.sources + folded.gates.len();
         let (mut levels, mut last) = (vec![0u32; definitions], vec![0u32; definitions]);
+        let (mut ends, mut before, mut highest) = (ends.iter().peekable(), 0, 0);
         for step in steps {
-            let level = 1 + step.operands.iter().map(|&read| levels[read as usize]).max().unwrap_or(0);
+            let gate = folded.origins[step.definition as usize - folded.sources] as usize;
+            while ends.next_if(|&&end| gate >= end).is_some() {
+                before = highest;
+            }
+            let read = step.operands.iter().map(|&read| levels[read as usize]).max().unwrap_or(0);
+            let level = 1 + read.max(before);
+            highest = highest.max(level);
             levels[step.definition as usize] = level;
             step.operands.iter().for_each(|&read| last[read as usize] = last[read as usize].max(level));
         }
@@ -348,6 +367,24 @@ mod tests {
                 }
             }
             assert!(wide.outputs() == outputs && wide.gates() <= gates);
+        }
+    }
+
+    #[test]
+    fn parts_are_computed_one_after_the_other() {
+        let votes = Netlist::random(7, 12, 400, 60);
+        let classes: Vec<usize> = (0..60).map(|n| n % 5).collect();
+        let netlist = votes.with_class_head(&classes, 5).netlist;
+        assert!(ends(&netlist).len() == 7 && ends(&netlist).last() == Some(&netlist.gates.len()));
+        let mut wide = WideSimulator::new(&netlist).unwrap();
+        let plane = |n: usize| Line(std::array::from_fn(|w| crate::graph::exhaustive_word(n, w)));
+        let planes: Vec<Line> = (0..12).map(plane).collect();
+        let slices: Vec<&[u64]> = planes.iter().map(|line| &line.0[..]).collect();
+        let wanted = Simulator::new(&netlist).unwrap().run(&slices);
+        wide.inputs_mut().copy_from_slice(&planes);
+        wide.run();
+        for (n, wanted) in wanted.iter().enumerate() {
+            assert_eq!(wide.output(n).0[..], wanted[..], "output {n}");
         }
     }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -32,7 +33,10 @@ pub struct Browser {
 impl Browser {
     /// Starts the browser with a profile of its own.
     pub fn start(program: &str) -> Browser {
-        let folder = std::env::temp_dir().join(format!("farad-browser-{}", std::process::id()));
+        // Several tests of a program may have one at the same time.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("farad-browser-{}-{count}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let line = format!(
             "mkfifo commands answers && exec {program} {FLAGS} --user-data-dir=profile about:blank 3<commands 4>answers"

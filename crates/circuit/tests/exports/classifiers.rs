@@ -221,6 +221,30 @@ fn a_page_has_a_slider_per_column() {
     }
 }
 
+/// For every gate of two operands: its sign, with rings before operands and behind the gate, says what it computes.
+const DRAWN_AS_COMPUTED: &str = "[...Array(16).keys()].filter((kind) => '∧∨⊕'.includes(Farad.GATES[kind].sign)).map((kind) => {
+    for (const [a, b] of [[0, 0], [0, 1], [1, 0], [1, 1]]) {
+        const memory = Int32Array.of(-a, -b, 0);
+        Farad.apply(kind, memory, 2, 0, 1, 1);
+        const [x, y] = [a ^ (Farad.INVERTED.get(kind) === 0), b ^ (Farad.INVERTED.get(kind) === 1)];
+        const drawn = { '∧': x & y, '∨': x | y, '⊕': x ^ y }[Farad.GATES[kind].sign] ^ Farad.NEGATED.has(kind);
+        if (drawn !== (memory[2] & 1)) return kind;
+    }
+    return 'right';
+}).join(' ')";
+
+#[test]
+fn gates_are_drawn_as_they_compute() {
+    if !have("chromium") {
+        return;
+    }
+    let folder = Folder::new();
+    let path = folder.write(&exported(table(), "html"));
+    let mut browser = Browser::start("chromium");
+    browser.open(&path, "", (1280, 960));
+    assert_eq!(browser.evaluate(DRAWN_AS_COMPUTED), json!(["right"; 10].join(" ")));
+}
+
 #[test]
 fn what_does_not_fit_is_a_plain_netlist() {
     let mut netlist = table();

@@ -8,7 +8,7 @@ use farad::fit::samples::{self, Judged};
 use farad::run::{
     Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, Value, count, counted, json,
 };
-use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
+use farad_circuit::{Circuit, Drawing, LookupTables, Netlist, Simulator, Statistics};
 
 use super::data::{Data, Levels, Part};
 use super::learned::Learned;
@@ -307,6 +307,16 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
     Ok(page.text())
 }
 
+/// What the circuit takes on an FPGA.
+fn tables(netlist: &Netlist) -> String {
+    let [four, six] = [4, 6].map(|inputs| netlist.lookup_tables(inputs));
+    let said = |tables: LookupTables| {
+        let LookupTables { inputs, count: tables, depth } = tables;
+        format!("{} of {inputs} inputs, {} in a row", count(tables), count(depth))
+    };
+    format!("{}; or {}", said(four), said(six))
+}
+
 fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
     let Verdict { learned, netlist, simplified, .. } = verdict;
     let settings = &learned.settings;
@@ -361,6 +371,7 @@ fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
                 100.0 * verdict.validation
             ),
         ),
+        ("lookup tables", tables(simplified)),
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),
         ("device", settings.device.clone()),

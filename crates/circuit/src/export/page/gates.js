@@ -6,6 +6,9 @@ Farad.GateView = class {
   constructor(netlist, labels) {
     this.netlist = netlist;
     this.labels = labels;
+    /// Letters of a name at most, and the room that they take before the first column.
+    this.letters = labels.letters ?? 9;
+    this.left = 64 + 6.6 * (this.letters - 9);
     this.canvas = document.getElementById("gates-canvas");
     this.scroll = document.getElementById("gates-scroll");
     this.tip = document.getElementById("tip");
@@ -65,7 +68,7 @@ Farad.GateView = class {
     const room = Math.max(280, this.scroll.clientWidth);
     const gap = Math.min(46, Math.max(tallest > 200 ? 7 : 22, 520 / tallest));
     const height = Math.max(220, Math.round(gap * tallest + 44));
-    const width = Math.max(room, (columns.length - 1) * (this.netlist.gates > 400 ? 30 : 44) + 160);
+    const width = Math.max(room, (columns.length - 1) * (this.netlist.gates > 400 ? 30 : 44) + 96 + this.left);
     this.canvas.width = Math.round(width * density);
     this.canvas.height = Math.round(height * density);
     this.canvas.style.width = `${width}px`;
@@ -75,7 +78,7 @@ Farad.GateView = class {
     this.y = new Float64Array(this.netlist.wires);
     columns.forEach((column, level) => {
       column.forEach((wire, n) => {
-        this.x[wire] = 64 + ((width - 128) * level) / Math.max(1, columns.length - 1);
+        this.x[wire] = this.left + ((width - 64 - this.left) * level) / Math.max(1, columns.length - 1);
         this.y[wire] = 22 + ((height - 44) * (n + 0.5)) / column.length;
       });
     });
@@ -216,7 +219,7 @@ Farad.GateView = class {
   }
 
   short(text) {
-    return text.length > 9 ? `${text.slice(0, 8)}…` : text;
+    return text.length > this.letters ? `${text.slice(0, this.letters - 1)}…` : text;
   }
 
   at(event) {

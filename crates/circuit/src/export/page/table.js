@@ -24,7 +24,7 @@ Farad.TablePage = class {
     this.sliders = this.columns.map((name, column) => this.slider(name, column));
     const levels = this.thresholds[0].length;
     const name = (wire) => `${this.columns[Math.floor(wire / levels)]} ≥ ${this.short(this.thresholds[Math.floor(wire / levels)][wire % levels])}`;
-    this.gates = Farad.showGates(this.netlist, { source: name, long: name, output: (n) => this.netlist.outputs[n].name });
+    this.gates = Farad.showGates(this.netlist, { source: name, long: name, output: (n) => this.netlist.outputs[n].name, letters: 20 });
     this.element("gates-title").textContent = "Gates";
     this.element("table-gates").textContent = this.netlist.gates.toLocaleString("en");
     this.element("table-depth").textContent = this.netlist.depth;
