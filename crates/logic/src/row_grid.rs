@@ -2,15 +2,18 @@
 //!
 //! A workgroup takes 256 values: rows are features, and up to 16 columns lie beside each other. The grid runs over all
 //! rows before it goes to the next columns, so that the few columns of all features that are in use stay in the GPU's
-//! cache, although rows are read in any order. Invariant: no grid is larger than the adapter allows, and none is empty.
-//! Start at [`RowGrid::launch`].
+//! cache, although rows are read in any order. Layers of gates, learned wires, trees and neurons share this frame, its text
+//! too: a kernel only says what the value at a row and a column is ([`RowGrid::each`]), or what is added up
+//! ([`RowGrid::sums`]). Invariant: no grid is larger than the adapter allows, and none is empty.
 
 use farad::{CustomKernel, CustomLimits};
 
+const EACH: &str = include_str!("row_grid/each.wgsl");
+const TOTAL: &str = include_str!("row_grid/total.wgsl");
 const SUM: &str = include_str!("row_grid/sum.wgsl");
 
 /// What the texts declare for one sample an invocation, and what replaces it for four.
-pub const REGIONS: [(&str, &str); 2] = [
+const REGIONS: [(&str, &str); 2] = [
     ("alias Value = f32;", "alias Value = vec4<f32>;"),
     ("    return value;\n", "    return (value.x + value.y) + (value.z + value.w);\n"),
 ];
@@ -43,9 +46,28 @@ impl RowGrid {
         self.columns.div_ceil(1 << self.shift)
     }
 
+    /// A kernel that computes one value for every row and column: `text` has its bindings, `result` among them, and the
+    /// function `at`.
+    pub fn each(&self, text: &str, more: &[u32], arguments: &[usize], limits: &CustomLimits) -> CustomKernel {
+        self.launch(&[EACH, text].concat(), self.blocks(), more, arguments, limits)
+    }
+
+    /// A kernel that adds up samples in so many parts: `text` has its bindings and the entry point, which calls
+    /// `together`.
+    pub fn sums(
+        &self,
+        text: &str,
+        parts: usize,
+        more: &[u32],
+        arguments: &[usize],
+        limits: &CustomLimits,
+    ) -> CustomKernel {
+        self.launch(&[TOTAL, text].concat(), parts, more, arguments, limits)
+    }
+
     /// A kernel over this grid, `blocks` workgroups along the columns. Its parameters are rows, columns, columns that
     /// neighboring invocations take as a power of two, and then `more`.
-    pub fn launch(
+    fn launch(
         &self,
         text: &str,
         blocks: usize,
@@ -105,10 +127,9 @@ pub mod tests {
         }
     }
 
-    /// Fails unless the texts declare what is replaced.
-    #[track_caller]
-    pub fn check_regions(weights: &str, others: [&str; 2]) {
-        assert!(weights.contains(REGIONS[1].0));
-        assert!([weights, others[0], others[1], SUM].iter().all(|text| text.contains(REGIONS[0].0)));
+    #[test]
+    fn regions_are_in_the_frames() {
+        assert!([EACH, TOTAL, SUM].iter().all(|text| text.contains(REGIONS[0].0)));
+        assert!(TOTAL.contains(REGIONS[1].0));
     }
 }

@@ -19,7 +19,7 @@ pub struct Preset {
 
 /// All of them; the first one is the default.
 pub static PRESETS: [Preset; 8] = [
-    Preset { name: "small", about: "8,000 gates that learn their wires", settings: by_task },
+    Preset { name: "small", about: "8,000 gates that learn their wires", settings: small },
     Preset { name: "medium", about: "48,000 gates on random wires", settings: medium },
     Preset {
         name: "wired",
@@ -67,6 +67,13 @@ impl Preset {
     /// Its settings for a task, from those that all have.
     pub(super) fn apply(&self, task: TaskKind, base: Settings) -> Settings {
         (self.settings)(task, base)
+    }
+}
+
+fn small(task: TaskKind, base: Settings) -> Settings {
+    match task {
+        TaskKind::Mnist => Settings { epochs: 30, shift: 1, ..base },
+        _ => by_task(task, base),
     }
 }
 
@@ -200,7 +207,7 @@ fn conv(task: TaskKind, base: Settings) -> Settings {
 }
 
 /// What suits the pictures of a task, where no recipe says it.
-pub(super) fn by_task(task: TaskKind, base: Settings) -> Settings {
+fn by_task(task: TaskKind, base: Settings) -> Settings {
     match task {
         TaskKind::Cifar10 => Settings { thresholds: 3, mirror: true, ..base },
         _ => base,

@@ -3,7 +3,7 @@
 //! Sums over the batch are kept in as many lanes as [`LANES`] and added at the end, so results depend
 //! neither on the number of threads nor on the vectors that the processor has.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::extent::Extent;
@@ -24,21 +24,37 @@ fn row(values: &[f32], index: usize, batch: usize) -> &[f32] {
 
 /// `[outputs, 4], [2, outputs], [inputs, batch] -> [outputs, batch]`
 pub fn forward(extent: &Extent, coefficients: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
-    let (batch, rows) = (extent.batch, rows(extent));
-    let (first, second) = wires.split_at(extent.outputs);
-    let arch = Arch::new();
-    let task = |(task, part): (usize, &mut [f32])| {
-        arch.dispatch(|| {
-            for (n, y) in part.chunks_exact_mut(batch).enumerate() {
-                let gate = task * rows + n;
-                let a = row(x, first[gate] as usize, batch);
-                let b = row(x, second[gate] as usize, batch);
-                evaluate(&coefficients[4 * gate..][..4], a, b, y);
-            }
-        })
-    };
+    let (batch, rows, arch) = (extent.batch, rows(extent), Arch::new());
     if batch > 0 {
-        y.par_chunks_mut(rows * batch).enumerate().for_each(task);
+        y.par_chunks_mut(rows * batch).enumerate().for_each(|(task, y)| {
+            arch.dispatch(Forward { extent, coefficients, wires, x, first: task * rows, y });
+        });
+    }
+}
+
+/// The outputs of some gates. A structure, as closures are not compiled for the vectors that there are.
+struct Forward<'a> {
+    extent: &'a Extent,
+    coefficients: &'a [f32],
+    wires: &'a [u32],
+    x: &'a [f32],
+    first: usize,
+    y: &'a mut [f32],
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let batch = self.extent.batch;
+        let (first, second) = self.wires.split_at(self.extent.outputs);
+        for (n, y) in self.y.chunks_exact_mut(batch).enumerate() {
+            let gate = self.first + n;
+            let a = row(self.x, first[gate] as usize, batch);
+            let b = row(self.x, second[gate] as usize, batch);
+            evaluate(&self.coefficients[4 * gate..][..4], a, b, y);
+        }
     }
 }
 
@@ -52,20 +68,36 @@ fn evaluate(c: &[f32], a: &[f32], b: &[f32], y: &mut [f32]) {
 
 /// Gradients at the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
 pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
-    let (batch, rows) = (extent.batch, rows(extent));
-    let (first, second) = wires.split_at(extent.outputs);
-    let arch = Arch::new();
-    let task = |(task, part): (usize, &mut [f32])| {
-        arch.dispatch(|| {
-            for (n, sums) in part.chunks_exact_mut(4).enumerate() {
-                let gate = task * rows + n;
-                let a = row(x, first[gate] as usize, batch);
-                let b = row(x, second[gate] as usize, batch);
-                sums.copy_from_slice(&products(row(g, gate, batch), a, b));
-            }
-        })
-    };
-    sums.par_chunks_mut(rows * 4).enumerate().for_each(task);
+    let (rows, arch) = (rows(extent), Arch::new());
+    sums.par_chunks_mut(rows * 4).enumerate().for_each(|(task, sums)| {
+        arch.dispatch(Weights { extent, wires, x, g, first: task * rows, sums });
+    });
+}
+
+/// The gradients of some gates' coefficients.
+struct Weights<'a> {
+    extent: &'a Extent,
+    wires: &'a [u32],
+    x: &'a [f32],
+    g: &'a [f32],
+    first: usize,
+    sums: &'a mut [f32],
+}
+
+impl WithSimd for Weights<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let batch = self.extent.batch;
+        let (first, second) = self.wires.split_at(self.extent.outputs);
+        for (n, sums) in self.sums.chunks_exact_mut(4).enumerate() {
+            let gate = self.first + n;
+            let a = row(self.x, first[gate] as usize, batch);
+            let b = row(self.x, second[gate] as usize, batch);
+            sums.copy_from_slice(&products(row(self.g, gate, batch), a, b));
+        }
+    }
 }
 
 /// `[Σg, Σga, Σgb, Σgab]`
@@ -103,25 +135,41 @@ pub fn inputs(
     g: &[f32],
     result: &mut [f32],
 ) {
-    let (batch, rows) = (extent.batch, rows(extent));
-    let (starts, lists) = readers.split_at(extent.inputs + 1);
-    let arch = Arch::new();
-    let task = |(task, part): (usize, &mut [f32])| {
-        arch.dispatch(|| {
-            for (n, sums) in part.chunks_exact_mut(batch).enumerate() {
-                let input = task * rows + n;
-                let list = &lists[2 * starts[input] as usize..2 * starts[input + 1] as usize];
-                for pair in list.chunks_exact(2) {
-                    let (gate, side) = (pair[0] as usize / 2, pair[0] as usize % 2);
-                    let c = &coefficients[4 * gate..][..4];
-                    let other = row(x, pair[1] as usize, batch);
-                    gather([c[1 + side], c[3]], row(g, gate, batch), other, sums);
-                }
-            }
-        })
-    };
+    let (batch, rows, arch) = (extent.batch, rows(extent), Arch::new());
     if batch > 0 {
-        result.par_chunks_mut(rows * batch).enumerate().for_each(task);
+        result.par_chunks_mut(rows * batch).enumerate().for_each(|(task, result)| {
+            arch.dispatch(Inputs { extent, coefficients, readers, x, g, first: task * rows, result });
+        });
+    }
+}
+
+/// The gradients of some inputs.
+struct Inputs<'a> {
+    extent: &'a Extent,
+    coefficients: &'a [f32],
+    readers: &'a [u32],
+    x: &'a [f32],
+    g: &'a [f32],
+    first: usize,
+    result: &'a mut [f32],
+}
+
+impl WithSimd for Inputs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let batch = self.extent.batch;
+        let (starts, lists) = self.readers.split_at(self.extent.inputs + 1);
+        for (n, sums) in self.result.chunks_exact_mut(batch).enumerate() {
+            let input = self.first + n;
+            for pair in lists[2 * starts[input] as usize..2 * starts[input + 1] as usize].chunks_exact(2) {
+                let (gate, side) = (pair[0] as usize / 2, pair[0] as usize % 2);
+                let c = &self.coefficients[4 * gate..][..4];
+                let other = row(self.x, pair[1] as usize, batch);
+                gather([c[1 + side], c[3]], row(self.g, gate, batch), other, sums);
+            }
+        }
     }
 }
 

@@ -1,10 +1,5 @@
 // Gradients at the inputs of a layer: each gathers from the gates that read it, in order.
-// parameters: inputs, columns, columns that neighboring invocations take as a power of two.
 
-// The samples that one invocation computes at once.
-alias Value = f32;
-
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
 // Where the list of every input starts and the last ends, then all lists: twice the gate, and one
 // more if the input is its second operand; then the other operand.
@@ -13,31 +8,17 @@ alias Value = f32;
 @group(0) @binding(4) var<storage, read> g: array<Value>;
 @group(0) @binding(5) var<storage, read_write> result: array<Value>;
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
+fn at(input: u32, column: u32) -> Value {
     let inputs = parameters[0].x;
     let columns = parameters[0].y;
-    let shift = parameters[0].z;
-    let input = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
-    if input >= inputs {
-        return;
-    }
-    let first = readers[input];
     let last = readers[input + 1u];
-    let lane = local & ((1u << shift) - 1u);
-    for (var column = (group.y << shift) + lane; column < columns; column += groups.y << shift) {
-        var sum = Value();
-        for (var n = first; n < last; n++) {
-            let reader = readers[inputs + 1u + 2u * n];
-            let other = readers[inputs + 2u + 2u * n];
-            let c = coefficients[reader >> 1u];
-            let own = select(c.y, c.z, (reader & 1u) == 1u);
-            sum += g[(reader >> 1u) * columns + column] * (own + c.w * x[other * columns + column]);
-        }
-        result[input * columns + column] = sum;
+    var sum = Value();
+    for (var n = readers[input]; n < last; n++) {
+        let reader = readers[inputs + 1u + 2u * n];
+        let other = readers[inputs + 2u + 2u * n];
+        let c = coefficients[reader >> 1u];
+        let own = select(c.y, c.z, (reader & 1u) == 1u);
+        sum += g[(reader >> 1u) * columns + column] * (own + c.w * x[other * columns + column]);
     }
+    return sum;
 }

@@ -1,20 +1,10 @@
 // Gradients at the coefficients of all gates, summed over some of the samples: part `group.y` takes
-// every column whose block is that part's, counting in turn.
-// parameters: gates, columns, columns that neighboring invocations take as a power of two.
+// every column whose block is that part's, counting in turn. Rows are gates.
 
-// The samples that one invocation computes at once, and their sum.
-alias Value = f32;
-fn total(value: Value) -> f32 {
-    return value;
-}
-
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> wires: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> g: array<Value>;
 @group(0) @binding(4) var<storage, read_write> parts: array<vec4<f32>>;
-
-var<workgroup> sums: array<vec4<f32>, 256>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -44,14 +34,8 @@ fn main(
             by_both += first * second;
         }
     }
-    sums[local] = vec4(total(constant), total(by_a), total(by_b), total(by_both));
-    for (var half = (1u << shift) >> 1u; half > 0u; half >>= 1u) {
-        workgroupBarrier();
-        if lane < half {
-            sums[local] += sums[local + half];
-        }
-    }
+    let sum = together(local, vec4(total(constant), total(by_a), total(by_b), total(by_both)));
     if gate < gates && lane == 0u {
-        parts[group.y * gates + gate] = sums[local];
+        parts[group.y * gates + gate] = sum;
     }
 }

@@ -3,7 +3,7 @@
 //! Sums over the batch are kept in as many lanes as [`LANES`] and added at the end, so results depend neither on the number
 //! of threads nor on the vectors that the processor has.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::op::Extent;
@@ -17,15 +17,11 @@ fn row(values: &[f32], index: usize, batch: usize) -> &[f32] {
     &values[index * batch..][..batch]
 }
 
-/// Calls a function with every row of the result and its number, some rows a thread.
-fn each_row(result: &mut [f32], length: usize, work: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
+/// Calls a function with some rows of the result and the number of the first, a thread each.
+fn each_part(result: &mut [f32], length: usize, work: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
     let rows = (TASK / work.max(1)).max(1);
     if length > 0 {
-        result.par_chunks_mut(rows * length).enumerate().for_each(|(task, part)| {
-            for (n, row) in part.chunks_exact_mut(length).enumerate() {
-                run(task * rows + n, row);
-            }
-        });
+        result.par_chunks_mut(rows * length).enumerate().for_each(|(task, part)| run(task * rows, part));
     }
 }
 
@@ -38,81 +34,153 @@ fn add(weight: f32, from: &[f32], to: &mut [f32]) {
 
 /// `[rows, count], [rows, count], [inputs, batch] -> [rows, batch]`
 pub fn forward(extent: &Extent, weights: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
-    let (count, batch) = (extent.count, extent.batch);
     let arch = Arch::new();
-    each_row(y, batch, count * batch, |n, y| {
-        arch.dispatch(|| {
+    each_part(y, extent.batch, extent.count * extent.batch, |first, y| {
+        arch.dispatch(Choose { extent, weights, wires, x, first, y });
+    });
+}
+
+/// Some rows of what is chosen. A structure, as closures are not compiled for the vectors that there are.
+struct Choose<'a> {
+    extent: &'a Extent,
+    weights: &'a [f32],
+    wires: &'a [u32],
+    x: &'a [f32],
+    first: usize,
+    y: &'a mut [f32],
+}
+
+impl WithSimd for Choose<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (count, batch) = (self.extent.count, self.extent.batch);
+        for (n, y) in self.y.chunks_exact_mut(batch).enumerate() {
             y.fill(0.0);
-            for place in n * count..(n + 1) * count {
+            for place in (self.first + n) * count..(self.first + n + 1) * count {
                 // Hard choices are one and zeros.
-                if weights[place] != 0.0 {
-                    add(weights[place], row(x, wires[place] as usize, batch), y);
+                if self.weights[place] != 0.0 {
+                    add(self.weights[place], row(self.x, self.wires[place] as usize, batch), y);
                 }
             }
-        });
-    });
+        }
+    }
 }
 
 /// Gradients at the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
 pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
-    let (count, batch) = (extent.count, extent.batch);
     let arch = Arch::new();
-    each_row(sums, count, count * batch, |n, sums| {
-        let (g, wires) = (row(g, n, batch), &wires[n * count..][..count]);
-        let rest = count / 4 * 4;
-        arch.dispatch(|| {
-            for (sums, wires) in sums.chunks_exact_mut(4).zip(wires.chunks_exact(4)) {
-                sums.copy_from_slice(&products(g, [0, 1, 2, 3].map(|n| row(x, wires[n] as usize, batch))));
-            }
-            for (sum, &wire) in sums[rest..].iter_mut().zip(&wires[rest..]) {
-                *sum = products(g, [row(x, wire as usize, batch)])[0];
-            }
-        });
+    each_part(sums, extent.count, extent.count * extent.batch, |first, sums| {
+        arch.dispatch(Weights { extent, wires, x, g, first, sums });
     });
 }
 
-/// The products of one row with several, read once.
-#[inline(always)]
-fn products<const N: usize>(a: &[f32], others: [&[f32]; N]) -> [f32; N] {
-    let mut sums = [[0f32; LANES]; N];
-    let whole = a.len() / LANES * LANES;
-    let mut start = 0;
-    while start < whole {
-        let own = &a[start..start + LANES];
-        for n in 0..N {
-            let other = &others[n][start..start + LANES];
-            for lane in 0..LANES {
-                sums[n][lane] += own[lane] * other[lane];
+/// Some rows of the weights' gradients.
+struct Weights<'a> {
+    extent: &'a Extent,
+    wires: &'a [u32],
+    x: &'a [f32],
+    g: &'a [f32],
+    first: usize,
+    sums: &'a mut [f32],
+}
+
+impl WithSimd for Weights<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (count, batch, x) = (self.extent.count, self.extent.batch, self.x);
+        for (n, sums) in self.sums.chunks_exact_mut(count).enumerate() {
+            let own = self.first + n;
+            let (g, wires) = (row(self.g, own, batch), &self.wires[own * count..][..count]);
+            for (sums, wires) in sums.chunks_exact_mut(2).zip(wires.chunks_exact(2)) {
+                let (b, c) = (row(x, wires[0] as usize, batch), row(x, wires[1] as usize, batch));
+                sums.copy_from_slice(&products(g, b, c));
+            }
+            if !count.is_multiple_of(2) {
+                sums[count - 1] = product(g, row(x, wires[count - 1] as usize, batch));
             }
         }
-        start += LANES;
     }
-    for n in 0..N {
-        for (lane, (a, b)) in a[whole..].iter().zip(&others[n][whole..]).enumerate() {
-            sums[n][lane] += a * b;
-        }
+}
+
+/// The sums of some lanes, before they are added up.
+type Sums = [f32; LANES];
+
+#[inline(always)]
+fn multiply(a: &[f32], b: &[f32], sums: &mut Sums) {
+    for lane in 0..LANES {
+        sums[lane] += a[lane] * b[lane];
     }
-    let mut totals = [0f32; N];
-    for n in 0..N {
-        totals[n] = sums[n].iter().sum();
+}
+
+/// What does not fill all lanes.
+#[inline(always)]
+fn finish(a: &[f32], b: &[f32], mut sums: Sums) -> f32 {
+    let whole = a.len() / LANES * LANES;
+    for (sum, (a, b)) in sums.iter_mut().zip(a[whole..].iter().zip(&b[whole..])) {
+        *sum += a * b;
     }
-    totals
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn product(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0f32; LANES];
+    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
+        multiply(a, b, &mut sums);
+    }
+    finish(a, b, sums)
+}
+
+/// The products of one row with two, read once. More of them do not fit the registers.
+#[inline(always)]
+fn products(a: &[f32], b: &[f32], c: &[f32]) -> [f32; 2] {
+    let (mut first, mut second) = ([0f32; LANES], [0f32; LANES]);
+    for ((a, b), c) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)).zip(c.chunks_exact(LANES)) {
+        multiply(a, b, &mut first);
+        multiply(a, c, &mut second);
+    }
+    [finish(a, b, first), finish(a, c, second)]
 }
 
 /// Gradients at the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
 pub fn inputs(extent: &Extent, weights: &[f32], readers: &[u32], g: &[f32], result: &mut [f32]) {
-    let (count, batch) = (extent.count, extent.batch);
-    let (starts, entries) = readers.split_at(extent.inputs + 1);
-    let work = batch * weights.len() / extent.inputs.max(1);
     let arch = Arch::new();
-    each_row(result, batch, work, |input, sums| {
-        arch.dispatch(|| {
+    let work = extent.batch * weights.len() / extent.inputs.max(1);
+    each_part(result, extent.batch, work, |first, result| {
+        arch.dispatch(Inputs { extent, weights, readers, g, first, result });
+    });
+}
+
+/// Some rows of the inputs' gradients.
+struct Inputs<'a> {
+    extent: &'a Extent,
+    weights: &'a [f32],
+    readers: &'a [u32],
+    g: &'a [f32],
+    first: usize,
+    result: &'a mut [f32],
+}
+
+impl WithSimd for Inputs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (count, batch) = (self.extent.count, self.extent.batch);
+        let (starts, entries) = self.readers.split_at(self.extent.inputs + 1);
+        for (n, sums) in self.result.chunks_exact_mut(batch).enumerate() {
+            let input = self.first + n;
             sums.fill(0.0);
             for &place in &entries[starts[input] as usize..starts[input + 1] as usize] {
-                if weights[place as usize] != 0.0 {
-                    add(weights[place as usize], row(g, place as usize / count, batch), sums);
+                let weight = self.weights[place as usize];
+                if weight != 0.0 {
+                    add(weight, row(self.g, place as usize / count, batch), sums);
                 }
             }
-        });
-    });
+        }
+    }
 }

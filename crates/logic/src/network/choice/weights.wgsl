@@ -1,20 +1,11 @@
 // Gradients at the weights of all candidates, summed over some of the samples: part `group.y` takes every column whose
 // block is that part's, counting in turn. Four candidates of a row are taken together, so that gradients are read once.
-// parameters: fours of candidates, columns, columns that neighboring invocations take as a power of two, candidates of a row.
+// Rows are fours of candidates. Parameter of its own: candidates of a row.
 
-// The samples that one invocation computes at once, and their sum.
-alias Value = f32;
-fn total(value: Value) -> f32 {
-    return value;
-}
-
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> wires: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> g: array<Value>;
 @group(0) @binding(4) var<storage, read_write> parts: array<f32>;
-
-var<workgroup> sums: array<vec4<f32>, 256>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -50,17 +41,11 @@ fn main(
             d += upstream * x[from_d + column];
         }
     }
-    sums[local] = vec4(total(a), total(b), total(c), total(d));
-    for (var half = (1u << shift) >> 1u; half > 0u; half >>= 1u) {
-        workgroupBarrier();
-        if lane < half {
-            sums[local] += sums[local + half];
-        }
-    }
+    let sum = together(local, vec4(total(a), total(b), total(c), total(d)));
     if four < fours && lane == 0u {
         let first = group.y * (fours / of_row * count) + place;
         for (var n = 0u; n <= last; n++) {
-            parts[first + n] = sums[local][n];
+            parts[first + n] = sum[n];
         }
     }
 }

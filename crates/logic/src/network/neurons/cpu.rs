@@ -4,7 +4,7 @@
 //! of threads nor on the vectors that the processor has.
 
 use farad_circuit::Gate;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::op::Extent;
@@ -42,33 +42,69 @@ pub fn forward(extent: &Extent, weights: &[f32], wires: &[u32], x: &[f32], y: &m
     }
     let (arch, zeros) = (Arch::new(), vec![0f32; extent.batch]);
     y.par_chunks_mut(extent.batch).enumerate().for_each(|(row, y)| {
-        let (own, wires) = (&weights[row / extent.places * CANDIDATES..], &wires[2 * CANDIDATES * row..]);
-        arch.dispatch(|| {
-            y.fill(0.0);
-            for (gate, &weight) in Gate::ALL.into_iter().zip(own) {
-                let Operands { a, b, c } = operands(extent, wires, x, &zeros, gate);
-                let c = c.map(|c| weight * c);
-                for ((y, &a), &b) in y.iter_mut().zip(a).zip(b) {
-                    *y += c[0] + c[2] * b + a * (c[1] + c[3] * b);
-                }
-            }
-        });
+        let (weights, wires) = (&weights[row / extent.places * CANDIDATES..], &wires[2 * CANDIDATES * row..]);
+        arch.dispatch(Forward { extent, weights, wires, x, zeros: &zeros, y });
     });
+}
+
+/// What one neuron gives at one place. A structure, as closures are not compiled for the vectors that there are.
+struct Forward<'a> {
+    extent: &'a Extent,
+    weights: &'a [f32],
+    wires: &'a [u32],
+    x: &'a [f32],
+    zeros: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.y.fill(0.0);
+        for (gate, &weight) in Gate::ALL.into_iter().zip(self.weights) {
+            let Operands { a, b, c } = operands(self.extent, self.wires, self.x, self.zeros, gate);
+            let c = c.map(|c| weight * c);
+            for ((y, &a), &b) in self.y.iter_mut().zip(a).zip(b) {
+                *y += c[0] + c[2] * b + a * (c[1] + c[3] * b);
+            }
+        }
+    }
 }
 
 /// Gradients at the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
 pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let (arch, zeros) = (Arch::new(), vec![0f32; extent.batch]);
     sums.par_chunks_mut(CANDIDATES).enumerate().for_each(|(neuron, sums)| {
-        arch.dispatch(|| {
-            for row in neuron * extent.places..(neuron + 1) * extent.places {
-                let (g, wires) = (&g[row * extent.batch..][..extent.batch], &wires[2 * CANDIDATES * row..]);
-                for (gate, sum) in Gate::ALL.into_iter().zip(&mut *sums) {
-                    *sum += product(g, &operands(extent, wires, x, &zeros, gate));
-                }
-            }
-        });
+        arch.dispatch(Weights { extent, wires, x, g, zeros: &zeros, neuron, sums });
     });
+}
+
+/// The gradients at one neuron's weights.
+struct Weights<'a> {
+    extent: &'a Extent,
+    wires: &'a [u32],
+    x: &'a [f32],
+    g: &'a [f32],
+    zeros: &'a [f32],
+    neuron: usize,
+    sums: &'a mut [f32],
+}
+
+impl WithSimd for Weights<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Extent { places, batch, .. } = *self.extent;
+        for row in self.neuron * places..(self.neuron + 1) * places {
+            let (g, wires) = (&self.g[row * batch..][..batch], &self.wires[2 * CANDIDATES * row..]);
+            for (gate, sum) in Gate::ALL.into_iter().zip(&mut *self.sums) {
+                *sum += product(g, &operands(self.extent, wires, self.x, self.zeros, gate));
+            }
+        }
+    }
 }
 
 /// The sum over samples of a gradient times what a candidate gives.
@@ -95,25 +131,45 @@ pub fn inputs(extent: &Extent, weights: &[f32], readers: &[u32], x: &[f32], g: &
     if batch == 0 {
         return;
     }
-    let (starts, lists) = readers.split_at(extent.inputs + 1);
     let (arch, zeros) = (Arch::new(), vec![0f32; batch]);
     result.par_chunks_mut(batch).enumerate().for_each(|(input, sums)| {
-        arch.dispatch(|| {
-            sums.fill(0.0);
-            for pair in lists[2 * starts[input] as usize..2 * starts[input + 1] as usize].chunks_exact(2) {
-                let (side, slot, row) =
-                    (pair[0] as usize & 1, pair[0] as usize >> 1 & 15, pair[0] as usize >> 5);
-                let c = Gate::ALL[slot].coefficients().map(f32::from);
-                let weight = weights[row / extent.places * CANDIDATES + slot];
-                let (own, both) = (weight * c[1 + side], weight * c[3]);
-                let other = match (pair[1] as usize) < extent.inputs {
-                    true => &x[pair[1] as usize * batch..][..batch],
-                    false => &zeros,
-                };
-                for ((sum, &g), &other) in sums.iter_mut().zip(&g[row * batch..]).zip(other) {
-                    *sum += g * (own + both * other);
-                }
-            }
-        });
+        arch.dispatch(Inputs { extent, weights, readers, x, g, zeros: &zeros, input, sums });
     });
+}
+
+/// The gradients at one input.
+struct Inputs<'a> {
+    extent: &'a Extent,
+    weights: &'a [f32],
+    readers: &'a [u32],
+    x: &'a [f32],
+    g: &'a [f32],
+    zeros: &'a [f32],
+    input: usize,
+    sums: &'a mut [f32],
+}
+
+impl WithSimd for Inputs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Extent { inputs, places, batch, .. } = *self.extent;
+        let (starts, lists) = self.readers.split_at(inputs + 1);
+        let own = 2 * starts[self.input] as usize..2 * starts[self.input + 1] as usize;
+        self.sums.fill(0.0);
+        for pair in lists[own].chunks_exact(2) {
+            let (side, slot, row) = (pair[0] as usize & 1, pair[0] as usize >> 1 & 15, pair[0] as usize >> 5);
+            let c = Gate::ALL[slot].coefficients().map(f32::from);
+            let weight = self.weights[row / places * CANDIDATES + slot];
+            let (own, both) = (weight * c[1 + side], weight * c[3]);
+            let other = match (pair[1] as usize) < inputs {
+                true => &self.x[pair[1] as usize * batch..][..batch],
+                false => self.zeros,
+            };
+            for ((sum, &g), &other) in self.sums.iter_mut().zip(&self.g[row * batch..]).zip(other) {
+                *sum += g * (own + both * other);
+            }
+        }
+    }
 }

@@ -1,11 +1,6 @@
-// Gradients at the inputs: each gathers from the candidates that read it, in order.
-// parameters: inputs, columns, columns that neighboring invocations take as a power of two, places of a neuron.
+// Gradients at the inputs: each gathers from the candidates that read it, in order. Parameter of its own: places of a neuron.
 // Before this text stands how many inputs there are.
 
-// The samples that one invocation computes at once.
-alias Value = f32;
-
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
 @group(0) @binding(2) var<storage, read> table: array<vec4<f32>>;
 // Where the list of every input starts and the last ends, then all lists, two words a reader: twice the candidate, and one
@@ -15,38 +10,21 @@ alias Value = f32;
 @group(0) @binding(5) var<storage, read> g: array<Value>;
 @group(0) @binding(6) var<storage, read_write> result: array<Value>;
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let inputs = parameters[0].x;
+fn at(input: u32, column: u32) -> Value {
     let columns = parameters[0].y;
-    let shift = parameters[0].z;
-    let places = parameters[0].w;
-    let input = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
-    if input >= inputs {
-        return;
-    }
-    let first = readers[input];
     let last = readers[input + 1u];
-    let lane = local & ((1u << shift) - 1u);
-    for (var column = (group.y << shift) + lane; column < columns; column += groups.y << shift) {
-        var sum = Value();
-        for (var n = first; n < last; n++) {
-            let reader = readers[inputs + 1u + 2u * n];
-            let other = readers[inputs + 2u + 2u * n];
-            let slot = (reader >> 1u) & 15u;
-            let row = reader >> 5u;
-            let c = table[slot] * weights[row / places * 16u + slot];
-            let own = select(c.y, c.z, (reader & 1u) == 1u);
-            var slope = Value() + own;
-            if other < INPUTS {
-                slope += c.w * x[other * columns + column];
-            }
-            sum += g[row * columns + column] * slope;
+    var sum = Value();
+    for (var n = readers[input]; n < last; n++) {
+        let reader = readers[INPUTS + 1u + 2u * n];
+        let other = readers[INPUTS + 2u + 2u * n];
+        let slot = (reader >> 1u) & 15u;
+        let row = reader >> 5u;
+        let c = table[slot] * weights[row / parameters[0].w * 16u + slot];
+        var slope = Value() + select(c.y, c.z, (reader & 1u) == 1u);
+        if other < INPUTS {
+            slope += c.w * x[other * columns + column];
         }
-        result[input * columns + column] = sum;
+        sum += g[row * columns + column] * slope;
     }
+    return sum;
 }

@@ -3,7 +3,7 @@
 //! Samples are taken [`LANES`] at a time, so results depend neither on the number of threads nor on the vectors that the
 //! processor has.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::geometry::{Geometry, Packing};
@@ -60,12 +60,7 @@ impl Stage<'_> {
         let arch = Arch::new();
         let kernels = y.par_chunks_mut(cells * batch).zip(largest.par_chunks_mut(cells * words));
         kernels.enumerate().for_each(|(kernel, (y, largest))| {
-            arch.dispatch(|| {
-                let rows = y.chunks_exact_mut(batch).zip(largest.chunks_exact_mut(words));
-                for (cell, (y, largest)) in rows.enumerate() {
-                    self.cell(kernel, cell, y, largest);
-                }
-            })
+            arch.dispatch(Cells { stage: self, kernel, y, largest });
         });
     }
 
@@ -121,7 +116,7 @@ impl Stage<'_> {
         let kernels = sums.par_chunks_mut(4 * gates).zip(at_leaves.par_chunks_mut(leaves * cells * batch));
         kernels.enumerate().for_each(|(kernel, (sums, at_leaves))| {
             let slopes = &slopes[4 * gates * kernel..][..4 * gates];
-            arch.dispatch(|| self.kernel_backward(kernel, slopes, largest, g, sums, at_leaves))
+            arch.dispatch(Backward { stage: self, kernel, slopes, largest, g, sums, at_leaves });
         });
     }
 
@@ -169,6 +164,49 @@ impl Stage<'_> {
         for (sum, lanes) in sums.iter_mut().zip(lanes.iter().flatten()) {
             *sum = lanes.iter().sum();
         }
+    }
+}
+
+/// All cells of a kernel. A structure, as closures are not compiled for the vectors that there are.
+struct Cells<'a> {
+    stage: &'a Stage<'a>,
+    kernel: usize,
+    y: &'a mut [f32],
+    largest: &'a mut [u32],
+}
+
+impl WithSimd for Cells<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let batch = self.stage.batch;
+        let words = Packing::of(batch).words(batch);
+        let rows = self.y.chunks_exact_mut(batch).zip(self.largest.chunks_exact_mut(words));
+        for (cell, (y, largest)) in rows.enumerate() {
+            self.stage.cell(self.kernel, cell, y, largest);
+        }
+    }
+}
+
+/// All gradients of a kernel.
+struct Backward<'a> {
+    stage: &'a Stage<'a>,
+    kernel: usize,
+    slopes: &'a [f32],
+    largest: &'a [u32],
+    g: &'a [f32],
+    sums: &'a mut [f32],
+    at_leaves: &'a mut [f32],
+}
+
+impl WithSimd for Backward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Backward { stage, kernel, slopes, largest, g, sums, at_leaves } = self;
+        stage.kernel_backward(kernel, slopes, largest, g, sums, at_leaves);
     }
 }
 

@@ -1,19 +1,16 @@
 // The largest output of a tree over the squares of every cell: rows are kernels by cells, columns samples.
-// parameters: rows, columns, columns that neighboring invocations take as a power of two.
 // Before this text stand the sizes of the stage.
 
-// The samples that one invocation computes at once, and which square was the largest, in one word.
-alias Value = f32;
+// Which square was the largest, for the samples of an invocation, and that in one word.
 alias Whole = u32;
 fn packed(which: Whole) -> u32 {
     return which;
 }
 
-@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> leaves: array<u32>;
 @group(0) @binding(3) var<storage, read> x: array<Value>;
-@group(0) @binding(4) var<storage, read_write> y: array<Value>;
+@group(0) @binding(4) var<storage, read_write> result: array<Value>;
 @group(0) @binding(5) var<storage, read_write> largest: array<u32>;
 
 fn gate(c: vec4<f32>, a: Value, b: Value) -> Value {
@@ -29,35 +26,21 @@ fn value_at(leaf: u32, down: u32, right: u32, columns: u32, column: u32) -> Valu
     return x[(leaves[3u * leaf] + (row * WIDTH + place) * BESIDE) * columns + column];
 }
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let rows = parameters[0].x;
+fn at(row: u32, column: u32) -> Value {
     let columns = parameters[0].y;
-    let shift = parameters[0].z;
-    let row = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
-    if row >= rows {
-        return;
-    }
     let first = row / CELLS * LEAVES;
     let c = row / CELLS * GATES;
     let corner = vec2(row % CELLS / COLUMNS, row % COLUMNS) * POOL;
-    let lane = local & ((1u << shift) - 1u);
-    for (var column = (group.y << shift) + lane; column < columns; column += groups.y << shift) {
-        var best = Value();
-        var which = Whole();
-        for (var square = 0u; square < POOL * POOL; square++) {
-            let down = corner.x + square / POOL;
-            let right = corner.y + square % POOL;
-            NODES
-            let better = root > best;
-            best = select(select(best, root, better), root, square == 0u);
-            which = select(which, Whole(square), better);
-        }
-        y[row * columns + column] = best;
-        largest[row * columns + column] = packed(which);
+    var best = Value();
+    var which = Whole();
+    for (var square = 0u; square < POOL * POOL; square++) {
+        let down = corner.x + square / POOL;
+        let right = corner.y + square % POOL;
+        NODES
+        let better = root > best;
+        best = select(select(best, root, better), root, square == 0u);
+        which = select(which, Whole(square), better);
     }
+    largest[row * columns + column] = packed(which);
+    return best;
 }

@@ -1,0 +1,25 @@
+// A value for every row and column. The text behind this one declares `result` and says what `at` is.
+// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the text's own.
+
+// The samples that one invocation computes at once.
+alias Value = f32;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let columns = parameters[0].y;
+    let shift = parameters[0].z;
+    let row = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
+    if row >= parameters[0].x {
+        return;
+    }
+    let lane = local & ((1u << shift) - 1u);
+    for (var column = (group.y << shift) + lane; column < columns; column += groups.y << shift) {
+        result[row * columns + column] = at(row, column);
+    }
+}

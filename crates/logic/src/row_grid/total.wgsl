@@ -1,0 +1,27 @@
+// Sums over columns. The text behind this one is the kernel: it adds up some of the samples of its rows.
+// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the text's own.
+
+// The samples that one invocation computes at once, and their sum.
+alias Value = f32;
+fn total(value: Value) -> f32 {
+    return value;
+}
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+
+var<workgroup> shared_sums: array<vec4<f32>, 256>;
+
+// The sum over the invocations of a row, for the first of them. All invocations of a workgroup call it.
+fn together(local: u32, own: vec4<f32>) -> vec4<f32> {
+    let lanes = 1u << parameters[0].z;
+    let lane = local & (lanes - 1u);
+    shared_sums[local] = own;
+    for (var half = lanes >> 1u; half > 0u; half >>= 1u) {
+        workgroupBarrier();
+        if lane < half {
+            shared_sums[local] += shared_sums[local + half];
+        }
+    }
+    workgroupBarrier();
+    return shared_sums[local - lane];
+}
