@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use farad_circuit::repair::{Circuits, Options, Origin, Origins, Proposal, Repaired, Task, gates_of, repair};
+use farad_circuit::repair::{
+    Beginning, Circuits, Options, Origin, Proposal, Repaired, Task, gates_of, repair,
+};
 use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist};
 
 fn options(candidates: u64) -> Options {
@@ -150,5 +152,5 @@ fn a_likely_change_is_tried() {
     let circuits = Circuits { learned: &life, proposals: &proposals, simplified: None };
     let repaired = repair(&circuits, &task, &options(400)).unwrap();
     assert_eq!(repaired.wrong, 0);
-    assert_eq!(repaired.from, Origins::Learned);
+    assert_eq!(repaired.from, Beginning::Learned);
 }

@@ -28,6 +28,8 @@ use crate::train::{Learned, LearnedCircuit};
 const MOST_CANDIDATES: u64 = 400_000;
 /// Candidates for each update of training: a short training is not followed by a long search.
 const CANDIDATES_AN_UPDATE: u64 = 800;
+/// After fewer updates nothing is searched for: that was a try.
+const LEAST_UPDATES: u64 = 100;
 /// Seconds that the search for one seed may take, if nothing else is asked for.
 const SECONDS: u64 = 60;
 /// Gates that are unsure enough to be proposed for a change.
@@ -45,10 +47,10 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What is fit after so many updates.
+    /// What is fit after so many updates: nothing after a few.
     pub fn after(updates: u64) -> Effort {
         let candidates = updates.saturating_mul(CANDIDATES_AN_UPDATE).min(MOST_CANDIDATES);
-        Effort { candidates, ..Effort::default() }
+        Effort { candidates: if updates < LEAST_UPDATES { 0 } else { candidates }, ..Effort::default() }
     }
 }
 
@@ -125,6 +127,9 @@ fn names(seed: u64) -> [String; 2] {
 
 /// Repairs the circuits of a run and keeps what is better. Says what became of each.
 pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -> Result<()> {
+    if effort.candidates == 0 {
+        return Ok(());
+    }
     let learned = Learned::of(run)?;
     let configuration = &learned.configuration;
     let task = task(&configuration.recipe, &configuration.settings);

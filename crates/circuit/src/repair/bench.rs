@@ -386,9 +386,7 @@ fn apply(gate: Gate, a: &[u32], b: &[u32], to: &mut [u32]) {
 fn each(a: &[u32], b: &[u32], to: &mut [u32], f: impl Fn(u32, u32) -> u32) {
     let words = to.chunks_exact_mut(LANES).zip(a.chunks_exact(LANES)).zip(b.chunks_exact(LANES));
     for ((to, a), b) in words {
-        for n in 0..LANES {
-            to[n] = f(a[n], b[n]);
-        }
+        to.iter_mut().zip(a).zip(b).for_each(|((to, &a), &b)| *to = f(a, b));
     }
 }
 

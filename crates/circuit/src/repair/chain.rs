@@ -134,7 +134,7 @@ impl Chain {
     /// Tries so many candidates, unless the time is over.
     pub(super) fn advance(&mut self, candidates: u64, deadline: Option<Instant>) {
         for n in 0..candidates {
-            if n % 32 == 0 && deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            if n.is_multiple_of(32) && deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return;
             }
             self.tried += 1;

@@ -68,7 +68,7 @@ impl Default for Options {
 
 /// What a search begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origins {
+pub enum Beginning {
     /// The circuit as it was learned, gate by gate.
     Learned,
     /// The same without what is superfluous.
@@ -79,13 +79,13 @@ pub enum Origins {
     Nothing,
 }
 
-impl Origins {
+impl Beginning {
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
-            Origins::Learned | Origins::Read => "learned",
-            Origins::Simplified => "simplified",
-            Origins::Nothing => "nothing",
+            Beginning::Learned | Beginning::Read => "learned",
+            Beginning::Simplified => "simplified",
+            Beginning::Nothing => "nothing",
         }
     }
 }
@@ -108,7 +108,7 @@ pub struct Repaired {
     /// Candidates tried until nothing was wrong, if that came.
     pub right_after: Option<u64>,
     /// What it was made of.
-    pub from: Origins,
+    pub from: Beginning,
     /// Whether the time ran out before the candidates did.
     pub cut: bool,
     /// Time of all.
@@ -142,13 +142,16 @@ pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repa
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
     let wrong_before = best(&chains).wrong;
     let mut right_after = (wrong_before == 0).then_some(0);
-    let mut round = 0;
-    while !is_over() {
+    let mut round = 0u64;
+    let cut = loop {
         let done = tried(&chains);
         let last = right_after
             .map_or(options.candidates, |right: u64| options.candidates.min(right + options.candidates / 4));
         if done >= last {
-            break;
+            break false;
+        }
+        if is_over() {
+            break true;
         }
         let slice = SLICE.min((last - done).div_ceil(chains.len() as u64));
         chains.par_iter_mut().for_each(|chain| chain.advance(slice, deadline));
@@ -160,20 +163,21 @@ pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repa
             // Those who are not there yet, or are far behind, go on from here. Who began with nothing goes its own way: what it
             // finds is small.
             let behind = |other: &Champion| {
-                other.wrong > 0 || round % MEETING == 0 && other.gates > champion.gates + champion.gates / 16
+                other.wrong > 0
+                    || round.is_multiple_of(MEETING) && other.gates > champion.gates + champion.gates / 16
             };
             let goes_on = |chain: &&mut Chain| {
-                starts[chain.champion.from].origin != Origins::Nothing && behind(&chain.champion)
+                starts[chain.champion.from].origin != Beginning::Nothing && behind(&chain.champion)
             };
             chains
                 .iter_mut()
                 .filter(goes_on)
                 .for_each(|chain| chain.adopt(&grounds[champion.from], &champion));
-            if is_first || round % MEETING == 0 {
+            if is_first || round.is_multiple_of(MEETING) {
                 chains.par_iter_mut().for_each(Chain::merge);
             }
         }
-    }
+    };
     let (champion, candidates) = (best(&chains), tried(&chains));
     let ground = &grounds[champion.from];
     Ok(Repaired {
@@ -185,14 +189,14 @@ pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repa
         candidates,
         right_after,
         from: starts[champion.from].origin,
-        cut: is_over(),
+        cut,
         time: began.elapsed(),
     })
 }
 
 /// A cell that a chain begins with.
 struct Start {
-    origin: Origins,
+    origin: Beginning,
     cell: Cell,
     /// Its automaton, for names.
     shell: Automaton,
@@ -203,15 +207,15 @@ impl Start {
     /// One for each chain: without what is superfluous; simplified; as learned, with what is likely to help; and from
     /// nothing, which is a way only where any cell may be the next to be right.
     fn all(circuit: &Circuits, task: &Task) -> Vec<Start> {
-        let plain = |origin: Origins, (cell, shell): (Cell, Automaton)| Start {
+        let plain = |origin: Beginning, (cell, shell): (Cell, Automaton)| Start {
             origin,
             cell,
             shell,
             proposals: vec![],
         };
-        let mut starts = vec![plain(Origins::Read, Cell::of(circuit.learned, SPARE))];
+        let mut starts = vec![plain(Beginning::Read, Cell::of(circuit.learned, SPARE))];
         if let Some(simplified) = circuit.simplified {
-            starts.push(plain(Origins::Simplified, Cell::of(simplified, SPARE)));
+            starts.push(plain(Beginning::Simplified, Cell::of(simplified, SPARE)));
         }
         if !circuit.proposals.is_empty() {
             let (cell, shell, places) = Cell::as_learned(circuit.learned);
@@ -221,13 +225,13 @@ impl Start {
                 (!gates.is_empty()).then_some(Proposal { gates, gate: proposal.gate })
             };
             let proposals = circuit.proposals.iter().filter_map(moved).collect();
-            starts.push(Start { origin: Origins::Learned, cell, shell, proposals });
+            starts.push(Start { origin: Beginning::Learned, cell, shell, proposals });
         }
         if task.is_random() {
-            starts.push(plain(Origins::Nothing, Cell::nothing(circuit.learned, SPARE_OF_NOTHING)));
+            starts.push(plain(Beginning::Nothing, Cell::nothing(circuit.learned, SPARE_OF_NOTHING)));
         }
         while starts.len() < LEAST_CHAINS {
-            starts.push(plain(Origins::Read, Cell::of(circuit.learned, SPARE)));
+            starts.push(plain(Beginning::Read, Cell::of(circuit.learned, SPARE)));
         }
         starts
     }
