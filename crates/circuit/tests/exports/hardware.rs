@@ -33,6 +33,21 @@ fn benches_pass() {
     }
 }
 
+/// Votes, counts and comparison of a large classifier are modules of their own; together they are the circuit.
+#[test]
+fn a_large_classifier_is_a_module_for_each_part() {
+    let votes = Netlist::random(8, 40, 2600, 240);
+    let classes: Vec<usize> = (0..240).map(|n| n % 6).collect();
+    let mut netlist = votes.with_class_head(&classes, 6).netlist;
+    netlist.name = "large".into();
+    let files = exported(netlist, "verilog");
+    let modules = files[0].1.lines().filter(|line| line.starts_with("module ")).count();
+    assert_eq!(modules, 1 + 1 + 6 + 1, "the whole, the votes, six counts and the comparison");
+    if have("iverilog") {
+        assert!(simulate(&files));
+    }
+}
+
 #[test]
 fn benches_catch_a_wrong_gate() {
     if !have("iverilog") {
