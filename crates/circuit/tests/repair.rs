@@ -93,7 +93,7 @@ fn a_picture_with_other_bits_grows_too() {
     let automaton = automaton(8, Edge::Wrap);
     let mut task = as_it_is(&automaton, (12, 12), 6, Origin::Center);
     [5 * 12 + 4, 7 * 12 + 7, 144 + 4 * 12 + 6].into_iter().for_each(|bit| task.wanted[bit] ^= true);
-    let repaired = search(&automaton, &task, &options(3_000));
+    let repaired = search(&automaton, &task, &options(20_000));
     assert_eq!((repaired.wrong_before, repaired.wrong), (3, 0));
     // What the search counted is what a grid shows.
     let mut grid = Grid::new(&repaired.automaton, 12, 12).unwrap();
