@@ -3,11 +3,9 @@
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use farad_guide::{Chapter, Note, blocks, commands, words};
-use farad_logic::Recipe;
-use farad_logic::classify::TaskKind;
 
 use crate::arguments::{Arguments, Command};
-use farad::data::NamedSet;
+use crate::kinds::KINDS;
 
 #[test]
 fn commands_of_the_guide_have_only_flags_that_there_are() {
@@ -60,9 +58,6 @@ fn check(words: &[String]) -> Result<(), String> {
         Ok(_) => return Ok(()),
     };
     let Some(name) = &options.name else { return Ok(()) };
-    let known = Recipe::all().iter().any(|recipe| recipe.name == name)
-        || TaskKind::ALL.iter().any(|kind| kind.name() == name)
-        || NamedSet::of(name).is_some()
-        || name == "lm";
-    known.then_some(()).ok_or_else(|| format!("there is no `{name}` to train"))
+    let known = KINDS.learning(name);
+    known.map(|_| ()).ok_or_else(|| format!("there is no `{name}` to train"))
 }

@@ -157,7 +157,7 @@ fn tables_and_trees_become_circuits() {
     assert!(inspected.contains("lut4") && inspected.contains("class0 = "), "{inspected}");
     a_program_asks_for_the_class_of_rows(&folder);
     let refused = folder.fail("eval table --speed");
-    assert!(refused.contains("eval: --speed is not for a run of kind"), "{refused}");
+    assert!(refused.contains("this one reads a table") && refused.contains("leave --speed out"), "{refused}");
     let learned = json(&folder.succeed(&format!(
         "train logic-table --data shapes.csv --set ignore=number --set layers=60,40 --set encoding=learned \
          --set thresholds=3 {common} --out thresholds"

@@ -157,7 +157,7 @@ pub static FLAGS: [Flag; 29] = [
     Flag { name: "from", value: "RUN", takes: Takes::Path(ValueHint::DirPath), help: "Start from the weights that another run of this kind has learned", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: Takes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
     Flag { name: "rule", value: "RULE", takes: Takes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
-    Flag { name: "picture", value: "FILE.png", takes: Takes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64×64 pixels, up to 16 colors; transparent is empty", ..OF_AUTOMATA },
+    Flag { name: "picture", value: "FILE.png", takes: Takes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64 x 64 pixels and 16 colors; transparent is empty", ..OF_AUTOMATA },
     Flag { name: "steps", takes: COUNT, help: "Steps of the automaton until it is looked at", ..OF_AUTOMATA },
     Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
