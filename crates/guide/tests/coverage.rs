@@ -3,7 +3,7 @@
 use farad_guide::Chapter;
 
 /// The letters of abilities and how many each has.
-const ABILITIES: [(char, usize); 6] = [('E', 16), ('N', 12), ('L', 8), ('T', 5), ('W', 3), ('U', 5)];
+const ABILITIES: [(char, usize); 6] = [('E', 16), ('N', 12), ('L', 11), ('T', 5), ('W', 3), ('U', 5)];
 
 fn coverage() -> String {
     std::fs::read_to_string(Chapter::root().join("docs/coverage.md")).unwrap()

@@ -228,7 +228,7 @@ mod tests {
         let refused = |text: &str, targets: &[&str]| read("refused", text, targets).unwrap_err().to_string();
         assert!(refused("a,y\n0,1\n2,1\n", &[]).contains("line 3: `2` in column `a` is not 0 or 1"));
         assert!(refused("a,y\n0,1\n0,0\n", &[]).contains("lines 2 and 3 have the same inputs"));
-        assert!(refused("a,out\n0,1\n1,0\n", &["ot"]).contains("did you mean `out`?"));
+        assert!(refused("a,sum\n0,1\n1,0\n", &["sun"]).contains("did you mean `sum`?"));
         assert!(refused("a,y\n0,1\n", &[]).contains("1 rows (vs at least 2)"));
         let wide: Vec<String> = (0..66).map(|n| format!("x{n}")).collect();
         assert!(refused(&(wide.join(",") + "\n"), &[]).contains("65 inputs"));

@@ -170,7 +170,7 @@ mod tests {
         assert!(refused("layers=64,-1").starts_with("settings: layers takes whole numbers from 1 to"));
         assert_eq!(
             refused("wiring=spaghetti"),
-            "settings: there is no wiring `spaghetti`\nhelp: there are random, unique, learned"
+            "settings: there is no wiring `spaghetti`\nhelp: there are random, unique, learned, resampled"
         );
         assert!(refused("candidate=4").contains("did you mean `candidates`?"));
         settings.set("layers=32,16").unwrap();
