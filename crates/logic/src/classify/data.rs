@@ -19,7 +19,7 @@ const FEW_VALUES: usize = 10;
 const TEST: u32 = 0x6c74_7374;
 const VALIDATION: u32 = 0x6c76_616c;
 
-/// A task of this kind: a row of [`TASKS`].
+/// A task of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
     /// Handwritten digits.
