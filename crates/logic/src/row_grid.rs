@@ -6,6 +6,8 @@
 //! too: a kernel only says what the value at a row and a column is ([`RowGrid::each`]), or what is added up
 //! ([`RowGrid::sums`]). Invariant: no grid is larger than the adapter allows, and none is empty.
 
+pub mod cpu;
+
 use farad::{CustomKernel, CustomLimits};
 
 const EACH: &str = include_str!("row_grid/each.wgsl");

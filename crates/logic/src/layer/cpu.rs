@@ -1,35 +1,16 @@
-//! The ops on the CPU: threads over rows, vectors over the batch.
-//!
-//! Sums over the batch are kept in as many lanes as [`LANES`] and added at the end, so results depend
-//! neither on the number of threads nor on the vectors that the processor has.
+//! The ops on the CPU.
 
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::extent::Extent;
-
-/// Partial sums of a sum over the batch.
-const LANES: usize = 16;
-/// Values that a thread takes at once, about.
-const TASK: usize = 1 << 15;
-
-/// Rows that a thread takes at once.
-fn rows(extent: &Extent) -> usize {
-    (TASK / extent.batch.max(1)).max(1)
-}
-
-fn row(values: &[f32], index: usize, batch: usize) -> &[f32] {
-    &values[index * batch..][..batch]
-}
+use crate::row_grid::cpu::{LANES, each_part, row};
 
 /// `[outputs, 4], [2, outputs], [inputs, batch] -> [outputs, batch]`
 pub fn forward(extent: &Extent, coefficients: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
-    let (batch, rows, arch) = (extent.batch, rows(extent), Arch::new());
-    if batch > 0 {
-        y.par_chunks_mut(rows * batch).enumerate().for_each(|(task, y)| {
-            arch.dispatch(Forward { extent, coefficients, wires, x, first: task * rows, y });
-        });
-    }
+    let arch = Arch::new();
+    each_part(y, extent.batch, extent.batch, |first, y| {
+        arch.dispatch(Forward { extent, coefficients, wires, x, first, y });
+    });
 }
 
 /// The outputs of some gates. A structure, as closures are not compiled for the vectors that there are.
@@ -68,9 +49,9 @@ fn evaluate(c: &[f32], a: &[f32], b: &[f32], y: &mut [f32]) {
 
 /// Gradients at the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
 pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
-    let (rows, arch) = (rows(extent), Arch::new());
-    sums.par_chunks_mut(rows * 4).enumerate().for_each(|(task, sums)| {
-        arch.dispatch(Weights { extent, wires, x, g, first: task * rows, sums });
+    let arch = Arch::new();
+    each_part(sums, 4, extent.batch, |first, sums| {
+        arch.dispatch(Weights { extent, wires, x, g, first, sums });
     });
 }
 
@@ -135,12 +116,10 @@ pub fn inputs(
     g: &[f32],
     result: &mut [f32],
 ) {
-    let (batch, rows, arch) = (extent.batch, rows(extent), Arch::new());
-    if batch > 0 {
-        result.par_chunks_mut(rows * batch).enumerate().for_each(|(task, result)| {
-            arch.dispatch(Inputs { extent, coefficients, readers, x, g, first: task * rows, result });
-        });
-    }
+    let arch = Arch::new();
+    each_part(result, extent.batch, extent.batch, |first, result| {
+        arch.dispatch(Inputs { extent, coefficients, readers, x, g, first, result });
+    });
 }
 
 /// The gradients of some inputs.

@@ -1,29 +1,9 @@
-//! The ops on the CPU: threads over rows, vectors over the batch.
-//!
-//! Sums over the batch are kept in as many lanes as [`LANES`] and added at the end, so results depend neither on the number
-//! of threads nor on the vectors that the processor has.
+//! The ops on the CPU.
 
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::op::Extent;
-
-/// Partial sums of a sum over the batch.
-const LANES: usize = 16;
-/// Values that a thread takes at once, about.
-const TASK: usize = 1 << 15;
-
-fn row(values: &[f32], index: usize, batch: usize) -> &[f32] {
-    &values[index * batch..][..batch]
-}
-
-/// Calls a function with some rows of the result and the number of the first, a thread each.
-fn each_part(result: &mut [f32], length: usize, work: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
-    let rows = (TASK / work.max(1)).max(1);
-    if length > 0 {
-        result.par_chunks_mut(rows * length).enumerate().for_each(|(task, part)| run(task * rows, part));
-    }
-}
+use crate::row_grid::cpu::{LANES, each_part, row};
 
 #[inline(always)]
 fn add(weight: f32, from: &[f32], to: &mut [f32]) {

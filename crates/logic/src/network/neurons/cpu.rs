@@ -1,7 +1,4 @@
-//! The ops on the CPU: threads over rows, vectors over the batch.
-//!
-//! Sums over the batch are kept in as many lanes as [`LANES`] and added at the end, so results depend neither on the number
-//! of threads nor on the vectors that the processor has.
+//! The ops on the CPU.
 
 use farad_circuit::Gate;
 use pulp::{Arch, Simd, WithSimd};
@@ -9,9 +6,7 @@ use rayon::prelude::*;
 
 use super::op::Extent;
 use super::{CANDIDATES, reads_first, reads_second};
-
-/// Partial sums of a sum over the batch.
-const LANES: usize = 16;
+use crate::row_grid::cpu::{LANES, row};
 
 /// A candidate's operands for some samples: zeros where it has none.
 struct Operands<'a> {
@@ -25,7 +20,7 @@ struct Operands<'a> {
 fn operands<'a>(extent: &Extent, wires: &[u32], x: &'a [f32], zeros: &'a [f32], gate: Gate) -> Operands<'a> {
     let n = gate.number() as usize;
     let read = |wire: u32, is: bool| match is && (wire as usize) < extent.inputs {
-        true => &x[wire as usize * extent.batch..][..extent.batch],
+        true => row(x, wire as usize, extent.batch),
         false => zeros,
     };
     Operands {
