@@ -11,6 +11,7 @@ use farad::{DType, Device, Tensor};
 use farad_logic::classify::{
     Augment, Data, Levels, Margin, PRESETS, Part, Samples, Settings, TaskKind, Trainer,
 };
+use farad_logic::network::Block;
 
 /// Tests take turns: they read counters of one device.
 fn turn() -> MutexGuard<'static, ()> {
@@ -147,6 +148,25 @@ fn training_learns_and_goes_on_with_the_same_bits() {
         let accuracy = whole.validate().unwrap();
         assert!(accuracy > 0.8 && accuracy == second.validate().unwrap(), "{keys:?}: {accuracy} on {device}");
     }
+}
+
+#[test]
+fn the_last_layer_learns_to_the_end() {
+    let _turn = turn();
+    // Nothing moves at this rate, so that every layer stands still at once.
+    let keys = [
+        "wiring=resampled",
+        "layers=80,40",
+        "resample_patience=4",
+        "resample_until=0",
+        "freeze_layers=true",
+        "learning_rate=0",
+    ];
+    let mut trainer = trainer(&keys, &Device::cpu());
+    (0..40).for_each(|_| drop(trainer.step().unwrap()));
+    let compact = |block: &Block| matches!(block, Block::Compact(layer) if layer.is_frozen().unwrap());
+    let frozen: Vec<bool> = trainer.network().layers().iter().map(compact).collect();
+    assert_eq!(frozen, [true, false]);
 }
 
 #[test]

@@ -31,7 +31,10 @@ pub fn after_step(
     let review = Review { number: steps / every, steps: every, patience };
     let mut cleared: Vec<(usize, Vec<usize>)> = vec![];
     let mut may_freeze = !drawing && settings.freeze_layers;
-    for layer in network.layers().iter().filter_map(compact) {
+    // The last layer learns to the end: there would be nothing left to train.
+    let last = network.layers().len().saturating_sub(1);
+    let layers = network.layers().iter().enumerate();
+    for (n, layer) in layers.filter_map(|(n, block)| Some((n, compact(block)?))) {
         if layer.is_frozen()? {
             continue;
         }
@@ -41,7 +44,7 @@ pub fn after_step(
             cleared.extend(place.map(|place| (place, reviewed.redrawn)));
         }
         // Only the first layer that still learns freezes: those behind it have to get used to it.
-        if may_freeze && reviewed.still {
+        if may_freeze && reviewed.still && n < last {
             layer.freeze()?;
         }
         may_freeze = false;
