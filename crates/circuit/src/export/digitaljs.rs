@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::meaning::Meaning;
 use super::names::Names;
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
@@ -11,14 +12,17 @@ pub(super) fn write(netlist: &Netlist, _name: &str) -> String {
     let mut sheet = Sheet { devices: String::new(), connectors: String::new(), made: vec![], count: 0 };
     let mut names = Names::new(&["clk"]);
     let mut order = 0;
-    let mut port = |name: &str| {
+    let mut port = |name: &str, label: &str| {
         order += 1;
-        format!("\"net\":\"{name}\",\"label\":\"{name}\",\"order\":{},\"bits\":1", order - 1)
+        format!("\"net\":\"{name}\",\"label\":\"{label}\",\"order\":{},\"bits\":1", order - 1)
     };
+    let meaning = Meaning::of(netlist);
     let clock = (!netlist.registers.is_empty())
         .then(|| sheet.device("Clock", "\"label\":\"clk\",\"propagation\":100"));
-    for input in &netlist.inputs {
-        let device = sheet.device("Input", &port(&names.pick(input)));
+    for (n, input) in netlist.inputs.iter().enumerate() {
+        let name = names.pick(input);
+        let label = meaning.as_ref().map_or_else(|| name.clone(), |meaning| meaning.input(n));
+        let device = sheet.device("Input", &port(&name, &label));
         sheet.made.push(device);
     }
     for register in &netlist.registers {
@@ -40,7 +44,8 @@ pub(super) fn write(netlist: &Netlist, _name: &str) -> String {
         sheet.connect(sheet.made[register.next.index()], device, "in");
     }
     for output in &netlist.outputs {
-        let device = sheet.device("Output", &port(&names.pick(&output.name)));
+        let name = names.pick(&output.name);
+        let device = sheet.device("Output", &port(&name, &name));
         sheet.connect(sheet.made[output.wire.index()], device, "in");
     }
     format!(

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::meaning::Meaning;
 use super::straight::{Language, Program, heading, legend};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
@@ -25,12 +26,20 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
 
 fn push_netlist(text: &mut String, netlist: &Netlist) {
     let (inputs, outputs) = (netlist.inputs.len(), netlist.outputs.len());
+    let registers = if netlist.registers.is_empty() { "" } else { ", 2 the registers, which stay" };
+    writeln!(
+        text,
+        "// Use: a compute pipeline of `main`; binding 0 holds the inputs, 1 takes the outputs{registers}.\n\
+         // One invocation a word: dispatch ceil(words / 64) workgroups.\n\
+         // A word holds 32 samples, one a bit. Each array holds all words of its first signal, then of the next:"
+    )
+    .expect("a string");
+    match Meaning::of(netlist) {
+        Some(meaning) => text.push_str(&meaning.legend("//", |n| format!("inputs[{n}]"))),
+        None => text.push_str(&legend(netlist, "//")),
+    }
     text.push_str(
-        "// A word holds 32 samples, one a bit. Each array holds all words of its first signal, then of the next:\n",
-    );
-    text.push_str(&legend(netlist, "//"));
-    text.push_str(
-        "// One invocation a word: dispatch ceil(words / 64) workgroups.\n\n\
+        "\n\
          @group(0) @binding(0) var<storage, read> inputs: array<u32>;\n\
          @group(0) @binding(1) var<storage, read_write> outputs: array<u32>;\n",
     );
@@ -77,7 +86,8 @@ fn push_automaton(text: &mut String, automaton: &Automaton) {
     let channels = automaton.channels;
     let asynchronous = automaton.fire_rate < 1.0;
     text.push_str(
-        "// One step of a grid. A word holds 32 cells of a row, the leftmost in its lowest bit; a row has\n\
+        "// Use: a compute pipeline of `main`, one dispatch a step; then `state` and `next` change places.\n\
+         // One step of a grid. A word holds 32 cells of a row, the leftmost in its lowest bit; a row has\n\
          // ceil(width / 32) words, bits beyond the width are zero; a channel is its rows from the top.\n\
          // One invocation a word: dispatch ceil(row words / 8) x ceil(height / 8) workgroups.\n\n\
          struct Size {\n    width: u32,\n    height: u32,\n}\n\n\

@@ -246,6 +246,18 @@ fn gates_are_drawn_as_they_compute() {
 }
 
 #[test]
+fn shaders_and_sheets_say_what_inputs_mean() {
+    let shader = &exported(table(), "wgsl")[0].1;
+    for line in ["//   inputs[0]: Petal length (cm) >= 2.45", "//   0: setosa"] {
+        assert!(shader.lines().any(|found| found == line), "{line} is not in {shader}");
+    }
+    assert!(shader.contains("// Use: a compute pipeline of `main`"), "{shader}");
+    let sheet: serde_json::Value = serde_json::from_str(&exported(table(), "digitaljs")[0].1).unwrap();
+    assert_eq!(sheet["devices"]["d5"]["label"], "x2 >= 0.001");
+    assert_eq!(sheet["devices"]["d5"]["net"], "x5_");
+}
+
+#[test]
 fn what_does_not_fit_is_a_plain_netlist() {
     let mut netlist = table();
     netlist.meta.insert("thresholds".into(), json!([[1.0], [2.0]]));
