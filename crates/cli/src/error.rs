@@ -84,11 +84,11 @@ pub enum Error {
     #[error("bench: no case matches: {filter} (0 vs {count} cases)\nhelp: the cases are {names}")]
     Filter { filter: String, count: usize, names: String },
     #[error("bench: wrong result: {case} (error {error:.1e} vs at most {tolerance:.0e})")]
-    Wrong { case: &'static str, error: f64, tolerance: f64 },
+    Wrong { case: String, error: f64, tolerance: f64 },
     #[error("bench: the repeat is no replay: {case} ({compiled} programs compiled while timing vs 0)")]
-    Compiled { case: &'static str, compiled: usize },
+    Compiled { case: String, compiled: usize },
     #[error("bench: memory grows: {case}: {what} ({before} bytes vs {now} later)")]
-    Grew { case: &'static str, what: &'static str, before: usize, now: usize },
+    Grew { case: String, what: &'static str, before: usize, now: usize },
     #[error("bench: the first step failed in a process of its own: {message}")]
     Child { message: String },
     #[error("bench: cases failed: {names} ({failed} vs {total} run)")]
@@ -179,12 +179,12 @@ mod tests {
 
     #[test]
     fn texts_have_the_house_form() {
-        let wrong = Error::Wrong { case: "sum_dim0_8192_f32", error: 0.25, tolerance: 1e-5 };
+        let wrong = Error::Wrong { case: "sum_dim0_8192_f32".into(), error: 0.25, tolerance: 1e-5 };
         assert_eq!(
             wrong.to_string(),
             "bench: wrong result: sum_dim0_8192_f32 (error 2.5e-1 vs at most 1e-5)"
         );
-        let compiled = Error::Compiled { case: "x", compiled: 3 };
+        let compiled = Error::Compiled { case: "x".into(), compiled: 3 };
         assert_eq!(
             compiled.to_string(),
             "bench: the repeat is no replay: x (3 programs compiled while timing vs 0)"

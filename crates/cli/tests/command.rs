@@ -74,6 +74,17 @@ fn bench_as_json() {
 }
 
 #[test]
+fn bench_draws_the_shapes_that_it_lists() {
+    let flags = ["bench", "--device", "cpu", "--random", "2", "--seed", "5"];
+    let listed = json(&farad(&[&flags[..], &["--list"]].concat()));
+    let timed = json(&farad(&[&flags[..], &["--json"]].concat()));
+    let names = |lines: &[Value]| lines.iter().map(|line| line["case"].clone()).collect::<Vec<_>>();
+    assert_eq!(names(&listed), names(&timed));
+    assert!(listed.iter().all(|line| line["family"] == "matmul"), "{listed:?}");
+    assert!(timed.iter().all(|line| line["ms"].as_f64() > Some(0.0)), "{timed:?}");
+}
+
+#[test]
 fn bench_as_a_table() {
     let output = farad(&["bench", "--device", "cpu", "--filter", "softmax_1024,mlp_train_f32"]);
     assert!(output.status.success(), "{}", stderr(&output));

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
@@ -22,6 +23,7 @@ Examples:
   farad bench --device cpu --full      large sizes on the CPU too
   farad bench --filter matmul          cases with `matmul` in their name
   farad bench --filter mlp_train_f32 --json
+  farad bench --random 200 --seed 7    shapes that nobody chose
   farad bench --break-even             from which size on the GPU is worth it
   farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
 
@@ -63,6 +65,15 @@ pub struct BenchOptions {
     /// All cases, also the sizes that are too large or too small for the device
     #[arg(long)]
     pub full: bool,
+    /// Shapes that nobody chose instead of the cases: products, convolutions, rows, steps of networks
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub random: Option<usize>,
+    /// Which shapes are drawn
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
+    pub seed: u64,
+    /// Print the shapes as JSON for other programs and time nothing
+    #[arg(long, requires = "random")]
+    pub list: bool,
     /// Time a few kinds of work on the CPU and on the GPU, size by size, and say where the GPU starts to win
     #[arg(long)]
     pub break_even: bool,

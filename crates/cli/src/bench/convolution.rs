@@ -1,4 +1,4 @@
-//! Convolutions of 3×3 windows: forward, and with the gradients at image and weight.
+//! Convolutions: forward, and with the gradients at image and weight.
 
 use farad::prelude::*;
 
@@ -8,13 +8,16 @@ use super::reference::{Difference, spread};
 /// Elements of each result that are compared with f64.
 const SAMPLES: usize = 64;
 
-/// `[batch, inputs, side, side] × [outputs, inputs, 3, 3]`, padded so that the side stays.
-#[derive(Clone, Copy)]
+/// `[batch, inputs, side, side] × [outputs, inputs / groups, window, window]`, padded by half a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
     pub batch: usize,
     pub inputs: usize,
     pub outputs: usize,
     pub side: usize,
+    pub window: usize,
+    pub stride: usize,
+    pub groups: usize,
 }
 
 impl Size {
@@ -23,15 +26,48 @@ impl Size {
     }
 
     fn weight(&self) -> [usize; 4] {
-        [self.outputs, self.inputs, 3, 3]
+        [self.outputs, self.own_inputs(), self.window, self.window]
     }
 
     fn result(&self) -> [usize; 4] {
-        [self.batch, self.outputs, self.side, self.side]
+        let side = self.result_side();
+        [self.batch, self.outputs, side, side]
     }
 
-    fn flops(&self) -> f64 {
-        2.0 * (self.result().iter().product::<usize>() * self.inputs * 9) as f64
+    fn result_side(&self) -> usize {
+        (self.side + 2 * self.padding() - self.window) / self.stride + 1
+    }
+
+    fn padding(&self) -> usize {
+        self.window / 2
+    }
+
+    /// Channels of a group.
+    fn own_inputs(&self) -> usize {
+        self.inputs / self.groups
+    }
+
+    fn own_outputs(&self) -> usize {
+        self.outputs / self.groups
+    }
+
+    /// Multiplications and additions of the forward pass.
+    pub fn flops(&self) -> f64 {
+        let terms = self.own_inputs() * self.window * self.window;
+        2.0 * self.result().iter().product::<usize>() as f64 * terms as f64
+    }
+
+    /// Image, weight and result, each once.
+    pub fn bytes(&self) -> f64 {
+        [self.image(), self.weight(), self.result()]
+            .iter()
+            .map(|s| 4.0 * s.iter().product::<usize>() as f64)
+            .sum()
+    }
+
+    fn convolve(&self, x: &Tensor, weight: &Tensor) -> Tensor {
+        let options = ConvOptions::new().padding(self.padding()).stride(self.stride).groups(self.groups);
+        x.conv2d(weight, options)
     }
 }
 
@@ -43,7 +79,7 @@ pub fn forward(size: Size, device: &Device) -> farad::Result<Workload> {
         let sample = Sample::read(size, &inputs[0], &inputs[1], None)?;
         sample.difference(y, |sample, at| sample.result(at))
     };
-    Ok(Workload::expression(inputs, work, |x| convolve(&x[0], &x[1]), error))
+    Ok(Workload::expression(inputs, work, move |x| size.convolve(&x[0], &x[1]), error))
 }
 
 /// The forward pass and the gradients at both operands.
@@ -51,7 +87,7 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
     let (x, weight) = (uniform(&size.image(), device)?, uniform(&size.weight(), device)?);
     let upstream = uniform(&size.result(), device)?;
     let compute = move || -> farad::Result<[Tensor; 3]> {
-        let y = convolve(&x, &weight);
+        let y = size.convolve(&x, &weight);
         let gradients = (&y * &upstream).sum().gradients_at(&[&x, &weight])?;
         let [dx, dw] = [gradients[0].clone(), gradients[1].clone()];
         Tensor::compute_all(&[&y, &dx, &dw])?;
@@ -64,7 +100,7 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
         let size = Size { batch: size.batch.min(2), ..size };
         let (x, weight) = (uniform(&size.image(), &device)?, uniform(&size.weight(), &device)?);
         let upstream = uniform(&size.result(), &device)?;
-        let y = convolve(&x, &weight);
+        let y = size.convolve(&x, &weight);
         let gradients = (&y * &upstream).sum().gradients_at(&[&x, &weight])?;
         let sample = Sample::read(size, &x, &weight, Some(&upstream))?;
         let errors = [
@@ -79,10 +115,6 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
         error: Box::new(error),
         work: Work { flops: 3.0 * size.flops(), ..Work::default() },
     })
-}
-
-fn convolve(x: &Tensor, weight: &Tensor) -> Tensor {
-    x.conv2d(weight, ConvOptions::new().padding(1))
 }
 
 /// Operands on the host, for elements of results one by one.
@@ -116,7 +148,15 @@ impl Sample {
 
     /// Where a window's element lies, if it is not padding.
     fn source(&self, y: usize, k: usize) -> Option<usize> {
-        (y + k).checked_sub(1).filter(|&at| at < self.size.side)
+        (y * self.size.stride + k).checked_sub(self.size.padding()).filter(|&at| at < self.size.side)
+    }
+
+    /// The result that reads an element through this part of its window.
+    fn reader(&self, h: usize, k: usize) -> Option<usize> {
+        let stride = self.size.stride;
+        let corner =
+            (h + self.size.padding()).checked_sub(k).filter(|corner| corner.is_multiple_of(stride))?;
+        Some(corner / stride).filter(|&y| y < self.size.result_side())
     }
 
     fn x(&self, [b, c, h, w]: [usize; 4]) -> f64 {
@@ -124,47 +164,58 @@ impl Sample {
     }
 
     fn weight(&self, [o, c, kh, kw]: [usize; 4]) -> f64 {
-        self.weight[(o * self.size.inputs + c) * 9 + kh * 3 + kw] as f64
+        let Size { window, .. } = self.size;
+        self.weight[((o * self.size.own_inputs() + c) * window + kh) * window + kw] as f64
     }
 
     fn upstream(&self, [b, o, h, w]: [usize; 4]) -> f64 {
-        self.upstream[((b * self.size.outputs + o) * self.size.side + h) * self.size.side + w] as f64
+        let side = self.size.result_side();
+        self.upstream[((b * self.size.outputs + o) * side + h) * side + w] as f64
+    }
+
+    /// The first input channel of an output's group.
+    fn first_input(&self, output: usize) -> usize {
+        output / self.size.own_outputs() * self.size.own_inputs()
     }
 
     fn result(&self, [b, o, h, w]: [usize; 4]) -> f64 {
         let mut sum = 0.0;
-        for (kh, kw) in windows() {
+        for (kh, kw) in self.windows() {
             let (Some(y), Some(x)) = (self.source(h, kh), self.source(w, kw)) else { continue };
-            sum += (0..self.size.inputs)
-                .map(|c| self.x([b, c, y, x]) * self.weight([o, c, kh, kw]))
+            let first = self.first_input(o);
+            sum += (0..self.size.own_inputs())
+                .map(|c| self.x([b, first + c, y, x]) * self.weight([o, c, kh, kw]))
                 .sum::<f64>();
         }
         sum
     }
 
     fn image_gradient(&self, [b, c, h, w]: [usize; 4]) -> f64 {
+        let (own, group) = (self.size.own_outputs(), c / self.size.own_inputs());
         let mut sum = 0.0;
-        for (kh, kw) in windows() {
-            // The result that reads this element through this part of the kernel.
-            let (Some(y), Some(x)) = (self.source(h, 2 - kh), self.source(w, 2 - kw)) else { continue };
-            sum += (0..self.size.outputs)
-                .map(|o| self.upstream([b, o, y, x]) * self.weight([o, c, kh, kw]))
+        for (kh, kw) in self.windows() {
+            let (Some(y), Some(x)) = (self.reader(h, kh), self.reader(w, kw)) else { continue };
+            sum += (group * own..(group + 1) * own)
+                .map(|o| self.upstream([b, o, y, x]) * self.weight([o, c % self.size.own_inputs(), kh, kw]))
                 .sum::<f64>();
         }
         sum
     }
 
     fn weight_gradient(&self, [o, c, kh, kw]: [usize; 4]) -> f64 {
+        let (side, input) = (self.size.result_side(), self.first_input(o) + c);
         let mut sum = 0.0;
-        for (h, w) in (0..self.size.side).flat_map(|h| (0..self.size.side).map(move |w| (h, w))) {
+        for (h, w) in (0..side).flat_map(|h| (0..side).map(move |w| (h, w))) {
             let (Some(y), Some(x)) = (self.source(h, kh), self.source(w, kw)) else { continue };
-            sum +=
-                (0..self.size.batch).map(|b| self.upstream([b, o, h, w]) * self.x([b, c, y, x])).sum::<f64>();
+            sum += (0..self.size.batch)
+                .map(|b| self.upstream([b, o, h, w]) * self.x([b, input, y, x]))
+                .sum::<f64>();
         }
         sum
     }
-}
 
-fn windows() -> impl Iterator<Item = (usize, usize)> {
-    (0..9).map(|at| (at / 3, at % 3))
+    fn windows(&self) -> impl Iterator<Item = (usize, usize)> {
+        let window = self.size.window;
+        (0..window * window).map(move |at| (at / window, at % window))
+    }
 }

@@ -5,37 +5,78 @@ use farad::{DType, Device, Tensor};
 use super::case::{Work, Workload, signed};
 use super::reference::{Difference, select, spread};
 
+/// `batch` products `[rows, inner] · [inner, columns]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    /// Products; 1: matrices without an axis for them.
+    pub batch: usize,
+    pub rows: usize,
+    pub inner: usize,
+    pub columns: usize,
+    /// Which operands lie with their axes swapped.
+    pub transposed: [bool; 2],
+    /// Whether numbers are halves.
+    pub halves: bool,
+}
+
+impl Size {
+    fn square(size: usize) -> Size {
+        Size { batch: 1, rows: size, inner: size, columns: size, transposed: [false; 2], halves: false }
+    }
+
+    /// Multiplications and additions.
+    pub fn flops(&self) -> f64 {
+        2.0 * (self.batch * self.rows) as f64 * (self.inner * self.columns) as f64
+    }
+
+    /// Operands and result, each once.
+    pub fn bytes(&self) -> f64 {
+        let numbers = self.rows * self.inner + self.inner * self.columns + self.rows * self.columns;
+        (self.batch * numbers) as f64 * if self.halves { 2.0 } else { 4.0 }
+    }
+
+    /// How an operand lies in memory.
+    fn stored(&self, operand: usize) -> Vec<usize> {
+        let mut shape = [[self.rows, self.inner], [self.inner, self.columns]][operand];
+        if self.transposed[operand] {
+            shape.reverse();
+        }
+        let batch = (self.batch > 1).then_some(self.batch);
+        batch.into_iter().chain(shape).collect()
+    }
+
+    fn operand(&self, x: &Tensor, operand: usize) -> Tensor {
+        if self.transposed[operand] { x.transpose(-2, -1) } else { x.clone() }
+    }
+}
+
 /// `[size, size] · [size, size]`.
 pub fn square(size: usize, device: &Device) -> farad::Result<Workload> {
-    let inputs = vec![signed(&[size, size], device)?, signed(&[size, size], device)?];
-    let work = Work { flops: 2.0 * (size as f64).powi(3), ..Work::default() };
-    let error = |inputs: &[Tensor], result: &Tensor| error(&inputs[0], &inputs[1], result);
-    Ok(Workload::expression(inputs, work, |inputs| inputs[0].matmul(&inputs[1]), error))
+    product(Size::square(size), device)
 }
 
 /// `[size, size] · [size, size]` of halves; `transposed` says which operands lie with their axes swapped.
 pub fn halves(size: usize, transposed: [bool; 2], device: &Device) -> farad::Result<Workload> {
-    let inputs = (0..2).map(|_| signed(&[size, size], device)?.cast(DType::F16).detach());
-    let inputs: Vec<Tensor> = inputs.collect::<farad::Result<_>>()?;
-    let work = Work { flops: 2.0 * (size as f64).powi(3), ..Work::default() };
-    let turned = move |x: &Tensor, operand: usize| match transposed[operand] {
-        true => x.transpose(0, 1),
-        false => x.clone(),
-    };
-    let error = move |inputs: &[Tensor], result: &Tensor| {
-        let [a, b] = [0, 1].map(|n| turned(&inputs[n], n).cast(DType::F32));
-        error(&a, &b, &result.cast(DType::F32))
-    };
-    let product = move |inputs: &[Tensor]| turned(&inputs[0], 0).matmul(&turned(&inputs[1], 1));
-    Ok(Workload::expression(inputs, work, product, error))
+    product(Size { transposed, halves: true, ..Size::square(size) }, device)
 }
 
 /// `batch` products `[rows, inner] · [inner, rows]`.
 pub fn batched(batch: usize, rows: usize, inner: usize, device: &Device) -> farad::Result<Workload> {
-    let inputs = vec![signed(&[batch, rows, inner], device)?, signed(&[batch, inner, rows], device)?];
-    let work = Work { flops: 2.0 * (batch * rows * rows * inner) as f64, ..Work::default() };
-    let error = |inputs: &[Tensor], result: &Tensor| error(&inputs[0], &inputs[1], result);
-    Ok(Workload::expression(inputs, work, |inputs| inputs[0].matmul(&inputs[1]), error))
+    product(Size { batch, inner, ..Size::square(rows) }, device)
+}
+
+/// Products of a size.
+pub fn product(size: Size, device: &Device) -> farad::Result<Workload> {
+    let dtype = if size.halves { DType::F16 } else { DType::F32 };
+    let inputs = [0, 1].map(|operand| signed(&size.stored(operand), device)?.cast(dtype).detach());
+    let inputs: Vec<Tensor> = inputs.into_iter().collect::<farad::Result<_>>()?;
+    let work = Work { flops: size.flops(), ..Work::default() };
+    let error = move |inputs: &[Tensor], result: &Tensor| {
+        let [a, b] = [0, 1].map(|n| size.operand(&inputs[n], n).cast(DType::F32));
+        error(&a, &b, &result.cast(DType::F32))
+    };
+    let build = move |inputs: &[Tensor]| size.operand(&inputs[0], 0).matmul(&size.operand(&inputs[1], 1));
+    Ok(Workload::expression(inputs, work, build, error))
 }
 
 /// A few rows by a few columns of a few products against f64.

@@ -25,10 +25,13 @@ mod reduce;
 mod reference;
 mod report;
 mod rows;
+mod shape;
 mod sort;
 mod steady;
 mod timing;
 mod train;
+
+use std::io::Write;
 
 use farad::{Device, Profile};
 
@@ -36,9 +39,10 @@ use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
 use crate::look::{self, Talk};
 use crate::profile::{self, trace_of};
-use case::{CASES, Case, Kind, Sizes};
+use case::{CASES, Case, Kind, Sizes, Work};
 use hardware::Hardware;
 use report::{Measurement, Report};
+use timing::Timing;
 
 /// Iterations that a profile sees.
 const PROFILED: usize = 5;
@@ -53,7 +57,13 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         return break_even::run(&device, options.output.json, talk);
     }
     let hardware = Hardware::of(&device);
-    let cases = select(CASES, &options.filter, hardware.small(), options.full)?;
+    let drawn = options.random.map(|count| shape::draw(count, options.seed, hardware.small()));
+    let cases = drawn.as_deref().unwrap_or(&CASES);
+    let cases = select(cases, &options.filter, hardware.small(), options.full)?;
+    if options.list {
+        look::out().write_all(shape::list(&cases).as_bytes())?;
+        return Ok(());
+    }
     let report = Report::new(options.output, hardware)?;
     let mut failed = Vec::new();
     for (n, case) in cases.iter().enumerate() {
@@ -66,7 +76,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
                     let trace = options.profile.profile.iter().flatten().next();
                     let alone = cases.len() == 1;
                     let trace =
-                        trace.map(|path| if alone { path.clone() } else { trace_of(path, case.name) });
+                        trace.map(|path| if alone { path.clone() } else { trace_of(path, &case.name) });
                     profile::show(&profile, trace.as_deref())?;
                 }
                 faults
@@ -78,7 +88,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
             look::fail(fault);
         }
         if !faults.is_empty() {
-            failed.push(case.name);
+            failed.push(case.name.as_ref());
         }
     }
     report.progress("");
@@ -90,10 +100,10 @@ pub fn run(options: &BenchOptions) -> Result<()> {
 
 /// Runs the matching cases once each, so that the device has their programs.
 pub fn record(filter: &[String], device: &Device, talk: Talk) -> Result<()> {
-    for case in select(CASES, filter, Hardware::of(device).small(), false)? {
+    for case in select(&CASES, filter, Hardware::of(device).small(), false)? {
         if let Kind::Operation(prepare) | Kind::Training(prepare) = case.kind {
             talk.say(format!("recording {} on {device}", case.name));
-            (prepare(device)?.iterate)()?;
+            (prepare.workload(device)?.iterate)()?;
         }
     }
     Ok(device.wait()?)
@@ -111,7 +121,7 @@ fn select<'a>(cases: &'a [Case], filter: &[String], small: bool, full: bool) -> 
     };
     let matching: Vec<&Case> = cases.iter().filter(matches).collect();
     if matching.is_empty() {
-        let names = cases.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
+        let names = cases.iter().map(|case| case.name.as_ref()).collect::<Vec<&str>>().join(", ");
         return Err(Error::Filter { filter: filter.join(", "), count: cases.len(), names });
     }
     let suiting: Vec<&Case> = matching.iter().copied().filter(suits).collect();
@@ -120,16 +130,23 @@ fn select<'a>(cases: &'a [Case], filter: &[String], small: bool, full: bool) -> 
 
 /// Prepares, checks and times one case; faults are what makes its numbers worthless.
 fn measure(
-    case: &'static Case,
+    case: &Case,
     device: &Device,
     options: &BenchOptions,
 ) -> Result<(Measurement, Option<Profile>, Vec<Error>)> {
     let mut profile = None;
+    let measurement = |timing: Timing, gpu_ms: Option<f64>, work: Work, error: f64| Measurement {
+        case: case.name.to_string(),
+        timing,
+        gpu_ms,
+        work,
+        error,
+    };
     let (measurement, compiled) = match case.kind {
         Kind::Operation(prepare) | Kind::Training(prepare) => {
             device.seed(1);
             farad::seed(1);
-            let mut workload = prepare(device)?;
+            let mut workload = prepare.workload(device)?;
             let error = (workload.error)()?;
             let timing = match case.kind {
                 Kind::Training(_) => timing::time_training(device, &mut workload.iterate)?,
@@ -143,32 +160,29 @@ fn measure(
                 done?;
                 profile = Some(found);
             }
-            (Measurement { case: case.name, timing, gpu_ms, work: workload.work, error }, timing.compiled)
+            (measurement(timing, gpu_ms, workload.work, error), timing.compiled)
         }
         Kind::Steady => {
             device.seed(1);
-            let (timing, error) = steady::measure(case.name, device)?;
-            (
-                Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error },
-                timing.compiled,
-            )
+            let (timing, error) = steady::measure(&case.name, device)?;
+            (measurement(timing, None, Default::default(), error), timing.compiled)
         }
         Kind::Compile(program, size) => {
             let (timing, error) = compile::measure(program, size, device)?;
-            (Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error }, 0)
+            (measurement(timing, None, Default::default(), error), 0)
         }
         Kind::Process => {
             let (timing, error) = first_step::parent(options.device.name())?;
-            (Measurement { case: case.name, timing, gpu_ms: None, work: Default::default(), error }, 0)
+            (measurement(timing, None, Default::default(), error), 0)
         }
     };
     let mut faults = Vec::new();
     let (error, tolerance) = (measurement.error, case.tolerance);
     if error.is_nan() || error > tolerance {
-        faults.push(Error::Wrong { case: case.name, error, tolerance });
+        faults.push(Error::Wrong { case: case.name.to_string(), error, tolerance });
     }
     if compiled > 0 {
-        faults.push(Error::Compiled { case: case.name, compiled });
+        faults.push(Error::Compiled { case: case.name.to_string(), compiled });
     }
     Ok((measurement, profile, faults))
 }
@@ -179,7 +193,11 @@ mod tests {
 
     fn names(filter: &[&str], small: bool, full: bool) -> Vec<&'static str> {
         let filter: Vec<String> = filter.iter().map(|text| text.to_string()).collect();
-        select(CASES, &filter, small, full).expect("something matches").iter().map(|case| case.name).collect()
+        select(&CASES, &filter, small, full)
+            .expect("something matches")
+            .iter()
+            .map(|case| &*case.name)
+            .collect()
     }
 
     #[test]
@@ -198,7 +216,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        let mut names: Vec<&str> = CASES.iter().map(|case| &*case.name).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), CASES.len());
@@ -207,7 +225,7 @@ mod tests {
     #[test]
     fn an_unknown_filter_lists_the_cases() {
         let text =
-            select(CASES, &["nothing".into()], true, false).err().expect("nothing matches").to_string();
+            select(&CASES, &["nothing".into()], true, false).err().expect("nothing matches").to_string();
         assert!(text.starts_with("bench: no case matches: nothing (0 vs "), "{text}");
         assert!(text.contains("softmax_1024x1024_f32"), "{text}");
     }

@@ -14,10 +14,10 @@ use crate::error::Result;
 use crate::look::{self, HEADING, paint};
 
 /// What one case gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measurement {
     /// Its name.
-    pub case: &'static str,
+    pub case: String,
     /// Times on the host's clock.
     pub timing: Timing,
     /// Milliseconds on the GPU's clock.

@@ -5,13 +5,11 @@ use farad::{Device, Tensor};
 use super::case::{Work, Workload, uniform};
 use super::reference::{Difference, pick, spread};
 
-/// Elements of a row.
-const WIDTH: usize = 1024;
 /// What layer norm adds to the variance.
 const EPSILON: f64 = 1e-5;
 
-/// Softmax of each of `[rows, 1024]`.
-pub fn softmax(rows: usize, device: &Device) -> farad::Result<Workload> {
+/// Softmax of each row.
+pub fn softmax([rows, width]: [usize; 2], device: &Device) -> farad::Result<Workload> {
     let error = |inputs: &[Tensor], result: &Tensor| {
         compare(&inputs[0], result, |row| {
             let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -19,17 +17,17 @@ pub fn softmax(rows: usize, device: &Device) -> farad::Result<Workload> {
             row.iter_mut().for_each(|x| *x = (*x - top).exp() / sum);
         })
     };
-    let inputs = vec![uniform(&[rows, WIDTH], device)?];
-    Ok(Workload::expression(inputs, work(rows), |inputs| inputs[0].softmax(1), error))
+    let inputs = vec![uniform(&[rows, width], device)?];
+    Ok(Workload::expression(inputs, work(rows * width), |inputs| inputs[0].softmax(1), error))
 }
 
-/// Layer norm of each of `[rows, 1024]`, with scale and shift.
-pub fn layer_norm(rows: usize, device: &Device) -> farad::Result<Workload> {
-    let error = |inputs: &[Tensor], result: &Tensor| {
+/// Layer norm of each row, with scale and shift.
+pub fn layer_norm([rows, width]: [usize; 2], device: &Device) -> farad::Result<Workload> {
+    let error = move |inputs: &[Tensor], result: &Tensor| {
         let (scale, shift) = (inputs[1].to_vec::<f32>()?, inputs[2].to_vec::<f32>()?);
         compare(&inputs[0], result, |row| {
-            let mean = row.iter().sum::<f64>() / WIDTH as f64;
-            let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / WIDTH as f64;
+            let mean = row.iter().sum::<f64>() / width as f64;
+            let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
             let factor = 1.0 / (variance + EPSILON).sqrt();
             for ((x, &scale), &shift) in row.iter_mut().zip(&scale).zip(&shift) {
                 *x = (*x - mean) * factor * scale as f64 + shift as f64;
@@ -37,21 +35,21 @@ pub fn layer_norm(rows: usize, device: &Device) -> farad::Result<Workload> {
         })
     };
     let inputs =
-        vec![uniform(&[rows, WIDTH], device)?, uniform(&[WIDTH], device)?, uniform(&[WIDTH], device)?];
+        vec![uniform(&[rows, width], device)?, uniform(&[width], device)?, uniform(&[width], device)?];
     let build = |inputs: &[Tensor]| inputs[0].layer_norm(&inputs[1], &inputs[2], EPSILON);
-    Ok(Workload::expression(inputs, work(rows), build, error))
+    Ok(Workload::expression(inputs, work(rows * width), build, error))
 }
 
-fn work(rows: usize) -> Work {
-    Work { bytes: 8.0 * (rows * WIDTH) as f64, ..Work::default() }
+fn work(elements: usize) -> Work {
+    Work { bytes: 8.0 * elements as f64, ..Work::default() }
 }
 
 /// A few rows against what `wanted` makes of them in f64.
 fn compare(x: &Tensor, y: &Tensor, wanted: impl Fn(&mut [f64])) -> farad::Result<f64> {
-    let rows = spread(x.size(0), 16);
+    let (rows, width) = (spread(x.size(0), 16), x.size(1));
     let (x, y) = (pick(x, 0, &rows)?, pick(y, 0, &rows)?);
     let mut difference = Difference::default();
-    for (x, y) in x.chunks(WIDTH).zip(y.chunks(WIDTH)) {
+    for (x, y) in x.chunks(width).zip(y.chunks(width)) {
         let mut row: Vec<f64> = x.iter().map(|&x| x as f64).collect();
         wanted(&mut row);
         y.iter().zip(&row).for_each(|(&got, &wanted)| difference.add(got, wanted));

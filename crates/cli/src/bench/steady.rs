@@ -22,7 +22,7 @@ const COMPARED: usize = 1000;
 const ROOM: (usize, usize) = (64 << 10, 32 << 20);
 
 /// Times all steps; the error is by how much the last thousand is slower than the second.
-pub fn measure(case: &'static str, device: &Device) -> Result<(Timing, f64)> {
+pub fn measure(case: &str, device: &Device) -> Result<(Timing, f64)> {
     let mut steps = Steps::new(device)?;
     let mut early = None;
     let compiled = |device: &Device| device.counters().plans_compiled;
@@ -40,11 +40,11 @@ pub fn measure(case: &'static str, device: &Device) -> Result<(Timing, f64)> {
         [("the device", live, live_now, ROOM.0), ("the process", process, process_now, ROOM.1)]
     {
         if now > before + room {
-            return Err(Error::Grew { case, what, before, now });
+            return Err(Error::Grew { case: case.into(), what, before, now });
         }
     }
     if !total.item()?.is_finite() {
-        return Err(Error::Wrong { case, error: f64::NAN, tolerance: 0.0 });
+        return Err(Error::Wrong { case: case.into(), error: f64::NAN, tolerance: 0.0 });
     }
     let best = |blocks: &[f64]| blocks.iter().copied().fold(f64::INFINITY, f64::min);
     let part = COMPARED / BLOCK;

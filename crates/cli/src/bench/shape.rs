@@ -1,0 +1,377 @@
+//! Shapes that nobody chose: `farad bench --random N --seed S`.
+//!
+//! The distribution was fixed before anything was tuned by it. Families take turns ([`TURNS`]); sizes are log-uniform, most
+//! of them awkward, and drawn again until the work takes an ideal device ([`Ideal`]) between 20 µs and a few milliseconds.
+//! Invariant: shape `n` depends on the seed, on `n` and on the kind of device alone. Start at [`draw`].
+
+use std::borrow::Cow;
+
+use farad::data::Random;
+use farad::{Device, Precision};
+use serde_json::{Value, json};
+
+use super::case::{Case, HALVES, Kind, Prepare, Sizes, Workload};
+use super::{convolution, gpt, images, matmul, reduce, rows};
+
+/// The stream of shapes, apart from all others.
+const STREAM: u32 = 0x7368_6170;
+/// Families, one after the other, again and again.
+const TURNS: [Family; 20] = {
+    use Family::*;
+    [
+        Product,
+        Halves,
+        Convolution,
+        Rows,
+        Product,
+        Halves,
+        Convolution,
+        Product,
+        Halves,
+        Convolution,
+        Rows,
+        Gpt,
+        Product,
+        Halves,
+        Convolution,
+        Rows,
+        Product,
+        Halves,
+        Convolution,
+        Cnn,
+    ]
+};
+
+/// Kinds of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Product,
+    Halves,
+    Convolution,
+    Rows,
+    Gpt,
+    Cnn,
+}
+
+/// What is done with rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOp {
+    Softmax,
+    LayerNorm,
+    Sum,
+    Max,
+}
+
+impl RowOp {
+    const ALL: [RowOp; 4] = [RowOp::Softmax, RowOp::LayerNorm, RowOp::Sum, RowOp::Max];
+
+    const fn name(self) -> &'static str {
+        match self {
+            RowOp::Softmax => "softmax",
+            RowOp::LayerNorm => "layernorm",
+            RowOp::Sum => "sum",
+            RowOp::Max => "max",
+        }
+    }
+}
+
+/// Work that was drawn.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    Product(matmul::Size),
+    /// And whether its gradients are asked for.
+    Convolution(convolution::Size, bool),
+    Rows(RowOp, [usize; 2]),
+    Gpt(gpt::Size, Precision),
+    Cnn(images::Size, Precision),
+}
+
+/// What a device can do at best, and how large tensors may be: sizes are drawn to fit.
+#[derive(Clone, Copy)]
+struct Ideal {
+    /// Operations a second of singles and of halves; 0: there are no products of halves.
+    flops: [f64; 2],
+    /// Bytes a second.
+    bandwidth: f64,
+    /// Seconds from and to.
+    seconds: [f64; 2],
+    /// Bytes of all tensors.
+    bytes: f64,
+    /// Rows and columns of products, from and to.
+    sides: [usize; 2],
+}
+
+/// A data-center GPU of 2024.
+const LARGE: Ideal = Ideal {
+    flops: [50e12, 600e12],
+    bandwidth: 3.5e12,
+    seconds: [20e-6, 5e-3],
+    bytes: 2e9,
+    sides: [16, 16_384],
+};
+/// Two cores of a processor.
+const SMALL: Ideal =
+    Ideal { flops: [1e11, 0.0], bandwidth: 2e10, seconds: [20e-6, 20e-3], bytes: 1e8, sides: [4, 2048] };
+
+impl Ideal {
+    fn takes(&self, flops: f64, bytes: f64, halves: bool) -> bool {
+        let time = (flops / self.flops[halves as usize]).max(bytes / self.bandwidth);
+        (self.seconds[0]..self.seconds[1]).contains(&time) && bytes < self.bytes
+    }
+
+    fn is_large(&self) -> bool {
+        self.flops[1] > 0.0
+    }
+}
+
+/// The cases of a seed; small devices get small ones, and no halves.
+pub fn draw(count: usize, seed: u64, small: bool) -> Vec<Case> {
+    let ideal = if small { SMALL } else { LARGE };
+    (0..count).map(|n| case(&ideal, n, &mut Random::at(seed, STREAM, n as u64))).collect()
+}
+
+fn case(ideal: &Ideal, n: usize, random: &mut Random) -> Case {
+    let shape = shape(ideal, n, random);
+    let prepare = Prepare::Drawn(shape);
+    let (kind, tolerance) = match shape {
+        Shape::Product(size) if size.halves => (Kind::Operation(prepare), HALVES),
+        Shape::Gpt(_, Precision::Single) | Shape::Cnn(_, Precision::Single) => {
+            (Kind::Training(prepare), 1e-3)
+        }
+        Shape::Gpt(..) | Shape::Cnn(..) => (Kind::Training(prepare), 0.1),
+        _ => (Kind::Operation(prepare), 1e-5),
+    };
+    Case { name: Cow::Owned(format!("r{n:03}_{}", shape.name())), sizes: Sizes::Any, tolerance, kind }
+}
+
+fn shape(ideal: &Ideal, n: usize, random: &mut Random) -> Shape {
+    // Steps of networks take turns between singles and mixed precision.
+    let mixed = ideal.is_large() && (n / TURNS.len()) % 2 == 1;
+    let precision = if mixed { Precision::Mixed } else { Precision::Single };
+    match TURNS[n % TURNS.len()] {
+        Family::Product => product(ideal, false, random),
+        Family::Halves => product(ideal, ideal.is_large(), random),
+        Family::Convolution => convolution(ideal, random),
+        Family::Rows => of_rows(ideal, random),
+        Family::Gpt => Shape::Gpt(transformer(ideal, random), precision),
+        Family::Cnn => Shape::Cnn(network(ideal, random), precision),
+    }
+}
+
+/// A whole number, each order of magnitude as likely as any other.
+fn log_uniform(random: &mut Random, [from, to]: [usize; 2]) -> usize {
+    let (low, high) = ((from as f32).ln(), (to as f32).ln());
+    (random.between(low, high).exp().round() as usize).clamp(from, to)
+}
+
+/// The same, every third time a multiple of eight.
+fn side(random: &mut Random, range: [usize; 2]) -> usize {
+    let size = log_uniform(random, range);
+    if random.below(3) == 0 && size > 8 { size / 8 * 8 } else { size }
+}
+
+fn product(ideal: &Ideal, halves: bool, random: &mut Random) -> Shape {
+    loop {
+        let batch = if random.below(5) < 3 { 1 } else { log_uniform(random, [2, 256]) };
+        let [rows, inner, columns] = [0; 3].map(|_| side(random, ideal.sides));
+        let transposed = [0; 2].map(|_| random.below(2) == 1);
+        let size = matmul::Size { batch, rows, inner, columns, transposed, halves };
+        if ideal.takes(size.flops(), size.bytes(), halves) {
+            return Shape::Product(size);
+        }
+    }
+}
+
+fn convolution(ideal: &Ideal, random: &mut Random) -> Shape {
+    loop {
+        let channels = |random: &mut Random| side(random, [3, 512]);
+        let (inputs, outputs) = (channels(random), channels(random));
+        let (inputs, outputs, groups) = match random.below(20) {
+            0..14 => (inputs, outputs, 1),
+            14..17 => (inputs, inputs, inputs),
+            _ => {
+                let groups = 2 + random.below(7);
+                let whole = |channels: usize| (channels / groups).max(1) * groups;
+                (whole(inputs), whole(outputs), groups)
+            }
+        };
+        let stride = [1, 1, 1, 2, 3][random.below(5)];
+        let size = convolution::Size {
+            batch: log_uniform(random, [1, 128]),
+            inputs,
+            outputs,
+            side: log_uniform(random, [7, 224]),
+            window: 1 + random.below(7),
+            stride,
+            groups,
+        };
+        if size.window <= size.side && ideal.takes(size.flops(), size.bytes(), false) {
+            return Shape::Convolution(size, random.below(2) == 1);
+        }
+    }
+}
+
+fn of_rows(ideal: &Ideal, random: &mut Random) -> Shape {
+    loop {
+        let op = RowOp::ALL[random.below(RowOp::ALL.len())];
+        let (rows, width) = (log_uniform(random, [1, 1 << 20]), side(random, [8, 1 << 18]));
+        let bytes = (rows * width) as f64 * if matches!(op, RowOp::Sum | RowOp::Max) { 4.0 } else { 8.0 };
+        if ideal.takes(0.0, bytes, false) {
+            return Shape::Rows(op, [rows, width]);
+        }
+    }
+}
+
+fn transformer(ideal: &Ideal, random: &mut Random) -> gpt::Size {
+    let large = ideal.is_large();
+    let heads = 2 + random.below(if large { 7 } else { 3 });
+    gpt::Size {
+        layers: 1 + random.below(if large { 6 } else { 2 }),
+        heads,
+        width: heads * log_uniform(random, if large { [16, 96] } else { [8, 24] }),
+        time: log_uniform(random, if large { [48, 512] } else { [16, 64] }),
+        batch: log_uniform(random, if large { [3, 40] } else { [2, 6] }),
+        vocabulary: log_uniform(random, if large { [500, 20_000] } else { [60, 500] }),
+    }
+}
+
+fn network(ideal: &Ideal, random: &mut Random) -> images::Size {
+    let large = ideal.is_large();
+    let mut channels = || side(random, if large { [12, 400] } else { [3, 24] });
+    let channels = [channels(), channels()];
+    // The check repeats a pair of pictures.
+    images::Size { batch: 2 * log_uniform(random, if large { [8, 100] } else { [2, 16] }), channels }
+}
+
+impl Shape {
+    /// The workload on a device.
+    pub fn workload(&self, device: &Device) -> farad::Result<Workload> {
+        match *self {
+            Shape::Product(size) => matmul::product(size, device),
+            Shape::Convolution(size, false) => convolution::forward(size, device),
+            Shape::Convolution(size, true) => convolution::both(size, device),
+            Shape::Rows(RowOp::Softmax, size) => rows::softmax(size, device),
+            Shape::Rows(RowOp::LayerNorm, size) => rows::layer_norm(size, device),
+            Shape::Rows(RowOp::Sum, size) => reduce::sum(1, size, device),
+            Shape::Rows(RowOp::Max, size) => reduce::max(1, size, device),
+            Shape::Gpt(size, precision) => gpt::train(size, precision, device),
+            Shape::Cnn(size, precision) => images::train(size, precision, device),
+        }
+    }
+
+    fn name(&self) -> String {
+        let precision = |precision: Precision| if precision == Precision::Single { "f32" } else { "mixed" };
+        match *self {
+            Shape::Product(size) => {
+                let matmul::Size { batch, rows, inner, columns, transposed, halves } = size;
+                let [a, b] = transposed.map(|turned| if turned { 't' } else { 'n' });
+                let kind = if halves { "f16" } else { "f32" };
+                format!("matmul_{a}{b}_{batch}x{rows}x{inner}x{columns}_{kind}")
+            }
+            Shape::Convolution(size, both) => {
+                let convolution::Size { batch, inputs, outputs, side, window, stride, groups } = size;
+                let pass = if both { "fwdbwd" } else { "fwd" };
+                format!(
+                    "conv_{window}x{window}s{stride}g{groups}_{batch}x{inputs}x{outputs}x{side}_{pass}_f32"
+                )
+            }
+            Shape::Rows(op, [rows, width]) => format!("{}_{rows}x{width}_f32", op.name()),
+            Shape::Gpt(size, kind) => {
+                let gpt::Size { layers, heads, width, time, batch, vocabulary } = size;
+                format!("gpt_{layers}x{heads}x{width}_{batch}x{time}_v{vocabulary}_{}", precision(kind))
+            }
+            Shape::Cnn(images::Size { batch, channels: [a, b] }, kind) => {
+                format!("cnn_{batch}x{a}x{b}_{}", precision(kind))
+            }
+        }
+    }
+
+    /// Everything about it, for other programs that time the same.
+    fn json(&self) -> Value {
+        match *self {
+            Shape::Product(size) => json!({
+                "family": "matmul", "batch": size.batch, "rows": size.rows, "inner": size.inner,
+                "columns": size.columns, "transposed": size.transposed, "f16": size.halves,
+            }),
+            Shape::Convolution(size, both) => json!({
+                "family": "conv", "batch": size.batch, "inputs": size.inputs, "outputs": size.outputs,
+                "side": size.side, "window": size.window, "stride": size.stride, "groups": size.groups,
+                "backward": both,
+            }),
+            Shape::Rows(op, [rows, width]) => {
+                json!({ "family": "rows", "op": op.name(), "rows": rows, "width": width })
+            }
+            Shape::Gpt(size, precision) => json!({
+                "family": "gpt", "layers": size.layers, "heads": size.heads, "width": size.width,
+                "time": size.time, "batch": size.batch, "vocabulary": size.vocabulary,
+                "mixed": precision != Precision::Single,
+            }),
+            Shape::Cnn(size, precision) => json!({
+                "family": "cnn", "batch": size.batch, "channels": size.channels,
+                "mixed": precision != Precision::Single,
+            }),
+        }
+    }
+}
+
+/// The cases as JSON, an object a line.
+pub fn list(cases: &[&Case]) -> String {
+    let line = |case: &&Case| match case.kind {
+        Kind::Operation(Prepare::Drawn(shape)) | Kind::Training(Prepare::Drawn(shape)) => {
+            let mut value = shape.json();
+            value["case"] = json!(case.name);
+            format!("{value}\n")
+        }
+        _ => String::new(),
+    };
+    cases.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(count: usize, seed: u64, small: bool) -> Vec<String> {
+        draw(count, seed, small).iter().map(|case| case.name.to_string()).collect()
+    }
+
+    #[test]
+    fn shapes_depend_on_seed_and_place_alone() {
+        assert_eq!(names(40, 3, false), names(40, 3, false));
+        assert_eq!(names(40, 3, false)[..7], names(7, 3, false));
+        assert_ne!(names(20, 3, false), names(20, 4, false));
+        assert_ne!(names(20, 3, false), names(20, 3, true));
+    }
+
+    #[test]
+    fn every_family_has_its_share() {
+        let of = |count: usize, small: bool, part: &str| {
+            names(count, 1, small).iter().filter(|name| name.contains(part)).count()
+        };
+        assert_eq!(of(200, false, "_f16"), 50);
+        assert_eq!(of(200, false, "matmul"), 100);
+        assert_eq!(of(200, false, "conv"), 50);
+        assert_eq!((of(200, false, "gpt"), of(200, false, "cnn")), (10, 10));
+        assert_eq!(of(200, false, "_mixed"), 10);
+        assert_eq!((of(200, true, "_f16"), of(200, true, "_mixed")), (0, 0));
+    }
+
+    #[test]
+    fn shapes_are_right_on_the_processor() {
+        let device = Device::cpu();
+        for case in draw(40, 2, true) {
+            let (Kind::Operation(prepare) | Kind::Training(prepare)) = case.kind else { continue };
+            let error = (prepare.workload(&device).unwrap().error)().unwrap();
+            assert!(error <= case.tolerance, "{}: {error}", case.name);
+        }
+    }
+
+    #[test]
+    fn a_list_says_everything() {
+        let cases = draw(20, 1, false);
+        let text = list(&cases.iter().collect::<Vec<_>>());
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 20);
+        assert!(lines.iter().zip(&cases).all(|(line, case)| line["case"] == *case.name));
+    }
+}
