@@ -6,6 +6,10 @@
 //! Invariant: what is read from there belongs to this very learned circuit, to the byte, and is less wrong than it, or as
 //! right and smaller, on starts that neither training nor the search saw. Start at [`repair`](fn@repair).
 
+mod device;
+mod plain;
+mod program;
+
 use std::time::Duration;
 
 use farad::Device;
@@ -14,6 +18,8 @@ use farad::train::Watcher;
 use farad_circuit::repair::{self as search, Circuits, Options, Origin, Proposal, Repaired, Task};
 use farad_circuit::{Automaton, Circuit, Gate};
 use serde::{Deserialize, Serialize};
+
+pub use device::{DeviceEvaluator, Tally};
 
 use crate::automaton::Topology;
 use crate::error::Result;

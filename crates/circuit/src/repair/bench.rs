@@ -291,8 +291,11 @@ impl Bench {
 }
 
 impl Bench {
-    /// Notes the starts from which something is wrong now.
+    /// Notes the starts from which something is wrong now, where there are several.
     fn note(&self, score: &mut Score) {
+        if self.layout.words().is_none() {
+            return;
+        }
         for (&channel, wanted) in self.visible.iter().zip(&self.wanted) {
             let own = self.layout.own(channel);
             let words = self.state[own..].iter().zip(wanted).zip(&self.samples).enumerate();

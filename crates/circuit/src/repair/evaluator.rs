@@ -82,7 +82,7 @@ impl std::ops::AddAssign for Wrong {
 pub struct Score {
     /// What is wrong.
     pub wrong: Wrong,
-    /// The starts from which something was wrong at the last step or shortly before, as bits.
+    /// The starts from which something was wrong at the last step or shortly before, as bits; none where there is one start.
     pub starts: [u32; WORDS],
 }
 
