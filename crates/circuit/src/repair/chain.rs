@@ -34,6 +34,8 @@ const PATIENCE: u64 = 150;
 const SURPRISES: usize = 128;
 /// The stream of these starts.
 const SURPRISE_STREAM: u64 = u64::MAX - 1;
+/// What a candidate costs beside its gates, in gates.
+const OVERHEAD: u64 = 24;
 /// Gates that a shrinking cell may have more than the best.
 const SLACK: usize = 2;
 
@@ -113,6 +115,12 @@ pub(super) struct Crew {
 }
 
 impl Crew {
+    /// What a candidate costs, about: gates, and what there is to do without any.
+    pub(super) fn cost(&self) -> u64 {
+        let gates = self.chains.iter().map(|chain| chain.gates).max().unwrap_or(0);
+        gates as u64 + OVERHEAD
+    }
+
     /// Each chain tries so many candidates, unless the time is over.
     pub(super) fn advance(&mut self, candidates: u64, deadline: Option<Instant>) {
         let Crew { chains, evaluator } = self;

@@ -43,6 +43,10 @@ const CHECKED: usize = 16_384;
 const LEAST_CHAINS: usize = 4;
 /// Candidates that a chain tries before all are compared.
 const SLICE: u64 = 250;
+/// Slices that a chain with few gates may have for one of a chain with many.
+const MOST_SLICES: u64 = 8;
+/// Candidates after the first right circuit at most: then it is as small as it will be.
+const SHRINKING: u64 = 100_000;
 /// Slices after which chains that shrink meet.
 const MEETING: u64 = 10;
 /// Channels that nothing needs and that stay at hand.
@@ -63,9 +67,16 @@ pub struct Options {
     pub seed: u64,
 }
 
+impl Options {
+    /// Candidates in all if nothing was wrong after so many: the rest makes it smaller.
+    fn after(&self, right: u64) -> u64 {
+        self.candidates.min(right + (self.candidates / 4).min(SHRINKING))
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
-        Options { candidates: 400_000, time: Some(Duration::from_secs(60)), seed: 0 }
+        Options { candidates: 2_000_000, time: Some(Duration::from_secs(60)), seed: 0 }
     }
 }
 
@@ -164,17 +175,15 @@ fn search(
     let mut round = 0u64;
     let cut = loop {
         let done = tried(&crews);
-        let last = right_after
-            .map_or(options.candidates, |right: u64| options.candidates.min(right + options.candidates / 4));
+        let last = right_after.map_or(options.candidates, |right: u64| options.after(right));
         if done >= last {
             break false;
         }
         if is_over() {
             break true;
         }
-        let chains = crews.iter().map(|crew| crew.chains.len() as u64).sum();
-        let slice = SLICE.min((last - done).div_ceil(chains));
-        crews.par_iter_mut().for_each(|crew| crew.advance(slice, deadline));
+        let slices = slices(&crews, last - done);
+        crews.par_iter_mut().zip(slices).for_each(|(crew, slice)| crew.advance(slice, deadline));
         let champion = best(&crews).clone();
         if champion.wrong == 0 {
             let is_first = right_after.is_none();
@@ -231,6 +240,17 @@ fn crews(
             })
             .collect(),
     }
+}
+
+/// Candidates that each chain of a crew tries next, so that crews take about the same time: what has few gates is soon
+/// evaluated. All together they are no more than what is left.
+fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
+    let costs: Vec<u64> = crews.iter().map(|crew| crew.cost()).collect();
+    let most = costs.iter().copied().max().unwrap_or(1);
+    let shares: Vec<u64> = costs.iter().map(|cost| (most / cost).clamp(1, MOST_SLICES)).collect();
+    let all: u64 = crews.iter().zip(&shares).map(|(crew, share)| crew.chains.len() as u64 * share).sum();
+    let slice = SLICE.min(left.div_ceil(all));
+    shares.into_iter().map(|share| share * slice).collect()
 }
 
 /// Those who are not right yet go on from who is; when chains meet, those who are far behind do too. Who began with nothing
