@@ -90,6 +90,8 @@ pub(super) struct Chain {
     pool: Vec<Batch>,
     lane: usize,
     current: Cell,
+    /// The current cell made ready, while something is wrong.
+    ready: Tape,
     energy: f64,
     /// The coldest point of this epoch.
     coldest: (f64, Cell),
@@ -174,6 +176,7 @@ impl Chain {
             lane: 0,
             coldest: (f64::INFINITY, cell.clone()),
             current: cell,
+            ready: Tape::default(),
             energy: f64::INFINITY,
             gates: usize::MAX,
             record: None,
@@ -266,6 +269,7 @@ impl Chain {
         let (shape, batches) = (&self.ground.shape, &self.pool);
         let scores = score(evaluator, Job { tape: &tape, shape, batches, stop: Stop::Never });
         self.energy = energy(&tape, sum(&scores));
+        self.ready = tape;
         self.coldest = (self.energy, self.current.clone());
         self.record = None;
     }
@@ -350,7 +354,9 @@ impl Chain {
         let temperature = hot * (cold / hot).powf(place as f64 / EPOCH as f64);
         let limit = self.energy - self.random.share().ln() * temperature;
         let cell = self.candidate()?;
-        Some(Draft { tape: self.tape(&cell), cell, limit })
+        let tape = self.tape(&cell);
+        // What only changes gates that nobody reads is not worth a run.
+        (tape != self.ready).then_some(Draft { cell, tape, limit })
     }
 
     /// Takes a candidate over if its energy is low enough. Whether it did.
@@ -361,7 +367,7 @@ impl Chain {
             return false;
         }
         self.current = if self.ground.proposals.is_empty() { tape.cell(cell.channels) } else { cell };
-        (self.energy, self.gates) = (energy, tape.gates);
+        (self.energy, self.gates, self.ready) = (energy, tape.gates, tape);
         self.record = None;
         if energy < self.coldest.0 {
             self.coldest = (energy, self.current.clone());

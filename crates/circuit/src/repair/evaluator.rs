@@ -101,6 +101,8 @@ pub enum Stop {
     Never,
     /// Once [`Wrong::total`] of all batches so far is above this.
     Total(u64),
+    /// Once [`Wrong::last`] of all batches so far is above this.
+    Last(u64),
     /// Once [`Wrong::weight`] of all batches so far is above this.
     Weight(u64),
 }
@@ -111,6 +113,7 @@ impl Stop {
         match self {
             Stop::Never => false,
             Stop::Total(most) => wrong.total() > most,
+            Stop::Last(most) => wrong.last > most,
             Stop::Weight(most) => wrong.weight() > most,
         }
     }

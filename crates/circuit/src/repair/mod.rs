@@ -12,6 +12,7 @@ mod cell;
 mod chain;
 mod equal;
 mod evaluator;
+mod exam;
 mod layout;
 mod moves;
 mod random;
@@ -47,6 +48,8 @@ const SLICE: u64 = 250;
 const MOST_SLICES: u64 = 8;
 /// Candidates after the first right circuit at most: then it is as small as it will be.
 const SHRINKING: u64 = 100_000;
+/// Wrong bits on the starts that are checked that may be better than fewer on others.
+const NEARLY: u64 = 32;
 /// Slices after which chains that shrink meet.
 const MEETING: u64 = 10;
 /// Channels that nothing needs and that stay at hand.
@@ -172,6 +175,8 @@ fn search(
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
     let wrong_before = best(&crews).wrong;
     let mut right_after = (wrong_before == 0).then_some(0);
+    // Every right circuit that was the best for a while, the latest last.
+    let mut right: Vec<Champion> = vec![];
     let mut round = 0u64;
     let cut = loop {
         let done = tried(&crews);
@@ -189,13 +194,20 @@ fn search(
             let is_first = right_after.is_none();
             right_after.get_or_insert(tried(&crews));
             round += 1;
+            if right.last().is_none_or(|last| champion.rank() < last.rank()) {
+                right.push(champion.clone());
+            }
             follow(&mut crews, &starts, &grounds, &champion, round.is_multiple_of(MEETING));
             if is_first || round.is_multiple_of(MEETING) {
                 crews.par_iter_mut().for_each(Crew::merge);
             }
         }
     };
-    let (champion, candidates) = (best(&crews), tried(&crews));
+    let candidates = tried(&crews);
+    let champion = match task.is_random() {
+        true => chosen(&mut crews, right, wrong_before, &grounds, options.seed),
+        false => best(&crews).clone(),
+    };
     let ground = &grounds[champion.from];
     Ok(Repaired {
         automaton: champion.cell.automaton(&starts[champion.from].shell),
@@ -310,6 +322,29 @@ impl Start {
         }
         starts
     }
+}
+
+/// Where starts are random: the champion that passes an exam, among those that were right, or nearly so if none was.
+fn chosen(
+    crews: &mut [Crew],
+    right: Vec<Champion>,
+    wrong_before: u64,
+    grounds: &[Ground],
+    seed: u64,
+) -> Champion {
+    let best = best(crews).clone();
+    let mut finalists: Vec<Champion> = right.into_iter().rev().collect();
+    if finalists.is_empty() {
+        let near = |other: &&Champion| other.wrong <= wrong_before.min(2 * best.wrong + NEARLY);
+        let champions = crews.iter().flat_map(|crew| &crew.chains).map(|chain| &chain.champion);
+        finalists = champions.filter(near).cloned().collect();
+        finalists.sort_by_key(Champion::rank);
+    }
+    // What is far from right needs no exam.
+    if best.wrong > NEARLY * NEARLY || finalists.len() < 2 {
+        return best;
+    }
+    exam::choose(finalists, grounds, seed, &mut *crews[0].evaluator).unwrap_or(best)
 }
 
 /// The best champion; of equal ones, that of the first chain.

@@ -33,7 +33,7 @@ impl Literal {
 }
 
 /// A gate that reads two wires that differ.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     /// Its function.
     pub gate: Gate,
@@ -44,7 +44,7 @@ pub struct Op {
 }
 
 /// What is run. Wires are the inputs, as those of a [`Cell`], then the ops.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     /// The gates; each reads only wires before its own.
     pub ops: Vec<Op>,
