@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use farad_logic::repair::{Effort, Which, repair};
+use farad::Device;
+use farad::train::run_device;
+use farad_logic::repair::{Effort, Which, device_after, repair};
 use farad_logic::{report, train};
 
 use crate::arguments::RepairOptions;
@@ -24,7 +26,12 @@ pub fn run(options: &RepairOptions) -> Result<()> {
     };
     let which = if options.inexact { Which::Inexact } else { Which::All };
     let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
-    repair(&run, &effort, which, &screen)?;
+    let device = match options.device.asked()? {
+        Some(device) => device,
+        // A run from another machine is searched here all the same.
+        None => run_device(&run).map_or_else(|_| Device::cpu(), |device| device_after(&device)),
+    };
+    repair(&run, &effort, which, &device, &screen)?;
     screen.end();
     let verdicts = report::conclude(&run)?;
     let outcome = report::learned(&train::Configuration::of(&run)?.recipe, &verdicts);

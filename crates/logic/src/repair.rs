@@ -6,14 +6,21 @@
 //! Invariant: what is read from there belongs to this very learned circuit, to the byte, and is less wrong than it, or as
 //! right and smaller, on starts that neither training nor the search saw. Start at [`repair`](fn@repair).
 
+mod device;
+mod plain;
+mod program;
+
 use std::time::Duration;
 
 use farad::Device;
+use farad::devices::AdapterKind;
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
 use farad_circuit::repair::{self as search, Circuits, Options, Origin, Proposal, Repaired, Task};
 use farad_circuit::{Automaton, Circuit, Gate};
 use serde::{Deserialize, Serialize};
+
+pub use device::{DeviceEvaluator, Tally};
 
 use crate::automaton::Topology;
 use crate::error::Result;
@@ -25,9 +32,9 @@ use crate::soft_gates::GateKind;
 use crate::train::{Learned, LearnedCircuit};
 
 /// Candidates of a search at most, if nothing else is asked for.
-const MOST_CANDIDATES: u64 = 400_000;
+const MOST_CANDIDATES: u64 = 2_000_000;
 /// Candidates for each update of training: a short training is not followed by a long search.
-const CANDIDATES_AN_UPDATE: u64 = 800;
+const CANDIDATES_AN_UPDATE: u64 = 4_000;
 /// After fewer updates nothing is searched for: that was a try.
 const LEAST_UPDATES: u64 = 100;
 /// Seconds that the search for one seed may take, if nothing else is asked for.
@@ -125,14 +132,65 @@ fn names(seed: u64) -> [String; 2] {
     ["repaired.json", "repair.json"].map(|end| format!("circuits/seed-{seed}.{end}"))
 }
 
-/// Repairs the circuits of a run and keeps what is better. Says what became of each.
-pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -> Result<()> {
+/// The device on which the circuits are searched that were trained on this one: the same GPU if it is one, else the CPU.
+/// A GPU in software is slower than the CPU.
+pub fn device_after(trained: &Device) -> Device {
+    let real =
+        |index: usize| farad::adapters().get(index).is_some_and(|gpu| gpu.kind != AdapterKind::Software);
+    match trained.is_gpu() && trained.index().is_some_and(real) {
+        true => trained.clone(),
+        false => Device::cpu(),
+    }
+}
+
+/// Searches on a device, if it is a GPU and the grid fits a workgroup of it, else on the CPU.
+struct Searcher<'a> {
+    task: Task,
+    device: &'a Device,
+    tallies: Vec<Tally>,
+}
+
+impl Searcher<'_> {
+    fn search(&mut self, circuits: &Circuits, options: &Options) -> Result<Repaired> {
+        let device = Some(self.device).filter(|device| device.is_gpu());
+        match device.and_then(|device| DeviceEvaluator::new(&self.task, device)) {
+            None => Ok(search::repair(circuits, &self.task, options)?),
+            Some(evaluator) => {
+                self.tallies.push(evaluator.tally());
+                Ok(search::repair_with(circuits, &self.task, options, Box::new(evaluator))?)
+            }
+        }
+    }
+
+    /// What a person should know who asked for a GPU.
+    fn words(&self) -> Option<String> {
+        let counts = self.tallies.iter().map(Tally::counts);
+        let [there, here] = counts.fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
+        if self.device.is_gpu() && self.tallies.is_empty() {
+            return Some("searched on the cpu: the grid is not one that fits a workgroup of the GPU".into());
+        }
+        (here > 0).then(|| {
+            let of = counted(here + there, "candidate");
+            format!("{} of {of} ran on the cpu, as they do not fit a workgroup of the GPU", count(here))
+        })
+    }
+}
+
+/// Repairs the circuits of a run on a device and keeps what is better. Says what became of each.
+pub fn repair(
+    run: &Run,
+    effort: &Effort,
+    which: Which,
+    device: &Device,
+    watcher: &dyn Watcher,
+) -> Result<()> {
     if effort.candidates == 0 {
         return Ok(());
     }
     let learned = Learned::of(run)?;
     let configuration = &learned.configuration;
     let task = task(&configuration.recipe, &configuration.settings);
+    let mut searcher = Searcher { task, device, tallies: vec![] };
     let proposals = proposals(run, &learned)?;
     let all = learned.circuits.len() as u64;
     for (n, circuit) in learned.circuits.iter().enumerate() {
@@ -156,7 +214,7 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
             time: effort.time,
             seed: circuit.seed.wrapping_add(effort.seed),
         };
-        let repaired = search::repair(&circuits, &task, &options)?;
+        let repaired = searcher.search(&circuits, &options)?;
         let (after, _) = wrong(&repaired.automaton)?;
         let rank = |wrong: usize, automaton: &Automaton| (wrong, search::gates_of(automaton));
         if rank(after, &repaired.automaton) < rank(now, &circuit.automaton) {
@@ -164,6 +222,7 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
         }
     }
     watcher.advanced(all, all, "repaired");
+    searcher.words().into_iter().for_each(|words| watcher.say(&words));
     Ok(())
 }
 

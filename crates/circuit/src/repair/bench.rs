@@ -2,8 +2,12 @@
 //!
 //! Invariant: a candidate's score depends on the candidate and the batch of starts only. Start at [`Bench::run`].
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use pulp::{Arch, Simd, WithSimd};
 
+use super::evaluator::{Job, Score, Shape, Stop, Wrong};
 use super::layout::{LANES, Layout};
 use super::random::Random;
 use super::tape::{Literal, Tape};
@@ -12,20 +16,56 @@ use crate::automaton::Edge;
 use crate::gate::Gate;
 
 /// Words of 32 starts that stand side by side.
-const WORDS: usize = 2;
+pub(super) const WORDS: usize = 2;
 
 /// Starts, and which cells fire from them on.
 #[derive(Clone, Debug)]
-pub(crate) struct Batch {
+pub struct Batch {
+    /// Batches with the same number are the same.
+    number: u64,
+    channels: usize,
+    layout: Arc<Layout>,
     /// The planes of all channels.
     start: Vec<u32>,
     /// For each step which samples fire; nothing where all do.
     fires: Vec<Vec<u32>>,
 }
 
+/// A number that no batch has had.
+fn number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Batch {
+    /// Its number: batches with the same number hold the same.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Words of 32 starts for each cell; none where there is one start, whose cells lie side by side.
+    pub fn words(&self) -> Option<usize> {
+        self.layout.words()
+    }
+
+    /// What the cells of a channel are at the start, row by row: `[cells, words]`, or 0 and 1 for each of `[cells]`.
+    pub fn cells(&self, channel: usize) -> Vec<u32> {
+        self.layout.gather(&self.start[self.layout.own(channel)..])
+    }
+
+    /// Which cells fire at each step, in the same form; nothing where all do.
+    pub fn fires(&self) -> impl Iterator<Item = Vec<u32>> {
+        self.fires.iter().map(|fires| self.layout.gather(fires))
+    }
+
+    /// How many channels there are.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
     /// Takes over one start of another batch: `lane` becomes what its `from` is.
     pub(crate) fn take(&mut self, lane: usize, other: &Batch, from: usize) {
+        self.number = number();
         let copy = |to: &mut [u32], words: &[u32]| {
             for (to, words) in to.chunks_exact_mut(WORDS).zip(words.chunks_exact(WORDS)) {
                 let bit = words[from / 32] >> (from % 32) & 1;
@@ -38,36 +78,10 @@ impl Batch {
     }
 }
 
-/// What was found wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    /// Wrong visible bits at the last step.
-    pub(crate) last: u64,
-    /// Wrong visible bits shortly before, where cells fire by chance: what is right only just in time will be late some time.
-    pub(crate) late: u64,
-    /// Wrong visible bits halfway: the fewer, the sooner it is right.
-    pub(crate) early: u64,
-}
-
-impl Wrong {
-    /// What should be none.
-    pub(crate) fn total(self) -> u64 {
-        self.last + self.late
-    }
-}
-
-impl std::ops::AddAssign for Wrong {
-    fn add_assign(&mut self, other: Wrong) {
-        self.last += other.last;
-        self.late += other.late;
-        self.early += other.early;
-    }
-}
-
 /// A task with room to run candidates of so many channels.
 #[derive(Clone)]
 pub(crate) struct Bench {
-    pub(super) layout: Layout,
+    pub(super) layout: Arc<Layout>,
     pub(super) channels: usize,
     pub(super) visible: Vec<usize>,
     origin: Origin,
@@ -84,8 +98,6 @@ pub(crate) struct Bench {
     next: Vec<u32>,
     values: Vec<u32>,
     places: Vec<[Place; 2]>,
-    /// Starts from which something was wrong.
-    lanes: [u32; WORDS],
 }
 
 /// Where an operand is: in a state, or among the values of a tile.
@@ -96,28 +108,27 @@ enum Place {
 }
 
 impl Bench {
-    pub(crate) fn new(task: &Task, channels: usize, visible: &[usize]) -> Bench {
+    pub(crate) fn new(task: &Task, shape: &Shape) -> Bench {
+        let Shape { channels, visible } = shape.clone();
         let layout = Layout::new(task, WORDS);
         let cells = task.wanted.len() / visible.len().max(1);
         let wanted = task.wanted.chunks(cells.max(1)).map(|cells| layout.spread(cells)).collect();
         let size = channels * layout.copies() * layout.plane;
-        let looks = (task.fire_rate < 1.0).then_some([task.steps * 6 / 10, task.steps * 9 / 10]);
         Bench {
             channels,
-            visible: visible.to_vec(),
+            visible,
             origin: task.origin,
             wraps: task.edge == Edge::Wrap,
             steps: if task.origin == Origin::Neighborhoods { 1 } else { task.steps },
             fire_rate: task.fire_rate,
             samples: layout.spread(&vec![true; cells]),
             wanted,
-            looks,
+            looks: task.looks(),
             state: vec![0; size],
             next: vec![0; size],
             values: vec![],
             places: vec![],
-            lanes: [0; WORDS],
-            layout,
+            layout: Arc::new(layout),
         }
     }
 
@@ -168,40 +179,54 @@ impl Bench {
         };
         let steps = if rate.is_some() { self.steps } else { 0 };
         let fires = (0..steps).map(|_| mask(rate.unwrap_or_default(), random)).collect();
-        Batch { start, fires }
+        Batch { number: number(), channels: self.channels, layout: layout.clone(), start, fires }
     }
 
-    /// Runs a candidate on a batch. Gives up once more than `limit` is sure to be wrong early on.
-    pub(crate) fn run(&mut self, tape: &Tape, batch: &Batch, limit: u64) -> Wrong {
+    /// Runs a candidate on the batches of a job, until enough is wrong.
+    pub(crate) fn score(&mut self, job: &Job) -> Vec<Score> {
+        let (mut sum, mut scores) = (Wrong::default(), Vec::with_capacity(job.batches.len()));
+        for batch in job.batches {
+            let score = self.run(job.tape, batch, sum, job.stop);
+            sum += score.wrong;
+            scores.push(score);
+            if job.stop.is_reached(sum) {
+                break;
+            }
+        }
+        scores
+    }
+
+    /// Runs a candidate on a batch, after so much was wrong on others. Gives up once enough is wrong early on.
+    pub(crate) fn run(&mut self, tape: &Tape, batch: &Batch, before: Wrong, stop: Stop) -> Score {
         self.prepare(tape);
         self.state.copy_from_slice(&batch.start);
-        self.lanes = [0; WORDS];
-        let mut wrong = Wrong::default();
+        let mut score = Score::default();
         for step in 0..self.steps {
             self.step(tape, batch.fires.get(step));
             let Some([early, late]) = self.looks else { continue };
             if step + 1 == late {
-                wrong.late = self.wrong();
-                self.note();
+                score.wrong.late = self.wrong();
+                self.note(&mut score);
             }
             if step + 1 == early {
-                wrong.early = self.wrong();
-                if wrong.early > limit {
-                    wrong.last = wrong.early;
-                    return wrong;
+                score.wrong.early = self.wrong();
+                let mut so_far = before;
+                so_far += score.wrong;
+                if stop.is_reached(so_far) {
+                    return score;
                 }
             }
         }
-        wrong.last = self.wrong();
-        self.note();
-        wrong
+        score.wrong.last = self.wrong();
+        self.note(&mut score);
+        score
     }
 
     /// The same with room for all samples at once, as [`Bench::record`] needs it.
     pub(super) fn wide(&self) -> Bench {
-        let mut wide = self.clone();
-        wide.layout.tile = wide.layout.span;
-        wide
+        let mut layout = Layout::clone(&self.layout);
+        layout.tile = layout.span;
+        Bench { layout: Arc::new(layout), ..self.clone() }
     }
 
     /// Runs a candidate and keeps the value of every wire at each of the last steps: first the inputs, then the ops.
@@ -266,17 +291,15 @@ impl Bench {
 }
 
 impl Bench {
-    /// The starts of the batch that just ran from which something is wrong.
-    pub(super) fn failing(&self) -> Vec<usize> {
-        (0..32 * WORDS).filter(|lane| self.lanes[lane / 32] >> (lane % 32) & 1 == 1).collect()
-    }
-
-    /// Notes the starts from which something is wrong now.
-    fn note(&mut self) {
+    /// Notes the starts from which something is wrong now, where there are several.
+    fn note(&self, score: &mut Score) {
+        if self.layout.words().is_none() {
+            return;
+        }
         for (&channel, wanted) in self.visible.iter().zip(&self.wanted) {
             let own = self.layout.own(channel);
             let words = self.state[own..].iter().zip(wanted).zip(&self.samples).enumerate();
-            words.for_each(|(n, ((seen, wanted), mask))| self.lanes[n % WORDS] |= (seen ^ wanted) & mask);
+            words.for_each(|(n, ((seen, wanted), mask))| score.starts[n % WORDS] |= (seen ^ wanted) & mask);
         }
     }
 }
@@ -422,10 +445,12 @@ mod tests {
                 wanted: wanted.clone(),
                 others: vec![],
             };
-            let mut bench = Bench::new(&task, channels, &automaton.visible);
+            let shape = Shape { channels, visible: automaton.visible.clone() };
+            let mut bench = Bench::new(&task, &shape);
             let batch = bench.batch(&mut Random::new(seed, 0));
             let tape = Tape::of(&Cell::plain(&automaton), &automaton.visible);
-            let found = bench.run(&tape, &batch, u64::MAX).last;
+            let score = bench.run(&tape, &batch, Wrong::default(), Stop::Never);
+            let found = score.wrong.last;
             let (mut wrong, mut failing) = (0, vec![]);
             for lane in 0..bench.starts() {
                 let mut grid = Grid::new(&automaton, width, height).unwrap();
@@ -448,7 +473,8 @@ mod tests {
                 failing.extend((own > 0).then_some(lane));
             }
             assert_eq!(found, wrong, "{edge:?} {fire_rate}");
-            assert!(failing.iter().all(|lane| bench.failing().contains(lane)));
+            let found: Vec<usize> = score.failing().collect();
+            assert!(failing.iter().all(|lane| found.contains(lane)));
         }
     }
 }

@@ -4,15 +4,21 @@
 //! wrong it *shrinks*: it takes over what has no more gates and is still right. Where starts are random, a few of them are
 //! looked at first; a cell that is right on these is held to thousands, and those on which it fails join the few.
 //!
+//! A chain draws a block of candidates from its current cell, an [`Evaluator`] counts what is wrong with them, and the chain
+//! takes over the first that it may; the others count as tried. A [`Crew`] is the chains that share an evaluator.
+//!
 //! Invariant: [`Chain::champion`] is never replaced by something that is worse on the same starts. What a chain does depends
-//! on its seed, and on how often it is called, alone.
+//! on its seed, on how often it is called and on the largest block alone, not on who evaluates.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::bench::{Batch, Bench, Record, Wrong};
+use rayon::prelude::*;
+
+use super::bench::{Batch, Bench, Record};
 use super::cell::Cell;
 use super::equal::merged;
+use super::evaluator::{Evaluator, Job, Score, Shape, Stop, Wrong};
 use super::moves::{self, Proposal};
 use super::random::Random;
 use super::tape::Tape;
@@ -20,14 +26,16 @@ use super::term::Terms;
 
 /// What a gate costs while something is wrong, in wrong bits.
 const GATE: f64 = 0.02;
-/// What a bit costs that is wrong at an earlier look.
-const EARLY: f64 = 0.125;
 /// Candidates from hot to cold.
 const EPOCH: u64 = 10_000;
 /// Candidates between two looks at all starts.
 const PATIENCE: u64 = 150;
 /// Batches of starts that nobody has seen, for who is right on all others.
 const SURPRISES: usize = 128;
+/// The stream of these starts.
+const SURPRISE_STREAM: u64 = u64::MAX - 1;
+/// What a candidate costs beside its gates, in gates.
+const OVERHEAD: u64 = 24;
 /// Gates that a shrinking cell may have more than the best.
 const SLACK: usize = 2;
 
@@ -54,6 +62,7 @@ impl Champion {
 /// What all chains that begin with one circuit share.
 #[derive(Clone)]
 pub(super) struct Ground {
+    pub(super) shape: Shape,
     pub(super) bench: Bench,
     /// The same with room to record.
     pub(super) wide: Bench,
@@ -65,6 +74,14 @@ pub(super) struct Ground {
     pub(super) random: bool,
 }
 
+/// A candidate that waits for its score.
+struct Draft {
+    cell: Cell,
+    tape: Tape,
+    /// The energy up to which it may be taken over; while shrinking, none.
+    limit: f64,
+}
+
 /// A chain.
 pub(super) struct Chain {
     ground: Ground,
@@ -73,6 +90,8 @@ pub(super) struct Chain {
     pool: Vec<Batch>,
     lane: usize,
     current: Cell,
+    /// The current cell made ready, while something is wrong.
+    ready: Tape,
     energy: f64,
     /// The coldest point of this epoch.
     coldest: (f64, Cell),
@@ -80,6 +99,10 @@ pub(super) struct Chain {
     gates: usize,
     /// What a single start does, for terms.
     record: Option<(Tape, Record)>,
+    /// Candidates that wait for their scores.
+    drafts: Vec<Draft>,
+    /// Candidates that are drawn next.
+    block: u64,
     pub(super) champion: Champion,
     pub(super) tried: u64,
     epoch: u64,
@@ -87,13 +110,63 @@ pub(super) struct Chain {
     challenged: u64,
 }
 
+/// Chains that share an evaluator, which scores what all of them propose at once.
+pub(super) struct Crew {
+    pub(super) chains: Vec<Chain>,
+    pub(super) evaluator: Box<dyn Evaluator>,
+}
+
+impl Crew {
+    /// What a candidate costs, about: gates, and what there is to do without any.
+    pub(super) fn cost(&self) -> u64 {
+        let gates = self.chains.iter().map(|chain| chain.gates).max().unwrap_or(0);
+        gates as u64 + OVERHEAD
+    }
+
+    /// Each chain tries so many candidates, unless the time is over.
+    pub(super) fn advance(&mut self, candidates: u64, deadline: Option<Instant>) {
+        let Crew { chains, evaluator } = self;
+        let block = evaluator.block() as u64;
+        let mut left = vec![candidates; chains.len()];
+        for round in 0u64.. {
+            if left.iter().all(|&left| left == 0) {
+                return;
+            }
+            if round.is_multiple_of(32.max(block) / block) && deadline.is_some_and(|end| Instant::now() > end)
+            {
+                return;
+            }
+            chains.iter_mut().for_each(|chain| chain.prepare(&mut **evaluator));
+            let propose = |(chain, left): (&mut Chain, &mut u64)| *left -= chain.propose((*left).min(block));
+            match chains.len() {
+                1 => chains.iter_mut().zip(&mut left).for_each(propose),
+                _ => chains.par_iter_mut().zip(&mut left).for_each(propose),
+            }
+            let jobs: Vec<Job> = chains.iter().flat_map(Chain::jobs).collect();
+            let mut scores = evaluator.score(&jobs).into_iter();
+            for chain in chains.iter_mut() {
+                let own: Vec<Vec<Score>> = scores.by_ref().take(chain.drafts.len()).collect();
+                chain.decide(own, &mut **evaluator);
+            }
+        }
+    }
+
+    /// Where there is one start, lets wires of all champions stand for each other that always agree there.
+    pub(super) fn merge(&mut self) {
+        self.chains.iter_mut().for_each(|chain| chain.merge(&mut *self.evaluator));
+    }
+}
+
 impl Chain {
-    pub(super) fn new(ground: Ground, cell: Cell, from: usize, seed: u64, number: u64) -> Chain {
+    pub(super) fn new(
+        ground: Ground,
+        cell: Cell,
+        from: usize,
+        (seed, number): (u64, u64),
+        evaluator: &mut dyn Evaluator,
+    ) -> Chain {
         let mut random = Random::new(seed, number);
-        let pool = match ground.random {
-            true => (0..2).map(|_| ground.bench.batch(&mut random)).collect(),
-            false => ground.check.to_vec(),
-        };
+        let pool = ground.pool(&mut random);
         let champion =
             Champion { cell: cell.clone(), wrong: u64::MAX, elsewhere: u64::MAX, gates: usize::MAX, from };
         let mut chain = Chain {
@@ -103,101 +176,124 @@ impl Chain {
             lane: 0,
             coldest: (f64::INFINITY, cell.clone()),
             current: cell,
+            ready: Tape::default(),
             energy: f64::INFINITY,
             gates: usize::MAX,
             record: None,
+            drafts: vec![],
+            block: 1,
             champion,
             tried: 0,
             epoch: 0,
             challenged: 0,
         };
-        chain.challenge(&chain.current.clone());
-        chain.settle();
+        chain.challenge(&chain.current.clone(), evaluator);
+        chain.settle(evaluator);
         chain
     }
 
     /// Goes on from another chain's champion.
-    pub(super) fn adopt(&mut self, ground: &Ground, champion: &Champion) {
+    pub(super) fn adopt(&mut self, ground: &Ground, champion: &Champion, evaluator: &mut dyn Evaluator) {
         if self.champion.from != champion.from {
             self.ground = ground.clone();
-            let bench = &self.ground.bench;
-            self.pool = match self.ground.random {
-                true => (0..2).map(|_| bench.batch(&mut self.random)).collect(),
-                false => self.ground.check.to_vec(),
-            };
+            self.pool = self.ground.pool(&mut self.random);
         }
         self.champion = champion.clone();
         self.current = champion.cell.clone();
-        self.settle();
+        self.settle(evaluator);
     }
 
-    /// Tries so many candidates, unless the time is over.
-    pub(super) fn advance(&mut self, candidates: u64, deadline: Option<Instant>) {
-        for n in 0..candidates {
-            if n.is_multiple_of(32) && deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                return;
-            }
+    /// Ends an epoch if it is over.
+    fn prepare(&mut self, evaluator: &mut dyn Evaluator) {
+        let epoch = (self.tried + 1) / EPOCH;
+        if self.champion.wrong > 0 && epoch != self.epoch {
+            self.epoch = epoch;
+            self.restart(evaluator);
+        }
+    }
+
+    /// Draws the next block, of so many candidates at most. How many it took.
+    fn propose(&mut self, most: u64) -> u64 {
+        let count = self.block.min(most);
+        for _ in 0..count {
             self.tried += 1;
-            match self.champion.wrong {
-                0 => self.shrink(),
-                _ => self.mend(),
+            let draft = match self.champion.wrong {
+                0 => self.smaller(),
+                _ => self.better(),
+            };
+            self.drafts.extend(draft);
+        }
+        count
+    }
+
+    /// What is to be known of each candidate of the block.
+    fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
+        self.drafts.iter().map(|draft| Job {
+            tape: &draft.tape,
+            shape: &self.ground.shape,
+            batches: &self.pool,
+            stop: match self.champion.wrong {
+                0 => Stop::Total(0),
+                _ => stop_above(draft.limit, &draft.tape),
+            },
+        })
+    }
+
+    /// Takes over the first candidate of the block that it may. The more were in vain, the larger is the next block.
+    fn decide(&mut self, scores: Vec<Vec<Score>>, evaluator: &mut dyn Evaluator) {
+        let drafts = std::mem::take(&mut self.drafts);
+        let most = evaluator.block() as u64;
+        let mut next = 2 * self.block;
+        for (n, (draft, scores)) in drafts.into_iter().zip(scores).enumerate() {
+            let wrong = sum(&scores);
+            let taken = match self.champion.wrong {
+                0 => self.take_smaller(draft, wrong, evaluator),
+                _ => self.take_better(draft, wrong, evaluator),
+            };
+            if taken {
+                next = n as u64 + 1;
+                break;
             }
         }
+        self.block = next.clamp(1, most);
     }
 
     fn tape(&self, cell: &Cell) -> Tape {
         Tape::of(cell, &self.ground.bench.visible)
     }
 
-    /// The energy of a candidate on the pool; none if it is above the limit.
-    fn measure(&mut self, tape: &Tape, limit: f64) -> Option<(f64, Wrong)> {
-        let gates = tape.gates as f64 * GATE;
-        let energy = |wrong: Wrong| gates + wrong.last as f64 + (wrong.late + wrong.early) as f64 * EARLY;
-        let most = ((limit - gates) / EARLY).max(0.0) as u64;
-        let mut wrong = Wrong::default();
-        for batch in &self.pool {
-            wrong += self.ground.bench.run(tape, batch, most);
-            if energy(wrong) > limit {
-                return None;
-            }
-        }
-        Some((energy(wrong), wrong))
-    }
-
     /// Measures the current cell again, after it or the pool changed.
-    fn settle(&mut self) {
+    fn settle(&mut self, evaluator: &mut dyn Evaluator) {
         let tape = self.tape(&self.current);
         self.gates = tape.gates;
-        self.energy = self.measure(&tape, f64::INFINITY).map_or(f64::INFINITY, |(energy, _)| energy);
+        let (shape, batches) = (&self.ground.shape, &self.pool);
+        let scores = score(evaluator, Job { tape: &tape, shape, batches, stop: Stop::Never });
+        self.energy = energy(&tape, sum(&scores));
+        self.ready = tape;
         self.coldest = (self.energy, self.current.clone());
         self.record = None;
     }
 
     /// Lets a cell run from all starts that are checked. It becomes the champion if it is better; starts on which it fails
     /// join the pool.
-    fn challenge(&mut self, cell: &Cell) -> bool {
+    fn challenge(&mut self, cell: &Cell, evaluator: &mut dyn Evaluator) -> bool {
         let tape = self.tape(cell);
         let (mut wrong, mut failing) = (0, vec![]);
-        for (n, batch) in self.ground.check.iter().enumerate() {
-            let found = self.ground.bench.run(&tape, batch, u64::MAX).total();
-            wrong += found;
-            if found > 0 && self.ground.random && failing.len() < 16 {
-                failing.extend(self.ground.bench.failing().into_iter().take(4).map(|lane| (n, lane)));
+        let check = self.ground.check.clone();
+        let (shape, stop) = (&self.ground.shape, Stop::Total(self.champion.wrong));
+        let scores = score(evaluator, Job { tape: &tape, shape, batches: &check, stop });
+        for (n, score) in scores.iter().enumerate() {
+            wrong += score.wrong.total();
+            if score.wrong.total() > 0 && self.ground.random && failing.len() < 16 {
+                failing.extend(score.failing().take(4).map(|start| (n, start)));
             }
             if wrong > self.champion.wrong {
                 break;
             }
         }
-        let check = self.ground.check.clone();
-        for (n, from) in failing {
-            let lanes = self.ground.bench.starts();
-            if let Some(hard) = self.pool.last_mut() {
-                hard.take(self.lane % lanes, &check[n], from);
-                self.lane += 1;
-            }
-        }
+        failing.into_iter().for_each(|(n, start)| self.keep(&check[n], start));
         if wrong == 0 && self.ground.random {
-            wrong = self.surprise(&tape);
+            wrong = self.surprise(&tape, evaluator);
         }
         let elsewhere = if wrong == 0 { self.elsewhere(&tape) } else { u64::MAX };
         let champion = Champion {
@@ -214,21 +310,28 @@ impl Chain {
         better
     }
 
+    /// Candidates run from this start too from now on.
+    fn keep(&mut self, batch: &Batch, start: usize) {
+        let starts = self.ground.bench.starts();
+        if let Some(hard) = self.pool.last_mut() {
+            hard.take(self.lane % starts, batch, start);
+            self.lane += 1;
+        }
+    }
+
     /// Wrong bits on starts that no chain has seen: whoever is held to the same ones again and again learns them by heart.
-    fn surprise(&mut self, tape: &Tape) -> u64 {
-        for _ in 0..SURPRISES {
-            let batch = self.ground.bench.batch(&mut self.random);
-            let found = self.ground.bench.run(tape, &batch, u64::MAX).total();
-            if found > 0 {
-                let lanes = self.ground.bench.starts();
-                let failing = self.ground.bench.failing();
-                if let Some(hard) = self.pool.last_mut() {
-                    for from in failing {
-                        hard.take(self.lane % lanes, &batch, from);
-                        self.lane += 1;
-                    }
-                }
-                return found;
+    fn surprise(&mut self, tape: &Tape, evaluator: &mut dyn Evaluator) -> u64 {
+        // A stream of their own: how many are drawn before one fails is up to the evaluator.
+        let mut stream = Random::new(self.random.word(), SURPRISE_STREAM);
+        let size = evaluator.block().clamp(1, SURPRISES);
+        for first in (0..SURPRISES).step_by(size) {
+            let count = size.min(SURPRISES - first);
+            let batches: Vec<Batch> = (0..count).map(|_| self.ground.bench.batch(&mut stream)).collect();
+            let job = Job { tape, shape: &self.ground.shape, batches: &batches, stop: Stop::Total(0) };
+            let scores = score(evaluator, job);
+            if let Some((n, found)) = scores.iter().enumerate().find(|(_, score)| score.wrong.total() > 0) {
+                found.failing().for_each(|start| self.keep(&batches[n], start));
+                return found.wrong.total();
             }
         }
         0
@@ -236,43 +339,55 @@ impl Chain {
 
     /// Wrong bits on other grids.
     fn elsewhere(&mut self, tape: &Tape) -> u64 {
-        self.ground.others.iter_mut().map(|(bench, batch)| bench.run(tape, batch, u64::MAX).last).sum()
+        self.ground
+            .others
+            .iter_mut()
+            .map(|(bench, batch)| bench.run(tape, batch, Wrong::default(), Stop::Never).wrong.last)
+            .sum()
     }
 
-    fn mend(&mut self) {
-        let (place, epoch) = (self.tried % EPOCH, self.tried / EPOCH);
-        if epoch != self.epoch {
-            self.epoch = epoch;
-            self.restart();
-        }
+    /// The next candidate while something is wrong, if one is found.
+    fn better(&mut self) -> Option<Draft> {
+        let place = self.tried % EPOCH;
         let hot = if self.ground.random { (self.coldest.0 * 0.02).clamp(2.0, 60.0) } else { 0.8 };
         let cold = if self.ground.random { 0.4 } else { 0.1 };
         let temperature = hot * (cold / hot).powf(place as f64 / EPOCH as f64);
         let limit = self.energy - self.random.share().ln() * temperature;
-        let Some(cell) = self.candidate() else { return };
+        let cell = self.candidate()?;
         let tape = self.tape(&cell);
-        let Some((energy, wrong)) = self.measure(&tape, limit) else { return };
+        // What only changes gates that nobody reads is not worth a run.
+        (tape != self.ready).then_some(Draft { cell, tape, limit })
+    }
+
+    /// Takes a candidate over if its energy is low enough. Whether it did.
+    fn take_better(&mut self, draft: Draft, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
+        let Draft { cell, tape, limit } = draft;
+        let energy = energy(&tape, wrong);
+        if energy > limit {
+            return false;
+        }
         self.current = if self.ground.proposals.is_empty() { tape.cell(cell.channels) } else { cell };
-        (self.energy, self.gates) = (energy, tape.gates);
+        (self.energy, self.gates, self.ready) = (energy, tape.gates, tape);
         self.record = None;
         if energy < self.coldest.0 {
             self.coldest = (energy, self.current.clone());
             // All starts take a while: not for every gate that goes.
             if (wrong.total() == 0 && self.tried >= self.challenged + PATIENCE) || !self.ground.random {
                 self.challenged = self.tried;
-                self.challenge(&self.current.clone());
-                self.settle();
+                self.challenge(&self.current.clone(), evaluator);
+                self.settle(evaluator);
             }
         }
+        true
     }
 
     /// Ends an epoch: what was coldest is held to all starts, and the next one begins with the best.
-    fn restart(&mut self) {
+    fn restart(&mut self, evaluator: &mut dyn Evaluator) {
         let coldest = self.coldest.1.clone();
-        self.challenge(&coldest);
+        self.challenge(&coldest, evaluator);
         // Every other epoch begins where this one was best, right or not: the best of all may be a dead end.
         self.current = if self.random.one_in(2) { coldest } else { self.champion.cell.clone() };
-        self.settle();
+        self.settle(evaluator);
     }
 
     fn candidate(&mut self) -> Option<Cell> {
@@ -312,26 +427,31 @@ impl Chain {
         Terms::new(&self.ground.wide, &tape, &record).draw(&mut self.random)
     }
 
-    fn shrink(&mut self) {
+    /// The next candidate once nothing is wrong, unless it has too many gates.
+    fn smaller(&mut self) -> Option<Draft> {
         let mut cell = self.current.clone();
         moves::shrink(&mut cell, &mut self.random);
         let tape = self.tape(&cell);
         let uphill = tape.gates > self.gates && !self.random.one_in(12);
-        if uphill || tape.gates > self.champion.gates + SLACK {
-            return;
-        }
-        let right = self.pool.iter().all(|batch| self.ground.bench.run(&tape, batch, u64::MAX).total() == 0);
-        if !right || self.elsewhere(&tape) > self.champion.elsewhere {
-            return;
+        let large = uphill || tape.gates > self.champion.gates + SLACK;
+        (!large).then_some(Draft { cell, tape, limit: f64::INFINITY })
+    }
+
+    /// Takes a candidate over if it is still right. Whether it did.
+    fn take_smaller(&mut self, draft: Draft, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
+        let Draft { cell, tape, .. } = draft;
+        if wrong.total() > 0 || self.elsewhere(&tape) > self.champion.elsewhere {
+            return false;
         }
         (self.current, self.gates) = (tape.cell(cell.channels), tape.gates);
-        if tape.gates < self.champion.gates && !self.challenge(&self.current.clone()) {
+        if tape.gates < self.champion.gates && !self.challenge(&self.current.clone(), evaluator) {
             (self.current, self.gates) = (self.champion.cell.clone(), self.champion.gates);
         }
+        true
     }
 
     /// Where there is one start, lets wires that always agree there stand for each other.
-    pub(super) fn merge(&mut self) {
+    fn merge(&mut self, evaluator: &mut dyn Evaluator) {
         if self.ground.random || self.champion.wrong > 0 {
             return;
         }
@@ -346,8 +466,41 @@ impl Chain {
         let records: Vec<(&Record, &[u32])> =
             records.iter().map(|(record, samples)| (record, &samples[..])).collect();
         let cell = merged(&tape, self.champion.cell.channels, &records);
-        self.challenge(&cell);
+        self.challenge(&cell, evaluator);
         self.current = self.champion.cell.clone();
-        self.settle();
+        self.settle(evaluator);
     }
+}
+
+impl Ground {
+    /// Starts that a chain begins with.
+    fn pool(&self, random: &mut Random) -> Vec<Batch> {
+        match self.random {
+            true => (0..2).map(|_| self.bench.batch(random)).collect(),
+            false => self.check.to_vec(),
+        }
+    }
+}
+
+/// What a search makes small: wrong bits first, then gates.
+fn energy(tape: &Tape, wrong: Wrong) -> f64 {
+    tape.gates as f64 * GATE + wrong.weight() as f64 / Wrong::LAST as f64
+}
+
+/// Stops where the energy is surely above a limit.
+fn stop_above(limit: f64, tape: &Tape) -> Stop {
+    let most = (limit - tape.gates as f64 * GATE) * Wrong::LAST as f64;
+    // One more than that, so that rounding does not matter.
+    if most.is_finite() { Stop::Weight(most.max(0.0) as u64 + 1) } else { Stop::Never }
+}
+
+fn sum(scores: &[Score]) -> Wrong {
+    let mut sum = Wrong::default();
+    scores.iter().for_each(|score| sum += score.wrong);
+    sum
+}
+
+/// The scores of a single job.
+fn score(evaluator: &mut dyn Evaluator, job: Job) -> Vec<Score> {
+    evaluator.score(&[job]).pop().unwrap_or_default()
 }

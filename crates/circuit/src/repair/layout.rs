@@ -106,6 +106,28 @@ impl Layout {
         }
     }
 
+    /// Words of starts for each cell; none where there is one start.
+    pub(super) fn words(&self) -> Option<usize> {
+        match self.packing {
+            Packing::Starts(words) => Some(words),
+            Packing::Rows(_) | Packing::Table => None,
+        }
+    }
+
+    /// The words of every cell of a span; where a cell is a bit, that bit.
+    pub(super) fn gather(&self, span: &[u32]) -> Vec<u32> {
+        let cells = 0..self.width * self.height;
+        match self.packing {
+            Packing::Starts(_) => {
+                cells.flat_map(|cell| self.words_of(cell)).map(|(word, _)| span[word]).collect()
+            }
+            Packing::Rows(_) | Packing::Table => cells
+                .flat_map(|cell| self.words_of(cell))
+                .map(|(word, mask)| (span[word] & mask != 0) as u32)
+                .collect(),
+        }
+    }
+
     /// The word and the bits of a cell within the span: all starts, or one bit.
     pub(super) fn words_of(&self, cell: usize) -> impl Iterator<Item = (usize, u32)> + use<> {
         let (y, x) = (cell / self.width.max(1), cell % self.width.max(1));

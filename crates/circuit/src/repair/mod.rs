@@ -11,6 +11,8 @@ mod bench;
 mod cell;
 mod chain;
 mod equal;
+mod evaluator;
+mod exam;
 mod layout;
 mod moves;
 mod random;
@@ -23,16 +25,18 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+pub use bench::Batch;
 pub use cell::Cell;
+pub use evaluator::{Evaluator, Job, Processor, Score, Shape, Stop, Wrong};
 pub use moves::Proposal;
+pub use tape::{Literal, Op, Tape};
 pub use task::{Origin, Task};
 
 use crate::automaton::Automaton;
 use crate::error::Result;
-use bench::{Batch, Bench};
-use chain::{Chain, Champion, Ground};
+use bench::Bench;
+use chain::{Chain, Champion, Crew, Ground};
 use random::Random;
-use tape::Tape;
 
 /// Starts that decide whether a circuit is right, where they are random.
 const CHECKED: usize = 16_384;
@@ -40,6 +44,12 @@ const CHECKED: usize = 16_384;
 const LEAST_CHAINS: usize = 4;
 /// Candidates that a chain tries before all are compared.
 const SLICE: u64 = 250;
+/// Slices that a chain with few gates may have for one of a chain with many.
+const MOST_SLICES: u64 = 8;
+/// Candidates after the first right circuit at most: then it is as small as it will be.
+const SHRINKING: u64 = 100_000;
+/// Wrong bits on the starts that are checked that may be better than fewer on others.
+const NEARLY: u64 = 32;
 /// Slices after which chains that shrink meet.
 const MEETING: u64 = 10;
 /// Channels that nothing needs and that stay at hand.
@@ -60,9 +70,16 @@ pub struct Options {
     pub seed: u64,
 }
 
+impl Options {
+    /// Candidates in all if nothing was wrong after so many: the rest makes it smaller.
+    fn after(&self, right: u64) -> u64 {
+        self.candidates.min(right + (self.candidates / 4).min(SHRINKING))
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
-        Options { candidates: 400_000, time: Some(Duration::from_secs(60)), seed: 0 }
+        Options { candidates: 2_000_000, time: Some(Duration::from_secs(60)), seed: 0 }
     }
 }
 
@@ -126,59 +143,71 @@ pub struct Circuits<'a> {
     pub simplified: Option<&'a Automaton>,
 }
 
-/// Searches for a circuit that does a task, from one that nearly does.
+/// Searches for a circuit that does a task, from one that nearly does. Every chain evaluates its candidates itself, on the
+/// CPU.
 pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repaired> {
+    search(circuit, task, options, None)
+}
+
+/// The same with an evaluator for all chains, which scores what they propose at once.
+pub fn repair_with(
+    circuit: &Circuits,
+    task: &Task,
+    options: &Options,
+    evaluator: Box<dyn Evaluator>,
+) -> Result<Repaired> {
+    search(circuit, task, options, Some(evaluator))
+}
+
+fn search(
+    circuit: &Circuits,
+    task: &Task,
+    options: &Options,
+    evaluator: Option<Box<dyn Evaluator>>,
+) -> Result<Repaired> {
     circuit.learned.check()?;
     circuit.simplified.map_or(Ok(()), Automaton::check)?;
     let began = Instant::now();
     let deadline = options.time.map(|time| began + time);
     let starts = Start::all(circuit, task);
     let grounds: Vec<Ground> = starts.iter().map(|start| ground(start, task, options.seed)).collect();
-    let chain = |from: usize| {
-        Chain::new(grounds[from].clone(), starts[from].cell.clone(), from, options.seed, from as u64)
-    };
-    let mut chains: Vec<Chain> = (0..starts.len()).into_par_iter().map(chain).collect();
-    let tried = |chains: &[Chain]| chains.iter().map(|chain| chain.tried).sum::<u64>();
+    let mut crews = crews(&starts, &grounds, task, options.seed, evaluator);
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
-    let wrong_before = best(&chains).wrong;
+    let wrong_before = best(&crews).wrong;
     let mut right_after = (wrong_before == 0).then_some(0);
+    // Every right circuit that was the best for a while, the latest last.
+    let mut right: Vec<Champion> = vec![];
     let mut round = 0u64;
     let cut = loop {
-        let done = tried(&chains);
-        let last = right_after
-            .map_or(options.candidates, |right: u64| options.candidates.min(right + options.candidates / 4));
+        let done = tried(&crews);
+        let last = right_after.map_or(options.candidates, |right: u64| options.after(right));
         if done >= last {
             break false;
         }
         if is_over() {
             break true;
         }
-        let slice = SLICE.min((last - done).div_ceil(chains.len() as u64));
-        chains.par_iter_mut().for_each(|chain| chain.advance(slice, deadline));
-        let champion = best(&chains).clone();
+        let slices = slices(&crews, last - done);
+        crews.par_iter_mut().zip(slices).for_each(|(crew, slice)| crew.advance(slice, deadline));
+        let champion = best(&crews).clone();
         if champion.wrong == 0 {
             let is_first = right_after.is_none();
-            right_after.get_or_insert(tried(&chains));
+            right_after.get_or_insert(tried(&crews));
             round += 1;
-            // Those who are not there yet, or are far behind, go on from here. Who began with nothing goes its own way: what it
-            // finds is small.
-            let behind = |other: &Champion| {
-                other.wrong > 0
-                    || round.is_multiple_of(MEETING) && other.gates > champion.gates + champion.gates / 16
-            };
-            let goes_on = |chain: &&mut Chain| {
-                starts[chain.champion.from].origin != Beginning::Nothing && behind(&chain.champion)
-            };
-            chains
-                .iter_mut()
-                .filter(goes_on)
-                .for_each(|chain| chain.adopt(&grounds[champion.from], &champion));
+            if right.last().is_none_or(|last| champion.rank() < last.rank()) {
+                right.push(champion.clone());
+            }
+            follow(&mut crews, &starts, &grounds, &champion, round.is_multiple_of(MEETING));
             if is_first || round.is_multiple_of(MEETING) {
-                chains.par_iter_mut().for_each(Chain::merge);
+                crews.par_iter_mut().for_each(Crew::merge);
             }
         }
     };
-    let (champion, candidates) = (best(&chains), tried(&chains));
+    let candidates = tried(&crews);
+    let champion = match task.is_random() {
+        true => chosen(&mut crews, right, wrong_before, &grounds, options.seed),
+        false => best(&crews).clone(),
+    };
     let ground = &grounds[champion.from];
     Ok(Repaired {
         automaton: champion.cell.automaton(&starts[champion.from].shell),
@@ -192,6 +221,67 @@ pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repa
         cut,
         time: began.elapsed(),
     })
+}
+
+/// A chain for each start and more that begin alike: all in one crew if they share an evaluator, else each on its own.
+fn crews(
+    starts: &[Start],
+    grounds: &[Ground],
+    task: &Task,
+    seed: u64,
+    evaluator: Option<Box<dyn Evaluator>>,
+) -> Vec<Crew> {
+    let chain = |number: usize, evaluator: &mut dyn Evaluator| {
+        // A few more begin with the first circuit, many with all of them in turn.
+        let from = if number < LEAST_CHAINS.max(starts.len()) { number } else { number % starts.len() };
+        let from = if from < starts.len() { from } else { 0 };
+        let cell = starts[from].cell.clone();
+        Chain::new(grounds[from].clone(), cell, from, (seed, number as u64), evaluator)
+    };
+    match evaluator {
+        Some(mut evaluator) => {
+            let count = evaluator.chains().max(starts.len());
+            let chains = (0..count).map(|number| chain(number, &mut *evaluator)).collect();
+            vec![Crew { chains, evaluator }]
+        }
+        None => (0..LEAST_CHAINS.max(starts.len()))
+            .into_par_iter()
+            .map(|number| {
+                let mut evaluator = Box::new(Processor::new(task, 1, 1));
+                Crew { chains: vec![chain(number, &mut *evaluator)], evaluator }
+            })
+            .collect(),
+    }
+}
+
+/// Candidates that each chain of a crew tries next, so that crews take about the same time: what has few gates is soon
+/// evaluated. All together they are no more than what is left.
+fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
+    let costs: Vec<u64> = crews.iter().map(|crew| crew.cost()).collect();
+    let most = costs.iter().copied().max().unwrap_or(1);
+    let shares: Vec<u64> = costs.iter().map(|cost| (most / cost).clamp(1, MOST_SLICES)).collect();
+    let all: u64 = crews.iter().zip(&shares).map(|(crew, share)| crew.chains.len() as u64 * share).sum();
+    let slice = SLICE.min(left.div_ceil(all));
+    shares.into_iter().map(|share| share * slice).collect()
+}
+
+/// Those who are not right yet go on from who is; when chains meet, those who are far behind do too. Who began with nothing
+/// goes its own way: what it finds is small.
+fn follow(crews: &mut [Crew], starts: &[Start], grounds: &[Ground], champion: &Champion, meet: bool) {
+    let behind =
+        |other: &Champion| other.wrong > 0 || meet && other.gates > champion.gates + champion.gates / 16;
+    for Crew { chains, evaluator } in crews {
+        for chain in chains {
+            let own_way = starts[chain.champion.from].origin == Beginning::Nothing;
+            if !own_way && behind(&chain.champion) {
+                chain.adopt(&grounds[champion.from], champion, &mut **evaluator);
+            }
+        }
+    }
+}
+
+fn tried(crews: &[Crew]) -> u64 {
+    crews.iter().flat_map(|crew| &crew.chains).map(|chain| chain.tried).sum()
 }
 
 /// A cell that a chain begins with.
@@ -230,27 +320,48 @@ impl Start {
         if task.is_random() {
             starts.push(plain(Beginning::Nothing, Cell::nothing(circuit.learned, SPARE_OF_NOTHING)));
         }
-        while starts.len() < LEAST_CHAINS {
-            starts.push(plain(Beginning::Read, Cell::of(circuit.learned, SPARE)));
-        }
         starts
     }
 }
 
+/// Where starts are random: the champion that passes an exam, among those that were right, or nearly so if none was.
+fn chosen(
+    crews: &mut [Crew],
+    right: Vec<Champion>,
+    wrong_before: u64,
+    grounds: &[Ground],
+    seed: u64,
+) -> Champion {
+    let best = best(crews).clone();
+    let mut finalists: Vec<Champion> = right.into_iter().rev().collect();
+    if finalists.is_empty() {
+        let near = |other: &&Champion| other.wrong <= wrong_before.min(2 * best.wrong + NEARLY);
+        let champions = crews.iter().flat_map(|crew| &crew.chains).map(|chain| &chain.champion);
+        finalists = champions.filter(near).cloned().collect();
+        finalists.sort_by_key(Champion::rank);
+    }
+    // What is far from right needs no exam.
+    if best.wrong > NEARLY * NEARLY || finalists.len() < 2 {
+        return best;
+    }
+    exam::choose(finalists, grounds, seed, &mut *crews[0].evaluator).unwrap_or(best)
+}
+
 /// The best champion; of equal ones, that of the first chain.
-fn best(chains: &[Chain]) -> &Champion {
-    let champions = chains.iter().map(|chain| &chain.champion);
+fn best(crews: &[Crew]) -> &Champion {
+    let champions = crews.iter().flat_map(|crew| &crew.chains).map(|chain| &chain.champion);
     champions.min_by_key(|champion| champion.rank()).expect("there are chains")
 }
 
 fn ground(start: &Start, task: &Task, seed: u64) -> Ground {
-    let bench = Bench::new(task, start.shell.channels, &start.shell.visible);
+    let shape = Shape { channels: start.shell.channels, visible: start.shell.visible.clone() };
+    let bench = Bench::new(task, &shape);
     let random = task.is_random();
     let batches = if random { CHECKED / bench.starts() } else { 1 };
     let mut stream = Random::new(seed, CHECK_STREAM);
     let check: Vec<Batch> = (0..batches).map(|_| bench.batch(&mut stream)).collect();
     let other = |task: &Task| {
-        let bench = Bench::new(task, start.shell.channels, &start.shell.visible);
+        let bench = Bench::new(task, &shape);
         let batch = bench.batch(&mut Random::new(seed, CHECK_STREAM));
         (bench, batch)
     };
@@ -261,6 +372,7 @@ fn ground(start: &Start, task: &Task, seed: u64) -> Ground {
         others: task.others.iter().map(other).collect(),
         proposals: Arc::new(start.proposals.clone()),
         random,
+        shape,
     }
 }
 

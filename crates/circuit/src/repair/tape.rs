@@ -8,7 +8,7 @@ use crate::netlist::{Node, Wire};
 
 /// A wire, perhaps negated, or a constant: 0 and 1 are false and true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Literal(u32);
+pub struct Literal(u32);
 
 impl Literal {
     const FALSE: Literal = Literal(0);
@@ -17,11 +17,13 @@ impl Literal {
         Literal((index as u32 + 1) << 1)
     }
 
-    pub(crate) fn index(self) -> Option<usize> {
+    /// The wire; none for a constant.
+    pub fn index(self) -> Option<usize> {
         (self.0 as usize >> 1).checked_sub(1)
     }
 
-    pub(crate) fn is_negated(self) -> bool {
+    /// Whether it is read negated; of a constant, whether it is true.
+    pub fn is_negated(self) -> bool {
         self.0 & 1 == 1
     }
 
@@ -31,26 +33,30 @@ impl Literal {
 }
 
 /// A gate that reads two wires that differ.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Op {
-    pub(crate) gate: Gate,
-    pub(crate) a: u32,
-    pub(crate) b: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// Its function.
+    pub gate: Gate,
+    /// The first wire.
+    pub a: u32,
+    /// The second wire.
+    pub b: u32,
 }
 
-/// What is run. Wires are the inputs, then the ops.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tape {
-    pub(crate) ops: Vec<Op>,
-    /// Channels that matter, and what they become.
-    pub(crate) outputs: Vec<(usize, Literal)>,
+/// What is run. Wires are the inputs, as those of a [`Cell`], then the ops.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tape {
+    /// The gates; each reads only wires before its own.
+    pub ops: Vec<Op>,
+    /// Channels that matter, and what they become. No op reads others.
+    pub outputs: Vec<(usize, Literal)>,
     /// Gates that are left, with negations that outputs need.
-    pub(crate) gates: usize,
+    pub gates: usize,
 }
 
 impl Tape {
     /// What matters of a cell to these channels.
-    pub(crate) fn of(cell: &Cell, visible: &[usize]) -> Tape {
+    pub fn of(cell: &Cell, visible: &[usize]) -> Tape {
         Folded::of(cell).needed(cell, visible)
     }
 }
@@ -58,7 +64,7 @@ impl Tape {
 impl Tape {
     /// The same as a cell: the ops in their order, then negations that outputs need. Channels that do not matter keep what
     /// they have.
-    pub(crate) fn cell(&self, channels: usize) -> Cell {
+    pub fn cell(&self, channels: usize) -> Cell {
         let own = |channel: usize| Wire((4 * channels + channel) as u32);
         let node = |op: &Op| Node { gate: op.gate, a: Wire(op.a), b: Wire(op.b) };
         let mut cell = Cell {

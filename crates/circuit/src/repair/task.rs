@@ -41,4 +41,9 @@ impl Task {
     pub fn is_random(&self) -> bool {
         self.origin == Origin::Random || self.fire_rate < 1.0
     }
+
+    /// Steps after which is looked early and late, where cells fire by chance.
+    pub fn looks(&self) -> Option<[usize; 2]> {
+        (self.fire_rate < 1.0).then_some([self.steps * 6 / 10, self.steps * 9 / 10])
+    }
 }

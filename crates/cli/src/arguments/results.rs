@@ -29,9 +29,11 @@ pub const REPAIR_EXAMPLES: &str = "\
 Examples:
   farad repair runs/lizard-7                       every seed: exact if it can be, then smaller
   farad repair runs/checkerboard-1 --inexact --seconds 20
-  farad repair runs/life-5 --candidates 2000000 --seed 1      another and longer search
+  farad repair runs/life-5 --candidates 9000000 --seed 1      another and longer search
+  farad repair runs/checkerboard-1 --device cpu    not on the GPU that it was trained on
 
-The budget counts candidates, so a search is the same every time; --seconds cuts it. The repaired circuit lies beside the
+The budget counts candidates, so a search is the same every time on the same kind of device; --seconds cuts it. On a GPU
+more chains search side by side, with many candidates at once. The repaired circuit lies beside the
 learned one (circuits/seed-N.repaired.json) and is what `eval`, `export` and `simulate` take from then on; it is kept
 only if it is better on 1,024 starts that neither training nor the search saw.
 
@@ -92,7 +94,7 @@ pub struct RepairOptions {
     #[arg(long)]
     pub inexact: bool,
     /// Candidates of each search
-    #[arg(long, value_name = "N", default_value_t = 400_000, allow_negative_numbers = true, value_parser = whole(1, MOST))]
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, allow_negative_numbers = true, value_parser = whole(1, MOST))]
     pub candidates: u64,
     /// Seconds after which each search is cut; the report says so
     #[arg(long, value_name = "S", default_value_t = 60, allow_negative_numbers = true, value_parser = whole(0, 1_000_000u64))]
@@ -100,6 +102,8 @@ pub struct RepairOptions {
     /// Which of many searches: another number draws other candidates
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, MOST))]
     pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     #[command(flatten)]
     pub output: OutputFlags,
 }

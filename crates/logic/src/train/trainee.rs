@@ -227,7 +227,8 @@ impl Trainee for Learners {
         }
         if self.configuration.settings.repair {
             let effort = Effort::after(self.trainer.updates());
-            repair::repair(run, &effort, Which::Inexact, watcher)?;
+            let device = repair::device_after(self.trainer.device());
+            repair::repair(run, &effort, Which::Inexact, &device, watcher)?;
         }
         let verdicts = report::conclude(run)?;
         Ok(report::learned(&self.configuration.recipe, &verdicts))
