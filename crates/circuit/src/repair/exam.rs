@@ -71,8 +71,7 @@ mod tests {
         let mut keep = Netlist::new("keep");
         let inputs: Vec<Wire> = (0..9).map(|n| keep.input(format!("n{n}"))).collect();
         keep.output("c0", inputs[4]);
-        let shell =
-            Automaton { cell: keep, channels: 1, visible: vec![0], edge: Edge::Zero, fire_rate: 1.0 };
+        let shell = Automaton { cell: keep, channels: 1, visible: vec![0], edge: Edge::Zero, fire_rate: 1.0 };
         let wanted = (0..16).map(|cell| cell / 4 % 2 == 0).collect();
         let (edge, origin) = (Edge::Zero, Origin::Random);
         let task =
