@@ -390,7 +390,7 @@ fn what_is_not_exact_is_repaired_and_the_learned_circuit_stays() {
     assert!(std::fs::read_to_string(folder.path("run/report.md")).unwrap().contains("## Repair"));
 
     // Later, and on a run that was trained without.
-    let later = folder.succeed("repair plain --candidates 4000 --seconds 1000 --quiet --json");
+    let later = folder.succeed("repair plain --candidates 4000 --seconds 1000 --device cpu --quiet --json");
     let later: Value = serde_json::from_str(&later).unwrap();
     assert!(later["wrong"].as_u64() < plain["wrong"].as_u64(), "{later} {plain}");
     let repaired = std::fs::read(folder.path("run/circuits/seed-5.repaired.json")).unwrap();

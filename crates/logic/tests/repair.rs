@@ -2,12 +2,13 @@
 
 mod devices;
 
+use farad::devices::AdapterKind;
 use farad::prelude::*;
 use farad_circuit::repair::{
     Circuits, Evaluator, Job, Options, Origin, Processor, Repaired, Score, Stop, Task, repair_with,
 };
 use farad_circuit::{Automaton, Edge, Grid, Netlist};
-use farad_logic::repair::DeviceEvaluator;
+use farad_logic::repair::{DeviceEvaluator, device_after};
 
 const CHAINS: usize = 4;
 const BLOCK: usize = 3;
@@ -115,4 +116,14 @@ fn what_does_not_fit_a_workgroup_runs_on_the_cpu() {
     assert!(here > 0, "{there} on the device, {here} on the cpu");
     // A grid of more words than a workgroup has invocations has no kernel at all.
     assert!(DeviceEvaluator::new(&grown(&automaton, (33, 200), 2), &Device::cpu()).is_none());
+}
+
+#[test]
+fn a_gpu_in_software_is_not_searched_on_by_itself() {
+    assert!(!device_after(&Device::cpu()).is_gpu());
+    for device in devices::gpus() {
+        let adapter = device.index().map(|index| farad::adapters()[index].kind);
+        let software = adapter == Some(AdapterKind::Software);
+        assert_eq!(device_after(&device).is_gpu(), !software, "{device}");
+    }
 }

@@ -173,9 +173,11 @@ impl Bench {
             layout.finish(&mut start, channel);
         }
         let rate = (self.fire_rate < 1.0).then(|| (self.fire_rate as f64 * 65536.0).round() as u32);
+        // What is no sample never fires, so what lies beyond the rim stays as it is.
         let mask = |rate: u32, random: &mut Random| -> Vec<u32> {
             let pairs = (0..layout.span / 2).map(|_| random.bits(rate));
-            pairs.flat_map(|pair| [pair as u32, (pair >> 32) as u32]).collect()
+            let words = pairs.flat_map(|pair| [pair as u32, (pair >> 32) as u32]);
+            words.zip(&self.samples).map(|(word, samples)| word & samples).collect()
         };
         let steps = if rate.is_some() { self.steps } else { 0 };
         let fires = (0..steps).map(|_| mask(rate.unwrap_or_default(), random)).collect();
@@ -237,9 +239,10 @@ impl Bench {
         let wires = inputs + tape.ops.len();
         let first = self.steps.saturating_sub(last);
         (0..first).for_each(|step| self.step(tape, batch.fires.get(step)));
-        let mut values = vec![0; (self.steps - first) * wires * span];
+        let steps = self.steps - first;
+        let mut values = vec![0; steps * wires * span];
         for step in first..self.steps {
-            let at = |wire: usize| ((step - first) * wires + wire) * span;
+            let at = |wire: usize| (wire * steps + step - first) * span;
             for input in 0..inputs {
                 let source = self.layout.source(input, self.channels);
                 values[at(input)..][..span].copy_from_slice(&self.state[source..][..span]);
@@ -255,7 +258,7 @@ impl Bench {
             let own = self.layout.own(channel);
             self.state[own..own + span].to_vec()
         });
-        Record { values, wires, span, steps: self.steps - first, seen: seen.collect() }
+        Record { values, span, steps, seen: seen.collect() }
     }
 
     fn prepare(&mut self, tape: &Tape) {
@@ -273,9 +276,9 @@ impl Bench {
     }
 
     fn step(&mut self, tape: &Tape, fires: Option<&Vec<u32>>) {
-        let Bench { layout, channels, state, next, values, places, .. } = self;
+        let Bench { layout, channels, state, next, values, places, samples, .. } = self;
         let channels = *channels;
-        Arch::new().dispatch(Step { tape, fires, layout, channels, state, next, values, places });
+        Arch::new().dispatch(Step { tape, fires, layout, channels, samples, state, next, values, places });
         std::mem::swap(&mut self.state, &mut self.next);
     }
 
@@ -304,10 +307,9 @@ impl Bench {
     }
 }
 
-/// The value of every wire at every step.
+/// The value of every wire at every step: `[wires, steps, span]`, as whoever looks at a wire looks at all its steps.
 pub(super) struct Record {
     pub(super) values: Vec<u32>,
-    pub(super) wires: usize,
     pub(super) span: usize,
     pub(super) steps: usize,
     /// Visible channels at the end.
@@ -317,7 +319,7 @@ pub(super) struct Record {
 impl Record {
     /// A wire's samples at a step.
     pub(super) fn at(&self, step: usize, wire: usize) -> &[u32] {
-        &self.values[(step * self.wires + wire) * self.span..][..self.span]
+        &self.values[(wire * self.steps + step) * self.span..][..self.span]
     }
 }
 
@@ -327,6 +329,7 @@ struct Step<'a> {
     fires: Option<&'a Vec<u32>>,
     layout: &'a Layout,
     channels: usize,
+    samples: &'a [u32],
     state: &'a [u32],
     next: &'a mut [u32],
     values: &'a mut [u32],
@@ -338,8 +341,9 @@ impl WithSimd for Step<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Step { tape, fires, layout, channels, state, next, values, places } = self;
+        let Step { tape, fires, layout, channels, samples, state, next, values, places } = self;
         let tile = layout.tile;
+        let empty_rim = layout.has_empty_rim();
         for first in (0..layout.span).step_by(tile) {
             let length = tile.min(layout.span - first);
             for (n, (op, &[a, b])) in tape.ops.iter().zip(places).enumerate() {
@@ -367,11 +371,15 @@ impl WithSimd for Step<'_> {
                     for ((to, &old), &fires) in to.iter_mut().zip(old).zip(&fires[first..first + length]) {
                         *to = *to & fires | old & !fires;
                     }
+                } else if empty_rim {
+                    let samples = &samples[first..first + length];
+                    to.iter_mut().zip(samples).for_each(|(to, &samples)| *to &= samples);
                 }
             }
         }
-        for &(channel, _) in &tape.outputs {
-            layout.finish(next, channel);
+        // Nothing lies beyond an empty rim, and nothing was written there.
+        if !empty_rim {
+            tape.outputs.iter().for_each(|&(channel, _)| layout.finish(next, channel));
         }
     }
 }

@@ -22,7 +22,20 @@ impl Cell {
     /// The part of an automaton's cell that visible channels depend on, without constants, copies and equal gates;
     /// and the automaton of the channels that are left. Up to `spare` of the other channels stay, without gates.
     pub fn of(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
-        let mut kept = automaton.cone_of_influence();
+        Cell::with(automaton, automaton.cone_of_influence(), spare)
+    }
+
+    /// The same with as many spare channels as asked for: where there are too few others, there are new ones.
+    pub(super) fn roomy(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
+        let kept = automaton.cone_of_influence();
+        let others = automaton.channels - kept.len();
+        match spare.saturating_sub(others) {
+            0 => Cell::with(automaton, kept, spare),
+            more => Cell::with(&automaton.extended(more), kept, spare),
+        }
+    }
+
+    fn with(automaton: &Automaton, mut kept: Vec<usize>, spare: usize) -> (Cell, Automaton) {
         let others = (0..automaton.channels).filter(|channel| !kept.contains(channel));
         let spare: Vec<usize> = others.take(spare).collect();
         let mut shell = automaton.clone();
@@ -124,5 +137,31 @@ impl Cell {
             read(&mut node.b);
         }
         self.outputs.iter_mut().for_each(read);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::automaton::Edge;
+    use crate::netlist::Netlist;
+    use crate::simulate::Grid;
+
+    #[test]
+    fn more_room_changes_nothing_that_is_seen() {
+        let (channels, spare, size) = (4, 7, 9);
+        let cell = Netlist::random(8, 9 * channels, 60, channels);
+        let automaton = Automaton { cell, channels, visible: vec![0, 2], edge: Edge::Wrap, fire_rate: 1.0 };
+        let (cell, shell) = Cell::roomy(&automaton, spare);
+        let roomy = cell.automaton(&shell);
+        roomy.check().unwrap();
+        assert_eq!(roomy.channels, automaton.cone_of_influence().len() + spare);
+        let pictures = |automaton: &Automaton| {
+            let mut grid = Grid::new(automaton, size, size).unwrap();
+            (0..automaton.channels).for_each(|channel| grid.set(channel, 4, 4, true));
+            grid.steps(6);
+            grid.pictures()
+        };
+        assert_eq!(pictures(&roomy), pictures(&automaton));
     }
 }

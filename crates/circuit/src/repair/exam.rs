@@ -57,3 +57,46 @@ fn examine(champion: &Champion, ground: &Ground, seed: u64, most: u64, evaluator
     }
     wrong
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Beginning, Cell, Origin, Processor, Start, Task, ground};
+    use super::*;
+    use crate::automaton::{Automaton, Edge};
+    use crate::gate::Gate;
+    use crate::netlist::{Netlist, Wire};
+
+    #[test]
+    fn luck_is_no_merit() {
+        let mut keep = Netlist::new("keep");
+        let inputs: Vec<Wire> = (0..9).map(|n| keep.input(format!("n{n}"))).collect();
+        keep.output("c0", inputs[4]);
+        let shell = Automaton { cell: keep, channels: 1, visible: vec![0], edge: Edge::Zero, fire_rate: 1.0 };
+        let wanted = (0..16).map(|cell| cell / 4 % 2 == 0).collect();
+        let (edge, origin) = (Edge::Zero, Origin::Random);
+        let task =
+            Task { width: 4, height: 4, steps: 6, edge, fire_rate: 1.0, origin, wanted, others: vec![] };
+        // Every row differs from the one above it; the other cell keeps what it has, and says that it was right.
+        let lucky = Cell::plain(&shell);
+        let mut right = lucky.clone();
+        right.outputs[0] = right.gate(Gate::NOT_A, Wire(1), Wire(1));
+        let start =
+            Start { origin: Beginning::Read, cell: lucky.clone(), shell: shell.clone(), proposals: vec![] };
+        let grounds = [ground(&start, &task, 1)];
+        let champion = |cell: &Cell| Champion {
+            cell: cell.clone(),
+            wrong: 0,
+            elsewhere: 0,
+            gates: cell.gates.len(),
+            from: 0,
+        };
+        let mut evaluator = Processor::new(&task, 1, 1);
+        let mut choose = |champions: &[&Cell]| {
+            let champions = champions.iter().map(|cell| champion(cell)).collect();
+            choose(champions, &grounds, 1, &mut evaluator).map(|champion| champion.cell)
+        };
+        assert_eq!(choose(&[&lucky, &right]), Some(right.clone()));
+        assert_eq!(choose(&[&right, &lucky]), Some(right));
+        assert_eq!(choose(&[&lucky, &lucky]), Some(lucky));
+    }
+}

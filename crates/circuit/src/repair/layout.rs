@@ -106,6 +106,11 @@ impl Layout {
         }
     }
 
+    /// Whether what is no sample is always zero, and planes need nothing but their samples.
+    pub(super) fn has_empty_rim(&self) -> bool {
+        matches!(self.packing, Packing::Starts(_)) && self.edge == Edge::Zero
+    }
+
     /// Words of starts for each cell; none where there is one start.
     pub(super) fn words(&self) -> Option<usize> {
         match self.packing {

@@ -54,6 +54,8 @@ const NEARLY: u64 = 32;
 const MEETING: u64 = 10;
 /// Channels that nothing needs and that stay at hand.
 const SPARE: usize = 6;
+/// The same where there is one start: marks of wrong bits travel on them.
+const SPARE_OF_ONE: usize = 24;
 /// The same where there is nothing else.
 const SPARE_OF_NOTHING: usize = 2;
 /// The stream of the starts that are checked, apart from those of the chains.
@@ -303,9 +305,15 @@ impl Start {
             shell,
             proposals: vec![],
         };
-        let mut starts = vec![plain(Beginning::Read, Cell::of(circuit.learned, SPARE))];
+        // A table of neighborhoods has the channels that it has.
+        let marks = !task.is_random() && task.origin != Origin::Neighborhoods;
+        let of = |automaton: &Automaton| match marks {
+            true => Cell::roomy(automaton, SPARE_OF_ONE),
+            false => Cell::of(automaton, SPARE),
+        };
+        let mut starts = vec![plain(Beginning::Read, of(circuit.learned))];
         if let Some(simplified) = circuit.simplified {
-            starts.push(plain(Beginning::Simplified, Cell::of(simplified, SPARE)));
+            starts.push(plain(Beginning::Simplified, of(simplified)));
         }
         if !circuit.proposals.is_empty() {
             let (cell, shell, places) = Cell::as_learned(circuit.learned);

@@ -49,8 +49,10 @@ impl<'a> Terms<'a> {
     pub(super) fn new(bench: &'a Bench, tape: &'a Tape, record: &'a Record) -> Terms<'a> {
         let channels = bench.channels;
         let inputs = 9 * channels;
-        let matters = |input: &usize| tape.outputs.iter().any(|&(channel, _)| channel == input % channels);
-        let wires = (0..inputs).filter(matters).chain(inputs..inputs + tape.ops.len());
+        let mut matters = vec![false; channels];
+        tape.outputs.iter().for_each(|&(channel, _)| matters[channel] = true);
+        let wires =
+            (0..inputs).filter(|input| matters[input % channels]).chain(inputs..inputs + tape.ops.len());
         let wires = wires.map(|wire| wire as u32).collect();
         let wrong = record.seen.iter().zip(&bench.wanted).map(|(seen, wanted)| {
             let words = seen.iter().zip(wanted).zip(&bench.samples);

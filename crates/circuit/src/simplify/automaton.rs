@@ -100,6 +100,32 @@ impl Automaton {
         }
     }
 
+    /// The same with more channels, which keep what they have and which nothing reads. Gates that nothing needs are gone.
+    pub(crate) fn extended(&self, more: usize) -> Automaton {
+        let mut cell = Netlist::new(self.cell.name.clone());
+        cell.meta = self.cell.meta.clone();
+        let known =
+            |number: &usize| self.cell.outputs.iter().any(|output| output.name == format!("c{number}"));
+        let new: Vec<usize> = (self.channels..).filter(|number| !known(number)).take(more).collect();
+        let mut place = vec![Wire::NONE; self.cell.inputs.len()];
+        let mut own = vec![];
+        for position in 0..9 {
+            for channel in 0..self.channels {
+                let input = position * self.channels + channel;
+                place[input] = cell.input(self.cell.inputs[input].clone());
+            }
+            let inputs: Vec<Wire> =
+                new.iter().map(|number| cell.input(format!("n{position}_{number}"))).collect();
+            own = if position == 4 { inputs } else { own };
+        }
+        let roots: Vec<Wire> = self.cell.outputs.iter().map(|output| output.wire).collect();
+        let wires = cone::copy(&self.cell, &roots, &place, &mut cell);
+        let outputs = self.cell.outputs.iter().zip(wires);
+        outputs.for_each(|(output, wire)| cell.output(output.name.clone(), wire));
+        new.iter().zip(own).for_each(|(number, wire)| cell.output(format!("c{number}"), wire));
+        Automaton { cell, channels: self.channels + more, ..self.clone() }
+    }
+
     /// The automaton of some of the channels. They must not depend on others.
     pub(crate) fn restricted(&self, kept: &[usize]) -> Automaton {
         let mut cell = Netlist::new(self.cell.name.clone());
