@@ -10,6 +10,7 @@
 mod bench;
 mod cell;
 mod chain;
+mod classifier;
 mod equal;
 mod layout;
 mod moves;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 pub use cell::Cell;
+pub use classifier::{Classifier, Reading, RepairedClassifier, Samples, Suggestion, repair_classifier};
 pub use moves::Proposal;
 pub use task::{Origin, Task};
 
