@@ -1,7 +1,7 @@
 //! Repair of classifiers: a discrete search for gates and wires with which more samples are right, and then for fewer gates.
 //!
-//! A change is weighed on the training samples: by the margins of votes, or by the samples that are wrong. What is better there
-//! and not worse on the validation samples is kept. The budget counts candidates, and what a candidate is worth does not
+//! A change is weighed on the training samples: by the margins of votes, or by the samples that are wrong. Of all circuits on the
+//! way, the one that is best on the validation samples is kept. The budget counts candidates, and what a candidate is worth does not
 //! depend on the number of threads, so a search depends on its seed alone; a limit of seconds may cut it, and the
 //! result says so. Start at [`repair_classifier`].
 //!
@@ -22,7 +22,7 @@ use super::Options;
 use super::random::Random;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::netlist::Netlist;
+use crate::netlist::{Netlist, Node};
 use moves::Draw;
 pub use moves::Suggestion;
 use net::{Change, Depth, Net, Tally};
@@ -35,6 +35,8 @@ const AT_ONCE: usize = 64;
 const WORTH_THREADS: usize = 1 << 14;
 /// Gates that a vote costs in the head.
 const OF_A_VOTE: i64 = 5;
+/// Samples that a candidate is tried on before all are looked at, where there are several times as many.
+const SCOUTED: usize = 8192;
 /// The share of candidates and time that is to make more samples right; the rest is to make the circuit smaller.
 const RIGHT_SHARE: f64 = 0.7;
 /// What a gate is worth while more samples should become right, in losses.
@@ -97,7 +99,7 @@ pub fn repair_classifier(
         Reading::Votes { .. } => search.votes(options, began),
         Reading::Number => search.number(options.candidates, deadline),
     };
-    let Champion { netlist, standing: after } = search.champion;
+    let (netlist, after) = (search.best(), search.champion.standing);
     let pair = |of: fn(&Standing) -> i64| [of(&before), of(&after)].map(|n| n as u64);
     Ok(RepairedClassifier {
         netlist,
@@ -122,14 +124,14 @@ struct Standing {
 }
 
 struct Champion {
-    netlist: Netlist,
+    nodes: Vec<Node>,
     standing: Standing,
 }
 
 /// What makes a change worth keeping.
 #[derive(Clone, Copy, Debug)]
 enum Goal {
-    /// A smaller loss, here and on the validation samples.
+    /// A smaller loss.
     Right,
     /// Fewer gates at a price for each, as long as the loss stays below a limit.
     Small { price: i64, most: i64, least: i64 },
@@ -143,6 +145,8 @@ struct Search<'a> {
     net: Net,
     train: Panel,
     validation: Panel,
+    /// Some of the training samples, if there are many: most candidates are worse on these already.
+    scout: Option<(Samples, Panel)>,
     suggestions: Vec<Suggestion>,
     random: Random,
     ripples: Vec<(Ripple, Tally)>,
@@ -163,8 +167,14 @@ impl<'a> Search<'a> {
         let [train_panel, validation_panel] =
             [train, validation].map(|samples| Panel::new(&net, samples, &circuit.reading));
         let standing = standing(&net, &train_panel, &validation_panel);
+        let scout = (train.labels.len() >= 4 * SCOUTED).then(|| {
+            let samples = train.first(SCOUTED);
+            let panel = Panel::new(&net, &samples, &circuit.reading);
+            (samples, panel)
+        });
         Search {
             circuit,
+            scout,
             samples: [train, validation],
             train: train_panel,
             validation: validation_panel,
@@ -173,7 +183,7 @@ impl<'a> Search<'a> {
             ripples: vec![Default::default(); rayon::current_num_threads()],
             tried: 0,
             start: standing,
-            champion: Champion { netlist: net.netlist(circuit.netlist), standing },
+            champion: Champion { nodes: net.nodes.clone(), standing },
             net,
         }
     }
@@ -237,9 +247,11 @@ impl<'a> Search<'a> {
         let luck: Vec<f64> = drawn.iter().map(|_| self.random.share()).collect();
         self.tried += count as u64;
         let (net, panel, now) = (&self.net, &self.train, self.standing());
+        let scout = self.scout.as_ref().map(|(_, panel)| panel);
         let weigh = |change: &Vec<Change>, (ripple, tally): &mut (Ripple, Tally)| {
             let cost = net.cost_after(change, tally);
-            if goal.is_hopeless(cost) {
+            let seen = |effect: Effect| goal.is_hopeless(effect, cost);
+            if seen(Effect::default()) || scout.is_some_and(|panel| seen(panel.effect(net, change, ripple))) {
                 return (Effect { loss: i64::MAX / 4, right: 0 }, cost);
             }
             (panel.effect(net, change, ripple), cost)
@@ -262,7 +274,7 @@ impl<'a> Search<'a> {
         order.into_iter().filter(|&n| self.accept(&drawn[n], goal, luck[n])).count()
     }
 
-    /// Makes a change if it is still worth it, and not worse on the validation samples.
+    /// Makes a change if it is still worth it, and validation samples allow it.
     fn accept(&mut self, change: &[Change], goal: Goal, luck: f64) -> bool {
         let now = self.standing();
         let (ripple, tally) = &mut self.ripples[0];
@@ -277,6 +289,9 @@ impl<'a> Search<'a> {
         }
         self.train.apply(&self.net, change, ripple);
         self.validation.apply(&self.net, change, ripple);
+        if let Some((_, panel)) = &mut self.scout {
+            panel.apply(&self.net, change, ripple);
+        }
         self.net.apply(change);
         self.crown();
         true
@@ -296,21 +311,30 @@ impl<'a> Search<'a> {
             }
         };
         if is_better {
-            self.champion = Champion { netlist: self.net.netlist(self.circuit.netlist), standing: now };
+            self.champion = Champion { nodes: self.net.nodes.clone(), standing: now };
         }
+    }
+
+    /// The best circuit.
+    fn best(&self) -> Netlist {
+        self.net.netlist(self.champion.nodes.clone(), self.circuit.netlist)
     }
 
     /// Goes on from the best circuit, without what is superfluous in it.
     fn restart(&mut self) {
-        let tidy = Graph::of(&self.champion.netlist).write(&self.champion.netlist);
+        let best = self.best();
+        let tidy = Graph::of(&best).write(&best);
         self.net = net_of(&tidy, &self.circuit.reading).0;
         // They are about gates that may be gone.
         self.suggestions.clear();
         let [train, validation] =
             self.samples.map(|samples| Panel::new(&self.net, samples, &self.circuit.reading));
         (self.train, self.validation) = (train, validation);
+        if let Some((samples, panel)) = &mut self.scout {
+            *panel = Panel::new(&self.net, samples, &self.circuit.reading);
+        }
         self.ripples.iter_mut().for_each(|room| *room = Default::default());
-        self.champion = Champion { standing: self.standing(), netlist: tidy };
+        self.champion = Champion { standing: self.standing(), nodes: self.net.nodes.clone() };
     }
 }
 
@@ -340,9 +364,13 @@ impl Goal {
         !matches!(self, Goal::Right)
     }
 
-    /// Whether a change of this cost is never wanted.
-    fn is_hopeless(self, cost: i64) -> bool {
-        matches!(self, Goal::Small { .. }) && cost > 0
+    /// Whether a change of this cost will hardly be wanted, by what it does to some of the samples.
+    fn is_hopeless(self, effect: Effect, cost: i64) -> bool {
+        match self {
+            Goal::Right => effect.loss > 0,
+            Goal::Small { price, .. } => cost > 0 || effect.loss > price * -cost,
+            Goal::Both { .. } => false,
+        }
     }
 
     fn wants(self, effect: Effect, cost: i64, now: &Standing, luck: f64) -> bool {
@@ -362,9 +390,9 @@ impl Goal {
     /// Whether it may do so to validation samples.
     fn allows(self, effect: Effect, now: &Standing) -> bool {
         match self {
-            Goal::Right => effect.loss <= 0 && effect.right >= 0,
             Goal::Small { least, .. } => now.validation + effect.right >= least,
-            Goal::Both { .. } => true,
+            // Asked about every change, they would soon be learned by heart, and could not choose the best circuit any more.
+            Goal::Right | Goal::Both { .. } => true,
         }
     }
 }

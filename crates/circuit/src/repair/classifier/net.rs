@@ -84,9 +84,9 @@ impl Net {
         (net, place)
     }
 
-    /// The same as a netlist with the names of another.
-    pub(super) fn netlist(&self, shell: &Netlist) -> Netlist {
-        let mut netlist = Netlist { gates: self.nodes.clone(), ..shell.clone() };
+    /// Such gates as a netlist with the names of another.
+    pub(super) fn netlist(&self, nodes: Vec<Node>, shell: &Netlist) -> Netlist {
+        let mut netlist = Netlist { gates: nodes, ..shell.clone() };
         for (n, output) in netlist.outputs.iter_mut().enumerate() {
             output.wire = Wire((self.sources + self.first_output + n) as u32);
         }

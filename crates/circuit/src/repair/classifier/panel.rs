@@ -311,8 +311,11 @@ impl Votes {
         let standing = |class: usize| {
             (i32::from(counts[class]) + i32::from(more[class])) * classes + classes - 1 - class as i32
         };
-        let others = (0..self.classes).filter(|&class| class != label).map(standing).max();
-        let margin = others.map_or(1, |others| standing(label) - others);
+        let mut others = i32::MIN / 2;
+        for class in 0..self.classes {
+            others = others.max(if class == label { i32::MIN / 2 } else { standing(class) });
+        }
+        let margin = standing(label) - others;
         let middle = self.table.len() as i32 / 2;
         (self.table[(margin + middle).clamp(0, 2 * middle) as usize], margin > 0)
     }

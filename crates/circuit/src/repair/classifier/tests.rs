@@ -70,7 +70,7 @@ fn what_a_change_would_do_is_what_it_does() {
                 assert_eq!((panel.loss, panel.right), (before.0 + effect.loss, before.1 + effect.right));
                 let whole = Panel::new(&net, &samples, &reading);
                 assert_eq!((panel.loss, panel.right), (whole.loss, whole.right), "{change:?}");
-                let written = net.netlist(&netlist);
+                let written = net.netlist(net.nodes.clone(), &netlist);
                 written.check().unwrap();
                 assert_eq!(panel.right as u64, right(&written, &samples, &reading));
             }
@@ -120,7 +120,8 @@ fn votes_become_right_and_then_fewer() {
 #[test]
 fn threads_change_nothing() {
     let netlist = Netlist::random(4, INPUTS, 200, 12);
-    let [train, validation] = [1, 2].map(|seed| samples(seed, 6000, rule));
+    // So many that some of them are asked first.
+    let (train, validation) = (samples(1, 4 * SCOUTED, rule), samples(2, 6000, rule));
     let of = (0..12).map(|n| n % 2).collect();
     let reading = Reading::Votes { of, classes: 2, scale: 1.0 };
     let circuit = Classifier { netlist: &netlist, reading, suggestions: &[] };
