@@ -27,7 +27,7 @@ pub enum Error {
     )]
     NoCircuit { op: &'static str, path: String, kind: String },
     #[error(
-        "repair: no automaton in this run: {path} is a run of kind {kind}\nhelp: automata can be repaired: `farad train --list` names them"
+        "repair: no circuit in this run: {path} is a run of kind {kind}\nhelp: automata and logic networks can be repaired: `farad train --list` names them"
     )]
     NoRepair { path: String, kind: String },
     #[error("export: {flag} is for runs of automata: {path}\nhelp: leave it out")]

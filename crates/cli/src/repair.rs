@@ -1,11 +1,12 @@
-//! `farad repair`: a discrete search on the circuits that a run of automata has learned.
+//! `farad repair`: a discrete search on the circuits that a run has learned.
 
 use std::time::Duration;
 
 use farad::Device;
+use farad::run::Run;
 use farad::train::run_device;
 use farad_logic::repair::{Effort, Which, device_after, repair};
-use farad_logic::{report, train};
+use farad_logic::{classify, report, train};
 
 use crate::arguments::RepairOptions;
 use crate::error::{Error, Result};
@@ -15,27 +16,45 @@ use crate::training::{self, Screen};
 /// Repairs the circuits of a run, judges them, and writes the report anew.
 pub fn run(options: &RepairOptions) -> Result<()> {
     let run = resume_run(&options.run)?;
-    if run.kind() != train::KIND {
-        let (path, kind) = (options.run.display().to_string(), run.kind().to_string());
-        return Err(Error::NoRepair { path, kind });
-    }
     let effort = Effort {
         candidates: options.candidates,
         time: Some(Duration::from_secs(options.seconds)),
         seed: options.seed,
     };
+    match run.kind() {
+        train::KIND => automata(&run, options, &effort),
+        classify::KIND => classifier(&run, options, &effort),
+        kind => {
+            let (path, kind) = (options.run.display().to_string(), kind.to_string());
+            Err(Error::NoRepair { path, kind })
+        }
+    }
+}
+
+fn automata(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
     let which = if options.inexact { Which::Inexact } else { Which::All };
     let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
     let device = match options.device.asked()? {
         Some(device) => device,
         // A run from another machine is searched here all the same.
-        None => run_device(&run).map_or_else(|_| Device::cpu(), |device| device_after(&device)),
+        None => run_device(run).map_or_else(|_| Device::cpu(), |device| device_after(&device)),
     };
-    repair(&run, &effort, which, &device, &screen)?;
+    repair(run, effort, which, &device, &screen)?;
     screen.end();
-    let verdicts = report::conclude(&run)?;
-    let outcome = report::learned(&train::Configuration::of(&run)?.recipe, &verdicts);
+    let verdicts = report::conclude(run)?;
+    let outcome = report::learned(&train::Configuration::of(run)?.recipe, &verdicts);
     training::show(&outcome, options.output.json)?;
     outcome.said.iter().for_each(|said| talk.say(training::toned(said)));
+    Ok(())
+}
+
+fn classifier(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
+    let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
+    let became = classify::repair::repair(run, effort, classify::repair::Which::Again, &screen)?;
+    screen.end();
+    let verdict = classify::report::conclude(run)?;
+    let outcome = farad::train::Outcome::new(verdict.json(), verdict.sentence());
+    training::show(&outcome, options.output.json)?;
+    talk.say(became.words());
     Ok(())
 }

@@ -100,7 +100,7 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
 #[test]
 fn a_quick_run_counts_wrong_bits_and_is_judged_later() {
     let folder = Folder::new("quick");
-    let keys = "--set gates=four --set entropy=0.001 --set freeze_from=0.5 --set freeze_order=anew";
+    let keys = "--set gates=four --set lab.entropy=0.001 --set freeze_from=0.5 --set freeze_order=anew";
     let out = folder.succeed(&format!("{SHORT} {keys} --seeds 2 --seed 5 --quick --json --out run"));
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!folder.path("run/report.md").exists() && !folder.path("run/circuits").exists());

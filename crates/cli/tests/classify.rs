@@ -148,6 +148,12 @@ fn tables_and_trees_become_circuits() {
         "train logic-table --data shapes.csv --set ignore=number --set layers=60,40 {common} --out table"
     )));
     assert!(shapes["accuracy"].as_f64() > Some(0.9), "{shapes}");
+    let left = json(&folder.succeed(&format!(
+        "train logic-table --data shapes.csv --set ignore=number --set layers=60,40 {common} --out left --set repair=never"
+    )));
+    assert!(left["repair"].is_null(), "{left}");
+    assert!(shapes["gates"].as_u64() <= left["gates"].as_u64(), "repaired {shapes}, left as it was {left}");
+    assert!(shapes["circuit_validation_accuracy"].as_f64() >= left["circuit_validation_accuracy"].as_f64());
     assert!(shapes["gates"].as_u64() < Some(100) && shapes["depth"].as_u64() < Some(30), "{shapes}");
     assert_eq!(
         (shapes["head"].as_str(), shapes["gates"].as_u64()),
@@ -168,6 +174,34 @@ fn tables_and_trees_become_circuits() {
          --set batch=16 --updates 4 --set thresholds=2 {common} --set simplify_seconds=0 --out trees"
     )));
     assert_eq!((trees["model"].as_str(), trees["steps"].as_u64()), (Some("conv"), Some(4)));
+}
+
+/// The search keeps only what is better on the validation part, and everything speaks of the repaired circuit from then on.
+#[test]
+fn a_repaired_classifier_is_better_and_stays_so_until_it_learns_again() {
+    let folder = Folder::new("classify-repair");
+    let wide = SHORT.replace("layers=300,200", "layers=400,400");
+    let before = json(&folder.succeed(&format!("{wide} --out run --json")));
+    assert!(before["repair"].is_null() && before["gates"].as_u64() > Some(1500), "{before}");
+    let after = json(&folder.succeed("repair run --candidates 6000 --quiet --json"));
+    let [old, new] = [&before, &after].map(|of| of["circuit_validation_accuracy"].as_f64().unwrap());
+    assert!(new > old, "validation {old} became {new}");
+    let note = &after["repair"];
+    assert_eq!((&note["validation"][0], &note["validation"][1]), (&old.into(), &new.into()));
+    assert_eq!((&note["test"][0], &note["test"][1]), (&before["accuracy"], &after["accuracy"]));
+    assert_eq!((&note["gates"][0], &note["gates"][1]), (&before["gates"], &after["gates"]));
+    assert_eq!((note["candidates"].as_u64(), note["cut"].as_bool()), (Some(6000), Some(false)));
+    assert!(after["depth"].as_u64() <= before["depth"].as_u64().map(|depth| depth + 4), "{after}");
+    assert_eq!(json(&folder.succeed("eval run --json")), after, "what eval says");
+    let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
+    assert!(report.contains("repaired: ") && report.contains("6,000 candidates"), "{report}");
+    // Whoever goes on begins with what is there.
+    let again = json(&folder.succeed("repair run --candidates 500 --quiet --json"));
+    assert!(again["circuit_validation_accuracy"].as_f64() >= Some(new), "{again}");
+    assert_eq!(again["repair"]["gates"][0], before["gates"]);
+    // It was made of another circuit than the one that is learned now.
+    let learned = json(&folder.succeed("train --resume run --updates 120 --quiet --json"));
+    assert!(learned["repair"].is_null(), "{learned}");
 }
 
 /// The exported function of a table, called as its header says on the rows that it learned from.

@@ -84,6 +84,13 @@ fn keys_are_listed_with_what_they_do() {
     for words in ["what it does", "Passes over the training set.", "Steps between rows of the log."] {
         assert!(listed.contains(words), "{words} is not in {listed}");
     }
+    // What helps no recipe stands apart.
+    let listed = folder.succeed("train life --list");
+    let (plain, lab) = listed.split_once("lab: ").expect("a part of its own");
+    assert!(plain.contains("freeze_order") && !plain.contains("lab.entropy"), "{plain}");
+    assert!(lab.contains("lab.entropy") && !lab.contains("freeze_order"), "{lab}");
+    let told = folder.fail("train life --set entropy=0.1");
+    assert!(told.contains("there is no key `entropy`; did you mean `lab.entropy`?"), "{told}");
     let rows: Vec<Value> = folder.succeed("train csv --list --json").lines().map(json).collect();
     assert!(rows.iter().all(|row| row["help"].as_str().is_some_and(|help| help.ends_with('.'))), "{rows:?}");
 }

@@ -1,8 +1,8 @@
 //! Makes small pictures large: twice the pixels along each side, and sharper than stretching them.
 //!
-//!     cargo run --release --example super_resolution -p farad [device] [folder of MNIST]
+//!     cargo run --release --example super_resolution -p farad [device] [folder of MNIST, or short]
 //!
-//! Without a folder it learns from digits that are drawn on the spot.
+//! Without a folder it learns from digits that are drawn on the spot; with `short`, from fewer and less well.
 
 use farad::data::{Split, digits, mnist};
 use farad::nn::{AvgPool2d, ConvTranspose2d};
@@ -12,8 +12,6 @@ use farad::prelude::*;
 const CHANNELS: usize = 12;
 /// Samples a step.
 const BATCH: usize = 40;
-/// The squared error of a working network, in shares of that of doubled pixels.
-const THRESHOLD: f32 = 0.6;
 
 /// What is added to doubled pixels.
 #[derive(Module)]
@@ -40,9 +38,11 @@ fn doubled(x: &Tensor) -> Tensor {
 fn main() -> farad::Result<()> {
     let mut words = std::env::args().skip(1);
     let device = Device::named(&words.next().unwrap_or("best".into()))?;
-    let (train, test, epochs) = match words.next() {
-        Some(folder) => (mnist(&folder, Split::Train)?, mnist(&folder, Split::Test)?, 1),
-        None => (digits(800, 1), digits(100, 2), 4),
+    // The squared error of a working network, in shares of that of doubled pixels.
+    let (train, test, epochs, threshold) = match words.next().as_deref() {
+        Some("short") => (digits(200, 1), digits(40, 2), 4, 0.95),
+        Some(folder) => (mnist(folder, Split::Train)?, mnist(folder, Split::Test)?, 1, 0.6),
+        None => (digits(800, 1), digits(100, 2), 4, 0.6),
     };
     farad::seed(1);
     let model = Network {
@@ -75,6 +75,6 @@ fn main() -> farad::Result<()> {
     }
     let (share, decibels) = (error / plain, 10.0 * (plain / error).log10());
     println!("on {device}: squared error {share:.3} of that of doubled pixels, {decibels:.1} dB better");
-    assert!(share < THRESHOLD, "the network did not learn: {share} is not below {THRESHOLD}");
+    assert!(share < threshold, "the network did not learn: {share} is not below {threshold}");
     Ok(())
 }

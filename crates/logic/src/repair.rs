@@ -325,7 +325,7 @@ fn proposals(run: &Run, learned: &Learned) -> Result<Vec<Vec<Proposal>>> {
 }
 
 /// The function that a gate nearly became, and by how much it did not.
-fn second_best(gate: Gate, logits: &[f32]) -> (f32, Gate) {
+pub(crate) fn second_best(gate: Gate, logits: &[f32]) -> (f32, Gate) {
     let number = gate.number() as usize;
     if logits.len() == 4 {
         // Each logit decides one bit of the truth table, the first the highest.

@@ -140,29 +140,29 @@ farad::train::settings! {
         beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";
         weight_decay: f32 = 0.01, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f32 = 100.0, FROM_ZERO, "Gradients are cut to ± this, element by element.";
-        #[later] final_rate: f32 = 1.0, TO_ONE, "What is left of the rate at the last update; it falls along a cosine; 1: all.";
+        #[lab] final_rate: f32 = 1.0, TO_ONE, "What is left of the rate at the last update; it falls along a cosine; 1: all.";
         #[later] gates: GateKind = GateKind::Sixteen, one_of(GateKind::NAMES), "What a gate is learned as: a logit for each function, or one for each pair of inputs.";
         #[later] rounding: Rounding = Rounding::Likeliest, one_of(Rounding::NAMES), "What sixteen logits become when hard: the largest, or the mixture's truth table, rounded.";
         initial_logit: f32 = 10.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
-        sharpness: f32 = 1.0, FROM_ZERO, "Logits are multiplied by a number that grows from 1 to this over the run.";
-        #[later] adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0 sure gates stay softer and go on learning.";
-        forward: Forward = Forward::Soft, one_of(Forward::NAMES), "What the forward pass uses: soft gates, hard ones with the soft gradient, hard ones drawn by chance, or soft ones of noisy logits.";
-        #[later] temperature: f32 = 1.0, POSITIVE, "With forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
-        #[later] gate_noise: f32 = 1.0, FROM_ZERO, "With forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
+        #[lab] sharpness: f32 = 1.0, FROM_ZERO, "Logits are multiplied by a number that grows from 1 to this over the run.";
+        #[lab] adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0 sure gates stay softer and go on learning.";
+        #[lab] forward: Forward = Forward::Soft, one_of(Forward::NAMES), "What the forward pass uses: soft gates, hard ones with the soft gradient, hard ones drawn by chance, or soft ones of noisy logits.";
+        #[lab] temperature: f32 = 1.0, POSITIVE, "With lab.forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
+        #[lab] gate_noise: f32 = 1.0, FROM_ZERO, "With lab.forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
         freeze_from: f32 = 1.0, TO_ONE, "From this share of the updates on, more and more gates are hard in the forward pass; 1: never.";
         freeze_until: f32 = 1.0, TO_ONE, "At this share of the updates as many are as ever will be; equal to `freeze_from`: at once.";
         #[later] freeze_most: f32 = 1.0, TO_ONE, "The share of gates that are hard then.";
         #[later] freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are: by an order of chance for good, the surest, or drawn anew at each update.";
-        #[later] states: States = States::Soft, one_of(States::NAMES), "What cells hand on; rounded or sampled bits have the gradient of what they were.";
-        #[later] round_every: usize = 1, FROM_ONE, "With states = \"rounded\" or \"sampled\": how many steps apart.";
-        #[later] entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
-        #[later] margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `margin_width`, summed over gates.";
-        #[later] margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
-        #[later] ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `adaptive`, `entropy` and `margin` begin to grow from zero.";
-        #[later] ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they are what they are; 0: from the start.";
+        #[lab] states: States = States::Soft, one_of(States::NAMES), "What cells hand on; rounded or sampled bits have the gradient of what they were.";
+        #[lab] round_every: usize = 1, FROM_ONE, "With lab.states = \"rounded\" or \"sampled\": how many steps apart.";
+        #[lab] entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
+        #[lab] margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `lab.margin_width`, summed over gates.";
+        #[lab] margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
+        #[lab] ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `lab.adaptive`, `lab.entropy` and `lab.margin` begin to grow from zero.";
+        #[lab] ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they are what they are; 0: from the start.";
         loss: Loss = Loss::Squared, one_of(Loss::NAMES), "What makes the difference between states and target a loss.";
-        focus: f32 = 2.0, FROM_ZERO, "The power of the focal loss.";
-        noise: f32 = 0.0, FROM_ZERO, "The standard deviation of noise on gradients, falling with the number of updates.";
+        #[lab] focus: f32 = 2.0, FROM_ZERO, "The power of the focal loss.";
+        #[lab] noise: f32 = 0.0, FROM_ZERO, "The standard deviation of noise on gradients, falling with the number of updates.";
         curriculum: u64 = 0, Takes::from(0), "Updates over which the number of steps grows to `steps`; 0: all from the start.";
         keep: Keep = Keep::Recompute, one_of(Keep::NAMES), "What is kept for the backward pass.";
         keep_every: usize = 4, FROM_ONE, "With keep = \"every\": how many steps apart.";
@@ -223,10 +223,10 @@ mod tests {
         assert!(refused("batch").starts_with("settings: `batch` is not key=value\nhelp: "));
         assert_eq!(refused("steps=0"), "settings: steps takes a whole number from 1 on, not `0`");
         assert_eq!(refused("clip=inf"), "settings: clip takes a number from 0 on, not `inf`");
-        assert_eq!(refused("noise=nan"), "settings: noise takes a number from 0 on, not `NaN`");
+        assert_eq!(refused("lab.noise=nan"), "settings: lab.noise takes a number from 0 on, not `NaN`");
         assert_eq!(refused("freeze_from=1.5"), "settings: freeze_from takes a number from 0 to 1, not `1.5`");
-        assert_eq!(refused("temperature=0"), "settings: temperature takes a number above 0, not `0`");
-        assert_eq!(refused("adaptive=-1"), "settings: adaptive takes a number above -1, not `-1`");
+        assert_eq!(refused("lab.temperature=0"), "settings: lab.temperature takes a number above 0, not `0`");
+        assert_eq!(refused("lab.adaptive=-1"), "settings: lab.adaptive takes a number above -1, not `-1`");
         assert_eq!(
             refused("freeze_order=size"),
             "settings: there is no freeze_order `size`\nhelp: there are chance, confidence, anew"
@@ -247,6 +247,18 @@ mod tests {
         let cut = without("curriculum").unwrap_err().to_string();
         assert!(cut.contains("config.toml") && cut.contains("it has no `curriculum`"), "{cut}");
         assert_eq!(without("optimizer").unwrap().optimizer, "adamw");
+        // Before there was a lab, its keys had no prefix; whoever types one is told.
+        let mut old = whole.clone();
+        let value = old.remove("lab.sharpness").unwrap();
+        assert_eq!(value.as_float(), Some(1.0));
+        old.insert("sharpness".into(), 4.0.into());
+        assert_eq!(Settings::from_table(&old).unwrap().sharpness, 4.0);
+        let told = Settings::default().set("sharpness=4").unwrap_err().to_string();
+        assert!(told.contains("no key `sharpness`; did you mean `lab.sharpness`?"), "{told}");
+        let file: toml::Table = "[lab]\nsharpness = 3.0".parse().unwrap();
+        let mut settings = Settings::default();
+        settings.take(&file).unwrap();
+        assert_eq!(settings.sharpness, 3.0);
     }
 
     #[test]
@@ -264,7 +276,10 @@ mod tests {
             "settings: beta2 takes a number from 0 to below 1, not `1`"
         );
         assert_eq!(refused("clip=1e300"), "settings: clip takes a number from 0 on, not `inf`");
-        assert_eq!(refused("temperature=1e-300"), "settings: temperature takes a number above 0, not `0`");
+        assert_eq!(
+            refused("lab.temperature=1e-300"),
+            "settings: lab.temperature takes a number above 0, not `0`"
+        );
         assert!(refused("evaluate_every=0").contains("evaluate_every takes a whole number from 1 on"));
     }
 }

@@ -17,21 +17,21 @@ use numbers::distance;
 
 /// The keys of each method, and the launches of an update at most.
 const METHODS: [(&str, usize); 15] = [
-    ("forward=hard", 120),
-    ("forward=gumbel temperature=0.7", 120),
-    ("forward=noisy gate_noise=0.5", 120),
-    ("adaptive=2", 120),
-    ("adaptive=-0.5 forward=hard", 120),
+    ("lab.forward=hard", 120),
+    ("lab.forward=gumbel lab.temperature=0.7", 120),
+    ("lab.forward=noisy lab.gate_noise=0.5", 120),
+    ("lab.adaptive=2", 120),
+    ("lab.adaptive=-0.5 lab.forward=hard", 120),
     ("freeze_from=0 freeze_until=0 freeze_most=0.5", 120),
     ("freeze_from=0 freeze_until=0 freeze_most=0.5 freeze_order=anew", 120),
     ("freeze_from=0 freeze_until=0 freeze_most=0.5 freeze_order=confidence", 150),
     ("gates=four", 120),
-    ("gates=four forward=gumbel", 120),
-    ("rounding=nearest forward=hard", 120),
-    ("entropy=0.01 margin=0.01", 120),
-    ("gates=four entropy=0.01 margin=0.01 noise=0.1", 120),
-    ("states=rounded round_every=3", 300),
-    ("states=sampled round_every=2 final_rate=0.1 sharpness=2", 300),
+    ("gates=four lab.forward=gumbel", 120),
+    ("rounding=nearest lab.forward=hard", 120),
+    ("lab.entropy=0.01 lab.margin=0.01", 120),
+    ("gates=four lab.entropy=0.01 lab.margin=0.01 lab.noise=0.1", 120),
+    ("lab.states=rounded lab.round_every=3", 300),
+    ("lab.states=sampled lab.round_every=2 lab.final_rate=0.1 lab.sharpness=2", 300),
 ];
 
 fn trainer(keys: &str, seeds: &[u64], device: &Device) -> Trainer {
@@ -93,7 +93,7 @@ fn every_method_is_the_same_on_all_devices() {
         });
         let found: Vec<_> = found.collect();
         let plain = trainer("", &[7, 8], &Device::cpu()).loss().to_vec::<f32>().unwrap();
-        let penalties_only = keys.starts_with("entropy");
+        let penalties_only = keys.starts_with("lab.entropy");
         assert!((found[0].1 == plain) == penalties_only || keys.starts_with("gates"), "{keys}: does nothing");
         for (name, losses, slope) in &found[1..] {
             let double = |numbers: &[f32]| numbers.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
@@ -161,9 +161,14 @@ fn decided_gates_are_the_same_by_every_forward_pass() {
         trainer(&keys, &[7], &device).loss().item().unwrap()
     };
     let wanted = loss("");
-    for keys in
-        ["forward=hard", "forward=gumbel", "gates=four", "states=rounded", "states=sampled", "adaptive=3"]
-    {
+    for keys in [
+        "lab.forward=hard",
+        "lab.forward=gumbel",
+        "gates=four",
+        "lab.states=rounded",
+        "lab.states=sampled",
+        "lab.adaptive=3",
+    ] {
         assert_eq!(loss(keys), wanted, "{keys}");
     }
 }

@@ -10,6 +10,7 @@
 mod bench;
 mod cell;
 mod chain;
+mod classifier;
 mod equal;
 mod evaluator;
 mod exam;
@@ -27,6 +28,7 @@ use rayon::prelude::*;
 
 pub use bench::Batch;
 pub use cell::Cell;
+pub use classifier::{Classifier, Reading, RepairedClassifier, Samples, Suggestion, repair_classifier};
 pub use evaluator::{Evaluator, Job, Processor, Score, Shape, Stop, Wrong};
 pub use moves::Proposal;
 pub use tape::{Literal, Op, Tape};

@@ -21,7 +21,7 @@ Keys of --json:
                     repair
   logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, gates, depth, head,
                     votes, circuit_validation_accuracy, learned_gates, circuit_gates, active_gates, simplified_gates,
-                    simplified_depth, proved, out_of_time
+                    simplified_depth, proved, out_of_time, repair
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
 
@@ -31,11 +31,16 @@ Examples:
   farad repair runs/checkerboard-1 --inexact --seconds 20
   farad repair runs/life-5 --candidates 9000000 --seed 1      another and longer search
   farad repair runs/checkerboard-1 --device cpu    not on the GPU that it was trained on
+  farad repair runs/logic-mnist-1 --seconds 300    a classifier: more samples right, then fewer gates
 
 The budget counts candidates, so a search is the same every time on the same kind of device; --seconds cuts it. On a GPU
 more chains search side by side, with many candidates at once. The repaired circuit lies beside the
 learned one (circuits/seed-N.repaired.json) and is what `eval`, `export` and `simulate` take from then on; it is kept
 only if it is better on 1,024 starts that neither training nor the search saw.
+
+The circuit of a logic network is searched on the training samples; it is kept if it has more validation samples right, or as
+many with fewer gates (circuits/repaired.json). `farad train` does so for small tables; `--set repair=never|small|always`
+says otherwise. The test samples are only counted.
 
 Keys of --json:
   as those of `farad eval --json`";
@@ -87,10 +92,10 @@ pub struct EvalOptions {
 /// Options of `farad repair`.
 #[derive(Debug, Args)]
 pub struct RepairOptions {
-    /// The folder of a run of automata
+    /// The folder of a run of automata or of a logic network
     #[arg(value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
-    /// Only circuits that are not exact; the others could become smaller
+    /// Of automata, only circuits that are not exact; the others could become smaller
     #[arg(long)]
     pub inexact: bool,
     /// Candidates of each search

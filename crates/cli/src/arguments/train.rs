@@ -24,7 +24,7 @@ Automata:
   farad train life --set learning_rate=0.03 --set warm_up=100
   farad train --resume runs/life-5                 go on after Ctrl-C, or to more --updates
   farad train life --updates 50 --profile=trace.json      where the time goes
-  farad train checkerboard --seeds 16 --quick --set forward=gumbel     how many seeds succeed
+  farad train checkerboard --seeds 16 --quick --set freeze_order=anew      how many seeds succeed
 
 Data sets:
   farad train mnist --model mlp --epochs 5         a network on a data set

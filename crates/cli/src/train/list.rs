@@ -67,10 +67,20 @@ fn sentence(rows: &[Setting], key: &str) -> &'static str {
     rows.iter().find(|row| row.key == key).map_or("", |row| row.help)
 }
 
+/// The keys, and apart from them those of the lab.
 fn keys(columns: &Columns, rows: &[Setting]) -> String {
+    let is_lab = |key: &str| rows.iter().any(|row| row.key == key && row.is_lab());
+    let [plain, lab] = [false, true].map(|lab| table(columns, rows, |key| is_lab(key) == lab));
+    match rows.iter().any(Setting::is_lab) {
+        false => plain,
+        true => format!("{plain}\n{}\n{lab}", paint(HEADING, "lab: tried, and of help to no recipe")),
+    }
+}
+
+fn table(columns: &Columns, rows: &[Setting], shown: impl Fn(&str) -> bool) -> String {
     let titles = columns.iter().map(|(title, _)| right(title));
     let mut table = Table::new(std::iter::once(left("key")).chain(titles).chain([left("what it does")]));
-    for (key, first) in &columns[0].1 {
+    for (key, first) in columns[0].1.iter().filter(|(key, _)| shown(key)) {
         let cell = |(_, settings): &(&str, Settings)| match &settings[key] {
             value if value == first => Cell::from(value),
             value => Cell::new(DOUBTFUL, value),

@@ -137,6 +137,18 @@ impl Part {
         }
     }
 
+    /// These samples and others of the same shape and kind; without the others if they are of another kind.
+    pub(super) fn with(&self, others: &Part) -> Part {
+        let mut all = self.clone();
+        match (&mut all.levels, &others.levels) {
+            (Levels::Bytes(own), Levels::Bytes(more)) => own.extend(more),
+            (Levels::Numbers(own), Levels::Numbers(more)) => own.extend(more),
+            _ => return all,
+        }
+        all.labels.extend(&others.labels);
+        all
+    }
+
     /// The samples at these places.
     fn picked(&self, places: &[usize]) -> Part {
         fn rows<T: Copy>(all: &[T], width: usize, places: &[usize]) -> Vec<T> {

@@ -2,7 +2,7 @@
 //!
 //! [`Settings`] is what a user may set, and [`PRESETS`] are what it starts from; `data` opens a set, `samples` holds it on a device; `model` builds the network;
 //! [`Trainer`] is the state and one step; [`Classifier`] is what the loop of all trainings drives; [`Classifiers`] is the kind of
-//! training that the command has; [`Learned`] is what a run folder holds; `smaller` makes its circuit small and `cut` its head; `report` judges the circuit on samples that nothing
+//! training that the command has; [`Learned`] is what a run folder holds; `smaller` makes its circuit small and `cut` its head; `repair` searches for a better one; `report` judges the circuit on samples that nothing
 //! was tuned on.
 //!
 //! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends with the bits
@@ -16,6 +16,7 @@ mod learned;
 mod model;
 mod packed;
 mod presets;
+pub mod repair;
 pub mod report;
 mod resample;
 mod samples;

@@ -13,7 +13,8 @@ use farad_circuit::{Circuit, Drawing, LookupTables, Netlist, Simulator, Statisti
 use super::data::{Data, Levels, Part};
 use super::learned::Learned;
 use super::packed::pack;
-use super::smaller::{Smaller, smaller};
+use super::repair::{self, Note, Repaired};
+use super::smaller::{Form, Smaller, smaller};
 use crate::error::Result;
 use crate::histogram;
 
@@ -41,12 +42,30 @@ pub struct Verdict {
     pub votes: usize,
     /// The share of the validation part that the simplified circuit has right.
     pub validation: f64,
+    /// The circuit that repair made of the learned one, if it did.
+    pub(super) repaired: Option<Repaired>,
 }
 
 impl Verdict {
     /// The share of the test part that the circuit has right.
     pub fn accuracy(&self) -> f64 {
         self.confusion.accuracy()
+    }
+
+    /// The simplified circuit by itself.
+    fn smaller(&self) -> Smaller {
+        Smaller {
+            netlist: self.simplified.clone(),
+            with_counts: self.with_counts.clone(),
+            proved: self.proved,
+            out_of_time: self.out_of_time,
+            votes: self.votes,
+        }
+    }
+
+    /// What repair did, if the circuit was repaired.
+    pub fn repair(&self) -> Option<&Note> {
+        self.repaired.as_ref().map(|repaired| &repaired.note)
     }
 
     /// As one JSON object.
@@ -73,6 +92,7 @@ impl Verdict {
             "simplified_depth": after.depth,
             "proved": self.proved,
             "out_of_time": self.out_of_time,
+            "repair": self.repair(),
         })
     }
 
@@ -80,7 +100,11 @@ impl Verdict {
     pub fn sentence(&self) -> String {
         let (percent, right) = (100.0 * self.accuracy(), (self.accuracy() * self.samples as f64).round());
         let (gates, after) = (self.learned.network.gates(), Statistics::of(&self.simplified));
-        let proved = if self.proved { "proved equal" } else { "not proved equal" };
+        let proved = match (self.proved, self.repaired.is_some()) {
+            (true, false) => "proved equal",
+            (true, true) => "proved equal to what repair made",
+            (false, _) => "not proved equal",
+        };
         format!(
             "test accuracy of the circuit {percent:.2} % ({} of {}); {}, {} after simplification with the head, {} deep, {proved}",
             count(right as u64),
@@ -107,9 +131,10 @@ pub fn judge(run: &Run) -> Result<Verdict> {
     let learned = Learned::of(run)?;
     let data = Data::open(&mut learned.settings.clone())?;
     let netlist = learned.netlist()?;
-    let small = match stored(run, &netlist) {
+    let repaired = repair::stored(run, &netlist);
+    let small = match stored(run, &netlist, repaired.as_ref()) {
         Some(stored) => stored,
-        None => smaller(&learned, cut_by(&learned, &data))?,
+        None => smaller(&learned, &form(&learned, repaired.as_ref(), Some(&data))?)?,
     };
     let thresholds = learned.network.encoding().levels()?;
     let confusion = |part: &Part, seen: &[usize]| {
@@ -132,12 +157,22 @@ pub fn judge(run: &Run) -> Result<Verdict> {
         proved,
         out_of_time,
         votes,
+        repaired,
     })
 }
 
-/// The data that a head is cut by, if it is.
-fn cut_by<'a>(learned: &Learned, data: &'a Data) -> Option<&'a Data> {
-    (learned.settings.head == "cut").then_some(data)
+/// Whether a circuit can be made smaller only with the data that its head is cut by.
+fn is_cut(learned: &Learned, repaired: Option<&Repaired>) -> bool {
+    repaired.is_none() && learned.settings.head == "cut"
+}
+
+/// The circuit of a run before it is made smaller: the repaired one, or what was learned, its head cut by the data if it is
+/// to be.
+pub(super) fn form(learned: &Learned, repaired: Option<&Repaired>, data: Option<&Data>) -> Result<Form> {
+    match repaired {
+        Some(repaired) => Ok(repaired.form.clone()),
+        None => Form::of(learned, data.filter(|_| is_cut(learned, repaired))),
+    }
 }
 
 /// Samples of the test part with what the circuit saw; none if they are no pictures.
@@ -164,11 +199,11 @@ const COUNTED: &str = "circuits/counted.json";
 const PROOF: &str = "circuits/proof.json";
 
 /// What the run's folder has, if it belongs to this very circuit.
-fn stored(run: &Run, netlist: &Netlist) -> Option<Smaller> {
+pub(super) fn stored(run: &Run, netlist: &Netlist, repaired: Option<&Repaired>) -> Option<Smaller> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let (raw, simplified) = (read(RAW)?, read(SIMPLIFIED)?);
     let proof: Value = serde_json::from_str(&read(PROOF)?).ok()?;
-    let known = proof["circuits"].as_u64() == Some(hash(&[&raw, &simplified]));
+    let known = proof["circuits"].as_u64() == Some(hash_of(&raw, repaired, &simplified));
     if raw != text(netlist) || !known {
         return None;
     }
@@ -182,7 +217,37 @@ fn stored(run: &Run, netlist: &Netlist) -> Option<Smaller> {
     })
 }
 
-fn netlist_in(text: &str) -> Option<Netlist> {
+/// What a proof is about: the learned circuit, the repaired one if there is one, and the simplified one.
+fn hash_of(raw: &str, repaired: Option<&Repaired>, simplified: &str) -> u64 {
+    let repaired = repaired.map(|repaired| text(repaired.form.netlist()));
+    let texts: Vec<&str> = [Some(raw), repaired.as_deref(), Some(simplified)].into_iter().flatten().collect();
+    hash(&texts)
+}
+
+/// Writes the circuits of a run and what is proved of them.
+pub(super) fn write(
+    run: &Run,
+    netlist: &Netlist,
+    repaired: Option<&Repaired>,
+    small: &Smaller,
+) -> Result<()> {
+    let (raw, simplified) = (text(netlist), text(&small.netlist));
+    let counted = small.with_counts.as_ref().map(text);
+    let proof = json!({
+        "circuits": hash_of(&raw, repaired, &simplified),
+        "counted": counted.as_ref().map(|counted| hash(&[counted])),
+        "proved": small.proved,
+        "out_of_time": small.out_of_time,
+        "votes": small.votes,
+    });
+    let written = [(RAW, raw), (SIMPLIFIED, simplified), (PROOF, proof.to_string() + "\n")];
+    for (name, text) in written.into_iter().chain(counted.map(|counted| (COUNTED, counted))) {
+        run.write_file(name, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+pub(super) fn netlist_in(text: &str) -> Option<Netlist> {
     match Circuit::from_json(text).ok()? {
         Circuit::Netlist(netlist) => Some(netlist),
         Circuit::Automaton(_) => None,
@@ -192,21 +257,24 @@ fn netlist_in(text: &str) -> Option<Netlist> {
 /// The simplified circuit of a run: from its file if that is of this very circuit, else made anew, for which a head that
 /// is cut needs the run's data.
 pub fn simplified(run: &Run, learned: &Learned) -> Result<Smaller> {
-    if let Some(stored) = stored(run, &learned.netlist()?) {
-        return Ok(stored);
-    }
-    match learned.settings.head.as_str() {
-        "cut" => smaller(learned, Some(&Data::open(&mut learned.settings.clone())?)),
-        _ => smaller(learned, None),
+    let netlist = learned.netlist()?;
+    let repaired = repair::stored(run, &netlist);
+    match stored(run, &netlist, repaired.as_ref()) {
+        Some(stored) => Ok(stored),
+        None => {
+            let open = || Data::open(&mut learned.settings.clone());
+            let data = is_cut(learned, repaired.as_ref()).then(open).transpose()?;
+            smaller(learned, &form(learned, repaired.as_ref(), data.as_ref())?)
+        }
     }
 }
 
-fn text(netlist: &Netlist) -> String {
+pub(super) fn text(netlist: &Netlist) -> String {
     Circuit::Netlist(netlist.clone()).to_json()
 }
 
 /// FNV-1a: the same in every version of everything.
-fn hash(texts: &[&str]) -> u64 {
+pub(super) fn hash(texts: &[&str]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
@@ -214,19 +282,7 @@ fn hash(texts: &[&str]) -> u64 {
 /// Judges, and writes circuits, plots and the report into the run's folder.
 pub fn conclude(run: &Run) -> Result<Verdict> {
     let verdict = judge(run)?;
-    let (raw, simplified) = (text(&verdict.netlist), text(&verdict.simplified));
-    let counted = verdict.with_counts.as_ref().map(text);
-    let proof = json!({
-        "circuits": hash(&[&raw, &simplified]),
-        "counted": counted.as_ref().map(|counted| hash(&[counted])),
-        "proved": verdict.proved,
-        "out_of_time": verdict.out_of_time,
-        "votes": verdict.votes,
-    });
-    let written = [(RAW, raw), (SIMPLIFIED, simplified), (PROOF, proof.to_string() + "\n")];
-    for (name, text) in written.into_iter().chain(counted.map(|counted| (COUNTED, counted))) {
-        run.write_file(name, text.as_bytes())?;
-    }
+    write(run, &verdict.netlist, verdict.repaired.as_ref(), &verdict.smaller())?;
     run.write_file("circuits/gates.csv", Statistics::of(&verdict.netlist).csv().as_bytes())?;
     plots(run, &verdict)?;
     Conclusion::share(verdict.learned.steps, "test accuracy", verdict.accuracy()).write(run)?;
@@ -274,7 +330,7 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
     let Verdict { learned, confusion, .. } = verdict;
     let mut page = Page::with_result(&learned.settings.title(), &verdict.sentence());
     page.facts(facts(run, verdict)?);
-    page.words("The test part was looked at once, by the simplified circuit itself; the network was chosen by the validation part.");
+    page.words("The test part was looked at only to judge, by the simplified circuit itself; the network was chosen by the validation part, and so was what repair kept.");
     page.section("Pictures");
     page.figure("plots/loss.svg", "Loss of the soft gates on training batches.");
     page.figure("plots/accuracy.svg", "Accuracy of the same gates made hard, on the validation set.");
@@ -299,7 +355,7 @@ fn page(run: &Run, verdict: &Verdict) -> Result<String> {
         ("log.csv", "loss, learning rate and hard accuracy by step"),
         ("events.jsonl", "what happened when"),
         ("checkpoint.safetensors", "the network (`model.…`), the kept one (`best.…`), the optimizer"),
-        ("circuits/", "the circuit as learned, simplified, and what is proved"),
+        ("circuits/", "the circuit as learned, repaired if it was, simplified, and what is proved"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),
     ]);
@@ -371,6 +427,7 @@ fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
                 100.0 * verdict.validation
             ),
         ),
+        ("repair", verdict.repair().map_or("not repaired".into(), Note::words)),
         ("lookup tables", tables(simplified)),
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),

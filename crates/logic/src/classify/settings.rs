@@ -66,6 +66,7 @@ farad::train::settings! {
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
         ignore: Vec<String> = vec![], Takes::Texts, "Columns of a table to leave out, by name or number.";
         header: bool = true, Takes::Truth, "Whether a table's first line names the columns.";
+        #[later] repair: String = "never".into(), Takes::one_of(["never", "small", "always"]), "Whether a discrete search for a better circuit follows training: never, where the circuit is small, or always. `farad repair` does it later.";
         simplify_seconds: i64 = 20, Takes::Whole(0, 1 << 20), "Seconds that simplification may take.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
@@ -108,6 +109,7 @@ impl Settings {
             mirror: false,
             copies: 0,
             head: "cut".into(),
+            repair: "small".into(),
             ..self
         }
     }

@@ -15,7 +15,7 @@ use super::learned::Learned;
 use crate::error::Result;
 
 /// Gates up to which a circuit is simplified as a whole: there, fewer gates are worth more than few levels.
-const SMALL: usize = 1500;
+pub const SMALL: usize = 1500;
 
 /// How often what was found simpler is simplified again.
 const ROUNDS: usize = 3;
@@ -34,37 +34,88 @@ pub struct Smaller {
     pub votes: usize,
 }
 
-/// Makes a network's circuit smaller. `data` says which votes decide; without them all are counted.
-pub fn smaller(learned: &Learned, data: Option<&Data>) -> Result<Smaller> {
-    let mut votes = learned.network.to_netlist_of_votes(&learned.name())?;
-    let (classes, head) = (learned.classes.len(), learned.network.head());
-    let group = head.features() / head.classes();
-    let mut of: Vec<usize> = (0..head.features()).map(|vote| vote / group).collect();
-    if let Some(data) = data {
-        let thresholds = learned.network.encoding().levels()?;
-        let [train, validation] =
-            [&data.train, &data.validation].map(|part| Ballots::of(&votes, &thresholds, part));
-        let kept = deciding(&of, classes, train?, validation?);
-        votes.outputs = kept.iter().map(|&vote| votes.outputs[vote].clone()).collect();
-        of = kept.iter().map(|&vote| of[vote]).collect();
+/// A circuit before it is made smaller.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// Its outputs vote, each for a class.
+    Votes {
+        /// Named `vote_c_k`.
+        netlist: Netlist,
+        /// The class of every output.
+        of: Vec<usize>,
+    },
+    /// Its outputs are the number of the class.
+    Number(Netlist),
+}
+
+impl Form {
+    /// Of a network, with the votes that decide on these data; without them with all votes.
+    pub fn of(learned: &Learned, data: Option<&Data>) -> Result<Form> {
+        let mut netlist = learned.network.to_netlist_of_votes(&learned.name())?;
+        let head = learned.network.head();
+        let group = head.features() / head.classes();
+        let mut of: Vec<usize> = (0..head.features()).map(|vote| vote / group).collect();
+        if let Some(data) = data {
+            let thresholds = learned.network.encoding().levels()?;
+            let [train, validation] =
+                [&data.train, &data.validation].map(|part| Ballots::of(&netlist, &thresholds, part));
+            let kept = deciding(&of, learned.classes.len(), train?, validation?);
+            netlist.outputs = kept.iter().map(|&vote| netlist.outputs[vote].clone()).collect();
+            of = kept.iter().map(|&vote| of[vote]).collect();
+        }
+        Ok(Form::Votes { netlist, of })
     }
-    let small = Simplifier { options: options(learned), order: Order::of(learned)? };
-    let (simple, mut proved, mut out_of_time) = small.run(&votes)?;
-    let elected = simple.with_class_head(&of, classes);
-    let (mut netlist, mut with_counts) = (elected.netlist, Some(elected.with_counts));
-    if Statistics::of(&netlist).active <= SMALL {
-        let (whole, whole_proved, whole_out_of_time) = small.run(&netlist)?;
-        (proved, out_of_time) = (proved && whole_proved, out_of_time || whole_out_of_time);
-        if Statistics::of(&whole).active < Statistics::of(&netlist).active {
-            (netlist, with_counts) = (whole, None);
+
+    /// The gates.
+    pub fn netlist(&self) -> &Netlist {
+        match self {
+            Form::Votes { netlist, .. } | Form::Number(netlist) => netlist,
         }
     }
-    netlist.meta.extend(learned.known()?);
-    let with_counts = with_counts.map(|mut netlist| {
-        netlist.meta.extend(learned.known().unwrap_or_default());
-        netlist
-    });
-    Ok(Smaller { netlist, with_counts, proved, out_of_time, votes: of.len() })
+
+    /// What a file holds: names of outputs say what they are.
+    pub fn read(netlist: Netlist) -> Option<Form> {
+        if netlist.outputs.iter().all(|output| output.name.starts_with("class")) {
+            return Some(Form::Number(netlist));
+        }
+        let class = |name: &str| name.strip_prefix("vote_")?.split('_').next()?.parse().ok();
+        let of = netlist.outputs.iter().map(|output| class(&output.name)).collect::<Option<_>>()?;
+        Some(Form::Votes { netlist, of })
+    }
+}
+
+/// Makes a network's circuit smaller.
+pub fn smaller(learned: &Learned, form: &Form) -> Result<Smaller> {
+    let small = Simplifier { options: options(learned), order: Order::of(learned)? };
+    let mut made = match form {
+        Form::Votes { netlist, of } => {
+            let (simple, proved, out_of_time) = small.run(netlist)?;
+            let elected = simple.with_class_head(of, learned.classes.len());
+            let (netlist, with_counts) = (elected.netlist, Some(elected.with_counts));
+            Smaller { netlist, with_counts, proved, out_of_time, votes: of.len() }
+        }
+        Form::Number(netlist) => Smaller {
+            netlist: netlist.clone().without_parts(),
+            with_counts: None,
+            proved: true,
+            out_of_time: false,
+            votes: 0,
+        },
+    };
+    if Statistics::of(&made.netlist).active <= SMALL {
+        let (whole, proved, out_of_time) = small.run(&made.netlist)?;
+        made.proved &= proved;
+        made.out_of_time |= out_of_time;
+        if Statistics::of(&whole).active < Statistics::of(&made.netlist).active {
+            (made.netlist, made.with_counts) = (whole, None);
+        }
+    }
+    let known = learned.known()?;
+    [Some(&mut made.netlist), made.with_counts.as_mut()]
+        .into_iter()
+        .flatten()
+        .for_each(|netlist| netlist.meta.extend(known.clone()));
+    Ok(made)
 }
 
 fn options(learned: &Learned) -> Options {

@@ -9,10 +9,12 @@ use farad::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::data::Data;
+use super::repair::{self, Which};
 use super::report;
 use super::settings::Settings;
 use super::trainer::Trainer;
 use crate::error::{Error, Result};
+use crate::repair::Effort;
 
 /// What a run folder of this kind is, in `config.toml` and checkpoints.
 pub const KIND: &str = "logic";
@@ -196,10 +198,21 @@ impl Trainee for Classifier {
     }
 
     fn concluding(&self) -> String {
-        "now simplifying and judging the circuit".into()
+        match self.settings.repair.as_str() {
+            "never" => "now simplifying and judging the circuit".into(),
+            _ => "now simplifying, repairing and judging the circuit".into(),
+        }
     }
 
-    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> farad::Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &Summary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
+        let which = match self.settings.repair.as_str() {
+            "small" => Some(Which::Small),
+            "always" => Some(Which::Any),
+            _ => None,
+        };
+        if let Some(which) = which {
+            repair::repair(run, &Effort::after(self.trainer.steps()), which, watcher)?;
+        }
         let verdict = report::conclude(run)?;
         let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
         if self.settings.task_kind().is_picture() {

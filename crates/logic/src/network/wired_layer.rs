@@ -112,6 +112,29 @@ impl WiredLayer {
         Ok(Wires { inputs: self.inputs(), a, b })
     }
 
+    /// The gates, on operands that are chosen.
+    pub(crate) fn gates(&self) -> &GateLayer {
+        &self.gates
+    }
+
+    /// For every operand, first ones and then second, the input that was nearly chosen, and by how much it was not.
+    pub(crate) fn second_wires(&self) -> Result<Vec<(f32, u32)>> {
+        let count = self.candidates.count;
+        let logits = self.choices.value().to_vec::<f32>()?;
+        let second = |(row, own): (&[f32], &[u32])| {
+            let largest = |but: usize| {
+                let others = (0..count).filter(|&n| n != but);
+                others
+                    .fold(None, |best: Option<usize>, n| best.filter(|&best| row[best] >= row[n]).or(Some(n)))
+            };
+            let best = largest(count).unwrap_or(0);
+            let next = largest(best).unwrap_or(best);
+            (row[best] - row[next], own[next])
+        };
+        let rows = logits.chunks_exact(count).zip(self.candidates.wires.chunks_exact(count));
+        Ok(rows.map(second).collect())
+    }
+
     /// Adds the likeliest gates on the likeliest wires to a netlist.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
         let Wires { a, b, .. } = self.wires()?;

@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn rates_and_weights_move_over_the_run() {
-        let cosine = with(&["final_rate=0.1", "warm_up=10", "learning_rate=1"]);
+        let cosine = with(&["lab.final_rate=0.1", "warm_up=10", "learning_rate=1"]);
         assert!((cosine.rate_at(0) - 0.1).abs() < 1e-6, "a tenth of the warm-up");
         assert!((cosine.rate_at(50) - 0.55).abs() < 1e-3, "half-way");
         assert!((cosine.rate_at(100) - 0.1).abs() < 1e-6, "the end");
-        let ramp = with(&["ramp_from=0.5", "ramp_until=0.9"]);
+        let ramp = with(&["lab.ramp_from=0.5", "lab.ramp_until=0.9"]);
         assert_eq!((ramp.ramp_at(50), ramp.ramp_at(90)), (0.0, 1.0));
         assert!((ramp.ramp_at(70) - 0.5).abs() < 1e-6);
         assert_eq!(with(&[]).ramp_at(0), 1.0, "from the start");

@@ -6,6 +6,7 @@
 //!
 //! Invariant: settings that were read make sense key by key. What must fit together, a kind of training checks itself.
 
+mod mark;
 mod rows;
 mod takes;
 mod value;
@@ -16,6 +17,7 @@ use toml::Table;
 pub use toml::Value as TomlValue;
 
 use crate::error::{Error, Result, TrainError};
+pub use mark::Mark;
 use takes::Refusal;
 pub use takes::{Range, Takes};
 pub use value::SettingValue;
@@ -44,6 +46,11 @@ impl Setting {
     /// Whether this is its name, or was.
     pub fn is_called(&self, name: &str) -> bool {
         self.key == name || self.former.contains(&name)
+    }
+
+    /// Whether it is only there to be tried again.
+    pub fn is_lab(&self) -> bool {
+        self.key.starts_with(mark::LAB)
     }
 
     /// The value as the setting has it, if it takes it.
@@ -89,6 +96,10 @@ pub trait Settings: Clone + Default {
     /// Sets one key from text.
     fn assign(&mut self, key: &str, text: &str) -> Result<()> {
         let row = row::<Self>(key)?;
+        if row.is_lab() && row.key != key {
+            // Files of earlier versions have the short name; whoever types it should know what it has become.
+            return Err(unknown_key::<Self>(key, format!("; did you mean `{}`?", row.key)));
+        }
         let wrong = |wanted: &str| TrainError::Setting {
             key: row.key.into(),
             wanted: wanted.into(),
@@ -102,7 +113,7 @@ pub trait Settings: Clone + Default {
 
     /// Takes over the keys of a table; one that there is not is an error.
     fn take(&mut self, table: &Table) -> Result<()> {
-        for (key, value) in table {
+        for (key, value) in &flat(table) {
             let row = row::<Self>(key)?;
             let found = match value {
                 TomlValue::Float(_) => shown(value),
@@ -123,7 +134,7 @@ pub trait Settings: Clone + Default {
             let text = error.to_string();
             damaged(text.strip_prefix("settings: ").unwrap_or(&text).to_string())
         })?;
-        let has = |row: &Setting| config.keys().any(|key| row.is_called(key));
+        let has = |row: &Setting| flat(config).keys().any(|key| row.is_called(key));
         match Self::rows().into_iter().find(|row| !row.later && !has(row)) {
             Some(row) => Err(damaged(format!("it has no `{}`", row.key)).into()),
             None => Ok(()),
@@ -166,9 +177,30 @@ fn row<S: Settings>(key: &str) -> Result<Setting> {
     let rows = S::rows();
     rows.iter().find(|row| row.is_called(key)).cloned().ok_or_else(|| {
         let names: Vec<&str> = rows.iter().map(|row| row.key).collect();
-        let (nearest, keys) = (did_you_mean(key, &names), names.join(", "));
-        TrainError::UnknownKey { key: key.into(), nearest, keys }.into()
+        unknown_key::<S>(key, did_you_mean(key, &names))
     })
+}
+
+/// There is no such key; those of the lab are listed apart.
+fn unknown_key<S: Settings>(key: &str, nearest: String) -> Error {
+    let rows = S::rows();
+    let known = rows.iter().filter(|row| !row.is_lab()).chain(rows.iter().filter(|row| row.is_lab()));
+    let keys = known.map(|row| row.key).collect::<Vec<_>>().join(", ");
+    TrainError::UnknownKey { key: key.into(), nearest, keys }.into()
+}
+
+/// A table whose part `lab`, if it has one, lies beside the other keys with its name before them.
+fn flat(table: &Table) -> Table {
+    let mut flat = Table::new();
+    for (key, value) in table {
+        match value {
+            TomlValue::Table(part) if *key == mark::LAB[..mark::LAB.len() - 1] => {
+                flat.extend(part.iter().map(|(key, value)| (format!("{}{key}", mark::LAB), value.clone())));
+            }
+            value => drop(flat.insert(key.clone(), value.clone())),
+        }
+    }
+    flat
 }
 
 /// A value in a message.

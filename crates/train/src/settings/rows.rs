@@ -2,7 +2,8 @@
 
 /// Makes a structure of settings. A line is a setting: its key (and former ones), type, default, what it takes, and one
 /// sentence of help, which is also the field's documentation. Runs that were made before there was a key do not have it: then it is
-/// marked `#[later]`. Parts at the end have their keys beside the others.
+/// marked `#[later]`. What is only there to be tried again is marked `#[lab]`: its key begins with `lab.`, and runs need not have it. Parts at
+/// the end have their keys beside the others.
 ///
 /// ```
 /// use farad_train::settings::{Range, Settings, Takes};
@@ -11,6 +12,7 @@
 ///     pub struct Walk {
 ///         steps: u64 = 10, Takes::from(1), "Steps of the walk.";
 ///         #[later] stride ["pace"]: f64 = 0.5, Takes::Number(Range::above(0.0)), "Meters of a step.";
+///         #[lab] sway: f64 = 0.0, Takes::Number(Range::from(0.0)), "Meters to the side.";
 ///     }
 /// }
 /// let mut walk = Walk::default();
@@ -19,6 +21,9 @@
 /// let refused = walk.set("steps=0").unwrap_err().to_string();
 /// assert_eq!(refused, "settings: steps takes a whole number from 1 on, not `0`");
 /// assert_eq!(Walk::rows()[1].help, "Meters of a step.");
+/// walk.set("lab.sway=0.1")?;
+/// let refused = walk.set("sway=0.1").unwrap_err().to_string();
+/// assert!(refused.starts_with("settings: there is no key `sway`; did you mean `lab.sway`?"));
 /// # Ok::<(), farad_train::Error>(())
 /// ```
 #[macro_export]
@@ -26,7 +31,7 @@ macro_rules! settings {
     (
         $(#[$about:meta])*
         pub struct $name:ident {
-            $($(#[$later:ident])? $key:ident $([$($former:literal),+])? : $type:ty = $default:expr, $takes:expr, $help:literal;)*
+            $($(#[$mark:ident])? $key:ident $([$($former:literal),+])? : $type:ty = $default:expr, $takes:expr, $help:literal;)*
             $(..$part:ident : $part_type:ty, $part_help:literal;)*
         }
     ) => {
@@ -47,13 +52,14 @@ macro_rules! settings {
             fn rows() -> Vec<$crate::settings::Setting> {
                 let own = vec![$({
                     let default: $type = $default;
+                    let mark = $crate::settings::Mark::of(&[$(stringify!($mark))?]);
                     $crate::settings::Setting {
-                        key: stringify!($key),
-                        former: &[$($($former),+)?],
+                        key: mark.key(stringify!($key), concat!("lab.", stringify!($key))),
+                        former: mark.former(&[$($($former),+)?], &[stringify!($key)]),
                         takes: $takes,
                         default: $crate::settings::SettingValue::to_toml(&default),
                         help: $help,
-                        later: [$(stringify!($later),)? ""][0] == "later",
+                        later: mark.is_later(),
                     }
                 }),*];
                 let parts = [own, $(<$part_type as $crate::settings::Settings>::rows()),*];
@@ -63,7 +69,9 @@ macro_rules! settings {
             fn table(&self) -> $crate::run::Table {
                 let mut table = $crate::run::Table::new();
                 $(table.insert(
-                    stringify!($key).into(),
+                    $crate::settings::Mark::of(&[$(stringify!($mark))?])
+                        .key(stringify!($key), concat!("lab.", stringify!($key)))
+                        .into(),
                     $crate::settings::SettingValue::to_toml(&self.$key),
                 );)*
                 $(table.extend($crate::settings::Settings::table(&self.$part));)*
@@ -71,7 +79,10 @@ macro_rules! settings {
             }
 
             fn put(&mut self, key: &str, value: &$crate::settings::TomlValue) -> bool {
-                $(if key == stringify!($key) {
+                $(if $crate::settings::Mark::of(&[$(stringify!($mark))?])
+                    .key(stringify!($key), concat!("lab.", stringify!($key)))
+                    == key
+                {
                     return match $crate::settings::SettingValue::from_toml(value) {
                         Some(value) => { self.$key = value; true }
                         None => false,

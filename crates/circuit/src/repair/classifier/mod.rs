@@ -1,0 +1,401 @@
+//! Repair of classifiers: a discrete search for gates and wires with which more samples are right, and then for fewer gates.
+//!
+//! A change is weighed on the training samples: by the margins of votes, or by the samples that are wrong. Of all circuits on the
+//! way, the one that is best on the validation samples is kept. The budget counts candidates, and what a candidate is worth does not
+//! depend on the number of threads, so a search depends on its seed alone; a limit of seconds may cut it, and the
+//! result says so. Start at [`repair_classifier`].
+//!
+//! Invariant: the result has no fewer validation samples right than the circuit that the search began with, and of as many
+//! it has no more gates.
+
+mod moves;
+mod net;
+mod panel;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::Options;
+use super::random::Random;
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::netlist::{Netlist, Node};
+use moves::Draw;
+pub use moves::Suggestion;
+use net::{Change, Depth, Net, Tally};
+use panel::{Effect, Panel, Ripple, UNIT};
+pub use panel::{Reading, Samples};
+
+/// Candidates that are weighed at once, where that is worth threads.
+const AT_ONCE: usize = 64;
+/// Wires times words from which it is.
+const WORTH_THREADS: usize = 1 << 14;
+/// Gates that a vote costs in the head.
+const OF_A_VOTE: i64 = 5;
+/// Samples that a candidate is tried on before all are looked at, where there are several times as many.
+const SCOUTED: usize = 8192;
+/// The share of candidates and time that is to make more samples right; the rest is to make the circuit smaller.
+const RIGHT_SHARE: f64 = 0.7;
+/// What a gate is worth while more samples should become right, in losses.
+const GATE: i64 = UNIT / 16;
+/// The share of what was won on the training samples that may be given away for fewer gates: the validation samples notice
+/// small losses too late.
+const GIVEN: f64 = 0.15;
+/// The share of the gates that may cost all of that.
+const SOLD: f64 = 0.1;
+/// Changes that are kept before what has become superfluous is cleared away.
+const TIDY: usize = 200;
+/// Gates that a wrong sample is worth, where the circuit gives the class itself.
+const OF_A_SAMPLE: f64 = 2.0;
+/// The temperature at the start, in gates.
+const HOT: f64 = 1.0;
+/// Searches one after the other, where the circuit gives the class itself.
+const ROUNDS: u64 = 4;
+
+/// A circuit that classifies.
+#[derive(Clone, Debug)]
+pub struct Classifier<'a> {
+    /// Without registers.
+    pub netlist: &'a Netlist,
+    /// What its outputs mean.
+    pub reading: Reading,
+    /// Changes that are likely to help, the likeliest first.
+    pub suggestions: &'a [Suggestion],
+}
+
+/// What came of a search.
+#[derive(Clone, Debug)]
+pub struct RepairedClassifier {
+    /// The best circuit.
+    pub netlist: Netlist,
+    /// Training samples that are right, before and after.
+    pub train: [u64; 2],
+    /// Validation samples that are right, before and after.
+    pub validation: [u64; 2],
+    /// Gates, and some for each vote, before and after.
+    pub cost: [u64; 2],
+    /// Candidates tried.
+    pub candidates: u64,
+    /// Whether the time ran out before the candidates did.
+    pub cut: bool,
+    /// Time of all.
+    pub time: Duration,
+}
+
+/// Searches for a circuit with more samples right, or as many and fewer gates. A circuit without inputs stays as it is. The training samples decide about changes, the
+/// validation samples about what is kept.
+pub fn repair_classifier(
+    circuit: &Classifier,
+    train: &Samples,
+    validation: &Samples,
+    options: &Options,
+) -> Result<RepairedClassifier> {
+    circuit.netlist.check()?;
+    let began = Instant::now();
+    let deadline = options.time.map(|time| began + time);
+    let mut search = Search::new(circuit, train, validation, options.seed);
+    let before = search.start;
+    let cut = match circuit.reading {
+        Reading::Votes { .. } => search.votes(options, began),
+        Reading::Number => search.number(options.candidates, deadline),
+    };
+    let (netlist, after) = (search.best(), search.champion.standing);
+    let pair = |of: fn(&Standing) -> i64| [of(&before), of(&after)].map(|n| n as u64);
+    Ok(RepairedClassifier {
+        netlist,
+        train: pair(|standing| standing.train),
+        validation: pair(|standing| standing.validation),
+        cost: pair(|standing| standing.cost),
+        candidates: search.tried,
+        cut,
+        time: began.elapsed(),
+    })
+}
+
+/// How good a circuit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Standing {
+    /// Samples that are right.
+    train: i64,
+    validation: i64,
+    /// On the training samples.
+    loss: i64,
+    cost: i64,
+}
+
+struct Champion {
+    nodes: Vec<Node>,
+    standing: Standing,
+}
+
+/// What makes a change worth keeping.
+#[derive(Clone, Copy, Debug)]
+enum Goal {
+    /// A smaller loss.
+    Right,
+    /// Fewer gates at a price for each, as long as the loss stays below a limit.
+    Small { price: i64, most: i64, least: i64 },
+    /// Few gates and few wrong samples, and now and then a step back.
+    Both { temperature: f64 },
+}
+
+struct Search<'a> {
+    circuit: &'a Classifier<'a>,
+    samples: [&'a Samples; 2],
+    net: Net,
+    train: Panel,
+    validation: Panel,
+    /// Some of the training samples, if there are many: most candidates are worse on these already.
+    scout: Option<(Samples, Panel)>,
+    suggestions: Vec<Suggestion>,
+    random: Random,
+    ripples: Vec<(Ripple, Tally)>,
+    tried: u64,
+    start: Standing,
+    champion: Champion,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        circuit: &'a Classifier<'a>,
+        train: &'a Samples,
+        validation: &'a Samples,
+        seed: u64,
+    ) -> Search<'a> {
+        let (net, place) = net_of(circuit.netlist, &circuit.reading);
+        let suggestions = circuit.suggestions.iter().map(|one| one.moved(&place, net.sources)).collect();
+        let [train_panel, validation_panel] =
+            [train, validation].map(|samples| Panel::new(&net, samples, &circuit.reading));
+        let standing = standing(&net, &train_panel, &validation_panel);
+        let scout = (train.labels.len() >= 4 * SCOUTED).then(|| {
+            let samples = train.first(SCOUTED);
+            let panel = Panel::new(&net, &samples, &circuit.reading);
+            (samples, panel)
+        });
+        Search {
+            circuit,
+            scout,
+            samples: [train, validation],
+            train: train_panel,
+            validation: validation_panel,
+            suggestions,
+            random: Random::new(seed, STREAM),
+            ripples: vec![Default::default(); rayon::current_num_threads()],
+            tried: 0,
+            start: standing,
+            champion: Champion { nodes: net.nodes.clone(), standing },
+            net,
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        standing(&self.net, &self.train, &self.validation)
+    }
+
+    /// More samples right, then fewer gates; whether time ran out.
+    fn votes(&mut self, options: &Options, began: Instant) -> bool {
+        let before = self.start;
+        let right = (options.candidates as f64 * RIGHT_SHARE) as u64;
+        let until = |share: f64| options.time.map(|time| began + time.mul_f64(share));
+        let cut = self.pursue(right, until(RIGHT_SHARE), |_| Goal::Right);
+        // What was not tried of the one is not left over for the other.
+        let most = self.tried + options.candidates - right;
+        self.restart();
+        let now = self.standing();
+        let given = (GIVEN * (before.loss - now.loss).max(0) as f64) as i64;
+        let price = (given as f64 / (SOLD * now.cost.max(1) as f64)) as i64;
+        let goal = Goal::Small { price, most: now.loss + given, least: now.validation };
+        self.pursue(most, until(1.0), |_| goal) || cut
+    }
+
+    /// Few gates and few wrong samples at once, several times from the best; whether time ran out.
+    fn number(&mut self, candidates: u64, deadline: Option<Instant>) -> bool {
+        (1..=ROUNDS).any(|round| {
+            self.restart();
+            let (from, to) = (self.tried, candidates * round / ROUNDS);
+            self.pursue(to, deadline, |tried| {
+                let share = (tried - from) as f64 / (to - from).max(1) as f64;
+                Goal::Both { temperature: HOT * (1.0 - share) }
+            })
+        })
+    }
+
+    /// Tries candidates until so many were tried in all; whether time ran out before.
+    fn pursue(&mut self, until: u64, deadline: Option<Instant>, goal: impl Fn(u64) -> Goal) -> bool {
+        let mut kept = 0;
+        while self.tried < until && !self.net.live.is_empty() && self.net.sources > 0 {
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return true;
+            }
+            let goal = goal(self.tried);
+            kept += self.round(goal, (until - self.tried) as usize);
+            if kept >= TIDY && matches!(goal, Goal::Small { .. }) {
+                kept = 0;
+                self.restart();
+            }
+        }
+        false
+    }
+
+    /// Weighs some candidates and keeps what is worth it; how many.
+    fn round(&mut self, goal: Goal, most: usize) -> usize {
+        let words = self.samples[0].labels.len().div_ceil(64);
+        let threads = self.net.nodes.len() * words >= WORTH_THREADS;
+        let count = if threads { AT_ONCE.min(most) } else { 1 };
+        let draw = Draw { net: &self.net, suggestions: &self.suggestions, shrink: goal.shrinks() };
+        let drawn: Vec<Vec<Change>> = (0..count).map(|_| draw.change(&mut self.random)).collect();
+        let luck: Vec<f64> = drawn.iter().map(|_| self.random.share()).collect();
+        self.tried += count as u64;
+        let (net, panel, now) = (&self.net, &self.train, self.standing());
+        let scout = self.scout.as_ref().map(|(_, panel)| panel);
+        let weigh = |change: &Vec<Change>, (ripple, tally): &mut (Ripple, Tally)| {
+            let cost = net.cost_after(change, tally);
+            let seen = |effect: Effect| goal.is_hopeless(effect, cost);
+            if seen(Effect::default()) || scout.is_some_and(|panel| seen(panel.effect(net, change, ripple))) {
+                return (Effect { loss: i64::MAX / 4, right: 0 }, cost);
+            }
+            (panel.effect(net, change, ripple), cost)
+        };
+        let weights: Vec<(Effect, i64)> = match threads {
+            false => drawn.iter().map(|change| weigh(change, &mut self.ripples[0])).collect(),
+            true => {
+                let share = count.div_ceil(self.ripples.len());
+                let parts = drawn.par_chunks(share).zip(self.ripples.par_iter_mut());
+                parts
+                    .flat_map_iter(|(part, room)| {
+                        part.iter().map(|change| weigh(change, room)).collect::<Vec<_>>()
+                    })
+                    .collect()
+            }
+        };
+        let wanted = |&n: &usize| goal.wants(weights[n].0, weights[n].1, &now, luck[n]);
+        let mut order: Vec<usize> = (0..count).filter(wanted).collect();
+        order.sort_by_key(|&n| (weights[n].0.loss + GATE * weights[n].1, n));
+        order.into_iter().filter(|&n| self.accept(&drawn[n], goal, luck[n])).count()
+    }
+
+    /// Makes a change if it is still worth it, and validation samples allow it.
+    fn accept(&mut self, change: &[Change], goal: Goal, luck: f64) -> bool {
+        let now = self.standing();
+        let (ripple, tally) = &mut self.ripples[0];
+        let cost = self.net.cost_after(change, tally);
+        let effect = self.train.effect(&self.net, change, ripple);
+        if !goal.wants(effect, cost, &now, luck) {
+            return false;
+        }
+        let other = self.validation.effect(&self.net, change, ripple);
+        if !goal.allows(other, &now) {
+            return false;
+        }
+        self.train.apply(&self.net, change, ripple);
+        self.validation.apply(&self.net, change, ripple);
+        if let Some((_, panel)) = &mut self.scout {
+            panel.apply(&self.net, change, ripple);
+        }
+        self.net.apply(change);
+        self.crown();
+        true
+    }
+
+    /// Remembers the circuit if it is the best so far.
+    fn crown(&mut self) {
+        let (now, best) = (self.standing(), self.champion.standing);
+        let is_better = match self.circuit.reading {
+            Reading::Votes { .. } => {
+                let rank = |standing: &Standing| (-standing.validation, standing.cost, standing.loss);
+                rank(&now) < rank(&best)
+            }
+            Reading::Number => {
+                let fair = now.validation >= self.start.validation && now.train >= self.start.train;
+                fair && now.merit() < best.merit()
+            }
+        };
+        if is_better {
+            self.champion = Champion { nodes: self.net.nodes.clone(), standing: now };
+        }
+    }
+
+    /// The best circuit.
+    fn best(&self) -> Netlist {
+        self.net.netlist(self.champion.nodes.clone(), self.circuit.netlist)
+    }
+
+    /// Goes on from the best circuit, without what is superfluous in it.
+    fn restart(&mut self) {
+        let best = self.best();
+        let tidy = Graph::of(&best).write(&best);
+        self.net = net_of(&tidy, &self.circuit.reading).0;
+        // They are about gates that may be gone.
+        self.suggestions.clear();
+        let [train, validation] =
+            self.samples.map(|samples| Panel::new(&self.net, samples, &self.circuit.reading));
+        (self.train, self.validation) = (train, validation);
+        if let Some((samples, panel)) = &mut self.scout {
+            *panel = Panel::new(&self.net, samples, &self.circuit.reading);
+        }
+        self.ripples.iter_mut().for_each(|room| *room = Default::default());
+        self.champion = Champion { standing: self.standing(), nodes: self.net.nodes.clone() };
+    }
+}
+
+/// The stream of a search among others of the same seed.
+const STREAM: u64 = 0x636c_6173;
+
+fn net_of(netlist: &Netlist, reading: &Reading) -> (Net, Vec<usize>) {
+    match reading {
+        Reading::Votes { .. } => Net::of(netlist, Depth::Held, OF_A_VOTE),
+        Reading::Number => Net::of(netlist, Depth::Free, 0),
+    }
+}
+
+fn standing(net: &Net, train: &Panel, validation: &Panel) -> Standing {
+    Standing { train: train.right, validation: validation.right, loss: train.loss, cost: net.cost() }
+}
+
+impl Standing {
+    /// Gates, and some for each wrong sample.
+    fn merit(&self) -> i64 {
+        self.cost * UNIT + (OF_A_SAMPLE * self.loss as f64) as i64
+    }
+}
+
+impl Goal {
+    fn shrinks(self) -> bool {
+        !matches!(self, Goal::Right)
+    }
+
+    /// Whether a change of this cost will hardly be wanted, by what it does to some of the samples.
+    fn is_hopeless(self, effect: Effect, cost: i64) -> bool {
+        match self {
+            Goal::Right => effect.loss > 0,
+            Goal::Small { price, .. } => cost > 0 || effect.loss > price * -cost,
+            Goal::Both { .. } => false,
+        }
+    }
+
+    fn wants(self, effect: Effect, cost: i64, now: &Standing, luck: f64) -> bool {
+        match self {
+            Goal::Right => effect.loss + GATE * cost < 0,
+            Goal::Small { price, most, .. } => {
+                let cheap = if cost < 0 { effect.loss <= price * -cost } else { effect.loss < 0 };
+                cost <= 0 && cheap && now.loss + effect.loss <= most
+            }
+            Goal::Both { temperature } => {
+                let worse = cost as f64 + OF_A_SAMPLE * effect.loss as f64 / UNIT as f64;
+                worse <= 0.0 || worse < -luck.ln() * temperature
+            }
+        }
+    }
+
+    /// Whether it may do so to validation samples.
+    fn allows(self, effect: Effect, now: &Standing) -> bool {
+        match self {
+            Goal::Small { least, .. } => now.validation + effect.right >= least,
+            // Asked about every change, they would soon be learned by heart, and could not choose the best circuit any more.
+            Goal::Right | Goal::Both { .. } => true,
+        }
+    }
+}

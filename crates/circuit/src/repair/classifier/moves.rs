@@ -1,0 +1,108 @@
+//! Changes of a classifier, drawn by chance or suggested by what was learned.
+
+use super::net::{Change, Net};
+use crate::gate::Gate;
+use crate::netlist::{Node, Wire};
+use crate::repair::random::Random;
+
+/// A change that someone who knows the circuit thinks likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The number of a gate.
+    pub gate: usize,
+    /// What it becomes.
+    pub node: Node,
+}
+
+impl Suggestion {
+    /// The same where gates have other places.
+    pub(super) fn moved(&self, place: &[usize], sources: usize) -> Suggestion {
+        let wire = |wire: Wire| match wire.index().checked_sub(sources) {
+            Some(gate) => Wire((sources + place[gate]) as u32),
+            None => wire,
+        };
+        let Node { gate, a, b } = self.node;
+        Suggestion { gate: place[self.gate], node: Node { gate, a: wire(a), b: wire(b) } }
+    }
+}
+
+/// What a change is drawn from.
+pub(super) struct Draw<'a> {
+    pub net: &'a Net,
+    pub suggestions: &'a [Suggestion],
+    /// Whether there should be fewer gates.
+    pub shrink: bool,
+}
+
+impl Draw<'_> {
+    /// One change, or two that come together.
+    pub(super) fn change(&self, random: &mut Random) -> Vec<Change> {
+        match (self.shrink, random.below(12)) {
+            (false, 0..=5) if !self.suggestions.is_empty() => vec![self.suggested(random)],
+            (false, 0..=5) => vec![self.function(random)],
+            (false, 6..=8) => vec![self.rewire(random)],
+            (false, _) => vec![self.both(random)],
+            (true, 0..=4) => vec![self.bypass(random)],
+            (true, 5..=6) => vec![self.merge(random)],
+            (true, 7) => vec![self.function(random)],
+            (true, 8) => vec![self.rewire(random)],
+            (true, 9) => vec![self.both(random)],
+            (true, 10) => vec![self.bypass(random), self.both(random)],
+            (true, _) => vec![self.bypass(random), self.bypass(random)],
+        }
+    }
+
+    fn gate(&self, random: &mut Random) -> usize {
+        self.net.live[random.below(self.net.live.len())] as usize
+    }
+
+    /// What is thought likeliest stands first, and is drawn most often.
+    fn suggested(&self, random: &mut Random) -> Change {
+        let share = random.share();
+        let place = (share * share * self.suggestions.len() as f64) as usize;
+        let Suggestion { gate, node } = self.suggestions[place.min(self.suggestions.len() - 1)];
+        Change { gate, node }
+    }
+
+    fn function(&self, random: &mut Random) -> Change {
+        let gate = self.gate(random);
+        let node = self.net.nodes[gate];
+        let function = Gate::ALL[(node.gate.number() as usize + 1 + random.below(15)) % 16];
+        Change { gate, node: Node { gate: function, ..node } }
+    }
+
+    fn rewire(&self, random: &mut Random) -> Change {
+        let gate = self.gate(random);
+        let node = self.net.nodes[gate];
+        let wire = self.earlier(gate, random);
+        let node = if random.one_in(2) { Node { a: wire, ..node } } else { Node { b: wire, ..node } };
+        Change { gate, node }
+    }
+
+    /// Another function and another wire.
+    fn both(&self, random: &mut Random) -> Change {
+        let Change { gate, node } = self.rewire(random);
+        Change { gate, node: Node { gate: Gate::ALL[random.below(16)], ..node } }
+    }
+
+    /// Leaves a constant or an operand of a gate.
+    fn bypass(&self, random: &mut Random) -> Change {
+        const SIMPLE: [Gate; 6] = [Gate::A, Gate::B, Gate::FALSE, Gate::TRUE, Gate::NOT_A, Gate::NOT_B];
+        let gate = self.gate(random);
+        Change { gate, node: Node { gate: SIMPLE[random.below(6)], ..self.net.nodes[gate] } }
+    }
+
+    /// Lets another wire stand for a gate.
+    fn merge(&self, random: &mut Random) -> Change {
+        let gate = self.gate(random);
+        let wire = self.earlier(gate, random);
+        Change { gate, node: Node { gate: Gate::A, a: wire, b: self.net.nodes[gate].b } }
+    }
+
+    /// A wire that a gate may read: a source, or anything.
+    fn earlier(&self, gate: usize, random: &mut Random) -> Wire {
+        let reach = self.net.reach(gate);
+        let limit = if random.one_in(2) { self.net.sources.min(reach) } else { reach };
+        Wire(random.below(limit) as u32)
+    }
+}

@@ -1,0 +1,243 @@
+//! The gates of a classifier while they are searched: who reads whom, and what they cost.
+//!
+//! Invariant: a gate reads only sources and gates of a lower level, so that the order of gates is one of computation and
+//! the circuit never becomes deeper than it was. Every output has a gate of its own that at first passes its signal on.
+
+use crate::gate::Gate;
+use crate::netlist::{Netlist, Node, Wire};
+
+/// One gate becomes another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub gate: usize,
+    pub node: Node,
+}
+
+/// Gates with their readers.
+#[derive(Clone, Debug)]
+pub(super) struct Net {
+    pub sources: usize,
+    pub nodes: Vec<Node>,
+    /// By gate: how many wires it may read, which are the first ones.
+    reach: Vec<u32>,
+    /// By wire: the gates that really read it.
+    pub readers: Vec<Vec<u32>>,
+    /// By wire: readers that matter, outputs included.
+    uses: Vec<u32>,
+    /// The first of the gates that are outputs; they are the last ones.
+    pub first_output: usize,
+    /// What an output costs that is no constant.
+    output_cost: i64,
+    /// Gates that some output depends on, in order.
+    pub live: Vec<u32>,
+}
+
+/// How far a gate may reach for its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Only below its own level, so that the circuit does not become deeper.
+    Held,
+    /// To everything before it.
+    Free,
+}
+
+impl Net {
+    /// Of a netlist without registers, and where each of its gates is now.
+    pub(super) fn of(netlist: &Netlist, depth: Depth, output_cost: i64) -> (Net, Vec<usize>) {
+        let sources = netlist.sources();
+        let levels = match depth {
+            Depth::Free => (1..=netlist.gates.len() as u32).collect(),
+            Depth::Held => levels(netlist),
+        };
+        let mut order: Vec<usize> = (0..netlist.gates.len()).collect();
+        order.sort_by_key(|&gate| levels[gate]);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(n, &gate)| place[gate] = n);
+        let moved = |wire: Wire| match wire.index().checked_sub(sources) {
+            Some(gate) => Wire((sources + place[gate]) as u32),
+            None => wire,
+        };
+        let of = |&gate: &usize| {
+            let Node { gate, a, b } = whole(netlist.gates[gate]);
+            Node { gate, a: moved(a), b: moved(b) }
+        };
+        let mut nodes: Vec<Node> = order.iter().map(of).collect();
+        let mut reach: Vec<u32> = vec![];
+        for (n, &gate) in order.iter().enumerate() {
+            let same = n > 0 && levels[order[n - 1]] == levels[gate];
+            reach.push(if same { reach[n - 1] } else { (sources + n) as u32 });
+        }
+        let first_output = nodes.len();
+        for output in &netlist.outputs {
+            let wire = moved(output.wire);
+            nodes.push(Node { gate: Gate::A, a: wire, b: wire });
+            reach.push((sources + first_output) as u32);
+        }
+        let wires = sources + nodes.len();
+        let (readers, uses, live) = (vec![vec![]; wires], vec![0; wires], vec![]);
+        let mut net = Net { sources, nodes, reach, readers, uses, first_output, output_cost, live };
+        for gate in 0..net.nodes.len() {
+            let node = net.nodes[gate];
+            net.add_reader(gate, node);
+        }
+        net.count_uses();
+        (net, place)
+    }
+
+    /// Such gates as a netlist with the names of another.
+    pub(super) fn netlist(&self, nodes: Vec<Node>, shell: &Netlist) -> Netlist {
+        let mut netlist = Netlist { gates: nodes, ..shell.clone() };
+        for (n, output) in netlist.outputs.iter_mut().enumerate() {
+            output.wire = Wire((self.sources + self.first_output + n) as u32);
+        }
+        netlist
+    }
+
+    /// The wire that a gate makes.
+    pub(super) fn wire(&self, gate: usize) -> Wire {
+        Wire((self.sources + gate) as u32)
+    }
+
+    /// How many wires a gate may read: the first ones, which are sources and gates of lower levels.
+    pub(super) fn reach(&self, gate: usize) -> usize {
+        self.reach[gate] as usize
+    }
+
+    /// What the circuit costs: active gates that matter, and the outputs that are no constants.
+    pub(super) fn cost(&self) -> i64 {
+        self.live.iter().map(|&gate| self.cost_of(gate as usize, self.nodes[gate as usize].gate)).sum()
+    }
+
+    fn cost_of(&self, gate: usize, function: Gate) -> i64 {
+        let is_constant = matches!(function, Gate::FALSE | Gate::TRUE);
+        let output = gate >= self.first_output && !is_constant;
+        i64::from(function.is_active()) + if output { self.output_cost } else { 0 }
+    }
+
+    /// How much more the circuit costs after a change.
+    pub(super) fn cost_after(&self, change: &[Change], tally: &mut Tally) -> i64 {
+        tally.uses.clear();
+        let mut cost = 0;
+        for (n, &Change { gate, node }) in change.iter().enumerate() {
+            let before = change[..n].iter().rev().find(|other| other.gate == gate);
+            let old = before.map_or(self.nodes[gate], |other| other.node);
+            let at = |gate: usize| {
+                let changed = change[..n].iter().rev().find(|other| other.gate == gate);
+                changed.map_or(self.nodes[gate], |other| other.node)
+            };
+            if self.uses_of(self.wire(gate), tally) == 0 {
+                continue;
+            }
+            cost += self.cost_of(gate, node.gate) - self.cost_of(gate, old.gate);
+            node.operands().for_each(|wire| cost += self.take(wire, tally, &at));
+            old.operands().for_each(|wire| cost += self.release(wire, tally, &at));
+        }
+        cost
+    }
+
+    fn uses_of(&self, wire: Wire, tally: &Tally) -> i64 {
+        i64::from(self.uses[wire.index()]) + tally.of(wire)
+    }
+
+    /// One reader more; what that costs.
+    fn take(&self, wire: Wire, tally: &mut Tally, at: &dyn Fn(usize) -> Node) -> i64 {
+        let fresh = self.uses_of(wire, tally) == 0;
+        tally.add(wire, 1);
+        match wire.index().checked_sub(self.sources) {
+            Some(gate) if fresh => {
+                let node = at(gate);
+                let own: i64 = node.operands().map(|wire| self.take(wire, tally, at)).sum();
+                own + self.cost_of(gate, node.gate)
+            }
+            _ => 0,
+        }
+    }
+
+    /// One reader less; what that costs.
+    fn release(&self, wire: Wire, tally: &mut Tally, at: &dyn Fn(usize) -> Node) -> i64 {
+        tally.add(wire, -1);
+        let dead = self.uses_of(wire, tally) == 0;
+        match wire.index().checked_sub(self.sources) {
+            Some(gate) if dead => {
+                let node = at(gate);
+                let own: i64 = node.operands().map(|wire| self.release(wire, tally, at)).sum();
+                own - self.cost_of(gate, node.gate)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Changes gates for good.
+    pub(super) fn apply(&mut self, change: &[Change]) {
+        for &Change { gate, node } in change {
+            for wire in self.nodes[gate].operands() {
+                self.readers[wire.index()].retain(|&reader| reader as usize != gate);
+            }
+            self.add_reader(gate, node);
+            self.nodes[gate] = node;
+        }
+        self.count_uses();
+    }
+
+    fn add_reader(&mut self, gate: usize, node: Node) {
+        let reads = [node.gate.reads_a().then_some(node.a), node.gate.reads_b().then_some(node.b)];
+        // Both operands may be the same wire: it has one reader then.
+        let twice = reads[0] == reads[1];
+        for wire in reads.into_iter().skip(usize::from(twice)).flatten() {
+            self.readers[wire.index()].push(gate as u32);
+        }
+    }
+
+    fn count_uses(&mut self) {
+        self.uses.fill(0);
+        self.live.clear();
+        (self.first_output..self.nodes.len()).for_each(|gate| self.uses[self.sources + gate] = 1);
+        for gate in (0..self.nodes.len()).rev() {
+            if self.uses[self.sources + gate] > 0 {
+                self.live.push(gate as u32);
+                self.nodes[gate].operands().for_each(|wire| self.uses[wire.index()] += 1);
+            }
+        }
+        self.live.reverse();
+    }
+}
+
+/// A gate whose operands are all wires, also those that it does not read: another function may.
+fn whole(node: Node) -> Node {
+    let known = |wire: Wire, other: Wire| match (wire, other) {
+        (Wire::NONE, Wire::NONE) => Wire(0),
+        (Wire::NONE, other) => other,
+        (wire, _) => wire,
+    };
+    Node { gate: node.gate, a: known(node.a, node.b), b: known(node.b, node.a) }
+}
+
+/// For every gate one more than the highest level of what it could read.
+fn levels(netlist: &Netlist) -> Vec<u32> {
+    let mut levels: Vec<u32> = vec![];
+    for &node in &netlist.gates {
+        let Node { a, b, .. } = whole(node);
+        let level = |wire: Wire| wire.index().checked_sub(netlist.sources()).map_or(0, |n| levels[n]);
+        levels.push(level(a).max(level(b)) + 1);
+    }
+    levels
+}
+
+/// Readers that come and go while a change is weighed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    uses: Vec<(Wire, i64)>,
+}
+
+impl Tally {
+    fn of(&self, wire: Wire) -> i64 {
+        self.uses.iter().find(|(other, _)| *other == wire).map_or(0, |(_, uses)| *uses)
+    }
+
+    fn add(&mut self, wire: Wire, by: i64) {
+        match self.uses.iter_mut().find(|(other, _)| *other == wire) {
+            Some((_, uses)) => *uses += by,
+            None => self.uses.push((wire, by)),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Repair of a run's classifier: a discrete search on the hard circuit, and where its result is kept.
+//!
+//! The search itself is [`farad_circuit::repair::repair_classifier`]. Large circuits are searched vote by vote, small ones
+//! as a whole, with the head. A repaired circuit lies beside the learned one as `circuits/repaired.json`, with what is known of it in
+//! `circuits/repair.json`.
+//!
+//! Invariant: what is read from there belongs to this very learned circuit, to the byte; it has no fewer samples of the
+//! validation part right than the circuit before, and of as many it has fewer gates. The test part is only counted, for the
+//! note. Start at [`repair`](fn@repair).
+
+use farad::run::{Run, count, counted};
+use farad::train::Watcher;
+use farad_circuit::repair::{self as search, Options, Reading, RepairedClassifier, Suggestion};
+use farad_circuit::{Netlist, Node, Statistics, Wire};
+use serde::{Deserialize, Serialize};
+
+use super::data::{Data, Part};
+use super::learned::Learned;
+use super::packed::pack;
+use super::report::{self, classify, hash, netlist_in, text};
+use super::smaller::{Form, SMALL, smaller};
+use crate::error::Result;
+use crate::network::{Block, LogicNetwork};
+use crate::repair::Effort;
+
+/// Training samples that the search looks at, at most.
+const MOST_SAMPLES: usize = 1 << 16;
+/// Samples of a validation part that can judge by themselves; fewer are searched with as well.
+const ENOUGH: usize = 500;
+
+const REPAIRED: &str = "circuits/repaired.json";
+const NOTE: &str = "circuits/repair.json";
+
+/// What repair did to a circuit: `repair.json`. Shares are of samples that are right.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// A hash of the files of the learned and the repaired circuit.
+    #[serde(default)]
+    circuits: u64,
+    /// Of the validation part, before and after.
+    pub validation: [f64; 2],
+    /// Of the test part, before and after; nothing was chosen by it.
+    pub test: [f64; 2],
+    /// Gates of the simplified circuit, before and after.
+    pub gates: [usize; 2],
+    /// Candidates tried.
+    pub candidates: u64,
+    /// Whether time ran out before the candidates did. Then another run may find another circuit.
+    pub cut: bool,
+}
+
+impl Note {
+    /// The same in a sentence.
+    pub fn words(&self) -> String {
+        let shares = |[before, after]: [f64; 2]| format!("{:.2} → {:.2} %", 100.0 * before, 100.0 * after);
+        let [before, after] = self.gates.map(count);
+        let cut = if self.cut { ", cut by time" } else { "" };
+        format!(
+            "repaired: {before} → {after} gates, validation {}, test {} ({}{cut})",
+            shares(self.validation),
+            shares(self.test),
+            counted(self.candidates, "candidate")
+        )
+    }
+}
+
+/// A repaired circuit.
+#[derive(Clone, Debug)]
+pub(super) struct Repaired {
+    pub form: Form,
+    pub note: Note,
+}
+
+/// The repaired circuit from the run's folder; none if there is none, or it is of another circuit.
+pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<Repaired> {
+    let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
+    let note: Note = serde_json::from_str(&read(NOTE)?).ok()?;
+    let circuit = read(REPAIRED)?;
+    match note.circuits == hash(&[&text(learned), &circuit]) {
+        true => Some(Repaired { form: Form::read(netlist_in(&circuit)?)?, note }),
+        false => None,
+    }
+}
+
+/// Which circuits are repaired, and from where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Small ones, from what was learned: a search that takes seconds.
+    Small,
+    /// Any, from what was learned.
+    Any,
+    /// Any, from what an earlier repair left.
+    Again,
+}
+
+/// What became of a repair.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Became {
+    /// A better circuit, which is kept.
+    Better(Note),
+    /// Nothing better was found.
+    Same {
+        /// Candidates tried.
+        candidates: u64,
+        /// Whether time ran out before the candidates did.
+        cut: bool,
+    },
+}
+
+impl Became {
+    /// The same in a sentence.
+    pub fn words(&self) -> String {
+        match self {
+            Became::Better(note) => note.words(),
+            Became::Same { candidates, cut } => {
+                let cut = if *cut { ", cut by time" } else { "" };
+                format!("nothing better was found ({}{cut})", counted(*candidates, "candidate"))
+            }
+        }
+    }
+}
+
+/// Repairs the circuit of a run and keeps what is better. From what was learned it does the same however often it is begun.
+pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -> Result<Became> {
+    let nothing = Became::Same { candidates: 0, cut: false };
+    if effort.candidates == 0 {
+        return Ok(nothing);
+    }
+    let learned = Learned::of(run)?;
+    let data = Data::open(&mut learned.settings.clone())?;
+    let netlist = learned.netlist()?;
+    watcher.advanced(0, 2, "simplifying");
+    let former = stored(run, &netlist).filter(|_| which == Which::Again);
+    let before = match report::stored(run, &netlist, former.as_ref()) {
+        Some(stored) => stored,
+        None => smaller(&learned, &report::form(&learned, former.as_ref(), Some(&data))?)?,
+    };
+    if which == Which::Small && Statistics::of(&before.netlist).active > SMALL {
+        return Ok(nothing);
+    }
+    watcher.advanced(1, 2, "repairing");
+    let (form, suggestions) = begin(&learned, former.as_ref(), &before.netlist, &data)?;
+    let found = run_search(&learned, &form, &suggestions, &data, effort)?;
+    let RepairedClassifier { candidates, cut, .. } = found;
+    let form = match form {
+        Form::Votes { of, .. } => Form::Votes { netlist: found.netlist, of },
+        Form::Number(_) => Form::Number(found.netlist),
+    };
+    let after = smaller(&learned, &form)?;
+    let judged = |part: &Part| -> Result<[f64; 2]> {
+        Ok([share(&learned, &before.netlist, part)?, share(&learned, &after.netlist, part)?])
+    };
+    let (validation, test) = (judged(&data.validation)?, judged(&data.test)?);
+    let gates = [&before.netlist, &after.netlist].map(|netlist| Statistics::of(netlist).active);
+    watcher.advanced(2, 2, "repaired");
+    let better = validation[1] > validation[0] || validation[1] == validation[0] && gates[1] < gates[0];
+    if !better {
+        return Ok(Became::Same { candidates, cut });
+    }
+    // Whoever repairs again adds to what was done before.
+    let first = former.map(|former| former.note);
+    let note = Note {
+        circuits: hash(&[&text(&netlist), &text(form.netlist())]),
+        validation: [first.as_ref().map_or(validation[0], |note| note.validation[0]), validation[1]],
+        test: [first.as_ref().map_or(test[0], |note| note.test[0]), test[1]],
+        gates: [first.as_ref().map_or(gates[0], |note| note.gates[0]), gates[1]],
+        candidates: candidates + first.as_ref().map_or(0, |note| note.candidates),
+        cut: cut || first.is_some_and(|note| note.cut),
+    };
+    let repaired = Repaired { form, note: note.clone() };
+    // The circuit first: what is known of it is what makes it count.
+    run.write_file(REPAIRED, text(repaired.form.netlist()).as_bytes())?;
+    run.write_file(NOTE, (serde_json::to_string(&note).expect("numbers") + "\n").as_bytes())?;
+    report::write(run, &netlist, Some(&repaired), &after)?;
+    Ok(Became::Better(note))
+}
+
+/// The circuit that the search begins with, and changes that are likely to help.
+fn begin(
+    learned: &Learned,
+    former: Option<&Repaired>,
+    simplified: &Netlist,
+    data: &Data,
+) -> Result<(Form, Vec<Suggestion>)> {
+    if Statistics::of(simplified).active <= SMALL {
+        return Ok((Form::Number(simplified.clone().without_parts()), vec![]));
+    }
+    if let Some(former) = former {
+        return Ok((former.form.clone(), vec![]));
+    }
+    let form = report::form(learned, None, Some(data))?;
+    let suggestions = suggestions(&learned.network, form.netlist())?;
+    Ok((form, suggestions))
+}
+
+fn run_search(
+    learned: &Learned,
+    form: &Form,
+    suggestions: &[Suggestion],
+    data: &Data,
+    effort: &Effort,
+) -> Result<RepairedClassifier> {
+    let thresholds = learned.network.encoding().levels()?;
+    let samples = |part: &Part| search::Samples {
+        planes: pack(part, &thresholds).planes,
+        labels: part.labels.iter().map(|&label| label as usize).collect(),
+    };
+    let validation = samples(&data.validation);
+    let train = match data.validation.len() < ENOUGH {
+        true => samples(&data.train.with(&data.validation)),
+        false => samples(&data.train).first(MOST_SAMPLES),
+    };
+    let reading = match form {
+        Form::Number(_) => Reading::Number,
+        Form::Votes { of, .. } => {
+            let (classes, scale) = (learned.classes.len(), learned.network.head().tau());
+            Reading::Votes { of: of.clone(), classes, scale }
+        }
+    };
+    let circuit = search::Classifier { netlist: form.netlist(), reading, suggestions };
+    let seed = (learned.settings.seed as u64).wrapping_add(effort.seed);
+    let options = Options { candidates: effort.candidates, time: effort.time, seed };
+    Ok(search::repair_classifier(&circuit, &train, &validation, &options)?)
+}
+
+/// The share of some samples that a circuit has right.
+fn share(learned: &Learned, netlist: &Netlist, part: &Part) -> Result<f64> {
+    let seen = classify(netlist, &learned.network.encoding().levels()?, part)?;
+    let right = seen.iter().zip(&part.labels).filter(|(seen, label)| **seen == **label as usize).count();
+    Ok(right as f64 / part.len().max(1) as f64)
+}
+
+/// What gates nearly became, the nearest first: another function, or another of their candidate wires. Layers of trees and
+/// of neurons with candidates suggest nothing.
+fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggestion>> {
+    let mut unsure: Vec<(f32, Suggestion)> = vec![];
+    let (mut first, mut below) = (0, 0..netlist.sources());
+    for block in network.layers() {
+        let gates = block.gates();
+        let nodes = netlist.gates.get(first..first + gates).unwrap_or_default();
+        let mut suggest = |margin: f32, n: usize, node: Node| {
+            unsure.push((margin, Suggestion { gate: first + n, node }));
+        };
+        if let Some(logits) = logits(block)? {
+            for (n, (node, logits)) in nodes.iter().zip(logits.chunks_exact(FUNCTIONS)).enumerate() {
+                let (margin, gate) = crate::repair::second_best(node.gate, logits);
+                suggest(margin, n, Node { gate, ..*node });
+            }
+        }
+        if let Block::Wired(layer) = block {
+            let second = layer.second_wires()?;
+            for (row, (margin, wire)) in second.into_iter().enumerate() {
+                let (n, wire) = (row % gates, Wire((below.start + wire as usize) as u32));
+                let Some(&node) = nodes.get(n) else { continue };
+                let node = if row < gates { Node { a: wire, ..node } } else { Node { b: wire, ..node } };
+                suggest(margin, n, node);
+            }
+        }
+        below = netlist.sources() + first..netlist.sources() + first + gates;
+        first += gates;
+    }
+    unsure.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.gate.cmp(&b.1.gate)));
+    Ok(unsure.into_iter().map(|(_, suggestion)| suggestion).collect())
+}
+
+/// Functions of a gate, with a logit each.
+const FUNCTIONS: usize = 16;
+
+/// The logits of a layer's gates, one row each, if it has gates of its own.
+fn logits(block: &Block) -> Result<Option<Vec<f32>>> {
+    Ok(match block {
+        Block::Gates(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),
+        Block::Wired(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),
+        _ => None,
+    })
+}
