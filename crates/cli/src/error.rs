@@ -71,6 +71,8 @@ pub enum Error {
     UnknownName { name: String, nearest: String, names: String },
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
     OtherFlag { what: String, flag: String, instead: &'static str },
+    #[error("repair: {flag} is for runs of automata\nhelp: leave it out; a classifier has one circuit, and the CPU searches it")]
+    AutomataOnly { flag: &'static str },
     #[error("train: {flag} and --set {key}=… are the same\nhelp: leave one of them out")]
     Twice { flag: &'static str, key: &'static str },
     #[error(
@@ -110,6 +112,7 @@ impl Error {
             | Error::Grid { .. }
             | Error::UnknownName { .. }
             | Error::OtherFlag { .. }
+            | Error::AutomataOnly { .. }
             | Error::Twice { .. }
             | Error::NoSeed { .. }
             | Error::Filter { .. }

@@ -49,6 +49,7 @@ fn automata(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
 }
 
 fn classifier(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
+    refuse_flags_of_automata(options)?;
     let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
     let became = classify::repair::repair(run, effort, classify::repair::Which::Again, &screen)?;
     screen.end();
@@ -57,4 +58,14 @@ fn classifier(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()>
     training::show(&outcome, options.output.json)?;
     talk.say(became.words());
     Ok(())
+}
+
+/// A classifier has one circuit, and the CPU searches it.
+fn refuse_flags_of_automata(options: &RepairOptions) -> Result<()> {
+    let device = options.device.device.as_ref().filter(|name| *name != "cpu");
+    let given = [("--inexact", options.inexact), ("--device", device.is_some())];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Error::AutomataOnly { flag }),
+        None => Ok(()),
+    }
 }
