@@ -71,7 +71,9 @@ pub enum Error {
     UnknownName { name: String, nearest: String, names: String },
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]
     OtherFlag { what: String, flag: String, instead: &'static str },
-    #[error("repair: {flag} is for runs of automata\nhelp: leave it out; a classifier has one circuit, and the CPU searches it")]
+    #[error(
+        "repair: {flag} is for runs of automata\nhelp: leave it out; a classifier has one circuit, and the CPU searches it"
+    )]
     AutomataOnly { flag: &'static str },
     #[error("train: {flag} and --set {key}=… are the same\nhelp: leave one of them out")]
     Twice { flag: &'static str, key: &'static str },

@@ -34,7 +34,7 @@ use crate::train::{Learned, LearnedCircuit};
 /// Candidates of a search at most, if nothing else is asked for.
 const MOST_CANDIDATES: u64 = 2_000_000;
 /// Candidates for each update of training: a short training is not followed by a long search.
-const CANDIDATES_AN_UPDATE: u64 = 4_000;
+const CANDIDATES_AN_UPDATE: u64 = 800;
 /// After fewer updates nothing is searched for: that was a try.
 const LEAST_UPDATES: u64 = 100;
 /// Seconds that the search for one seed may take, if nothing else is asked for.
