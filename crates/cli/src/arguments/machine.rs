@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags};
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, whole};
 
 pub const DEVICES_EXAMPLES: &str = "\
 Examples:
@@ -66,10 +65,10 @@ pub struct BenchOptions {
     #[arg(long)]
     pub full: bool,
     /// Shapes that nobody chose instead of the cases: products, convolutions, rows, steps of networks
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1, 100_000usize))]
     pub random: Option<usize>,
     /// Which shapes are drawn
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "random", allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub seed: u64,
     /// Print the shapes as JSON for other programs and time nothing
     #[arg(long, requires = "random")]
