@@ -1,0 +1,363 @@
+//! The encoding of protocol buffers: numbers of variable length, fields with a number and a kind, messages inside
+//! messages.
+//!
+//! Invariant: a read never looks beyond the bytes that it was given, never nests deeper than [`DEEPEST`], and asks for no
+//! memory that the bytes at hand do not pay for.
+
+/// How deep messages may stand inside messages. ONNX itself needs about six per level of subgraphs.
+pub const DEEPEST: usize = 100;
+
+/// Why bytes are no message: where, counted from the start of the file, and what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireError {
+    /// The byte at which reading stopped.
+    pub place: usize,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+/// A message that can be read and written.
+pub trait Message: Default {
+    /// Takes one field; `false` if the message has no field of this number.
+    fn field(&mut self, number: u64, value: Value<'_>, depth: usize) -> Result<bool, WireError>;
+    /// Appends all fields.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// The message that stands in these bytes.
+    fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        Self::read(Bytes { bytes, at: 0 }, 0)
+    }
+
+    /// The bytes of the message.
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+
+    /// The message in a part of a file, inside `depth` others.
+    fn read(mut bytes: Bytes<'_>, depth: usize) -> Result<Self, WireError> {
+        if depth > DEEPEST {
+            return bytes.fail("messages nest too deep");
+        }
+        let mut message = Self::default();
+        while !bytes.bytes.is_empty() {
+            let (number, value) = bytes.field()?;
+            message.field(number, value, depth)?;
+        }
+        Ok(message)
+    }
+}
+
+impl<M: Message> Message for Box<M> {
+    fn field(&mut self, number: u64, value: Value<'_>, depth: usize) -> Result<bool, WireError> {
+        M::field(self, number, value, depth)
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        M::write(self, out);
+    }
+}
+
+/// Bytes of a file that are not read yet.
+#[derive(Clone, Copy)]
+pub struct Bytes<'a> {
+    bytes: &'a [u8],
+    /// Where they begin in the file.
+    at: usize,
+}
+
+/// One field's value as it stands in the file.
+#[derive(Clone, Copy)]
+pub enum Value<'a> {
+    /// A number of variable length.
+    Number(u64, usize),
+    /// Eight bytes.
+    Double(u64, usize),
+    /// Four bytes.
+    Single(u32, usize),
+    /// Text, bytes, a message or many numbers.
+    Bytes(Bytes<'a>),
+}
+
+impl<'a> Bytes<'a> {
+    fn fail<T>(&self, what: &'static str) -> Result<T, WireError> {
+        Err(WireError { place: self.at, what })
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
+        if count > self.bytes.len() {
+            return self.fail("the file ends inside a field");
+        }
+        let (taken, rest) = self.bytes.split_at(count);
+        self.bytes = rest;
+        self.at += count;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<u64, WireError> {
+        let mut value = 0u64;
+        for place in 0..10 {
+            let byte = self.take(1)?[0];
+            value |= u64::from(byte & 0x7f) << (7 * place).min(63);
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        self.fail("a number is longer than ten bytes")
+    }
+
+    fn single(&mut self) -> Result<u32, WireError> {
+        Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes")))
+    }
+
+    fn double(&mut self) -> Result<u64, WireError> {
+        Ok(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes")))
+    }
+
+    fn field(&mut self) -> Result<(u64, Value<'a>), WireError> {
+        let at = self.at;
+        let key = self.number()?;
+        let value = match key & 7 {
+            0 => Value::Number(self.number()?, at),
+            1 => Value::Double(self.double()?, at),
+            2 => {
+                let length = self.number()?;
+                let at = self.at;
+                match usize::try_from(length) {
+                    Ok(length) => Value::Bytes(Bytes { bytes: self.take(length)?, at }),
+                    Err(_) => return self.fail("a field is longer than memory"),
+                }
+            }
+            5 => Value::Single(self.single()?, at),
+            _ => return self.fail("a field is of no known kind"),
+        };
+        Ok((key >> 3, value))
+    }
+}
+
+impl<'a> Value<'a> {
+    fn mismatch<T>(self) -> Result<T, WireError> {
+        let place = match self {
+            Value::Number(_, at) | Value::Double(_, at) | Value::Single(_, at) => at,
+            Value::Bytes(bytes) => bytes.at,
+        };
+        Err(WireError { place, what: "a field is of another kind than its number says" })
+    }
+
+    fn bytes(self) -> Result<Bytes<'a>, WireError> {
+        match self {
+            Value::Bytes(bytes) => Ok(bytes),
+            other => other.mismatch(),
+        }
+    }
+}
+
+/// A Rust type that can be a message's field.
+pub trait Field {
+    /// Takes a value that was read: replaces what is there, or appends to a list.
+    fn take(&mut self, value: Value<'_>, depth: usize) -> Result<(), WireError>;
+    /// Appends the field, unless it has its default.
+    fn put(&self, number: u64, out: &mut Vec<u8>);
+}
+
+fn put_number(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_bytes(number: u64, bytes: &[u8], out: &mut Vec<u8>) {
+    put_number(number << 3 | 2, out);
+    put_number(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// A type of which one value stands in a field.
+trait Single: Sized {
+    fn of(value: Value<'_>) -> Result<Self, WireError>;
+    fn put_always(&self, number: u64, out: &mut Vec<u8>);
+}
+
+/// A number: lists of it stand in one field.
+trait Number: Single {
+    fn next(bytes: &mut Bytes<'_>) -> Result<Self, WireError>;
+    fn put_bare(&self, out: &mut Vec<u8>);
+}
+
+macro_rules! number {
+    ($type:ty, $variant:ident, $kind:literal, $read:ident, $from:expr, $put:expr) => {
+        impl Single for $type {
+            fn of(value: Value<'_>) -> Result<$type, WireError> {
+                match value {
+                    Value::$variant(bits, _) => Ok($from(bits)),
+                    other => other.mismatch(),
+                }
+            }
+            fn put_always(&self, number: u64, out: &mut Vec<u8>) {
+                put_number(number << 3 | $kind, out);
+                self.put_bare(out);
+            }
+        }
+        impl Number for $type {
+            fn next(bytes: &mut Bytes<'_>) -> Result<$type, WireError> {
+                Ok($from(bytes.$read()?))
+            }
+            fn put_bare(&self, out: &mut Vec<u8>) {
+                $put(*self, out)
+            }
+        }
+        impl Field for Vec<$type> {
+            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+                match value {
+                    // Many numbers in one field.
+                    Value::Bytes(mut bytes) => {
+                        while !bytes.bytes.is_empty() {
+                            self.push(<$type>::next(&mut bytes)?);
+                        }
+                    }
+                    one => self.push(<$type>::of(one)?),
+                }
+                Ok(())
+            }
+            fn put(&self, number: u64, out: &mut Vec<u8>) {
+                if !self.is_empty() {
+                    let mut bare = Vec::new();
+                    self.iter().for_each(|value| value.put_bare(&mut bare));
+                    put_bytes(number, &bare, out);
+                }
+            }
+        }
+    };
+}
+
+number!(i64, Number, 0, number, |bits: u64| bits as i64, |value: i64, out: &mut Vec<u8>| put_number(
+    value as u64,
+    out
+));
+number!(u64, Number, 0, number, |bits: u64| bits, put_number);
+number!(f32, Single, 5, single, f32::from_bits, |value: f32, out: &mut Vec<u8>| out
+    .extend_from_slice(&value.to_le_bytes()));
+number!(f64, Double, 1, double, f64::from_bits, |value: f64, out: &mut Vec<u8>| out
+    .extend_from_slice(&value.to_le_bytes()));
+
+impl Single for String {
+    fn of(value: Value<'_>) -> Result<String, WireError> {
+        let bytes = value.bytes()?;
+        match std::str::from_utf8(bytes.bytes) {
+            Ok(text) => Ok(text.to_string()),
+            Err(_) => bytes.fail("a text is not UTF-8"),
+        }
+    }
+    fn put_always(&self, number: u64, out: &mut Vec<u8>) {
+        put_bytes(number, self.as_bytes(), out);
+    }
+}
+
+impl Single for Vec<u8> {
+    fn of(value: Value<'_>) -> Result<Vec<u8>, WireError> {
+        Ok(value.bytes()?.bytes.to_vec())
+    }
+    fn put_always(&self, number: u64, out: &mut Vec<u8>) {
+        put_bytes(number, self, out);
+    }
+}
+
+macro_rules! single {
+    ($($type:ty)*) => {$(
+        impl Field for $type {
+            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+                *self = <$type>::of(value)?;
+                Ok(())
+            }
+            fn put(&self, number: u64, out: &mut Vec<u8>) {
+                if *self != <$type>::default() {
+                    self.put_always(number, out);
+                }
+            }
+        }
+        impl Field for Option<$type> {
+            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+                *self = Some(<$type>::of(value)?);
+                Ok(())
+            }
+            fn put(&self, number: u64, out: &mut Vec<u8>) {
+                if let Some(value) = self {
+                    value.put_always(number, out);
+                }
+            }
+        }
+    )*};
+}
+single!(i64 f32 String Vec<u8>);
+
+macro_rules! many {
+    ($($type:ty)*) => {$(
+        impl Field for Vec<$type> {
+            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+                self.push(<$type>::of(value)?);
+                Ok(())
+            }
+            fn put(&self, number: u64, out: &mut Vec<u8>) {
+                self.iter().for_each(|value| value.put_always(number, out));
+            }
+        }
+    )*};
+}
+many!(String Vec<u8>);
+
+impl<M: Message> Field for Option<M> {
+    fn take(&mut self, value: Value<'_>, depth: usize) -> Result<(), WireError> {
+        *self = Some(M::read(value.bytes()?, depth + 1)?);
+        Ok(())
+    }
+    fn put(&self, number: u64, out: &mut Vec<u8>) {
+        if let Some(message) = self {
+            put_bytes(number, &message.encode(), out);
+        }
+    }
+}
+
+impl<M: Message> Field for Vec<M> {
+    fn take(&mut self, value: Value<'_>, depth: usize) -> Result<(), WireError> {
+        self.push(M::read(value.bytes()?, depth + 1)?);
+        Ok(())
+    }
+    fn put(&self, number: u64, out: &mut Vec<u8>) {
+        self.iter().for_each(|message| put_bytes(number, &message.encode(), out));
+    }
+}
+
+/// Declares messages: a struct with a documented field per line, after its number in the file.
+macro_rules! messages {
+    ($($(#[$about:meta])* pub struct $name:ident {
+        $($(#[$note:meta])* $number:literal $field:ident: $type:ty,)*
+    })*) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $name {
+            $($(#[$note])* pub $field: $type,)*
+        }
+
+        impl $crate::proto::wire::Message for $name {
+            fn field(
+                &mut self,
+                number: u64,
+                value: $crate::proto::wire::Value<'_>,
+                depth: usize,
+            ) -> Result<bool, $crate::proto::WireError> {
+                match number {
+                    $($number => $crate::proto::wire::Field::take(&mut self.$field, value, depth)?,)*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                $($crate::proto::wire::Field::put(&self.$field, $number, out);)*
+            }
+        }
+    )*};
+}
+pub(super) use messages;
