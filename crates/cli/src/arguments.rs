@@ -6,6 +6,7 @@ mod circuits;
 mod flags;
 mod language;
 mod machine;
+mod predict;
 mod results;
 mod rows;
 mod shell;
@@ -20,6 +21,8 @@ use language::{CHAT_EXAMPLES, GENERATE_EXAMPLES};
 pub use language::{ChatOptions, GenerateOptions};
 use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
 pub use machine::{BenchOptions, DevicesOptions, TuneOptions};
+use predict::PREDICT_EXAMPLES;
+pub use predict::PredictOptions;
 use results::{EVAL_EXAMPLES, INSPECT_EXAMPLES, REPAIR_EXAMPLES, RUNS_EXAMPLES};
 pub use results::{EvalOptions, InspectOptions, RepairOptions, RunsOptions};
 pub use rows::EVAL_FLAGS;
@@ -43,6 +46,7 @@ Examples:
 More examples:
   farad train --list                   everything there is to learn
   farad eval runs/checkerboard-2       how good the circuit is
+  farad predict runs/mnist-1 --data picture.png
   farad export runs/checkerboard-2 --format verilog --out hardware
   farad generate runs/lm-1 --prompt \"The\"
   farad bench --device cpu --filter matmul,softmax
@@ -87,6 +91,9 @@ pub enum Command {
     /// Say how good the circuits or the network of a run are
     #[command(after_help = brief(EVAL_EXAMPLES), after_long_help = examples(EVAL_EXAMPLES))]
     Eval(EvalOptions),
+    /// Say what a trained network or circuit sees in new data
+    #[command(after_help = brief(PREDICT_EXAMPLES), after_long_help = examples(PREDICT_EXAMPLES))]
+    Predict(PredictOptions),
     /// Search for exact and smaller circuits from those that automata have learned
     #[command(after_help = brief(REPAIR_EXAMPLES), after_long_help = examples(REPAIR_EXAMPLES))]
     Repair(RepairOptions),

@@ -19,6 +19,7 @@ mod kinds;
 mod lm;
 mod look;
 mod man;
+mod predict;
 mod processor;
 mod profile;
 mod repair;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Train(options) => train::run(&options),
         Command::Eval(options) => eval::run(&options),
+        Command::Predict(options) => predict::run(&options),
         Command::Repair(options) => repair::run(&options),
         Command::Export(options) => export::run(&options),
         Command::Inspect(options) => inspect::run(&options),

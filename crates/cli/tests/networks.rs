@@ -1,6 +1,7 @@
 //! Networks on data sets, as users train them: runs, reports, going on in mid-epoch, and what is refused.
 
 mod folder;
+mod predictions;
 
 use folder::{Folder, events, results};
 use serde_json::Value;

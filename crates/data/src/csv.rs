@@ -68,11 +68,13 @@ pub struct Csv {
     target: Option<Column>,
     kind: TargetKind,
     ignored: Vec<Column>,
+    truths: bool,
 }
 
 impl Default for Csv {
     fn default() -> Csv {
-        Csv { header: true, separator: None, target: None, kind: TargetKind::Guess, ignored: vec![] }
+        let (kind, ignored) = (TargetKind::Guess, vec![]);
+        Csv { header: true, separator: None, target: None, kind, ignored, truths: false }
     }
 }
 
@@ -86,6 +88,12 @@ impl Csv {
     /// The first line is a row already.
     pub fn without_header(mut self) -> Csv {
         self.header = false;
+        self
+    }
+
+    /// Numbers are bits, and [`Csv::select`] takes `true`, `yes`, `false` and `no` for them.
+    pub fn of_bits(mut self) -> Csv {
+        self.truths = true;
         self
     }
 
@@ -113,11 +121,70 @@ impl Csv {
         self
     }
 
-    /// The names of the columns that are inputs, in their order: numbers where the file has no header.
-    pub fn columns(&self, path: impl AsRef<Path>) -> Result<Vec<String>> {
+    /// The names of the columns that are inputs, in their order, and that of the target: numbers where the file has no
+    /// header.
+    pub fn columns(&self, path: impl AsRef<Path>) -> Result<(Vec<String>, String)> {
         let table = self.table(path.as_ref())?;
-        let (inputs, _) = self.parts(&table)?;
-        Ok(inputs.into_iter().map(|column| table.names[column].clone()).collect())
+        let (inputs, target) = self.parts(&table)?;
+        let inputs = inputs.into_iter().map(|column| table.names[column].clone()).collect();
+        Ok((inputs, table.names[target].clone()))
+    }
+
+    /// Reads columns by name, wherever they stand; others are passed over. Targets may be missing, all of them or in some
+    /// rows.
+    ///
+    /// ```
+    /// use farad::data::Csv;
+    /// let path = std::env::temp_dir().join(format!("farad-doc-select-{}.csv", std::process::id()));
+    /// std::fs::write(&path, "kind,size,weight\ncat,1.0,2.0\n?,3.5,9.0\n").unwrap();
+    /// let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    /// let rows = Csv::new().select(&path, &names(&["weight", "size"]), &names(&["kind"]))?;
+    /// assert_eq!(rows.inputs.to_f32(), [2.0, 1.0, 9.0, 3.5]);
+    /// assert_eq!(rows.targets, [Some(names(&["cat"])), None]);
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn select(
+        &self,
+        path: impl AsRef<Path>,
+        inputs: &[String],
+        targets: &[String],
+    ) -> Result<SelectedRows> {
+        let table = self.table(path.as_ref())?;
+        let places = table.named(inputs);
+        if places.len() < inputs.len() {
+            let there = places.len();
+            let missing: Vec<&str> = inputs
+                .iter()
+                .map(String::as_str)
+                .filter(|&name| !table.names.iter().any(|own| own == name))
+                .collect();
+            let missing = if missing.is_empty() {
+                "one of several of the same name".into()
+            } else {
+                missing.join(", ")
+            };
+            let (path, columns) = (table.path.clone(), table.names.join(", "));
+            return Err(
+                DataError::MissingColumns { path, missing, there, wanted: inputs.len(), columns }.into()
+            );
+        }
+        let mut values = Vec::with_capacity(table.rows.len() * inputs.len());
+        for row in 0..table.rows.len() {
+            for &column in &places {
+                values.push(if self.truths { table.bit(row, column)? } else { table.number(row, column)? });
+            }
+        }
+        let aims = table.named(targets);
+        let known = !targets.is_empty() && aims.len() == targets.len();
+        let target = |row: usize| {
+            let texts = aims.iter().map(|&column| table.text(row, column).ok().map(str::to_string));
+            if known { texts.collect() } else { None }
+        };
+        Ok(SelectedRows {
+            inputs: Array::new(values, [table.rows.len(), inputs.len()]),
+            targets: (0..table.rows.len()).map(target).collect(),
+        })
     }
 
     /// The columns that are inputs, and the target.
@@ -198,6 +265,15 @@ fn separator_of(bytes: &[u8]) -> u8 {
     most.map_or(b',', |at| SEPARATORS[at])
 }
 
+/// Columns that were read by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectedRows {
+    /// `[rows, columns]`
+    pub inputs: Array,
+    /// The texts of the targets, row by row, where they are there.
+    pub targets: Vec<Option<Vec<String>>>,
+}
+
 /// The texts of a file.
 struct Table {
     path: PathBuf,
@@ -248,6 +324,30 @@ impl Table {
             found: text.into(),
         };
         Ok(text.parse().ok().filter(|number: &f32| number.is_finite()).ok_or_else(not_number)?)
+    }
+
+    /// A bit as a number, by any of its names.
+    fn bit(&self, row: usize, column: usize) -> Result<f32> {
+        let text = self.text(row, column)?;
+        match text.to_ascii_lowercase().as_str() {
+            "0" | "false" | "no" => Ok(0.0),
+            "1" | "true" | "yes" => Ok(1.0),
+            _ => {
+                let (path, line) = (self.path.clone(), self.rows[row].0);
+                let (column, found) = (self.names[column].clone(), text.into());
+                Err(DataError::NotBit { path, line, column, found }.into())
+            }
+        }
+    }
+
+    /// Where columns of these names stand; of several of one name, one after the other. What is missing is left out.
+    fn named(&self, names: &[String]) -> Vec<usize> {
+        let mut places: Vec<usize> = vec![];
+        for name in names {
+            let place = (0..self.names.len()).find(|n| self.names[*n] == *name && !places.contains(n));
+            places.extend(place);
+        }
+        places
     }
 
     fn numbers(&self, inputs: Array, target: usize) -> Result<TensorSet> {

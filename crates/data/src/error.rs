@@ -35,6 +35,8 @@ pub enum DataError {
     OtherClass { path: PathBuf, classes: String },
     #[error("images: no pictures: {path}\nhelp: it takes one folder a class with .png or .jpg files in it")]
     NoPictures { path: PathBuf },
+    #[error("images: no pictures: {path}: no .png or .jpg file, in it or in its folders (0 vs at least 1)")]
+    NoPicture { path: PathBuf },
     #[error(
         "csv: a value is missing: {path}: line {line}, column `{column}`\nhelp: fill it in, leave the row out, or ignore the column"
     )]
@@ -51,6 +53,14 @@ pub enum DataError {
         "csv: no samples: {path}: no line below the header (0 vs at least 1)\nhelp: a table has a line a sample; if its first line is one already, say `--set header=false`"
     )]
     EmptyTable { path: PathBuf },
+    #[error(
+        "csv: not a bit: {path}: line {line}, column `{column}`: `{found}`\nhelp: bits are 0 and 1, or yes and no"
+    )]
+    NotBit { path: PathBuf, line: u64, column: String, found: String },
+    #[error(
+        "csv: columns are missing: {path}: {missing} ({there} vs {wanted} that are needed)\nhelp: its columns are {columns}; they may stand in any order"
+    )]
+    MissingColumns { path: PathBuf, missing: String, there: usize, wanted: usize, columns: String },
     #[error("csv: no such column: {path}: `{column}`\nhelp: the columns are {columns}")]
     NoColumn { path: PathBuf, column: String, columns: String },
     #[error("text: a letter that the model does not know: {letter:?} at {place}")]

@@ -79,6 +79,26 @@ impl Dataset for ImageFolder {
     }
 }
 
+/// The pictures of a folder, in the order of their names; if there are none, those of its folders, with the folders' names.
+pub fn pictures_in(folder: impl AsRef<Path>) -> Result<Vec<(PathBuf, Option<String>)>> {
+    let folder = folder.as_ref();
+    let own: Vec<PathBuf> =
+        sorted(folder)?.into_iter().filter(|path| path.is_file() && is_picture(path)).collect();
+    let found: Vec<(PathBuf, Option<String>)> = match own.is_empty() {
+        false => own.into_iter().map(|path| (path, None)).collect(),
+        true => by_class(folder)?
+            .into_iter()
+            .flat_map(|(_, class, pictures)| {
+                pictures.into_iter().map(move |path| (path, Some(class.clone())))
+            })
+            .collect(),
+    };
+    match found.is_empty() {
+        true => Err(DataError::NoPicture { path: folder.into() }.into()),
+        false => Ok(found),
+    }
+}
+
 /// The folders of classes: path, name and pictures of each.
 fn by_class(folder: &Path) -> Result<Vec<(PathBuf, String, Vec<PathBuf>)>> {
     expect_folder(OP, folder, "one folder a class, with .png or .jpg files in it")?;

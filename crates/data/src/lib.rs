@@ -41,13 +41,13 @@ mod loader;
 
 pub use array::{Array, Elements};
 pub use cifar10::cifar10;
-pub use csv::{Column, Csv, TargetKind};
+pub use csv::{Column, Csv, SelectedRows, TargetKind};
 pub use dataset::{Dataset, Sample, Split};
 pub use error::{DataError, Error, Result};
 pub use farad_cpu::MappedFile;
 pub use idx::read_idx;
 pub use image::{Channels, read_image};
-pub use image_folder::ImageFolder;
+pub use image_folder::{ImageFolder, pictures_in};
 pub use loader::{Batches, DataLoader, Position};
 pub use mnist::{fashion_mnist, idx_set, mnist};
 pub use npy::{npy_set, npz_set};

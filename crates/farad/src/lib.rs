@@ -29,7 +29,7 @@
 //!   clipping, averages; [`Precision`]: halves: *A first network*.
 //! - [`data`]: sets, transforms and the loader: *Data*.
 //! - [`train`]: what a kind of training is, its settings, and the loop: *Training*.
-//! - [`fit`]: supervised training as a run; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
+//! - [`fit`]: supervised training as a run, and [`load_run`], what it learned in use; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
 //!   [`read_npy`] and their like: files: *Checkpoints*.
 //! - [`CustomOp`] and [`custom`]: ops of your own: *Custom ops*.
 //! - [`Device::profile`], [`profile`], [`devices`]: where time and memory go, which devices there are.
@@ -59,6 +59,9 @@ pub use farad_data as data;
 #[cfg(feature = "fit")]
 #[doc(inline)]
 pub use farad_supervised as fit;
+#[cfg(feature = "fit")]
+#[doc(inline)]
+pub use farad_supervised::load_run;
 #[cfg(feature = "train")]
 #[doc(inline)]
 pub use farad_train as train;

@@ -33,6 +33,7 @@ chapters! {
     Gradients "gradients.md"
     Devices "devices.md"
     Training "training.md"
+    Use "use.md"
     Logic "logic.md"
     LanguageModels "language-models.md"
     CustomOps "custom-ops.md"

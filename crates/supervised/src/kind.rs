@@ -4,11 +4,12 @@ use farad_data::{DATA_SETS, NamedSet};
 use farad_tensor::Device;
 use farad_train::run::{Run, Table, Value, json};
 use farad_train::settings::{Setting, Settings as _};
-use farad_train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad_train::{Asked, Kind, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, Unit};
 
 use crate::Score;
 use crate::error::Result;
 use crate::models::ModelKind;
+use crate::predictor::Trained;
 use crate::report;
 use crate::settings::Settings;
 use crate::setup::Setup;
@@ -70,6 +71,10 @@ impl Kind for Supervised {
         let score = setup.judge(&fit)?;
         let steps = run.checkpoint()?.map_or(learned.step(), |checkpoint| checkpoint.step());
         Ok(outcome(&setup.settings, &score, steps))
+    }
+
+    fn predictor(&self, run: &Run, device: &Device) -> Result<Box<dyn Predictor>> {
+        Ok(Box::new(Trained::of(run, device)?))
     }
 
     fn inspect(&self, run: &Run) -> Result<Value> {

@@ -34,6 +34,7 @@ mod confusion;
 mod error;
 mod kind;
 mod models;
+mod predictor;
 pub mod report;
 pub mod samples;
 mod scaled;
@@ -43,15 +44,18 @@ mod settings;
 mod setup;
 mod trainee;
 mod training;
+mod unseen;
 
 pub use confusion::Confusion;
 pub use error::{Error, FitError, Result};
 pub use kind::{KIND, Supervised};
 pub use models::ModelKind;
+pub use predictor::{Trained, load_run};
 pub use score::Score;
 pub use settings::Settings;
 pub use trainee::Network;
 pub use training::{Pace, Progress, Summary, Training};
+pub use unseen::{Origin, Tally, Unseen};
 
 use farad_data::DataLoader;
 use farad_nn::layers::{Layer, Module};

@@ -68,6 +68,7 @@ impl Sets {
                 (settings.target_mean, settings.target_deviation) = spread(&*train)?;
             }
         }
+        settings.shape = shape.to_vec();
         let channels = shape.first().copied().unwrap_or(1);
         for (key, numbers) in [("means", &settings.means), ("deviations", &settings.deviations)] {
             if numbers.len() != channels {
@@ -101,6 +102,15 @@ fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset)
     }
     if settings.classes != train.classes() {
         return changed("classes", settings.classes.join(", "), train.classes().join(", "));
+    }
+    if settings.named_set().form == Form::Table {
+        let (columns, target) = table(settings).columns(&settings.data)?;
+        // Runs of earlier versions do not say.
+        if settings.columns.is_empty() {
+            (settings.columns, settings.target_name) = (columns, target);
+        } else if settings.columns != columns {
+            return changed("columns", settings.columns.join(", "), columns.join(", "));
+        }
     }
     Ok(())
 }

@@ -46,6 +46,9 @@ farad_train::settings! {
         #[later] target_mean: f64 = 0.0, Takes::Number(Range::ANY), "The mean of targets that are numbers; found when the run is made.";
         #[later] target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned less their mean, in deviations.";
         #[later] classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
+        #[later] columns: Vec<String> = vec![], Takes::Texts, "Names of a table's inputs; found when the run is made.";
+        #[later] target_name: String = String::new(), Takes::Text, "The name of a table's target; found when the run is made.";
+        #[later] shape: Vec<usize> = vec![], Takes::Wholes(1, 1 << 24, 0), "The shape of an input; found when the run is made.";
         #[later] samples: usize = 0, Takes::from(0), "Samples in all; found when the run is made.";
         workers: usize = 2, Takes::Whole(0, 1024), "Threads that load.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";

@@ -15,7 +15,7 @@ use crate::trainee::Network;
 use crate::{Fit, Score, Task};
 
 /// Samples a batch when nothing is learned from them.
-const JUDGED: usize = 256;
+pub const JUDGED: usize = 256;
 /// Pixels by which pictures are shifted at most, of 32.
 const SHIFT: usize = 4;
 

@@ -85,6 +85,12 @@ pub enum TrainError {
     NeedsData { subject: String },
     #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), crate::run::shell_word(path))]
     NothingLearned { path: PathBuf },
+    #[error("predict: the samples have another shape: ({found} vs {wanted})")]
+    SampleShape { found: String, wanted: String },
+    #[error(
+        "predict: neither classes nor numbers come from this: {path} is a run of kind {kind}\nhelp: {help}"
+    )]
+    NoPredictor { path: PathBuf, kind: String, help: String },
     #[error("picture: cannot be encoded: {path}: {message}")]
     Picture { path: PathBuf, message: String },
 }

@@ -14,7 +14,8 @@ use toml::Table;
 use crate::asked::{Asked, run_device};
 use crate::error::{Result, TrainError};
 use crate::outcome::Outcome;
-use crate::run::{Cell, Checkpoint, Run};
+use crate::predict::Predictor;
+use crate::run::{Cell, Checkpoint, Run, shell_word};
 use crate::settings::Setting;
 use crate::training::{LoopSettings, Standing, Summary};
 use crate::watcher::Watcher;
@@ -89,6 +90,18 @@ pub trait Kind: Sync {
 
     /// Judges what a run has learned, on a device.
     fn judge(&self, run: &Run, asked: &Asked, device: &Device) -> Result<Outcome>;
+
+    /// What a run has learned, in use on a device. Needs no data where the run has all that is needed, which runs of earlier
+    /// versions may not.
+    fn predictor(&self, run: &Run, _: &Device) -> Result<Box<dyn Predictor>> {
+        let (path, kind, help) = (run.path().into(), run.kind().into(), self.use_instead(run));
+        Err(TrainError::NoPredictor { path, kind, help }.into())
+    }
+
+    /// What a run that predicts nothing is used by.
+    fn use_instead(&self, run: &Run) -> String {
+        format!("`farad inspect {}` says what it is", shell_word(run.path()))
+    }
 
     /// What a run is made of. Needs neither its data nor its device.
     fn inspect(&self, run: &Run) -> Result<Value>;

@@ -10,6 +10,7 @@ mod kind;
 mod need;
 mod optimizer;
 mod outcome;
+mod predict;
 pub mod run;
 pub mod settings;
 mod training;
@@ -22,5 +23,6 @@ pub use kind::{Kind, Kinds, Measure, Prepared, Subject, Trainee, Unit, Validatio
 pub use need::Need;
 pub use optimizer::{OptimizerOptions, moments, optimizer};
 pub use outcome::{Grid, Outcome, Tone, Toned};
+pub use predict::{Inputs, Outputs, Prediction, Predictor, Signature};
 pub use training::{LoopSettings, Standing, Summary, Training};
 pub use watcher::{Progress, Watcher};

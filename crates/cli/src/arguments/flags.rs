@@ -125,7 +125,7 @@ fn device_help() -> String {
         .collect();
     let tests = if tests.is_empty() { String::new() } else { format!(" ({})", tests.join("; ")) };
     format!(
-        "Where to compute: {names}{tests} [default: best; the run's own for train --resume, eval, generate and chat]"
+        "Where to compute: {names}{tests} [default: best; the run's own for train --resume, eval, predict, generate and chat]"
     )
 }
 

@@ -96,6 +96,11 @@ impl Kind for Language {
         }))
     }
 
+    fn use_instead(&self, run: &Run) -> String {
+        let run = farad::run::shell_word(run.path());
+        format!("a language model writes: `farad generate {run} --prompt \"The\"`, or `farad chat {run}`")
+    }
+
     fn instead(&self) -> &'static str {
         "--set, --layers and the like"
     }

@@ -5,9 +5,10 @@ use std::path::Path;
 use farad::Device;
 use farad::run::{Run, Table, Value, count, json};
 use farad::train::settings::{Setting, Settings as _};
-use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::{Asked, Kind, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, Unit};
 use farad_circuit::Statistics;
 
+use super::predictor::FunctionInUse;
 use super::report;
 use super::settings::Settings;
 use super::table::TruthTable;
@@ -63,6 +64,10 @@ impl Kind for BooleanTables {
     fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
         let verdict = report::judge(run)?;
         Ok(Outcome::new(verdict.json(), verdict.sentence()))
+    }
+
+    fn predictor(&self, run: &Run, _: &Device) -> farad::Result<Box<dyn Predictor>> {
+        Ok(Box::new(FunctionInUse::of(run)?))
     }
 
     fn judges_on(&self, _: &Run) -> farad::Result<Device> {

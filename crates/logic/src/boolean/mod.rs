@@ -6,6 +6,7 @@
 
 mod kind;
 mod patch;
+mod predictor;
 mod report;
 mod settings;
 mod table;

@@ -182,6 +182,8 @@ pub struct Data {
     pub classes: Vec<String>,
     /// The names of a table's columns; none of pictures.
     pub columns: Vec<String>,
+    /// The name of the column that says the class; none of pictures.
+    pub target: String,
 }
 
 impl Data {
@@ -211,11 +213,11 @@ impl Data {
         if !seen {
             return Err(Error::OneClass { classes: 1 });
         }
-        let columns = match settings.task_kind() {
+        let (columns, target) = match settings.task_kind() {
             TaskKind::Table => table(settings).columns(&settings.data)?,
-            _ => vec![],
+            _ => (vec![], String::new()),
         };
-        Ok(Data { train, validation, test, classes, columns })
+        Ok(Data { train, validation, test, classes, columns, target })
     }
 }
 

@@ -3,11 +3,12 @@
 use farad::Device;
 use farad::run::{Run, Table, Value, json};
 use farad::train::settings::{Setting, Settings as _};
-use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::{Asked, Kind, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, Unit};
 use farad_circuit::Statistics;
 
 use super::data::{Data, TaskKind};
 use super::learned::Learned;
+use super::predictor::CircuitInUse;
 use super::presets::{PRESETS, Preset};
 use super::report::{self, Verdict};
 use super::settings::Settings;
@@ -84,6 +85,10 @@ impl Kind for Classifiers {
             outcome.lines.extend(speed.lines());
         }
         Ok(outcome)
+    }
+
+    fn predictor(&self, run: &Run, _: &Device) -> farad::Result<Box<dyn Predictor>> {
+        Ok(Box::new(CircuitInUse::of(run)?))
     }
 
     fn judges_on(&self, _: &Run) -> farad::Result<Device> {

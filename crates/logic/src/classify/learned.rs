@@ -31,6 +31,8 @@ pub struct Learned {
     pub classes: Vec<String>,
     /// The names of a table's columns; of pictures, and in runs of earlier builds, none.
     pub columns: Vec<String>,
+    /// The column that says the class; of pictures, and in runs of earlier builds, none.
+    pub target: String,
 }
 
 impl Learned {
@@ -50,6 +52,7 @@ impl Learned {
             shape: stored.shape,
             classes: stored.classes,
             columns: stored.columns,
+            target: stored.target,
         })
     }
 

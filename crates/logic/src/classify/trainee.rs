@@ -34,6 +34,9 @@ pub(super) struct Stored {
     /// Names of a table's columns; none of pictures, and in files of earlier builds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
+    /// The column that says the class; none of pictures, and in files of earlier builds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
     /// The validation accuracy of the kept network, and when it was kept.
     pub best: Option<f64>,
     pub best_step: u64,
@@ -45,8 +48,8 @@ impl Stored {
     fn of(data: &Data) -> Stored {
         let (shape, classes) = (data.train.shape, data.classes.clone());
         let samples = [&data.train, &data.validation, &data.test].map(|part| part.len()).iter().sum();
-        let columns = data.columns.clone();
-        Stored { shape, classes, samples, columns, best: None, best_step: 0, accuracy: None }
+        let (columns, target) = (data.columns.clone(), data.target.clone());
+        Stored { shape, classes, samples, columns, target, best: None, best_step: 0, accuracy: None }
     }
 
     /// Whether it was made with the same data as another, as far as one can tell.

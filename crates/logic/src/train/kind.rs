@@ -93,6 +93,10 @@ impl Kind for Automata {
         Ok(report::outcome(&report::judge(run)?))
     }
 
+    fn use_instead(&self, run: &Run) -> String {
+        format!("`farad simulate {}` runs it on a grid", farad::run::shell_word(run.path()))
+    }
+
     fn judges_on(&self, _: &Run) -> farad::Result<Device> {
         Ok(Device::cpu())
     }

@@ -1,0 +1,46 @@
+//! What the command line may say to those who use what was trained: `farad predict`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, whole};
+
+pub const PREDICT_EXAMPLES: &str = "\
+Examples:
+  farad predict runs/mnist-1 --data picture.png
+  farad predict runs/images-1 --data photos --top 5       every picture of a folder, in the order of names
+  farad predict runs/csv-1 --data new.csv --json          rows of a table; columns are found by their names
+  farad predict runs/logic-table-1 --data new.csv         by the circuit that was learned
+  farad predict runs/mnist-1 --data digits.npy            one sample or many: [28, 28] or [n, 28, 28]
+
+Inputs are scaled as they were in training; pictures of another size are resized. Tables may have other columns, too. If the
+target is among them, or pictures lie in folders that are called like classes, the accuracy or the mean absolute error is said
+at the end.
+
+Keys of --json:
+  classes           row, class, probabilities
+  numbers           row, value
+
+Pictures have file instead of row. probabilities has every class, or the likeliest of --top; circuits whose votes are not
+counted have none. value is an object by name where several are predicted. target is what the data say, where they do.";
+
+/// Options of `farad predict`.
+#[derive(Debug, Args)]
+pub struct PredictOptions {
+    /// The folder of a run
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub source: PathBuf,
+    /// What to look at: a table (.csv), a picture (.png, .jpg), a folder of pictures, or an array (.npy)
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub data: PathBuf,
+    /// How many classes to show, the likeliest first [default: 3; with --json, all]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1, usize::MAX))]
+    pub top: Option<usize>,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    #[command(flatten)]
+    pub output: OutputFlags,
+    #[command(flatten)]
+    pub profile: ProfileFlags,
+}

@@ -1,0 +1,163 @@
+//! `farad predict`: what a trained network or circuit sees in new data.
+
+use std::io::Write;
+
+use farad::fit::{Origin, Tally, Unseen};
+use farad::run::visible;
+use farad::train::{Outputs, Prediction, Predictor, Signature};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::PredictOptions;
+use crate::error::Result;
+use crate::kinds::KINDS;
+use crate::look::{self, Table, left, percent, right};
+use crate::profile::{self, Profiling};
+use crate::source::open_run;
+
+/// Samples that are looked at together.
+const BATCH: usize = 256;
+/// Classes that a table shows.
+const SHOWN: usize = 3;
+
+/// Predicts every sample, in order.
+pub fn run(options: &PredictOptions) -> Result<()> {
+    profile::check(&options.profile)?;
+    let run = open_run(&options.source)?;
+    let kind = KINDS.of(&run)?;
+    let device = match options.device.asked()? {
+        Some(device) => device,
+        None => kind.judges_on(&run)?,
+    };
+    let profiling = Profiling::start(&options.profile, &device);
+    predict(&*kind.predictor(&run, &device)?, options)?;
+    profiling.finish()
+}
+
+fn predict(predictor: &dyn Predictor, options: &PredictOptions) -> Result<()> {
+    let (signature, talk) = (predictor.signature(), options.output.talk());
+    let samples = Unseen::open(&options.data, signature)?;
+    let mut shown = Shown::new(signature, options);
+    let mut tally = Tally::default();
+    let progress = talk.progress("samples", samples.len() as u64, 0);
+    for part in samples.parts(BATCH) {
+        let said = predictor.predict(&samples.batch(part.clone())?)?;
+        for (sample, prediction) in part.clone().zip(&said) {
+            tally.add(&signature.outputs, prediction, samples.target(sample));
+            shown.add(&samples.origin(sample), prediction, samples.target(sample))?;
+        }
+        progress.set(part.end as u64, String::new);
+    }
+    drop(progress);
+    let sentence = tally.sentence(signature);
+    samples.notes().into_iter().for_each(|note| talk.say(visible(&note)));
+    let mut out = look::out();
+    if let Some(table) = shown.table {
+        write!(out, "{table}")?;
+        sentence.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
+    } else {
+        sentence.into_iter().for_each(|sentence| talk.say(sentence));
+    }
+    Ok(out.flush()?)
+}
+
+/// Where predictions go: lines of JSON at once, or a table at the end.
+struct Shown<'a> {
+    signature: &'a Signature,
+    top: Option<usize>,
+    table: Option<Table>,
+}
+
+impl Shown<'_> {
+    fn new<'a>(signature: &'a Signature, options: &PredictOptions) -> Shown<'a> {
+        let first = left("sample");
+        let table = (!options.output.json).then(|| match &signature.outputs {
+            Outputs::Classes(_) => Table::new([first, left("class"), right("probability"), left("then")]),
+            Outputs::Numbers(names) => {
+                Table::new(std::iter::once(first).chain(names.iter().map(|name| right(name))))
+            }
+        });
+        Shown { signature, top: options.top, table }
+    }
+
+    fn add(&mut self, origin: &Origin, said: &Prediction, target: Option<&[String]>) -> Result<()> {
+        let outputs = &self.signature.outputs;
+        let Some(table) = &mut self.table else {
+            return Ok(writeln!(look::out(), "{}", object(outputs, self.top, origin, said, target))?);
+        };
+        let place = match origin {
+            Origin::File(path) => path.display().to_string(),
+            Origin::Row(row) => row.to_string(),
+        };
+        match said {
+            Prediction::Class { .. } => {
+                let ranked = said.ranked();
+                let named = |&(class, likely): &(usize, Option<f32>)| {
+                    let likely =
+                        likely.map_or(String::new(), |likely| format!(" {}", percent(likely.into())));
+                    outputs.class(class) + &likely
+                };
+                let (class, likely) = ranked[0];
+                let then = ranked[1..].iter().take(self.top.unwrap_or(SHOWN) - 1).map(named);
+                table.row([
+                    place.into(),
+                    outputs.class(class).into(),
+                    likely.map_or(String::new(), |likely| percent(likely.into())).into(),
+                    then.collect::<Vec<_>>().join(", ").into(),
+                ]);
+            }
+            Prediction::Numbers(numbers) => {
+                table.row(
+                    std::iter::once(place.into()).chain(numbers.iter().map(|number| digits(*number).into())),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number with as many digits as a network knows.
+fn digits(number: f64) -> String {
+    let short: f64 = format!("{number:.6e}").parse().unwrap_or(number);
+    short.to_string()
+}
+
+/// A sample as one object.
+fn object(
+    outputs: &Outputs,
+    top: Option<usize>,
+    origin: &Origin,
+    said: &Prediction,
+    target: Option<&[String]>,
+) -> Value {
+    let mut object = match origin {
+        Origin::File(path) => json!({ "file": path.display().to_string() }),
+        Origin::Row(row) => json!({ "row": row }),
+    };
+    match said {
+        Prediction::Class { class, probabilities } => {
+            object["class"] = outputs.class(*class).into();
+            if probabilities.is_some() {
+                let ranked = said.ranked().into_iter().take(top.unwrap_or(usize::MAX));
+                let all: Map<String, Value> =
+                    ranked.map(|(class, likely)| (outputs.class(class), likely.into())).collect();
+                object["probabilities"] = all.into();
+            }
+        }
+        Prediction::Numbers(numbers) => {
+            object["value"] = match (outputs, &numbers[..]) {
+                (_, [number]) => json!(number),
+                (Outputs::Numbers(names), all) if names.len() == all.len() => names
+                    .iter()
+                    .cloned()
+                    .zip(all.iter().map(|&number| json!(number)))
+                    .collect::<Map<_, _>>()
+                    .into(),
+                (_, all) => json!(all),
+            };
+        }
+    }
+    if let Some(target) = target {
+        object["target"] = if let [one] = target { json!(one) } else { json!(target) };
+    }
+    object
+}

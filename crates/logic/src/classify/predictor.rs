@@ -1,0 +1,132 @@
+//! The circuit of a run in use: new samples in, classes out.
+//!
+//! Invariant: the class is what the circuit that `farad eval` judges says; probabilities are there where votes are counted.
+
+use farad::run::Run;
+use farad::train::{Inputs, Outputs, Prediction, Predictor, Signature, TrainError};
+use farad::{DType, Tensor};
+use farad_circuit::{Netlist, Simulator};
+
+use super::data::{Data, Levels, Part};
+use super::learned::Learned;
+use super::model::BRIGHTEST;
+use super::packed::pack;
+use super::repair;
+use super::report::{self, classify};
+use crate::error::Result;
+
+/// The circuit of a classifier, ready to be asked.
+pub struct CircuitInUse {
+    signature: Signature,
+    netlist: Netlist,
+    /// The same function with the votes of every class, where they are counted.
+    votes: Option<Netlist>,
+    thresholds: Vec<f32>,
+    /// What votes are divided by before they become probabilities.
+    tau: f32,
+    shape: [usize; 3],
+}
+
+impl CircuitInUse {
+    /// Of a run. Its data are needed only if an earlier version made it, or if its head is to be cut by them.
+    pub fn of(run: &Run) -> Result<CircuitInUse> {
+        let learned = Learned::of(run)?;
+        let signature = signature(&learned)?;
+        let raw = learned.netlist()?;
+        let repaired = repair::stored(run, &raw);
+        let (netlist, votes) = match report::stored(run, &raw, repaired.as_ref()) {
+            None if repaired.is_none() && learned.settings.head != "cut" => {
+                (raw, Some(learned.netlist_with_counts()?))
+            }
+            stored => {
+                let small = stored.map_or_else(|| report::simplified(run, &learned), Ok)?;
+                // What was learned counts votes, too, and says the same class.
+                let same = small.proved && repaired.is_none() && learned.settings.head != "cut";
+                let counted = same.then(|| learned.netlist_with_counts()).transpose()?;
+                (small.netlist, small.with_counts.or(counted))
+            }
+        };
+        let thresholds = learned.network.encoding().levels()?;
+        let tau = learned.network.head().tau();
+        Ok(CircuitInUse { signature, netlist, votes, thresholds, tau, shape: learned.shape })
+    }
+
+    /// Samples as the circuit takes them.
+    fn part(&self, samples: &Tensor) -> farad::Result<Part> {
+        let values = samples.cast(DType::F32).to_vec::<f32>()?;
+        let levels = match self.signature.inputs {
+            Inputs::Pictures { .. } => {
+                let byte = |level: f32| (level * BRIGHTEST).round().clamp(0.0, BRIGHTEST) as u8;
+                Levels::Bytes(values.into_iter().map(byte).collect())
+            }
+            Inputs::Table { .. } => Levels::Numbers(values),
+        };
+        Ok(Part { levels, labels: vec![0; samples.shape()[0]], shape: self.shape })
+    }
+
+    /// How likely every class is, sample by sample: the softmax of its votes, as in training.
+    fn probabilities(&self, netlist: &Netlist, part: &Part) -> Result<Vec<Vec<f32>>> {
+        let outputs = Simulator::new(netlist)?.run(&pack(part, &self.thresholds).slices());
+        let Outputs::Classes(classes) = &self.signature.outputs else { return Ok(vec![]) };
+        let mut counts = vec![vec![0f32; classes.len()]; part.len()];
+        for (output, plane) in netlist.outputs.iter().zip(&outputs) {
+            let place = output.name.strip_prefix("count_").and_then(|rest| rest.split_once('_'));
+            let place = place.and_then(|(class, bit)| Some((class.parse().ok()?, bit.parse::<u32>().ok()?)));
+            let Some((class, bit)) = place.filter(|(class, _): &(usize, u32)| *class < classes.len()) else {
+                continue;
+            };
+            for (sample, counts) in counts.iter_mut().enumerate() {
+                let is = plane[sample / 64] >> (sample % 64) & 1;
+                counts[class] += is as f32 * f32::from(2u8).powi(bit as i32);
+            }
+        }
+        Ok(counts.into_iter().map(|counts| softmax(&counts, self.tau)).collect())
+    }
+}
+
+impl Predictor for CircuitInUse {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn predict(&self, samples: &Tensor) -> farad::Result<Vec<Prediction>> {
+        let part = self.part(&self.signature.inputs.batch(samples)?)?;
+        let classes = classify(&self.netlist, &self.thresholds, &part)?.into_iter();
+        Ok(match &self.votes {
+            None => classes.map(|class| Prediction::Class { class, probabilities: None }).collect(),
+            Some(votes) => classes
+                .zip(self.probabilities(votes, &part)?)
+                .map(|(class, all)| Prediction::Class { class, probabilities: Some(all) })
+                .collect(),
+        })
+    }
+}
+
+fn softmax(counts: &[f32], tau: f32) -> Vec<f32> {
+    let most = counts.iter().copied().fold(f32::MIN, f32::max);
+    let powers: Vec<f32> = counts.iter().map(|count| ((count - most) / tau).exp()).collect();
+    let sum: f32 = powers.iter().sum();
+    powers.into_iter().map(|power| power / sum).collect()
+}
+
+/// What a circuit takes and says, by its run; columns that an earlier version did not write down are those of its data.
+fn signature(learned: &Learned) -> Result<Signature> {
+    let [channels, height, width] = learned.shape;
+    let inputs = match learned.settings.task_kind().is_picture() {
+        true => Inputs::Pictures { channels, height, width },
+        false => {
+            let (mut columns, mut target) = (learned.columns.clone(), learned.target.clone());
+            if columns.is_empty() {
+                let data = Data::open(&mut learned.settings.clone())?;
+                (columns, target) = (data.columns, data.target);
+            }
+            if columns.len() != channels {
+                let (found, wanted) = (format!("{} columns", columns.len()), channels.to_string());
+                return Err(TrainError::SampleShape { found, wanted }.into());
+            }
+            let targets = if target.is_empty() { vec![] } else { vec![target] };
+            Inputs::Table { columns, targets, header: learned.settings.header, bits: false }
+        }
+    };
+    Ok(Signature { inputs, outputs: Outputs::Classes(learned.classes.clone()) })
+}

@@ -1,0 +1,154 @@
+//! What a run has learned, in use: new samples in, classes or numbers out.
+//!
+//! Invariant: a sample is scaled as it was in training, so that its prediction is the one that `farad eval` judges.
+
+use std::path::Path;
+
+use farad_data::{Array, Form, Normalize, Random, Transform};
+use farad_ir::Shape;
+use farad_nn::layers::Module as _;
+use farad_tensor::{DType, Device, Precision, Tensor};
+use farad_train::run::Run;
+use farad_train::{Inputs, Outputs, Prediction, Predictor, Signature, TrainError, run_device};
+
+use crate::error::Result;
+use crate::kind::KIND;
+use crate::models::{self, Model};
+use crate::settings::Settings;
+use crate::setup::{JUDGED, Setup};
+use crate::unseen::Unseen;
+
+/// The network of a run, on a device.
+pub struct Trained {
+    model: Model,
+    settings: Settings,
+    signature: Signature,
+    device: Device,
+}
+
+/// Opens what a run of supervised training has learned, on the run's own device.
+///
+/// ```no_run
+/// use farad::train::{Prediction, Predictor};
+/// let digits = farad::load_run("runs/mnist-1")?;
+/// for prediction in digits.predict_file("picture.png")? {
+///     if let Prediction::Class { class, .. } = prediction {
+///         println!("{}", digits.signature().outputs.class(class));
+///     }
+/// }
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub fn load_run(folder: impl AsRef<Path>) -> Result<Trained> {
+    let run = Run::open(folder)?;
+    if run.kind() != KIND {
+        let (path, kind) = (run.path().into(), run.kind().into());
+        let help = "only networks on data sets are loaded so; `farad predict` knows others".into();
+        return Err(TrainError::NoPredictor { path, kind, help }.into());
+    }
+    Trained::of(&run, &run_device(&run)?)
+}
+
+impl Trained {
+    /// The best network of a run, on a device. The run's data are needed only if an earlier version made it.
+    pub fn of(run: &Run, device: &Device) -> Result<Trained> {
+        let learned = run.learned()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
+        let mut settings = Settings::of(run)?;
+        if settings.shape.is_empty() || settings.means.is_empty() {
+            settings = Setup::new(settings, device)?.settings;
+        }
+        let signature = signature(&settings);
+        let outputs = match &signature.outputs {
+            Outputs::Classes(classes) => classes.len(),
+            Outputs::Numbers(names) => names.len(),
+        };
+        let model = models::build(&settings, Shape::new(&settings.shape), outputs)?.try_to_device(device)?;
+        learned.restore_module("model", &*model)?;
+        model.eval();
+        Ok(Trained { model, settings, signature, device: device.clone() })
+    }
+
+    /// What it says of a table, a picture, a folder of pictures or an array in a file.
+    pub fn predict_file(&self, path: impl AsRef<Path>) -> Result<Vec<Prediction>> {
+        let samples = Unseen::open(path, &self.signature)?;
+        let mut said = vec![];
+        for part in samples.parts(JUDGED) {
+            said.extend(self.predict(&samples.batch(part)?)?);
+        }
+        Ok(said)
+    }
+
+    /// The network by itself: normalized inputs in, logits or scaled numbers out.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// What it was trained with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Some samples, normalized.
+    fn outputs(&self, samples: &Tensor) -> Result<Tensor> {
+        let settings = &self.settings;
+        let numbers = |all: &[f64]| all.iter().map(|&number| number as f32).collect::<Vec<f32>>();
+        let normalize = Normalize::new(numbers(&settings.means), numbers(&settings.deviations));
+        let all = Array::of_tensor(samples)?;
+        let rows = (0..samples.shape()[0]).map(|row| normalize.apply(all.row(row), &mut Random::at(0, 0, 0)));
+        let x = Array::stack(&rows.collect::<Result<Vec<_>>>()?)?.to_tensor(&self.device)?;
+        let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
+        Ok(precision.scope(|| self.model.forward(&x)).cast(DType::F32))
+    }
+}
+
+impl Predictor for Trained {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn predict(&self, samples: &Tensor) -> Result<Vec<Prediction>> {
+        let samples = self.signature.inputs.batch(samples)?;
+        let count = samples.shape()[0];
+        let mut said = Vec::with_capacity(count);
+        for from in (0..count).step_by(JUDGED) {
+            let outputs = self.outputs(&samples.narrow(0, from, JUDGED.min(count - from)))?;
+            let width = outputs.shape()[1].max(1);
+            match &self.signature.outputs {
+                Outputs::Classes(_) => {
+                    let probabilities = outputs.softmax(1).to_vec::<f32>()?;
+                    said.extend(probabilities.chunks(width).map(|row| Prediction::likeliest(row.to_vec())));
+                }
+                Outputs::Numbers(_) => {
+                    let (mean, deviation) = (self.settings.target_mean, self.settings.target_deviation);
+                    let unit = |&value: &f32| f64::from(value) * deviation + mean;
+                    let rows = outputs.to_vec::<f32>()?;
+                    said.extend(
+                        rows.chunks(width).map(|row| Prediction::Numbers(row.iter().map(unit).collect())),
+                    );
+                }
+            }
+        }
+        Ok(said)
+    }
+}
+
+/// What a network takes and says, by what its run has written down.
+fn signature(settings: &Settings) -> Signature {
+    let target = settings.target_name.clone();
+    let inputs = match (settings.named_set().form, &settings.shape[..]) {
+        (Form::Table, _) | (_, [_] | []) => Inputs::Table {
+            columns: settings.columns.clone(),
+            targets: if target.is_empty() { vec![] } else { vec![target.clone()] },
+            header: settings.header,
+            bits: false,
+        },
+        (_, shape) => {
+            let [channels, height, width] = [0, 1, 2].map(|axis| shape.get(axis).copied().unwrap_or(1));
+            Inputs::Pictures { channels, height, width }
+        }
+    };
+    let outputs = match settings.classes.is_empty() {
+        true => Outputs::Numbers(vec![target]),
+        false => Outputs::Classes(settings.classes.clone()),
+    };
+    Signature { inputs, outputs }
+}
