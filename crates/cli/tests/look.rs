@@ -356,6 +356,12 @@ fn the_keys_of_json_are_those_that_help_names() {
         value.as_object().unwrap().keys().cloned().collect()
     };
     assert_eq!(keys(&trained), documented(&folder, "eval", "automata"));
+    let not: String = (0..30).map(|n| format!("{},{}\n", n % 2, ["yes", "no"][n % 2])).collect();
+    std::fs::write(folder.path("not.csv"), format!("x,kind\n{not}")).unwrap();
+    let train = "--data not.csv --device cpu --quiet";
+    folder.succeed(&format!("train csv {train} --epochs 1 --out net"));
+    folder.succeed(&format!("train table {train} --updates 5 --out bits"));
+    std::fs::write(folder.path("new.csv"), "x\n1\n").unwrap();
     for (command, arguments, kind) in [
         ("eval", "run", "automata"),
         ("runs", ".", ""),
@@ -363,6 +369,8 @@ fn the_keys_of_json_are_those_that_help_names() {
         ("simulate", "run --grid 4x4 --steps 2 --device cpu", ""),
         ("inspect", &*circuit, "circuit"),
         ("export", "run --format json --out json", ""),
+        ("predict", "net --data new.csv", "classes"),
+        ("predict", "bits --data new.csv", "numbers"),
     ] {
         let out = folder.succeed(&format!("{command} {arguments} --json"));
         assert_eq!(keys(&out), documented(&folder, command, kind), "{command}");

@@ -82,7 +82,11 @@ impl Unseen {
                 (Source::Rows(rows.inputs), rows.targets)
             }
             _ => {
-                let found = if path.is_dir() { "a folder".into() } else { format!("a .{ending} file") };
+                let found = match path.is_dir() {
+                    true => "a folder".into(),
+                    false if ending.is_empty() => "a file without an ending".into(),
+                    false => format!("a .{ending} file"),
+                };
                 return Err(FitError::OtherSamples { path: shown, found, takes, files }.into());
             }
         };
