@@ -45,8 +45,14 @@ fn settings(keys: &[&str]) -> Settings {
 
 fn trainer(keys: &[&str], device: &Device) -> Trainer {
     let (train, validation, test) = (pictures(200), pictures(70), pictures(10));
-    let data =
-        Data { train, validation, test, classes: vec!["above".into(), "below".into()], columns: vec![] };
+    let data = Data {
+        train,
+        validation,
+        test,
+        classes: vec!["above".into(), "below".into()],
+        columns: vec![],
+        target: String::new(),
+    };
     Trainer::new(&settings(keys), &data, device).unwrap()
 }
 
