@@ -97,7 +97,7 @@ pub enum Command {
     /// Search for exact and smaller circuits from those that automata have learned
     #[command(after_help = brief(REPAIR_EXAMPLES), after_long_help = examples(REPAIR_EXAMPLES))]
     Repair(RepairOptions),
-    /// Write a circuit for other tools
+    /// Write a circuit or a network for other tools
     #[command(after_help = brief(EXPORT_EXAMPLES), after_long_help = examples(EXPORT_EXAMPLES))]
     Export(ExportOptions),
     /// Show what a run or a circuit is made of

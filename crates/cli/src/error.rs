@@ -23,9 +23,13 @@ pub enum Error {
     #[error("run: not a run: {path}: there is nothing{nearest}\nhelp: {help}")]
     NoRun { path: String, nearest: String, help: String },
     #[error(
-        "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them"
+        "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them; networks are exported with --format onnx"
     )]
     NoCircuit { op: &'static str, path: String, kind: String },
+    #[error(
+        "export: no network: {path} is of kind {kind}\nhelp: --format onnx is for networks on data sets and language models; circuits have the other formats"
+    )]
+    NoNetwork { path: String, kind: String },
     #[error(
         "repair: no circuit in this run: {path} is a run of kind {kind}\nhelp: automata and logic networks can be repaired: `farad train --list` names them"
     )]

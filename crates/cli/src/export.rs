@@ -1,4 +1,4 @@
-//! `farad export`: a circuit for other tools.
+//! `farad export`: a circuit or a network for other tools.
 
 use std::io::Write;
 
@@ -9,19 +9,37 @@ use crate::arguments::ExportOptions;
 use crate::circuits::{self, Wanted};
 use crate::error::{Error, Result, did_you_mean};
 use crate::look;
+use crate::networks;
 use crate::source::Source;
+
+/// The format of networks.
+pub const ONNX: &str = "onnx";
+
+/// The names of all formats.
+pub fn formats() -> Vec<&'static str> {
+    Format::ALL.iter().map(|format| format.name).chain([ONNX]).collect()
+}
 
 /// Writes the files of a format; none of them may be there yet.
 pub fn run(options: &ExportOptions) -> Result<()> {
-    let format = format(&options.format)?;
-    let circuit = pipelined(options, format, circuit(options)?)?;
-    let files = export(&circuit, format)?;
+    let files = if options.format == ONNX {
+        let (name, bytes) = network(options)?;
+        vec![(name, bytes)]
+    } else {
+        let format = format(&options.format)?;
+        let circuit = pipelined(options, format, circuit(options)?)?;
+        export(&circuit, format)?.into_iter().map(|(name, text)| (name, text.into())).collect()
+    };
+    write(options, &files)
+}
+
+fn write(options: &ExportOptions, files: &[(String, Vec<u8>)]) -> Result<()> {
     let fail = |path: &std::path::Path, source| Error::Write {
         op: "export",
         path: path.display().to_string(),
         source,
     };
-    for (name, _) in &files {
+    for (name, _) in files {
         let path = options.out.join(name);
         if path.exists() {
             return Err(Error::FileExists { op: "export", path: path.display().to_string(), flag: "--out" });
@@ -29,16 +47,32 @@ pub fn run(options: &ExportOptions) -> Result<()> {
     }
     std::fs::create_dir_all(&options.out).map_err(|source| fail(&options.out, source))?;
     let mut out = look::out();
-    for (name, contents) in &files {
+    for (name, contents) in files {
         let path = options.out.join(name);
         std::fs::write(&path, contents).map_err(|source| fail(&path, source))?;
         let (path, bytes) = (path.display().to_string(), contents.len());
         match options.output.json {
-            true => writeln!(out, "{}", json!({ "file": path, "format": format.name, "bytes": bytes }))?,
+            true => writeln!(out, "{}", json!({ "file": path, "format": options.format, "bytes": bytes }))?,
             false => writeln!(out, "{path}")?,
         }
     }
     Ok(out.flush()?)
+}
+
+/// The network of a run: name and contents of its file.
+fn network(options: &ExportOptions) -> Result<(String, Vec<u8>)> {
+    let path = options.source.display().to_string();
+    let given = [(options.seed.is_some(), "--seed"), (options.raw, "--raw")];
+    if let Some((_, flag)) = given.into_iter().find(|(given, _)| *given) {
+        return Err(Error::ExportFlag { flag, path });
+    }
+    if options.pipeline.is_some() {
+        return Err(Error::Pipeline { why: format!("{ONNX} has no clock") });
+    }
+    match Source::open("export", &options.source)? {
+        Source::Run(run) => networks::onnx(&run),
+        Source::Circuit(_) => Err(Error::NoNetwork { path, kind: "circuit".into() }),
+    }
 }
 
 /// Formats with a clock.
@@ -60,7 +94,7 @@ fn pipelined(options: &ExportOptions, format: Format, circuit: Circuit) -> Resul
 
 fn format(name: &str) -> Result<Format> {
     Format::named(name).map_err(|_| {
-        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name).collect();
+        let names = formats();
         let nearest = did_you_mean(name, names.iter().copied());
         Error::Format { name: name.into(), nearest, names: names.join(", ") }
     })

@@ -19,6 +19,7 @@ mod kinds;
 mod lm;
 mod look;
 mod man;
+mod networks;
 mod predict;
 mod processor;
 mod profile;

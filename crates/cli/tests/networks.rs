@@ -1,5 +1,6 @@
 //! Networks on data sets, as users train them: runs, reports, going on in mid-epoch, and what is refused.
 
+mod exported;
 mod folder;
 mod predictions;
 

@@ -35,6 +35,8 @@ pub enum OnnxError {
     Unsupported { ops: Vec<UnsupportedOp> },
     #[error("onnx: {node}: {what}")]
     Node { node: String, what: String },
+    #[error("onnx: cannot be exported: {what} ({found})")]
+    Export { what: String, found: String },
     #[error("onnx: {what}")]
     Refused { what: String },
     #[error("onnx: input {name}: {what}")]

@@ -8,6 +8,7 @@ mod array;
 #[allow(dead_code)]
 mod decode;
 mod error;
+mod export;
 mod kind;
 mod model;
 pub mod proto;
@@ -16,5 +17,6 @@ mod sort;
 mod value;
 
 pub use error::{OnnxError, UnsupportedOp};
+pub use export::{Ports, export};
 pub use kind::{Class, Kind};
 pub use model::{Model, Port};

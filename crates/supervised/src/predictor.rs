@@ -24,6 +24,8 @@ pub struct Trained {
     settings: Settings,
     signature: Signature,
     device: Device,
+    /// What is taken from inputs, and what the rest is multiplied by, by channel or column.
+    scaling: [Tensor; 2],
 }
 
 /// Opens what a run of supervised training has learned, on the run's own device.
@@ -64,7 +66,33 @@ impl Trained {
         let model = models::build(&settings, Shape::new(&settings.shape), outputs)?.try_to_device(device)?;
         learned.restore_module("model", &*model)?;
         model.eval();
-        Ok(Trained { model, settings, signature, device: device.clone() })
+        let scaling = scaling(&settings, device)?;
+        Ok(Trained { model, settings, signature, device: device.clone(), scaling })
+    }
+
+    /// What it is called: a table's like its file, another like its set.
+    pub fn name(&self) -> String {
+        let stem = Path::new(&self.settings.data).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let table = matches!(self.signature.inputs, Inputs::Table { .. });
+        stem.filter(|_| table).unwrap_or_else(|| self.settings.set.clone())
+    }
+
+    /// All tensors of [`Trained::forward`] by name: those of the model, and those that inputs are scaled by.
+    pub fn state(&self) -> Vec<(String, Tensor)> {
+        let scaling =
+            ["scaling.mean", "scaling.factor"].map(String::from).into_iter().zip(self.scaling.clone());
+        self.model.state().into_iter().chain(scaling).collect()
+    }
+
+    /// Everything in ops: samples `[samples, ..]` as [`Inputs::shape`] has them -> probabilities `[samples, classes]`, or
+    /// numbers in the units of the data. What [`Predictor::predict`] says, up to rounding.
+    pub fn forward(&self, samples: &Tensor) -> Tensor {
+        let [mean, factor] = &self.scaling;
+        let y = self.model.forward(&((samples - mean) * factor));
+        match &self.signature.outputs {
+            Outputs::Classes(_) => y.softmax(1),
+            Outputs::Numbers(_) => y * self.settings.target_deviation + self.settings.target_mean,
+        }
     }
 
     /// What it says of a table, a picture, a folder of pictures or an array in a file.
@@ -75,16 +103,6 @@ impl Trained {
             said.extend(self.predict(&samples.batch(part)?)?);
         }
         Ok(said)
-    }
-
-    /// The network by itself: normalized inputs in, logits or scaled numbers out.
-    pub fn model(&self) -> &Model {
-        &self.model
-    }
-
-    /// What it was trained with.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Some samples, normalized.
@@ -129,6 +147,19 @@ impl Predictor for Trained {
         }
         Ok(said)
     }
+}
+
+/// Means and the inverse of deviations, as `[1, channels, 1, ..]`.
+fn scaling(settings: &Settings, device: &Device) -> Result<[Tensor; 2]> {
+    let mut shape = vec![1; settings.shape.len() + 1];
+    shape[1..].iter_mut().take(1).for_each(|size| *size = settings.means.len());
+    let means: Vec<f32> = settings.means.iter().map(|&mean| mean as f32).collect();
+    let factors = settings.deviations.iter().map(|&all| if all > 0.0 { 1.0 / all as f32 } else { 1.0 });
+    let factors: Vec<f32> = factors.collect();
+    Ok([
+        Tensor::try_from_vec(&means, shape.as_slice(), device)?,
+        Tensor::try_from_vec(&factors, shape.as_slice(), device)?,
+    ])
 }
 
 /// What a network takes and says, by what its run has written down.

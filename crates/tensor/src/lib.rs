@@ -38,6 +38,7 @@ mod recording;
 mod save;
 mod sizes;
 mod tensor;
+mod traced;
 mod tuning;
 mod unfinished;
 mod whole;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use farad_circuit::Format;
+
+use crate::export::formats;
 
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words, whole};
 
@@ -13,6 +14,7 @@ Examples:
   farad export runs/life-5/circuits/seed-5.simplified.json --format c --out c
   farad export runs/life-5 --raw --format json --out raw        the circuit as it was learned
   farad export runs/logic-mnist-1 --format verilog --pipeline 8 --out fast
+  farad export runs/mnist-1 --format onnx --out model           a network for other programs; language models, too
 
 Keys of --json:
   file, format, bytes";
@@ -34,8 +36,8 @@ pub struct ExportOptions {
     #[arg(
         long,
         value_name = "FORMAT",
-        help = format!("Which format: {}", Format::ALL.map(|format| format.name).join(", ")),
-        value_parser = Words::plain(Format::ALL.map(|format| format.name)),
+        help = format!("Which format: {}", formats().join(", ")),
+        value_parser = Words::plain(formats()),
         hide_possible_values = true
     )]
     pub format: String,

@@ -18,6 +18,7 @@ pub use farad_runtime::Read;
 pub use crate::inside::{Inside, at_position, inside, refuse, through};
 pub use crate::save::{checksum_of, decode, encode, loaded, loaded_from};
 pub use crate::tensor::{Kind, check_probability, expect, raise, sequence};
+pub use crate::traced::{Traced, composing};
 pub use crate::unfinished::{finish_pending, is_pending, note_pending};
 pub use crate::whole::{
     is_unfinished, remove_all_unfinished, remove_unfinished, write_and_keep, write_whole,

@@ -41,6 +41,7 @@ impl Tensor {
             return Tensor::zeros(q.shape().with(q.rank() - 1, v.size(-1)), q.device()).cast(dtype);
         }
         let short = q.device().is_gpu() && q.size(-2).max(k.size(-2)) <= SHORT;
+        let short = short || crate::traced::is_composing();
         if options.composed.unwrap_or(short) || options.mask.is_some() || options.dropout > 0.0 || !fits {
             let sharing = heads(&q) / heads(&k);
             return composed(&q, &k.shared_by(sharing), &v.shared_by(sharing), options, scale);

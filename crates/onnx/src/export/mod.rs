@@ -1,0 +1,106 @@
+//! Models written as ONNX files: what `forward` records becomes nodes of opset 21.
+//!
+//! `forward` is recorded twice, with two sizes of the batch. What differs between the two graphs is the batch, and stays
+//! free in the file; what differs in any other way is refused. [`sizes`] compares, [`writer`] has the file's nodes and
+//! constants, [`rules`] a rule per family of ops, [`contraction`] products and convolutions, [`recognize`] what several
+//! ops stand for, [`scan`] loops.
+//!
+//! Invariant: a parameter is an initializer of its own name, and nothing of the file depends on the sizes of the batch that
+//! were recorded.
+
+mod contraction;
+mod recognize;
+mod rules;
+mod scan;
+mod sizes;
+mod writer;
+
+use farad_nn::Result;
+use farad_tensor::engine::{Traced, composing};
+use farad_tensor::{DType, Device, Tensor};
+
+use crate::proto::{DimensionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, data_type};
+use sizes::BATCHES;
+use writer::{Scope, Writer, element};
+
+/// The version of ONNX's own ops that files are written in.
+const OPSET: i64 = 21;
+/// What files call a size that is free.
+const BATCH: &str = "batch";
+
+/// What goes into an exported model, and what its result is called.
+pub struct Ports<'a> {
+    /// The input's name.
+    pub input: &'a str,
+    /// The shape of one sample.
+    pub shape: &'a [usize],
+    /// `F32`, or `I32` for tokens, which files have as 64-bit integers.
+    pub dtype: DType,
+    /// The output's name.
+    pub output: &'a str,
+}
+
+/// Writes what `forward` computes of `[batch, ..]` as a model. The tensors of `state` (see
+/// [`Module::state`](farad_nn::layers::Module::state)) are initializers under their names; the batch may have any size.
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_onnx::{Ports, export};
+/// let model = Sequential::new((Linear::new(4, 8), Relu, Linear::new(8, 3)));
+/// let ports = Ports { input: "x", shape: &[4], dtype: DType::F32, output: "y" };
+/// let file = export(&model.state(), &ports, |x| model.forward(x))?;
+/// let names: Vec<&str> = file.graph.as_ref().unwrap().initializer.iter().map(|one| one.name.as_str()).collect();
+/// assert!(names.contains(&"0.weight"));
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub fn export(
+    state: &[(String, Tensor)],
+    ports: &Ports,
+    forward: impl Fn(&Tensor) -> Tensor,
+) -> Result<ModelProto> {
+    let device = state.first().map_or_else(Device::cpu, |(_, tensor)| tensor.device().clone());
+    let traced = |batch: usize| {
+        let sizes: Vec<usize> = std::iter::once(batch).chain(ports.shape.iter().copied()).collect();
+        let x = Tensor::zeros(sizes.as_slice(), &device).cast(ports.dtype);
+        let y = composing(|| forward(&x));
+        let leaves: Vec<&Tensor> =
+            std::iter::once(&x).chain(state.iter().map(|(_, tensor)| tensor)).collect();
+        Traced::of(&[&y], &leaves)
+    };
+    let [a, b] = [traced(BATCHES.0)?, traced(BATCHES.1)?];
+    let mut scope = Scope::new(&a.graph, &b.graph)?;
+    let mut writer = Writer::new(ports.input);
+    let outputs = &a.outputs[..1];
+    writer.leaves(&mut scope, &a, &b, state, outputs)?;
+    writer.graph(&mut scope, outputs)?;
+    let last = scope.name(outputs[0]).to_string();
+    writer.nodes.push(NodeProto::new("Identity", &[&last], &[ports.output], vec![]));
+    let shape = scope.sizes(outputs[0])?;
+    let wide = if ports.dtype.is_float() { element(ports.dtype)? } else { data_type::INT64 };
+    let sample = ports.shape.iter().map(|&size| Some(size));
+    let graph = GraphProto {
+        name: "farad".into(),
+        input: vec![port(ports.input, wide, std::iter::once(None).chain(sample))],
+        output: vec![port(
+            ports.output,
+            element(a.graph.dtype(outputs[0]))?,
+            shape.iter().map(|size| size.fixed()),
+        )],
+        node: writer.prelude.into_iter().chain(writer.nodes).collect(),
+        initializer: writer.initializers,
+        ..GraphProto::default()
+    };
+    Ok(ModelProto::new(graph, OPSET))
+}
+
+/// An input or output; sizes that are not known are those of the batch.
+fn port(name: &str, kind: i64, sizes: impl Iterator<Item = Option<usize>>) -> ValueInfoProto {
+    let sizes: Vec<Option<usize>> = sizes.collect();
+    let mut port = ValueInfoProto::tensor(name, kind, &sizes);
+    let shape = port.r#type.as_mut().and_then(|kind| kind.tensor_type.as_mut()?.shape.as_mut());
+    let free = |axis: &&mut DimensionProto| axis.dim_value.is_none();
+    for axis in shape.into_iter().flat_map(|shape| &mut shape.dim).filter(free) {
+        axis.dim_param = BATCH.into();
+    }
+    port
+}

@@ -1,0 +1,55 @@
+//! Sizes as a file has them: numbers, or so many times the batch.
+
+use farad_ir::Shape;
+
+use crate::error::OnnxError;
+
+/// The two sizes of the batch that are recorded.
+pub const BATCHES: (usize, usize) = (2, 3);
+
+/// The size of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Always this.
+    Fixed(usize),
+    /// This many times the batch.
+    Batch(usize),
+}
+
+impl Size {
+    /// Of a size in both recordings.
+    pub fn of(what: &str, a: usize, b: usize) -> Result<Size, OnnxError> {
+        match a / BATCHES.0 {
+            _ if a == b => Ok(Size::Fixed(a)),
+            times if times * BATCHES.0 == a && times * BATCHES.1 == b => Ok(Size::Batch(times)),
+            _ => Err(OnnxError::Export {
+                what: format!("{what}: a size is not a multiple of the batch"),
+                found: format!("{a} vs {b} for {} and {} samples", BATCHES.0, BATCHES.1),
+            }),
+        }
+    }
+
+    /// Of all axes.
+    pub fn all(what: &str, a: Shape, b: Shape) -> Result<Vec<Size>, OnnxError> {
+        if a.rank() != b.rank() {
+            return Err(differ(what, a.rank(), b.rank()));
+        }
+        a.iter().zip(b.iter()).map(|(&a, &b)| Size::of(what, a, b)).collect()
+    }
+
+    /// The number, if it is always the same.
+    pub fn fixed(self) -> Option<usize> {
+        match self {
+            Size::Fixed(size) => Some(size),
+            Size::Batch(_) => None,
+        }
+    }
+}
+
+/// An op that does another thing when the batch has another size.
+pub fn differ(what: &str, a: impl std::fmt::Display, b: impl std::fmt::Display) -> OnnxError {
+    OnnxError::Export {
+        what: format!("{what}: it depends on the size of the batch"),
+        found: format!("{a} vs {b} for {} and {} samples", BATCHES.0, BATCHES.1),
+    }
+}
