@@ -198,6 +198,16 @@ impl Writer {
     /// Writes the nodes that outputs need.
     pub fn graph(&mut self, scope: &mut Scope, outputs: &[NodeId]) -> Result<()> {
         let needed = needed(scope, outputs);
+        // All at once, and before anything that follows from them: random numbers differ between recordings.
+        let foreign = |id: &NodeId| {
+            needed[id.index()]
+                && matches!(scope.a.node(*id).op, Op::Random(_) | Op::Custom(_) | Op::Parameter(_))
+        };
+        let foreign: Vec<String> = scope.a.ids().filter(foreign).map(|id| scope.what(id)).collect();
+        if !foreign.is_empty() {
+            let what = "no op of ONNX says it".into();
+            return Err(OnnxError::Export { what, found: foreign.join(", ") }.into());
+        }
         for id in scope.a.ids().filter(|id| needed[id.index()]) {
             if scope.name(id).is_empty() {
                 let name = self.rule(scope, id)?;
