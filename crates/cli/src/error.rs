@@ -27,7 +27,7 @@ pub enum Error {
     )]
     NoCircuit { op: &'static str, path: String, kind: String },
     #[error(
-        "export: no network: {path} is of kind {kind}\nhelp: --format onnx is for networks on data sets and language models; circuits have the other formats"
+        "export: no network: {path} is of kind {kind}\nhelp: --format onnx is for networks, language models, logic networks and Boolean functions; automata have the other formats"
     )]
     NoNetwork { path: String, kind: String },
     #[error(

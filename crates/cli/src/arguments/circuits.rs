@@ -14,7 +14,7 @@ Examples:
   farad export runs/life-5/circuits/seed-5.simplified.json --format c --out c
   farad export runs/life-5 --raw --format json --out raw        the circuit as it was learned
   farad export runs/logic-mnist-1 --format verilog --pipeline 8 --out fast
-  farad export runs/mnist-1 --format onnx --out model           a network for other programs; language models, too
+  farad export runs/mnist-1 --format onnx --out model           a network for other programs; also lm, logic-mnist, …
 
 Keys of --json:
   file, format, bytes";

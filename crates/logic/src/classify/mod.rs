@@ -30,7 +30,7 @@ mod trainer;
 pub use data::{Data, Levels, Part, TaskKind};
 pub use kind::Classifiers;
 pub use learned::Learned;
-pub use model::{build, need, open};
+pub use model::{BRIGHTEST, build, need, open};
 pub use packed::{Packer, Planes, pack};
 pub use predictor::CircuitInUse;
 pub use presets::{PRESETS, Preset};

@@ -51,6 +51,16 @@ impl CircuitInUse {
         Ok(CircuitInUse { signature, netlist, votes, thresholds, tau, shape: learned.shape })
     }
 
+    /// The circuit that says the class.
+    pub fn netlist(&self) -> &Netlist {
+        &self.netlist
+    }
+
+    /// The thresholds that its input bits stand for, feature by feature.
+    pub fn thresholds(&self) -> &[f32] {
+        &self.thresholds
+    }
+
     /// Samples as the circuit takes them.
     fn part(&self, samples: &Tensor) -> farad::Result<Part> {
         let values = samples.cast(DType::F32).to_vec::<f32>()?;
