@@ -5,7 +5,7 @@
 
 use farad_circuit::{Gate, Netlist, Wire};
 use farad_onnx::proto::{
-    AttributeProto, DimensionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, data_type,
+    AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, data_type,
 };
 
 /// The version of ONNX's own ops.
@@ -163,14 +163,8 @@ impl Sheet {
 
 /// `[batch, ..]`
 fn port(name: &str, kind: i64, sizes: &[usize]) -> ValueInfoProto {
-    let sizes: Vec<Option<usize>> =
-        std::iter::once(None).chain(sizes.iter().map(|&size| Some(size))).collect();
-    let mut port = ValueInfoProto::tensor(name, kind, &sizes);
-    let shape = port.r#type.as_mut().and_then(|kind| kind.tensor_type.as_mut()?.shape.as_mut());
-    if let Some(batch) = shape.and_then(|shape| shape.dim.first_mut()) {
-        *batch = DimensionProto { dim_param: "batch".into(), ..DimensionProto::default() };
-    }
-    port
+    let sizes: Vec<Option<usize>> = std::iter::once(None).chain(sizes.iter().copied().map(Some)).collect();
+    ValueInfoProto::batch(name, kind, &sizes)
 }
 
 /// The level of every gate that outputs need, from 1 on; 0 of those that they do not.

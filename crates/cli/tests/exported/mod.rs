@@ -28,13 +28,18 @@ fn tensor(values: Vec<f32>, shape: &[usize]) -> Tensor {
     Tensor::from_vec(values, shape, &Device::cpu())
 }
 
-/// Exports a network, and writes down what it says of samples.
-fn export(folder: &Folder, run: &str, samples: &Tensor) {
+/// Exports a run among the models.
+fn exported(folder: &Folder, run: &str) {
     let exported = folder.succeed(&format!("export {run} --format onnx --out onnx/{run} --json --quiet"));
     let exported: Value = serde_json::from_str(&exported).unwrap();
     assert_eq!(exported["format"], "onnx");
     let file = folder.path(exported["file"].as_str().unwrap());
     std::fs::rename(file, folder.path(&format!("models/{run}.onnx"))).unwrap();
+}
+
+/// Exports a network, and writes down what it says of samples.
+fn export(folder: &Folder, run: &str, samples: &Tensor) {
+    exported(folder, run);
     let said = farad::load_run(folder.path(run)).unwrap().predict(samples).unwrap();
     let rows: Vec<Vec<f32>> = said
         .into_iter()
@@ -81,15 +86,10 @@ fn circuits(folder: &Folder, pictures: &Tensor) {
     folder.succeed(&format!(
         "train logic-mnist --data synthetic {quick} --updates 30 --set layers=200,100 --out gates"
     ));
-    folder.succeed(&format!("train logic-table --data table.csv --set ignore=price {quick} --updates 30 --set layers=30,30 --out rows"));
+    folder.succeed(&format!("train logic-table --data table.csv --set ignore=price {quick} --set repair=never --updates 30 --set layers=30,30 --out rows"));
     let rows = tensor((0..8).map(|n| n as f32 * 3.0).collect(), &[4, 2]);
-    for (run, file, samples) in [("gates", "logic_mnist", pictures), ("rows", "table", &rows)] {
-        folder.succeed(&format!("export {run} --format onnx --out onnx/{run} --quiet"));
-        std::fs::rename(
-            folder.path(&format!("onnx/{run}/{file}.onnx")),
-            folder.path(&format!("models/{run}.onnx")),
-        )
-        .unwrap();
+    for (run, samples) in [("gates", pictures), ("rows", &rows)] {
+        exported(folder, run);
         let run_folder = farad::run::Run::open(folder.path(run)).unwrap();
         let said = farad_logic::classify::CircuitInUse::of(&run_folder).unwrap().predict(samples).unwrap();
         let class = |said: &Prediction| said.ranked()[0].0 as f32;
@@ -99,8 +99,7 @@ fn circuits(folder: &Folder, pictures: &Tensor) {
     folder.succeed(&format!(
         "train table --data adder.csv --set target=sum,carry {quick} --updates 30 --out adder"
     ));
-    folder.succeed("export adder --format onnx --out onnx/adder --quiet");
-    std::fs::rename(folder.path("onnx/adder/table.onnx"), folder.path("models/adder.onnx")).unwrap();
+    exported(folder, "adder");
     let bits = tensor(vec![0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], &[4, 2]);
     write(folder, "adder", &bits, &tensor(vec![0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0], &[4, 2]));
 }
@@ -112,12 +111,7 @@ fn language_model(folder: &Folder) {
             "train lm --data text.txt --device cpu --layers 1 --heads 2 --width 16 --context 12 --batch 4 --updates 8 \
              --set positions={positions} --set sample=0 --quiet --out {run}"
         ));
-        folder.succeed(&format!("export {run} --format onnx --out onnx/{run} --quiet"));
-        std::fs::rename(
-            folder.path(&format!("onnx/{run}/lm.onnx")),
-            folder.path(&format!("models/{run}.onnx")),
-        )
-        .unwrap();
+        exported(folder, run);
         let run_folder = farad::run::Run::open(folder.path(run)).unwrap();
         let learned = farad_lm::train::Learned::of(&run_folder, &Device::cpu()).unwrap();
         let tokens: Vec<i32> = (0..5 * 12).map(|n| n * 5 % 11).collect();

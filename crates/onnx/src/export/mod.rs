@@ -75,17 +75,14 @@ pub fn export(
     writer.graph(&mut scope, outputs)?;
     let last = scope.name(outputs[0]).to_string();
     writer.nodes.push(NodeProto::new("Identity", &[&last], &[ports.output], vec![]));
-    let shape = scope.sizes(outputs[0])?;
+    let result: Vec<Option<usize>> = scope.sizes(outputs[0])?.iter().map(|size| size.fixed()).collect();
     let wide = if ports.dtype.is_float() { element(ports.dtype)? } else { data_type::INT64 };
-    let sample = ports.shape.iter().map(|&size| Some(size));
+    let sample: Vec<Option<usize>> =
+        std::iter::once(None).chain(ports.shape.iter().copied().map(Some)).collect();
     let graph = GraphProto {
         name: "farad".into(),
-        input: vec![port(ports.input, wide, std::iter::once(None).chain(sample))],
-        output: vec![port(
-            ports.output,
-            element(a.graph.dtype(outputs[0]))?,
-            shape.iter().map(|size| size.fixed()),
-        )],
+        input: vec![ValueInfoProto::batch(ports.input, wide, &sample)],
+        output: vec![ValueInfoProto::batch(ports.output, element(a.graph.dtype(outputs[0]))?, &result)],
         node: writer.prelude.into_iter().chain(writer.nodes).collect(),
         initializer: writer.initializers,
         ..GraphProto::default()
@@ -93,14 +90,15 @@ pub fn export(
     Ok(ModelProto::new(graph, OPSET))
 }
 
-/// An input or output; sizes that are not known are those of the batch.
-fn port(name: &str, kind: i64, sizes: impl Iterator<Item = Option<usize>>) -> ValueInfoProto {
-    let sizes: Vec<Option<usize>> = sizes.collect();
-    let mut port = ValueInfoProto::tensor(name, kind, &sizes);
-    let shape = port.r#type.as_mut().and_then(|kind| kind.tensor_type.as_mut()?.shape.as_mut());
-    let free = |axis: &&mut DimensionProto| axis.dim_value.is_none();
-    for axis in shape.into_iter().flat_map(|shape| &mut shape.dim).filter(free) {
-        axis.dim_param = BATCH.into();
+impl ValueInfoProto {
+    /// A tensor of this element type; the size of an axis that is `None` is that of the batch.
+    pub fn batch(name: &str, data_type: i64, shape: &[Option<usize>]) -> ValueInfoProto {
+        let mut value = ValueInfoProto::tensor(name, data_type, shape);
+        let shape = value.r#type.as_mut().and_then(|kind| kind.tensor_type.as_mut()?.shape.as_mut());
+        let free = |axis: &&mut DimensionProto| axis.dim_value.is_none();
+        for axis in shape.into_iter().flat_map(|shape| &mut shape.dim).filter(free) {
+            axis.dim_param = BATCH.into();
+        }
+        value
     }
-    port
 }
