@@ -7,6 +7,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use farad_compile::program::Target;
 use farad_runtime::profile::{Phase, Profiler};
@@ -16,6 +17,7 @@ use crate::buffer::Ledger;
 use crate::counters::{Counters, Tally};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
+use crate::exit;
 use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 use crate::poller::Poller;
@@ -28,6 +30,9 @@ use farad_runtime::Tuning;
 
 /// Storage buffers that a kernel names at most, whatever the adapter allows.
 const MOST_BINDINGS: u32 = 32;
+
+/// How long the end of the process waits for a device at most.
+const LONGEST_END: Duration = Duration::from_secs(10);
 
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,7 +146,9 @@ impl Device {
         info.limits = adapter::limits_of(&limits, &adapter.get_info());
         info.features = adapter::features_of(features);
         tracing::debug!(name = info.name, backend = info.backend, core = options.core, "device opened");
-        Ok(Device { shared: Arc::new(Shared::new(gpu, queue, info, limits, options)) })
+        let shared = Arc::new(Shared::new(gpu, queue, info, limits, options));
+        exit::watch(&shared);
+        Ok(Device { shared })
     }
 
     /// What the renderer may use.
@@ -294,6 +301,19 @@ impl Shared {
         self.sticky.any.load(Ordering::Acquire) && lock(&self.sticky.lost).is_some()
     }
 
+    /// Waits for what is in flight, as the process ends. Nothing is submitted from then on.
+    pub(crate) fn end(&self) {
+        let was_lost = self.is_lost();
+        self.sticky.lose("the process ends");
+        self.poller.end();
+        // Threads that go on meanwhile stop here at their next submission.
+        std::mem::forget(lock(&self.pending));
+        if !was_lost {
+            let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(LONGEST_END) };
+            let _ = self.gpu.poll(all);
+        }
+    }
+
     /// Loses the device on purpose once it has made as many submissions as it was asked to.
     pub(crate) fn lose_in_time(&self) {
         let made = self.tally.submissions.load(Ordering::Relaxed) as usize;
@@ -370,6 +390,23 @@ mod tests {
             lost(device.wait().unwrap_err());
             lost(read.wait().unwrap_err());
             drop(memory);
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_process_finds_no_work_in_flight() {
+        let noop = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+        for device in Device::open(0, Options::default()).into_iter().chain([noop]) {
+            let working = lock(&device.shared.pending).working.clone();
+            let memory = device.allocate(64).unwrap();
+            device.write(&memory, 0, &[1; 64]).unwrap();
+            device.shared.flush();
+            assert_eq!(working.load(Ordering::Relaxed), 1, "nobody has waited");
+            device.shared.end();
+            assert_eq!(working.load(Ordering::Relaxed), 0);
+            assert!(matches!(device.wait(), Err(Error::Lost { .. })));
+            // Its lock is never given back, so nothing of it is dropped.
+            std::mem::forget((device, memory));
         }
     }
 

@@ -28,6 +28,7 @@ mod memory;
 mod submission;
 mod transfer;
 
+mod exit;
 mod poller;
 mod read;
 mod report;

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::device::{Shared, lock};
@@ -64,24 +65,45 @@ impl Done {
 /// A thread that polls the device while futures wait; started by the first.
 #[derive(Default)]
 pub(crate) struct Poller {
-    sender: OnceLock<Sender<Arc<Done>>>,
+    thread: Mutex<Option<Thread>>,
+}
+
+struct Thread {
+    sender: Sender<Arc<Done>>,
+    /// None where no thread could be started.
+    handle: Option<JoinHandle<()>>,
 }
 
 impl Poller {
     pub(crate) fn watch(&self, shared: &Arc<Shared>, done: Arc<Done>) {
-        let sender = self.sender.get_or_init(|| {
-            let (sender, receiver) = channel::<Arc<Done>>();
-            let shared = Arc::downgrade(shared);
-            let body = move || receiver.iter().for_each(|done| poll_until(&shared, &done));
-            if let Err(error) = std::thread::Builder::new().name("farad-gpu-poll".to_string()).spawn(body) {
-                tracing::error!(%error, "no thread to poll the device");
-            }
-            sender
-        });
+        let mut thread = lock(&self.thread);
+        let Thread { sender, .. } = thread.get_or_insert_with(|| Thread::start(shared));
         if let Err(unsent) = sender.send(done) {
             // Without the thread, an executor that polls again on every wake still makes progress.
             unsent.0.wake();
         }
+    }
+
+    /// Waits for the thread to end, once its device is lost.
+    pub(crate) fn end(&self) {
+        let Some(Thread { sender, handle }) = lock(&self.thread).take() else { return };
+        drop(sender);
+        // Who is woken may end the process from there.
+        let other = |handle: &JoinHandle<()>| handle.thread().id() != std::thread::current().id();
+        if let Some(handle) = handle.filter(other) {
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Thread {
+    fn start(shared: &Arc<Shared>) -> Thread {
+        let (sender, receiver) = channel::<Arc<Done>>();
+        let shared = Arc::downgrade(shared);
+        let body = move || receiver.iter().for_each(|done| poll_until(&shared, &done));
+        let handle = std::thread::Builder::new().name("farad-gpu-poll".to_string()).spawn(body);
+        let handle = handle.inspect_err(|error| tracing::error!(%error, "no thread to poll the device"));
+        Thread { sender, handle: handle.ok() }
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Pending {
     /// Submissions that nobody has waited for, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
     /// Submissions that are not done yet.
-    working: Arc<AtomicUsize>,
+    pub(crate) working: Arc<AtomicUsize>,
 }
 
 /// A pass that is not submitted yet.

@@ -3,7 +3,9 @@
 mod device;
 mod kernels;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use device::{floats, open, read, to_floats, turn};
 use farad_compile::program::{BufferId, Output, Place, Program};
@@ -253,4 +255,52 @@ fn noop_devices_count_without_computing() {
     let counters = device.counters();
     assert_eq!((counters.dispatches, counters.pipelines, counters.bind_groups), (10, 1, 2));
     assert_eq!(read(&device, &x, LEN), ramp());
+}
+
+/// What the test below gives to itself.
+const LEAVES: &str = "FARAD_TEST_LEAVES";
+
+/// Some tenths of a second on a GPU in software.
+const LONG: &str = "
+@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < p[0].x {
+        var value = x[id.x];
+        for (var n = 0u; n < 1000000u; n += 1u) { value = sin(value + 1.0); }
+        x[id.x] = value;
+    }
+}";
+
+/// Drivers in software have threads that run kernels while the process clears its libraries away.
+#[test]
+fn a_process_may_end_while_work_is_in_flight() {
+    let _turn = turn();
+    let Some(device) = open(Options::default()) else { return };
+    if std::env::var_os(LEAVES).is_some() {
+        let program = Program {
+            inputs: vec![spec(LEN)],
+            outputs: vec![Output { spec: spec(LEN), donor: Some(0) }],
+            buffers: vec![buffer(Place::Input(0), LEN)],
+            ..Program::default()
+        };
+        let step = routine("long", LONG, vec![binding(0, true)], vec![Word::Fixed(LEN as u32)]);
+        let executable =
+            Executable::from_dispatches(&device, Arc::new(program), vec![Stage::Once(vec![step])]).unwrap();
+        let x = floats(&device, &ramp());
+        (0..3).for_each(|_| executable.run(&[(&x, 0)], &[], &[&x]).unwrap());
+        // A future that was polled once has a thread that goes on polling.
+        let mut read = device.read(&[(x.clone(), 0, 4)]);
+        let _ = pin!(&mut read).poll(&mut Context::from_waker(Waker::noop()));
+        std::mem::forget((read, x, executable));
+        std::process::exit(0);
+    }
+    drop(device);
+    let test = std::env::current_exe().unwrap();
+    for turn in 0..3 {
+        let mut child = std::process::Command::new(&test);
+        let child = child.args(["--exact", "a_process_may_end_while_work_is_in_flight"]).env(LEAVES, "1");
+        let output = child.output().unwrap();
+        assert!(output.status.success(), "turn {turn}: {:?}", output);
+    }
 }
