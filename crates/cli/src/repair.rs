@@ -20,6 +20,7 @@ pub fn run(options: &RepairOptions) -> Result<()> {
         candidates: options.candidates,
         time: Some(Duration::from_secs(options.seconds)),
         seed: options.seed,
+        again: options.again,
     };
     match run.kind() {
         train::KIND => automata(&run, options, &effort),
@@ -63,7 +64,7 @@ fn classifier(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()>
 /// A classifier has one circuit, and the CPU searches it.
 fn refuse_flags_of_automata(options: &RepairOptions) -> Result<()> {
     let device = options.device.device.as_ref().filter(|name| *name != "cpu");
-    let given = [("--inexact", options.inexact), ("--device", device.is_some())];
+    let given = [("--inexact", options.inexact), ("--again", options.again), ("--device", device.is_some())];
     match given.into_iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Error::AutomataOnly { flag }),
         None => Ok(()),

@@ -387,7 +387,23 @@ fn what_is_not_exact_is_repaired_and_the_learned_circuit_stays() {
         std::fs::read(folder.path("run/circuits/seed-5.json")).unwrap() == learned,
         "the learned one changed"
     );
-    assert!(std::fs::read_to_string(folder.path("run/report.md")).unwrap().contains("## Repair"));
+    let read = |path: &str| std::fs::read_to_string(folder.path(path)).unwrap();
+    let report = read("run/report.md");
+    assert!(report.contains("## Repair") && report.contains("simplified, and repaired ("), "{report}");
+    // Pictures call every circuit what it is.
+    let drawn = |run: &str| {
+        ["as learned", "repaired"].map(|form| read(&format!("{run}/plots/circuit.svg")).contains(form))
+    };
+    assert_eq!((drawn("plain"), drawn("run")), ([true, false], [false, true]));
+    assert!(read("run/plots/gates.svg").contains("repaired: "));
+
+    // A few candidates are not enough: soft training begins again, and what is kept is never worse.
+    let again =
+        folder.farad("repair plain --inexact --again --candidates 1600 --seconds 1000 --device cpu --json");
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.success() && said.contains("seed 5: 3 updates of soft training again "), "{said}");
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert!(again["wrong"].as_u64() <= plain["wrong"].as_u64(), "{again} {plain}");
 
     // Later, and on a run that was trained without.
     let later = folder.succeed("repair plain --candidates 4000 --seconds 1000 --device cpu --quiet --json");

@@ -195,7 +195,7 @@ fn a_repaired_classifier_is_better_and_stays_so_until_it_learns_again() {
     assert_eq!(json(&folder.succeed("eval run --json")), after, "what eval says");
     let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
     assert!(report.contains("repaired: ") && report.contains("6,000 candidates"), "{report}");
-    for flag in ["--inexact", "--device gpu"] {
+    for flag in ["--inexact", "--again", "--device gpu"] {
         let text = folder.fail(&format!("repair run {flag}"));
         assert!(text.contains("is for runs of automata\nhelp: leave it out"), "{text}");
     }

@@ -6,9 +6,12 @@
 //! Invariant: what is read from there belongs to this very learned circuit, to the byte, and is less wrong than it, or as
 //! right and smaller, on starts that neither training nor the search saw. Start at [`repair`](fn@repair).
 
+mod again;
 mod device;
+mod network;
 mod plain;
 mod program;
+mod proposals;
 
 use std::time::Duration;
 
@@ -17,19 +20,20 @@ use farad::devices::AdapterKind;
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
 use farad_circuit::repair::{self as search, Circuits, Options, Origin, Proposal, Repaired, Task};
-use farad_circuit::{Automaton, Circuit, Gate};
+use farad_circuit::{Automaton, Circuit};
 use serde::{Deserialize, Serialize};
 
+pub use again::Again;
 pub use device::{DeviceEvaluator, Tally};
+pub(crate) use proposals::second_best;
 
-use crate::automaton::Topology;
 use crate::error::Result;
 use crate::evaluate::Examination;
 use crate::recipe::{Recipe, Start, Target};
 use crate::report;
 use crate::settings::Settings;
-use crate::soft_gates::GateKind;
 use crate::train::{Learned, LearnedCircuit};
+use again::{Found, School};
 
 /// Candidates of a search at most, if nothing else is asked for.
 const MOST_CANDIDATES: u64 = 2_000_000;
@@ -39,8 +43,6 @@ const CANDIDATES_AN_UPDATE: u64 = 800;
 const LEAST_UPDATES: u64 = 100;
 /// Seconds that the search for one seed may take, if nothing else is asked for.
 const SECONDS: u64 = 60;
-/// Gates that are unsure enough to be proposed for a change.
-const PROPOSED: usize = 512;
 
 /// What a repair may cost, for each seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +53,8 @@ pub struct Effort {
     pub time: Option<Duration>,
     /// Added to a circuit's seed, for another search.
     pub seed: u64,
+    /// Whether soft training begins again from the repaired circuit where the search is stuck. Classifiers do not.
+    pub again: bool,
 }
 
 impl Effort {
@@ -63,7 +67,12 @@ impl Effort {
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { candidates: MOST_CANDIDATES, time: Some(Duration::from_secs(SECONDS)), seed: 0 }
+        Effort {
+            candidates: MOST_CANDIDATES,
+            time: Some(Duration::from_secs(SECONDS)),
+            seed: 0,
+            again: false,
+        }
     }
 }
 
@@ -92,10 +101,13 @@ pub struct Note {
     pub candidates: u64,
     /// Candidates tried until nothing was wrong on the starts of the search.
     pub right_after: Option<u64>,
-    /// What the search made it of: the `learned` circuit, the `simplified` one, or `nothing`.
+    /// What the search made it of: the `learned` circuit, the `simplified` one, one that was `retrained`, or `nothing`.
     pub from: String,
     /// Whether time ran out before the candidates did. Then another run may find another circuit.
     pub cut: bool,
+    /// What soft training again did, if it was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
 }
 
 impl Note {
@@ -111,8 +123,9 @@ impl Note {
             wrong => format!("{} wrong after repair", count(*wrong)),
         };
         let from = if self.from == "nothing" { ", made from nothing" } else { "" };
+        let again = self.again.as_ref().map_or(String::new(), |again| format!(", {}", again.words()));
         let cut = if self.cut { ", cut by time" } else { "" };
-        format!("seed {seed}: {before}; {after} ({}{from}{cut})", counted(*candidates, "candidate"))
+        format!("seed {seed}: {before}; {after} ({}{from}{again}{cut})", counted(*candidates, "candidate"))
     }
 }
 
@@ -191,7 +204,8 @@ pub fn repair(
     let configuration = &learned.configuration;
     let task = task(&configuration.recipe, &configuration.settings);
     let mut searcher = Searcher { task, device, tallies: vec![] };
-    let proposals = proposals(run, &learned)?;
+    let school = School { recipe: &configuration.recipe, settings: &configuration.settings, device };
+    let proposals = proposals::learned(run, &learned)?;
     let all = learned.circuits.len() as u64;
     for (n, circuit) in learned.circuits.iter().enumerate() {
         watcher.advanced(n as u64, all, &format!("repairing seed {}", circuit.seed));
@@ -201,29 +215,45 @@ pub fn repair(
         if which == Which::Inexact && now == 0 {
             continue;
         }
-        let simplified = report::stored(run, circuit);
-        // What was repaired before is gone on with; proposals are about the gates that were learned.
-        let (proposals, simplified) = match &circuit.repair {
-            Some(_) => (vec![], Some(circuit.automaton.clone())),
-            None => (proposals[n].clone(), simplified),
-        };
-        let circuits =
-            Circuits { learned: &circuit.learned, proposals: &proposals, simplified: simplified.as_ref() };
-        let options = Options {
-            candidates: effort.candidates,
-            time: effort.time,
-            seed: circuit.seed.wrapping_add(effort.seed),
-        };
-        let repaired = searcher.search(&circuits, &options)?;
-        let (after, _) = wrong(&repaired.automaton)?;
+        let found = find(run, circuit, &proposals[n], effort, &mut searcher, &school)?;
+        let (after, _) = wrong(&found.repaired.automaton)?;
+        if let Some(again) = &found.again {
+            watcher.say(&format!("seed {}: {}", circuit.seed, again.words()));
+        }
         let rank = |wrong: usize, automaton: &Automaton| (wrong, search::gates_of(automaton));
-        if rank(after, &repaired.automaton) < rank(now, &circuit.automaton) {
-            write(run, circuit, &repaired, [before, after, of])?;
+        if rank(after, &found.repaired.automaton) < rank(now, &circuit.automaton) {
+            write(run, circuit, &found, [before, after, of])?;
         }
     }
     watcher.advanced(all, all, "repaired");
     searcher.words().into_iter().for_each(|words| watcher.say(&words));
     Ok(())
+}
+
+/// Searches for a better circuit of one seed.
+fn find(
+    run: &Run,
+    circuit: &LearnedCircuit,
+    proposals: &[Proposal],
+    effort: &Effort,
+    searcher: &mut Searcher,
+    school: &School,
+) -> Result<Found> {
+    // What was repaired before is gone on with; proposals are about the gates that were learned.
+    let (proposals, simplified) = match &circuit.repair {
+        Some(_) => (&[][..], Some(circuit.automaton.clone())),
+        None => (proposals, report::stored(run, circuit)),
+    };
+    let circuits = Circuits { learned: &circuit.learned, proposals, simplified: simplified.as_ref() };
+    let options = Options {
+        candidates: effort.candidates,
+        time: effort.time,
+        seed: circuit.seed.wrapping_add(effort.seed),
+    };
+    if effort.again {
+        return school.search(searcher, &circuits, &options);
+    }
+    Ok(Found::new(searcher.search(&circuits, &options)?))
 }
 
 fn examination<'a>(
@@ -239,9 +269,10 @@ fn examination<'a>(
 fn write(
     run: &Run,
     circuit: &LearnedCircuit,
-    repaired: &Repaired,
+    found: &Found,
     [wrong_before, wrong, of]: [usize; 3],
 ) -> Result<()> {
+    let Found { repaired, from, again } = found;
     let texts = [report::text(&circuit.learned), report::text(&repaired.automaton)];
     let note = Note {
         circuits: report::hash(&texts),
@@ -250,8 +281,9 @@ fn write(
         of,
         candidates: repaired.candidates,
         right_after: repaired.right_after,
-        from: repaired.from.name().into(),
+        from: (*from).into(),
         cut: repaired.cut,
+        again: again.clone(),
     };
     let note = serde_json::to_string(&note).expect("numbers and texts") + "\n";
     for (name, text) in names(circuit.seed).iter().zip([&texts[1], &note]) {
@@ -295,58 +327,4 @@ fn wanted(recipe: &Recipe, height: usize, width: usize) -> Vec<bool> {
     let cells = recipe.picture(height, width).unwrap_or_default();
     let channels = 0..recipe.visible;
     channels.flat_map(|channel| cells[channel..].iter().step_by(recipe.visible).copied()).collect()
-}
-
-/// For each seed the changes of gates that training was least sure about, the least sure first.
-fn proposals(run: &Run, learned: &Learned) -> Result<Vec<Vec<Proposal>>> {
-    let (topology, settings) = (&learned.configuration.recipe.topology, &learned.configuration.settings);
-    let seeds = learned.circuits.len();
-    let width = match settings.gates {
-        GateKind::Sixteen => 16,
-        GateKind::Four => 4,
-    };
-    let Some(checkpoint) = run.checkpoint()? else { return Ok(vec![vec![]; seeds]) };
-    let shape = [seeds, topology.gates(), width];
-    let logits = checkpoint.tensor("logits", shape, &Device::cpu())?.to_vec::<f32>()?;
-    let of_seed = |(circuit, logits): (&LearnedCircuit, &[f32])| {
-        let gates = circuit.gates.iter().zip(logits.chunks_exact(width)).enumerate();
-        let mut unsure: Vec<(f32, usize, Gate)> = gates
-            .map(|(place, (&gate, logits))| {
-                let (margin, other) = second_best(gate, logits);
-                (margin, place, other)
-            })
-            .collect();
-        unsure.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let proposal =
-            |&(_, place, gate): &(f32, usize, Gate)| Proposal { gates: places(topology, place), gate };
-        unsure.iter().take(PROPOSED).map(proposal).collect()
-    };
-    Ok(learned.circuits.iter().zip(logits.chunks_exact(width * topology.gates())).map(of_seed).collect())
-}
-
-/// The function that a gate nearly became, and by how much it did not.
-pub(crate) fn second_best(gate: Gate, logits: &[f32]) -> (f32, Gate) {
-    let number = gate.number() as usize;
-    if logits.len() == 4 {
-        // Each logit decides one bit of the truth table, the first the highest.
-        let (place, least) =
-            (0..4).map(|n| (n, logits[n].abs())).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
-        return (least, Gate::ALL[number ^ (8 >> place)]);
-    }
-    let others = (0..16).filter(|&other| other != number);
-    let other = others.max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap_or(0);
-    (logits[number] - logits[other], Gate::ALL[other])
-}
-
-/// Where a learned gate is in the netlist of a cell: a kernel's gates are there once for each channel.
-fn places(topology: &Topology, gate: usize) -> Vec<usize> {
-    let (own, channels) = (topology.perception_gates(), topology.channels);
-    let perceived = topology.kernels * own;
-    match gate.checked_sub(perceived) {
-        Some(update) => vec![perceived * channels + update],
-        None => {
-            let (kernel, place) = (gate / own, gate % own);
-            (0..channels).map(|channel| (kernel * channels + channel) * own + place).collect()
-        }
-    }
 }

@@ -168,6 +168,7 @@ farad::train::settings! {
         keep_every: usize = 4, FROM_ONE, "With keep = \"every\": how many steps apart.";
         stop_after_exact: u64 = 0, Takes::from(0), "Training ends once every seed's hard circuit was right in this many evaluations in a row; 0: never.";
         #[later] repair: bool = false, Takes::Truth, "A circuit that is not exact at the end is repaired by a discrete search.";
+        #[lab] train_again: bool = false, Takes::Truth, "With repair: where the search is stuck, soft training begins again from the repaired circuit, within the same budget.";
         ..course: LoopSettings, "When the loop logs, evaluates, saves and ends.";
     }
 }

@@ -8,7 +8,7 @@ use farad::kept;
 use farad::{DType, Device, Tensor};
 use farad_circuit::Gate;
 
-use crate::gates::{GateTable, initial_logits};
+use crate::gates::GateTable;
 
 /// What a gate's parameters are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,14 +88,26 @@ impl SoftGates {
     /// Logits of gates that pass their first operand on. Both kinds start as the same soft gates: the mixture
     /// with `strength` at one function and 0 at the others. `[..gates, width]`
     pub fn initial(&self, gates: &[usize], strength: f32, device: &Device) -> Tensor {
-        if self.kind == GateKind::Sixteen {
-            return initial_logits(gates, strength, device);
-        }
-        // Seven of the fifteen others are one where this one is too, so the odds of a one there are (e^s + 7) : 8.
+        self.sure(&vec![Gate::A; gates.iter().product()], gates, strength, device)
+    }
+
+    /// Logits of gates that are sure of these functions, the more so the larger the strength; they lie in these sizes.
+    /// Both kinds are the same soft gates, as in [`SoftGates::initial`]. `[..sizes, width]`
+    pub fn sure(&self, gates: &[Gate], sizes: &[usize], strength: f32, device: &Device) -> Tensor {
+        // Seven of the fifteen others agree with a function at each input, so the odds there are (e^s + 7) : 8.
         let sure = ((f64::from(strength).exp() + 7.0) / 8.0).ln() as f32;
-        let row = INPUTS.map(|(a, _)| if a { sure } else { -sure });
-        let sizes: Vec<usize> = gates.iter().copied().chain([4]).collect();
-        Tensor::from_vec::<f32>(row.repeat(gates.iter().product()), sizes, device)
+        let row = |gate: &Gate| match self.kind {
+            GateKind::Sixteen => {
+                let own = gate.number() as usize;
+                (0..16).map(|number| if number == own { strength } else { 0.0 }).collect::<Vec<f32>>()
+            }
+            GateKind::Four => {
+                INPUTS.iter().map(|&(a, b)| if gate.output(a, b) { sure } else { -sure }).collect()
+            }
+        };
+        let rows: Vec<f32> = gates.iter().flat_map(row).collect();
+        let sizes: Vec<usize> = sizes.iter().copied().chain([self.width()]).collect();
+        Tensor::from_vec::<f32>(rows, sizes, device)
     }
 
     /// The coefficients of soft gates. `[..., width] -> [..., 4]`

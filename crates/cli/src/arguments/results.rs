@@ -31,6 +31,7 @@ Examples:
   farad repair runs/checkerboard-1 --inexact --seconds 20
   farad repair runs/life-5 --candidates 9000000 --seed 1      another and longer search
   farad repair runs/checkerboard-1 --device cpu    not on the GPU that it was trained on
+  farad repair runs/lizard-7 --inexact --again     where the search is stuck, soft training again
   farad repair runs/logic-mnist-1 --seconds 300    a classifier: more samples right, then fewer gates
 
 The budget counts candidates, so a search is the same every time on the same kind of device; --seconds cuts it. On a GPU
@@ -107,6 +108,9 @@ pub struct RepairOptions {
     /// Which of many searches: another number draws other candidates
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, MOST))]
     pub seed: u64,
+    /// Of automata: where the search is stuck, train soft gates again from the repaired circuit, within the same budget
+    #[arg(long)]
+    pub again: bool,
     #[command(flatten)]
     pub device: DeviceFlag,
     #[command(flatten)]

@@ -123,6 +123,9 @@ pub struct Recipe {
     pub robustness: Option<(Trial, usize)>,
 }
 
+/// Starts of an evaluation during training, where roll-outs differ.
+const STARTS: usize = 16;
+
 impl Recipe {
     /// All recipes.
     pub fn all() -> [Recipe; 5] {
@@ -158,6 +161,20 @@ impl Recipe {
             }
         }
         Some(bits)
+    }
+
+    /// Whether roll-outs differ: in where they start, or in which cells fire.
+    pub(crate) fn is_random(&self, settings: &Settings) -> bool {
+        self.start == Start::RandomBits || settings.fire_rate < 1.0
+    }
+
+    /// Starts of an evaluation during training.
+    pub(crate) fn starts(&self, settings: &Settings) -> usize {
+        match self.start {
+            Start::Boards => 512,
+            _ if self.is_random(settings) => STARTS,
+            _ => 1,
+        }
     }
 
     /// What the numbers look like that the visible channels of a cell are the bits of; nothing where channels are light.

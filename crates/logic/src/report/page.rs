@@ -166,6 +166,9 @@ fn repair(page: &mut Page, verdicts: &[Verdict]) {
         "A discrete search changed these circuits after training. Wrong bits are counted on starts that neither training nor \
          the search saw. The learned circuits are in `circuits/seed-N.json`, the repaired ones in `circuits/seed-N.repaired.json`.",
     );
+    for (seed, again) in notes.iter().filter_map(|(seed, note)| Some((seed, note.again.as_ref()?))) {
+        page.words(&format!("Seed {seed}: {}.", again.words()));
+    }
 }
 
 /// Larger grids and damage.
@@ -283,10 +286,18 @@ fn pictures(page: &mut Page, learned: &Learned, verdict: &Verdict) {
             "Robustness: wrong bits while a new block is set to zero at every step.",
         );
     }
-    page.figure("plots/gates.svg", "Gates by function, as learned and after simplification.");
+    let repair = if verdict.repair.is_some() { ", after repair" } else { "" };
+    page.figure(
+        "plots/gates.svg",
+        &format!("Gates by function, as learned{repair} and after simplification."),
+    );
     page.figure("plots/layers.svg", "Learned gates layer by layer; the shade is the share of the layer.");
+    let form = learned.circuits[learned.shown()].form();
     page.figure(
         "plots/circuit.svg",
-        "The circuit of a cell: simplified, and as learned (what nothing depends on is left out of both). Copies and constants are no gates.",
+        &format!(
+            "The circuit of a cell: simplified, and {form} (what nothing depends on is left out of both). Copies and \
+             constants are no gates."
+        ),
     );
 }

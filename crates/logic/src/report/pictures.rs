@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use farad::run::{Chart, Color, LogTable, Picture, Run, Series, Sheet, Tile, count, counted};
-use farad_circuit::{Drawing, Gate, Grid};
+use farad_circuit::{Automaton, Drawing, Gate, Grid};
 
 use super::{Verdict, trained};
 use crate::error::Result;
@@ -59,9 +59,10 @@ pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
     layers(run, learned, shown)?;
     damage(run, learned, shown, &verdicts[shown])?;
     films(run, learned, shown)?;
-    let (before, after) = (&learned.circuits[shown].automaton, &verdicts[shown].simplified);
+    let (circuit, simplified) = (&learned.circuits[shown], &verdicts[shown].simplified);
     let drawing = Drawing::new("The circuit of a cell").about(&about(learned, Some(shown)));
-    run.write_plot("circuit", &drawing.automaton("simplified", after).automaton("as learned", before).svg())?;
+    let drawing = drawing.automaton("simplified", simplified).automaton(circuit.form(), &circuit.automaton);
+    run.write_plot("circuit", &drawing.svg())?;
     Ok(())
 }
 
@@ -102,15 +103,18 @@ fn losses(run: &Run, learned: &Learned) -> Result<()> {
     Ok(())
 }
 
-/// The functions that were learned, and those that are left.
+/// The functions that were learned, those of a repaired circuit, and those that are left.
 fn gates(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
     let circuit = &learned.circuits[shown];
-    let all = by_function(circuit.gates.iter().copied());
-    let left = by_function(verdict.simplified.cell.gates.iter().map(|node| node.gate));
-    let panels = [
-        (format!("learned: {}, {} active", count(circuit.gates.len()), count(verdict.active_gates)), all),
-        (format!("simplified: {} active", count(verdict.simplified_gates)), left),
-    ];
+    let of = |automaton: &Automaton| by_function(automaton.cell.gates.iter().map(|node| node.gate));
+    let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
+    let name = format!("learned: {}, {} active", count(circuit.gates.len()), count(active));
+    let mut panels = vec![(name, by_function(circuit.gates.iter().copied()))];
+    if circuit.repair.is_some() {
+        let name = format!("repaired: {} active", count(verdict.active_gates));
+        panels.push((name, of(&circuit.automaton)));
+    }
+    panels.push((format!("simplified: {} active", count(verdict.simplified_gates)), of(&verdict.simplified)));
     run.write_plot("gates", &histogram::gates(&about(learned, Some(shown)), &panels).svg())?;
     Ok(())
 }

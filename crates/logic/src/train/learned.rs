@@ -41,6 +41,11 @@ pub struct LearnedCircuit {
 }
 
 impl LearnedCircuit {
+    /// What the circuit that is kept is called beside the simplified one.
+    pub fn form(&self) -> &'static str {
+        if self.repair.is_some() { "repaired" } else { "as learned" }
+    }
+
     /// Gates that are neither constant nor copies: those that were learned or, after repair, those of its circuit.
     pub fn active_gates(&self) -> usize {
         match self.repair {

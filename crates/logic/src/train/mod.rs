@@ -60,12 +60,26 @@ pub struct Trainer {
 impl Trainer {
     /// Ready for the first update.
     pub fn new(recipe: Recipe, settings: Settings, seeds: &[u64], device: &Device) -> Trainer {
-        let topology = recipe.topology.clone();
+        let topology = &recipe.topology;
         let layers: Vec<Vec<Wires>> = seeds.iter().map(|&seed| topology.wire(seed)).collect();
-        let wiring = Wiring::new(&topology, &layers, device);
-        let sizes = [seeds.len(), topology.gates()];
         let gates = SoftGates::new(settings.gates, settings.rounding, device);
-        let logits = Parameter::new(gates.initial(&sizes, settings.initial_logit, device));
+        let logits = gates.initial(&[seeds.len(), topology.gates()], settings.initial_logit, device);
+        Trainer::wired(recipe, settings, seeds, &layers, logits, device)
+    }
+
+    /// The same with wires and logits of one's own: the layers of every seed, `[seeds, gates, width]`.
+    pub fn wired(
+        recipe: Recipe,
+        settings: Settings,
+        seeds: &[u64],
+        layers: &[Vec<Wires>],
+        logits: Tensor,
+        device: &Device,
+    ) -> Trainer {
+        let topology = recipe.topology.clone();
+        let wiring = Wiring::new(&topology, layers, device);
+        let gates = SoftGates::new(settings.gates, settings.rounding, device);
+        let logits = Parameter::new(logits);
         let options = OptimizerOptions {
             clip: Some(Clip::Value(settings.clip)),
             betas: Some((settings.beta1, settings.beta2)),

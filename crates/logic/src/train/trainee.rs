@@ -9,12 +9,8 @@ use farad::{Device, Tensor};
 use super::learned::Kept;
 use super::{Configuration, Trainer};
 use crate::error::Result;
-use crate::recipe::Start;
 use crate::repair::{self, Effort, Which};
 use crate::report;
-
-/// Starts of an evaluation during training, where starts are random.
-const STARTS: usize = 16;
 
 /// Further starts for circuits that were right on these.
 const MORE_STARTS: usize = 64;
@@ -59,14 +55,8 @@ impl Learners {
     fn evaluate(&self) -> Result<(Vec<f32>, Vec<f32>)> {
         let Configuration { recipe, settings, .. } = &self.configuration;
         let update = self.trainer.updates();
-        let random = recipe.start == Start::RandomBits || settings.fire_rate < 1.0;
-        let batch = match recipe.start {
-            Start::Boards => 512,
-            _ if random => STARTS,
-            _ => 1,
-        };
-        let (losses, mut wrong) = self.trainer.hard_losses(update, batch)?;
-        if random && wrong.contains(&0.0) {
+        let (losses, mut wrong) = self.trainer.hard_losses(update, recipe.starts(settings))?;
+        if recipe.is_random(settings) && wrong.contains(&0.0) {
             let (_, more) = self.trainer.hard_losses(update + MORE, MORE_STARTS)?;
             // Only for those who were right, so that a seed is judged alike alone and among others.
             wrong
@@ -226,7 +216,8 @@ impl Trainee for Learners {
             return Ok(report::glance(&checks).next("eval RUN", "simplify and prove"));
         }
         if self.configuration.settings.repair {
-            let effort = Effort::after(self.trainer.updates());
+            let again = self.configuration.settings.train_again;
+            let effort = Effort { again, ..Effort::after(self.trainer.updates()) };
             let device = repair::device_after(self.trainer.device());
             repair::repair(run, &effort, Which::Inexact, &device, watcher)?;
         }
