@@ -15,7 +15,7 @@ use crate::product::Temporaries;
 use crate::rows::Rows;
 
 /// Floats of a slice: about half of a second cache.
-const SLICE: usize = 1 << 17;
+const SLICE: usize = 1 << 18;
 /// Multiplications from which a fused kernel is better done as a product.
 const WORTH: usize = 1 << 13;
 /// Neighbors that make a vector worth it.

@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::lanes::lanes;
 use crate::machine::Context;
 use crate::nest::Nest;
-use crate::operand::{Load, Operand, Slice, Way, Window};
+use crate::operand::{Axes, Load, Operand, Slice, Way, Window};
 use crate::product::Temporaries;
 use crate::rows::coordinates;
 use crate::scratch;
-use crate::slices::{Cut, offsets, pieces, use_of_lanes};
+use crate::slices::{Cut, pieces, use_of_lanes};
 use crate::tile::{self, DotTile, Piece, tiles};
 
 /// Multiplications from which a product is worth several threads.
@@ -24,6 +24,8 @@ const LARGE: usize = 1 << 18;
 const PARTS: usize = 16;
 /// Floats of all parts at most.
 const PARTIAL: usize = 1 << 23;
+/// Vectors of terms that a slice has at least, if they fit.
+const VECTORS: usize = 32;
 /// Floats of a slice below which what is done once a slice takes too long.
 const LEAST: usize = 1 << 14;
 /// How much of vectors has to be used so that no copy is worth making.
@@ -62,45 +64,46 @@ impl Dots {
         };
         let (b, m, k) = (product.batch.len(), product.m.len(), product.k.len());
         let [left_axes, right_axes, whole] = product.axes();
+        // Rows and columns are read by tables, terms by strides.
+        let tables = [b..b + m, b + k..right_axes.len()];
         let ways = [
-            way(&left, &left_axes, left_axes.len() - 1, temporaries),
-            way(&right, &right_axes, b + k - 1, temporaries),
+            way(&left, &left_axes, (left_axes.len() - 1, tables[0].clone()), temporaries),
+            way(&right, &right_axes, (b + k - 1, tables[1].clone()), temporaries),
         ];
         let extents = |terms: &[usize]| {
             let one = vec![1; b];
             [[&one[..], &product.m, terms].concat(), [&one[..], terms, &product.n].concat()]
         };
-        let window = |load: &Load, axes: &[usize], extent: &[usize], vector: usize| {
-            Window::new(load.view, axes, extent, vector).map_or(0, |window| window.floats())
-        };
         let cost = |terms: &[usize]| {
             let [l, r] = extents(terms);
-            let of = |way: Way, load: &Load, axes: &[usize], extent: &[usize], vector: usize| match way {
-                Way::Window => window(load, axes, extent, vector),
+            let of = |way: Way, load: &Load, axes: &[usize], extent: &[usize], along: (usize, Axes)| match way
+            {
+                Way::Window => {
+                    Window::new(load.view, axes, extent, along).map_or(0, |window| window.floats())
+                }
                 _ => extent.iter().product(),
             };
-            of(ways[0], &left, &left_axes, &l, l.len() - 1) + of(ways[1], &right, &right_axes, &r, b + k - 1)
+            of(ways[0], &left, &left_axes, &l, (l.len() - 1, tables[0].clone()))
+                + of(ways[1], &right, &right_axes, &r, (b + k - 1, tables[1].clone()))
         };
-        let share = cost(&product.k) / PARTS;
+        // Every slice adds the lanes of every sum, which takes as long as some vectors of terms.
+        let (last, outer) = product.k.split_last().expect("terms");
+        let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
+        let share = cost(&product.k) / (vectors / VECTORS).clamp(1, PARTS);
         let terms = Cut::new(&product.k, most.min(share.max(LEAST)), cost);
         let [left_extent, right_extent] = extents(terms.steps());
         let left_order: Vec<usize> = (b..left_axes.len()).collect();
         let right_order: Vec<usize> = (b + k..right_axes.len()).chain(b..b + k).collect();
         let copies = [temporaries.reserve(0), temporaries.reserve(0)];
         let specs = &mut *temporaries.specs;
+        let [left_read, right_read] =
+            [(&left_order[..], tables[0].clone()), (&right_order[..], tables[1].clone())];
         let lhs =
-            Operand::new(&left, &left_axes, &left_extent, &left_order, ways[0], (specs, copies[0]), label)?;
-        let rhs = Operand::new(
-            &right,
-            &right_axes,
-            &right_extent,
-            &right_order,
-            ways[1],
-            (specs, copies[1]),
-            label,
-        )?;
-        let rows = offsets(&product.m, &lhs.strides[b..b + m]);
-        let columns = offsets(&product.n, &rhs.strides[b + k..]);
+            Operand::new(&left, &left_axes, &left_extent, left_read, ways[0], (specs, copies[0]), label)?;
+        let rhs =
+            Operand::new(&right, &right_axes, &right_extent, right_read, ways[1], (specs, copies[1]), label)?;
+        let rows = lhs.offsets(b, &product.m);
+        let columns = rhs.offsets(b + k, &product.n);
         let sums = product.batches() * rows.len() * columns.len();
         let parts = terms.len().clamp(1, PARTS).min((PARTIAL / sums.max(1)).max(2));
         let partial = temporaries.add(parts * sums);
@@ -248,11 +251,11 @@ impl Dots {
 }
 
 /// How an operand is read along an axis.
-fn way(load: &Load, axes: &[usize], vector: usize, temporaries: &Temporaries) -> Way {
-    let used = use_of_lanes(axes[vector], tiles().lanes);
-    if load.is_direct(axes, vector, temporaries.specs) {
+fn way(load: &Load, axes: &[usize], along: (usize, Axes), temporaries: &Temporaries) -> Way {
+    let used = use_of_lanes(axes[along.0], tiles().lanes);
+    if load.is_direct(axes, along.0, temporaries.specs) {
         Way::Memory
-    } else if used >= USED && Window::new(load.view, axes, axes, vector).is_some() {
+    } else if used >= USED && Window::new(load.view, axes, axes, along).is_some() {
         Way::Window
     } else {
         Way::Spread

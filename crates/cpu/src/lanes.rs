@@ -22,6 +22,8 @@ pub struct Lanes {
     pub random: unsafe fn([u32; 2], [u32; 2], u32, &mut [u32]),
     /// See [`matrix::multiply`].
     pub multiply: unsafe fn(&Multiply),
+    /// See [`matrix::narrow`].
+    pub narrow: unsafe fn(&Multiply),
     /// Adds the second slice to the first.
     pub add: unsafe fn(&mut [f32], &[f32]),
 }
@@ -59,13 +61,19 @@ macro_rules! instantiate {
             }
 
             $(#[target_feature(enable = $feature)])?
+            unsafe fn narrow(what: &Multiply) {
+                // SAFETY: the caller keeps the conditions.
+                unsafe { matrix::narrow::<$fma>(what) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
             unsafe fn add(to: &mut [f32], from: &[f32]) {
                 for (to, from) in to.iter_mut().zip(from) {
                     *to += from;
                 }
             }
 
-            pub static TABLE: Lanes = Lanes { name: $name, apply, reduce_rows, reduce_columns, random, multiply, add };
+            pub static TABLE: Lanes = Lanes { name: $name, apply, reduce_rows, reduce_columns, random, multiply, narrow, add };
         }
     };
 }

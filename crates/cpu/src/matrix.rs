@@ -1,4 +1,4 @@
-//! Products too small or too thin for a blocked algorithm: rows added up, or dot products.
+//! Products too small or too thin for a blocked algorithm: rows added up, dot products, or many rows of few columns.
 
 use crate::math::fma;
 
@@ -6,6 +6,15 @@ use crate::math::fma;
 const WIDTH: usize = 512;
 /// Partial sums of a dot product.
 const PARTIALS: usize = 32;
+/// Columns that a narrow product computes, with zeros behind its own, and rows that it computes together.
+const COLUMNS: usize = 16;
+const ROWS: usize = 8;
+/// Rows from which a narrow product is worth it.
+const NARROW_ROWS: usize = 16;
+/// Columns up to which a narrow product is better than a blocked one.
+const NARROW: usize = 12;
+/// Terms up to which the same holds where those of a row are not neighbors.
+const NARROW_APART: usize = 64;
 
 /// A matrix in memory: elements between rows and between columns.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +76,26 @@ impl Multiply {
             rhs: self.lhs.transposed(),
             out: self.out.transposed(),
         }
+    }
+
+    /// The product, or the same transposed, if its rows are many and so short that blocks would be mostly empty.
+    pub fn narrow(self) -> Option<Multiply> {
+        let narrow = |p: &Multiply| {
+            let near = p.lhs.column == 1 || p.k <= NARROW_APART;
+            p.n <= NARROW && near && p.m >= NARROW_ROWS && p.out.column == 1
+        };
+        [self, self.transposed()].into_iter().find(narrow)
+    }
+
+    /// Cuts the product into `parts` of its rows.
+    pub fn rows(self, parts: usize) -> Vec<Multiply> {
+        let step = self.m.div_ceil(parts.max(1)).max(1).next_multiple_of(ROWS);
+        let part = |first: usize| {
+            let m = step.min(self.m - first);
+            // SAFETY: `first` is inside the size that is cut.
+            unsafe { Multiply { m, lhs: self.lhs.from(first, 0), out: self.out.from(first, 0), ..self } }
+        };
+        (0..self.m).step_by(step).map(part).collect()
     }
 
     fn form(&self) -> Option<(Form, usize)> {
@@ -199,4 +228,52 @@ fn dot<const F: bool>(a: &[f32], b: &[f32]) -> f32 {
         width /= 2;
     }
     partial[0]
+}
+
+/// Computes a product that [`Multiply::narrow`] gave, or a part of it: the right operand is copied with zeros behind its
+/// columns, so that a row of the result is a few vectors.
+///
+/// # Safety
+/// All three matrices must be in memory, and the result apart from the operands.
+#[inline(always)]
+pub unsafe fn narrow<const F: bool>(p: &Multiply) {
+    let mut rhs = vec![[0f32; COLUMNS]; p.k];
+    // SAFETY: see above; rows and columns are in the matrices.
+    unsafe {
+        for (k, row) in rhs.iter_mut().enumerate() {
+            for (j, x) in row.iter_mut().take(p.n).enumerate() {
+                *x = *p.rhs.from(k, j).start;
+            }
+        }
+        let whole = p.m / ROWS * ROWS;
+        for row in (0..whole).step_by(ROWS) {
+            narrow_rows::<F, ROWS>(p, &rhs, row);
+        }
+        for row in whole..p.m {
+            narrow_rows::<F, 1>(p, &rhs, row);
+        }
+    }
+}
+
+// Loops over indices are unrolled whole, so that sums stay in registers; iterators are not.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+unsafe fn narrow_rows<const F: bool, const R: usize>(p: &Multiply, rhs: &[[f32; COLUMNS]], row: usize) {
+    let mut sums = [[0f32; COLUMNS]; R];
+    // SAFETY: see `narrow`.
+    unsafe {
+        let mut lhs = p.lhs.from(row, 0).start.cast_const();
+        for b in rhs {
+            for r in 0..R {
+                let a = *lhs.offset(p.lhs.row * r as isize);
+                for j in 0..COLUMNS {
+                    sums[r][j] = fma::<F>(a, b[j], sums[r][j]);
+                }
+            }
+            lhs = lhs.wrapping_offset(p.lhs.column);
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            p.out.from(row + r, 0).start.copy_from_nonoverlapping(sums.as_ptr(), p.n);
+        }
+    }
 }

@@ -3,7 +3,9 @@
 //! However it is read, an element's place is linear in its axes, with strides that are the same for every slice.
 //! Padding is dealt with by copies: a *window* has every element that a slice reads once, with zeros around, so that
 //! positions which overlap (those of a convolution) are strides that overlap; a *spread* has every element as often as
-//! it is read.
+//! it is read. Where tiles run along every second or third position (strided convolutions), a window is *split*: the
+//! positions of one remainder lie side by side. One axis, that of the kernel's columns, then has a table of places
+//! instead of a stride ([`Operand::offsets`]).
 
 use farad_compile::program::{self, BufferId, Code, Fused, Guard, Instr, Level, Store, View};
 use farad_ir::DType;
@@ -13,6 +15,9 @@ use crate::machine::Context;
 use crate::nest::{Nest, Spec};
 use crate::storage::{self, Binding};
 use crate::view::{self, Access, Range};
+use split::{Split, Stretch};
+
+mod split;
 
 /// A part of an operand's axes.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +37,8 @@ pub struct Operand {
     pub strides: Vec<i64>,
     /// Floats of scratch memory that a slice takes.
     pub floats: usize,
+    /// Floats of the copy that tiles read, at the beginning of that memory.
+    copied: usize,
     /// What is done to the copy, which is this buffer.
     finish: Option<(usize, Nest)>,
 }
@@ -41,7 +48,8 @@ enum Source {
     Nothing,
     Memory(View),
     Window(Window),
-    Spread(Spread),
+    /// By way of a window behind it, if there is one.
+    Spread(Spread, Option<Window>),
 }
 
 /// A load, and the pointwise work on what it gives.
@@ -91,18 +99,21 @@ pub enum Way {
 
 impl Operand {
     /// Plans to read a load over `axes`, slices of which are at most `extent`; `order` are the axes of a spread copy,
-    /// and its last one that along which tiles run. `scratch` is the buffer that a copy is known by.
+    /// and its last one that along which tiles run. Axes in `tables` are read by [`Operand::offsets`] alone. `scratch` is
+    /// the buffer that a copy is known by.
     pub fn new(
         load: &Load,
         axes: &[usize],
         extent: &[usize],
-        order: &[usize],
+        (order, tables): (&[usize], Axes),
         way: Way,
         (specs, scratch): (&mut Vec<Spec>, BufferId),
         label: &str,
     ) -> Result<Operand, Error> {
         let spec = specs[load.buffer.0 as usize];
-        let (source, strides, floats) = match way {
+        let window =
+            || Window::new(load.view, axes, extent, (*order.last().expect("an axis"), tables.clone()));
+        let (source, strides, copied) = match way {
             Way::Nothing => {
                 let spread = Spread::new(load.view, axes, extent, order);
                 (Source::Nothing, spread.strides, 0)
@@ -112,27 +123,42 @@ impl Operand {
                 (Source::Memory(load.view.clone()), load.view.strides.clone(), 0)
             }
             Way::Window => {
-                let window = Window::new(load.view, axes, extent, *order.last().expect("an axis"))
-                    .expect("only asked for where there is one");
-                let strides = window.strides(axes.len());
-                let floats = window.floats();
+                let window = window().expect("only asked for where there is one");
+                let (strides, floats) = (window.strides(axes.len()), window.floats());
                 (Source::Window(window), strides, floats)
             }
             Way::Spread => {
                 let spread = Spread::new(load.view, axes, extent, order);
                 let strides = spread.strides.clone();
                 let floats = order.iter().map(|&axis| extent[axis]).product();
-                (Source::Spread(spread), strides, floats)
+                (Source::Spread(spread, window()), strides, floats)
             }
         };
-        specs[scratch.0 as usize].len = floats;
+        let floats = match &source {
+            Source::Spread(_, Some(window)) => copied + window.floats(),
+            _ => copied,
+        };
+        specs[scratch.0 as usize].len = copied;
         let finish = load
             .tape
-            .filter(|_| floats > 0)
-            .map(|operand| finish(operand, scratch, floats, specs, label))
+            .filter(|_| copied > 0)
+            .map(|operand| finish(operand, scratch, copied, specs, label))
             .transpose()?;
         let finish = finish.map(|nest| (scratch.0 as usize, nest));
-        Ok(Operand { buffer: load.buffer.0 as usize, source, strides, floats, finish })
+        Ok(Operand { buffer: load.buffer.0 as usize, source, strides, floats, copied, finish })
+    }
+
+    /// Where the positions of some axes begin, in order: those from `first` on, which have these sizes.
+    pub fn offsets(&self, first: usize, sizes: &[usize]) -> Vec<isize> {
+        let mut all = vec![0];
+        for (axis, &size) in (first..).zip(sizes) {
+            let place = |i: usize| match &self.source {
+                Source::Window(window) => window.place(axis, self.strides[axis], i),
+                _ => self.strides[axis] as isize * i as isize,
+            };
+            all = all.iter().flat_map(|&at| (0..size).map(move |i| at + place(i))).collect();
+        }
+        all
     }
 
     /// Makes a slice readable; gives the address of its first element.
@@ -153,16 +179,23 @@ impl Operand {
                 let out = unsafe { std::slice::from_raw_parts_mut(scratch.cast::<u32>(), self.floats) };
                 window.copy(slice, binding, out)
             }
-            Source::Spread(spread) => {
+            Source::Spread(spread, window) => {
                 // SAFETY: promised by the caller.
                 let out = unsafe { std::slice::from_raw_parts_mut(scratch.cast::<u32>(), self.floats) };
-                spread.copy(slice, binding, out);
+                let (out, behind) = out.split_at_mut(self.copied);
+                match window {
+                    Some(window) => {
+                        let first = window.copy(slice, binding, behind);
+                        spread.gather(slice, window, (behind, first), out);
+                    }
+                    None => spread.copy(slice, binding, out),
+                }
                 0
             }
         };
         if let Some((id, nest)) = &self.finish {
             let mut bindings = context.bindings.to_vec();
-            bindings[*id] = Binding { start: scratch.cast(), len: self.floats, dtype: DType::F32 };
+            bindings[*id] = Binding { start: scratch.cast(), len: self.copied, dtype: DType::F32 };
             nest.run_alone(Context { bindings: &bindings, ..context });
         }
         // SAFETY: the slice's first element is in the copy.
@@ -194,6 +227,9 @@ fn finish(
     Nest::new(&Fused { axes: vec![floats], outer: 1, tape, stores }, specs, label)
 }
 
+/// Some axes of an operand.
+pub type Axes = std::ops::Range<usize>;
+
 /// A copy of all that a slice reads, with zeros where there is nothing to read.
 #[derive(Debug)]
 pub struct Window {
@@ -203,6 +239,8 @@ pub struct Window {
     free: Vec<i64>,
     guards: Vec<Guard>,
     dims: Vec<Dim>,
+    /// How the innermost dimension is split, if tiles run along every so many of its positions.
+    split: Option<Split>,
 }
 
 /// An axis of a window.
@@ -226,8 +264,15 @@ enum What {
 }
 
 impl Window {
-    /// The window of a view along whose axis `vector` elements are to be neighbors; `None` if it has none.
-    pub fn new(view: &View, axes: &[usize], extent: &[usize], vector: usize) -> Option<Window> {
+    /// The window of a view along whose axis `vector` elements are to be neighbors; `None` if it has none. Axes in
+    /// `tables` need not have strides.
+    pub fn new(
+        view: &View,
+        axes: &[usize],
+        extent: &[usize],
+        (vector, tables): (usize, Axes),
+    ) -> Option<Window> {
+        let view = &split::guarded(view, axes, vector);
         let real = |axis: usize| axes[axis] > 1;
         let mut offset = view.offset;
         let mut free = view.strides.clone();
@@ -253,19 +298,24 @@ impl Window {
         }
         let runs = |dim: &Dim| match dim.what {
             What::Axis(axis) => axis == vector,
-            What::Guard(guard) => view.guards[guard].coefficients[vector] == 1,
+            What::Guard(guard) => view.guards[guard].coefficients[vector] > 0,
         };
         dims.sort_by_key(|dim| (runs(dim), std::cmp::Reverse(dim.unit.abs())));
-        let innermost = dims.last().is_some_and(|dim| runs(dim) && dim.unit == 1);
-        if !innermost {
-            return None;
+        let last = dims.last_mut().filter(|dim| runs(dim) && dim.unit == 1)?;
+        let mut split = None;
+        if let What::Guard(number) = last.what
+            && view.guards[number].coefficients[vector] > 1
+        {
+            let found = Split::new(&view.guards[number], (axes, extent), (vector, tables), last.span)?;
+            last.span = found.floats();
+            split = Some(found);
         }
         let mut pitch = 1;
         for dim in dims.iter_mut().rev() {
             dim.pitch = pitch;
             pitch *= dim.span;
         }
-        Some(Window { offset, free, guards: view.guards.clone(), dims })
+        Some(Window { offset, free, guards: view.guards.clone(), dims, split })
     }
 
     /// Floats of the largest slice's copy.
@@ -279,13 +329,22 @@ impl Window {
             match dim.what {
                 What::Axis(axis) => strides[axis] = dim.pitch as i64,
                 What::Guard(guard) => {
+                    let by = self.split.as_ref().filter(|_| dim.pitch == 1).map_or(1, |split| split.by);
                     for (stride, coefficient) in strides.iter_mut().zip(&self.guards[guard].coefficients) {
-                        *stride += coefficient * dim.pitch as i64;
+                        *stride += coefficient / by * dim.pitch as i64;
                     }
                 }
             }
         }
         strides
+    }
+
+    /// How far position `i` of an axis lies behind its first, along whose axis neighbors are `stride` apart.
+    fn place(&self, axis: usize, stride: i64, i: usize) -> isize {
+        match &self.split {
+            Some(split) if split.table == Some(axis) => split.place(i),
+            _ => stride as isize * i as isize,
+        }
     }
 
     /// Copies a slice; gives the place of its first element.
@@ -309,8 +368,12 @@ impl Window {
             })
             .collect();
         let start = self.offset + dot(&self.free, slice.origin);
-        let run = Access::contiguous(binding.len);
-        self.fill(0, Some(start), &places, (binding, &run), out);
+        let row = *places.last().expect("an innermost dimension");
+        let stretches = match &self.split {
+            Some(split) => split.stretches(row),
+            None => vec![Stretch::new(0, (1, 0), row)],
+        };
+        self.fill(0, Some(start), &places, (binding, &stretches), out);
         first
     }
 
@@ -320,28 +383,18 @@ impl Window {
         depth: usize,
         index: Option<i64>,
         places: &[(usize, i64, i64)],
-        from: (Binding, &Access),
+        (binding, stretches): (Binding, &[Stretch]),
         out: &mut [u32],
     ) {
         let (dim, (count, low, size)) = (&self.dims[depth], places[depth]);
-        if depth + 1 < self.dims.len() {
-            for (place, out) in out.chunks_mut(dim.pitch).take(count).enumerate() {
-                let position = low + place as i64;
-                let index = index.filter(|_| (0..size).contains(&position));
-                self.fill(depth + 1, index.map(|index| index + dim.unit * position), places, from, out);
-            }
-            return;
+        if depth + 1 == self.dims.len() {
+            return stretches.iter().for_each(|stretch| stretch.fill(index, binding, out));
         }
-        let Some(index) = index else { return out[..count].fill(0) };
-        let begin = (-low).clamp(0, count as i64) as usize;
-        let end = (size.saturating_sub(low)).clamp(begin as i64, count as i64) as usize;
-        out[..begin].fill(0);
-        out[end..count].fill(0);
-        if begin < end {
-            let start = (index + low + begin as i64) as usize;
-            let range = Range { start, count: end - begin, fixed: &[] };
-            // SAFETY: the program says that this kernel may read the buffer; runs are checked.
-            unsafe { storage::load(from.1, range, 0, from.0, &mut out[begin..end]) };
+        for (place, out) in out.chunks_mut(dim.pitch).take(count).enumerate() {
+            let position = low + place as i64;
+            let index = index.filter(|_| (0..size).contains(&position));
+            let index = index.map(|index| index + dim.unit * position);
+            self.fill(depth + 1, index, places, (binding, stretches), out);
         }
     }
 }
@@ -376,6 +429,19 @@ impl Spread {
         Spread { order: order.to_vec(), strides, access: Access::new(view, axes, &[vector], &held) }
     }
 
+    /// Copies a slice out of its window, whose first element lies at a place of a copy.
+    fn gather(&self, slice: Slice, window: &Window, (from, first): (&[u32], usize), out: &mut [u32]) {
+        let strides = window.strides(slice.extent.len());
+        let (&vector, outer) = self.order.split_last().expect("an axis");
+        let table = |&axis: &usize| {
+            let place = |i: usize| window.place(axis, strides[axis], i);
+            let both = |i: usize| (place(i), self.strides[axis] as isize * i as isize);
+            (0..slice.extent[axis]).map(both).collect::<Vec<_>>()
+        };
+        let tables: Vec<Vec<(isize, isize)>> = outer.iter().map(table).collect();
+        copy_rows(&tables, slice.extent[vector], (from, first as isize), (out, 0));
+    }
+
     fn copy(&self, slice: Slice, binding: Binding, out: &mut [u32]) {
         let vector = self.order[self.order.len() - 1];
         let outer = &self.order[..self.order.len() - 1];
@@ -402,5 +468,20 @@ impl Spread {
                 *place = 0;
             }
         }
+    }
+}
+
+/// Copies rows of `count` words from and to where the tables of the axes outside them say.
+fn copy_rows(
+    tables: &[Vec<(isize, isize)>],
+    count: usize,
+    (from, source): (&[u32], isize),
+    (to, target): (&mut [u32], isize),
+) {
+    let Some((table, inner)) = tables.split_first() else {
+        return to[target as usize..][..count].copy_from_slice(&from[source as usize..][..count]);
+    };
+    for (s, t) in table {
+        copy_rows(inner, count, (from, source + s), (to, target + t));
     }
 }

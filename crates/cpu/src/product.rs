@@ -191,10 +191,15 @@ impl Plan {
 /// One product, by the way that suits its size.
 fn single(p: Multiply, parallel: bool) {
     let work = p.m * p.n * p.k;
+    // Parts depend on sizes alone: where a product is cut does not change its elements anyway.
+    let count = if parallel { (work / (LARGE / 4)).clamp(1, 64) } else { 1 };
+    if let Some(narrow) = p.narrow().filter(|_| work > SMALL) {
+        // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
+        let run = |part: &Multiply| unsafe { (lanes().narrow)(part) };
+        return if count > 1 { narrow.rows(count).par_iter().for_each(run) } else { run(&narrow) };
+    }
     if work <= SMALL || p.m == 1 || p.n == 1 {
-        // Parts depend on sizes alone: where a row is cut does not change its elements anyway.
-        let parts = if parallel { (work / (LARGE / 4)).clamp(1, 64) } else { 1 };
-        if let Some(parts) = p.parts(parts) {
+        if let Some(parts) = p.parts(count) {
             // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
             let run = |part: &Multiply| unsafe { (lanes().multiply)(part) };
             return if parts.len() > 1 { parts.par_iter().for_each(run) } else { parts.iter().for_each(run) };

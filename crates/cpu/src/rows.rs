@@ -24,6 +24,8 @@ const LARGE: usize = 1 << 18;
 const MANY: usize = 32;
 /// Floats of a slice below which tasks are too small.
 const LEAST: usize = 1 << 12;
+/// Rows of an image that a slice has at least, if they fit.
+const ROWS: usize = 4;
 /// How much of vectors has to be used so that no copy is worth making.
 const USED: f64 = 0.55;
 
@@ -91,8 +93,9 @@ impl Rows {
         let extent = [&vec![1; b][..], &product.k, columns.steps()].concat();
         let order: Vec<usize> = (b..right.len()).collect();
         let copy = temporaries.reserve(0);
-        let rhs = Operand::new(&load, &right, &extent, &order, way, (temporaries.specs, copy), label)?;
-        let terms = offsets(&product.k, &rhs.strides[b..b + k]);
+        let order = (&order[..], b..b + k);
+        let rhs = Operand::new(&load, &right, &extent, order, way, (temporaries.specs, copy), label)?;
+        let terms = rhs.offsets(b, &product.k);
         let mut prepare = Vec::new();
         let lhs = Panels::new(product, &left, temporaries, &mut prepare, label)?;
         let (out, epilogue) = result(product, &whole, &columns, temporaries, label)?;
@@ -201,7 +204,8 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
     let right = &product.axes()[1];
     let (b, vector) = (product.batch.len(), right.len() - 1);
     let extent = |columns: &[usize]| [&vec![1; b][..], &product.k, columns].concat();
-    let window = |columns: &[usize]| Window::new(load.view, right, &extent(columns), vector);
+    let terms = b..b + product.k.len();
+    let window = |columns: &[usize]| Window::new(load.view, right, &extent(columns), (vector, terms.clone()));
     let used = use_of_lanes(right[vector], tiles().lanes);
     let way = if product.terms() == 0 {
         Way::Nothing
@@ -222,7 +226,13 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
         copied + product.rows() * count
     };
     let share = cost(&product.n) * product.batches() / MANY;
-    (way, Cut::new(&product.n, most.min(share.max(LEAST)), cost))
+    // Neighboring slices copy what their windows share, so a slice has a few whole rows of an image.
+    let mut few = vec![1; product.n.len()];
+    for (axis, rows) in (0..few.len()).rev().zip([usize::MAX, ROWS]) {
+        few[axis] = product.n[axis].min(rows);
+    }
+    let least = LEAST.max(if way == Way::Window { cost(&few) } else { 0 });
+    (way, Cut::new(&product.n, most.min(share.max(least)), cost))
 }
 
 impl Panels {

@@ -103,6 +103,12 @@ impl Access {
         Access { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
     }
 
+    /// Every `stride`-th element from the first on, of `len` elements.
+    pub fn strided(len: usize, stride: i64) -> Access {
+        let dims = vec![(len.div_ceil(stride as usize), stride)];
+        Access { offset: 0, dims, fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
+    }
+
     fn jumps(&self) -> Vec<Sums> {
         let last = self.dims.len() - 1;
         let mut jumps = vec![[0; 4]; last + 1];

@@ -25,13 +25,20 @@ const PLAIN: Convolution = Convolution {
 };
 
 /// Every class of sizes: windows, copies, memory as it is; few and many rows; more than one slice.
-const SIZES: [Convolution; 14] = [
+const SIZES: [Convolution; 21] = [
     PLAIN,
     Convolution { pad: 0, ..PLAIN },
     Convolution { pad: 2, dilation: 2, outputs: 17, ..PLAIN },
     Convolution { stride: 2, ..PLAIN },
     Convolution { stride: 3, size: [11, 16], pad: 2, taps: 4, ..PLAIN },
     Convolution { stride: 2, taps: 1, pad: 0, inputs: 20, ..PLAIN },
+    Convolution { stride: 2, taps: 5, pad: 2, size: [9, 33], outputs: 9, ..PLAIN },
+    Convolution { stride: 3, taps: 2, pad: 0, size: [10, 50], ..PLAIN },
+    Convolution { stride: 2, dilation: 3, pad: 3, size: [12, 40], ..PLAIN },
+    Convolution { stride: 4, inputs: 20, outputs: 16, size: [13, 70], ..PLAIN },
+    Convolution { stride: 2, inputs: 8, outputs: 20, size: [7, 7], ..PLAIN },
+    Convolution { stride: 9, taps: 2, pad: 0, size: [20, 90], ..PLAIN },
+    Convolution { inputs: 3, outputs: 40, taps: 6, pad: 3, size: [13, 13], batch: 7, ..PLAIN },
     Convolution { taps: 1, pad: 0, inputs: 20, outputs: 9, ..PLAIN },
     Convolution { size: [7, 7], outputs: 24, inputs: 8, ..PLAIN },
     Convolution { size: [3, 3], pad: 0, outputs: 12, batch: 20, inputs: 16, ..PLAIN },

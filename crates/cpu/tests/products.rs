@@ -58,6 +58,10 @@ fn every_orientation_and_size() {
         (5, 0, 6),
         (7, 1, 9),
         (1, 5, 1),
+        (203, 8, 5),
+        (40, 70, 12),
+        (11, 60, 100),
+        (33, 65, 2),
     ];
     for (m, k, n) in sizes {
         for bits in 0..8 {
