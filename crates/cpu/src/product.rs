@@ -198,12 +198,12 @@ fn single(p: Multiply, parallel: bool) {
         let run = |part: &Multiply| unsafe { (lanes().narrow)(part) };
         return if count > 1 { narrow.rows(count).par_iter().for_each(run) } else { run(&narrow) };
     }
-    if work <= SMALL || p.m == 1 || p.n == 1 {
-        if let Some(parts) = p.parts(count) {
-            // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
-            let run = |part: &Multiply| unsafe { (lanes().multiply)(part) };
-            return if parts.len() > 1 { parts.par_iter().for_each(run) } else { parts.iter().for_each(run) };
-        }
+    if (work <= SMALL || p.m == 1 || p.n == 1)
+        && let Some(parts) = p.parts(count)
+    {
+        // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
+        let run = |part: &Multiply| unsafe { (lanes().multiply)(part) };
+        return if parts.len() > 1 { parts.par_iter().for_each(run) } else { parts.iter().for_each(run) };
     }
     let parallelism = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
     // SAFETY: matrices are in memory, and results apart from operands.
