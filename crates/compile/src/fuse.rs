@@ -68,7 +68,9 @@ fn draft_all(
         }
         owned[id.index()] = true;
         match graph.node(id).op {
-            Op::ScatterAdd(..) | Op::Order(_) | Op::Scan(_) | Op::Custom(_) => works.push(Work::Node(id)),
+            Op::ScatterAdd(..) | Op::Order(_) | Op::Top(..) | Op::Scan(_) | Op::Custom(_) => {
+                works.push(Work::Node(id))
+            }
             // Written by the scan or custom node, or laid into the pack's memory by its operands.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {

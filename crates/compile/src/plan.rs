@@ -283,8 +283,8 @@ impl Planner<'_> {
             Work::Sums(sums) => self.sums(sums),
             Work::Node(id) => match &self.graph.node(*id).op {
                 Op::ScatterAdd(axis, size) => self.scatter(*id, *axis, *size),
-                Op::Order(_) => {
-                    self.sort(*id, "sort");
+                op @ (Op::Order(_) | Op::Top(..)) => {
+                    self.sort(*id, if let Op::Top(..) = op { "topk" } else { "sort" });
                 }
                 Op::Custom(_) => self.custom(*id),
                 Op::Scan(_) => self.scan(*id, target),
@@ -333,6 +333,7 @@ impl Planner<'_> {
             index: (self.buffer(index), View { offset: 0, strides, guards: vec![] }),
             target: self.buffer(id),
             order,
+            distinct: self.is_distinct(id),
             site: self.program.sites.len() - 1,
         });
         self.push("scatter_add".into(), kernel);

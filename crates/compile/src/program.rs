@@ -280,6 +280,8 @@ pub struct Scatter {
     /// The stable order of the index along `axis`, where the index is the same behind it: a row for
     /// every row of the index's own. Given where scanning the index for every place would take too long.
     pub order: Option<BufferId>,
+    /// Whether no two sources go to one place, and all of them to one that exists, so that adding is writing.
+    pub distinct: bool,
     /// Which op to blame ([`Program::sites`]).
     pub site: usize,
 }

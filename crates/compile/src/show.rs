@@ -39,7 +39,10 @@ fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Resu
             k.size,
             k.source.0.0,
             k.index.0.0,
-            k.order.map_or(String::new(), |order| format!(" in order b{}", order.0)),
+            match k.order {
+                Some(order) => format!(" in order b{}", order.0),
+                None => (if k.distinct { " distinct" } else { "" }).into(),
+            },
             k.target.0
         ),
         Kernel::Sums(k) => {
@@ -50,7 +53,8 @@ fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Resu
         }
         Kernel::Sort(k) => writeln!(
             f,
-            "sort {} rows of {} {:?} b{} -> b{} scratch {:?}",
+            "{} {} rows of {} {:?} b{} -> b{} scratch {:?}",
+            if k.taken < k.len { format!("first {} of", k.taken) } else { "sort".into() },
             k.rows,
             k.len,
             k.keys,

@@ -1,4 +1,5 @@
-//! The sort kernel: what it gives, and how a device that works in several launches divides it.
+//! The sort kernel: what it gives, and how a device that works in several launches divides it. Where only the
+//! first few of an order are asked for, they are selected first and sorted alone.
 //!
 //! Invariant: the order is stable, so it is the same whoever sorts and in however many parts. The
 //! division into tiles is a fixed rule on sizes, here because scratch memory is planned by it.
@@ -7,22 +8,23 @@ use farad_ir::DType;
 
 use crate::program::BufferId;
 
-/// The order of every row: `order[r, j]` is where the j-th of `operand[r, ..]` stands; of equal elements
-/// the first comes first.
+/// The order of every row, or its beginning: `order[r, j]` is where the j-th of `operand[r, ..]` stands; of equal
+/// elements the first comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sort {
     /// How many rows.
     pub rows: usize,
     /// Elements of a row.
     pub len: usize,
+    /// How many positions are given of a row's order, the first ones: `len` for all.
+    pub taken: usize,
     /// What is put in order, row-major.
     pub operand: BufferId,
     /// Positions (`i32`), row-major.
     pub order: BufferId,
     /// By what.
     pub keys: Keys,
-    /// Memory between launches: keys twice, positions, counts of digits and their sums. Empty where
-    /// rows are short or nothing is sorted.
+    /// Memory between launches ([`Sort::scratch_words`]). Empty where rows are short or nothing is sorted.
     pub scratch: Vec<BufferId>,
 }
 
@@ -77,10 +79,31 @@ impl Sort {
         self.len <= Sort::SHORT
     }
 
-    /// Words of every scratch buffer.
+    /// Whether the first of an order are selected, and only they sorted. A short row is sorted as a whole.
+    pub fn selects(&self) -> bool {
+        self.taken < self.len && !self.is_short()
+    }
+
+    /// The sort of what is selected: rows of `taken` elements, all of whose order is given.
+    pub fn of_selected(&self) -> Sort {
+        Sort { len: self.taken, ..self.clone() }
+    }
+
+    /// Words of every scratch buffer. A sort of long rows has keys twice, positions, counts of digits and their
+    /// sums. A selection has what the sort of the selected has (keys and positions, if they are few), and then counts
+    /// of digits (as many as four a row) and how many elements of a tile are selected.
     pub fn scratch_words(&self) -> Vec<usize> {
         if self.is_short() || self.keys == Keys::Permutation {
             return vec![];
+        }
+        if self.selects() {
+            let selected = self.of_selected();
+            let mut words = selected.scratch_words();
+            if words.is_empty() {
+                words = vec![self.rows * self.taken; 2];
+            }
+            words.extend([4 * self.rows * Sort::DIGITS, 2 * self.rows * self.tiles()]);
+            return words;
         }
         let (all, digits) = (self.rows * self.len, self.rows * Sort::DIGITS);
         vec![all, all, all, digits * self.tiles(), digits]
@@ -106,9 +129,26 @@ mod tests {
     fn tiles_cover_rows() {
         for (rows, len) in [(1, 2049), (1, 70_001), (300, 5000), (1, 1 << 24)] {
             let (operand, order) = (BufferId(0), BufferId(1));
-            let sort = Sort { rows, len, operand, order, keys: Keys::Ascending, scratch: vec![] };
+            let sort = Sort { rows, len, taken: len, operand, order, keys: Keys::Ascending, scratch: vec![] };
             assert!(sort.tiles() * sort.tile() >= len && (sort.tiles() - 1) * sort.tile() < len);
             assert!(sort.scratch_words()[3] <= 2 * rows * (len + sort.tile()), "{rows} {len}");
+        }
+    }
+
+    #[test]
+    fn a_selection_takes_little_memory() {
+        let (operand, order) = (BufferId(0), BufferId(1));
+        let sort = |len, taken| {
+            let keys = Keys::Descending;
+            Sort { rows: 256, len, taken, operand, order, keys, scratch: vec![] }
+        };
+        assert!(!sort(2048, 5).selects() && !sort(5000, 5000).selects());
+        for taken in [1, 64, 2048, 5000] {
+            let words: usize = sort(32_768, taken).scratch_words().iter().sum();
+            assert!(
+                words < sort(32_768, 32_768).scratch_words().iter().sum::<usize>() / 4,
+                "{taken}: {words}"
+            );
         }
     }
 }

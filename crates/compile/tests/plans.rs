@@ -285,6 +285,18 @@ fn a_sort_and_its_gradient_are_one_sort() {
 }
 
 #[test]
+fn the_largest_of_long_rows_are_selected_forward_and_written_back() {
+    let mut graph = Graph::new();
+    let x = input(&mut graph, 0, &[3, 5000]);
+    let top = graph.push(Op::Top(true, 64), &[x]);
+    let largest = graph.push(Op::Gather(1), &[x, top]);
+    let squares = graph.mul(largest, largest);
+    let loss = graph.reduce(Reduce::Sum, squares, &[0, 1]);
+    let g = farad_ir::gradient(&mut graph, loss, &[x]).unwrap();
+    insta::assert_snapshot!(compile(&graph, &g, &[], &gpu()));
+}
+
+#[test]
 fn many_sources_for_many_places_are_sorted_first() {
     let scatters = |entries: usize, sources: usize, target: &Target| {
         let mut graph = Graph::new();

@@ -2,7 +2,8 @@
 //!
 //! An element becomes a whole number, its key, whose order is the element's; with its position behind
 //! it, no two numbers of a row are equal, so every way of sorting them gives the same, stable order.
-//! Rows are shared out; a single long row is sorted by all threads. Start at [`Plan::run`].
+//! Rows are shared out; a single long row is sorted by all threads. Where only the first of an order are asked for,
+//! one pass keeps the least numbers met so far. Start at [`Plan::run`].
 
 use farad_compile::program::{Keys, Sort};
 use farad_ir::DType;
@@ -16,6 +17,12 @@ use crate::view::{Access, Range};
 const PARALLEL: usize = 1 << 13;
 /// Elements below which comparing is quicker than counting digits.
 const COUNTED: usize = 1 << 14;
+/// Elements that a selection reads at once.
+const BLOCK: usize = 1 << 12;
+/// Keys that a selection compares at once.
+const LANES: usize = 32;
+/// Numbers that a selection holds at least before it drops those that are too large.
+const HELD: usize = 1 << 8;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
 /// Values of a digit.
@@ -33,29 +40,32 @@ impl Plan {
 
     /// Runs the sort.
     pub fn run(&self, context: Context) {
-        let Sort { rows, len, operand, order, .. } = self.0;
+        let Sort { rows, len, taken, operand, order, .. } = self.0;
         let (from, to) = (context.bindings[operand.0 as usize], context.bindings[order.0 as usize]);
-        let start = to.words(0, rows * len);
+        let start = to.words(0, rows * taken);
         // SAFETY: the words are checked to be in the buffer, which this kernel alone writes.
-        let order = unsafe { std::slice::from_raw_parts_mut(start, rows * len) };
+        let order = unsafe { std::slice::from_raw_parts_mut(start, rows * taken) };
         let threads = rayon::current_num_threads();
         if rows * len < PARALLEL || threads == 1 || rows == 1 {
             let together = len >= PARALLEL && threads > 1;
-            order.chunks_mut(len).enumerate().for_each(|(row, order)| self.row(row, from, order, together));
+            order.chunks_mut(taken).enumerate().for_each(|(row, order)| self.row(row, from, order, together));
         } else {
             let group = (PARALLEL / 4).div_ceil(len);
-            order.par_chunks_mut(group * len).enumerate().for_each(|(n, order)| {
+            order.par_chunks_mut(group * taken).enumerate().for_each(|(n, order)| {
                 order
-                    .chunks_mut(len)
+                    .chunks_mut(taken)
                     .enumerate()
                     .for_each(|(row, order)| self.row(n * group + row, from, order, false));
             });
         }
     }
 
-    /// Writes the order of one row, sorted by all threads together or by this one.
+    /// Writes the order of one row, or its beginning, found by all threads together or by this one.
     fn row(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
-        let len = order.len();
+        let Sort { len, taken, .. } = self.0;
+        if taken < len {
+            return self.select(row, from, order, together);
+        }
         let mut words = vec![0; len];
         let range = Range { start: row * len, count: len, fixed: &[] };
         // SAFETY: the program says that this kernel may read the operand.
@@ -76,6 +86,66 @@ impl Plan {
             _ => count(&mut pairs, 1),
         }
         order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
+    }
+
+    /// Writes the first of the order of one row: every thread finds the least of its part, of which the least are taken.
+    fn select(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
+        let Sort { len, taken, .. } = self.0;
+        let part = if together { len.div_ceil(rayon::current_num_threads()) } else { len };
+        let least = |start: usize| self.least(row, start..len.min(start + part), from);
+        let mut pairs = if part < len {
+            (0..len.div_ceil(part)).into_par_iter().map(|n| least(n * part)).collect::<Vec<_>>().concat()
+        } else {
+            least(0)
+        };
+        keep(&mut pairs, taken);
+        pairs.sort_unstable();
+        order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
+    }
+
+    /// The least numbers of a part of a row, as many as are taken, in no order.
+    fn least(&self, row: usize, part: std::ops::Range<usize>, from: Binding) -> Vec<u64> {
+        let Sort { len, taken, .. } = self.0;
+        let key = key(self.0.keys, from.dtype);
+        let access = Access::contiguous((row + 1) * len);
+        let room = taken + taken.max(HELD);
+        let mut held = Vec::with_capacity(room.min(part.len()));
+        // What is above this is not among the least.
+        let mut most = u64::MAX;
+        let mut words = [0; BLOCK];
+        for start in part.clone().step_by(BLOCK) {
+            let words = &mut words[..BLOCK.min(part.end - start)];
+            let range = Range { start: row * len + start, count: words.len(), fixed: &[] };
+            // SAFETY: the program says that this kernel may read the operand.
+            unsafe { storage::load(&access, range, 0, from, words) };
+            words.iter_mut().for_each(|word| *word = key(*word));
+            for (n, keys) in words.chunks(LANES).enumerate() {
+                // Mostly none is, and that is found for all of them at once.
+                if keys.iter().fold(u32::MAX, |least, &key| least.min(key)) > (most >> 32) as u32 {
+                    continue;
+                }
+                for (&key, position) in keys.iter().zip((start + n * LANES) as u64..) {
+                    let pair = (key as u64) << 32 | position;
+                    if pair <= most {
+                        held.push(pair);
+                    }
+                    if held.len() == room {
+                        keep(&mut held, taken);
+                        most = held[taken - 1];
+                    }
+                }
+            }
+        }
+        keep(&mut held, taken);
+        held
+    }
+}
+
+/// Keeps the `count` least, the largest of them at the end; all, in their order, if there are no more.
+fn keep(pairs: &mut Vec<u64>, count: usize) {
+    if pairs.len() > count {
+        pairs.select_nth_unstable(count - 1);
+        pairs.truncate(count);
     }
 }
 

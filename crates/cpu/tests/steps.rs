@@ -40,6 +40,7 @@ fn scatter(axes: &[usize], axis: usize, size: usize, by_row: bool, dtype: DType,
         index: (BufferId(index), view),
         target: BufferId(target),
         order: None,
+        distinct: false,
         site: 0,
     }));
     case
@@ -81,13 +82,51 @@ fn small_sums_share_a_kernel() {
     case.check(1e-6);
 }
 
-fn sort(dtype: DType, rows: usize, len: usize, keys: Keys, data: Vec<f64>) -> Case {
+fn sort(dtype: DType, [rows, len, taken]: [usize; 3], keys: Keys, data: Vec<f64>) -> Case {
     let mut case = Case::default();
     let operand = case.input(dtype, data);
-    let order = case.output(DType::I32, rows * len);
+    let order = case.output(DType::I32, rows * taken);
     let (operand, order) = (BufferId(operand), BufferId(order));
-    case.step(Kernel::Sort(Sort { rows, len, operand, order, keys, scratch: vec![] }));
+    case.step(Kernel::Sort(Sort { rows, len, taken, operand, order, keys, scratch: vec![] }));
     case
+}
+
+/// Elements of which many are equal; floats have both zeros, infinities and NaN.
+fn mixed(rng: &mut Rng, dtype: DType, len: usize) -> Vec<f64> {
+    let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, -1.5];
+    let mut draw = || match dtype {
+        DType::F32 | DType::F16 if rng.below(4) == 0 => rng.pick(&special),
+        DType::F32 | DType::F16 => rng.below(400) as f64 / 8.0 - 25.0,
+        DType::I32 => rng.below(90) as f64 - 45.0,
+        DType::U32 => rng.below(90) as f64,
+        _ => rng.below(2) as f64,
+    };
+    (0..len).map(|_| draw()).collect()
+}
+
+#[test]
+fn the_first_of_an_order_are_those_of_a_sort() {
+    let mut rng = Rng(62);
+    let sizes = [
+        [1, 2, 1],
+        [7, 13, 6],
+        [500, 40, 3],
+        [1, 70_001, 64],
+        [1, 70_001, 30_000],
+        [9, 5000, 1],
+        [3, 20_000, 400],
+    ];
+    for [rows, len, taken] in sizes {
+        for dtype in [DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool] {
+            for keys in [Keys::Ascending, Keys::Descending] {
+                let data = mixed(&mut rng, dtype, rows * len);
+                sort(dtype, [rows, len, taken], keys, data).check(0.0);
+            }
+        }
+        // Every element is met before those that it is behind.
+        let falling = (0..rows * len).map(|i| -((i % len) as f64)).collect();
+        sort(DType::F32, [rows, len, taken], Keys::Ascending, falling).check(0.0);
+    }
 }
 
 #[test]
@@ -96,24 +135,15 @@ fn rows_are_put_in_stable_order() {
     for (rows, len) in [(1, 1), (7, 13), (3, 600), (500, 40), (1, 70_001), (9, 5000), (3, 20_000)] {
         for dtype in [DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool] {
             for keys in [Keys::Ascending, Keys::Descending] {
-                // Many are equal; floats have both zeros, infinities and NaN.
-                let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, -1.5];
-                let mut draw = || match dtype {
-                    DType::F32 | DType::F16 if rng.below(4) == 0 => rng.pick(&special),
-                    DType::F32 | DType::F16 => rng.below(400) as f64 / 8.0 - 25.0,
-                    DType::I32 => rng.below(90) as f64 - 45.0,
-                    DType::U32 => rng.below(90) as f64,
-                    _ => rng.below(2) as f64,
-                };
-                let data = (0..rows * len).map(|_| draw()).collect();
-                sort(dtype, rows, len, keys, data).check(0.0);
+                let data = mixed(&mut rng, dtype, rows * len);
+                sort(dtype, [rows, len, len], keys, data).check(0.0);
             }
         }
         let places = (0..rows * len).map(|_| rng.below(60) as f64 - 5.0).collect();
-        sort(DType::I32, rows, len, Keys::Below(50), places).check(0.0);
+        sort(DType::I32, [rows, len, len], Keys::Below(50), places).check(0.0);
         let inverse = (0..rows).flat_map(|row| (0..len).map(move |i| ((i * 17 + row) % len) as f64));
         // Seventeen has no divisor in common with any of these lengths.
-        sort(DType::I32, rows, len, Keys::Permutation, inverse.collect()).check(0.0);
+        sort(DType::I32, [rows, len, len], Keys::Permutation, inverse.collect()).check(0.0);
     }
 }
 
@@ -289,6 +319,7 @@ fn mixture() -> Case {
         index: (BufferId(index), strided(0, &[1, 0])),
         target: BufferId(target),
         order: None,
+        distinct: false,
         site: 0,
     }));
     case

@@ -70,6 +70,9 @@ pub enum Op {
     /// or the j-th largest if set, as `i32`; of equal elements the first comes first. Every NaN is
     /// equal to every other and larger than all numbers; zeros of either sign are equal.
     Order(bool),
+    /// The first positions of an order ([`Op::Order`]), this many: where the smallest elements of the last axis stand,
+    /// or the largest if set.
+    Top(bool, usize),
     /// Sum of products over index maps.
     Contract(Arc<Contraction>),
     /// Flattened operands laid into one axis of this length at these offsets, zeros elsewhere.
@@ -110,6 +113,7 @@ impl Op {
             Op::Gather(_) => "gather".into(),
             Op::ScatterAdd(..) => "scatter_add".into(),
             Op::Order(_) => "order".into(),
+            Op::Top(..) => "topk".into(),
             Op::Contract(_) => "contract".into(),
             Op::Pack(..) => "pack".into(),
             Op::StopGradient => "stop_gradient".into(),
@@ -395,6 +399,17 @@ fn infer(op: &Op, operands: &[(Shape, DType)]) -> Result<(Shape, DType), OpError
                 return Err(OpError::Axis { op: "sort", shape, axis: -1, rank: 0 });
             }
             (shape, DType::I32)
+        }
+        Op::Top(_, count) => {
+            check_dtype("topk", dtype, dtype.is_compute())?;
+            let Some(axis) = shape.rank().checked_sub(1) else {
+                return Err(OpError::Axis { op: "topk", shape, axis: -1, rank: 0 });
+            };
+            if *count > shape[axis] {
+                let what = format!("axis {axis} of {shape} has fewer elements");
+                return Err(OpError::Sizes { op: "topk", what, a: *count, b: shape[axis] });
+            }
+            (shape.with(axis, *count), DType::I32)
         }
         Op::Contract(contraction) => {
             let (_, other) = operands[1];

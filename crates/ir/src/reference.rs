@@ -236,7 +236,10 @@ fn step(node: &Node, from: &Operands, inputs: &[Values], parameters: &[Scalar]) 
         Op::ScatterAdd(axis, size) => {
             layout::scatter_add(node.dtype, x(0), shape(0), x(1), shape(1), *axis, *size)
         }
-        Op::Order(descending) => Values::Int(layout::order(x(0), shape(0), *descending)),
+        Op::Order(descending) => {
+            Values::Int(layout::order(x(0), shape(0), *descending, shape(0)[shape(0).rank() - 1]))
+        }
+        Op::Top(descending, count) => Values::Int(layout::order(x(0), shape(0), *descending, *count)),
         Op::Contract(contraction) => {
             Values::Float(contract::contract(contraction, x(0).floats(), shape(0), x(1).floats(), shape(1)))
         }

@@ -40,6 +40,7 @@ fn dtypes() {
     refuses(Op::ScatterAdd(0, 3), &[f32([2]), condition], "scatter_add: dtype not supported: bool");
     refuses(Op::ScatterAdd(0, 3), &[condition, index], "scatter_add: dtype not supported: bool");
     refuses(Op::Order(false), &[wide], &format!("sort: dtype not supported: f64{cast}"));
+    refuses(Op::Top(false, 1), &[wide], &format!("topk: dtype not supported: f64{cast}"));
     let nowhere = "scatter_add: axis 0 of [0] has no elements to index: by [2] (0 vs 1)";
     refuses(Op::ScatterAdd(0, 0), &[f32([2]), index], nowhere);
     let nothing = "gather: axis 0 of [0] has no elements to index: by [2] (0 vs 1)";

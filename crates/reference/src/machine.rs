@@ -235,7 +235,9 @@ impl Machine {
             };
             let mut order: Vec<usize> = (0..sort.len).collect();
             order.sort_by(|&a, &b| compare(a, b));
-            order.into_iter().zip(start..).for_each(|(at, n)| self.write(sort.order, n, at as f64));
+            let to = (row * sort.taken) as i64;
+            let taken = order.into_iter().take(sort.taken);
+            taken.zip(to..).for_each(|(at, n)| self.write(sort.order, n, at as f64));
         }
     }
 

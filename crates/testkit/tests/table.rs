@@ -116,6 +116,7 @@ fn family(op: &Op) -> &'static str {
         Op::Gather(_) => "gather",
         Op::ScatterAdd(..) => "scatter_add",
         Op::Order(_) => "order",
+        Op::Top(..) => "topk",
         Op::Contract(_) => "contract",
         // Optimizers alone make packs; their own tests cover them.
         Op::Pack(..) => "pack",
@@ -127,7 +128,7 @@ fn family(op: &Op) -> &'static str {
     }
 }
 
-const FAMILIES: [&str; 25] = [
+const FAMILIES: [&str; 26] = [
     "input",
     "parameter",
     "constant",
@@ -147,6 +148,7 @@ const FAMILIES: [&str; 25] = [
     "gather",
     "scatter_add",
     "order",
+    "topk",
     "contract",
     "stop_gradient",
     "barrier",

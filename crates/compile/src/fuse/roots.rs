@@ -36,7 +36,7 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
             }
         }
         match &node.op {
-            Op::ScatterAdd(..) | Op::Order(_) | Op::Custom(_) | Op::Scan(_) => {
+            Op::ScatterAdd(..) | Op::Order(_) | Op::Top(..) | Op::Custom(_) | Op::Scan(_) => {
                 materialized[id.index()] = true;
                 node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialized));
             }

@@ -28,7 +28,7 @@ mod tests;
 pub(crate) mod vector;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{BufferId, Fused, Kernel, Program};
+use farad_compile::program::{BufferId, Fused, Kernel, Program, Scatter};
 use farad_runtime::Tuning;
 
 use crate::dispatch::{Capabilities, Dispatch};
@@ -61,6 +61,7 @@ pub fn render(
                 module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))
             }
         },
+        Kernel::Scatter(scatter) if scatter.distinct => return distinct_scatter(kernel, scatter, context),
         Kernel::Scatter(scatter) => {
             module::build(kernel.touches(), context, |module| scatter::write(module, scatter))
         }
@@ -72,6 +73,20 @@ pub fn render(
     };
     dispatch.costs = Costs::of(kernel, &program.buffers, slots);
     vec![dispatch]
+}
+
+/// Zeros, and then every source where it goes.
+fn distinct_scatter(
+    kernel: &Kernel,
+    scatter: &Scatter,
+    context: (&Program, &[(BufferId, usize)], &Capabilities),
+) -> Vec<Dispatch> {
+    let (reads, writes) = kernel.touches();
+    let clear = module::build((vec![], writes.clone()), context, |module| scatter::clear(module, scatter));
+    let mut write =
+        module::build((reads, writes), context, |module| scatter::write_distinct(module, scatter));
+    write.costs = Costs::of(kernel, &context.0.buffers, context.1);
+    vec![clear, write]
 }
 
 /// The dispatch of a canonical kernel.

@@ -3,7 +3,8 @@
 //!
 //! Where whole rows go to one place (the index does not depend on the axes behind the scattered
 //! one), a workgroup holds a few target rows and scans the index once for all of them, or, given the
-//! index's order, a thread finds its sources there; otherwise a thread scans for its own elements.
+//! index's order, a thread finds its sources there; otherwise a thread scans for its own elements. Sources that go to
+//! different places are written there ([`clear`], [`write_distinct`]).
 
 use farad_compile::program::{BufferId, Scatter, View};
 use farad_ir::DType;
@@ -28,13 +29,19 @@ const UNROLLED: usize = 4;
 /// Sources up to which a thread scans for its own elements.
 const SHORT: usize = 16;
 
-/// Writes the kernel.
-pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
+/// The scatter with as few axes as it can have.
+fn simplified(scatter: &Scatter) -> Scatter {
     let mut scatter = scatter.clone();
     let (axis, rank) = (scatter.axis, scatter.axes.len());
     let mut views = [&mut scatter.source.1, &mut scatter.index.1];
     simplify(&mut scatter.axes, axis + 1, rank, &mut views);
     scatter.axis = simplify(&mut scatter.axes, 0, axis, &mut views);
+    scatter
+}
+
+/// Writes the kernel.
+pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
+    let scatter = simplified(scatter);
     if let Some(order) = scatter.order {
         return write_sorted(module, &scatter, order);
     }
@@ -44,6 +51,31 @@ pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
     } else {
         write_elements(module, &scatter)
     }
+}
+
+/// Writes zeros to the whole target, which is what there is before sources that go to different places are written.
+pub(super) fn clear(module: &mut Module, scatter: &Scatter) -> Launch {
+    let scatter = simplified(scatter);
+    let axes = target_axes(&scatter);
+    let last = axes.len() - 1;
+    let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
+    let Places { index, launch, .. } = Places::of(module, &scatter, &axes, lanes);
+    let held = sums(module, &scatter, lanes);
+    let target = Point::along(index, last, axes[last], lanes);
+    store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
+    launch
+}
+
+/// Writes every source to its place, which is no other's.
+pub(super) fn write_distinct(module: &mut Module, scatter: &Scatter) -> Launch {
+    let scatter = simplified(scatter);
+    let Places { mut index, launch, .. } = Places::of(module, &scatter, &scatter.axes, 1);
+    let point = Point::single(index.clone());
+    let value = load(module, scatter.source.0, &scatter.source.1, &point, None);
+    let place = index_bits(module, &scatter, &point);
+    index[scatter.axis] = place.lane(0).into();
+    store(module, scatter.target, &View::contiguous(&target_axes(&scatter)), &value, &Point::single(index));
+    launch
 }
 
 fn target_axes(scatter: &Scatter) -> Vec<usize> {
@@ -69,7 +101,7 @@ fn is_signed(module: &Module, scatter: &Scatter) -> bool {
 
 /// The type that sums are held in.
 fn register(module: &Module, scatter: &Scatter) -> DType {
-    module.at(module.bound(scatter.source.0)).dtype.register()
+    module.at(module.bound(scatter.target)).dtype.register()
 }
 
 /// Declares a sum a lane.

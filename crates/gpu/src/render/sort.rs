@@ -1,8 +1,10 @@
-//! Sorting in launches of the entry points of `wgsl/sort.wgsl`: one for short rows and for permutations,
-//! three a digit for long rows.
+//! Sorting in launches of the entry points of `wgsl/sort.wgsl` and `wgsl/select.wgsl`: one for short rows and for
+//! permutations, three a digit for long rows, and to select the first of an order one a digit and three more.
 //!
 //! Invariant: positions pass between the result and one scratch buffer so that the last pass writes the
 //! result; keys pass between two, and the first pass makes them from the operand.
+
+mod select;
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,7 +33,8 @@ const HALVES: u32 = 3;
 
 fn text() -> Arc<str> {
     static TEXT: OnceLock<Arc<str>> = OnceLock::new();
-    TEXT.get_or_init(|| include_str!("../wgsl/sort.wgsl").into()).clone()
+    let text = concat!(include_str!("../wgsl/sort.wgsl"), include_str!("../wgsl/select.wgsl"));
+    TEXT.get_or_init(|| text.into()).clone()
 }
 
 /// The words of the uniform, as the text declares them, apart from the grid.
@@ -49,6 +52,7 @@ struct Sizes {
     first: bool,
     last: bool,
     added: bool,
+    passes: u32,
 }
 
 /// The launches of one sort.
@@ -69,6 +73,7 @@ pub(super) fn dispatches(
     match sort.keys {
         Keys::Permutation => vec![sorting.invert()],
         _ if sort.is_short() => vec![sorting.short_rows()],
+        _ if sort.selects() => sorting.select(),
         _ => sorting.long_rows(),
     }
 }
@@ -106,6 +111,7 @@ impl Sorting<'_> {
             first: true,
             last: true,
             added: false,
+            passes: 0,
         }
     }
 
@@ -119,26 +125,41 @@ impl Sorting<'_> {
     }
 
     fn short_rows(&self) -> Dispatch {
+        let bindings = [(self.sort.operand, false), (self.sort.order, true)];
+        let bytes = self.all() * self.dtype.size() + self.sort.rows * self.sort.taken * WORD;
+        self.sort_short("rows", &bindings, self.sizes(), bytes)
+    }
+
+    /// Sorts rows in workgroup memory, as many at once as leave all of a device something to do.
+    fn sort_short(
+        &self,
+        entry: &'static str,
+        bindings: &[(BufferId, bool)],
+        sizes: Sizes,
+        bytes: usize,
+    ) -> Dispatch {
         let padded = self.sort.len.next_power_of_two();
         let held = (Sort::SHORT / padded).min(self.sort.rows.div_ceil(BUSY));
-        let sizes = Sizes { strips: padded, tiles: held, ..self.sizes() };
-        let bindings = [(self.sort.operand, false), (self.sort.order, true)];
-        let bytes = self.all() * (self.dtype.size() + WORD);
-        self.launch("rows", self.sort.rows.div_ceil(held), &bindings, sizes, bytes)
+        let sizes = Sizes { strips: padded, tiles: held, ..sizes };
+        self.launch(entry, self.sort.rows.div_ceil(held), bindings, sizes, bytes)
+    }
+
+    fn passes(&self) -> u32 {
+        self.sort.keys.bits(self.dtype, self.sort.len).div_ceil(DIGIT)
     }
 
     fn long_rows(&self) -> Vec<Dispatch> {
-        let passes = self.sort.keys.bits(self.dtype, self.sort.len).div_ceil(DIGIT);
-        (0..passes).flat_map(|pass| self.pass(pass, passes)).collect()
+        let passes = self.passes();
+        (0..passes).flat_map(|pass| self.pass(pass, passes, pass == 0)).collect()
     }
 
-    /// Counts digits, adds up, moves.
-    fn pass(&self, pass: u32, passes: u32) -> Vec<Dispatch> {
+    /// Counts digits, adds up, moves. What is first has no keys and no positions from a pass before.
+    fn pass(&self, pass: u32, passes: u32, first: bool) -> Vec<Dispatch> {
         let sort = self.sort;
-        let [one, other, places, counts, totals] = sort.scratch[..] else {
+        let [one, other, places, counts, totals, ..] = sort.scratch[..] else {
             unreachable!("the planner gives long rows their scratch memory")
         };
-        let (first, last) = (pass == 0, pass + 1 == passes);
+        let last = pass + 1 == passes;
         let [from, to] = if pass.is_multiple_of(2) { [other, one] } else { [one, other] };
         let source = if first { sort.operand } else { from };
         let [places_from, places_to] =
@@ -209,6 +230,8 @@ impl Sorting<'_> {
             fixed(sizes.first as usize),
             fixed(sizes.last as usize),
             fixed(sizes.added as usize),
+            fixed(self.sort.taken),
+            Word::Fixed(sizes.passes),
         ];
         Dispatch {
             wgsl: text(),

@@ -32,6 +32,9 @@ struct Sizes {
     first: u32,
     last: u32,
     added: u32,
+    // How many of a row's order are wanted, and in a selection how many passes have counted digits.
+    taken: u32,
+    passes: u32,
 }
 
 const WORDS = 0u;
@@ -93,12 +96,8 @@ fn group_number(group: vec3<u32>) -> u32 {
 var<workgroup> row_keys: array<u32, 2048>;
 var<workgroup> row_places: array<u32, 2048>;
 
-@compute @workgroup_size(256)
-fn rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-    let w = group_number(group);
-    if (w >= sizes.groups) {
-        return;
-    }
+// Sorts the rows of workgroup `w`, padded, in workgroup memory.
+fn sort_rows(w: u32, t: u32) {
     let padded = sizes.strips;
     let count = padded * sizes.tiles;
     let first = w * sizes.tiles;
@@ -133,11 +132,20 @@ fn rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     workgroupBarrier();
-    for (var i = t; i < count; i += 256u) {
-        let row = first + i / padded;
-        let column = i % padded;
-        if (row < sizes.rows && column < sizes.length) {
-            result[sizes.result_start + row * sizes.length + column] = row_places[i];
+}
+
+@compute @workgroup_size(256)
+fn rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) t: u32) {
+    let w = group_number(group);
+    if (w >= sizes.groups) {
+        return;
+    }
+    sort_rows(w, t);
+    for (var i = t; i < sizes.strips * sizes.tiles; i += 256u) {
+        let row = w * sizes.tiles + i / sizes.strips;
+        let column = i % sizes.strips;
+        if (row < sizes.rows && column < sizes.taken) {
+            result[sizes.result_start + row * sizes.taken + column] = row_places[i];
         }
     }
 }

@@ -193,22 +193,26 @@ pub(super) fn scatter_add(
     y
 }
 
-/// The stable order of every row of the last axis; NaN is larger than all numbers.
-pub(super) fn order(x: &Values, shape: &Shape, descending: bool) -> Vec<i64> {
-    fn sorted<T: Copy>(x: &[T], len: usize, compare: impl Fn(T, T) -> Ordering) -> Vec<i64> {
+/// The first `count` of the stable order of every row of the last axis; NaN is larger than all numbers.
+pub(super) fn order(x: &Values, shape: &Shape, descending: bool, count: usize) -> Vec<i64> {
+    fn sorted<T: Copy>(
+        x: &[T],
+        (len, count): (usize, usize),
+        compare: impl Fn(T, T) -> Ordering,
+    ) -> Vec<i64> {
         let row = |row: &[T]| {
             let mut order: Vec<usize> = (0..len).collect();
             order.sort_by(|&a, &b| compare(row[a], row[b]));
-            order.into_iter().map(|position| position as i64)
+            order.into_iter().take(count).map(|position| position as i64)
         };
         x.chunks(len.max(1)).flat_map(row).collect()
     }
     let way = |ordering: Ordering| if descending { ordering.reverse() } else { ordering };
-    let len = shape[shape.rank() - 1];
+    let sizes = (shape[shape.rank() - 1], count);
     match x {
         Values::Float(x) => {
-            sorted(x, len, |a, b| way(a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))))
+            sorted(x, sizes, |a, b| way(a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))))
         }
-        Values::Int(x) => sorted(x, len, |a, b| way(a.cmp(&b))),
+        Values::Int(x) => sorted(x, sizes, |a, b| way(a.cmp(&b))),
     }
 }

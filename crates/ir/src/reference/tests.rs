@@ -208,6 +208,10 @@ fn orders_are_stable() {
     assert_eq!(of(true), int(&[1, 5, 7, 0, 6, 3, 9, 2, 4, 8]));
     let rows = |sizes, x: &[f64]| floats(Op::Order(false), &[(sizes, x)]);
     assert_eq!(rows(shape([2, 3]), &[3.0, 1.0, 2.0, 0.0, 0.0, -1.0]), int(&[1, 2, 0, 2, 0, 1]));
+    let top = |descending, count| floats(Op::Top(descending, count), &[(shape([2, 5]), &row)]);
+    assert_eq!(top(false, 2), int(&[2, 4, 3, 4]));
+    assert_eq!(top(true, 3), int(&[1, 0, 3, 0, 2, 1]));
+    assert_eq!(top(true, 0), int(&[]));
     assert_eq!(rows(shape([0, 3]), &[]), int(&[]));
     assert_eq!(rows(shape([3, 0]), &[]), int(&[]));
     assert_eq!(ints(Op::Order(true), DType::U32, &[&[0, 4294967295, 1]]), int(&[1, 2, 0]));

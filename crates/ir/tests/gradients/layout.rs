@@ -150,6 +150,10 @@ fn sorted_values() {
             let order = graph.push(Op::Order(descending), x);
             graph.push(Op::Gather(1), &[x[0], order])
         });
+        check("topk", &samples, |graph, x| {
+            let top = graph.push(Op::Top(descending, 3), x);
+            graph.push(Op::Gather(1), &[x[0], top])
+        });
     }
 }
 

@@ -7,6 +7,10 @@ use farad_ir::{Op, OpError};
 
 use super::{Tensor, raise};
 
+/// The first elements of an order are selected if they are no more than one in this many; otherwise all are sorted,
+/// which then takes no longer.
+const SELECTED: usize = 2;
+
 /// Which elements come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
@@ -76,7 +80,14 @@ impl Tensor {
             let what = format!("axis {axis} of {} has fewer elements", self.shape());
             raise(OpError::Sizes { op: "topk", what, a: k, b: self.shape()[axis] });
         }
-        let (values, positions) = self.sort(axis as isize, order);
-        (values.narrow(axis as isize, 0, k), positions.narrow(axis as isize, 0, k))
+        let (len, axis) = (self.shape()[axis], axis as isize);
+        if SELECTED * k > len {
+            let (values, positions) = self.sort(axis, order);
+            return (values.narrow(axis, 0, k), positions.narrow(axis, 0, k));
+        }
+        let x = self.transpose(axis, -1);
+        let positions = Tensor::record(Op::Top(order == Order::Descending, k), &[&x]);
+        let values = x.gather(-1, &positions);
+        (values.transpose(axis, -1), positions.transpose(axis, -1))
     }
 }

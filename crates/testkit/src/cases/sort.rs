@@ -96,12 +96,24 @@ fn tops() -> Vec<Case> {
         top(apart([5, 40], SIGNED), 3, 1, true),
         top(apart([40, 5], SIGNED), 7, 0, false),
         top(apart([3, 5000], SIGNED), 50, -1, true),
+        top(apart([5001, 2], SIGNED), 1, 0, false),
+        top(apart([2, 6007], SIGNED), 2500, 1, true),
+        top(apart([2, 3001], SIGNED), 1500, 1, false),
+        top(apart([2, 3001], SIGNED), 2999, 1, true),
+        top(half([3, 4099], SIGNED), 300, 1, true).without_gradient(),
         top(apart([4, 33], SIGNED).stored(DType::F16), 33, 1, true),
         top(apart([4, 33], SIGNED), 0, 1, true),
         top(int([4, 33], -9, 9), 5, 1, false),
-        Case::new("topk", "positions", vec![whole([6, 70], (-9.0, 9.0))], 0.0, |x| {
-            x[0].topk(9, 1, Order::Descending).1
-        })
-        .without_gradient(),
+        positions(whole([6, 70], (-9.0, 9.0)), 9, Order::Descending),
+        positions(whole([3, 5003], (-9.0, 9.0)), 700, Order::Ascending),
+        positions(int([2, 2500], i32::MIN, i32::MAX), 33, Order::Descending),
+        positions(unsigned([2, 2500], 0, u32::MAX), 33, Order::Ascending),
+        positions(half([2, 2500], SIGNED), 33, Order::Ascending),
+        positions(truth([2, 2500]), 1250, Order::Descending),
     ]
+}
+
+fn positions(x: Input, k: usize, order: Order) -> Case {
+    Case::new("topk", format!("{k} positions"), vec![x], 0.0, move |x| x[0].topk(k, 1, order).1)
+        .without_gradient()
 }

@@ -105,6 +105,7 @@ fn embedding_gradient(tokens: usize, features: usize, size: usize) -> (Case, Ker
         index: (index, view(0, &[1, 0])),
         target,
         order: None,
+        distinct: false,
         site: 0,
     });
     (case, kernel)

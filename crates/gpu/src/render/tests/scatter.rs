@@ -32,6 +32,7 @@ fn scatter(
         index: (index, view(0, &strides)),
         target,
         order: None,
+        distinct: false,
         site: 4,
     };
     (case, Kernel::Scatter(scatter))
@@ -90,9 +91,28 @@ fn the_last_axis_scatters_too() {
             index: (index, one),
             target,
             order: None,
+            distinct: false,
             site: 0,
         });
         case.check(&kernel, 0.0);
+    }
+}
+
+#[test]
+fn sources_that_go_to_different_places_are_written_there() {
+    for dtype in [DType::F32, DType::F16, DType::I32, DType::U32] {
+        for (axes, size) in [([3, 40, 1], 301), ([1, 20, 6], 64), ([2, 300, 5], 300)] {
+            let (mut case, kernel) = scatter(dtype, axes, size, false, false);
+            let Kernel::Scatter(mut scatter) = kernel else { unreachable!("made above") };
+            // Eleven has no divisor in common with any of these sizes, so no two places are equal.
+            let places = &mut case.memory[scatter.index.0.0 as usize];
+            places.iter_mut().enumerate().for_each(|(i, place)| *place = (i % axes[1] * 11 % size) as f64);
+            scatter.distinct = true;
+            let kernel = Kernel::Scatter(scatter);
+            let launches = render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default());
+            assert_eq!(launches.len(), 2);
+            case.check(&kernel, 0.0);
+        }
     }
 }
 

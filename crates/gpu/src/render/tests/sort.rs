@@ -6,10 +6,15 @@ use super::*;
 
 /// A sort of rows of `data`, with its scratch memory.
 fn sort(dtype: DType, rows: usize, len: usize, keys: Keys, data: Vec<f64>) -> (Case, Kernel) {
+    top(dtype, [rows, len, len], keys, data)
+}
+
+/// The first `taken` of the order of rows of `data`, with scratch memory.
+fn top(dtype: DType, [rows, len, taken]: [usize; 3], keys: Keys, data: Vec<f64>) -> (Case, Kernel) {
     let mut case = Case::default();
     let operand = case.buffer(dtype, data);
-    let order = case.output(DType::I32, case.memory[0].len());
-    let mut sort = Sort { rows, len, operand, order, keys, scratch: vec![] };
+    let order = case.output(DType::I32, case.memory[0].len() / len * taken);
+    let mut sort = Sort { rows, len, taken, operand, order, keys, scratch: vec![] };
     for words in sort.scratch_words() {
         let buffer = case.output(DType::U32, words);
         sort.scratch.push(buffer);
@@ -57,6 +62,45 @@ fn long_rows_are_put_in_stable_order() {
 }
 
 #[test]
+fn the_first_of_an_order_are_those_of_a_sort() {
+    // Short rows; selections of one tile and of many, of one element, of what one workgroup sorts, and of more.
+    let sizes = [
+        [7, 13, 1],
+        [2, 2048, 1000],
+        [1, 2049, 1],
+        [5, 3001, 64],
+        [2, 70_001, 2048],
+        [2, 9001, 3000],
+        [1, 3000, 2999],
+    ];
+    for size in sizes {
+        for dtype in [DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool] {
+            for keys in [Keys::Ascending, Keys::Descending] {
+                let (case, kernel) = top(dtype, size, keys, data(dtype, size[0] * size[1]));
+                case.check(&kernel, 0.0);
+            }
+        }
+    }
+    // All keys are equal.
+    let (case, kernel) = top(DType::F32, [3, 5000, 300], Keys::Descending, vec![-0.0; 15_000]);
+    case.check(&kernel, 0.0);
+}
+
+#[test]
+fn a_selection_sorts_nothing_but_what_it_selects() {
+    let rendered = |taken| {
+        let (case, kernel) = top(DType::F32, [2, 9000, taken], Keys::Descending, vec![0.0; 18_000]);
+        let launches = render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default());
+        launches.into_iter().map(|launch| (launch.entry, launch.workgroups[0])).collect::<Vec<_>>()
+    };
+    let count = ("count_within", 18);
+    let select = [("clear", 8), count, count, count, count, ("tally", 18), ("gather", 18)];
+    assert_eq!(rendered(64), [&select[..], &[("selected_rows", 2)]].concat());
+    // Five tiles of what is selected, four digits.
+    assert_eq!(rendered(2500), [&select[..], &[("count", 6), ("move_tile", 6)].repeat(4)].concat());
+}
+
+#[test]
 fn positions_are_sorted_by_the_bits_that_they_have() {
     for (size, passes) in [(50, 1), (300, 2), (70_000, 3)] {
         let (rows, len) = (2, 3000);
@@ -86,6 +130,12 @@ fn slices_of_a_loop_are_sorted_where_they_lie() {
         // The third of four slices, of an odd number of halves.
         let (mut case, kernel) = sort(dtype, 1, len, Keys::Ascending, data(dtype, 4 * len));
         case.slots = vec![(BufferId(0), len, 2), (BufferId(1), len, 2)];
+        case.check(&kernel, 0.0);
+    }
+    for taken in [5, 2100] {
+        let (mut case, kernel) =
+            top(DType::F16, [1, 2501, taken], Keys::Ascending, data(DType::F16, 4 * 2501));
+        case.slots = vec![(BufferId(0), 2501, 2), (BufferId(1), taken, 2)];
         case.check(&kernel, 0.0);
     }
 }
