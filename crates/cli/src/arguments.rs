@@ -62,6 +62,7 @@ Exit codes:
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
   FARAD_TUNING=tuning.json             tiles that `farad tune` chose
+  FARAD_CACHE=DIR                      where compiled GPU pipelines are kept (off: nowhere)
   FARAD_DATA=data                      where data sets are looked for first
   FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN
   NO_COLOR=1, CLICOLOR_FORCE=1         never colors; always colors";

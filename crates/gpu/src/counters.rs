@@ -31,6 +31,8 @@ counters! {
     dispatches,
     /// Pipelines created.
     pipelines,
+    /// Bytes of pipelines that an earlier process kept on disk, read when the device was opened.
+    cached_bytes,
     /// Bind groups created.
     bind_groups,
     /// Device buffers created for tensors and blocks; memory from the pool is not counted.

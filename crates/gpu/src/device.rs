@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use farad_runtime::profile::{Phase, Profiler};
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
 use crate::buffer::Ledger;
+use crate::cache::Cache;
 use crate::counters::{Counters, Tally};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
@@ -47,6 +49,8 @@ pub struct Options {
     pub memory_limit: Option<usize>,
     /// The device is lost after so many submissions: for tests of those who must live with that.
     pub lose_after: Option<usize>,
+    /// The folder where compiled pipelines are kept for the next process, where the driver can; not with `core`.
+    pub cache: Option<&'static Path>,
 }
 
 impl Default for Options {
@@ -57,6 +61,7 @@ impl Default for Options {
             noop: false,
             memory_limit: None,
             lose_after: None,
+            cache: None,
         }
     }
 }
@@ -77,6 +82,8 @@ pub(crate) struct Shared {
     /// Whether the adapter rounds to halves as all devices must, once it was asked.
     rounds_halves: OnceLock<bool>,
     lose_after: Option<usize>,
+    /// What pipelines are kept in for the next process.
+    pub(crate) cache: Option<Cache>,
     pub(crate) tally: Tally,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<Pool>,
@@ -132,6 +139,8 @@ impl Device {
         };
         let cooperative = !options.core && adapter::multiplies_halves(&adapter);
         let wanted = if cooperative { wanted | adapter::COOPERATIVE } else { wanted };
+        let folder = options.cache.filter(|_| !options.core);
+        let wanted = if folder.is_some() { wanted | wgpu::Features::PIPELINE_CACHE } else { wanted };
         let features = adapter.features() & wanted;
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("farad"),
@@ -146,7 +155,8 @@ impl Device {
         info.limits = adapter::limits_of(&limits, &adapter.get_info());
         info.features = adapter::features_of(features);
         tracing::debug!(name = info.name, backend = info.backend, core = options.core, "device opened");
-        let shared = Arc::new(Shared::new(gpu, queue, info, limits, options));
+        let cache = folder.and_then(|folder| Cache::open(&gpu, &adapter.get_info(), folder));
+        let shared = Arc::new(Shared::new(gpu, queue, info, (limits, cache), options));
         exit::watch(&shared);
         Ok(Device { shared })
     }
@@ -227,6 +237,7 @@ impl Device {
             return;
         }
         self.shared.flush();
+        self.shared.cache.iter().for_each(Cache::close);
         self.shared.gpu.destroy();
         self.shared.poll(wgpu::PollType::Poll);
         self.shared.sticky.lose("it was closed");
@@ -243,7 +254,7 @@ impl Shared {
         gpu: wgpu::Device,
         queue: wgpu::Queue,
         info: AdapterInfo,
-        limits: wgpu::Limits,
+        (limits, cache): (wgpu::Limits, Option<Cache>),
         options: Options,
     ) -> Shared {
         let ledger = Ledger::new(options.memory_limit);
@@ -259,6 +270,8 @@ impl Shared {
             *lock(&kept.lost) = Some(if message.is_empty() { format!("{reason:?}") } else { message });
             kept.any.store(true, Ordering::Release);
         });
+        let tally = Tally::default();
+        Tally::add(&tally.cached_bytes, cache.as_ref().map_or(0, Cache::bytes_read));
         Shared {
             gpu,
             queue,
@@ -267,7 +280,8 @@ impl Shared {
             checked: options.checked,
             rounds_halves: OnceLock::new(),
             lose_after: options.lose_after,
-            tally: Tally::default(),
+            cache,
+            tally,
             ledger,
             pool: Mutex::default(),
             pending: Mutex::default(),
@@ -312,6 +326,7 @@ impl Shared {
             let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(LONGEST_END) };
             let _ = self.gpu.poll(all);
         }
+        self.cache.iter().for_each(Cache::close);
     }
 
     /// Loses the device on purpose once it has made as many submissions as it was asked to.

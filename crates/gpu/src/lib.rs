@@ -18,6 +18,7 @@ mod error;
 
 mod adapter;
 mod backend;
+mod cache;
 mod counters;
 mod device;
 mod instance;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: equal text, entry point and layout is one pipeline; equal layouts are one
 //! `BindGroupLayout`, so that bind groups serve every pipeline of that layout. Pipelines that no loaded program uses are
-//! kept for the next program with the same text, but not without bound.
+//! kept for the next program with the same text, but not without bound; `cache` keeps them for the next process.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::cache::Cache;
 use crate::counters::Tally;
 use crate::device::{Device, Shared, lock};
 use crate::error::{Error, tidy};
@@ -64,6 +65,9 @@ impl Device {
             .map(|(routine, key, layout)| Ok((key, compile(shared, routine, &layout)?)))
             .collect::<Result<_, Error>>()?;
         Tally::add(&shared.tally.pipelines, made.len());
+        if let Some(cache) = shared.cache.as_ref().filter(|_| !made.is_empty()) {
+            cache.grew();
+        }
         let mut known = lock(&shared.pipelines);
         known.clock += 1;
         let used = known.clock;
@@ -203,7 +207,7 @@ fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeli
                 constants: &[],
                 zero_initialize_workgroup_memory: false,
             },
-            cache: None,
+            cache: shared.cache.as_ref().map(Cache::raw),
         })
     });
     made.map(|raw| Pipeline { raw }).map_err(|error| match error {

@@ -2,7 +2,9 @@
 
 mod device;
 
-use std::sync::Arc;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use device::{floats, open, read, turn};
 use farad_compile::program::{
@@ -164,4 +166,111 @@ fn a_take_out_of_range_is_reported_with_its_site() {
         run(&|i| (LEN - 1 - i) as i32);
         assert_eq!(read(&device, &y, LEN), backwards, "core {core}");
     }
+}
+
+/// One kernel, whose text depends on the number of additions.
+fn additions(count: u32) -> Arc<Program> {
+    let mut tape = vec![instr(Code::Load(BufferId(0), View::contiguous(&[LEN])), DType::F32)];
+    tape.extend((0..count).map(|n| instr(Code::Binary(Binary::Add, Reg(n), Reg(0)), DType::F32)));
+    Arc::new(Program {
+        inputs: vec![spec(LEN)],
+        outputs: vec![Output { spec: spec(LEN), donor: None }],
+        buffers: vec![buffer(Place::Input(0), LEN), buffer(Place::Output(0), LEN)],
+        steps: vec![step("additions", tape, 1, LEN)],
+        ..Program::default()
+    })
+}
+
+/// Opens a device, runs a program on it, closes it; gives the bytes of pipelines that it found on disk.
+fn run_once(cache: Option<&'static Path>, additions_made: u32) -> Option<u64> {
+    let device = open(Options { cache, ..Options::default() })?;
+    let executable = device.load(additions(additions_made)).unwrap();
+    let (x, y) = (floats(&device, &ramp(LEN)), floats(&device, &[0.0; LEN]));
+    executable.run(&[(&x, 0)], &[], &[&y]).unwrap();
+    let times = |x: f32| (0..additions_made).fold(x, |sum, _| sum + x);
+    assert_eq!(read(&device, &y, LEN), ramp(LEN).into_iter().map(times).collect::<Vec<f32>>());
+    let found = device.counters().cached_bytes;
+    device.close();
+    Some(found)
+}
+
+/// The messages of a function that are not for debugging.
+fn messages(work: impl FnOnce()) -> Vec<String> {
+    #[derive(Clone, Default)]
+    struct Listener(Arc<Mutex<Vec<String>>>);
+    impl tracing::Subscriber for Listener {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            *metadata.level() <= tracing::Level::INFO && metadata.target().starts_with("farad")
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Text<'a>(&'a mut String);
+            impl tracing::field::Visit for Text<'_> {
+                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                    self.0.push_str(&format!("{field}={value:?} "));
+                }
+            }
+            let mut text = String::new();
+            event.record(&mut Text(&mut text));
+            self.0.lock().unwrap().push(text);
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+    let listener = Listener::default();
+    tracing::subscriber::with_default(listener.clone(), work);
+    let heard = listener.0.lock().unwrap();
+    heard.clone()
+}
+
+/// A folder that is not there yet.
+fn folder(name: &str) -> &'static Path {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    Box::leak(path.into_boxed_path())
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn pipelines_are_kept_on_disk_for_the_next_device() {
+    let _turn = turn();
+    let folder = folder("pipelines");
+    assert_eq!(run_once(None, 2).unwrap_or(0), 0);
+    let Some(found) = run_once(Some(folder), 2) else { return };
+    assert!(found == 0 && folder.exists(), "the adapter keeps pipelines: {found} bytes");
+    let [file] = &files(folder)[..] else { panic!("one file per adapter: {:?}", files(folder)) };
+    let whole = fs::read(file).unwrap();
+    assert!(run_once(Some(folder), 3).is_some_and(|bytes| bytes > 0 && bytes < whole.len() as u64));
+    let whole = fs::read(file).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() - 1] ^= 1;
+    for damaged in [&whole[..whole.len() - 1], &flipped, &[], b"something else that is longer than a head"] {
+        fs::write(file, damaged).unwrap();
+        let heard = messages(|| assert_eq!(run_once(Some(folder), 2), Some(0)));
+        let [line] = &heard[..] else { panic!("one line: {heard:?}") };
+        assert!(line.contains("the file of pipelines is ignored: ") && line.contains("pipelines-"), "{line}");
+        // It was written again, whole.
+        assert_eq!(messages(|| assert!(run_once(Some(folder), 2) > Some(0))), [""; 0]);
+    }
+    assert_eq!(files(folder).len(), 1, "nothing is left beside it");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_no_error() {
+    let _turn = turn();
+    let file = folder("no-folder");
+    fs::write(file, "in the way").unwrap();
+    let below = Box::leak(file.join("farad").into_boxed_path());
+    assert_eq!(messages(|| assert_eq!(run_once(Some(below), 2).unwrap_or(0), 0)), [""; 0]);
+    assert_eq!(fs::read(file).unwrap(), b"in the way");
+    fs::remove_file(file).unwrap();
 }

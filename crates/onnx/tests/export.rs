@@ -38,6 +38,7 @@ const CASES: &[Case] = &[
     ("joined", &[2, 3], |x| Tensor::concat(&[x, &(x * 2.0), &x.narrow(1, 0, 1)], 1)),
     ("gathered", &[5], |x| x.index_select(1, &Tensor::from_vec(vec![4, 0, 0, 2], [4], &Device::cpu()))),
     ("sorted", &[7], |x| x.sort(1, Order::Descending).0 + x.argsort(1, Order::Ascending).cast(DType::F32)),
+    ("first", &[7], |x| x.topk(3, 1, Order::Descending).0),
     ("running", &[20], |x| x.cumsum(1)),
     ("products", &[3, 4], |x| x.matmul(&x.transpose(1, 2)).matmul(&x.exp()).softmax(2)),
     ("windows", &[2, 9], |x| {

@@ -1,5 +1,7 @@
 //! The one place that reads environment variables.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// What the user asked for through the environment.
@@ -7,9 +9,11 @@ pub struct Environment {
     /// `FARAD_DEVICE`: the device that `Device::best` gives.
     pub device: Option<String>,
     /// `FARAD_TUNING`: a file of tiles that `farad tune` made, for every GPU that is opened.
-    pub tuning: Option<std::path::PathBuf>,
+    pub tuning: Option<PathBuf>,
     /// `FARAD_DATA`: the folder where data sets are looked for first.
-    pub data: Option<std::path::PathBuf>,
+    pub data: Option<PathBuf>,
+    /// `FARAD_CACHE`: the folder where compiled pipelines are kept between processes; none if it is `off`.
+    pub cache: Option<PathBuf>,
     /// `FARAD_FAULT=lose-device:N`: GPUs are lost after so many submissions, for tests.
     pub lose_after: Option<usize>,
     /// `FARAD_FAULT=memory:N`: GPUs hold at most so many bytes, for tests.
@@ -42,6 +46,20 @@ impl Environment {
     }
 }
 
+/// The folder that `FARAD_CACHE` asks for, else one of the user's own, as the system has it.
+fn cache(get: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let folder = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    match get("FARAD_CACHE").filter(|asked| !asked.is_empty()) {
+        Some(asked) if asked == "off" => None,
+        Some(asked) => Some(asked.into()),
+        None => {
+            let home = || folder("HOME").map(|home| home.join(".cache"));
+            let own = folder("XDG_CACHE_HOME").or_else(|| folder("LOCALAPPDATA")).or_else(home);
+            own.map(|own| own.join("farad"))
+        }
+    }
+}
+
 /// The environment as it was at first use.
 pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
     let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
@@ -54,6 +72,7 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
         device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
         tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
         data: std::env::var_os("FARAD_DATA").filter(|path| !path.is_empty()).map(Into::into),
+        cache: cache(|name| std::env::var_os(name)),
         lose_after,
         memory_limit,
         unknown_fault: (!understood).then(|| fault.clone()),
@@ -70,3 +89,25 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
         dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
     }
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipelines_are_kept_where_the_user_says_or_in_the_users_cache() {
+        let of = |set: &[(&str, &str)]| {
+            let found = |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.into());
+            cache(found)
+        };
+        let home = ("HOME", "/home/ada");
+        assert_eq!(of(&[home]), Some("/home/ada/.cache/farad".into()));
+        assert_eq!(of(&[home, ("XDG_CACHE_HOME", "/big")]), Some("/big/farad".into()));
+        // What is not absolute means nothing.
+        assert_eq!(of(&[home, ("XDG_CACHE_HOME", "big")]), Some("/home/ada/.cache/farad".into()));
+        assert_eq!(of(&[home, ("FARAD_CACHE", "here")]), Some("here".into()));
+        assert_eq!(of(&[home, ("FARAD_CACHE", "")]), Some("/home/ada/.cache/farad".into()));
+        assert_eq!(of(&[home, ("FARAD_CACHE", "off")]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

@@ -193,6 +193,7 @@ pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         operation("sort_2p24_f32", Sizes::Large, |device| sort::sort(1 << 24, device)),
         operation("argsort_256x1024_f32", Sizes::Small, |device| sort::argsort(256, 1024, device)),
         operation("argsort_4096x1024_f32", Sizes::Large, |device| sort::argsort(4096, 1024, device)),
+        operation("topk_64_of_64x8192_f32", Sizes::Small, |device| sort::topk(64, 8192, 64, device)),
         operation("topk_64_of_256x32768_f32", Sizes::Large, |device| sort::topk(256, 32_768, 64, device)),
         operation("embedding_grad_8192x4096x64_f32", Sizes::Small, |device| {
             sort::embedding_gradient(8192, 4096, 64, device)

@@ -32,8 +32,8 @@ var<workgroup> found: vec2<u32>;
 fn last_taken(row: u32, t: u32) -> vec2<u32> {
     var begins = 0u;
     var left = sizes.taken;
-    for (var pass = 0u; pass < sizes.passes; pass++) {
-        let own = atomicLoad(&histograms[(pass * sizes.rows + row) * 256u + t]);
+    for (var at = 0u; at < sizes.passes; at++) {
+        let own = atomicLoad(&histograms[(at * sizes.rows + row) * 256u + t]);
         let sum = running_sum(own, t);
         if (sum >= left && sum - own < left) {
             found = vec2(begins * 256u + t, left + own - sum);

@@ -97,7 +97,7 @@ impl Writer {
             Op::Reduce(reduce, axes) => self.reduce(*reduce, axes, first)?,
             Op::Gather(axis) => self.gather(scope, id, *axis, &names)?,
             Op::ScatterAdd(axis, _) => self.scatter(scope, id, *axis, &names)?,
-            Op::Order(largest) => self.order(scope, id, *largest, first)?,
+            Op::Order(largest) | Op::Top(largest, _) => self.order(scope, id, *largest, first)?,
             Op::Contract(_) => self.contraction(scope, id)?,
             Op::StopGradient | Op::Barrier(_) => first.to_string(),
             Op::Scan(_) => self.scan(scope, id)?,

@@ -32,7 +32,8 @@ fn found_gpu(adapter: AdapterInfo) -> FoundDevice {
 fn open_gpu(index: usize, options: &DeviceOptions) -> Result<Arc<dyn Backend>> {
     let DeviceOptions { core, checked, memory_limit, .. } = *options;
     let (memory_limit, lose_after) = (memory_limit.or(ENVIRONMENT.memory_limit), ENVIRONMENT.lose_after);
-    let options = farad_gpu::Options { core, checked, memory_limit, lose_after, ..Default::default() };
+    let cache = ENVIRONMENT.cache.as_deref();
+    let options = farad_gpu::Options { core, checked, memory_limit, lose_after, cache, ..Default::default() };
     Ok(Arc::new(farad_gpu::Device::open(index, options).map_err(farad_runtime::Error::from)?))
 }
 
