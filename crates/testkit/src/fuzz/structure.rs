@@ -73,7 +73,7 @@ impl Growth {
         Some(self.made(format!("{kind} {axis}"), &[x], to, dtype, bound, rule, reduce(kind, axis as isize)))
     }
 
-    /// A sorted axis, or its order where nothing was rounded before it.
+    /// A sorted axis, the first of it, or its order where nothing was rounded before it.
     pub(super) fn sorted(&mut self) -> Option<usize> {
         let x = self.value(|s| s.shape.rank() > 0)?;
         let (shape, exact) = (self.step(x).shape, self.step(x).exact);
@@ -84,6 +84,11 @@ impl Growth {
             let build: Build = Box::new(move |x| x[0].argsort(a, order(descending)));
             let bound = shape[axis] as f64;
             self.made(format!("argsort {axis} {way}"), &[x], shape, DType::I32, bound, Rule::Moves, build)
+        } else if self.sample.once_in(2) {
+            let k = self.sample.below(shape[axis] + 1);
+            let build: Build = Box::new(move |x| x[0].topk(k, a, order(descending)).0);
+            let to = shape.with(axis, k);
+            self.made(format!("topk {k} {axis} {way}"), &[x], to, dtype, bound, Rule::Moves, build)
         } else {
             let build: Build = Box::new(move |x| x[0].sort(a, order(descending)).0);
             self.made(format!("sort {axis} {way}"), &[x], shape, dtype, bound, Rule::Moves, build)
