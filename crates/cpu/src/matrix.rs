@@ -82,7 +82,7 @@ impl Multiply {
     pub fn narrow(self) -> Option<Multiply> {
         let narrow = |p: &Multiply| {
             let near = p.lhs.column == 1 || p.k <= NARROW_APART;
-            p.n <= NARROW && near && p.m >= NARROW_ROWS && p.out.column == 1
+            (2..=NARROW).contains(&p.n) && near && p.m >= NARROW_ROWS && p.out.column == 1
         };
         [self, self.transposed()].into_iter().find(narrow)
     }
