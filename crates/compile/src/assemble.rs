@@ -105,12 +105,12 @@ fn coalesce(kernel: &mut Fused) {
     }
 }
 
-fn merges(view: &View, axis: usize, size: i64) -> bool {
+pub fn merges(view: &View, axis: usize, size: i64) -> bool {
     let one = |list: &[i64]| list[axis] == list[axis + 1] * size;
     one(&view.strides) && view.guards.iter().all(|g| one(&g.coefficients))
 }
 
-fn drop_axis(view: &mut View, axis: usize) {
+pub fn drop_axis(view: &mut View, axis: usize) {
     view.strides.remove(axis);
     view.guards.iter_mut().for_each(|g| {
         g.coefficients.remove(axis);
@@ -241,6 +241,11 @@ pub fn rename(kernel: &mut Kernel, buffer: &dyn Fn(BufferId) -> BufferId, sites:
         Kernel::Custom(k) => {
             let all = k.operands.iter_mut().chain(&mut k.results).chain(&mut k.scratch);
             all.for_each(|b| *b = buffer(*b));
+        }
+        Kernel::Recurrence(k) => {
+            tape(&mut k.tape);
+            put(&mut k.stores);
+            k.carries.iter_mut().filter_map(|carry| carry.last.as_mut()).for_each(|(b, _)| *b = buffer(*b));
         }
         Kernel::Loop(k) => {
             k.steps.iter_mut().for_each(|s| rename(&mut s.kernel, buffer, sites));

@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 use farad_ir::{Graph, NodeId, Op};
 
 use crate::fuse::Fused;
+use crate::program::Target;
+use crate::weave::weave;
 use crate::works::touches;
 
 /// The parts of packs that a kernel reads while it writes another part of the same pack.
@@ -30,8 +32,14 @@ pub fn clashes(graph: &Graph, fused: &Fused) -> HashSet<NodeId> {
 }
 
 /// Puts a copy wherever one value would need two places: a leaf or a repeated node as an output or
-/// as a part of a pack, and the parts of packs that are to lie `apart`.
-pub fn copies(mut graph: Graph, mut outputs: Vec<NodeId>, apart: &HashSet<NodeId>) -> (Graph, Vec<NodeId>) {
+/// as a part of a pack, and the parts of packs that are to lie `apart`. What a loop in one kernel gives is written
+/// where it belongs.
+pub fn copies(
+    mut graph: Graph,
+    mut outputs: Vec<NodeId>,
+    apart: &HashSet<NodeId>,
+    target: &Target,
+) -> (Graph, Vec<NodeId>) {
     let wanted: HashSet<NodeId> = outputs.iter().copied().collect();
     let mut placed = vec![false; graph.nodes.len()];
     let fixed =
@@ -56,7 +64,11 @@ pub fn copies(mut graph: Graph, mut outputs: Vec<NodeId>, apart: &HashSet<NodeId
     let mut seen = HashSet::new();
     for output in &mut outputs {
         let mut id = map[output.index()];
-        if !seen.insert(*output) || fixed(&graph, *output) {
+        let node = graph.node(*output);
+        let written = matches!(node.op, Op::Pick(..))
+            && !placed[output.index()]
+            && weave(&graph, node.operands[0], target).is_some();
+        if !seen.insert(*output) || (fixed(&graph, *output) && !written) {
             let number = rebuilt.nodes.len();
             id = rebuilt.push(Op::Barrier(number), &[id]);
         }

@@ -8,7 +8,9 @@ use std::ops::{Add, Mul};
 
 use farad_ir::DType;
 
-use crate::program::{Buffer, BufferId, Code, Custom, Fused, Instr, Kernel, Level, Operand, Product, Store};
+use crate::program::{
+    Buffer, BufferId, Code, Custom, Fused, Instr, Kernel, Level, Operand, Product, Recurrence, Store,
+};
 
 /// Bytes that must move and floating-point operations that must be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +62,14 @@ impl Costs {
                 (0, 0)
             }
             Kernel::Custom(k) => return custom(k, &mut traffic),
+            Kernel::Recurrence(k) => {
+                traffic.tape(&k.tape, &k.axes);
+                traffic.stores(&k.stores, &k.axes);
+                for (id, view) in k.carries.iter().flat_map(|carry| &carry.last) {
+                    traffic.touch(*id, true, view.reach(&k.axes));
+                }
+                (recurrence_flops(k), 0)
+            }
             Kernel::Loop(k) => {
                 let trip = |step: &crate::program::Step| Costs::of(&step.kernel, buffers, &k.slots);
                 return k.steps.iter().map(trip).sum::<Costs>() * k.trips as u64;
@@ -130,6 +140,12 @@ fn fused_flops(kernel: &Fused) -> u64 {
     kernel.tape.iter().filter(|instr| computes(instr)).map(of).sum()
 }
 
+fn recurrence_flops(kernel: &Recurrence) -> u64 {
+    let (elements, trips) = (kernel.elements() as u64, kernel.trips() as u64);
+    let of = |instr: &Instr| if instr.level == Level::Outer { elements } else { elements * trips };
+    kernel.tape.iter().filter(|instr| computes(instr)).map(of).sum()
+}
+
 /// All operations, and those of the product itself if it multiplies halves.
 fn product_flops(kernel: &Product, buffers: &[Buffer]) -> (u64, u64) {
     let [batch, m, n, terms] =
@@ -189,7 +205,11 @@ mod tests {
     use crate::program::Target;
 
     fn costs(graph: &Graph, outputs: &[farad_ir::NodeId]) -> Vec<Costs> {
-        let program = compile(graph, outputs, &[], &Target::cpu());
+        costs_for(graph, outputs, &Target::cpu())
+    }
+
+    fn costs_for(graph: &Graph, outputs: &[farad_ir::NodeId], target: &Target) -> Vec<Costs> {
+        let program = compile(graph, outputs, &[], target);
         program.steps.iter().map(|step| Costs::of(&step.kernel, &program.buffers, &[])).collect()
     }
 
@@ -237,8 +257,11 @@ mod tests {
         let scan = Scan { body, outputs: vec![next], carries: 1, sequences: 1, steps: 100, reverse: false };
         let scan = graph.push(Op::Scan(std::sync::Arc::new(scan)), &[start, sequence]);
         let last = graph.push(Op::Pick(0, Shape::new(&[8]), DType::F32), &[scan]);
+        // The state is read and written once, a slice at every position.
+        let woven = [Costs { bytes: (100 + 2) * 32, flops: 100 * 8, half_flops: 0 }];
+        assert_eq!(costs(&graph, &[last]), woven);
         // Carries are copied in and out besides.
-        let found = costs(&graph, &[last]);
+        let found = costs_for(&graph, &[last], &Target { fuse: false, ..Target::cpu() });
         let most = found.iter().max_by_key(|costs| costs.bytes).copied();
         assert_eq!(most, Some(Costs { bytes: 100 * 3 * 32, flops: 100 * 8, half_flops: 0 }), "{found:?}");
     }

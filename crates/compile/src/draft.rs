@@ -214,7 +214,7 @@ impl Draft {
                 Code::Load(..) | Code::Position(_) => Level::Outer,
                 Code::Take { view, position, .. } if !reads_reduced(view, &self.reduced) => of(position),
                 Code::Take { .. } => Level::Full,
-                Code::Random(_, view) => {
+                Code::Random(.., view) => {
                     if reads_reduced(view, &self.reduced) {
                         Level::Full
                     } else {
@@ -229,7 +229,7 @@ impl Draft {
                 Code::Cast(x, _) => of(x),
                 Code::Binary(_, a, b) => of(a).max(of(b)),
                 Code::Select(c, a, b) => of(c).max(of(a)).max(of(b)),
-                Code::Accumulator => Level::Full,
+                Code::Accumulator | Code::Carry(_) => Level::Full,
             };
             self.tape[index].level = level;
         }

@@ -24,6 +24,7 @@ mod split;
 mod tape;
 pub mod tiles;
 mod unroll;
+mod weave;
 mod works;
 
 use std::collections::HashSet;
@@ -39,14 +40,14 @@ pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], 
     let (graph, outputs) = rotate::rotate(&graph, &outputs, target);
     let (graph, outputs) = split::split(&graph, &outputs, target);
     let (graph, outputs) = channels::channels_last(graph, outputs, target);
-    let (mut graph, mut outputs) = copies::copies(graph, outputs, &HashSet::new());
+    let (mut graph, mut outputs) = copies::copies(graph, outputs, &HashSet::new(), target);
     let fused = loop {
         let fused = fuse::fuse(&graph, &outputs, target);
         let clashes = copies::clashes(&graph, &fused);
         if clashes.is_empty() {
             break fused;
         }
-        (graph, outputs) = copies::copies(graph, outputs, &clashes);
+        (graph, outputs) = copies::copies(graph, outputs, &clashes, target);
     };
     plan::plan(&graph, &outputs, donations, fused, target)
 }

@@ -135,6 +135,8 @@ pub enum Kernel {
     Custom(Custom),
     /// A body run several times.
     Loop(Loop),
+    /// Pointwise work run several times, whose state stays in registers.
+    Recurrence(Recurrence),
 }
 
 /// Pointwise work over `axes`, of which the first `outer` are kept and the rest reduced over.
@@ -202,8 +204,9 @@ pub enum Code {
     },
     /// The view's index itself, as `i32` (guards are empty).
     Position(View),
-    /// Philox bits of the element at the view's index; seed (low, high), counter (low, high).
-    Random([Reg; 4], View),
+    /// Philox bits of the element at the view's index; seed (low, high), counter (low, high), and the stream if it is
+    /// not 0.
+    Random([Reg; 4], Option<Reg>, View),
     /// A unary op on a register.
     Unary(Unary, Reg),
     /// A binary op on registers of equal type.
@@ -217,6 +220,8 @@ pub enum Code {
     Reduce(Reduce, Reg),
     /// The product's element; only in a [`Product`]'s epilogue.
     Accumulator,
+    /// The n-th carry as it was before the position; only in a [`Recurrence`].
+    Carry(usize),
 }
 
 /// A value written to a buffer, converted from register to storage type.
@@ -342,6 +347,35 @@ pub struct Loop {
     pub swaps: Vec<(BufferId, BufferId)>,
 }
 
+/// Pointwise work at every position of the last axis, one after the other, for each element of the other axes by
+/// itself. What one position hands to the next is in registers.
+///
+/// An instruction is at *full* level if its value changes from position to position, otherwise at *outer* level: then it
+/// is computed once per element, before the first position.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Recurrence {
+    /// Sizes: the axes of elements (maybe none), then the number of positions, at least 1. A loop from the last position
+    /// to the first has views that run backwards along the last axis.
+    pub axes: Vec<usize>,
+    /// Instructions in order, without reductions; operands come before users.
+    pub tape: Vec<Instr>,
+    /// What is handed from position to position.
+    pub carries: Vec<Carry>,
+    /// What is written at every position.
+    pub stores: Vec<Store>,
+}
+
+/// A value that a [`Recurrence`] hands from position to position, read by [`Code::Carry`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Carry {
+    /// Before the first position; at outer level.
+    pub start: Reg,
+    /// After a position.
+    pub next: Reg,
+    /// Where it is written after the last position; the view's stride along the last axis is 0.
+    pub last: Option<(BufferId, View)>,
+}
+
 /// What a compiler needs to know of the device that will run its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
@@ -384,6 +418,31 @@ impl Fused {
     /// Positions reduced over, for each that is kept (1 without reduced axes).
     pub fn reduced_len(&self) -> usize {
         self.axes[self.outer..].iter().product()
+    }
+}
+
+impl Recurrence {
+    /// Elements, each of which has a state of its own.
+    pub fn elements(&self) -> usize {
+        self.axes[..self.axes.len() - 1].iter().product()
+    }
+
+    /// Positions that an element goes through.
+    pub fn trips(&self) -> usize {
+        self.axes[self.axes.len() - 1]
+    }
+
+    /// Every value that is written or carried.
+    pub fn wanted(&self) -> Vec<Reg> {
+        let carried = self.carries.iter().flat_map(|carry| [carry.start, carry.next]);
+        carried.chain(self.stores.iter().map(|store| store.value)).collect()
+    }
+
+    /// Every view.
+    pub fn views_mut(&mut self) -> Vec<&mut View> {
+        let loads = self.tape.iter_mut().filter_map(|instr| instr.code.view_mut());
+        let last = self.carries.iter_mut().filter_map(|carry| carry.last.as_mut().map(|(_, view)| view));
+        loads.chain(self.stores.iter_mut().map(|store| &mut store.view)).chain(last).collect()
     }
 }
 

@@ -189,8 +189,9 @@ impl Pull<'_> {
                 for (slot, &operand) in key.iter_mut().zip(&node.operands) {
                     *slot = self.value(operand, &scalar)?;
                 }
+                let stream = node.operands.get(4).map(|&stream| self.value(stream, &scalar)).transpose()?;
                 let view = View { guards: vec![], ..self.view(access, &node.shape) };
-                self.emit(Code::Random(key, view), DType::U32)?
+                self.emit(Code::Random(key, stream, view), DType::U32)?
             }
             op if op.is_pointwise() || matches!(op, Op::Barrier(_)) => {
                 self.pointwise(op, &node.operands, node.dtype, access)?

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::program::{Code, Fused, Instr, Kernel, Level, Place, Product, Program, Step, Store, View};
+use crate::program::{
+    Code, Fused, Instr, Kernel, Level, Place, Product, Program, Recurrence, Step, Store, View,
+};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,12 +78,24 @@ fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Resu
             )?;
             k.steps.iter().try_for_each(|s| show_step(f, s, "  "))
         }
+        Kernel::Recurrence(k) => show_recurrence(f, k, indent),
     }
 }
 
 fn show_fused(f: &mut fmt::Formatter<'_>, k: &Fused, indent: &str) -> fmt::Result {
     writeln!(f, "fused {:?} reduced {:?}", &k.axes[..k.outer], &k.axes[k.outer..])?;
     show_tape(f, &k.tape, indent, !k.axes[k.outer..].is_empty())?;
+    show_stores(f, &k.stores, indent)
+}
+
+fn show_recurrence(f: &mut fmt::Formatter<'_>, k: &Recurrence, indent: &str) -> fmt::Result {
+    writeln!(f, "recurrence {:?} positions {}", &k.axes[..k.axes.len() - 1], k.trips())?;
+    show_tape(f, &k.tape, indent, true)?;
+    for (n, carry) in k.carries.iter().enumerate() {
+        let last = carry.last.as_ref();
+        let last = last.map_or(String::new(), |(b, view)| format!(", at last b{}{}", b.0, show_view(view)));
+        writeln!(f, "{indent}    carry {n}: first r{}, then r{}{last}", carry.start.0, carry.next.0)?;
+    }
     show_stores(f, &k.stores, indent)
 }
 
@@ -123,13 +137,17 @@ fn show_code(code: &Code) -> String {
             format!("b{}{} at r{} of {size} by {stride}", buffer.0, show_view(view), position.0)
         }
         Code::Position(view) => format!("position {}", show_view(view)),
-        Code::Random(key, view) => format!("random {:?} {}", key.map(|r| r.0), show_view(view)),
+        Code::Random(key, stream, view) => {
+            let stream = stream.map_or(String::new(), |r| format!("stream r{} ", r.0));
+            format!("random {:?} {stream}{}", key.map(|r| r.0), show_view(view))
+        }
         Code::Unary(op, x) => format!("{} r{}", op.row().name, x.0),
         Code::Binary(op, a, b) => format!("{} r{} r{}", op.row().name, a.0, b.0),
         Code::Select(c, a, b) => format!("select r{} r{} r{}", c.0, a.0, b.0),
         Code::Cast(x, to) => format!("cast r{} {to}", x.0),
         Code::Reduce(op, x) => format!("reduce {} r{}", op.row().name, x.0),
         Code::Accumulator => "accumulator".into(),
+        Code::Carry(n) => format!("carry {n}"),
     }
 }
 

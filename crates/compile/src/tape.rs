@@ -12,13 +12,14 @@ impl Code {
             Code::Unary(_, x) | Code::Cast(x, _) | Code::Reduce(_, x) => vec![*x],
             Code::Binary(_, a, b) => vec![*a, *b],
             Code::Select(c, a, b) => vec![*c, *a, *b],
-            Code::Random(key, _) => key.to_vec(),
+            Code::Random(key, stream, _) => key.iter().chain(stream).copied().collect(),
             Code::Take { position, .. } => vec![*position],
             Code::Constant(_)
             | Code::Parameter(_)
             | Code::Load(..)
             | Code::Position(_)
-            | Code::Accumulator => vec![],
+            | Code::Accumulator
+            | Code::Carry(_) => vec![],
         }
     }
 
@@ -29,13 +30,14 @@ impl Code {
             Code::Unary(_, x) | Code::Cast(x, _) | Code::Reduce(_, x) => *x = at(*x),
             Code::Binary(_, a, b) => (*a, *b) = (at(*a), at(*b)),
             Code::Select(c, a, b) => (*c, *a, *b) = (at(*c), at(*a), at(*b)),
-            Code::Random(key, _) => *key = key.map(at),
+            Code::Random(key, stream, _) => (*key, *stream) = (key.map(&at), stream.map(&at)),
             Code::Take { position, .. } => *position = at(*position),
             Code::Constant(_)
             | Code::Parameter(_)
             | Code::Load(..)
             | Code::Position(_)
-            | Code::Accumulator => {}
+            | Code::Accumulator
+            | Code::Carry(_) => {}
         }
         code
     }
@@ -43,7 +45,7 @@ impl Code {
     /// Where it looks, if it looks anywhere.
     pub fn view(&self) -> Option<&View> {
         match self {
-            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
+            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(.., view) => {
                 Some(view)
             }
             _ => None,
@@ -53,7 +55,7 @@ impl Code {
     /// As [`Code::view`], to change it.
     pub fn view_mut(&mut self) -> Option<&mut View> {
         match self {
-            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
+            Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(.., view) => {
                 Some(view)
             }
             _ => None,

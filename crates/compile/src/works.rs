@@ -31,8 +31,9 @@ pub fn touches(graph: &Graph, materialized: &[bool], work: &Work) -> (Vec<NodeId
             (reads, draft.results.iter().map(|r| r.node).collect())
         }
         Work::Node(id) => {
+            // What is not in memory the work computes itself, from what is.
             let reads =
-                graph.node(*id).operands.iter().filter_map(|&o| resident(graph, materialized, o)).collect();
+                graph.node(*id).operands.iter().flat_map(|&o| below(graph, o, materialized)).collect();
             let picks = graph
                 .ids()
                 .filter(|p| matches!(graph.node(*p).op, Op::Pick(..)) && graph.node(*p).operands[0] == *id);

@@ -139,3 +139,74 @@ fn a_gru_multiplies_once_a_trip_each_way() {
     assert_eq!(kernels, [2, 2], "{program}");
     assert_eq!(products(&program.steps), 1, "the weight's gradient, over all positions: {program}");
 }
+
+/// A body of pointwise work on two carries, with a sequence, a constant and results.
+fn pendulum(reverse: bool) -> Scan {
+    let mut body = Graph::new();
+    let size = shape(&[BATCH, HIDDEN]);
+    let [angle, speed, push] = [0, 1, 2].map(|n| body.input(n, size, DType::F32));
+    let weight = body.input(3, shape(&[HIDDEN]), DType::F32);
+    let weight = body.reshape(weight, shape(&[1, HIDDEN]));
+    let weight = body.expand(weight, size);
+    let sin = body.unary(Unary::Sin, angle);
+    let pull = body.mul(sin, weight);
+    let force = body.add(pull, push);
+    let speed = body.add(speed, force);
+    let step = body.scale(speed, 0.1);
+    let angle = body.add(angle, step);
+    let energy = body.mul(speed, speed);
+    Scan { body, outputs: vec![angle, speed, energy], carries: 2, sequences: 1, steps: TIME, reverse }
+}
+
+fn recurrences(program: &Program) -> usize {
+    program.steps.iter().filter(|step| matches!(step.kernel, Kernel::Recurrence(_))).count()
+}
+
+#[test]
+fn pointwise_bodies_are_one_kernel_each_way() {
+    for reverse in [false, true] {
+        let program = trained(pendulum(reverse));
+        assert_eq!((recurrences(&program), loops(&program).len()), (2, 0), "{program}");
+        // Beside the two loops: the loss, and the sum over positions and rows for the constant's gradient.
+        assert!(program.steps.len() <= 6, "{program}");
+    }
+}
+
+/// A scan of one carry from an input, alone in its program.
+fn alone(size: &[usize], make: impl Fn(&mut Graph, NodeId) -> NodeId) -> Program {
+    let mut body = Graph::new();
+    let x = body.input(0, shape(size), DType::F32);
+    let next = make(&mut body, x);
+    let scan = Scan { body, outputs: vec![next], carries: 1, sequences: 0, steps: TIME, reverse: false };
+    let mut graph = Graph::new();
+    let start = graph.input(0, shape(size), DType::F32);
+    let node = graph.push(Op::Scan(Arc::new(scan)), &[start]);
+    let last = graph.push(Op::Pick(0, shape(size), DType::F32), &[node]);
+    compile(&graph, &[last], &[], &gpu())
+}
+
+#[test]
+fn what_mixes_elements_or_is_too_long_stays_a_loop() {
+    let flipped = |graph: &mut Graph, x| {
+        let turned = graph.push(Op::Flip(vec![1]), &[x]);
+        graph.add(x, turned)
+    };
+    let summed = |graph: &mut Graph, x| {
+        let (rows, size) = (graph.shape(x)[0], graph.shape(x));
+        let sum = graph.reduce(Reduce::Sum, x, &[1]);
+        let sum = graph.reshape(sum, shape(&[rows, 1]));
+        let sum = graph.expand(sum, size);
+        graph.add(x, sum)
+    };
+    let chain =
+        |count: usize| move |graph: &mut Graph, x| (0..count).fold(x, |x, _| graph.unary(Unary::Sin, x));
+    let woven = |program: &Program| (recurrences(program), program.steps.len());
+    // A short axis is written out, a long one is not.
+    assert_eq!(woven(&alone(&[1000, 8], flipped)), (1, 1));
+    assert_eq!(woven(&alone(&[1000, 8], summed)), (1, 1));
+    assert_eq!(recurrences(&alone(&[1000, 80], flipped)), 0);
+    assert_eq!(recurrences(&alone(&[1000, 80], summed)), 0);
+    assert_eq!(woven(&alone(&[1000], chain(500))), (1, 1));
+    assert_eq!(recurrences(&alone(&[1000], chain(2000))), 0);
+    assert_eq!(woven(&alone(&[], chain(3))), (1, 1));
+}

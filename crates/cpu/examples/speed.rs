@@ -113,7 +113,7 @@ fn mask(n: usize) -> Program {
         reg
     };
     let key = [1, 2, 3, 4].map(|x| word(&mut tape, x));
-    let bits = tape.push(Code::Random(key, View::contiguous(&[n])), Level::Full);
+    let bits = tape.push(Code::Random(key, None, View::contiguous(&[n])), Level::Full);
     tape.0[bits.0 as usize].dtype = DType::U32;
     let x = tape.push(Code::Cast(bits, DType::F32), Level::Full);
     let stores = vec![store(0, x, &[n])];

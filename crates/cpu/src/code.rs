@@ -92,6 +92,8 @@ pub enum Code {
     Convert(Conversion),
     /// Adds the tile to an accumulator.
     Reduce(usize),
+    /// Copies words.
+    Copy,
     /// Does nothing; registers that it names live until here.
     Keep,
 }

@@ -181,7 +181,7 @@ fn as_product(fused: &Fused, sum: usize, [lhs, rhs]: [Reg; 2], [batch, m, n, k]:
             _ if instr.level == Level::Full => Code::Constant(Scalar::of(instr.dtype, 0.0)),
             Code::Load(buffer, view) => Code::Load(*buffer, over(view, &whole)),
             Code::Position(view) => Code::Position(over(view, &whole)),
-            Code::Random(key, view) => Code::Random(*key, over(view, &whole)),
+            Code::Random(key, stream, view) => Code::Random(*key, *stream, over(view, &whole)),
             Code::Take { buffer, view, position, stride, size, site } => Code::Take {
                 buffer: *buffer,
                 view: over(view, &whole),

@@ -22,7 +22,7 @@ pub fn operands(code: &TapeCode) -> Vec<usize> {
 pub fn dependence(fused: &Fused, moves: impl Fn(&View) -> bool) -> Vec<bool> {
     let mut depends: Vec<bool> = Vec::with_capacity(fused.tape.len());
     for instr in &fused.tape {
-        let own = instr.code.view().is_some_and(&moves);
+        let own = instr.code.view().is_some_and(&moves) || matches!(instr.code, TapeCode::Carry(_));
         let inherited = operands(&instr.code).iter().any(|&o| depends[o]);
         depends.push(own || (inherited && !matches!(instr.code, TapeCode::Reduce(..))));
     }

@@ -62,10 +62,15 @@ pub struct Emitter<'a> {
     pub takes: Vec<Take>,
     pub randoms: Vec<Random>,
     pub accumulators: Vec<Accumulator>,
+    /// In recurrences: the registers of carries, of their next values, and whether a value is the same for all elements
+    /// at a position.
+    pub carried: Vec<Register>,
+    pub next: Vec<Register>,
+    pub shared: Vec<bool>,
 }
 
 impl<'a> Emitter<'a> {
-    fn new(fused: &'a Fused, layout: Layout, reduces: bool, specs: &'a [Spec]) -> Emitter<'a> {
+    pub fn new(fused: &'a Fused, layout: Layout, reduces: bool, specs: &'a [Spec]) -> Emitter<'a> {
         let Analysis { levels, depths, uses } = Analysis::new(fused, layout.outer);
         let deepest = depths.iter().copied().max().unwrap_or(0);
         Emitter {
@@ -92,11 +97,14 @@ impl<'a> Emitter<'a> {
             takes: Vec::new(),
             randoms: Vec::new(),
             accumulators: Vec::new(),
+            carried: Vec::new(),
+            next: Vec::new(),
+            shared: vec![false; fused.tape.len()],
         }
     }
 
     /// Refuses ops on registers that they do not take.
-    fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         let refuse = |op: &str, dtype| Err(Error::Register { op: op.into(), dtype });
         for instr in &self.fused.tape {
             let dtype = |r: &Reg| self.fused.tape[r.0 as usize].dtype.register();
@@ -175,7 +183,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Values that may be computed straight into the memory they are stored to.
-    fn mark_direct(&mut self, stores: &[&'a Store]) {
+    pub fn mark_direct(&mut self, stores: &[&'a Store]) {
         self.direct.fill(None);
         for &store in stores {
             let value = store.value.0 as usize;
@@ -193,7 +201,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn store(&mut self, store: &Store) {
+    pub fn store(&mut self, store: &Store) {
         let value = self.full_source(store.value.0 as usize);
         // The value may already lie where it belongs.
         let computed_there = self.direct[store.value.0 as usize].is_some_and(|(touch, target)| {
@@ -205,11 +213,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn full_source(&mut self, value: usize) -> Source {
+    pub fn full_source(&mut self, value: usize) -> Source {
         self.source(value, Level::Full, false)
     }
 
-    fn store_value(&mut self, store: &Store, value: Source, level: Level) {
+    pub fn store_value(&mut self, store: &Store, value: Source, level: Level) {
         let access = self.access(&store.view, level);
         let buffer = store.buffer.0 as usize;
         let kind = Kind::of(self.fused.tape[store.value.0 as usize].dtype);
@@ -286,7 +294,7 @@ impl<'a> Emitter<'a> {
         self.accumulators.push(Accumulator { reduce, kind, out });
     }
 
-    fn finish(mut self) -> Nest {
+    pub fn finish(mut self) -> Nest {
         let state = STATE_WORDS * self.layout.rows * self.accumulators.len();
         self.kept = self.kept.next_multiple_of(LINE);
         let start = (self.kept + state).next_multiple_of(LINE);
@@ -308,6 +316,7 @@ impl<'a> Emitter<'a> {
             kept: self.kept,
             words,
             cost,
+            carries: self.carried.into_iter().zip(self.next).collect(),
         }
     }
 }

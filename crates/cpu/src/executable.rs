@@ -19,7 +19,7 @@ use crate::memory::{self, Purpose};
 use crate::nest::{Nest, Spec};
 use crate::product::{self, Temporaries};
 use crate::storage::Binding;
-use crate::{custom, scatter, sort};
+use crate::{custom, recurrence, scatter, sort};
 
 /// A program that is ready to run; runs are synchronous, and may overlap on several threads.
 pub struct Executable {
@@ -275,6 +275,9 @@ fn ready(
                     list.push(Ready { label: step.label.as_str().into(), plan, costs });
                 }
                 continue;
+            }
+            Kernel::Recurrence(recurrence) => {
+                Plan::Nest(Box::new(recurrence::plan(recurrence, specs, &step.label)?))
             }
             Kernel::Sort(sort) => Plan::Sort(sort::Plan::new(sort)),
             Kernel::Custom(custom) => Plan::Custom(custom::Plan::new(custom)),

@@ -19,7 +19,7 @@ pub struct Lanes {
     /// See [`reduction::columns`].
     pub reduce_columns: unsafe fn(&mut State, &[u32], usize, usize),
     /// See [`bits::fill`].
-    pub random: unsafe fn([u32; 2], [u32; 2], u32, &mut [u32]),
+    pub random: unsafe fn([u32; 2], [u32; 3], u32, &mut [u32]),
     /// See [`matrix::multiply`].
     pub multiply: unsafe fn(&Multiply),
     /// See [`matrix::narrow`].
@@ -50,7 +50,7 @@ macro_rules! instantiate {
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn random(seed: [u32; 2], counter: [u32; 2], first: u32, out: &mut [u32]) {
+            unsafe fn random(seed: [u32; 2], counter: [u32; 3], first: u32, out: &mut [u32]) {
                 bits::fill(seed, counter, first, out)
             }
 

@@ -33,6 +33,7 @@ mod nest;
 mod operand;
 mod phases;
 mod product;
+mod recurrence;
 mod reduction;
 mod rows;
 mod scatter;

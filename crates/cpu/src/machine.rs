@@ -107,6 +107,21 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Puts the registers of carries and of their next values back where they belong.
+    pub fn settle(&mut self) {
+        for register in self.nest.carries.iter().flat_map(|&(carry, next)| [carry, next]) {
+            if let Place::Scratch(offset) = self.nest.places[register] {
+                // SAFETY: places lie inside the nest's words.
+                self.registers[register] = unsafe { self.base.add(offset) };
+            }
+        }
+    }
+
+    /// Makes next values the carries of the next position.
+    pub fn advance(&mut self) {
+        self.nest.carries.iter().for_each(|&(carry, next)| self.registers.swap(carry, next));
+    }
+
     /// Writes outer values.
     pub fn finish(&mut self, tile: Tile) {
         self.run(&self.nest.finish, tile, Part::Outer);
@@ -229,6 +244,7 @@ impl<'a> Machine<'a> {
                     self.random(&self.nest.randoms[i], op, at, range);
                 }
             }
+            Code::Copy => self.output(op, n).copy_from_slice(self.input(op.a, n)),
             Code::Keep => {}
             // SAFETY: registers hold a tile, and slots keep outputs apart from inputs.
             _ => unsafe { (self.lanes.apply)(op, self.registers, n) },
@@ -353,10 +369,15 @@ impl<'a> Machine<'a> {
         let word = |which: usize, i: usize| {
             if random.key[which].scalar { key[which][0] } else { key[which][at + i] }
         };
-        let steady = random.key.iter().all(|source| source.scalar);
+        let streams = random.stream.map(|source| (source.scalar, self.input(source, at + range.count)));
+        let stream = |i: usize| match streams {
+            Some((scalar, words)) => words[if scalar { 0 } else { at + i }],
+            None => 0,
+        };
+        let steady = random.key.iter().chain(&random.stream).all(|source| source.scalar);
         random.access.runs(range, |run| {
             if steady && run.stride == 1 {
-                let (seed, counter) = ([word(0, 0), word(1, 0)], [word(2, 0), word(3, 0)]);
+                let (seed, counter) = ([word(0, 0), word(1, 0)], [word(2, 0), word(3, 0), stream(0)]);
                 // SAFETY: these lanes are available.
                 unsafe {
                     (self.lanes.random)(seed, counter, run.index as u32, &mut out[run.at..run.at + run.len])
@@ -367,7 +388,7 @@ impl<'a> Machine<'a> {
                 let at = run.at + i;
                 let (seed, counter) = ([word(0, at), word(1, at)], [word(2, at), word(3, at)]);
                 let element = (run.index + run.stride * i as i64) as u32;
-                out[at] = farad_ir::philox::bits(seed, counter, element);
+                out[at] = farad_ir::philox::bits_within(seed, counter, stream(at), element);
             }
         });
     }

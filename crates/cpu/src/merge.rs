@@ -40,7 +40,7 @@ pub fn views(product: &mut Product, role: Role, mut f: impl FnMut(&mut View, usi
         for instr in tape {
             match &mut instr.code {
                 Code::Load(_, view) | Code::Take { view, .. } => f(view, first),
-                Code::Position(view) | Code::Random(_, view) => f(view, first),
+                Code::Position(view) | Code::Random(.., view) => f(view, first),
                 _ => {}
             }
         }

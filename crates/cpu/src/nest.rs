@@ -8,7 +8,7 @@
 
 use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
-use crate::code::{Accumulator, Op, Source};
+use crate::code::{Accumulator, Op, Register, Source};
 use crate::dependence;
 use crate::emit;
 use crate::error::Error;
@@ -78,6 +78,8 @@ pub struct Random {
     pub access: Access,
     /// Where the four words are.
     pub key: [Source; 4],
+    /// Where the stream is, if it is not 0; scalar where one word stands for the whole tile.
+    pub stream: Option<Source>,
 }
 
 /// One sweep over the inner positions.
@@ -142,6 +144,8 @@ pub struct Nest {
     pub words: usize,
     /// Rough cost an element, in simple instructions.
     pub cost: usize,
+    /// In recurrences: every carry's register and that of its next value, which change places after a position.
+    pub carries: Vec<(Register, Register)>,
 }
 
 impl Nest {
@@ -175,13 +179,13 @@ impl Nest {
 fn views_mut<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
     let of = |instr: &'a mut Instr| match &mut instr.code {
         program::Code::Load(_, view) | program::Code::Take { view, .. } => Some(view),
-        program::Code::Position(view) | program::Code::Random(_, view) => Some(view),
+        program::Code::Position(view) | program::Code::Random(.., view) => Some(view),
         _ => None,
     };
     tape.iter_mut().filter_map(of).chain(stores.iter_mut().map(|store| &mut store.view)).collect()
 }
 
-fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Error> {
+pub fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Error> {
     let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
         program::Code::Load(buffer, view) => Some((*buffer, view)),
         _ => None,

@@ -276,7 +276,7 @@ pub fn evaluated(
     // Batch axes on which nothing depends need not be repeated.
     let depends = |axis: usize| {
         operand.tape.iter().any(|instr| match &instr.code {
-            Code::Load(_, view) | Code::Position(view) | Code::Random(_, view) | Code::Take { view, .. } => {
+            Code::Load(_, view) | Code::Position(view) | Code::Random(.., view) | Code::Take { view, .. } => {
                 view.strides[axis] != 0 || view.guards.iter().any(|g| g.coefficients[axis] != 0)
             }
             _ => false,

@@ -23,6 +23,9 @@ const CHUNKS: usize = 256;
 impl Nest {
     /// Runs the kernel.
     pub fn run(&self, context: Context) {
+        if !self.carries.is_empty() {
+            return self.recur(context);
+        }
         let layout = &self.layout;
         if layout.outer_len == 0 || (layout.inner_len == 0 && self.accumulators.is_empty()) {
             return;
@@ -41,6 +44,37 @@ impl Nest {
                 (0..tiles).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
             }
         });
+    }
+
+    /// Runs a recurrence: elements shared out among threads, each tile through all positions before the next.
+    fn recur(&self, context: Context) {
+        let layout = &self.layout;
+        scratch::with(|scratch| {
+            let mut machine = Machine::new(self, context, scratch, None);
+            let tiles = self.tiles();
+            let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
+            if work < PARALLEL || tiles == 1 || rayon::current_num_threads() == 1 {
+                return (0..tiles).for_each(|tile| self.positions(&mut machine, self.rows_of(tile)));
+            }
+            let kept = machine.kept();
+            (0..tiles).into_par_iter().for_each(|tile| {
+                scratch::with(|scratch| {
+                    let mut machine = Machine::new(self, context, scratch, Some(&kept));
+                    self.positions(&mut machine, self.rows_of(tile));
+                });
+            });
+        });
+    }
+
+    /// All positions of some elements, one after the other.
+    fn positions(&self, machine: &mut Machine, rows: Tile) {
+        machine.settle();
+        machine.outer(0, rows);
+        for first_column in 0..self.layout.inner_len {
+            machine.full(0, Tile { first_column, columns: 1, ..rows });
+            machine.advance();
+        }
+        machine.finish(rows);
     }
 
     /// Runs the kernel on this thread alone, for those that share out work themselves.

@@ -126,17 +126,25 @@ impl Emitter<'_> {
                 let code = Code::Position(self.touches.len() - 1);
                 self.arithmetic(i, code, [none; 3])
             }
-            TapeCode::Random(key, view) => {
+            TapeCode::Random(key, stream, view) => {
                 let key = key.map(|r| self.source(r.0 as usize, level, true));
+                let stream = stream.map(|r| {
+                    let source = self.source(r.0 as usize, level, true);
+                    Source { scalar: source.scalar || self.shared[r.0 as usize], ..source }
+                });
                 let access = self.access(view, level);
-                self.randoms.push(Random { access, key });
+                self.randoms.push(Random { access, key, stream });
                 let out = self.arithmetic(i, Code::Random(self.randoms.len() - 1), [none; 3]);
                 if key.iter().any(|source| !source.scalar) {
                     let [a, b, c, d] = key;
                     self.push(Op { a, b, c, ..Op::new(Code::Keep, d.register) }, level, depth);
                 }
+                if let Some(a) = stream {
+                    self.push(Op { a, b: a, c: a, ..Op::new(Code::Keep, a.register) }, level, depth);
+                }
                 out
             }
+            TapeCode::Carry(n) => self.carried[*n],
             TapeCode::Unary(Unary::Exp, a) if self.is_difference(*a, level) => {
                 let TapeCode::Binary(_, x, y) = self.fused.tape[a.0 as usize].code else {
                     unreachable!("just seen")

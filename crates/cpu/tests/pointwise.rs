@@ -147,7 +147,7 @@ fn patches_of_transposed_reads() {
         };
         let taken = tape.push(take, DType::F32, Level::Full);
         let word = tape.push(Code::Constant(Scalar::u32(7)), DType::U32, Level::Full);
-        let bits = tape.push(Code::Random([word; 4], view.clone()), DType::U32, Level::Full);
+        let bits = tape.push(Code::Random([word; 4], None, view.clone()), DType::U32, Level::Full);
         let sum = tape.binary(Binary::Add, x, y);
         let sum = tape.binary(Binary::Mul, sum, z);
         let other = tape.binary(Binary::Add, sum, taken);
@@ -255,12 +255,15 @@ fn random_bits_are_philox() {
         let counter = tape.push(Code::Parameter(0), DType::U32, Level::Full);
         let key = [key[0], key[1], counter, key[2]];
         let view = View::contiguous(&axes);
-        let bits = tape.push(Code::Random(key, view.clone()), DType::U32, Level::Full);
+        let bits = tape.push(Code::Random(key, None, view.clone()), DType::U32, Level::Full);
         let mut backwards = view.clone();
         backwards.strides.iter_mut().for_each(|s| *s *= -1);
         backwards.offset = n as i64 - 1;
-        let reversed =
-            tape.push(Code::Random([bits, key[1], key[2], key[3]], backwards), DType::U32, Level::Full);
+        let reversed = tape.push(
+            Code::Random([bits, key[1], key[2], key[3]], Some(bits), backwards),
+            DType::U32,
+            Level::Full,
+        );
         let position = tape.push(Code::Position(strided(4, &vec![3; axes.len()])), DType::I32, Level::Full);
         let stores = vec![
             store(outs[0], bits, view.clone()),

@@ -43,7 +43,7 @@ pub mod prelude;
 #[doc(inline)]
 pub use farad_tensor::{
     Axes, Corners, DType, Device, Element, Error, FREE, Kept, Order, Parameter, Part, Parts, Precision,
-    Result, Shape, Sizes, Tensor, check, checkpoint, kept, scan,
+    Result, Shape, Sizes, Tensor, check, checkpoint, kept, repeat, scan, scan_along,
 };
 
 // Networks.

@@ -14,4 +14,4 @@ pub use crate::optim::{Optimizer, types::*};
 pub use crate::{ConvOptions, PoolOptions};
 pub use crate::{DType, Shape};
 pub use crate::{FREE, Order, kept};
-pub use crate::{Part, Tensor, scan};
+pub use crate::{Part, Tensor, repeat, scan};

@@ -184,3 +184,65 @@ fn losses_are_a_few_kernels_whatever_their_options() {
     check("focal loss", 2, &[64, 100], |x| Focal::new().loss(x, x));
     check("huber", 2, &[64, 100], |x| x.huber(&(x * 0.5), 0.1));
 }
+
+/// Cart-pole worlds under random actions, from a random start, with new starts where they end.
+fn cartpole(worlds: usize, steps: usize, device: &Device) -> Vec<Tensor> {
+    let drawn = || Tensor::rand([worlds], device) * 0.1 - 0.05;
+    let start = [drawn(), drawn(), drawn(), drawn(), Tensor::zeros([worlds], device)];
+    let (last, _) = repeat(steps, &start.each_ref(), |world, _| {
+        let [x, v, angle, turning, time] = [0, 1, 2, 3, 4].map(|n| &world[n]);
+        let push = Tensor::random_mask(0.5, [worlds], device).select(&x.full_like(10.0), &x.full_like(-10.0));
+        let (cos, sin) = (angle.cos(), angle.sin());
+        let shared = (push + turning.square() * &sin * 0.05) / 1.1;
+        let swing = (&sin * 9.8 - &cos * &shared) / ((4.0 / 3.0 - cos.square() * (0.1 / 1.1)) * 0.5);
+        let pull = shared - &swing * &cos * (0.05 / 1.1);
+        let moved = [x + v * 0.02, v + pull * 0.02, angle + turning * 0.02, turning + swing * 0.02];
+        let ends = moved[0].abs().greater(2.4).or(&moved[2].abs().greater(0.2094));
+        let mut next: Vec<Tensor> = moved.iter().map(|moved| ends.select(&drawn(), moved)).collect();
+        next.push(ends.select(&time.full_like(0.0), &(time + 1.0)));
+        (next, vec![])
+    });
+    last
+}
+
+#[test]
+fn a_world_is_one_kernel() {
+    let _turn = turn();
+    let mut seen: Vec<Vec<f32>> = Vec::new();
+    for device in devices() {
+        device.seed(7);
+        let before = device.counters().dispatches;
+        let last = cartpole(300, 50, &device);
+        Tensor::compute_all(&last.iter().collect::<Vec<_>>()).unwrap();
+        device.wait().unwrap();
+        assert_eq!(device.counters().dispatches - before, 1, "on {device}");
+        let times: Vec<f32> = last[4].to_vec().unwrap();
+        // Under random pushes poles fall after some twenty steps: none has stood from the first to the last, by far.
+        let most = times.iter().fold(0f32, |most, &t| most.max(t));
+        let sum: f32 = times.iter().sum();
+        assert!(most < 50.0 && sum > 300.0 * 4.0 && sum < 300.0 * 20.0, "{most} and {sum} on {device}");
+        seen.push(times);
+    }
+    // Draws are the same bits everywhere; only a pole at its very limit may fall on one device and not on another.
+    for other in &seen[1..] {
+        let differ = other.iter().zip(&seen[0]).filter(|(a, b)| a != b).count();
+        assert!(differ < 10, "{differ} of 300 worlds differ");
+    }
+}
+
+#[test]
+fn scans_of_pointwise_bodies_are_a_kernel_each_way() {
+    let _turn = turn();
+    for device in devices() {
+        let x = Tensor::rand([20, 30], &device);
+        let start = Tensor::rand([30], &device);
+        Tensor::compute_all(&[&x, &start]).unwrap();
+        let before = device.counters().dispatches;
+        let (last, _) = scan(&[&start], &[&x], |state, x| (vec![(&state[0] * 0.9 + &x[0]).tanh()], vec![]));
+        let gradients = last[0].sum().gradients(&[&start, &x]).unwrap();
+        Tensor::compute_all(&gradients.iter().collect::<Vec<_>>()).unwrap();
+        device.wait().unwrap();
+        let count = device.counters().dispatches - before;
+        assert!(count <= 3, "{count} kernels on {device}");
+    }
+}

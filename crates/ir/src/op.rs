@@ -37,7 +37,8 @@ pub enum Op {
     Constant(Scalar),
     /// `0, 1, …, n-1` as `i32`, shape `[n]`.
     Iota(usize),
-    /// Philox bits as `u32` of this shape; operands: seed (low, high) and counter (low, high).
+    /// Philox bits as `u32` of this shape; operands: seed (low, high), counter (low, high), and, if there is a fifth, the
+    /// stream (see [`crate::philox`]).
     Random(Shape),
     /// One element in, one out.
     Unary(Unary),

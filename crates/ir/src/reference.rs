@@ -284,7 +284,9 @@ fn input(node: &Node, n: usize, inputs: &[Values]) -> Values {
 fn random(shape: &Shape, operands: &[&Values]) -> Values {
     let word = |n: usize| operands[n].ints()[0] as u32;
     let (seed, counter) = ([word(0), word(1)], [word(2), word(3)]);
-    Values::Int((0..shape.numel()).map(|e| philox::bits(seed, counter, e as u32) as i64).collect())
+    let stream = if operands.len() > 4 { word(4) } else { 0 };
+    let bits = |e: usize| philox::bits_within(seed, counter, stream, e as u32) as i64;
+    Values::Int((0..shape.numel()).map(bits).collect())
 }
 
 fn scan(scan: &Scan, operands: &[&Values], parameters: &[Scalar]) -> Vec<Values> {

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use farad_compile::program::{
-    BufferId, Custom, Fused, Instr, Kernel, Keys, Loop, Operand, Product, Scatter, Sort, Store,
+    BufferId, Code, Custom, Fused, Instr, Kernel, Keys, Level, Loop, Operand, Product, Recurrence, Scatter,
+    Sort, Store,
 };
-use farad_ir::DType;
+use farad_ir::{DType, Scalar};
 
 use crate::number::{loaded, stored};
 use crate::tape::{Span, evaluate};
@@ -32,7 +33,7 @@ pub struct Binding {
 ///
 /// ```
 /// use farad_compile::program::{BufferId, Kernel, Segment, Sums};
-/// use farad_ir::DType;
+/// use farad_ir::{DType, Scalar};
 /// use farad_reference::{Binding, Machine};
 ///
 /// let bound = |storage, len| Binding { storage, start: 0, len, dtype: DType::F32 };
@@ -73,6 +74,7 @@ impl Machine {
             Kernel::Sort(sort) => self.sort(sort),
             Kernel::Custom(custom) => self.custom(custom),
             Kernel::Loop(of) => self.repeat(of, |machine, step| machine.run(&step.kernel)),
+            Kernel::Recurrence(recurrence) => self.recurrence(recurrence),
         }
     }
 
@@ -145,8 +147,44 @@ impl Machine {
                 row,
                 reduces: fused.outer < fused.axes.len(),
                 accumulators: &[],
+                carried: &[],
             };
             self.span(&fused.tape, &fused.stores, &span, &mut writes);
+        }
+        self.write_all(writes);
+    }
+
+    fn recurrence(&mut self, of: &Recurrence) {
+        let (elements, axes) = (of.elements(), &of.axes[..of.axes.len() - 1]);
+        // What is the same at every position needs no carries.
+        let outer: Vec<Instr> = of
+            .tape
+            .iter()
+            .map(|instr| match instr.level {
+                Level::Outer => instr.clone(),
+                Level::Full => Instr { code: Code::Constant(Scalar::of(instr.dtype, 0.0)), ..instr.clone() },
+            })
+            .collect();
+        let mut writes = Writes::new();
+        for first in (0..elements).step_by(TOGETHER) {
+            let count = TOGETHER.min(elements - first);
+            let at = |trip: usize| Positions::behind(axes, first, count, trip);
+            let begin = at(0);
+            let starts = evaluate(self, &outer, &Span::at(&begin, &[], &[]));
+            let mut carried: Vec<Vec<f64>> =
+                of.carries.iter().map(|carry| starts[carry.start.0 as usize].clone()).collect();
+            for trip in 0..of.trips() {
+                let points = at(trip);
+                let values = evaluate(self, &of.tape, &Span::at(&points, &[], &carried));
+                stored_at(&of.stores, &points, &values, &mut writes);
+                carried = of.carries.iter().map(|carry| values[carry.next.0 as usize].clone()).collect();
+            }
+            for (carry, values) in of.carries.iter().zip(&carried) {
+                let Some((buffer, view)) = &carry.last else { continue };
+                for (position, &value) in begin.iter().zip(values) {
+                    writes.push((*buffer, locate(view, position).expect("stores have no guards"), value));
+                }
+            }
         }
         self.write_all(writes);
     }
@@ -182,7 +220,7 @@ impl Machine {
             for (n, accumulators) in sums.chunks(TOGETHER).enumerate() {
                 let first = batch * rows * columns + n * TOGETHER;
                 let points = &Positions::new(&result, first, accumulators.len());
-                let span = Span { rows: points, points, row: 1, reduces: false, accumulators };
+                let span = Span::at(points, accumulators, &[]);
                 self.span(&product.epilogue, &product.stores, &span, &mut writes);
             }
         }
@@ -194,7 +232,7 @@ impl Machine {
         let mut all = Vec::with_capacity(count);
         while all.len() < count {
             let points = &Positions::new(axes, first + all.len(), TOGETHER.min(count - all.len()));
-            let span = Span { rows: points, points, row: 1, reduces: false, accumulators: &[] };
+            let span = Span::at(points, &[], &[]);
             all.append(&mut evaluate(self, &operand.tape, &span)[operand.value.0 as usize]);
         }
         all
@@ -249,6 +287,16 @@ impl Machine {
         let results = custom.op.reference(&operands, &custom.shapes);
         for (&id, values) in custom.results.iter().zip(results) {
             values.into_iter().zip(0..).for_each(|(value, n)| self.write(id, n, value));
+        }
+    }
+}
+
+/// What stores of one value a position write.
+fn stored_at(stores: &[Store], points: &Positions, values: &[Vec<f64>], writes: &mut Writes) {
+    for store in stores {
+        for (position, &value) in points.iter().zip(&values[store.value.0 as usize]) {
+            let index = locate(&store.view, position).expect("stores have no guards");
+            writes.push((store.buffer, index, value));
         }
     }
 }

@@ -19,9 +19,16 @@ pub struct Span<'a> {
     pub reduces: bool,
     /// The product's element at every position, in an epilogue.
     pub accumulators: &'a [f64],
+    /// Every carry at every position, in a recurrence.
+    pub carried: &'a [Vec<f64>],
 }
 
-impl Span<'_> {
+impl<'a> Span<'a> {
+    /// Positions that nothing is reduced over.
+    pub fn at(points: &'a Positions, accumulators: &'a [f64], carried: &'a [Vec<f64>]) -> Span<'a> {
+        Span { rows: points, points, row: 1, reduces: false, accumulators, carried }
+    }
+
     /// Whether a value of this level stands once a row.
     pub fn once(&self, level: Level) -> bool {
         self.reduces && level == Level::Outer
@@ -39,6 +46,7 @@ pub fn evaluate(machine: &Machine, tape: &[Instr], span: &Span) -> Vec<Vec<f64>>
                 (0..span.rows.len()).map(one).collect()
             }
             Code::Accumulator => span.accumulators.to_vec(),
+            Code::Carry(n) => span.carried[*n].clone(),
             _ if span.once(instr.level) => {
                 let one = |(row, position): (usize, &[usize])| {
                     instruction(machine, tape, instr, position, |r: Reg| values[r.0 as usize][row])
@@ -82,10 +90,11 @@ fn instruction(
             locate(view, position).map_or(0.0, |at| machine.read(*buffer, at + stride * there))
         }
         Code::Position(view) => locate(view, position).unwrap_or(0) as i32 as f64,
-        Code::Random(keys, view) => {
+        Code::Random(keys, stream, view) => {
             let key = keys.map(|r| get(r) as u32);
+            let stream = stream.map_or(0, |r| get(r) as u32);
             let element = locate(view, position).unwrap_or(0) as u32;
-            philox::bits([key[0], key[1]], [key[2], key[3]], element) as f64
+            philox::bits_within([key[0], key[1]], [key[2], key[3]], stream, element) as f64
         }
         Code::Unary(op, x) => match typed(*x) {
             DType::F32 => (op.row().value)(get(*x)),
@@ -102,7 +111,7 @@ fn instruction(
         },
         Code::Select(condition, a, b) => get(if get(*condition) != 0.0 { *a } else { *b }),
         Code::Cast(x, to) => cast(typed(*x), *to, get(*x)),
-        Code::Reduce(..) | Code::Accumulator => unreachable!("evaluated for a whole span"),
+        Code::Reduce(..) | Code::Accumulator | Code::Carry(_) => unreachable!("evaluated for a whole span"),
     }
 }
 

@@ -31,6 +31,13 @@ impl Positions {
         Positions { axes: axes.len(), count, coordinates }
     }
 
+    /// As [`Positions::new`], with a last coordinate that all of them share.
+    pub fn behind(axes: &[usize], first: usize, count: usize, last: usize) -> Positions {
+        let before = Positions::new(axes, first, count);
+        let coordinates = before.iter().flat_map(|position| position.iter().copied().chain([last])).collect();
+        Positions { axes: axes.len() + 1, count, coordinates }
+    }
+
     /// All of them.
     pub fn all(axes: &[usize]) -> Positions {
         Positions::new(axes, 0, axes.iter().product())

@@ -70,6 +70,6 @@ pub use profile::{
 };
 pub use save::{load, save};
 pub use sizes::{FREE, Sizes};
-pub use tensor::{Corners, Element, Order, Part, Parts, Tensor, scan};
+pub use tensor::{Corners, Element, Order, Part, Parts, Tensor, repeat, scan, scan_along};
 pub use tuning::{load_tuning, save_tuning};
 pub use window::{ConvOptions, PerAxis, PoolOptions};

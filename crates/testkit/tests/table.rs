@@ -29,7 +29,6 @@ const NOT_OPS: &[(&str, &str)] = &[
     ("raise", "refuses a wrong op"),
     ("expect", "refuses a wrong op"),
     ("check_probability", "refuses a wrong op"),
-    ("scan_along", "recurrent layers are cases of it"),
 ];
 
 /// The public functions in the files that define tensor ops, and the rows of their macro tables.

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use farad::{Device, Precision, Tensor};
 
 use super::{
-    attention, automaton, compile, convolution, gpt, images, logic, matmul, movement, pointwise, pooling,
-    recurrent, reduce, rows, shape::Shape, sort, train,
+    attention, automaton, cartpole, compile, convolution, gpt, images, logic, matmul, movement, pointwise,
+    pooling, recurrent, reduce, rows, shape::Shape, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
@@ -212,6 +212,9 @@ pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         operation("lstm_fwdbwd_f32", Sizes::Large, |device| {
             recurrent::lstm(recurrent::Size { time: 64, batch: 64, hidden: 512 }, device)
         }),
+        operation("cartpole_steps_2048", Sizes::Small, |device| cartpole::steps(2048, device)),
+        operation("cartpole_steps_65536", Sizes::Large, |device| cartpole::steps(65_536, device)),
+        operation("cartpole_steps_1048576", Sizes::Large, |device| cartpole::steps(1 << 20, device)),
         operation("attention_fwdbwd_4x6x256x64_f32", Sizes::Small, |device| {
             attention::both_ways([4, 6, 256, 64], false, device)
         }),

@@ -7,6 +7,7 @@
 mod attention;
 mod automaton;
 mod break_even;
+mod cartpole;
 mod case;
 mod compile;
 mod convolution;

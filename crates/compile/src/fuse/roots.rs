@@ -10,6 +10,7 @@ use super::cost;
 use crate::draft::{resident, unshaped};
 use crate::product::{Roles, missing};
 use crate::program::Target;
+use crate::weave::weave;
 
 /// Readers up to which a product of halves is kept as it is, and what is little work computed again by each.
 const MOST_READERS: usize = 2;
@@ -38,7 +39,9 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
         match &node.op {
             Op::ScatterAdd(..) | Op::Order(_) | Op::Top(..) | Op::Custom(_) | Op::Scan(_) => {
                 materialized[id.index()] = true;
-                node.operands.iter().for_each(|&operand| need(graph, operand, &mut materialized));
+                let woven = weave(graph, id, target);
+                let reads = woven.as_ref().map_or(&node.operands, |woven| &woven.reads);
+                reads.iter().for_each(|&operand| need(graph, operand, &mut materialized));
             }
             // A part of a pack lies in the pack's memory, so it is a place of its own.
             Op::Pack(..) => {

@@ -1,4 +1,4 @@
-//! Scans in the plan: the body's program, run over slices.
+//! Scans in the plan: one kernel, or the body's program, run over slices.
 //!
 //! Invariant: carries are in two buffers that change places with every trip, so that no trip reads what it writes.
 
@@ -7,11 +7,17 @@ use farad_ir::{NodeId, Op};
 use super::Planner;
 use crate::assemble::{Memory, copy, rename};
 use crate::program::{BufferId, Kernel, Loop, Place, Spec, Target};
+use crate::weave::weave;
 
 impl Planner<'_> {
-    /// A scan is its body's program with carries in two buffers that change places, and sequences
+    /// A scan is one kernel if its body allows, else its body's program with carries in two buffers that change places, and sequences
     /// read and written slice by slice.
     pub(super) fn scan(&mut self, id: NodeId, target: &Target) {
+        if let Some(woven) = weave(self.graph, id, target) {
+            let kernel = woven.kernel(self, self.program.sites.len());
+            self.program.sites.extend(woven.sites);
+            return self.push("scan".into(), kernel);
+        }
         let node = self.graph.node(id);
         let Op::Scan(scan) = &node.op else { unreachable!("checked by the caller") };
         let body = crate::compile(&scan.body, &scan.outputs, &[], target);

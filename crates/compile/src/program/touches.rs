@@ -29,6 +29,11 @@ impl Kernel {
                 scan(&mut reads, &k.epilogue);
                 k.stores.iter().for_each(|s| add(&mut writes, s.buffer));
             }
+            Kernel::Recurrence(k) => {
+                scan(&mut reads, &k.tape);
+                k.stores.iter().for_each(|s| add(&mut writes, s.buffer));
+                k.carries.iter().flat_map(|carry| &carry.last).for_each(|(id, _)| add(&mut writes, *id));
+            }
             Kernel::Scatter(k) => {
                 add(&mut reads, k.source.0);
                 add(&mut reads, k.index.0);

@@ -16,6 +16,7 @@ mod point;
 mod pointwise;
 mod prelude;
 pub(crate) mod product;
+mod recurrence;
 mod reduce;
 mod scatter;
 mod sort;
@@ -62,6 +63,10 @@ pub fn render(
             }
         },
         Kernel::Scatter(scatter) if scatter.distinct => return distinct_scatter(kernel, scatter, context),
+        Kernel::Recurrence(recurrence) => {
+            let canonical = space::canonical_recurrence(recurrence);
+            module::build(kernel.touches(), context, |module| recurrence::write(module, &canonical))
+        }
         Kernel::Scatter(scatter) => {
             module::build(kernel.touches(), context, |module| scatter::write(module, scatter))
         }

@@ -3,12 +3,12 @@
 
 use std::cmp::Reverse;
 
-use farad_compile::program::{Code, Fused, Instr, Level, Product, Store, View};
+use farad_compile::program::{Code, Fused, Instr, Level, Product, Recurrence, Store, View};
 
 /// Every view of a tape and of stores.
 pub(super) fn views<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
     let codes = tape.iter_mut().filter_map(|instr| match &mut instr.code {
-        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(_, view) => {
+        Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(.., view) => {
             Some(view)
         }
         _ => None,
@@ -117,6 +117,29 @@ pub(super) fn canonical(kernel: &Fused) -> Fused {
         kernel.outer += usize::from(!lost);
     }
     kernel
+}
+
+/// The recurrence over its simplest axes, of which one at least is of elements.
+pub(super) fn canonical_recurrence(recurrence: &Recurrence) -> Recurrence {
+    let mut recurrence = recurrence.clone();
+    let mut axes = recurrence.axes.clone();
+    let elements = axes.len() - 1;
+    let stores = recurrence.stores.iter().map(|store| &store.view);
+    let last = recurrence.carries.iter().filter_map(|carry| carry.last.as_ref().map(|(_, view)| view));
+    let key = stores.chain(last).next().map_or(vec![], |view| view.strides.clone());
+    let mut all = recurrence.views_mut();
+    if !key.is_empty() {
+        sort(&mut axes, 0, elements, &key, &mut all);
+    }
+    if simplify(&mut axes, 0, elements, &mut all) == 0 {
+        axes.insert(0, 1);
+        for view in all {
+            view.strides.insert(0, 0);
+            view.guards.iter_mut().for_each(|guard| guard.coefficients.insert(0, 0));
+        }
+    }
+    recurrence.axes = axes;
+    recurrence
 }
 
 /// The product over its simplest batch axes.

@@ -60,8 +60,8 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
             let Value(texts) = index(module, view, point);
             Value(texts.iter().map(|text| module.bind("v", &format!("bitcast<i32>({text})"))).collect())
         }
-        Code::Random(registers, view) => {
-            let keys: Vec<&Value> = registers.iter().map(|register| &scope[register]).collect();
+        Code::Random(registers, stream, view) => {
+            let keys: Vec<&Value> = registers.iter().chain(stream).map(|register| &scope[register]).collect();
             random(module, &keys, view, point)
         }
         Code::Unary(op, x) => {
@@ -83,7 +83,9 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
             }
             lanes(module, tape, scope, &[*x], |texts| code::cast(from, *to, texts[0]))
         }
-        Code::Reduce(..) | Code::Accumulator => unreachable!("the kernel's form puts these into scope"),
+        Code::Reduce(..) | Code::Accumulator | Code::Carry(_) => {
+            unreachable!("the kernel's form puts these into scope")
+        }
     }
 }
 
@@ -188,17 +190,23 @@ fn random(module: &mut Module, keys: &[&Value], view: &farad_compile::program::V
     let elements = index(module, view, point);
     let key = |lane: usize| {
         let texts: Vec<&str> = keys.iter().map(|key| key.lane(lane)).collect();
-        format!("vec2<u32>({}, {}), vec2<u32>({}, {})", texts[2], texts[3], texts[0], texts[1])
+        let stream = texts.get(4).map_or(String::new(), |stream| format!("{stream}, "));
+        format!("{stream}vec2<u32>({}, {}), vec2<u32>({}, {})", texts[2], texts[3], texts[0], texts[1])
     };
+    let within = if keys.len() > 4 { "_within" } else { "" };
     if block {
-        let words = module.bind("v", &format!("farad_philox({} >> 2u, {})", elements.lane(0), key(0)));
+        let words =
+            module.bind("v", &format!("farad_philox{within}({} >> 2u, {})", elements.lane(0), key(0)));
         return Value(["x", "y", "z", "w"].iter().map(|lane| format!("{words}.{lane}")).collect());
     }
     let one = elements.is_one() && keys.iter().all(|key| key.is_one());
     let lanes = if one { 1 } else { point.lanes };
     Value(
         (0..lanes)
-            .map(|lane| module.bind("v", &format!("farad_random({}, {})", elements.lane(lane), key(lane))))
+            .map(|lane| {
+                let text = format!("farad_random{within}({}, {})", elements.lane(lane), key(lane));
+                module.bind("v", &text)
+            })
             .collect(),
     )
 }

@@ -65,7 +65,10 @@ fn append(tape: &mut Vec<Instr>, more: &[Instr], level: Level, batch: usize, axe
                 site: *site,
             },
             Code::Position(view) => Code::Position(pick(view, batch, axes)),
-            Code::Random(keys, view) => Code::Random(keys.map(|key| at(&key)), pick(view, batch, axes)),
+            Code::Random(keys, stream, view) => {
+                let (keys, stream) = (keys.map(|key| at(&key)), stream.map(|key| at(&key)));
+                Code::Random(keys, stream, pick(view, batch, axes))
+            }
             Code::Unary(op, x) => Code::Unary(*op, at(x)),
             Code::Binary(op, a, b) => Code::Binary(*op, at(a), at(b)),
             Code::Select(c, a, b) => Code::Select(at(c), at(a), at(b)),
@@ -73,7 +76,7 @@ fn append(tape: &mut Vec<Instr>, more: &[Instr], level: Level, batch: usize, axe
             // A cast to its own type is the register itself.
             Code::Accumulator => Code::Cast(sum.unwrap_or(Reg(base)), DType::F32),
             Code::Reduce(op, x) => Code::Reduce(*op, at(x)),
-            Code::Constant(_) | Code::Parameter(_) => instr.code.clone(),
+            Code::Constant(_) | Code::Parameter(_) | Code::Carry(_) => instr.code.clone(),
         };
         tape.push(Instr { code, dtype: instr.dtype, level });
     }

@@ -362,11 +362,11 @@ fn farad_philox_round(c: vec4<u32>, k: vec2<u32>) -> vec4<u32> {
     return vec4<u32>(p1 ^ c.y ^ k.x, 0xcd9e8d57u * c.z, p0 ^ c.w ^ k.y, 0xd2511f53u * c.x);
 }
 
-// Philox4x32-10: the four words of the block at a counter (low, high) under a seed (low, high).
-fn farad_philox(block: u32, counter: vec2<u32>, seed: vec2<u32>) -> vec4<u32> {
+// Philox4x32-10: the four words of the block of a stream at a counter (low, high) under a seed (low, high).
+fn farad_philox_within(block: u32, stream: u32, counter: vec2<u32>, seed: vec2<u32>) -> vec4<u32> {
     let step = vec2<u32>(0x9e3779b9u, 0xbb67ae85u);
     var k = seed;
-    var c = farad_philox_round(vec4<u32>(block, 0u, counter), k);
+    var c = farad_philox_round(vec4<u32>(block, stream, counter), k);
     k += step;
     c = farad_philox_round(c, k);
     k += step;
@@ -385,6 +385,14 @@ fn farad_philox(block: u32, counter: vec2<u32>, seed: vec2<u32>) -> vec4<u32> {
     c = farad_philox_round(c, k);
     k += step;
     return farad_philox_round(c, k);
+}
+
+fn farad_philox(block: u32, counter: vec2<u32>, seed: vec2<u32>) -> vec4<u32> {
+    return farad_philox_within(block, 0u, counter, seed);
+}
+
+fn farad_random_within(element: u32, stream: u32, counter: vec2<u32>, seed: vec2<u32>) -> u32 {
+    return farad_philox_within(element >> 2u, stream, counter, seed)[element & 3u];
 }
 
 fn farad_random(element: u32, counter: vec2<u32>, seed: vec2<u32>) -> u32 {

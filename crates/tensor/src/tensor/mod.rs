@@ -38,7 +38,7 @@ pub use element::Element;
 pub use pooling::Kind;
 pub use random::check_probability;
 pub use resample::Corners;
-pub use sequence::scan;
+pub use sequence::{repeat, scan, scan_along};
 pub use slicing::{Part, Parts};
 pub use sort::Order;
 

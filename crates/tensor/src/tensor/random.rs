@@ -1,5 +1,6 @@
 //! Random tensors: counter-based, so the same seed gives the same bits, uniform numbers and masks on every device (normal
-//! numbers within rounding), and computing a tensor again draws nothing again.
+//! numbers within rounding), and computing a tensor again draws nothing again. What the body of a loop draws is fresh at
+//! every position: the position is part of Philox's counter.
 
 use farad_ir::{Binary, DType, Op, Scalar, Shape};
 
@@ -39,7 +40,11 @@ impl Tensor {
     #[track_caller]
     fn bits_of(key: [u32; 4], shape: Shape, device: &Device) -> Tensor {
         let key = key.map(|word| Tensor::number_of(Scalar::u32(word), device));
-        Tensor::record(Op::Random(shape), &key.each_ref())
+        let [a, b, c, d] = key.each_ref();
+        match super::sequence::stream() {
+            Some(stream) => Tensor::record(Op::Random(shape), &[a, b, c, d, &stream]),
+            None => Tensor::record(Op::Random(shape), &[a, b, c, d]),
+        }
     }
 
     /// Uniform random numbers from 0 (included) to 1 (excluded), as `f32`.

@@ -1,21 +1,26 @@
 //! Loops over time that do not unroll: a body recorded once and run once per position.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::Arc;
 
 use farad_ir::{DType, Graph, NodeId, Op, OpError, Scalar, Scan, Shape};
 
 use super::{Tensor, raise};
+use crate::device::Device;
 use crate::node::Node;
 
 /// Runs `body` once per position of the sequences' first axis, from first to last.
 ///
 /// `body` takes the carries and one slice of every sequence, and gives the next carries (same
 /// shapes) and slices of result sequences. Returns the final carries and the result sequences
-/// `[time, ..]`. Tensors from outside that the body uses are the same at every position; that
-/// includes random ones: draw them outside as a sequence to have fresh numbers each time. Scans do
-/// not nest: a body with a scan of its own panics.
+/// `[time, ..]`. Tensors from outside that the body uses are the same at every position, random ones
+/// included. What the body draws itself is fresh at every position, and the same on every device.
+/// Scans do not nest: a body with a scan of its own panics.
+///
+/// A body that works on each element by itself (no products, no sums over long axes) is one kernel with
+/// the loop inside: a position then costs no launch, and no memory but for the sequences.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -39,6 +44,17 @@ pub fn scan(
 }
 
 /// As [`scan`], from the last position to the first if `reverse`.
+///
+/// ```
+/// use farad::prelude::*;
+/// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3], &Device::cpu());
+/// let (_, sums) = farad::scan_along(&[&x.full_like(0.0).sum()], &[&x], true, |carry, slice| {
+///     let sum = &carry[0] + &slice[0];
+///     (vec![sum.clone()], vec![sum])
+/// });
+/// assert_eq!(sums[0].to_vec::<f32>()?, [6.0, 5.0, 3.0]);
+/// # Ok::<(), farad::Error>(())
+/// ```
 #[track_caller]
 pub fn scan_along(
     carries: &[&Tensor],
@@ -50,11 +66,90 @@ pub fn scan_along(
     if first.rank() == 0 {
         raise(OpError::RankTooLow { op: "scan", shape: first.shape(), rank: 0, least: 1 });
     }
-    let steps = first.shape()[0];
-    let given: Vec<&Tensor> = carries.iter().chain(sequences).copied().collect();
-    let holders: Vec<Tensor> =
+    let positions = positions(first.shape()[0], first.device());
+    record(carries, sequences, &positions, reverse, |carry, slice, _| body(carry, slice))
+}
+
+/// Runs `body` so many times, with the number of the time (`i32`, from 0) as its second argument.
+///
+/// `body` gives the next carries (same shapes) and slices of result sequences. Returns the final carries and
+/// the result sequences `[steps, ..]`; all else is as in [`scan`]. There is at least one carry.
+///
+/// ```
+/// use farad::prelude::*;
+/// let device = Device::cpu();
+/// // A thousand walkers take a hundred random steps: one kernel.
+/// let start = Tensor::zeros([1000], &device);
+/// let (last, _) = repeat(100, &[&start], |place, _| {
+///     let right = Tensor::random_mask(0.5, [1000], &device);
+///     (vec![&place[0] + right.select(&start.full_like(1.0), &start.full_like(-1.0))], vec![])
+/// });
+/// let spread = last[0].square().mean().item()?;
+/// assert!((60.0..140.0).contains(&spread), "{spread}");
+/// # Ok::<(), farad::Error>(())
+/// ```
+#[track_caller]
+pub fn repeat(
+    steps: usize,
+    carries: &[&Tensor],
+    body: impl FnOnce(&[Tensor], &Tensor) -> (Vec<Tensor>, Vec<Tensor>),
+) -> (Vec<Tensor>, Vec<Tensor>) {
+    let Some(first) = carries.first() else { raise(OpError::Arity { op: "repeat", got: 0, least: 1 }) };
+    let positions = positions(steps, first.device());
+    record(carries, &[], &positions, false, |carry, _, position| body(carry, position))
+}
+
+/// `0, 1, …`: a sequence that tells a body where it is.
+#[track_caller]
+fn positions(steps: usize, device: &Device) -> Tensor {
+    Tensor::arange(steps, device)
+}
+
+thread_local! {
+    /// The positions of the loops whose bodies this thread records, the innermost last.
+    static RECORDED: RefCell<Vec<Tensor>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The body that is recorded, until this is dropped.
+struct Recorded;
+
+impl Recorded {
+    fn begin(position: &Tensor) -> Recorded {
+        RECORDED.with(|recorded| recorded.borrow_mut().push(position.clone()));
+        Recorded
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        RECORDED.with(|recorded| recorded.borrow_mut().pop());
+    }
+}
+
+/// The stream of what is drawn now: none outside of loops, else the position and one.
+#[track_caller]
+pub(super) fn stream() -> Option<Tensor> {
+    let position = RECORDED.with(|recorded| recorded.borrow().last().cloned())?;
+    Some(position.cast(DType::U32) + 1.0)
+}
+
+/// Records a loop over `positions`, which are a sequence that only bodies see that ask for them.
+#[track_caller]
+fn record(
+    carries: &[&Tensor],
+    sequences: &[&Tensor],
+    positions: &Tensor,
+    reverse: bool,
+    body: impl FnOnce(&[Tensor], &[Tensor], &Tensor) -> (Vec<Tensor>, Vec<Tensor>),
+) -> (Vec<Tensor>, Vec<Tensor>) {
+    let steps = positions.shape()[0];
+    let mut given: Vec<&Tensor> = carries.iter().chain(sequences).chain([&positions]).copied().collect();
+    let mut holders: Vec<Tensor> =
         given.iter().enumerate().map(|(n, t)| placeholder(n, t, n >= carries.len())).collect();
-    let (next, results) = body(&holders[..carries.len()], &holders[carries.len()..]);
+    let position = holders.pop().expect("positions are given");
+    let recorded = Recorded::begin(&position);
+    let (next, results) = body(&holders[..carries.len()], &holders[carries.len()..], &position);
+    drop(recorded);
     if next.len() != carries.len() {
         raise(OpError::Arity { op: "scan", got: next.len(), least: carries.len() });
     }
@@ -66,13 +161,18 @@ pub fn scan_along(
         given: given.len(),
     };
     // A placeholder of another scan is a tensor from outside like any other.
-    trace.depends.extend(holders.iter().map(|holder| (Arc::as_ptr(&holder.node), true)));
+    let own = holders.iter().chain([&position]);
+    trace.depends.extend(own.map(|holder| (Arc::as_ptr(&holder.node), true)));
+    if !next.iter().chain(&results).any(|t| trace.reaches(&t.node, &position.node)) {
+        given.pop();
+        trace.given -= 1;
+    }
     let outputs: Vec<NodeId> = next.iter().chain(&results).map(|t| trace.visit(&t.node)).collect();
     let scan = Scan {
         body: trace.graph,
         outputs,
         carries: carries.len(),
-        sequences: sequences.len(),
+        sequences: given.len() - carries.len(),
         steps,
         reverse,
     };
@@ -173,6 +273,21 @@ impl Trace {
             stack.extend(open);
         }
         self.depends[&Arc::as_ptr(node)]
+    }
+
+    /// Whether a node is computed from a placeholder.
+    fn reaches(&mut self, node: &Arc<Node>, placeholder: &Arc<Node>) -> bool {
+        let (mut stack, mut seen) = (vec![node.clone()], HashSet::new());
+        while let Some(node) = stack.pop() {
+            if Arc::ptr_eq(&node, placeholder) {
+                return true;
+            }
+            if self.depends(&node) && seen.insert(Arc::as_ptr(&node)) {
+                stack
+                    .extend(node.state().history.iter().flat_map(|history| history.operands.iter().cloned()));
+            }
+        }
+        false
     }
 
     fn visit(&mut self, node: &Arc<Node>) -> NodeId {

@@ -13,6 +13,7 @@ mod create;
 mod cumulative;
 mod custom;
 mod index;
+mod loops;
 mod loss;
 mod mask;
 mod matmul;
@@ -59,6 +60,7 @@ pub fn all() -> Vec<Case> {
         attention::cases(),
         random::cases(),
         sequence::cases(),
+        loops::cases(),
         custom::cases(),
     ]
     .into_iter()

@@ -115,6 +115,8 @@ fn embedding_gradient(tokens: usize, features: usize, size: usize) -> (Case, Ker
 fn texts_stay_as_they_are() {
     let texts = [
         ("pointwise", pointwise(64, 128), false),
+        ("recurrence", super::recurrence::exchange(6, 40, 9, DType::F16, true), false),
+        ("random recurrence", super::recurrence::walk(1 << 15, 10), false),
         ("transpose", transpose(64, 96), false),
         ("softmax_of_short_rows", softmax(4096, 32), false),
         ("softmax_with_subgroups", softmax(4096, 256 * 4), true),
@@ -131,6 +133,7 @@ fn texts_stay_as_they_are() {
 fn another_batch_size_is_the_same_text() {
     let pairs = [
         (pointwise(64, 128), pointwise(37, 640)),
+        (super::recurrence::exchange(6, 40, 9, F32, true), super::recurrence::exchange(5, 80, 7, F32, true)),
         (transpose(64, 96), transpose(128, 32)),
         (softmax(4096, 64), softmax(5000, 64)),
         (column_sums(4096, 1024), column_sums(8192, 1024)),

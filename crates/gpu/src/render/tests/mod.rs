@@ -7,6 +7,7 @@ mod machine;
 mod math;
 mod pointwise;
 mod product;
+mod recurrence;
 mod reduce;
 mod scatter;
 mod sort;

@@ -137,8 +137,8 @@ fn random_bits_are_the_same_everywhere() {
         case.parameters = vec![1234567.0, 4e9, 3.0, 7.0];
         let y = case.output(DType::U32, len);
         let keys: Vec<Reg> = (0..4).map(|n| case.full(Code::Parameter(n), DType::U32)).collect();
-        let bits =
-            case.full(Code::Random([keys[0], keys[1], keys[2], keys[3]], view(offset, &[1])), DType::U32);
+        let bits = case
+            .full(Code::Random([keys[0], keys[1], keys[2], keys[3]], None, view(offset, &[1])), DType::U32);
         case.store(y, bits, view(0, &[1]));
         let kernel = case.fused(&[len], 1);
         case.check(&kernel, 0.0);
