@@ -189,19 +189,27 @@ fn join(group: &mut Vec<usize>, lists: &mut [(&mut Vec<&mut View>, usize)]) {
 
 /// A kernel that copies all elements of one buffer to another.
 pub fn copy(from: BufferId, to: BufferId, len: usize, dtype: farad_ir::DType) -> Kernel {
+    copy_all(&[((from, 0), (to, 0))], len, dtype)
+}
+
+/// A kernel that copies so many elements of each of some buffers, all from a place in one to a place in another.
+pub fn copy_all(
+    parts: &[((BufferId, usize), (BufferId, usize))],
+    len: usize,
+    dtype: farad_ir::DType,
+) -> Kernel {
     let axes = if len == 1 { vec![] } else { vec![len] };
-    let view = View::contiguous(&axes);
-    let load = Instr {
-        code: Code::Load(from, view.clone()),
+    let view = |offset: usize| View { offset: offset as i64, ..View::contiguous(&axes) };
+    let load = |&((from, offset), _): &((BufferId, usize), _)| Instr {
+        code: Code::Load(from, view(offset)),
         dtype: dtype.register(),
         level: crate::program::Level::Full,
     };
-    Kernel::Fused(Fused {
-        outer: axes.len(),
-        axes,
-        tape: vec![load],
-        stores: vec![Store { buffer: to, value: Reg(0), view }],
-    })
+    let stores = parts.iter().enumerate();
+    let stores =
+        stores.map(|(n, &(_, (buffer, offset)))| Store { buffer, value: Reg(n as u32), view: view(offset) });
+    let (tape, stores) = (parts.iter().map(load).collect(), stores.collect());
+    Kernel::Fused(Fused { outer: axes.len(), axes, tape, stores })
 }
 
 /// Renames the buffers and sites of a kernel.

@@ -4,6 +4,7 @@
 mod aliases;
 mod scan;
 mod sort;
+mod stage;
 mod waves;
 
 use std::collections::{HashMap, HashSet};

@@ -5,6 +5,7 @@
 //! them are instructions. A body that mixes elements, or is too long, stays a loop over kernels. Start at [`weave`].
 
 mod absorb;
+mod bindings;
 mod place;
 
 use std::collections::{HashMap, HashSet};
@@ -14,6 +15,7 @@ use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Scan, Shape};
 use crate::access::{Access, Affine, reshape};
 use crate::program::{BufferId, Code, Instr, Level, Reg, Site, Target, View};
 use absorb::absorb;
+pub use place::Homes;
 
 /// Carries that a kernel holds, each element of an axis that is written out counted by itself.
 const MOST_CARRIES: usize = 64;
@@ -156,13 +158,11 @@ impl<'a> Weave<'a> {
                 stores.push((pick, value, whole.view(&self.outside.shape(pick), self.axes.len())));
             }
         }
-        let written = picks.iter().flatten().count();
-        if self.reads.len() + written > target.bindings || stores.len() > MOST_RESULTS {
-            return None;
-        }
         settle(&mut self.tape);
-        let Weave { axes, tape, reads, sites, .. } = self;
-        Some(Woven { axes, tape, carries, stores, reads, sites })
+        let fits = stores.len() <= MOST_RESULTS;
+        let Weave { axes, tape, reads, sites, outside, .. } = self;
+        let woven = Woven { axes, tape, carries, stores, reads, sites };
+        (fits && woven.bindings(outside) <= target.bindings).then_some(woven)
     }
 
     fn graph(&self, scope: Scope) -> &'a Graph {

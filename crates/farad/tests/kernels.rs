@@ -212,7 +212,7 @@ fn a_world_is_one_kernel() {
     for device in devices() {
         device.seed(7);
         let before = device.counters().dispatches;
-        let last = cartpole(300, 50, &device);
+        let last = cartpole(300, 120, &device);
         Tensor::compute_all(&last.iter().collect::<Vec<_>>()).unwrap();
         device.wait().unwrap();
         assert_eq!(device.counters().dispatches - before, 1, "on {device}");
@@ -220,7 +220,7 @@ fn a_world_is_one_kernel() {
         // Under random pushes poles fall after some twenty steps: none has stood from the first to the last, by far.
         let most = times.iter().fold(0f32, |most, &t| most.max(t));
         let sum: f32 = times.iter().sum();
-        assert!(most < 50.0 && sum > 300.0 * 4.0 && sum < 300.0 * 20.0, "{most} and {sum} on {device}");
+        assert!(most < 120.0 && sum > 300.0 * 4.0 && sum < 300.0 * 30.0, "{most} and {sum} on {device}");
         seen.push(times);
     }
     // Draws are the same bits everywhere; only a pole at its very limit may fall on one device and not on another.
@@ -239,7 +239,7 @@ fn scans_of_pointwise_bodies_are_a_kernel_each_way() {
         Tensor::compute_all(&[&x, &start]).unwrap();
         let before = device.counters().dispatches;
         let (last, _) = scan(&[&start], &[&x], |state, x| (vec![(&state[0] * 0.9 + &x[0]).tanh()], vec![]));
-        let gradients = last[0].sum().gradients(&[&start, &x]).unwrap();
+        let gradients = last[0].sum().gradients_at(&[&start, &x]).unwrap();
         Tensor::compute_all(&gradients.iter().collect::<Vec<_>>()).unwrap();
         device.wait().unwrap();
         let count = device.counters().dispatches - before;

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions};
-use farad_testkit::fuzz::{Limits, Recipe, check, check_gradients, check_steps};
+use farad_testkit::fuzz::{Limits, Recipe, check, check_gradients, check_loops, check_steps};
 use farad_testkit::{Report, gpu, open_cpu};
 
 /// What compares a recipe's values on devices with their meaning.
@@ -50,6 +50,22 @@ fn fuzz_against(host: &Device, suite: &str, count: u64, limits: Limits, devices:
 fn gpus(suite: &str) -> Option<[Device; 2]> {
     let open = |fuse| gpu(suite, DeviceOptions { fuse, core: !fuse, ..DeviceOptions::default() });
     Some([open(true)?, open(false)?])
+}
+
+#[test]
+fn cpu_loops() {
+    let start = Instant::now();
+    let device = open_cpu(true);
+    let seeds = match number("FARAD_FUZZ_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("FARAD_FUZZ_COUNT").unwrap_or(150),
+    };
+    let mut report = Report::default();
+    for seed in seeds {
+        report.ran += 1;
+        report.failures.extend(check_loops(seed, &device).err());
+    }
+    report.conclude("fuzz, loops", start);
 }
 
 #[test]

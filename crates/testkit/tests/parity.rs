@@ -1,5 +1,6 @@
 //! Every case on a GPU against the f64 reference: alone, between pointwise neighbors, differentiated;
-//! the whole table with all features of the adapter, and with default limits and core WGSL.
+//! the whole table with all features of the adapter, and with default limits and core WGSL. `FARAD_CASE=scan` runs the
+//! cases of one op.
 
 use std::time::Instant;
 
@@ -12,7 +13,10 @@ const BATCH: usize = 16;
 fn agrees(suite: &str, options: DeviceOptions) {
     let Some(device) = gpu(suite, options) else { return };
     let start = Instant::now();
-    let (cases, mut report) = (cases::all(), Report::default());
+    let (mut cases, mut report) = (cases::all(), Report::default());
+    if let Ok(op) = std::env::var("FARAD_CASE") {
+        cases.retain(|case| case.op == op);
+    }
     for form in Form::ALL {
         report.join(run(&cases, form, &device, BATCH));
     }

@@ -14,9 +14,7 @@ impl Planner<'_> {
     /// read and written slice by slice.
     pub(super) fn scan(&mut self, id: NodeId, target: &Target) {
         if let Some(woven) = weave(self.graph, id, target) {
-            let kernel = woven.kernel(self, self.program.sites.len());
-            self.program.sites.extend(woven.sites);
-            return self.push("scan".into(), kernel);
+            return self.woven(woven, target);
         }
         let node = self.graph.node(id);
         let Op::Scan(scan) = &node.op else { unreachable!("checked by the caller") };

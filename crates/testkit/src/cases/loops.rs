@@ -150,7 +150,7 @@ fn written_out() -> Vec<Case> {
                     let other = c[0].gather(1, &partner.broadcast_to([6, 3, 2]));
                     let push = x[3].embedding(&s[0]).unsqueeze(1);
                     let next = (&c[0] * 0.5 + other * 0.3 + push).tanh();
-                    (vec![next.clone()], vec![next.max_axes([1])])
+                    (vec![next.clone()], vec![next.max_axes([2])])
                 }))
             },
         ),

@@ -11,6 +11,7 @@ mod check;
 mod float;
 mod grow;
 mod layout;
+mod loops;
 mod pointwise;
 mod step;
 mod structure;
@@ -26,6 +27,7 @@ use crate::case::Input;
 use crate::sample::Sample;
 
 pub use check::{check, check_gradients};
+pub use loops::check_loops;
 pub use step::check_steps;
 
 /// A graph as data: what it starts from, what is done, and what is read at the end.

@@ -1,0 +1,47 @@
+//! How many buffers a woven scan names, and which of them can share an array.
+
+use std::collections::HashSet;
+
+use farad_ir::{DType, Graph, NodeId};
+
+use super::Woven;
+use crate::program::{Code, Level, Target};
+
+impl Woven {
+    /// What the kernel reads before its loop and not in it.
+    pub fn once(&self) -> Vec<NodeId> {
+        let again: HashSet<NodeId> = self
+            .tape
+            .iter()
+            .filter(|instr| instr.level == Level::Full || matches!(instr.code, Code::Take { .. }))
+            .filter_map(|instr| instr.code.buffer().map(|buffer| NodeId(buffer.0)))
+            .collect();
+        self.reads.iter().copied().filter(|id| !again.contains(id)).collect()
+    }
+
+    /// What it writes after its loop.
+    pub fn last(&self) -> Vec<NodeId> {
+        let mut picks: Vec<NodeId> =
+            self.carries.iter().filter_map(|(.., last)| last.as_ref().map(|(pick, _)| *pick)).collect();
+        picks.dedup();
+        picks
+    }
+
+    /// What it writes in its loop.
+    fn results(&self) -> HashSet<NodeId> {
+        self.stores.iter().map(|(pick, ..)| *pick).collect()
+    }
+
+    /// Whether what is read or written once has to share arrays.
+    pub fn staged(&self, target: &Target) -> bool {
+        self.reads.len() + self.last().len() + self.results().len() > target.bindings
+    }
+
+    /// Buffers that it names at least.
+    pub(super) fn bindings(&self, graph: &Graph) -> usize {
+        let (once, last) = (self.once(), self.last());
+        let arrays =
+            |nodes: &[NodeId]| nodes.iter().map(|id| graph.dtype(*id)).collect::<HashSet<DType>>().len();
+        self.reads.len() - once.len() + self.results().len() + arrays(&once) + arrays(&last)
+    }
+}
