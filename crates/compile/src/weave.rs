@@ -14,6 +14,7 @@ use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Scan, Shape};
 
 use crate::access::{Access, Affine, reshape};
 use crate::program::{BufferId, Code, Instr, Level, Reg, Site, Target, View};
+use crate::simplify::simplify;
 use absorb::absorb;
 pub use place::Homes;
 
@@ -46,7 +47,16 @@ pub struct Woven {
 /// The one kernel of a scan, if it can be one.
 pub fn weave(graph: &Graph, id: NodeId, target: &Target) -> Option<Woven> {
     let Op::Scan(scan) = &graph.node(id).op else { return None };
+    let foreign = |op: &Op| {
+        matches!(op, Op::Contract(_) | Op::Order(_) | Op::ScatterAdd(..) | Op::Pack(..) | Op::Custom(_))
+    };
+    if scan.body.nodes.iter().any(|node| foreign(&node.op)) {
+        return None;
+    }
     let picks = picks(graph, id);
+    // As every other program's graph, so that both ways of running a loop compute the same.
+    let (body, outputs) = simplify(&scan.body, &scan.outputs);
+    let scan = &Scan { body, outputs, ..(**scan).clone() };
     let given: Vec<(Shape, DType)> =
         scan.outputs.iter().map(|&o| (scan.body.shape(o), scan.body.dtype(o))).collect();
     let kinds = given.iter().enumerate().filter(|(n, _)| *n < scan.carries || picks[*n].is_some());

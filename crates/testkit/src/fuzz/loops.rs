@@ -72,7 +72,8 @@ impl Loop {
     }
 }
 
-/// A value made of earlier ones; floats stay small.
+/// A value made of earlier ones; floats stay small. No sums of floats: which of two products is fused with their sum depends
+/// on the order of a graph's nodes, and with it the last bit.
 fn op(values: &[Tensor], sample: &mut Sample) -> Option<Tensor> {
     let a = values[sample.below(values.len())].clone();
     let alike: Vec<&Tensor> = values.iter().filter(|v| v.dtype() == a.dtype()).collect();
@@ -98,7 +99,7 @@ fn op(values: &[Tensor], sample: &mut Sample) -> Option<Tensor> {
         (_, 5) => (&a * b * 0.1) - a,
         (DType::F32, 6) => a.cast(DType::F16),
         (DType::F16, 6) => a.cast(DType::F32),
-        _ => (&a + b) * 0.5,
+        _ => (&a - b) * 0.5,
     })
 }
 

@@ -116,7 +116,7 @@ fn texts_stay_as_they_are() {
     let texts = [
         ("pointwise", pointwise(64, 128), false),
         ("recurrence", super::recurrence::exchange(6, 40, 9, DType::F16, true), false),
-        ("random recurrence", super::recurrence::walk(1 << 15, 10), false),
+        ("random_recurrence", super::recurrence::walk(1 << 15, 10), false),
         ("transpose", transpose(64, 96), false),
         ("softmax_of_short_rows", softmax(4096, 32), false),
         ("softmax_with_subgroups", softmax(4096, 256 * 4), true),
