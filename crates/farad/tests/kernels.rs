@@ -197,7 +197,7 @@ fn cartpole(worlds: usize, steps: usize, device: &Device) -> Vec<Tensor> {
         let swing = (&sin * 9.8 - &cos * &shared) / ((4.0 / 3.0 - cos.square() * (0.1 / 1.1)) * 0.5);
         let pull = shared - &swing * &cos * (0.05 / 1.1);
         let moved = [x + v * 0.02, v + pull * 0.02, angle + turning * 0.02, turning + swing * 0.02];
-        let ends = moved[0].abs().greater(2.4).or(&moved[2].abs().greater(0.2094));
+        let ends = moved[0].abs().greater(2.4).or(moved[2].abs().greater(0.2094));
         let mut next: Vec<Tensor> = moved.iter().map(|moved| ends.select(&drawn(), moved)).collect();
         next.push(ends.select(&time.full_like(0.0), &(time + 1.0)));
         (next, vec![])

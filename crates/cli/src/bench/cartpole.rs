@@ -56,8 +56,8 @@ fn step(world: &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>) {
     let pull = &shared - &swing * &cos * (0.05 / 1.1);
     let moved = [x + v * 0.02, v + &pull * 0.02, angle + turning * 0.02, turning + &swing * 0.02];
     let time = &world[4] + 1.0;
-    let out = moved[0].abs().greater(LIMITS[0]).or(&moved[2].abs().greater(LIMITS[1]));
-    let ends = out.or(&time.greater_equal(LONGEST));
+    let out = moved[0].abs().greater(LIMITS[0]).or(moved[2].abs().greater(LIMITS[1]));
+    let ends = out.or(time.greater_equal(LONGEST));
     let mut next: Vec<Tensor> = fresh.iter().zip(&moved).map(|(new, old)| ends.select(new, old)).collect();
     next.push(ends.select(&time.full_like(0.0), &time));
     next.push(&world[5] + &ends.cast(DType::I32));
@@ -76,12 +76,12 @@ fn error(device: &Device) -> farad::Result<f64> {
     let seen = seen.iter().map(|t| t.to_vec::<f32>()).collect::<farad::Result<Vec<_>>>()?;
     let mut difference = Difference::default();
     let mut ended = 0;
-    for at in 0..worlds * steps {
-        let value = |n: usize| f64::from(seen[n][at]);
+    for all in (0..worlds * steps).map(|at| seen.iter().map(|values| values[at]).collect::<Vec<f32>>()) {
+        let value = |n: usize| f64::from(all[n]);
         let wanted = reference([0, 1, 2, 3, 4, 5].map(value), value(12), [13, 14, 15, 16].map(value));
         // At a limit, rounding decides whether a world ends.
         if wanted[4] == value(10) {
-            (0..6).for_each(|n| difference.add(seen[6 + n][at], wanted[n]));
+            all[6..].iter().zip(wanted).for_each(|(&found, wanted)| difference.add(found, wanted));
         }
         ended += usize::from(value(10) == 0.0);
     }

@@ -94,7 +94,7 @@ fn dtypes() -> Vec<Case> {
                     let wide = &c[0] * 0.5 + s[0].cast(DType::F32);
                     let half = &c[1] * 0.5 + &s[0];
                     let count = c[3].select(&(&c[2] + 3.0), &(&c[2] * -1.0));
-                    let odd = c[3].xor(&s[0].greater(0.0));
+                    let odd = c[3].xor(s[0].greater(0.0));
                     (
                         vec![wide, half.clone(), count.clone(), odd.clone()],
                         vec![half, count.cast(DType::U32), odd],
