@@ -257,3 +257,8 @@ fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result
     file.read_exact(&mut bytes).map_err(|error| fail(error.to_string()))?;
     Ok(bytes)
 }
+
+/// The elements of a file's tensor as numbers, whatever they are.
+pub fn numbers(tensor: &TensorProto) -> crate::error::Result<Vec<f64>> {
+    array(tensor, None)?.to_floats()
+}

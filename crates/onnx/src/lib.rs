@@ -3,19 +3,24 @@
 //! [`Model`] is a module of `nn`: float initializers are its parameters. [`proto`] has the messages of the file, to read
 //! and to write. What a value is while a model runs is in `value`, what every op does in `ops`, one row per op.
 
-#[allow(dead_code)] // the ops will use it
 mod array;
-#[allow(dead_code)]
+mod call;
 mod decode;
 mod error;
 mod export;
+mod graph;
+mod host;
 mod kind;
 mod model;
+mod movement;
+mod ops;
+mod pointwise;
 pub mod proto;
+mod reduce;
 mod sort;
-#[allow(dead_code)]
 mod value;
 
+pub use decode::numbers;
 pub use error::{OnnxError, UnsupportedOp};
 pub use export::{Ports, export};
 pub use kind::{Class, Kind};

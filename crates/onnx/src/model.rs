@@ -1,19 +1,21 @@
-//! A model from a file: checked as it is read, so that what runs is whole.
+//! A model from a file: checked as it is read, a module of `nn` from then on.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use farad_nn::{Error, Result};
+use farad_nn::layers::{Buffer, Layer, Module, Visitor};
+use farad_tensor::{DType, Device, Parameter, Tensor};
 
 use crate::array::Array;
 use crate::decode;
-use crate::error::OnnxError;
+use crate::error::{Error, OnnxError, Result};
+use crate::graph::{Action, Builder, Graph, opsets};
 use crate::kind::Kind;
-use crate::proto::{GraphProto, Message, ModelProto, ValueInfoProto};
-use crate::sort;
+use crate::proto::{GraphProto, Message, ModelProto, TensorProto, ValueInfoProto};
+use crate::value::{Value, shape_of};
 
 /// The oldest and the newest version of ONNX's own ops that are known.
-const OPSETS: (i64, i64) = (7, 27);
+pub const OPSETS: (i64, i64) = (7, 28);
 
 /// What goes into a model or comes out of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,16 +28,50 @@ pub struct Port {
     pub shape: Option<Vec<Option<usize>>>,
 }
 
-/// A model of an ONNX file.
+/// A tensor of the file.
+enum Initial {
+    /// Floats with axes: learned.
+    Learned(Parameter),
+    /// Floats that are kept but not learned: statistics of batch norms.
+    Kept(Buffer),
+    /// Everything else: numbers that the graph is built with.
+    Constant(Value),
+}
+
+/// A model of an ONNX file: a [`Module`] whose parameters are the file's float tensors, under their names.
+///
+/// ```
+/// use farad_nn::layers::Module;
+/// use farad_onnx::{Model, proto::*};
+/// use farad_tensor::{Device, Tensor};
+///
+/// let port = |name| ValueInfoProto::tensor(name, data_type::FLOAT, &[None, Some(2)]);
+/// let graph = GraphProto {
+///     node: vec![NodeProto::new("Mul", &["x", "w"], &["y"], vec![])],
+///     initializer: vec![TensorProto::floats("w", &[2], &[2.0, 3.0])],
+///     input: vec![port("x")],
+///     output: vec![port("y")],
+///     ..Default::default()
+/// };
+/// let model = Model::from_proto(&ModelProto::new(graph, 21))?;
+/// assert_eq!(model.named_parameters()[0].0, "w");
+/// let x = Tensor::from_vec(vec![1.0, 1.0], [1, 2], &Device::cpu());
+/// let results = model.run(&[("x", &x)])?;
+/// assert_eq!(results[0].0, "y");
+/// assert_eq!(results[0].1.to_vec::<f32>()?, [2.0, 3.0]);
+/// # Ok::<(), farad_tensor::Error>(())
+/// ```
 pub struct Model {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     metadata: Vec<(String, String)>,
-    initializers: HashMap<String, Array>,
+    initial: Vec<(String, Initial)>,
+    graph: Graph,
 }
 
 impl Model {
-    /// Reads a model. Files with its tensors, if there are any, stand in the same folder.
+    /// Reads a model. Files with its tensors, if there are any, stand in the same folder. All ops that are not
+    /// supported are named in one error.
     pub fn load(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
         let bytes =
@@ -52,42 +88,60 @@ impl Model {
 
     /// A model from its message.
     pub fn from_proto(proto: &ModelProto) -> Result<Model> {
-        Ok(Model::build(proto, None)?)
+        Model::build(proto, None)
     }
 
     fn parse(bytes: &[u8], folder: Option<&Path>) -> Result<Model> {
         let proto = ModelProto::decode(bytes).map_err(OnnxError::from)?;
-        Ok(Model::build(&proto, folder)?)
+        Model::build(&proto, folder)
     }
 
-    fn build(proto: &ModelProto, folder: Option<&Path>) -> std::result::Result<Model, OnnxError> {
+    fn build(proto: &ModelProto, folder: Option<&Path>) -> Result<Model> {
         let graph = proto.graph.as_ref().ok_or(OnnxError::NotAModel { what: "it has no graph" })?;
-        let own = proto.opset_import.iter().find(|set| set.domain.is_empty() || set.domain == "ai.onnx");
-        let version = own
-            .ok_or(OnnxError::NotAModel { what: "it does not say which version of ONNX's ops it uses" })?
-            .version;
-        if !(OPSETS.0..=OPSETS.1).contains(&version) {
-            return Err(OnnxError::Opset { domain: "ai.onnx".to_string(), version, newest: OPSETS.1 });
+        let sets = opsets(&proto.opset_import);
+        match sets.get("") {
+            Some(version) if !(OPSETS.0..=OPSETS.1).contains(version) => {
+                let domain = "ai.onnx".to_string();
+                return Err(OnnxError::Opset { domain, version: *version, newest: OPSETS.1 }.into());
+            }
+            None if sets.is_empty() => {
+                return Err(OnnxError::NotAModel {
+                    what: "it does not say which version of the ops it uses",
+                }
+                .into());
+            }
+            _ => {}
         }
-        let initializers = initializers(graph, folder)?;
-        let mut known: HashSet<String> = initializers.keys().cloned().collect();
+        let names = initializer_names(graph)?;
+        let mut known: HashSet<String> = names.clone();
         known.extend(graph.input.iter().map(|value| value.name.clone()));
-        let order = sort::order(&graph.node, &known)?;
-        let made = order.iter().flat_map(|&place| graph.node[place].output.iter().cloned());
-        known.extend(made);
-        if let Some(missing) = graph.output.iter().find(|value| !known.contains(&value.name)) {
-            return Err(OnnxError::NoValue { name: missing.name.clone(), place: "the outputs".to_string() });
+        let mut builder = Builder::new(&proto.functions, folder, sets);
+        let built = builder.graph(graph, &known)?;
+        if !builder.unsupported.is_empty() {
+            return Err(OnnxError::Unsupported { ops: builder.unsupported }.into());
         }
-        let given = graph.input.iter().filter(|value| !initializers.contains_key(&value.name));
+        known.extend(graph.node.iter().flat_map(|node| node.output.iter().cloned()));
+        if let Some(missing) = graph.output.iter().find(|value| !known.contains(&value.name)) {
+            return Err(
+                OnnxError::NoValue { name: missing.name.clone(), place: "the outputs".to_string() }.into()
+            );
+        }
+        let initial = initial(graph, &built, folder)?;
+        let given: Vec<Port> =
+            graph.input.iter().filter(|value| !names.contains(&value.name)).map(port).collect();
+        let all =
+            given.iter().map(|port| port.name.clone()).chain(initial.iter().map(|(name, _)| name.clone()));
+        let all = all.collect();
         Ok(Model {
-            inputs: given.map(port).collect(),
+            inputs: given,
             outputs: graph.output.iter().map(port).collect(),
             metadata: proto
                 .metadata_props
                 .iter()
                 .map(|note| (note.key.clone(), note.value.clone()))
                 .collect(),
-            initializers,
+            initial,
+            graph: Builder::with_inputs(built, all),
         })
     }
 
@@ -106,29 +160,228 @@ impl Model {
         &self.metadata
     }
 
-    /// Shapes of the file's tensors, by name.
-    pub fn initializer_shapes(&self) -> impl Iterator<Item = (&str, &[usize])> {
-        self.initializers.iter().map(|(name, array)| (name.as_str(), array.shape.as_slice()))
+    /// Runs the model: values by name in, values by name out, in the order of [`Model::outputs`]. Shapes are those of this
+    /// call. Results that a tensor has no dtype for are an error; see [`Model::run_protos`].
+    pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<(String, Tensor)>> {
+        let given = inputs.iter().map(|(name, tensor)| Ok((*name, Value::given(tensor)?)));
+        let device = self.device(inputs.first().map(|(_, tensor)| *tensor));
+        let results = self.run_values(given.collect::<Result<Vec<_>>>()?, &device)?;
+        let named = self.outputs.iter().zip(results);
+        named.map(|(port, value)| Ok((port.name.clone(), outside(&port.name, &value, &device)?))).collect()
+    }
+
+    /// As [`Model::run`], with the tensors of files: any element type there is, on the host.
+    pub fn run_protos(&self, inputs: &[TensorProto]) -> Result<Vec<TensorProto>> {
+        let device = self.device(None);
+        let mut given = Vec::new();
+        for tensor in inputs {
+            let value = Value::from(decode::array(tensor, None)?);
+            given.push((tensor.name.as_str(), value.on(&device)?));
+        }
+        let results = self.run_values(given, &device)?;
+        let named = self.outputs.iter().zip(results);
+        named.map(|(port, value)| Ok(decode::proto(&port.name, &*value.host()?))).collect()
+    }
+
+    fn run_values(&self, mut given: Vec<(&str, Value)>, device: &Device) -> Result<Vec<Value>> {
+        let mut values = Vec::with_capacity(self.inputs.len() + self.initial.len());
+        for port in &self.inputs {
+            let Some(place) = given.iter().position(|(name, _)| *name == port.name) else {
+                return Err(OnnxError::Input {
+                    name: port.name.clone(),
+                    what: "it is not given".to_string(),
+                }
+                .into());
+            };
+            let (_, value) = given.swap_remove(place);
+            check(port, &value)?;
+            values.push(value);
+        }
+        // What the file has a tensor for may be given instead.
+        for (name, initial) in &self.initial {
+            if let Some(place) = given.iter().position(|(own, _)| own == name) {
+                values.push(given.swap_remove(place).1);
+                continue;
+            }
+            values.push(match initial {
+                Initial::Learned(parameter) => Value::of(parameter.value()),
+                Initial::Kept(buffer) => Value::of(buffer.value()),
+                Initial::Constant(value) => value.clone(),
+            });
+        }
+        if let Some((name, _)) = given.first() {
+            let known: Vec<&str> = self.inputs.iter().map(|port| port.name.as_str()).collect();
+            let what = format!("the model has no such input: it has {}", known.join(", "));
+            return Err(OnnxError::Input { name: name.to_string(), what }.into());
+        }
+        self.graph.run(values, None, device)
+    }
+
+    /// The device of the parameters, or of an input, or the CPU.
+    fn device(&self, input: Option<&Tensor>) -> Device {
+        let own = self.initial.iter().find_map(|(_, initial)| match initial {
+            Initial::Learned(parameter) => Some(parameter.value().device().clone()),
+            Initial::Kept(buffer) => Some(buffer.value().device().clone()),
+            Initial::Constant(_) => None,
+        });
+        own.or_else(|| input.map(|tensor| tensor.device().clone())).unwrap_or_else(Device::cpu)
+    }
+
+    /// The only result for the only input.
+    pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let names =
+            |ports: &[Port]| ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
+        for (ports, what) in [(&self.inputs, "inputs"), (&self.outputs, "outputs")] {
+            if ports.len() != 1 {
+                return Err(OnnxError::NotOne { found: ports.len(), what, names: names(ports) }.into());
+            }
+        }
+        let mut results = self.run(&[(&self.inputs[0].name, x)])?;
+        Ok(results.remove(0).1)
     }
 }
 
-fn initializers(
-    graph: &GraphProto,
-    folder: decode::Folder,
-) -> std::result::Result<HashMap<String, Array>, OnnxError> {
-    let mut all = HashMap::new();
-    for tensor in &graph.initializer {
-        if all.insert(tensor.name.clone(), decode::array(tensor, folder)?).is_some() {
-            return Err(OnnxError::NameTwice { name: tensor.name.clone() });
+impl Module for Model {
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        for (name, initial) in &self.initial {
+            match initial {
+                Initial::Learned(parameter) => visitor.child(name, parameter),
+                Initial::Kept(buffer) => visitor.child(name, buffer),
+                Initial::Constant(_) => {}
+            }
         }
+    }
+}
+
+/// For models of one input and one output. Panics where [`Model::apply`] is an error.
+impl Layer for Model {
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        match self.apply(x) {
+            Ok(y) => y,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A value as a tensor for who called.
+fn outside(name: &str, value: &Value, device: &Device) -> Result<Tensor> {
+    let fail = |what: String| Error::from(OnnxError::Input { name: name.to_string(), what });
+    match value {
+        Value::Device(tensor, kind) if kind.dtype() == Some(tensor.dtype()) => Ok(tensor.clone()),
+        Value::List(_) | Value::Nothing => Err(fail("the result is no tensor".to_string())),
+        other => {
+            let array = other.host()?;
+            let shape = shape_of(&array.shape)?;
+            match array.kind {
+                Kind::I64 => Tensor::try_from_vec(&array.to_ints()?, shape, &Device::cpu()),
+                Kind::U8 => {
+                    let bytes: Vec<u8> = array.to_ints()?.iter().map(|&x| x as u8).collect();
+                    Tensor::try_from_vec(&bytes, shape, &Device::cpu())
+                }
+                Kind::F64 => Ok(Tensor::from_f64(&array.to_floats()?, shape, &Device::cpu())),
+                Kind::BF16 => {
+                    let data: Vec<half::bf16> =
+                        array.to_floats()?.iter().map(|&x| half::bf16::from_f64(x)).collect();
+                    Tensor::try_from_vec(&data, shape, device)
+                }
+                Kind::I8 | Kind::I16 | Kind::U16 => array.upload_as(DType::I32, device),
+                kind if kind.dtype().is_some() => array.upload(device),
+                kind => Err(fail(format!("tensors have no elements of {kind}"))),
+            }
+        }
+    }
+}
+
+/// An error if an input is of another kind or shape than the model says.
+fn check(port: &Port, value: &Value) -> Result<()> {
+    let (kind, shape) = match value {
+        Value::Host(_) | Value::Device(..) => (value.kind()?, value.shape()?),
+        _ => return Ok(()),
+    };
+    let fail = |what: String| Err(OnnxError::Input { name: port.name.clone(), what }.into());
+    if let Some(wanted) = port.kind
+        && wanted != kind
+    {
+        return fail(format!("its elements are of another kind ({kind} vs {wanted})"));
+    }
+    if let Some(wanted) = &port.shape {
+        let fits = |(found, wanted): (&usize, &Option<usize>)| wanted.is_none_or(|wanted| wanted == *found);
+        if wanted.len() != shape.len() || !shape.iter().zip(wanted).all(fits) {
+            let sizes: Vec<String> =
+                wanted.iter().map(|size| size.map_or("any".to_string(), |size| size.to_string())).collect();
+            return fail(format!("its shape does not fit ({shape:?} vs [{}])", sizes.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+fn initializer_names(graph: &GraphProto) -> Result<HashSet<String>> {
+    let sparse = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+    let mut names = HashSet::new();
+    for tensor in graph.initializer.iter().chain(sparse) {
+        if !names.insert(tensor.name.clone()) {
+            return Err(OnnxError::NameTwice { name: tensor.name.clone() }.into());
+        }
+    }
+    Ok(names)
+}
+
+/// Every tensor of the file as what it is: learned, kept or constant.
+fn initial(graph: &GraphProto, built: &Graph, folder: decode::Folder) -> Result<Vec<(String, Initial)>> {
+    // How each name is used: as something that is never learned (with its buffer or not), or else.
+    let mut uses: HashMap<&str, (bool, bool)> = HashMap::new();
+    for node in &built.nodes {
+        for (place, name) in node.inputs.iter().enumerate() {
+            let (fixed, kept) = match &node.action {
+                Action::Rule(row) => (
+                    row.fixed.contains(&place),
+                    row.fixed.contains(&place) && row.name == "BatchNormalization",
+                ),
+                Action::Body(_) => (false, false),
+            };
+            let so_far = uses.entry(name).or_insert((true, true));
+            *so_far = (so_far.0 && fixed, so_far.1 && kept);
+        }
+    }
+    let device = Device::cpu();
+    let mut all = Vec::new();
+    for tensor in &graph.initializer {
+        let (kind, shape, _) = decode::head(tensor)?;
+        let (fixed, kept) = uses.get(tensor.name.as_str()).copied().unwrap_or((true, false));
+        let learned = kind.is_learned() && !shape.is_empty() && (!fixed || kept);
+        let value = if learned { on_device(tensor, kind, &shape, folder, &device)? } else { None };
+        let initial = match value {
+            Some(tensor) if kept => Initial::Kept(Buffer::new(tensor)),
+            Some(tensor) => Initial::Learned(Parameter::new(tensor)),
+            None => Initial::Constant(decode::array(tensor, folder)?.into()),
+        };
+        all.push((tensor.name.clone(), initial));
     }
     for sparse in &graph.sparse_initializer {
         let name = sparse.values.as_ref().map_or_else(String::new, |values| values.name.clone());
-        if all.insert(name.clone(), decode::dense(sparse, folder)?).is_some() {
-            return Err(OnnxError::NameTwice { name });
-        }
+        all.push((name, Initial::Constant(decode::dense(sparse, folder)?.into())));
     }
     Ok(all)
+}
+
+fn on_device(
+    tensor: &TensorProto,
+    kind: Kind,
+    shape: &[usize],
+    folder: decode::Folder,
+    device: &Device,
+) -> Result<Option<Tensor>> {
+    let Some(dtype) = kind.dtype() else { return Ok(None) };
+    let sizes = shape_of(shape)?;
+    // The bytes of a file are those of memory.
+    if let (Some(bytes), 0) = (&tensor.raw_data, tensor.data_location)
+        && bytes.len() == shape.iter().product::<usize>() * dtype.size()
+    {
+        return Ok(Some(Tensor::from_bytes(bytes, sizes, dtype, device)?));
+    }
+    let array: Array = decode::array(tensor, folder)?;
+    Ok(Some(array.upload_as(dtype, device)?))
 }
 
 fn port(value: &ValueInfoProto) -> Port {
@@ -139,54 +392,5 @@ fn port(value: &ValueInfoProto) -> Port {
         name: value.name.clone(),
         kind: tensor.and_then(|tensor| Kind::of(tensor.elem_type)),
         shape: shape.map(|shape| shape.dim.iter().map(|dim| axis(dim.dim_value)).collect()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::proto::{NodeProto, TensorProto};
-
-    fn small(nodes: Vec<NodeProto>) -> ModelProto {
-        let ports = |name: &str| vec![ValueInfoProto::tensor(name, Kind::F32.number(), &[None, Some(2)])];
-        let graph = GraphProto {
-            node: nodes,
-            initializer: vec![TensorProto::floats("w", &[2], &[1.0, 2.0])],
-            input: ports("x"),
-            output: ports("y"),
-            ..Default::default()
-        };
-        ModelProto::new(graph, 21)
-    }
-
-    #[test]
-    fn files_are_read_as_they_were_written() {
-        let proto = small(vec![NodeProto::new("Add", &["x", "w"], &["y"], vec![])]);
-        let bytes = proto.encode();
-        assert_eq!(ModelProto::decode(&bytes).unwrap(), proto);
-        let model = Model::from_bytes(&bytes).unwrap();
-        assert_eq!(model.inputs()[0].shape, Some(vec![None, Some(2)]));
-        assert_eq!(model.outputs()[0].name, "y");
-        for cut in 0..bytes.len() {
-            drop(Model::from_bytes(&bytes[..cut]));
-        }
-    }
-
-    #[test]
-    fn graphs_that_cannot_run_are_refused() {
-        let error = |nodes| Model::from_proto(&small(nodes)).err().expect("refused").to_string();
-        let ring = vec![
-            NodeProto::new("Relu", &["z"], &["y"], vec![]),
-            NodeProto::new("Relu", &["y"], &["z"], vec![]),
-        ];
-        assert_eq!(error(ring), "onnx: the graph has a cycle: through Relu `y`, Relu `z`");
-        let lost = vec![NodeProto::new("Relu", &["nowhere"], &["y"], vec![])];
-        assert_eq!(error(lost), "onnx: no such value: nowhere: wanted by Relu `y`");
-        assert_eq!(error(vec![]), "onnx: no such value: y: wanted by the outputs");
-        let twice = vec![
-            NodeProto::new("Relu", &["x"], &["y"], vec![]),
-            NodeProto::new("Relu", &["x"], &["y"], vec![]),
-        ];
-        assert_eq!(error(twice), "onnx: two values of one name: y");
     }
 }

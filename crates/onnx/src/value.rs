@@ -1,12 +1,21 @@
-//! What a value is while a model runs.
+//! What a value is while a model runs: an array on the host, a tensor on a device, or a list.
+//!
+//! Invariant: devices compute in f32, f16 and truth values only, and hold positions; everything else is computed on the
+//! host, exactly. Methods check what they are given and return errors, so that tensors never panic because of a file.
 
-use farad_tensor::Shape;
+use std::sync::Arc;
 
+use farad_tensor::{DType, Device, Shape, Tensor};
+
+use crate::array::{Array, Data};
 use crate::error::Result;
+use crate::kind::{Class, Kind};
 use crate::refuse;
 
 /// The most axes that a tensor has.
 const MOST_AXES: usize = 8;
+/// The most elements that a tensor made by a model may have.
+const MOST_ELEMENTS: usize = 1 << 32;
 
 /// A shape as tensors have it.
 pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
@@ -14,8 +23,264 @@ pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
         refuse!("too many axes: {sizes:?} ({} vs at most {MOST_AXES})", sizes.len());
     }
     let shape = Shape::from(sizes);
-    if shape.count().is_none() {
+    if shape.count().is_none_or(|count| count > MOST_ELEMENTS) {
         refuse!("too many elements: {sizes:?}");
     }
     Ok(shape)
+}
+
+/// A value of a running model.
+#[derive(Clone)]
+pub enum Value {
+    /// On the host.
+    Host(Arc<Array>),
+    /// On a device. Positions (i32 there) may stand for another kind of whole numbers.
+    Device(Tensor, Kind),
+    /// A list of values.
+    List(Arc<Vec<Value>>),
+    /// An optional value that is not there.
+    Nothing,
+}
+
+impl From<Array> for Value {
+    fn from(array: Array) -> Value {
+        Value::Host(Arc::new(array))
+    }
+}
+
+impl Value {
+    /// A tensor in a dtype in which devices compute.
+    pub fn of(tensor: Tensor) -> Value {
+        let kind = Kind::of_dtype(tensor.dtype()).unwrap_or(Kind::F32);
+        Value::Device(tensor, kind)
+    }
+
+    /// A tensor from outside: floats and truth values stay where they are, the rest comes to the host.
+    pub fn given(tensor: &Tensor) -> Result<Value> {
+        let Some(kind) = Kind::of_dtype(tensor.dtype()) else {
+            refuse!("elements of {} are not known", tensor.dtype());
+        };
+        let value = Value::Device(tensor.clone(), kind);
+        if kind.is_learned() { Ok(value) } else { Ok(Value::Host(value.host()?)) }
+    }
+
+    /// Positions that devices hold in 32 bits, as i64.
+    pub fn positions(tensor: Tensor) -> Value {
+        Value::Device(tensor, Kind::I64)
+    }
+
+    /// Its element type.
+    pub fn kind(&self) -> Result<Kind> {
+        match self {
+            Value::Host(array) => Ok(array.kind),
+            Value::Device(_, kind) => Ok(*kind),
+            Value::List(_) => refuse!("a tensor is wanted, and this is a list"),
+            Value::Nothing => refuse!("a tensor is wanted, and there is none"),
+        }
+    }
+
+    /// Sizes of its axes.
+    pub fn shape(&self) -> Result<Vec<usize>> {
+        match self {
+            Value::Host(array) => Ok(array.shape.clone()),
+            Value::Device(tensor, _) => Ok(tensor.shape().to_vec()),
+            _ => self.kind().map(|_| Vec::new()),
+        }
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> Result<usize> {
+        Ok(self.shape()?.len())
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> Result<usize> {
+        Ok(self.shape()?.iter().product())
+    }
+
+    /// The size of an axis.
+    pub fn size(&self, axis: usize) -> Result<usize> {
+        let shape = self.shape()?;
+        match shape.get(axis) {
+            Some(&size) => Ok(size),
+            None => refuse!("no axis {axis} in {shape:?}"),
+        }
+    }
+
+    /// An axis that may count from the end.
+    pub fn axis(&self, axis: i64) -> Result<usize> {
+        resolve(axis, self.rank()?)
+    }
+
+    /// Whether it is a float or truth value on a device.
+    pub fn is_device(&self) -> bool {
+        matches!(self, Value::Device(_, Kind::F32 | Kind::F16 | Kind::Bool))
+    }
+
+    /// The value on the host; reads what is on a device.
+    pub fn host(&self) -> Result<Arc<Array>> {
+        let (tensor, kind) = match self {
+            Value::Host(array) => return Ok(array.clone()),
+            Value::Device(tensor, kind) => (tensor, *kind),
+            _ => return self.kind().map(|_| unreachable!("a tensor has a kind")),
+        };
+        let data = match tensor.dtype() {
+            DType::F32 => Data::Float(tensor.to_vec::<f32>()?.into_iter().map(f64::from).collect()),
+            DType::F16 => Data::Float(tensor.to_vec::<half::f16>()?.into_iter().map(f64::from).collect()),
+            DType::BF16 => Data::Float(tensor.to_vec::<half::bf16>()?.into_iter().map(f64::from).collect()),
+            DType::F64 => Data::Float(tensor.to_f64()?),
+            DType::Bool => Data::Int(tensor.to_vec::<bool>()?.into_iter().map(i64::from).collect()),
+            DType::I32 => Data::Int(tensor.to_vec::<i32>()?.into_iter().map(i64::from).collect()),
+            DType::U32 => Data::Int(tensor.to_vec::<u32>()?.into_iter().map(i64::from).collect()),
+            DType::I64 => Data::Int(tensor.to_vec::<i64>()?),
+            DType::U8 => Data::Int(tensor.to_vec::<u8>()?.into_iter().map(i64::from).collect()),
+            #[allow(unreachable_patterns)] // dtypes that may be added
+            other => refuse!("elements of {other} are not known"),
+        };
+        Ok(Arc::new(Array::new(kind, tensor.shape().to_vec(), data)))
+    }
+
+    /// The value as a tensor in which devices compute.
+    pub fn tensor(&self, device: &Device) -> Result<Tensor> {
+        match self {
+            Value::Device(tensor, _) => Ok(tensor.clone()),
+            Value::Host(array) => array.upload(device),
+            _ => self.kind().map(|_| unreachable!("a tensor has a kind")),
+        }
+    }
+
+    /// The value on a device, if devices compute on its kind; else as it is.
+    pub fn on(&self, device: &Device) -> Result<Value> {
+        match self {
+            Value::Host(array) if array.kind.is_learned() => {
+                Ok(Value::Device(array.upload(device)?, array.kind))
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    /// Whole numbers, read if need be.
+    pub fn ints(&self) -> Result<Vec<i64>> {
+        self.host()?.to_ints()
+    }
+
+    /// Floats, read if need be.
+    pub fn floats(&self) -> Result<Vec<f64>> {
+        self.host()?.to_floats()
+    }
+
+    /// The only whole number.
+    pub fn int(&self) -> Result<i64> {
+        match self.ints()?[..] {
+            [one] => Ok(one),
+            ref many => refuse!("one number is wanted ({} vs 1)", many.len()),
+        }
+    }
+
+    /// The only number.
+    pub fn float(&self) -> Result<f64> {
+        match self.floats()?[..] {
+            [one] => Ok(one),
+            ref many => refuse!("one number is wanted ({} vs 1)", many.len()),
+        }
+    }
+
+    /// The same number everywhere, of this value's kind and on its side.
+    pub fn full_like(&self, shape: &[usize], number: f64) -> Result<Value> {
+        match self {
+            Value::Device(tensor, kind @ (Kind::F32 | Kind::F16)) => {
+                let filled = Tensor::full(number, shape_of(shape)?, tensor.device());
+                Ok(Value::Device(filled.cast(tensor.dtype()), *kind))
+            }
+            _ => Ok(Array::full(self.kind()?, shape.to_vec(), number)?.into()),
+        }
+    }
+
+    /// Converted to another kind. With `saturate`, floats beyond a kind of eight bits become its largest.
+    pub fn cast(&self, kind: Kind, saturate: bool) -> Result<Value> {
+        let own = self.kind()?;
+        if own == kind {
+            return Ok(self.clone());
+        }
+        if let Value::Device(tensor, _) = self
+            && let Some(dtype @ (DType::F32 | DType::F16 | DType::Bool)) = kind.dtype()
+        {
+            return Ok(Value::Device(tensor.cast(dtype), kind));
+        }
+        Ok(cast(&*self.host()?, kind, saturate)?.into())
+    }
+}
+
+/// An axis that may count from the end.
+pub fn resolve(axis: i64, rank: usize) -> Result<usize> {
+    let rank = rank as i64;
+    if !(-rank..rank).contains(&axis) {
+        refuse!("no such axis: {axis} (rank {rank})");
+    }
+    Ok(axis.rem_euclid(rank) as usize)
+}
+
+fn cast(from: &Array, kind: Kind, saturate: bool) -> Result<Array> {
+    let shape = from.shape.clone();
+    let texts = match (&from.data, kind.class()) {
+        (Data::Text(texts), Class::Text) => return Ok(Array::new(kind, shape, Data::Text(texts.clone()))),
+        (_, Class::Text) => return Ok(Array::new(kind, shape, Data::Text(texts_of(from)))),
+        (Data::Text(texts), _) => texts,
+        (Data::Float(data), Class::Float) => {
+            let round = |&x: &f64| if saturate { kind.saturate(x) } else { kind.round(x) };
+            return Ok(Array::new(kind, shape, Data::Float(data.iter().map(round).collect())));
+        }
+        (_, Class::Float) => {
+            let round = |x: f64| if saturate { kind.saturate(x) } else { kind.round(x) };
+            return Ok(Array::new(
+                kind,
+                shape,
+                Data::Float(from.to_floats()?.into_iter().map(round).collect()),
+            ));
+        }
+        (Data::Float(data), Class::Bool) => {
+            return Ok(Array::ints(kind, shape, data.iter().map(|&x| (x != 0.0) as i64).collect()));
+        }
+        (Data::Float(data), Class::Int) => {
+            return Ok(Array::ints(kind, shape, data.iter().map(|&x| whole(kind, x)).collect()));
+        }
+        (Data::Int(data), _) => return Ok(Array::ints(kind, shape, data.clone())),
+    };
+    let mut numbers = Vec::with_capacity(texts.len());
+    for text in texts {
+        match text.trim().parse::<f64>() {
+            Ok(number) => numbers.push(number),
+            Err(_) => refuse!("the text is no number: {text:?}"),
+        }
+    }
+    if kind.is_float() {
+        return Ok(Array::floats(kind, shape, numbers));
+    }
+    let exact = texts.iter().zip(&numbers).map(|(text, &x)| text.trim().parse().unwrap_or(whole(kind, x)));
+    Ok(Array::ints(kind, shape, exact.collect()))
+}
+
+/// A float as a whole number: cut toward zero. u64 goes by its bits.
+fn whole(kind: Kind, x: f64) -> i64 {
+    if kind == Kind::U64 && x > 0.0 { x as u64 as i64 } else { x as i64 }
+}
+
+fn texts_of(from: &Array) -> Vec<String> {
+    let plain = |x: f64| {
+        if x.is_nan() {
+            "NaN".to_string()
+        } else if x.is_infinite() {
+            if x > 0.0 { "INF".to_string() } else { "-INF".to_string() }
+        } else if from.kind == Kind::F32 {
+            format!("{}", x as f32)
+        } else {
+            format!("{x}")
+        }
+    };
+    match &from.data {
+        Data::Float(data) => data.iter().map(|&x| plain(x)).collect(),
+        Data::Int(data) if from.kind == Kind::U64 => data.iter().map(|&x| (x as u64).to_string()).collect(),
+        Data::Int(data) => data.iter().map(|x| x.to_string()).collect(),
+        Data::Text(data) => data.clone(),
+    }
 }

@@ -64,6 +64,41 @@ pub fn npzs() -> Vec<Vec<u8>> {
     ]
 }
 
+pub fn onnxs() -> Vec<Vec<u8>> {
+    use farad_onnx::proto::*;
+    let port = |name| ValueInfoProto::tensor(name, data_type::FLOAT, &[None, Some(2)]);
+    let branch = |op: &str| GraphProto {
+        node: vec![NodeProto::new(op, &["m"], &["z"], vec![])],
+        output: vec![port("z")],
+        ..Default::default()
+    };
+    let branches = vec![
+        AttributeProto::graph("then_branch", branch("Relu")),
+        AttributeProto::graph("else_branch", branch("Exp")),
+    ];
+    let graph = GraphProto {
+        node: vec![
+            NodeProto::new("MatMul", &["x", "w"], &["m"], vec![]),
+            NodeProto::new("If", &["yes"], &["i"], branches),
+            NodeProto::new("Reshape", &["i", "shape"], &["y"], vec![]),
+        ],
+        initializer: vec![
+            TensorProto::floats("w", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+            TensorProto::ints("shape", &[2], &[-1, 1]),
+            TensorProto {
+                data_type: data_type::BOOL,
+                int32_data: vec![1],
+                name: "yes".into(),
+                ..Default::default()
+            },
+        ],
+        input: vec![port("x")],
+        output: vec![port("y")],
+        ..Default::default()
+    };
+    vec![ModelProto::new(graph, 21).encode()]
+}
+
 pub fn checkpoints() -> Vec<Vec<u8>> {
     let mut checkpoint = Checkpoint::new("example", 12);
     checkpoint.put("model.weight", &tensor());

@@ -76,6 +76,10 @@ fn tensors() -> Vec<Format> {
                 drop(npz_set(at(folder, "x.npz"), "x", "y"));
             })
         },
+        format("onnx", "x.onnx", samples::onnxs(), |folder| {
+            let Ok(model) = farad_onnx::Model::load(at(folder, "x.onnx")) else { return };
+            drop((model.named_parameters(), model.inputs().len(), model.metadata().len()));
+        }),
         format("checkpoint", "x.safetensors", samples::checkpoints(), |folder| {
             let Ok(checkpoint) = Checkpoint::read(at(folder, "x.safetensors"), "example") else { return };
             drop(checkpoint.value::<(u64, String)>());

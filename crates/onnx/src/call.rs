@@ -1,0 +1,183 @@
+//! What a rule is given: operands, attributes with their defaults, and graphs that it may run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farad_tensor::Device;
+
+use crate::error::Result;
+use crate::graph::{Graph, Scope};
+use crate::kind::Kind;
+use crate::ops::{Default, Row};
+use crate::refuse;
+use crate::value::Value;
+
+/// An attribute's value.
+#[derive(Clone)]
+pub enum Attribute {
+    /// A number.
+    Float(f64),
+    /// A whole number.
+    Int(i64),
+    /// A text.
+    Text(String),
+    /// A tensor, or a value that a function got for one.
+    Tensor(Value),
+    /// A graph.
+    Graph(Arc<Graph>),
+    /// Numbers.
+    Floats(Vec<f64>),
+    /// Whole numbers.
+    Ints(Vec<i64>),
+    /// Texts.
+    Texts(Vec<String>),
+}
+
+/// Attributes by name.
+pub type Attributes = BTreeMap<String, Attribute>;
+
+/// One run of a node.
+pub struct Call<'a> {
+    /// The op's row.
+    pub row: &'static Row,
+    /// Operands; `None` is a missing one.
+    pub inputs: Vec<Option<Value>>,
+    /// Which results somebody asks for.
+    pub wanted: Vec<bool>,
+    /// The node's attributes.
+    pub attributes: &'a Attributes,
+    /// The version of the op's set.
+    pub version: i64,
+    /// Where tensors go that come from the host.
+    pub device: &'a Device,
+    /// Values around the node, for graphs inside it.
+    pub scope: &'a Scope<'a>,
+}
+
+impl Call<'_> {
+    /// An operand that must be there.
+    pub fn input(&self, place: usize) -> Result<&Value> {
+        match self.optional(place) {
+            Some(value) => Ok(value),
+            None => refuse!("operand {place} is missing"),
+        }
+    }
+
+    /// An operand that may be missing.
+    pub fn optional(&self, place: usize) -> Option<&Value> {
+        self.inputs.get(place).and_then(|value| value.as_ref())
+    }
+
+    /// An operand that is there, as it computes best: floats that devices know are on the device.
+    pub fn on_device(&self, place: usize) -> Result<Value> {
+        self.input(place)?.on(self.device)
+    }
+
+    /// All operands, none of them missing.
+    pub fn all(&self) -> Result<Vec<Value>> {
+        (0..self.inputs.len()).map(|place| self.input(place).cloned()).collect()
+    }
+
+    /// Whether somebody asks for a result.
+    pub fn wants(&self, place: usize) -> bool {
+        self.wanted.get(place).copied().unwrap_or(false)
+    }
+
+    fn default(&self, name: &str) -> Option<&'static Default> {
+        self.row.attributes.iter().find(|(own, _)| *own == name).map(|(_, default)| default)
+    }
+
+    /// Whether the node has an attribute.
+    pub fn has(&self, name: &str) -> bool {
+        self.attributes.contains_key(name)
+    }
+
+    /// A whole number, or its default.
+    pub fn int(&self, name: &str) -> Result<i64> {
+        match (self.attributes.get(name), self.default(name)) {
+            (Some(Attribute::Int(value)), _) => Ok(*value),
+            (None, Some(Default::Int(value))) => Ok(*value),
+            _ => refuse!("the attribute {name} is missing"),
+        }
+    }
+
+    /// Whether a whole number is not zero.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        Ok(self.int(name)? != 0)
+    }
+
+    /// A number, or its default.
+    pub fn float(&self, name: &str) -> Result<f64> {
+        match (self.attributes.get(name), self.default(name)) {
+            (Some(Attribute::Float(value)), _) => Ok(*value),
+            (None, Some(Default::Float(value))) => Ok(*value),
+            _ => refuse!("the attribute {name} is missing"),
+        }
+    }
+
+    /// A text, or its default.
+    pub fn text(&self, name: &str) -> Result<&str> {
+        match (self.attributes.get(name), self.default(name)) {
+            (Some(Attribute::Text(value)), _) => Ok(value),
+            (None, Some(Default::Text(value))) => Ok(value),
+            _ => refuse!("the attribute {name} is missing"),
+        }
+    }
+
+    /// Whole numbers, if they are there.
+    pub fn ints(&self, name: &str) -> Option<&[i64]> {
+        match self.attributes.get(name) {
+            Some(Attribute::Ints(values)) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Numbers, if they are there.
+    pub fn floats(&self, name: &str) -> Option<&[f64]> {
+        match self.attributes.get(name) {
+            Some(Attribute::Floats(values)) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Texts, if they are there.
+    pub fn texts(&self, name: &str) -> Option<&[String]> {
+        match self.attributes.get(name) {
+            Some(Attribute::Texts(values)) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// A tensor, if it is there.
+    pub fn tensor(&self, name: &str) -> Option<&Value> {
+        match self.attributes.get(name) {
+            Some(Attribute::Tensor(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// An element type by its number.
+    pub fn kind(&self, name: &str) -> Result<Option<Kind>> {
+        let Some(Attribute::Int(number)) = self.attributes.get(name) else { return Ok(None) };
+        match Kind::of(*number) {
+            Some(kind) => Ok(Some(kind)),
+            None => refuse!("element type {number} is not known"),
+        }
+    }
+
+    /// Runs a graph of an attribute with these values.
+    pub fn run(&self, name: &str, values: Vec<Value>) -> Result<Vec<Value>> {
+        match self.attributes.get(name) {
+            Some(Attribute::Graph(graph)) => graph.run(values, Some(self.scope), self.device),
+            _ => refuse!("the graph {name} is missing"),
+        }
+    }
+
+    /// Axes as an operand, an attribute, or neither.
+    pub fn axes(&self, name: &str, place: usize) -> Result<Option<Vec<i64>>> {
+        match self.optional(place) {
+            Some(value) => Ok(Some(value.ints()?)),
+            None => Ok(self.ints(name).map(|axes| axes.to_vec())),
+        }
+    }
+}

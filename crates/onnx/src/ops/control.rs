@@ -1,0 +1,89 @@
+//! Ops that run graphs: choices and loops whose conditions the host knows.
+
+use super::Default::{AnInt, Graph};
+use super::{MANY, Row, row};
+use crate::array::Array;
+use crate::error::Result;
+use crate::kind::Kind;
+use crate::refuse;
+use crate::value::Value;
+
+/// The most trips of a loop.
+const MOST_TRIPS: i64 = 1 << 16;
+
+pub const ROWS: &[Row] = &[
+    row("If", (1, 1), &[("then_branch", Graph), ("else_branch", Graph)], |call| {
+        let branch = if call.input(0)?.int()? != 0 { "then_branch" } else { "else_branch" };
+        call.run(branch, Vec::new())
+    }),
+    row("Loop", (2, MANY), &[("body", Graph)], |call| {
+        let most = call.optional(0).map(|count| count.int()).transpose()?.unwrap_or(i64::MAX);
+        let mut going = call.optional(1).map(|flag| flag.int()).transpose()?.unwrap_or(1) != 0;
+        let mut carried =
+            (2..call.inputs.len()).map(|n| call.input(n).cloned()).collect::<Result<Vec<Value>>>()?;
+        let mut rows: Vec<Vec<Value>> = Vec::new();
+        let mut trip = 0;
+        while going && trip < most {
+            if trip >= MOST_TRIPS {
+                refuse!("a loop runs on and on (at most {MOST_TRIPS} trips)");
+            }
+            let mut given = vec![Array::whole(trip).into(), Array::ints(Kind::Bool, vec![], vec![1]).into()];
+            given.extend(carried.iter().cloned());
+            let mut results = call.run("body", given)?;
+            if results.len() < 1 + carried.len() {
+                refuse!(
+                    "a body gives a condition and what it carries ({} vs {})",
+                    results.len(),
+                    1 + carried.len()
+                );
+            }
+            rows.push(results.split_off(1 + carried.len()));
+            going = results.remove(0).int()? != 0;
+            carried = results;
+            trip += 1;
+        }
+        let scanned = call.wanted.len().saturating_sub(carried.len());
+        for place in 0..scanned {
+            let parts = rows.iter().map(|row| match row.get(place) {
+                Some(value) => value.unsqueeze(0),
+                None => refuse!("a body gives fewer results than are asked for"),
+            });
+            let parts = parts.collect::<Result<Vec<Value>>>()?;
+            if parts.is_empty() {
+                refuse!("a loop without trips gives nothing to stack");
+            }
+            carried.push(Value::concat(&parts, 0)?);
+        }
+        Ok(carried)
+    }),
+    row("OptionalHasElement", (0, 1), &[], |call| {
+        let there = call.optional(0).is_some() as i64;
+        super::one(Array::ints(Kind::Bool, vec![], vec![there]).into())
+    }),
+    row("OptionalGetElement", (1, 1), &[], |call| super::one(call.input(0)?.clone())),
+    row("SequenceConstruct", (1, MANY), &[], |call| {
+        super::one(Value::List(std::sync::Arc::new(call.all()?)))
+    }),
+    row("SequenceLength", (1, 1), &[], |call| match call.input(0)? {
+        Value::List(list) => super::one(Array::whole(list.len() as i64).into()),
+        _ => refuse!("a list is wanted"),
+    }),
+    row("SequenceAt", (2, 2), &[], |call| match call.input(0)? {
+        Value::List(list) => {
+            let place = crate::value::resolve(call.input(1)?.int()?, list.len())?;
+            super::one(list[place].clone())
+        }
+        _ => refuse!("a list is wanted"),
+    }),
+    row("ConcatFromSequence", (1, 1), &[("axis", AnInt), ("new_axis", super::Default::Int(0))], |call| {
+        let Value::List(list) = call.input(0)? else { refuse!("a list is wanted") };
+        let mut parts = list.to_vec();
+        let Some(first) = parts.first() else { refuse!("nothing to join") };
+        let new = call.flag("new_axis")?;
+        let axis = crate::value::resolve(call.int("axis")?, first.rank()? + new as usize)?;
+        if new {
+            parts = parts.iter().map(|part| part.unsqueeze(axis)).collect::<Result<_>>()?;
+        }
+        super::one(Value::concat(&parts, axis)?)
+    }),
+];

@@ -1,0 +1,269 @@
+//! Resize: every axis is a product with a matrix of weights, or slices at the nearest positions.
+
+use super::Default::{Float, Floats, Int, Ints, Text};
+use super::{Row, one, row};
+use crate::array::Array;
+use crate::call::Call;
+use crate::error::Result;
+use crate::refuse;
+use crate::value::Value;
+
+pub const ROWS: &[Row] = &[
+    row(
+        "Resize",
+        (2, 4),
+        &[
+            ("antialias", Int(0)),
+            ("axes", Ints),
+            ("coordinate_transformation_mode", Text("half_pixel")),
+            ("cubic_coeff_a", Float(-0.75)),
+            ("exclude_outside", Int(0)),
+            ("extrapolation_value", Float(0.0)),
+            ("keep_aspect_ratio_policy", Text("stretch")),
+            ("mode", Text("nearest")),
+            ("nearest_mode", Text("round_prefer_floor")),
+        ],
+        resize,
+    )
+    .fixed(&[1, 2]),
+    row("Upsample", (1, 2), &[("mode", Text("nearest")), ("scales", Floats)], |call| {
+        let x = call.input(0)?;
+        let scales = match call.optional(1) {
+            Some(scales) => scales.floats()?,
+            None => call.floats("scales").map(|scales| scales.to_vec()).unwrap_or_default(),
+        };
+        if scales.len() != x.rank()? {
+            refuse!("one scale per axis ({} vs {})", scales.len(), x.rank()?);
+        }
+        let mut y = x.clone();
+        for (axis, &scale) in scales.iter().enumerate() {
+            let size = y.size(axis)?;
+            let axis_of = Axis { size, scale, target: size_of(size as f64 * scale)?, region: (0.0, 1.0) };
+            let rule = Rule {
+                coordinates: "asymmetric",
+                mode: call.text("mode")?,
+                nearest: "floor",
+                ..Rule::plain()
+            };
+            y = rule.apply(&y, axis, &axis_of)?;
+        }
+        one(y)
+    })
+    .fixed(&[1]),
+];
+
+/// One axis: its size, by how much it grows, what it becomes, and which part of it is meant.
+struct Axis {
+    size: usize,
+    scale: f64,
+    target: usize,
+    region: (f64, f64),
+}
+
+struct Rule<'a> {
+    coordinates: &'a str,
+    mode: &'a str,
+    nearest: &'a str,
+    cubic: f64,
+    inside_only: bool,
+    antialias: bool,
+    outside: f64,
+}
+
+fn size_of(size: f64) -> Result<usize> {
+    if !(0.0..1e9).contains(&size) {
+        refuse!("not a size: {size}");
+    }
+    Ok(size.floor() as usize)
+}
+
+impl Rule<'_> {
+    fn plain() -> Rule<'static> {
+        Rule {
+            coordinates: "half_pixel",
+            mode: "nearest",
+            nearest: "round_prefer_floor",
+            cubic: -0.75,
+            inside_only: false,
+            antialias: false,
+            outside: 0.0,
+        }
+    }
+
+    /// Where an output element lies in the input; `None` outside a region.
+    fn place(&self, axis: &Axis, at: usize) -> Result<Option<f64>> {
+        let (x, size, scale) = (at as f64, axis.size as f64, axis.scale);
+        let width = scale * size;
+        Ok(Some(match self.coordinates {
+            "align_corners" if width == 1.0 => 0.0,
+            "align_corners" => x * (size - 1.0) / (width - 1.0),
+            "asymmetric" => x / scale,
+            "pytorch_half_pixel" if width == 1.0 => -0.5,
+            "pytorch_half_pixel" | "half_pixel" => (x + 0.5) / scale - 0.5,
+            "half_pixel_symmetric" => {
+                size / 2.0 * (1.0 - axis.target as f64 / width) + (x + 0.5) / scale - 0.5
+            }
+            "tf_crop_and_resize" => {
+                let (start, end) = axis.region;
+                let own = match width {
+                    1.0 => (end - start) * (size - 1.0) / 2.0,
+                    _ => x * (end - start) * (size - 1.0) / (width - 1.0),
+                } + start * (size - 1.0);
+                if own < 0.0 || own > size - 1.0 {
+                    return Ok(None);
+                }
+                own
+            }
+            other => refuse!("no such mode of coordinates: {other}"),
+        }))
+    }
+
+    /// The nearest element.
+    fn nearest(&self, place: f64, size: usize) -> Result<usize> {
+        let low = place.floor();
+        let rest = place - low;
+        let at = match self.nearest {
+            _ if rest == 0.0 => low,
+            "round_prefer_floor" => {
+                if rest <= 0.5 {
+                    low
+                } else {
+                    low + 1.0
+                }
+            }
+            "round_prefer_ceil" => {
+                if rest < 0.5 {
+                    low
+                } else {
+                    low + 1.0
+                }
+            }
+            "floor" => low,
+            "ceil" => low + 1.0,
+            other => refuse!("no such mode of rounding: {other}"),
+        };
+        Ok(at.clamp(0.0, size as f64 - 1.0) as usize)
+    }
+
+    /// How much an element counts that lies this far away.
+    fn weight(&self, distance: f64) -> f64 {
+        let (x, a) = (distance.abs(), self.cubic);
+        match self.mode {
+            "cubic" if x <= 1.0 => ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0,
+            "cubic" if x < 2.0 => ((x - 5.0) * x + 8.0) * x * a - 4.0 * a,
+            "cubic" => 0.0,
+            _ => (1.0 - x).max(0.0),
+        }
+    }
+
+    fn apply(&self, x: &Value, axis: usize, of: &Axis) -> Result<Value> {
+        if of.target == of.size && of.scale == 1.0 && self.coordinates != "tf_crop_and_resize" {
+            return Ok(x.clone());
+        }
+        if of.size == 0 {
+            refuse!("nothing to resize along axis {axis}");
+        }
+        let places = (0..of.target).map(|at| self.place(of, at)).collect::<Result<Vec<Option<f64>>>>()?;
+        if self.mode == "nearest" {
+            let near = places.iter().map(|place| self.nearest(place.unwrap_or(0.0), of.size));
+            let y = x.take(axis, &near.collect::<Result<Vec<usize>>>()?)?;
+            return self.filled(y, axis, &places);
+        }
+        crate::array::count(&[of.size, of.target])?;
+        let reach = if self.mode == "cubic" { 2.0 } else { 1.0 };
+        let stretch = if self.antialias { of.scale.min(1.0) } else { 1.0 };
+        let mut matrix = vec![0.0; of.size * of.target];
+        for (column, place) in places.iter().enumerate() {
+            let Some(place) = *place else { continue };
+            let (first, last) =
+                ((place - reach / stretch).floor() as i64, (place + reach / stretch).ceil() as i64);
+            let mut taps: Vec<(i64, f64)> =
+                (first..=last).map(|at| (at, self.weight((at as f64 - place) * stretch))).collect();
+            if self.inside_only {
+                taps.retain(|(at, _)| (0..of.size as i64).contains(at));
+            }
+            let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
+            let sum = if self.inside_only || self.antialias { sum } else { 1.0 };
+            for (at, weight) in taps {
+                let row = at.clamp(0, of.size as i64 - 1) as usize;
+                matrix[row * of.target + column] += weight / sum;
+            }
+        }
+        let matrix = Array::floats(x.kind()?, vec![of.size, of.target], matrix);
+        let last = x.rank()? - 1;
+        let y = x.swap(axis, last)?.matmul(&matrix.into())?.swap(axis, last)?;
+        self.filled(y, axis, &places)
+    }
+
+    /// Outside a region is a number of its own.
+    fn filled(&self, y: Value, axis: usize, places: &[Option<f64>]) -> Result<Value> {
+        if places.iter().all(|place| place.is_some()) {
+            return Ok(y);
+        }
+        let mut shape = vec![1; y.rank()?];
+        shape[axis] = places.len();
+        let inside =
+            Array::ints(crate::kind::Kind::Bool, shape, places.iter().map(|p| p.is_some() as i64).collect());
+        Value::from(inside).select(&y, &y.full_like(&[], self.outside)?)
+    }
+}
+
+fn resize(call: &Call) -> Result<Vec<Value>> {
+    let x = call.input(0)?;
+    let rank = x.rank()?;
+    let old = call.version < 11;
+    let axes = match call.ints("axes") {
+        Some(axes) => axes.iter().map(|&axis| x.axis(axis)).collect::<Result<Vec<usize>>>()?,
+        None => (0..rank).collect(),
+    };
+    let given = |place: usize| call.optional(place).filter(|value| value.len().is_ok_and(|len| len > 0));
+    let scales = given(if old { 1 } else { 2 }).map(|scales| scales.floats()).transpose()?;
+    let sizes = given(3).map(|sizes| sizes.ints()).transpose()?;
+    let region = if old { None } else { given(1).map(|region| region.floats()).transpose()? };
+    let mut rule = Rule {
+        coordinates: if old { "asymmetric" } else { call.text("coordinate_transformation_mode")? },
+        mode: call.text("mode")?,
+        nearest: if old { "floor" } else { call.text("nearest_mode")? },
+        cubic: call.float("cubic_coeff_a")?,
+        inside_only: call.flag("exclude_outside")?,
+        antialias: call.flag("antialias")?,
+        outside: call.float("extrapolation_value")?,
+    };
+    if rule.mode == "bilinear" {
+        rule.mode = "linear";
+    }
+    let own = axes.iter().map(|&axis| x.size(axis)).collect::<Result<Vec<usize>>>()?;
+    let mut plans = Vec::new();
+    match (scales, sizes) {
+        (Some(scales), None) if scales.len() == axes.len() => {
+            for (&size, &scale) in own.iter().zip(&scales) {
+                plans.push((scale, size_of(size as f64 * scale)?));
+            }
+        }
+        (None, Some(sizes)) if sizes.len() == axes.len() => {
+            let mut wanted = super::movement::sizes(&sizes)?;
+            let ratios = || wanted.iter().zip(&own).map(|(&wanted, &own)| wanted as f64 / own.max(1) as f64);
+            let common = match call.text("keep_aspect_ratio_policy")? {
+                "not_larger" => Some(ratios().fold(f64::INFINITY, f64::min)),
+                "not_smaller" => Some(ratios().fold(0.0, f64::max)),
+                _ => None,
+            };
+            if let Some(scale) = common {
+                wanted = own.iter().map(|&size| (scale * size as f64 + 0.5).floor() as usize).collect();
+            }
+            for (&size, &wanted) in own.iter().zip(&wanted) {
+                plans.push((common.unwrap_or(wanted as f64 / size.max(1) as f64), wanted));
+            }
+        }
+        _ => refuse!("either scales or sizes are wanted, one per axis"),
+    }
+    let mut y = x.clone();
+    for (n, (&axis, (scale, target))) in axes.iter().zip(plans).enumerate() {
+        let region = match &region {
+            Some(region) if region.len() == 2 * axes.len() => (region[n], region[n + axes.len()]),
+            _ => (0.0, 1.0),
+        };
+        y = rule.apply(&y, axis, &Axis { size: own[n], scale, target, region })?;
+    }
+    one(y)
+}
