@@ -4,7 +4,7 @@ use farad::nn::{BatchNorm2d, Gru, LayerNorm, Lstm, Module};
 use farad::prelude::*;
 use farad::{Attention, Order};
 use farad_onnx::proto::{Message, ValueInfoProto};
-use farad_onnx::{Ports, export};
+use farad_onnx::{Model, Ports, export};
 
 /// A model to export: its name, the shape of a sample, what it computes.
 type Case = (&'static str, &'static [usize], fn(&Tensor) -> Tensor);
@@ -83,7 +83,17 @@ fn write(
     std::fs::write(folder.join(format!("{name}.onnx")), model.encode()).unwrap();
     let x = sample(&[&[5], shape].concat());
     farad::write_npy(folder.join(format!("{name}.input.npy")), &x).unwrap();
-    farad::write_npy(folder.join(format!("{name}.output.npy")), &forward(&x)).unwrap();
+    let y = forward(&x);
+    farad::write_npy(folder.join(format!("{name}.output.npy")), &y).unwrap();
+    // Read again, it is the same model.
+    let again = Model::from_proto(&model).and_then(|model| model.apply(&x));
+    let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(again.shape(), y.shape(), "{name}");
+    let (again, y) = (again.to_vec::<f32>().unwrap(), y.to_vec::<f32>().unwrap());
+    assert!(
+        again.iter().zip(&y).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + b.abs())),
+        "{name}: {again:?} {y:?}"
+    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Ops that run graphs: choices and loops whose conditions the host knows.
 
-use super::Default::{AnInt, Graph};
+use super::Default::{AnInt, Graph, Ints};
 use super::{MANY, Row, row};
 use crate::array::Array;
+use crate::call::Call;
 use crate::error::Result;
 use crate::kind::Kind;
 use crate::refuse;
@@ -56,6 +57,20 @@ pub const ROWS: &[Row] = &[
         }
         Ok(carried)
     }),
+    row(
+        "Scan",
+        (1, MANY),
+        &[
+            ("body", Graph),
+            ("num_scan_inputs", AnInt),
+            ("scan_input_axes", Ints),
+            ("scan_input_directions", Ints),
+            ("scan_output_axes", Ints),
+            ("scan_output_directions", Ints),
+        ],
+        scan,
+    )
+    .since(9),
     row("OptionalHasElement", (0, 1), &[], |call| {
         let there = call.optional(0).is_some() as i64;
         super::one(Array::ints(Kind::Bool, vec![], vec![there]).into())
@@ -87,3 +102,47 @@ pub const ROWS: &[Row] = &[
         super::one(Value::concat(&parts, axis)?)
     }),
 ];
+
+/// Runs a body over the slices of sequences: states go from one trip to the next, other results are stacked.
+fn scan(call: &Call) -> Result<Vec<Value>> {
+    let all = call.all()?;
+    let sequences = super::movement::sizes(&[call.int("num_scan_inputs")?])?[0];
+    let Some(count) = all.len().checked_sub(sequences).filter(|_| sequences > 0) else {
+        refuse!("there are fewer operands than sequences ({} vs {sequences})", all.len());
+    };
+    let (mut states, given) = (all[..count].to_vec(), &all[count..]);
+    let setting =
+        |name: &str, place: usize| call.ints(name).and_then(|list| list.get(place)).copied().unwrap_or(0);
+    let mut axes = Vec::new();
+    for (place, value) in given.iter().enumerate() {
+        axes.push(value.axis(setting("scan_input_axes", place))?);
+    }
+    let trips = given[0].size(axes[0])?;
+    if trips as i64 > MOST_TRIPS {
+        refuse!("so many positions are not run ({trips})");
+    }
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    for trip in 0..trips {
+        let mut inputs = states.clone();
+        for (place, value) in given.iter().enumerate() {
+            let at = if setting("scan_input_directions", place) == 1 { trips - 1 - trip } else { trip };
+            inputs.push(value.at(axes[place], at)?);
+        }
+        let mut results = call.run("body", inputs)?;
+        if results.len() < count {
+            refuse!("a body gives its states again ({} vs {count})", results.len());
+        }
+        rows.push(results.split_off(count));
+        states = results;
+    }
+    for place in 0..rows.first().map_or(0, |row| row.len()) {
+        let mut parts: Vec<Value> = rows.iter().map(|row| row[place].clone()).collect();
+        if setting("scan_output_directions", place) == 1 {
+            parts.reverse();
+        }
+        let axis = crate::value::resolve(setting("scan_output_axes", place), parts[0].rank()? + 1)?;
+        let parts = parts.iter().map(|part| part.unsqueeze(axis)).collect::<Result<Vec<Value>>>()?;
+        states.push(Value::concat(&parts, axis)?);
+    }
+    Ok(states)
+}

@@ -84,6 +84,10 @@ const fn row(
 }
 
 impl Row {
+    const fn since(self, first: i64) -> Row {
+        Row { versions: (first, i64::MAX), ..self }
+    }
+
     const fn of(self, domain: &'static str) -> Row {
         Row { domain, ..self }
     }
