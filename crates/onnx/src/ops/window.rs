@@ -167,8 +167,8 @@ impl Windows {
         let mut folded: Option<Value> = None;
         for tap in 0..taps {
             let (mut starts, mut steps, mut counts) = (vec![0; 2], vec![1; 2], shape[..2].to_vec());
-            for axis in 0..axes {
-                starts.push(tap / kernel[axis] % self.kernel[axis] * self.dilations[axis]);
+            for (axis, stride) in kernel.iter().enumerate() {
+                starts.push(tap / stride % self.kernel[axis] * self.dilations[axis]);
                 steps.push(self.strides[axis] as isize);
                 counts.push(self.outputs[axis]);
             }
