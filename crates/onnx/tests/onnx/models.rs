@@ -182,7 +182,7 @@ fn graphs_that_cannot_run_are_refused() {
     assert_eq!(ModelProto::decode(&bytes).unwrap(), network());
     (0..bytes.len()).for_each(|cut| drop(Model::from_bytes(&bytes[..cut])));
     let model = Model::from_proto(&network()).unwrap();
-    let wrong = model.apply(&tensor(&[5, 3, 6, 6], 0.3)).err().expect("refused").to_string();
+    let wrong = model.apply(&tensor(&[5, 3, 6, 6], 0.3)).expect_err("refused").to_string();
     assert_eq!(wrong, "onnx: input x: its shape does not fit ([5, 3, 6, 6] vs [any, 2, 6, 6])");
 }
 
