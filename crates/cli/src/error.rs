@@ -18,6 +18,10 @@ pub enum Error {
         "run: not a language model: {path} is a run of kind {kind}\nhelp: `farad train lm --data FILE` makes one; `farad runs` lists what there is"
     )]
     NoLanguageModel { path: String, kind: String },
+    #[error(
+        "predict: cannot be asked: {path}: {why}\nhelp: a model takes one batch of pictures or numbers and gives one batch of numbers"
+    )]
+    OddModel { path: String, why: String },
     #[error("eval: {flag} is not for a run of kind {kind}\nhelp: leave it out; {why}")]
     EvalFlag { flag: String, kind: String, why: &'static str },
     #[error("run: not a run: {path}: there is nothing{nearest}\nhelp: {help}")]

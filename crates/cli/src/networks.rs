@@ -18,6 +18,8 @@ use gates::Sheet;
 
 /// The note of an exported model that says what it takes and says, as JSON.
 pub const SIGNATURE: &str = "farad.signature";
+/// The note that has the names of classes, as JSON.
+pub const CLASSES: &str = "classes";
 
 /// A kind of training with a model.
 struct Network {
@@ -100,12 +102,12 @@ fn function(run: &Run) -> Result<(String, ModelProto)> {
 /// Notes of what goes in and comes out.
 fn describe(model: &mut ModelProto, signature: &Signature) {
     let classes = match &signature.outputs {
-        Outputs::Classes(classes) => Some(("classes", classes)),
+        Outputs::Classes(classes) => Some((CLASSES, classes)),
         Outputs::Numbers(_) => None,
     };
     let columns = match &signature.inputs {
         Inputs::Table { columns, .. } => Some(("columns", columns)),
-        Inputs::Pictures { .. } => None,
+        Inputs::Pictures { .. } | Inputs::Array { .. } => None,
     };
     let lists = classes.into_iter().chain(columns);
     let notes = lists.map(|(key, names)| (key, serde_json::to_string(names).unwrap_or_default()));

@@ -1,5 +1,7 @@
 //! `farad predict`: what a trained network or circuit sees in new data.
 
+mod model;
+
 use std::io::Write;
 
 use farad::fit::{Origin, Tally, Unseen};
@@ -13,6 +15,7 @@ use crate::kinds::KINDS;
 use crate::look::{self, Table, left, percent, right};
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
+use model::ModelInUse;
 
 /// Samples that are looked at together.
 const BATCH: usize = 256;
@@ -22,6 +25,12 @@ const SHOWN: usize = 3;
 /// Predicts every sample, in order.
 pub fn run(options: &PredictOptions) -> Result<()> {
     profile::check(&options.profile)?;
+    if options.source.is_file() && options.source.extension().is_some_and(|end| end == "onnx") {
+        let device = options.device.or_best()?;
+        let profiling = Profiling::start(&options.profile, &device);
+        predict(&ModelInUse::open(&options.source, &device)?, options)?;
+        return profiling.finish();
+    }
     let run = open_run(&options.source)?;
     let kind = KINDS.of(&run)?;
     let device = match options.device.asked()? {

@@ -16,9 +16,10 @@ use crate::error::{FitError, Result};
 /// Endings of the files that are pictures.
 const PICTURES: [&str; 3] = ["png", "jpg", "jpeg"];
 /// What pictures may lie in, and what tables may.
-const FILES: (&str, &str) = (
+const FILES: (&str, &str, &str) = (
     "a .png or .jpg file, a folder of them, or an .npy array of bytes or of numbers from 0 to 1",
     "a .csv file, or an .npy array",
+    "an .npy array",
 );
 /// The largest level of a pixel that is a whole number.
 const BRIGHTEST: f32 = 255.0;
@@ -55,8 +56,12 @@ impl Unseen {
     pub fn open(path: impl AsRef<Path>, signature: &Signature) -> Result<Unseen> {
         let path = path.as_ref();
         let (inputs, shown) = (signature.inputs.clone(), path.display().to_string());
-        let pictures = matches!(inputs, Inputs::Pictures { .. });
-        let (takes, files) = (inputs.words(), if pictures { FILES.0 } else { FILES.1 });
+        let files = match inputs {
+            Inputs::Pictures { .. } => FILES.0,
+            Inputs::Table { .. } => FILES.1,
+            Inputs::Array { .. } => FILES.2,
+        };
+        let takes = inputs.words();
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let mut notes = vec![];
         let (source, targets) = match &inputs {

@@ -44,6 +44,11 @@ pub enum Inputs {
         /// Whether numbers are bits, which tables may also write as `true` and `no`.
         bits: bool,
     },
+    /// Numbers of this shape, as they are.
+    Array {
+        /// The shape of a sample.
+        shape: Vec<usize>,
+    },
 }
 
 /// What a model says.
@@ -85,6 +90,7 @@ impl Inputs {
         match self {
             Inputs::Pictures { channels, height, width } => Shape::new(&[*channels, *height, *width]),
             Inputs::Table { columns, .. } => Shape::new(&[columns.len()]),
+            Inputs::Array { shape } => Shape::new(shape),
         }
     }
 
@@ -96,6 +102,7 @@ impl Inputs {
                 format!("{colors} pictures of {width} × {height} pixels")
             }
             Inputs::Table { columns, .. } => format!("rows with the columns {}", columns.join(", ")),
+            Inputs::Array { shape } => format!("arrays of {}", Shape::new(shape)),
         }
     }
 

@@ -13,10 +13,14 @@ Examples:
   farad predict runs/csv-1 --data new.csv --json          rows of a table; columns are found by their names
   farad predict runs/logic-table-1 --data new.csv         by the circuit that was learned
   farad predict runs/mnist-1 --data digits.npy            one sample or many: [28, 28] or [n, 28, 28]
+  farad predict model/mnist.onnx --data picture.png       a model that was exported, or one from elsewhere
 
 Inputs are scaled as they were in training; pictures of another size are resized. Tables may have other columns, too. If the
 target is among them, or pictures lie in folders that are called like classes, the accuracy or the mean absolute error is said
 at the end.
+
+An ONNX model that Farad exported knows all this by its notes. Of others, inputs [batch, 1 or 3, height, width] are pictures with levels
+from 0 to 1, other numbers come as arrays. One output is a number; several are classes, by softmax unless they are probabilities.
 
 Keys of --json:
   classes           row, class, probabilities
@@ -28,8 +32,8 @@ counted have none. value is an object by name where several are predicted. targe
 /// Options of `farad predict`.
 #[derive(Debug, Args)]
 pub struct PredictOptions {
-    /// The folder of a run
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// The folder of a run, or an ONNX model
+    #[arg(value_name = "RUN|MODEL.onnx", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
     /// What to look at: a table (.csv), a picture (.png, .jpg), a folder of pictures, or an array (.npy)
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]

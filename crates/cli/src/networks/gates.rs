@@ -134,11 +134,13 @@ impl Sheet {
 
     /// Bits as the number of a class: `[batch, bits] -> [batch]`.
     pub fn number(&mut self, bits: &str, count: usize) -> String {
-        let whole = self.node("Cast", &[bits], vec![AttributeProto::int("to", data_type::INT64)]);
-        let powers = self.ints(&(0..count).map(|bit| 1i64 << bit).collect::<Vec<_>>());
-        let parts = self.node("Mul", &[&whole, &powers], vec![]);
+        // Every runtime multiplies floats; they are exact up to millions of classes.
+        let numbers = self.numbers(bits);
+        let powers = self.floats(&(0..count).map(|bit| (1u32 << bit) as f32).collect::<Vec<_>>());
+        let parts = self.node("Mul", &[&numbers, &powers], vec![]);
         let axis = self.ints(&[1]);
-        self.node("ReduceSum", &[&parts, &axis], vec![AttributeProto::int("keepdims", 0)])
+        let sum = self.node("ReduceSum", &[&parts, &axis], vec![AttributeProto::int("keepdims", 0)]);
+        self.node("Cast", &[&sum], vec![AttributeProto::int("to", data_type::INT64)])
     }
 
     /// Bits as numbers.

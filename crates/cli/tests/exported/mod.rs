@@ -78,6 +78,7 @@ fn networks_say_the_same_in_onnxruntime() {
     language_model(&folder);
     circuits(&folder, &tensor(pixels, &[5, 1, 28, 28]));
     refusals(&folder);
+    models_are_asked(&folder);
     check(&folder.path("models"));
 }
 
@@ -118,6 +119,46 @@ fn language_model(folder: &Folder) {
         let tokens = Tensor::from_vec(tokens, [5, 12], &Device::cpu());
         write(folder, run, &tokens, &learned.model.forward(&tokens));
     }
+}
+
+/// `farad predict MODEL.onnx` says what `farad predict RUN` says.
+fn models_are_asked(folder: &Folder) {
+    std::fs::write(folder.path("new.csv"), "kind,price,y,x\na,500,3,9\nb,70,1,50\n").unwrap();
+    std::fs::write(folder.path("bits.csv"), "b,a\nyes,no\n1,1\n").unwrap();
+    let same = |run: &str, data: &str| {
+        let said = [run.to_string(), format!("models/{run}.onnx")].map(|source| {
+            let out = folder.succeed(&format!("predict {source} --data {data} --device cpu --json --quiet"));
+            out.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+        });
+        assert_eq!(said[0].len(), said[1].len(), "{run}");
+        for (a, b) in said[0].iter().zip(&said[1]) {
+            assert_eq!(
+                (&a["row"], &a["class"], &a["target"]),
+                (&b["row"], &b["class"], &b["target"]),
+                "{run}"
+            );
+            let numbers = |one: &Value| match &one["probabilities"] {
+                Value::Object(all) => all.values().filter_map(Value::as_f64).collect(),
+                _ => one["value"].as_f64().into_iter().collect::<Vec<f64>>(),
+            };
+            // Circuits say the class alone when they are models.
+            for (a, b) in numbers(a).into_iter().zip(numbers(b)) {
+                assert!((a - b).abs() <= 1e-4 * a.abs().max(1.0), "{run}: {a} vs {b}");
+            }
+        }
+    };
+    for run in ["mlp", "cnn", "rnn", "gates"] {
+        same(run, &format!("models/{run}.input.npy"));
+    }
+    ["classes", "prices", "rows"].iter().for_each(|run| same(run, "new.csv"));
+    same("adder", "bits.csv");
+    let odd = folder.fail("predict models/lm.onnx --data new.csv");
+    assert!(
+        odd.contains("predict: cannot be asked: models/lm.onnx: its input tokens is no batch of numbers"),
+        "{odd}"
+    );
+    std::fs::write(folder.path("broken.onnx"), "no model").unwrap();
+    assert!(folder.fail("predict broken.onnx --data new.csv").contains("onnx: "));
 }
 
 fn refusals(folder: &Folder) {

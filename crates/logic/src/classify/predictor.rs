@@ -69,7 +69,7 @@ impl CircuitInUse {
                 let byte = |level: f32| (level * BRIGHTEST).round().clamp(0.0, BRIGHTEST) as u8;
                 Levels::Bytes(values.into_iter().map(byte).collect())
             }
-            Inputs::Table { .. } => Levels::Numbers(values),
+            Inputs::Table { .. } | Inputs::Array { .. } => Levels::Numbers(values),
         };
         Ok(Part { levels, labels: vec![0; samples.shape()[0]], shape: self.shape })
     }
