@@ -130,8 +130,8 @@ fn a_checkpoint_computes_a_scan_again() {
         let (kept, gradient) = run(states(&x));
         let (again, same) = run(checkpoint(&x, states));
         assert_eq!(gradient, same, "on {device}");
-        // The forward loop runs a second time: at least one kernel a position more.
-        assert!(again >= kept + 5, "{again} vs {kept} on {device}");
+        // The forward loop runs a second time; it is one kernel.
+        assert!(again > kept, "{again} vs {kept} on {device}");
     }
 }
 

@@ -196,10 +196,12 @@ fn pictures_are_predicted_one_by_one_and_by_folders() {
     // A folder without classes, one file, and one of another size.
     let flat = lines(&folder.succeed("predict run --data pictures/test/left --json --quiet"));
     assert_eq!(flat.len(), 9);
-    assert!(flat[3].get("target").is_none() && flat[3]["probabilities"] == said[3]["probabilities"]);
-    let one = lines(&folder.succeed("predict run --data pictures/test/left/03.png --json --quiet"));
+    // Products of other sizes may round differently.
     let likely = |said: &Value| said["probabilities"]["left"].as_f64().unwrap();
-    assert!((likely(&one[0]) - likely(&said[3])).abs() < 1e-5, "{one:?}");
+    let alike = |one: &Value| (likely(one) - likely(&said[3])).abs() < 1e-5;
+    assert!(flat[3].get("target").is_none() && alike(&flat[3]), "{flat:?}");
+    let one = lines(&folder.succeed("predict run --data pictures/test/left/03.png --json --quiet"));
+    assert!(alike(&one[0]), "{one:?}");
     Picture::filled(30, 40, [1, 2, 3]).write_png(folder.path("large.png")).unwrap();
     let output = folder.farad("predict run --data large.png --json");
     let told = String::from_utf8(output.stderr).unwrap();
