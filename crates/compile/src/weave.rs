@@ -27,7 +27,7 @@ const MOST_INSTRUCTIONS: usize = 1024;
 /// Elements that are summed or chosen among.
 const MOST_TERMS: usize = 64;
 /// Nodes that stand behind each other: drafting is recursive.
-const DEEPEST: usize = 1024;
+const DEEPEST: usize = 256;
 
 /// A scan as one kernel; buffers stand for the nodes of the same number, as in drafts.
 pub struct Woven {

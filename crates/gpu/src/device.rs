@@ -7,8 +7,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use farad_compile::program::Target;
 use farad_runtime::profile::{Phase, Profiler};
@@ -35,6 +35,8 @@ const MOST_BINDINGS: u32 = 32;
 
 /// How long the end of the process waits for a device at most.
 const LONGEST_END: Duration = Duration::from_secs(10);
+/// Empty submissions after which nothing is left to do for a driver.
+const EMPTY: usize = 3;
 
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<Pool>,
     pub(crate) pending: Mutex<Pending>,
+    /// Whether the process ends.
+    ended: AtomicBool,
     pub(crate) staging: Mutex<StagingPool>,
     pub(crate) pipelines: Mutex<Pipelines>,
     pub(crate) tuning: Mutex<Arc<Tuning>>,
@@ -285,6 +289,7 @@ impl Shared {
             ledger,
             pool: Mutex::default(),
             pending: Mutex::default(),
+            ended: AtomicBool::new(false),
             staging: Mutex::default(),
             pipelines: Mutex::default(),
             tuning: Mutex::default(),
@@ -315,16 +320,35 @@ impl Shared {
         self.sticky.any.load(Ordering::Acquire) && lock(&self.sticky.lost).is_some()
     }
 
-    /// Waits for what is in flight, as the process ends. Nothing is submitted from then on.
+    /// Waits for what is in flight, as the process ends. Nothing is submitted from then on. The first call does.
     pub(crate) fn end(&self) {
+        if self.ended.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let was_lost = self.is_lost();
         self.sticky.lose("the process ends");
         self.poller.end();
-        // Threads that go on meanwhile stop here at their next submission.
-        std::mem::forget(lock(&self.pending));
+        // Threads that go on meanwhile stop here at their next submission. One that never lets go may not keep the
+        // process from ending.
+        let began = Instant::now();
+        while began.elapsed() < LONGEST_END {
+            match self.pending.try_lock() {
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+                held => {
+                    std::mem::forget(held);
+                    break;
+                }
+            }
+        }
         if !was_lost {
-            let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(LONGEST_END) };
-            let _ = self.gpu.poll(all);
+            let all = || wgpu::PollType::Wait { submission_index: None, timeout: Some(LONGEST_END) };
+            let _ = self.gpu.poll(all());
+            // A driver may clear away pipelines behind the work that it has reported as done. An empty submission is done
+            // after that, and may itself set free what the next one clears away.
+            for _ in 0..EMPTY {
+                self.queue.submit([]);
+                let _ = self.gpu.poll(all());
+            }
         }
         self.cache.iter().for_each(Cache::close);
     }
