@@ -142,7 +142,7 @@ impl Canvas {
 
     /// A filled rectangle.
     pub fn rectangle(&mut self, corner: Point, size: Point, color: Color) {
-        let _ = writeln!(self.body, "<rect {} fill=\"{color}\"/>", Place(corner, size));
+        let _ = writeln!(self.body, "<rect {} fill=\"{color}\"/>", Corner(corner, size));
     }
 
     /// The outline of a rectangle.
@@ -150,7 +150,7 @@ impl Canvas {
         let _ = writeln!(
             self.body,
             "<rect {} fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\"/>",
-            Place(corner, size),
+            Corner(corner, size),
             Digits(width)
         );
     }
@@ -201,7 +201,7 @@ impl Canvas {
         let _ = writeln!(
             self.body,
             "<image {} style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>",
-            Place(corner, size),
+            Corner(corner, size),
             base64(bytes)
         );
     }
@@ -223,9 +223,9 @@ impl Canvas {
 }
 
 /// Corner and size as attributes.
-struct Place(Point, Point);
+struct Corner(Point, Point);
 
-impl Display for Place {
+impl Display for Corner {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let [x, y, width, height] = [self.0.0, self.0.1, self.1.0, self.1.1].map(Digits);
         write!(f, "x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"")

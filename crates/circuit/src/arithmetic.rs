@@ -1,8 +1,10 @@
 //! Numbers in circuits: how many of some bits are set, and which number is the largest.
 //!
-//! Numbers are words: wires with the lowest bit first. Everything is made of plain gates, so every simulator, proof and
-//! export knows it already. Whatever comes late is read late: counters and comparators are trees that are built by the
-//! levels at which their bits arrive. Start at [`Netlist::population_count`].
+//! Numbers are words: wires with the lowest bit first. Everything is made of plain gates, so every simulator,
+//! proof and export knows it already. Adders in a word-level language were left out, since synthesis tools
+//! make the same tables from compressor trees of gates. Counters and comparators are trees that are built by
+//! the levels at which their bits arrive, so bits that come late are read late. Start at
+//! [`Netlist::population_count`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +31,7 @@ impl Netlist {
     /// # Ok::<(), farad_circuit::Error>(())
     /// ```
     pub fn population_count(&mut self, bits: &[Wire]) -> Vec<Wire> {
-        Words::on(self).sum(&[bits.to_vec()])
+        LeveledNetlist::on(self).sum(&[bits.to_vec()])
     }
 
     /// Adds a comparison of numbers of equal width: the position of the largest, in as many bits as positions need; the
@@ -44,13 +46,13 @@ impl Netlist {
             let found = number.len();
             assert!(found == width, "first_largest: number {n} is of another width ({found} vs {width})");
         }
-        Words::on(self).first_largest(numbers)
+        LeveledNetlist::on(self).first_largest(numbers)
     }
 }
 
 /// A number that may win, and its position in all of them.
 #[derive(Clone)]
-struct Entry {
+struct RankedNumber {
     number: Vec<Wire>,
     position: Vec<Wire>,
 }
@@ -64,15 +66,15 @@ struct Compared {
 }
 
 /// A netlist with the level of every wire, which is kept as gates are added.
-pub(crate) struct Words<'a> {
+pub(crate) struct LeveledNetlist<'a> {
     pub(crate) netlist: &'a mut Netlist,
     levels: Vec<u32>,
 }
 
-impl Words<'_> {
-    pub(crate) fn on(netlist: &mut Netlist) -> Words<'_> {
+impl LeveledNetlist<'_> {
+    pub(crate) fn on(netlist: &mut Netlist) -> LeveledNetlist<'_> {
         let levels = netlist.levels();
-        Words { netlist, levels }
+        LeveledNetlist { netlist, levels }
     }
 
     fn level(&self, wire: Wire) -> u32 {
@@ -129,8 +131,8 @@ impl Words<'_> {
         let constants = [Gate::FALSE, Gate::TRUE].map(|gate| self.gate(gate, Wire::NONE, Wire::NONE));
         let position = |n: usize| (0..bits).map(|bit| constants[n >> bit & 1]).collect();
         let entry =
-            |(n, number): (usize, &Vec<Wire>)| Entry { number: number.clone(), position: position(n) };
-        let mut field: Vec<Entry> = numbers.iter().enumerate().map(entry).collect();
+            |(n, number): (usize, &Vec<Wire>)| RankedNumber { number: number.clone(), position: position(n) };
+        let mut field: Vec<RankedNumber> = numbers.iter().enumerate().map(entry).collect();
         while field.len() > ALL_PAIRS {
             field = field.chunks(2).map(|pair| self.winner_of(pair)).collect();
         }
@@ -138,13 +140,13 @@ impl Words<'_> {
     }
 
     /// The larger of two numbers with its position, or the only one; the first if they are equal.
-    fn winner_of(&mut self, pair: &[Entry]) -> Entry {
+    fn winner_of(&mut self, pair: &[RankedNumber]) -> RankedNumber {
         let [first, second] = pair else { return pair[0].clone() };
         let takes = self.is_larger(&second.number, &first.number);
         let mut choose = |a: &[Wire], b: &[Wire]| -> Vec<Wire> {
             a.iter().zip(b).map(|(&a, &b)| self.chosen(a, b, takes)).collect()
         };
-        Entry {
+        RankedNumber {
             number: choose(&first.number, &second.number),
             position: choose(&first.position, &second.position),
         }
@@ -161,7 +163,7 @@ impl Words<'_> {
 
     /// The position of the largest of few: an entry wins that is larger than all before it, and than which none after
     /// it is larger.
-    fn best(&mut self, field: &[Entry], no: Wire) -> Vec<Wire> {
+    fn best(&mut self, field: &[RankedNumber], no: Wire) -> Vec<Wire> {
         let mut beats: Vec<Vec<(Wire, bool)>> = vec![vec![]; field.len()];
         for (n, second) in field.iter().enumerate() {
             for (m, first) in field[..n].iter().enumerate() {

@@ -6,17 +6,17 @@
 pub struct Gate(u8);
 
 /// A row of the table.
-struct Row {
+struct GateRow {
     name: &'static str,
     /// `c0 + ca·a + cb·b + cab·a·b` is the function on bits, and its relaxation between them.
     coefficients: [i8; 4],
 }
 
-const fn row(name: &'static str, coefficients: [i8; 4]) -> Row {
-    Row { name, coefficients }
+const fn row(name: &'static str, coefficients: [i8; 4]) -> GateRow {
+    GateRow { name, coefficients }
 }
 
-const TABLE: [Row; 16] = [
+const TABLE: [GateRow; 16] = [
     row("false", [0, 0, 0, 0]),
     row("and", [0, 0, 0, 1]),
     row("a_and_not_b", [0, 1, 0, -1]),

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::arithmetic::Words;
+use crate::arithmetic::LeveledNetlist;
 use crate::gate::Gate;
-use crate::graph::Graph;
+use crate::graph::LogicGraph;
 use crate::netlist::{Netlist, Node, Output, Wire};
 
 /// A netlist of votes with a head on top.
@@ -21,7 +21,7 @@ pub struct Elected {
 
 /// The votes of a class: a number that is certain, and how often each signal counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct ClassVotes {
     certain: u64,
     weights: BTreeMap<(Wire, bool), u64>,
 }
@@ -48,16 +48,16 @@ impl Netlist {
         assert!(count > 0, "with_class_head: needs a class (0 vs 1)");
         let (found, wanted) = (classes.len(), self.outputs.len());
         assert!(found == wanted, "with_class_head: not one class per output ({found} vs {wanted})");
-        let mut tallies = vec![Tally::default(); count];
+        let mut tallies = vec![ClassVotes::default(); count];
         for (output, &class) in self.outputs.iter().zip(classes) {
             assert!(class < count, "with_class_head: class out of range ({class} vs {count})");
             tallies[class].add(self, output.wire);
         }
-        tallies.iter_mut().for_each(Tally::settle);
+        tallies.iter_mut().for_each(ClassVotes::settle);
         leave_out_what_is_common(&mut tallies);
         let mut netlist = self.clone();
         netlist.outputs.clear();
-        let mut words = Words::on(&mut netlist);
+        let mut words = LeveledNetlist::on(&mut netlist);
         let counts: Vec<Vec<Wire>> = tallies.iter().map(|tally| tally.count(&mut words)).collect();
         let counts = of_equal_width(&mut words, counts);
         let position = words.first_largest(&counts);
@@ -73,7 +73,7 @@ impl Netlist {
         let counted = netlist.outputs.len();
         self.outputs.iter().for_each(|vote| netlist.output(vote.name.clone(), vote.wire));
         // Constants are folded, and what nobody reads is gone.
-        let folded = Graph::of(&netlist).write(&netlist);
+        let folded = LogicGraph::of(&netlist).write(&netlist);
         let parts = parts_of(&folded, count, shown, counted);
         Elected {
             netlist: in_parts(&folded, &parts, count, shown),
@@ -150,7 +150,7 @@ impl Netlist {
     }
 }
 
-impl Tally {
+impl ClassVotes {
     fn add(&mut self, netlist: &Netlist, mut wire: Wire) {
         let mut is = true;
         while let Some(node) = wire.index().checked_sub(netlist.sources()).map(|n| netlist.gates[n]) {
@@ -190,7 +190,7 @@ impl Tally {
     }
 
     /// Adds the gates of the sum.
-    fn count(&self, words: &mut Words<'_>) -> Vec<Wire> {
+    fn count(&self, words: &mut LeveledNetlist<'_>) -> Vec<Wire> {
         let most = self.weights.values().copied().max().unwrap_or(0).max(self.certain);
         let mut columns = vec![vec![]; (u64::BITS - most.leading_zeros()) as usize];
         for (&(wire, is), weight) in &self.weights {
@@ -215,18 +215,18 @@ fn put(columns: &mut [Vec<Wire>], number: u64, wire: Wire) {
 }
 
 /// What every class has does not decide.
-fn leave_out_what_is_common(tallies: &mut [Tally]) {
+fn leave_out_what_is_common(tallies: &mut [ClassVotes]) {
     let certain = tallies.iter().map(|tally| tally.certain).min().unwrap_or(0);
     tallies.iter_mut().for_each(|tally| tally.certain -= certain);
     let votes: Vec<(Wire, bool)> = tallies[0].weights.keys().copied().collect();
     for vote in votes {
-        let of = |tally: &Tally| tally.weights.get(&vote).copied().unwrap_or(0);
+        let of = |tally: &ClassVotes| tally.weights.get(&vote).copied().unwrap_or(0);
         let common = tallies.iter().map(of).min().unwrap_or(0);
         tallies.iter_mut().for_each(|tally| tally.take(&vote, common));
     }
 }
 
-fn of_equal_width(words: &mut Words<'_>, mut counts: Vec<Vec<Wire>>) -> Vec<Vec<Wire>> {
+fn of_equal_width(words: &mut LeveledNetlist<'_>, mut counts: Vec<Vec<Wire>>) -> Vec<Vec<Wire>> {
     let width = counts.iter().map(Vec::len).max().unwrap_or(0);
     if counts.iter().any(|count| count.len() < width) {
         let no = words.gate(Gate::FALSE, Wire::NONE, Wire::NONE);

@@ -1,6 +1,6 @@
-//! Registers between the levels of a circuit, so that a clock may be as quick as a few gates.
+//! Registers between the levels of a circuit, so that a clock may be as fast as a few gates.
 //!
-//! Gates of so many levels in a row are a stage; what a later stage reads waits in registers, one a stage, and outputs are
+//! Gates of so many levels in a row are a stage; what a later stage reads waits in registers, one per stage, and outputs are
 //! registers too. Invariant: outputs are those of the circuit without registers, a fixed number of clocks later. Start at
 //! [`Netlist::pipelined`].
 
@@ -40,7 +40,7 @@ impl Netlist {
         if levels == 0 {
             return Err(Error::Pipeline { what: "a stage has levels of gates", found: 0, wanted: 1 });
         }
-        Ok(Pipeline::of(self, levels).build())
+        Ok(PipelinePlan::of(self, levels).build())
     }
 
     /// How many clocks outputs come after their inputs, of a [pipelined](Netlist::pipelined) netlist.
@@ -50,7 +50,7 @@ impl Netlist {
 }
 
 /// What is known before anything is built.
-struct Pipeline<'a> {
+struct PipelinePlan<'a> {
     netlist: &'a Netlist,
     /// For each wire the stage that makes it.
     made: Vec<usize>,
@@ -59,8 +59,8 @@ struct Pipeline<'a> {
     stages: usize,
 }
 
-impl<'a> Pipeline<'a> {
-    fn of(netlist: &'a Netlist, levels: usize) -> Pipeline<'a> {
+impl<'a> PipelinePlan<'a> {
+    fn of(netlist: &'a Netlist, levels: usize) -> PipelinePlan<'a> {
         let live = netlist.live_wires();
         let made: Vec<usize> =
             netlist.levels().into_iter().map(|level| (level as usize).saturating_sub(1) / levels).collect();
@@ -78,7 +78,7 @@ impl<'a> Pipeline<'a> {
                 *read = made[wire];
             }
         }
-        Pipeline { netlist, made, read, stages }
+        PipelinePlan { netlist, made, read, stages }
     }
 
     fn build(&self) -> Netlist {

@@ -22,14 +22,14 @@ pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 }
 
 /// Random numbers one after the other.
-pub(crate) struct Stream {
+pub(crate) struct RandomStream {
     seed: u64,
     drawn: u64,
 }
 
-impl Stream {
-    pub(crate) fn new(seed: u64) -> Stream {
-        Stream { seed, drawn: 0 }
+impl RandomStream {
+    pub(crate) fn new(seed: u64) -> RandomStream {
+        RandomStream { seed, drawn: 0 }
     }
 
     pub(crate) fn word(&mut self) -> u64 {
@@ -76,7 +76,7 @@ impl Netlist {
         gates: usize,
         outputs: usize,
     ) -> Netlist {
-        let mut stream = Stream::new(seed);
+        let mut stream = RandomStream::new(seed);
         let mut netlist = Netlist::new(format!("random_{seed}"));
         for n in 0..inputs {
             netlist.input(format!("in_{n}"));

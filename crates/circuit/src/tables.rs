@@ -4,7 +4,7 @@
 //! that lead to the fewest levels are chosen, then, as far as no output comes later, those that share most with others
 //! (area flow). Negations are free, as tables can have any function. Start at [`Netlist::lookup_tables`].
 
-use crate::graph::Graph;
+use crate::graph::LogicGraph;
 use crate::netlist::Netlist;
 
 /// Cuts that are kept for a gate.
@@ -35,7 +35,7 @@ impl Netlist {
     /// assert_eq!((netlist.lookup_tables(6).count, netlist.lookup_tables(4).count), (1, 2));
     /// ```
     pub fn lookup_tables(&self, inputs: usize) -> LookupTables {
-        let graph = Graph::of(self);
+        let graph = LogicGraph::of(self);
         let mut mapping = Mapping::new(&graph, inputs.max(2));
         mapping.choose(None);
         for _ in 0..ROUNDS {
@@ -56,7 +56,7 @@ impl Netlist {
 
 /// Wires from which a gate can be computed, in ascending order.
 #[derive(Clone)]
-struct Cut {
+struct WireCut {
     leaves: Vec<u32>,
     /// Tables in a row.
     level: u32,
@@ -65,17 +65,17 @@ struct Cut {
 }
 
 struct Mapping<'a> {
-    graph: &'a Graph,
+    graph: &'a LogicGraph,
     inputs: usize,
     order: Vec<u32>,
     /// The cuts of each node, the chosen one first.
-    cuts: Vec<Vec<Cut>>,
+    cuts: Vec<Vec<WireCut>>,
     /// Readers that each node has, or had in the last cover.
     readers: Vec<f32>,
 }
 
 impl<'a> Mapping<'a> {
-    fn new(graph: &'a Graph, inputs: usize) -> Mapping<'a> {
+    fn new(graph: &'a LogicGraph, inputs: usize) -> Mapping<'a> {
         let readers = (0..graph.limit() as u32).map(|node| graph.references(node).max(1) as f32).collect();
         Mapping { graph, inputs, order: graph.order(), cuts: vec![vec![]; graph.limit()], readers }
     }
@@ -89,7 +89,7 @@ impl<'a> Mapping<'a> {
                     (a.level, a.leaves.len()).cmp(&(b.level, b.leaves.len())).then(a.flow.total_cmp(&b.flow))
                 }
                 Some(required) => {
-                    let late = |cut: &Cut| cut.level.saturating_sub(required[node as usize]);
+                    let late = |cut: &WireCut| cut.level.saturating_sub(required[node as usize]);
                     late(a).cmp(&late(b)).then(a.flow.total_cmp(&b.flow)).then(a.level.cmp(&b.level))
                 }
             });
@@ -100,7 +100,7 @@ impl<'a> Mapping<'a> {
     }
 
     /// Cuts of the operands put together, as far as they have few enough leaves.
-    fn candidates(&self, node: u32) -> Vec<Cut> {
+    fn candidates(&self, node: u32) -> Vec<WireCut> {
         let vertex = self.graph.vertex(node);
         let of = |operand: u32| -> Vec<Vec<u32>> {
             let own = self.cuts[operand as usize].iter().map(|cut| cut.leaves.clone());
@@ -118,11 +118,11 @@ impl<'a> Mapping<'a> {
         cuts
     }
 
-    fn cut(&self, node: u32, leaves: Vec<u32>) -> Cut {
+    fn cut(&self, node: u32, leaves: Vec<u32>) -> WireCut {
         let best = |leaf: &u32| self.cuts[*leaf as usize].first();
         let level = leaves.iter().filter_map(best).map(|cut| cut.level).max().unwrap_or(0) + 1;
         let below: f32 = leaves.iter().filter_map(best).map(|cut| cut.flow).sum();
-        Cut { leaves, level, flow: (1.0 + below) / self.readers[node as usize] }
+        WireCut { leaves, level, flow: (1.0 + below) / self.readers[node as usize] }
     }
 
     /// The gates that become tables.
@@ -225,7 +225,7 @@ mod tests {
     fn tables_of_two_inputs_are_gates_and_more_inputs_take_fewer() {
         for seed in 0..10 {
             let netlist = Netlist::random(seed, 12, 300, 8);
-            let gates = Graph::of(&netlist).gates();
+            let gates = LogicGraph::of(&netlist).gates();
             let counts = [2, 3, 4, 6].map(|inputs| found(&netlist, inputs).0);
             assert!(counts[0] <= gates + 8 && counts[3] < gates / 2, "{counts:?}, {gates} gates");
             assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");

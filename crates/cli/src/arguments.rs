@@ -1,4 +1,4 @@
-//! What the command line may say: the commands here, their options in one file a family.
+//! What the command line may say: the commands here, their options in one file per family.
 //!
 //! Flags that several commands have are written once, in [`flags`]. Start at [`Command`].
 

@@ -21,7 +21,7 @@ pub struct Wanted {
 }
 
 /// A kind of training that learns circuits.
-struct Source {
+struct CircuitKind {
     kind: &'static str,
     /// Whether a run has a circuit for every seed.
     seeds: bool,
@@ -30,13 +30,13 @@ struct Source {
     newest: fn(&Run) -> farad_logic::Result<Newest>,
 }
 
-const SOURCES: [Source; 3] = [
-    Source { kind: train::KIND, seeds: true, circuit: automaton, newest: newest_automaton },
-    Source { kind: classify::KIND, seeds: false, circuit: network, newest: newest_network },
-    Source { kind: boolean::KIND, seeds: false, circuit: function, newest: newest_function },
+const SOURCES: [CircuitKind; 3] = [
+    CircuitKind { kind: train::KIND, seeds: true, circuit: automaton, newest: newest_automaton },
+    CircuitKind { kind: classify::KIND, seeds: false, circuit: network, newest: newest_network },
+    CircuitKind { kind: boolean::KIND, seeds: false, circuit: function, newest: newest_function },
 ];
 
-fn source(run: &Run) -> Option<&'static Source> {
+fn source(run: &Run) -> Option<&'static CircuitKind> {
     SOURCES.iter().find(|source| source.kind == run.kind())
 }
 

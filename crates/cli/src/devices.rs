@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::error::Result;
-use crate::look::{self, Cell, FAINT, GOOD, Table, bytes, count, counted, left, paint};
-use crate::processor::Processor;
+use crate::look::{self, FAINT, GOOD, Table, TableCell, bytes, count, counted, left, paint};
+use crate::processor::HostProcessor;
 
 const NO_GPU: &str = "devices: no GPU was found: the cpu is used\n\
     help: install the GPU's Vulkan driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers` for AMD and Intel, \
@@ -20,7 +20,7 @@ const ONLY_SOFTWARE: &str = "devices: only a software GPU was found: the cpu is 
 
 /// Lists the devices of every backend, GPUs first.
 pub fn run(options: &DevicesOptions) -> Result<()> {
-    let (mut devices, processor) = (Device::list(), Processor::here());
+    let (mut devices, processor) = (Device::list(), HostProcessor::here());
     devices.sort_by_key(|device| device.adapter.is_none());
     let adapters: Vec<&AdapterInfo> = devices.iter().filter_map(|device| device.adapter.as_ref()).collect();
     let best = named_best(ENVIRONMENT.device.as_deref(), &devices);
@@ -98,7 +98,7 @@ fn features(adapter: &AdapterInfo) -> Vec<&'static str> {
     all.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
 }
 
-fn device_json(device: &FoundDevice, processor: &Processor, best: &str) -> Value {
+fn device_json(device: &FoundDevice, processor: &HostProcessor, best: &str) -> Value {
     match &device.adapter {
         Some(adapter) => adapter_json(adapter, best),
         None if device.device == "cpu" => processor_json(processor, best),
@@ -145,7 +145,7 @@ fn memory(adapter: &AdapterInfo) -> Option<u64> {
     }
 }
 
-fn processor_json(processor: &Processor, best: &str) -> Value {
+fn processor_json(processor: &HostProcessor, best: &str) -> Value {
     json!({
         "device": "cpu",
         "name": processor.name,
@@ -158,10 +158,10 @@ fn processor_json(processor: &Processor, best: &str) -> Value {
 }
 
 /// One row a device; the best device has a star.
-fn table(devices: &[FoundDevice], processor: &Processor, best: &str) -> String {
+fn table(devices: &[FoundDevice], processor: &HostProcessor, best: &str) -> String {
     let mut table = Table::new(["", "device", "name", "kind", "backend", "driver"].map(left));
     for found in devices {
-        let star = Cell::new(GOOD, if found.device == best { "*" } else { "" });
+        let star = TableCell::new(GOOD, if found.device == best { "*" } else { "" });
         let [name, kind, backend, driver] = match &found.adapter {
             Some(adapter) => [&found.name, found.kind, &adapter.backend, &adapter.driver].map(str::to_string),
             None if found.device == "cpu" => {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_table_names_the_cpu() {
-        let processor = Processor { name: "Test 9000".into(), cores: 8, simd: "AVX2" };
+        let processor = HostProcessor { name: "Test 9000".into(), cores: 8, simd: "AVX2" };
         let devices: Vec<FoundDevice> =
             Device::list().into_iter().filter(|device| device.adapter.is_none()).collect();
         let text = anstream::adapter::strip_str(&table(&devices, &processor, "cpu")).to_string();

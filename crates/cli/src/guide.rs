@@ -2,7 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use farad_guide::{Chapter, Note, blocks, commands, words};
+use farad_guide::{BlockNote, Chapter, blocks, commands, words};
 
 use crate::arguments::{Arguments, Command};
 use crate::kinds::KINDS;
@@ -13,7 +13,7 @@ fn commands_of_the_guide_have_only_flags_that_there_are() {
     for chapter in Chapter::all() {
         let shell = blocks(&chapter.text)
             .into_iter()
-            .filter(|block| block.language() == "sh" && block.note != Some(Note::Fails));
+            .filter(|block| block.language() == "sh" && block.note != Some(BlockNote::Fails));
         for block in shell {
             for command in commands(&block.text) {
                 let Some(words) = words(&command) else { continue };

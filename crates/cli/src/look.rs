@@ -10,8 +10,8 @@ mod table;
 
 pub use closing::{Closing, itself, shown, typed};
 pub use numbers::{bytes, count, counted, duration, percent};
-pub use progress::Progress;
-pub use table::{Cell, Table, left, right};
+pub use progress::JobProgress;
+pub use table::{Table, TableCell, left, right};
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -138,8 +138,8 @@ impl Talk {
     }
 
     /// A bar or lines for so many steps, of which some are done.
-    pub fn progress(self, unit: &str, steps: u64, done: u64) -> Progress {
-        Progress::new(self.quiet, unit, steps, done)
+    pub fn progress(self, unit: &str, steps: u64, done: u64) -> JobProgress {
+        JobProgress::new(self.quiet, unit, steps, done)
     }
 }
 

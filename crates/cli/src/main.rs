@@ -1,7 +1,21 @@
-//! The `farad` command: train automata and networks, turn automata into circuits, and see what there is to compute on.
+//! The `farad` command: train automata, networks and language models, export and simulate circuits, and see
+//! what there is to compute on.
 //!
-//! Results go to stdout, everything else to stderr. Start at [`arguments`], then one module a
-//! subcommand; how things are shown is in [`look`].
+//! Results go to stdout, everything else to stderr; a closed stderr stops nothing. Start at [`arguments`],
+//! then one module per subcommand.
+//!
+//! - [`arguments`] defines the command line, one file per family of commands. Flags that several commands
+//!   share (`--device`, `--json`, `--quiet`, `--profile`) are structures in `arguments/flags.rs`, so they
+//!   have one name and one text. Flags of `train` are rows of `arguments/rows.rs`.
+//! - [`training`] drives any kind of the table [`kinds`]; [`circuits`] is the table of kinds that learn
+//!   circuits.
+//! - [`look`] is how everything is shown: colors, numbers, tables, progress, and what a training says when it
+//!   begins and ends. Text is written with its colors, and the streams of `look` remove them unless they end
+//!   in a terminal.
+//! - [`usage`] turns clap's errors into the project's form; [`mod@error`] says which exit code an error has.
+//!
+//! Exit codes and the keys of `--json` are in `--help`, and tests compare them with what comes out
+//! (`tests/look.rs`). Manual pages and completions are made from the same definitions.
 
 mod arguments;
 mod bench;

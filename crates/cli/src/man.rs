@@ -1,4 +1,4 @@
-//! `farad man`: manual pages, one a command, made of the same texts as `--help`.
+//! `farad man`: manual pages, one per command, made of the same texts as `--help`.
 
 use std::io::Write;
 use std::path::Path;

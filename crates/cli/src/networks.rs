@@ -14,7 +14,7 @@ use farad_onnx::{Ports, export};
 
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
-use gates::Sheet;
+use gates::GateSheet;
 
 /// The note of an exported model that says what it takes and says, as JSON.
 pub const SIGNATURE: &str = "farad.signature";
@@ -22,17 +22,17 @@ pub const SIGNATURE: &str = "farad.signature";
 pub const CLASSES: &str = "classes";
 
 /// A kind of training with a model.
-struct Network {
+struct NetworkKind {
     kind: &'static str,
     /// What the file is called, and the model.
     model: fn(&Run) -> Result<(String, ModelProto)>,
 }
 
-const NETWORKS: [Network; 4] = [
-    Network { kind: farad::fit::KIND, model: fitted },
-    Network { kind: farad_lm::train::KIND, model: language },
-    Network { kind: classify::KIND, model: classifier },
-    Network { kind: boolean::KIND, model: function },
+const NETWORKS: [NetworkKind; 4] = [
+    NetworkKind { kind: farad::fit::KIND, model: fitted },
+    NetworkKind { kind: farad_lm::train::KIND, model: language },
+    NetworkKind { kind: classify::KIND, model: classifier },
+    NetworkKind { kind: boolean::KIND, model: function },
 ];
 
 /// The network of a run as an ONNX file: its name and its bytes.
@@ -75,7 +75,7 @@ fn classifier(run: &Run) -> Result<(String, ModelProto)> {
     let (signature, netlist) = (circuit.signature(), circuit.netlist());
     let shape = signature.inputs.shape();
     let brightest = matches!(signature.inputs, Inputs::Pictures { .. }).then_some(classify::BRIGHTEST);
-    let mut sheet = Sheet::default();
+    let mut sheet = GateSheet::default();
     let bits = sheet.encoded("input", shape.numel(), circuit.thresholds(), brightest);
     let wires: Vec<_> = netlist.outputs.iter().map(|output| output.wire).collect();
     let class = sheet.gates(netlist, &bits, &wires);
@@ -88,7 +88,7 @@ fn classifier(run: &Run) -> Result<(String, ModelProto)> {
 /// A Boolean function: bits in, bits out, both as numbers.
 fn function(run: &Run) -> Result<(String, ModelProto)> {
     let (netlist, predictor) = (boolean::simplified(run)?, KINDS.of(run)?.predictor(run, &Device::cpu())?);
-    let mut sheet = Sheet::default();
+    let mut sheet = GateSheet::default();
     let bits = sheet.bits("input");
     let wires: Vec<_> = netlist.outputs.iter().map(|output| output.wire).collect();
     let values = sheet.gates(&netlist, &bits, &wires);

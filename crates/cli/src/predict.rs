@@ -4,7 +4,7 @@ mod model;
 
 use std::io::Write;
 
-use farad::fit::{Origin, Tally, Unseen};
+use farad::fit::{HitCount, SampleOrigin, Unseen};
 use farad::run::visible;
 use farad::train::{Outputs, Prediction, Predictor, Signature};
 use serde_json::{Map, Value, json};
@@ -45,8 +45,8 @@ pub fn run(options: &PredictOptions) -> Result<()> {
 fn predict(predictor: &dyn Predictor, options: &PredictOptions) -> Result<()> {
     let (signature, talk) = (predictor.signature(), options.output.talk());
     let samples = Unseen::open(&options.data, signature)?;
-    let mut shown = Shown::new(signature, options);
-    let mut tally = Tally::default();
+    let mut shown = ShownPredictions::new(signature, options);
+    let mut tally = HitCount::default();
     let progress = talk.progress("samples", samples.len() as u64, 0);
     for part in samples.parts(BATCH) {
         let said = predictor.predict(&samples.batch(part.clone())?)?;
@@ -70,14 +70,14 @@ fn predict(predictor: &dyn Predictor, options: &PredictOptions) -> Result<()> {
 }
 
 /// Where predictions go: lines of JSON at once, or a table at the end.
-struct Shown<'a> {
+struct ShownPredictions<'a> {
     signature: &'a Signature,
     top: Option<usize>,
     table: Option<Table>,
 }
 
-impl Shown<'_> {
-    fn new<'a>(signature: &'a Signature, options: &PredictOptions) -> Shown<'a> {
+impl ShownPredictions<'_> {
+    fn new<'a>(signature: &'a Signature, options: &PredictOptions) -> ShownPredictions<'a> {
         let first = left("sample");
         let table = (!options.output.json).then(|| match &signature.outputs {
             Outputs::Classes(_) => Table::new([first, left("class"), right("probability"), left("then")]),
@@ -85,17 +85,17 @@ impl Shown<'_> {
                 Table::new(std::iter::once(first).chain(names.iter().map(|name| right(name))))
             }
         });
-        Shown { signature, top: options.top, table }
+        ShownPredictions { signature, top: options.top, table }
     }
 
-    fn add(&mut self, origin: &Origin, said: &Prediction, target: Option<&[String]>) -> Result<()> {
+    fn add(&mut self, origin: &SampleOrigin, said: &Prediction, target: Option<&[String]>) -> Result<()> {
         let outputs = &self.signature.outputs;
         let Some(table) = &mut self.table else {
             return Ok(writeln!(look::out(), "{}", object(outputs, self.top, origin, said, target))?);
         };
         let place = match origin {
-            Origin::File(path) => path.display().to_string(),
-            Origin::Row(row) => row.to_string(),
+            SampleOrigin::File(path) => path.display().to_string(),
+            SampleOrigin::Row(row) => row.to_string(),
         };
         match said {
             Prediction::Class { .. } => {
@@ -134,13 +134,13 @@ fn digits(number: f64) -> String {
 fn object(
     outputs: &Outputs,
     top: Option<usize>,
-    origin: &Origin,
+    origin: &SampleOrigin,
     said: &Prediction,
     target: Option<&[String]>,
 ) -> Value {
     let mut object = match origin {
-        Origin::File(path) => json!({ "file": path.display().to_string() }),
-        Origin::Row(row) => json!({ "row": row }),
+        SampleOrigin::File(path) => json!({ "file": path.display().to_string() }),
+        SampleOrigin::Row(row) => json!({ "row": row }),
     };
     match said {
         Prediction::Class { class, probabilities } => {

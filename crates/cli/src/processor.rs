@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// What the CPU device computes on.
-pub struct Processor {
+pub struct HostProcessor {
     /// The name that the maker gives, or the architecture.
     pub name: String,
     /// Threads that run at once.
@@ -12,11 +12,11 @@ pub struct Processor {
     pub simd: &'static str,
 }
 
-impl Processor {
+impl HostProcessor {
     /// The processor of this machine.
-    pub fn here() -> Processor {
+    pub fn here() -> HostProcessor {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        Processor { name: name().unwrap_or_else(|| std::env::consts::ARCH.into()), cores, simd: simd() }
+        HostProcessor { name: name().unwrap_or_else(|| std::env::consts::ARCH.into()), cores, simd: simd() }
     }
 
     /// All of it in one line.

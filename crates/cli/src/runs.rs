@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use farad::run::{Conclusion, Events, LogTable, Run, Table as Config, Value, shell_word};
 use farad::train::{Kind, Measure, Unit};
-use farad_dashboard::{State, is_run, state};
+use farad_dashboard::{RunStatus, is_run, state};
 use serde_json::json;
 
 use crate::arguments::RunsOptions;
@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::kinds::KINDS;
 use crate::look::Table;
 use crate::look::{
-    self, BAD, COMMAND, Cell, DOUBTFUL, GOOD, count, counted, duration, itself, left, paint, percent, right,
+    self, BAD, COMMAND, DOUBTFUL, GOOD, TableCell, count, counted, duration, itself, left, paint, percent,
+    right,
 };
 use crate::source::{RUNS, runs_in};
 
@@ -76,11 +77,11 @@ fn described(folder: &Path) -> Value {
     let step = last.and_then(|event| event["step"].as_u64()).max(logged).unwrap_or(0);
     let state = match state(folder, last.and_then(|event| event["event"].as_str())) {
         _ if problem.is_some() => "damaged",
-        State::Running => "running",
-        State::Concluding => "concluding",
-        State::Finished => "done",
-        State::Interrupted => "stopped",
-        State::Unfinished => "unfinished",
+        RunStatus::Running => "running",
+        RunStatus::Concluding => "concluding",
+        RunStatus::Finished => "done",
+        RunStatus::Interrupted => "stopped",
+        RunStatus::Unfinished => "unfinished",
     };
     let judged = Conclusion::of(folder, step).map(|judged| judged.json());
     // A folder such as `.` has no name of its own.
@@ -149,11 +150,11 @@ fn table(runs: &[Value]) -> Table {
     let titles = titles.chain([left("result"), right("time"), left("device"), left("shape")]);
     let mut table = Table::new(titles);
     for run in runs {
-        let word = |key: &str| Cell::from(run[key].as_str().unwrap_or_default());
+        let word = |key: &str| TableCell::from(run[key].as_str().unwrap_or_default());
         let state = match run["state"].as_str().unwrap_or_default() {
-            state @ ("done" | "running" | "concluding") => Cell::new(GOOD, state),
-            "damaged" => Cell::new(BAD, "damaged"),
-            other => Cell::new(DOUBTFUL, other),
+            state @ ("done" | "running" | "concluding") => TableCell::new(GOOD, state),
+            "damaged" => TableCell::new(BAD, "damaged"),
+            other => TableCell::new(DOUBTFUL, other),
         };
         let time = Duration::try_from_secs_f64(run["seconds"].as_f64().unwrap_or(0.0)).unwrap_or_default();
         table.row([
@@ -172,10 +173,10 @@ fn table(runs: &[Value]) -> Table {
 }
 
 /// How good a run is, in a few words, or what is wrong with it.
-fn result(run: &Value) -> Cell {
+fn result(run: &Value) -> TableCell {
     match (run["problem"].as_str(), run["result"]["words"].as_str()) {
-        (Some(problem), _) => Cell::new(BAD, problem),
-        (None, Some(words)) if words.starts_with("exact") => Cell::new(GOOD, words),
+        (Some(problem), _) => TableCell::new(BAD, problem),
+        (None, Some(words)) if words.starts_with("exact") => TableCell::new(GOOD, words),
         (None, words) => words.unwrap_or("–").into(),
     }
 }

@@ -19,7 +19,7 @@ pub fn subscribe() {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(anstream::stderr)
         .with_ansi(look::colored_errors())
-        .event_format(Lines)
+        .event_format(LogLines)
         // A closed stderr is no reason to stop.
         .log_internal_errors(false);
     tracing_subscriber::registry().with(lines).with(shown).init();
@@ -36,9 +36,9 @@ pub fn subscribe() {
 }
 
 /// Warnings look as the command's own do; everything else names where it comes from.
-struct Lines;
+struct LogLines;
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for LogLines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,

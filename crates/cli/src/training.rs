@@ -13,8 +13,8 @@ use farad::train::{
 use crate::arguments::TrainOptions;
 use crate::error::{Error, Result};
 use crate::look::{
-    self, BAD, Cell, Closing, DOUBTFUL, FAINT, GOOD, HEADING, Progress, Table, Talk, counted, left, paint,
-    right,
+    self, BAD, Closing, DOUBTFUL, FAINT, GOOD, HEADING, JobProgress, Table, TableCell, Talk, counted, left,
+    paint, right,
 };
 use crate::profile::Profiling;
 use crate::train::{broken_off, described, folder, interrupts};
@@ -201,10 +201,10 @@ fn table(grid: &Grid) -> Table {
     let mut table = Table::new(columns);
     for row in &grid.rows {
         table.row(row.iter().map(|cell| match cell.tone {
-            Tone::Good => Cell::new(GOOD, &cell.words),
-            Tone::Bad => Cell::new(BAD, &cell.words),
-            Tone::Doubtful => Cell::new(DOUBTFUL, &cell.words),
-            _ => Cell::from(&cell.words),
+            Tone::Good => TableCell::new(GOOD, &cell.words),
+            Tone::Bad => TableCell::new(BAD, &cell.words),
+            Tone::Doubtful => TableCell::new(DOUBTFUL, &cell.words),
+            _ => TableCell::from(&cell.words),
         }));
     }
     table
@@ -213,7 +213,7 @@ fn table(grid: &Grid) -> Table {
 /// Shows what libraries have to say: lines and a bar on stderr.
 pub struct Screen {
     talk: Talk,
-    bar: RefCell<Option<Progress>>,
+    bar: RefCell<Option<JobProgress>>,
 }
 
 impl Screen {

@@ -1,4 +1,4 @@
-//! `farad tune`: time the tiles of products on this GPU, and keep the quickest that are as accurate.
+//! `farad tune`: time the tiles of products on this GPU, and keep the fastest that are as accurate.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::arguments::TuneOptions;
 use crate::bench;
 use crate::error::{Error, Result};
-use crate::look::{self, COMMAND, Cell, FAINT, GOOD, Table, itself, left, paint, right};
+use crate::look::{self, COMMAND, FAINT, GOOD, Table, TableCell, itself, left, paint, right};
 
 /// Runs the workloads once, then times their products.
 pub fn run(options: &TuneOptions) -> Result<()> {
@@ -70,17 +70,17 @@ fn print_json(tuned: &[Tuned]) -> Result<()> {
 fn print(tuned: &[Tuned]) -> Result<()> {
     let titles = [left("product"), right("rule ms"), right("best ms"), right("error"), left("tile")];
     let mut table = Table::new(titles);
-    let ms = |nanoseconds: u64| Cell::from(format!("{:.4}", milliseconds(nanoseconds)));
-    let error = |error: f64| Cell::from(format!("{error:.1e}"));
+    let ms = |nanoseconds: u64| TableCell::from(format!("{:.4}", milliseconds(nanoseconds)));
+    let error = |error: f64| TableCell::from(format!("{error:.1e}"));
     for one in tuned {
         let tile = match one.best.name == one.rule.name {
             true => format!("{} (the rule's)", one.rule.name).into(),
-            false => Cell::new(GOOD, &one.best.name),
+            false => TableCell::new(GOOD, &one.best.name),
         };
         let (rule, best) = (ms(one.rule.nanoseconds), ms(one.best.nanoseconds));
         table.row([name(one).into(), rule, best, error(one.best.error), tile]);
         for refused in &one.refused {
-            let why = Cell::new(FAINT, format!("{}: refused, less accurate", refused.name));
+            let why = TableCell::new(FAINT, format!("{}: refused, less accurate", refused.name));
             table.row(["".into(), "".into(), ms(refused.nanoseconds), error(refused.error), why]);
         }
     }

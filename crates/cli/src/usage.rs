@@ -1,4 +1,4 @@
-//! What clap has to say about a command line, in the words of this house: one line, `usage:`, `help:`.
+//! What clap has to say about a command line, in the project's form: one line, `usage:`, `help:`.
 
 use std::process::ExitCode;
 

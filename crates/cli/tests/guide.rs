@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use farad_guide::{Block, Chapter, Note, blocks, commands};
+use farad_guide::{BlockNote, Chapter, FencedBlock, blocks, commands};
 use folder::Folder;
 
 /// What tests run instead of a command, so that a training takes a second and not a minute. Every row is needed.
@@ -81,7 +81,7 @@ fn follow(chapter: &Chapter) -> Vec<&'static str> {
     let (mut printed, mut rows, mut ran) = (None, vec![], 0);
     for block in blocks(&chapter.text) {
         let place = format!("{}:{}", chapter.name, block.line);
-        if let Some(Note::File(name)) = &block.note {
+        if let Some(BlockNote::File(name)) = &block.note {
             let path = folder.path(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, &block.text).unwrap();
@@ -109,7 +109,7 @@ fn follow(chapter: &Chapter) -> Vec<&'static str> {
 /// Runs one command in a shell; what it printed on stdout and stderr.
 fn run(
     line: &str,
-    block: &Block,
+    block: &FencedBlock,
     folder: &Folder,
     tools: &Path,
     place: &str,
@@ -129,7 +129,7 @@ fn run(
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wanted = block.note == Some(Note::Fails);
+    let wanted = block.note == Some(BlockNote::Fails);
     assert!(output.status.success() != wanted, "{place}: `{line}` gave {}:\n{text}", output.status);
     assert_ne!(output.status.code(), Some(101), "{place}: `{line}` panicked:\n{text}");
     text

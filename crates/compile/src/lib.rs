@@ -1,31 +1,19 @@
 //! From a graph to a program: simplify, split, fuse, plan memory, schedule. Pure functions, no
 //! device: the same graph and target always give the same program.
 //!
-//! Start at [`compile`]; [`program`] says what comes out, and [`costs`] what it must do at least.
+//! Start at [`compile`]: the modules below are its stages, in the order in which they work. [`program`] says what comes
+//! out, and [`costs`] what it must do at least.
 
-mod access;
-mod assemble;
-mod bundle;
-mod channels;
-mod copies;
-pub mod costs;
-mod draft;
-mod fuse;
-mod merge;
-mod plan;
-mod product;
+mod passes;
+
+mod fusion;
+
+mod planning;
+
 pub mod program;
-mod pull;
-mod rotate;
-mod show;
-mod simplify;
-mod sort;
-mod split;
-mod tape;
-pub mod tiles;
-mod unroll;
-mod weave;
-mod works;
+
+pub use passes::tiles;
+pub use program::costs;
 
 use std::collections::HashSet;
 
@@ -36,18 +24,18 @@ use program::{Program, Target};
 /// Compiles what `outputs` need. A donation `(output, input)` allows the output to take over the
 /// input's memory; it is used where that is safe.
 pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], target: &Target) -> Program {
-    let (graph, outputs) = simplify::simplify(graph, outputs);
-    let (graph, outputs) = rotate::rotate(&graph, &outputs, target);
-    let (graph, outputs) = split::split(&graph, &outputs, target);
-    let (graph, outputs) = channels::channels_last(graph, outputs, target);
-    let (mut graph, mut outputs) = copies::copies(graph, outputs, &HashSet::new(), target);
+    let (graph, outputs) = passes::simplify::simplify(graph, outputs);
+    let (graph, outputs) = passes::rotate_loops::rotate(&graph, &outputs, target);
+    let (graph, outputs) = passes::split_sums::split(&graph, &outputs, target);
+    let (graph, outputs) = passes::channels_last::channels_last(graph, outputs, target);
+    let (mut graph, mut outputs) = passes::copies::copies(graph, outputs, &HashSet::new(), target);
     let fused = loop {
-        let fused = fuse::fuse(&graph, &outputs, target);
-        let clashes = copies::clashes(&graph, &fused);
+        let fused = fusion::fuse(&graph, &outputs, target);
+        let clashes = passes::copies::clashes(&graph, &fused);
         if clashes.is_empty() {
             break fused;
         }
-        (graph, outputs) = copies::copies(graph, outputs, &clashes, target);
+        (graph, outputs) = passes::copies::copies(graph, outputs, &clashes, target);
     };
-    plan::plan(&graph, &outputs, donations, fused, target)
+    planning::plan(&graph, &outputs, donations, fused, target)
 }

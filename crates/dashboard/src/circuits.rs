@@ -1,7 +1,7 @@
 //! The newest circuit of a run: its page, its drawing and its numbers, also while the run still trains.
 //!
 //! A checkpoint holds the best hard gates so far, so nothing more need be written for this. Invariant: a circuit is made
-//! once for each state of the folder, and only a few are kept. Start at [`Circuits::get`].
+//! once for each state of the folder, and only a few are kept. Start at [`RecentCircuits::get`].
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub struct Newest {
 pub type Find = fn(&Run) -> Option<Result<Newest, String>>;
 
 /// The circuits that were asked for lately.
-pub struct Circuits {
+pub struct RecentCircuits {
     find: Find,
     kept: Mutex<VecDeque<(Key, Option<Arc<Shown>>)>>,
 }
@@ -50,10 +50,10 @@ pub struct Circuits {
 /// The folder and when what the circuit is made of was written.
 type Key = (std::path::PathBuf, [u64; 2]);
 
-impl Circuits {
+impl RecentCircuits {
     /// None yet.
-    pub fn new(find: Find) -> Circuits {
-        Circuits { find, kept: Mutex::default() }
+    pub fn new(find: Find) -> RecentCircuits {
+        RecentCircuits { find, kept: Mutex::default() }
     }
 
     /// The newest circuit in a run's folder; none if it has none yet, or is of a kind that never has one.

@@ -80,11 +80,11 @@ fn report(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
     #[test]
     fn settings_are_one_list() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         scratch.write(
             "run/config.toml",
             "format = \"farad-run\"\nversion = 1\nkind = \"x\"\nname = \"a\"\nseeds = [1, 2]\n[settings]\nrate = 0.20000000298023224\nfine = 1e-9\n",

@@ -1,8 +1,21 @@
-//! A page on this machine that shows runs while they train: table, live curves, comparisons, automata that play.
+//! A page on this machine that shows runs while they train: table, live curves, comparisons, automata that
+//! play.
 //!
-//! Everything comes from the folders that `farad::run` makes; nothing is ever written, no lock is taken, and training does
-//! not know that it is watched. Invariant: only this machine is answered, and only with files of the folder that was
-//! named. Start at [`Dashboard::open`]; what is answered is in `server.rs`, who is in `guard.rs`, the page in `page/`.
+//! Everything comes from the folders that `farad::run` makes. Nothing is ever written, no lock is taken, and
+//! training does not know that it is watched. `tail` reads what was added to a file, and `summary` makes a
+//! row of the table from it. `watcher` keeps all rows for all pages together, and looks twice per second
+//! while a page is open. `stream` sends changes as server-sent events. `state` judges from outside whether a
+//! run trains. `circuits` shows the newest hard circuit of a checkpoint while a run trains: the page of the
+//! HTML export, in a frame without an origin. Which kinds have circuits, and what a run learns, comes from
+//! the command's tables ([`Sight`]).
+//!
+//! `guard` decides which requests are answered (by Host, Origin, and what browsers say of the asking page)
+//! and adds the headers. `library` decides which files are served (names as text first, then without links,
+//! by known endings). The page (`page/`) is plain files without a framework. Names and reports reach it as
+//! text only, and its policy forbids inline scripts and requests to other hosts. `server` has the routes.
+//!
+//! Invariant: only this machine is answered, and only with files of the folder that was named. Start at
+//! [`Dashboard::open`].
 //!
 //! ```no_run
 //! use farad_dashboard::{Dashboard, Sight};
@@ -32,7 +45,7 @@ mod watcher;
 pub use circuits::{Find, Newest};
 pub use error::{Error, Result};
 pub use library::is_run;
-pub use state::{State, state};
+pub use state::{RunStatus, state};
 pub use summary::problem;
 
 use std::io::ErrorKind;
@@ -42,8 +55,8 @@ use std::time::Duration;
 
 use farad::run::Stop;
 use farad::train::Kinds;
-use library::Library;
-use server::{Shared, router};
+use library::RunLibrary;
+use server::{ServerState, router};
 
 /// What the page knows of kinds of training.
 #[derive(Clone, Copy)]
@@ -57,7 +70,7 @@ pub struct Sight {
 /// A dashboard that has its address and answers once it is served.
 pub struct Dashboard {
     sight: Sight,
-    library: Library,
+    library: RunLibrary,
     listener: TcpListener,
     port: u16,
 }
@@ -65,15 +78,15 @@ pub struct Dashboard {
 impl Dashboard {
     /// Takes a port of this machine for a folder of runs, or for one run. Port 0 is any that is free.
     pub fn open(folder: &Path, port: u16, sight: Sight) -> Result<Dashboard> {
-        Dashboard::on(Library::open(folder)?, port, sight)
+        Dashboard::on(RunLibrary::open(folder)?, port, sight)
     }
 
     /// As [`Dashboard::open`], of a folder that may come to be there later.
     pub fn expect(folder: &Path, port: u16, sight: Sight) -> Result<Dashboard> {
-        Dashboard::on(Library::expect(folder), port, sight)
+        Dashboard::on(RunLibrary::expect(folder), port, sight)
     }
 
-    fn on(library: Library, port: u16, sight: Sight) -> Result<Dashboard> {
+    fn on(library: RunLibrary, port: u16, sight: Sight) -> Result<Dashboard> {
         let fail = |source: std::io::Error| match source.kind() {
             ErrorKind::AddrInUse => Error::PortInUse { port },
             _ => Error::Listen { port, source },
@@ -95,7 +108,7 @@ impl Dashboard {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start)?;
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(start)?;
-            let router = router(Shared::new(self.library, self.port, self.sight));
+            let router = router(ServerState::new(self.library, self.port, self.sight));
             tokio::spawn(async move { axum::serve(listener, router).await });
             while !stop.is_set() {
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: whatever a request says, no path that comes out of here leads out of the folder, to a hidden file, or to a
 //! file of a kind that is not in [`KINDS`]. Names are checked as text first and by the file system afterwards, so neither
-//! dots nor links lead elsewhere. Start at [`Library::open`].
+//! dots nor links lead elsewhere. Start at [`RunLibrary::open`].
 
 use std::path::{Path, PathBuf};
 
@@ -26,27 +26,27 @@ const KINDS: [(&str, &str); 9] = [
 
 /// A folder of runs, or one run.
 #[derive(Clone, Debug)]
-pub struct Library {
+pub struct RunLibrary {
     root: PathBuf,
     /// The name of the one run that the folder is, if it is one.
     single: Option<String>,
 }
 
-impl Library {
+impl RunLibrary {
     /// A folder that is there.
-    pub fn open(folder: &Path) -> Result<Library> {
+    pub fn open(folder: &Path) -> Result<RunLibrary> {
         match folder.is_dir() {
-            true => Ok(Library::expect(folder)),
+            true => Ok(RunLibrary::expect(folder)),
             false => Err(Error::NoFolder { path: folder.into() }),
         }
     }
 
     /// A folder that may come to be there later.
-    pub fn expect(folder: &Path) -> Library {
+    pub fn expect(folder: &Path) -> RunLibrary {
         let whole = folder.canonicalize().ok();
         let name = whole.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
         let single = is_run(folder).then(|| name.unwrap_or("run").to_string());
-        Library { root: folder.into(), single }
+        RunLibrary { root: folder.into(), single }
     }
 
     /// The folder as it was named.
@@ -123,10 +123,10 @@ fn within(folder: &Path, path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
-    fn library() -> (Scratch, Library) {
-        let scratch = Scratch::new();
+    fn library() -> (ScratchFolder, RunLibrary) {
+        let scratch = ScratchFolder::new();
         scratch.run("runs/plain", "automaton");
         scratch.run("runs/odd name %2e <b>&\"'", "fit");
         scratch.write("runs/plain/plots/loss.svg", "<svg/>");
@@ -137,7 +137,7 @@ mod tests {
         scratch.write("runs/no run/notes.txt", "");
         scratch.write("secret.txt", "secret");
         scratch.write("elsewhere/config.toml", "format = \"farad-run\"\nversion = 1\nkind = \"x\"\n");
-        let library = Library::open(&scratch.path("runs")).unwrap();
+        let library = RunLibrary::open(&scratch.path("runs")).unwrap();
         (scratch, library)
     }
 
@@ -146,14 +146,14 @@ mod tests {
         let (_scratch, library) = library();
         assert_eq!(library.names(), (vec!["odd name %2e <b>&\"'".to_string(), "plain".to_string()], false));
         assert!(library.folder("odd name %2e <b>&\"'").is_some());
-        assert!(Library::open(Path::new("/no/such/folder")).is_err());
-        assert_eq!(Library::expect(Path::new("/no/such/folder")).names(), (vec![], false));
+        assert!(RunLibrary::open(Path::new("/no/such/folder")).is_err());
+        assert_eq!(RunLibrary::expect(Path::new("/no/such/folder")).names(), (vec![], false));
     }
 
     #[test]
     fn one_run_may_be_served_by_itself() {
         let (scratch, _) = library();
-        let library = Library::open(&scratch.path("runs/plain")).unwrap();
+        let library = RunLibrary::open(&scratch.path("runs/plain")).unwrap();
         assert_eq!(library.names().0, ["plain"]);
         assert!(library.file("plain", "plots/loss.svg").is_some());
         for (run, file) in [("plain", "../../secret.txt"), ("..", "secret.txt"), ("other", "plots/loss.svg")]

@@ -1,6 +1,6 @@
 //! `log.csv` as it grows: columns once, then rows of numbers.
 //!
-//! Invariant: rows are as long as the columns; a line that is no row is passed over. Start at [`Rows::look`].
+//! Invariant: rows are as long as the columns; a line that is no row is passed over. Start at [`LogRows::look`].
 
 use std::path::Path;
 
@@ -33,15 +33,15 @@ impl NewRows {
 
 /// The log of a run.
 #[derive(Debug)]
-pub struct Rows {
+pub struct LogRows {
     tail: Tail,
     columns: Option<Vec<String>>,
 }
 
-impl Rows {
+impl LogRows {
     /// The log in a run's folder, which need not be there yet.
-    pub fn new(folder: &Path) -> Rows {
-        Rows { tail: Tail::new(&folder.join("log.csv")), columns: None }
+    pub fn new(folder: &Path) -> LogRows {
+        LogRows { tail: Tail::new(&folder.join("log.csv")), columns: None }
     }
 
     /// The names of the columns after `step`; none before the file has a line.
@@ -78,12 +78,12 @@ fn row(line: &str, columns: usize) -> Option<(u64, Vec<Option<f64>>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
     #[test]
     fn rows_follow_their_columns() {
-        let scratch = Scratch::new();
-        let mut rows = Rows::new(&scratch.path(""));
+        let scratch = ScratchFolder::new();
+        let mut rows = LogRows::new(&scratch.path(""));
         assert!(rows.look().rows.is_empty() && rows.columns().is_empty());
         scratch.write("log.csv", "step,loss,wrong\n1,0.5,\nno row\n2,NaN,3\n3,0.1\n");
         let new = rows.look();

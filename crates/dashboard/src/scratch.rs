@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder of a test's own.
-pub struct Scratch(PathBuf);
+pub struct ScratchFolder(PathBuf);
 
-impl Scratch {
-    pub fn new() -> Scratch {
+impl ScratchFolder {
+    pub fn new() -> ScratchFolder {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("farad-dashboard-{}-{count}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
+        ScratchFolder(path)
     }
 
     pub fn path(&self, relative: &str) -> PathBuf {
@@ -34,7 +34,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -20,10 +20,10 @@ use tokio::sync::watch::Receiver;
 
 use crate::Sight;
 use crate::assets;
-use crate::circuits::{Circuits, Shown};
+use crate::circuits::{RecentCircuits, Shown};
 use crate::details::details;
 use crate::guard::{self, CIRCUIT_POLICY, FILE_POLICY, PAGE_POLICY};
-use crate::library::Library;
+use crate::library::RunLibrary;
 use crate::stream::{MOST_FOLLOWED, stream};
 use crate::watcher::{MOST_PAGES, Runs, watch};
 
@@ -32,25 +32,25 @@ const LARGEST_FILE: u64 = 64 << 20;
 
 /// What handlers share.
 #[derive(Clone)]
-pub struct Shared {
-    library: Library,
+pub struct ServerState {
+    library: RunLibrary,
     runs: Receiver<Arc<Runs>>,
     port: u16,
-    circuits: Arc<Circuits>,
+    circuits: Arc<RecentCircuits>,
     pages: Arc<Semaphore>,
 }
 
-impl Shared {
+impl ServerState {
     /// Starts the watcher too, so there must be a runtime.
-    pub fn new(library: Library, port: u16, sight: Sight) -> Shared {
+    pub fn new(library: RunLibrary, port: u16, sight: Sight) -> ServerState {
         let pages = Arc::new(Semaphore::new(MOST_PAGES));
         let runs = watch(library.clone(), pages.clone(), sight.kinds);
-        Shared { library, runs, port, circuits: Arc::new(Circuits::new(sight.newest)), pages }
+        ServerState { library, runs, port, circuits: Arc::new(RecentCircuits::new(sight.newest)), pages }
     }
 }
 
 /// All addresses.
-pub fn router(shared: Shared) -> Router {
+pub fn router(shared: ServerState) -> Router {
     Router::new()
         .route("/", get(page))
         .route("/{part}", get(part))
@@ -94,7 +94,7 @@ async fn part(Path(name): Path<String>) -> Response {
 }
 
 /// The stream of what is new; `?run=a&run=b` names the runs whose rows are wanted.
-async fn events(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Response {
+async fn events(State(shared): State<ServerState>, RawQuery(query): RawQuery) -> Response {
     let Ok(place) = shared.pages.clone().try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "dashboard: too many pages are open\n").into_response();
     };
@@ -114,20 +114,20 @@ fn followed(query: &str) -> Vec<String> {
     names
 }
 
-async fn run_details(State(shared): State<Shared>, Path(run): Path<String>) -> Response {
+async fn run_details(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
     answer(move || details(&shared.library.folder(&run)?).map(|details| text_of(&details))).await
 }
 
-async fn circuit_facts(State(shared): State<Shared>, Path(run): Path<String>) -> Response {
+async fn circuit_facts(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
     circuit(shared, run, |shown| Some(text_of(&shown.facts))).await
 }
 
-async fn circuit_drawing(State(shared): State<Shared>, Path(run): Path<String>) -> Response {
+async fn circuit_drawing(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
     circuit(shared, run, |shown| Some(with_policy("image/svg+xml", FILE_POLICY, shown.drawing.clone()?)))
         .await
 }
 
-async fn circuit_page(State(shared): State<Shared>, Path(run): Path<String>) -> Response {
+async fn circuit_page(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
     circuit(shared, run, |shown| {
         Some(with_policy("text/html; charset=utf-8", CIRCUIT_POLICY, shown.page.clone()))
     })
@@ -135,11 +135,11 @@ async fn circuit_page(State(shared): State<Shared>, Path(run): Path<String>) -> 
 }
 
 /// An answer made of the newest circuit of a run.
-async fn circuit(shared: Shared, run: String, made: fn(&Shown) -> Option<Response>) -> Response {
+async fn circuit(shared: ServerState, run: String, made: fn(&Shown) -> Option<Response>) -> Response {
     answer(move || made(&*shared.circuits.get(&shared.library.folder(&run)?)?)).await
 }
 
-async fn file(State(shared): State<Shared>, Path((run, path)): Path<(String, String)>) -> Response {
+async fn file(State(shared): State<ServerState>, Path((run, path)): Path<(String, String)>) -> Response {
     answer(move || {
         let (path, kind) = shared.library.file(&run, &path)?;
         let small = std::fs::metadata(&path).ok()?.len() <= LARGEST_FILE;

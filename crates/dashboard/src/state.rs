@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RunStatus {
     /// Updates are being made.
     Running,
     /// Training is over; circuits are proved, the report is written.
@@ -22,15 +22,15 @@ pub enum State {
     Unfinished,
 }
 
-impl State {
+impl RunStatus {
     /// As the page knows it.
     pub fn name(self) -> &'static str {
         match self {
-            State::Running => "running",
-            State::Concluding => "concluding",
-            State::Finished => "finished",
-            State::Interrupted => "interrupted",
-            State::Unfinished => "unfinished",
+            RunStatus::Running => "running",
+            RunStatus::Concluding => "concluding",
+            RunStatus::Finished => "finished",
+            RunStatus::Interrupted => "interrupted",
+            RunStatus::Unfinished => "unfinished",
         }
     }
 }
@@ -39,16 +39,16 @@ impl State {
 const RECENT: Duration = Duration::from_secs(60);
 
 /// How a run stands, given the name of its last event.
-pub fn state(folder: &Path, last: Option<&str>) -> State {
+pub fn state(folder: &Path, last: Option<&str>) -> RunStatus {
     match (last, is_held(folder)) {
-        (Some("end"), Some(true)) => State::Concluding,
-        (Some("end"), _) => State::Finished,
-        (Some("interrupted"), Some(true)) => State::Running,
-        (Some("interrupted"), _) => State::Interrupted,
-        (_, Some(true)) => State::Running,
-        (_, Some(false)) => State::Unfinished,
-        (_, None) if is_recent(folder) => State::Running,
-        (_, None) => State::Unfinished,
+        (Some("end"), Some(true)) => RunStatus::Concluding,
+        (Some("end"), _) => RunStatus::Finished,
+        (Some("interrupted"), Some(true)) => RunStatus::Running,
+        (Some("interrupted"), _) => RunStatus::Interrupted,
+        (_, Some(true)) => RunStatus::Running,
+        (_, Some(false)) => RunStatus::Unfinished,
+        (_, None) if is_recent(folder) => RunStatus::Running,
+        (_, None) => RunStatus::Unfinished,
     }
 }
 
@@ -87,7 +87,7 @@ fn is_recent(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
     use farad::run::{Run, Table};
 
     #[test]
@@ -100,19 +100,19 @@ mod tests {
 
     #[test]
     fn a_run_runs_while_somebody_holds_it() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         let folder = scratch.path("run");
         let run = Run::create(&folder, "test", Table::new()).unwrap();
         if is_held(&folder) == Some(true) {
-            assert_eq!(state(&folder, Some("start")), State::Running);
-            assert_eq!(state(&folder, Some("end")), State::Concluding);
+            assert_eq!(state(&folder, Some("start")), RunStatus::Running);
+            assert_eq!(state(&folder, Some("end")), RunStatus::Concluding);
         }
         drop(run);
         if is_held(&folder) == Some(false) {
-            assert_eq!(state(&folder, Some("checkpoint")), State::Unfinished);
+            assert_eq!(state(&folder, Some("checkpoint")), RunStatus::Unfinished);
         }
-        assert_eq!(state(&folder, Some("end")), State::Finished);
-        assert_eq!(state(&folder, Some("interrupted")), State::Interrupted);
+        assert_eq!(state(&folder, Some("end")), RunStatus::Finished);
+        assert_eq!(state(&folder, Some("interrupted")), RunStatus::Interrupted);
         scratch.write("run/log.csv", "step\n");
         assert!(is_recent(&folder));
     }

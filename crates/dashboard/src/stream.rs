@@ -15,8 +15,8 @@ use farad::run::{Value, json};
 use futures_core::Stream;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
-use crate::library::Library;
-use crate::rows::Rows;
+use crate::library::RunLibrary;
+use crate::rows::LogRows;
 use crate::summary::parsed;
 use crate::tail::Tail;
 use crate::watcher::{PERIOD, Runs};
@@ -46,14 +46,14 @@ impl Stream for Messages {
 struct Followed {
     name: String,
     folder: PathBuf,
-    rows: Rows,
+    rows: LogRows,
     events: Tail,
     told: bool,
 }
 
 impl Followed {
     fn new(name: String, folder: PathBuf) -> Followed {
-        let (rows, events) = (Rows::new(&folder), Tail::new(&folder.join("events.jsonl")));
+        let (rows, events) = (LogRows::new(&folder), Tail::new(&folder.join("events.jsonl")));
         Followed { name, folder, rows, events, told: false }
     }
 
@@ -85,7 +85,7 @@ impl Followed {
 
 /// Starts the messages for a page that shows these runs.
 pub fn stream(
-    library: Library,
+    library: RunLibrary,
     mut runs: watch::Receiver<Arc<Runs>>,
     names: Vec<String>,
     place: OwnedSemaphorePermit,
@@ -103,7 +103,7 @@ pub fn stream(
 
 /// Sends what is new until the page goes away.
 async fn follow(
-    library: &Library,
+    library: &RunLibrary,
     mut runs: watch::Receiver<Arc<Runs>>,
     names: Vec<String>,
     sender: &mpsc::Sender<Event>,
@@ -149,7 +149,7 @@ async fn follow(
 }
 
 /// The rows of the table that are newer than a look, and the names that are gone.
-fn changes(library: &Library, now: &Runs, seen: u64, known: &[String]) -> Value {
+fn changes(library: &RunLibrary, now: &Runs, seen: u64, known: &[String]) -> Value {
     let newer = now.rows.iter().filter(|(_, (look, _))| *look > seen);
     let rows: Vec<Value> = newer
         .map(|(name, (_, row))| {
@@ -170,11 +170,11 @@ fn message(name: &str, value: &Value) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
     #[test]
     fn a_run_is_told_once_and_anew_when_it_starts_over() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         scratch.run("run", "fit");
         let mut run = Followed::new("run".into(), scratch.path("run"));
         let first = run.look().0.unwrap();
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_sent() {
-        let library = Library::expect(std::path::Path::new("runs"));
+        let library = RunLibrary::expect(std::path::Path::new("runs"));
         let mut now = Runs { look: 5, ..Runs::default() };
         now.rows.insert("old".into(), (2, json!({})));
         now.rows.insert("new".into(), (5, json!({})));

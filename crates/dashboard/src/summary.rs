@@ -1,6 +1,6 @@
 //! What the table of runs says of one run, kept up to date by reading only what is new.
 //!
-//! Invariant: a look costs a few questions to the file system unless something changed. Start at [`Summary::look`].
+//! Invariant: a look costs a few questions to the file system unless something changed. Start at [`RunSummary::look`].
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use farad::run::{Conclusion, Events, Run, Table, Value, json};
 use farad::train::Kinds;
 
-use crate::rows::Rows;
-use crate::state::{State, state};
+use crate::rows::LogRows;
+use crate::state::{RunStatus, state};
 use crate::tail::Tail;
 
 /// Columns whose newest value is told; a run of many seeds has more, and its first ones stand for them.
@@ -20,7 +20,7 @@ const MOST_COLUMNS: usize = 64;
 const WINDOW: f64 = 10.0;
 
 /// A run as the table shows it.
-pub struct Summary {
+pub struct RunSummary {
     kinds: Kinds,
     folder: PathBuf,
     config_stamp: u64,
@@ -28,7 +28,7 @@ pub struct Summary {
     config: Table,
     /// Why the folder cannot be opened as a run, if it cannot.
     problem: Option<String>,
-    rows: Rows,
+    rows: LogRows,
     newest: Vec<Option<f64>>,
     logged: u64,
     events: Tail,
@@ -41,16 +41,16 @@ pub struct Summary {
     told: Value,
 }
 
-impl Summary {
+impl RunSummary {
     /// A run that was not looked at yet.
-    pub fn new(folder: PathBuf, kinds: Kinds) -> Summary {
-        Summary {
+    pub fn new(folder: PathBuf, kinds: Kinds) -> RunSummary {
+        RunSummary {
             kinds,
             config_stamp: 0,
             kind: String::new(),
             config: Table::new(),
             problem: None,
-            rows: Rows::new(&folder),
+            rows: LogRows::new(&folder),
             newest: vec![],
             logged: 0,
             events: Tail::new(&folder.join("events.jsonl")),
@@ -174,7 +174,7 @@ impl Summary {
         let step = self.last["step"].as_u64().unwrap_or(0).max(self.logged);
         let trained = Events::training_seconds(&self.times);
         let average = (trained > 0.0).then(|| self.last["step"].as_f64().unwrap_or(0.0) / trained);
-        let live = state == State::Running;
+        let live = state == RunStatus::Running;
         let rate = if live { self.pace().or(average) } else { average };
         let begun = self.last["seconds"].as_f64().unwrap_or(0.0);
         let seconds = if trained > 0.0 { trained } else { begun };
@@ -273,13 +273,13 @@ pub fn stamp(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
     #[test]
     fn a_run_is_told_as_it_stands() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         scratch.run("run", "automaton");
-        let mut summary = Summary::new(scratch.path("run"), Kinds(&[]));
+        let mut summary = RunSummary::new(scratch.path("run"), Kinds(&[]));
         assert!(summary.look() && !summary.look());
         assert_eq!(summary.told()["kind"], "automaton");
         assert_eq!(summary.told()["updates"], 0);
@@ -301,9 +301,9 @@ mod tests {
 
     #[test]
     fn what_a_run_was_judged_to_be_is_told_until_it_goes_on() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         scratch.run("run", "fit");
-        let mut summary = Summary::new(scratch.path("run"), Kinds(&[]));
+        let mut summary = RunSummary::new(scratch.path("run"), Kinds(&[]));
         let end = |step: u64| format!("{{\"event\":\"end\",\"seconds\":1,\"step\":{step}}}\n");
         scratch.write("run/events.jsonl", &end(40));
         scratch.write(
@@ -319,9 +319,9 @@ mod tests {
 
     #[test]
     fn damage_is_told_and_goes_once_it_is_mended() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         scratch.write("run/config.toml", "format = ");
-        let mut summary = Summary::new(scratch.path("run"), Kinds(&[]));
+        let mut summary = RunSummary::new(scratch.path("run"), Kinds(&[]));
         summary.look();
         assert_eq!(summary.told()["state"], "damaged");
         let problem = summary.told()["problem"].as_str().unwrap().to_string();

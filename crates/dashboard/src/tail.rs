@@ -114,7 +114,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
     fn look(lines: &[&str], restarted: bool) -> Look {
         Look { restarted, lines: lines.iter().map(|line| line.to_string()).collect(), more: false }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn lines_come_once_and_whole() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         let mut tail = Tail::new(&scratch.path("log.csv"));
         assert_eq!(tail.look(), look(&[], false), "there is no file yet");
         scratch.write("log.csv", "step,loss\n1,0.5\n2,0.");
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_cut_or_replaced_starts_over() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         let mut tail = Tail::new(&scratch.path("log.csv"));
         scratch.write("log.csv", "step,loss\n1,0.5\n2,0.25\n");
         assert_eq!(tail.look().lines.len(), 3);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn long_files_come_in_pieces_and_endless_lines_do_not_come() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         let mut tail = Tail::new(&scratch.path("log.csv"));
         let text: String = (0..60_000).map(|n| format!("{n},0.125\n")).collect();
         scratch.write("log.csv", &text);

@@ -11,8 +11,8 @@ use farad::run::Value;
 use farad::train::Kinds;
 use tokio::sync::{Semaphore, watch};
 
-use crate::library::Library;
-use crate::summary::Summary;
+use crate::library::RunLibrary;
+use crate::summary::RunSummary;
 
 /// The time between two looks.
 pub const PERIOD: Duration = Duration::from_millis(500);
@@ -35,14 +35,14 @@ pub struct Runs {
 }
 
 /// What the watcher remembers between looks.
-struct Watcher {
+struct Watched {
     kinds: Kinds,
-    library: Library,
+    library: RunLibrary,
     runs: Runs,
-    summaries: BTreeMap<String, Summary>,
+    summaries: BTreeMap<String, RunSummary>,
 }
 
-impl Watcher {
+impl Watched {
     /// Looks at the folder once; whether anything is different.
     fn look(&mut self) -> bool {
         let look = self.runs.look + 1;
@@ -57,7 +57,7 @@ impl Watcher {
             let Some(folder) = self.library.folder(&name) else { continue };
             let known = self.summaries.get(&name).is_some_and(|summary| summary.folder() == folder);
             if !known {
-                self.summaries.insert(name.clone(), Summary::new(folder, self.kinds));
+                self.summaries.insert(name.clone(), RunSummary::new(folder, self.kinds));
             }
             let summary = self.summaries.get_mut(&name).expect("inserted above");
             let due = !known || summary.is_live() || look.is_multiple_of(IDLE_LOOKS);
@@ -72,9 +72,9 @@ impl Watcher {
 }
 
 /// Starts the watcher; receivers see the newest table. It looks while some of the places for pages are taken.
-pub fn watch(library: Library, places: Arc<Semaphore>, kinds: Kinds) -> watch::Receiver<Arc<Runs>> {
+pub fn watch(library: RunLibrary, places: Arc<Semaphore>, kinds: Kinds) -> watch::Receiver<Arc<Runs>> {
     let (sender, receiver) = watch::channel(Arc::new(Runs::default()));
-    let mut watcher = Watcher { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };
+    let mut watcher = Watched { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };
     tokio::spawn(async move {
         loop {
             if places.available_permits() < MOST_PAGES {
@@ -94,15 +94,15 @@ pub fn watch(library: Library, places: Arc<Semaphore>, kinds: Kinds) -> watch::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
     #[test]
     fn rows_come_change_and_go() {
-        let scratch = Scratch::new();
+        let scratch = ScratchFolder::new();
         scratch.run("runs/a", "fit");
-        let library = Library::open(&scratch.path("runs")).unwrap();
+        let library = RunLibrary::open(&scratch.path("runs")).unwrap();
         let mut watcher =
-            Watcher { kinds: Kinds(&[]), library, runs: Runs::default(), summaries: BTreeMap::new() };
+            Watched { kinds: Kinds(&[]), library, runs: Runs::default(), summaries: BTreeMap::new() };
         assert!(watcher.look());
         assert_eq!(watcher.runs.rows["a"].0, 1);
         scratch.run("runs/b", "fit");

@@ -188,7 +188,7 @@ impl Csv {
     }
 
     /// The columns that are inputs, and the target.
-    fn parts(&self, table: &Table) -> Result<(Vec<usize>, usize)> {
+    fn parts(&self, table: &CsvTable) -> Result<(Vec<usize>, usize)> {
         let width = table.names.len();
         let target = match &self.target {
             Some(column) => table.find(column)?,
@@ -225,7 +225,7 @@ impl Csv {
         if numeric { table.numbers(inputs, target) } else { table.classes(inputs, target) }
     }
 
-    fn table(&self, path: &Path) -> Result<Table> {
+    fn table(&self, path: &Path) -> Result<CsvTable> {
         expect_file(OP, path, "csv")?;
         let bytes = read_bounded(OP, path, MOST_BYTES)?;
         let mut reader = ::csv::ReaderBuilder::new()
@@ -247,7 +247,7 @@ impl Csv {
         if rows.is_empty() || names.is_empty() {
             return Err(DataError::EmptyTable { path: path.into() }.into());
         }
-        Ok(Table { path: path.into(), names, rows })
+        Ok(CsvTable { path: path.into(), names, rows })
     }
 }
 
@@ -275,13 +275,13 @@ pub struct SelectedRows {
 }
 
 /// The texts of a file.
-struct Table {
+struct CsvTable {
     path: PathBuf,
     names: Vec<String>,
     rows: Vec<(u64, ::csv::StringRecord)>,
 }
 
-impl Table {
+impl CsvTable {
     fn find(&self, column: &Column) -> Result<usize> {
         let found = match column {
             Column::Name(name) => {

@@ -31,15 +31,15 @@ pub(super) fn expect_file(op: &'static str, path: &Path, end: &str) -> Result<()
 const LARGEST_RATIO: u64 = 1032;
 
 /// A file that may be gzipped.
-pub(super) struct Source {
+pub(super) struct DataFile {
     reader: Box<dyn Read>,
     /// As many bytes as it can have at most, and exactly if it is not gzipped.
     pub most: u64,
 }
 
-impl Source {
+impl DataFile {
     /// Opens a file; whether it is gzipped is seen by its first bytes.
-    pub fn open(op: &'static str, path: &Path) -> Result<Source> {
+    pub fn open(op: &'static str, path: &Path) -> Result<DataFile> {
         let fail = |source| Error::File { op, path: path.into(), source };
         let open = || File::open(path).map_err(fail);
         let mut start = [0; 2];
@@ -47,10 +47,11 @@ impl Source {
         let gzipped = open()?.read_exact(&mut start).is_ok() && start == [0x1f, 0x8b];
         let file = std::io::BufReader::new(open()?);
         Ok(match gzipped {
-            true => {
-                Source { reader: Box::new(GzDecoder::new(file)), most: length.saturating_mul(LARGEST_RATIO) }
-            }
-            false => Source { reader: Box::new(file), most: length },
+            true => DataFile {
+                reader: Box::new(GzDecoder::new(file)),
+                most: length.saturating_mul(LARGEST_RATIO),
+            },
+            false => DataFile { reader: Box::new(file), most: length },
         })
     }
 

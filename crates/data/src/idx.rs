@@ -4,7 +4,7 @@ use std::path::Path;
 
 use farad_ir::{MAX_RANK, Shape};
 
-use super::file::Source;
+use super::file::DataFile;
 use super::{Array, Elements};
 use crate::error::{Error, Result};
 
@@ -29,7 +29,7 @@ pub fn read_idx(path: impl AsRef<Path>) -> Result<Array> {
 
 /// The array, and the checksum (CRC-32) of the whole unpacked file.
 pub(super) fn read(path: &Path) -> Result<(Array, u32)> {
-    let mut source = Source::open(OP, path)?;
+    let mut source = DataFile::open(OP, path)?;
     let mut magic = [0; 4];
     source.fill(OP, path, &mut magic)?;
     let [0, 0, kind, rank] = magic else {

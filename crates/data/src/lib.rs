@@ -1,8 +1,14 @@
 //! Data sets on the host, transforms of their samples, and the loader that brings batches to a device.
 //!
-//! Invariant: nothing here but the loader's consuming side knows a device; samples are [`Array`]s on the host, and
-//! the same seed gives the same samples in the same order everywhere. Start at [`Dataset`] and [`TensorSet`]; one
-//! file a set.
+//! A [`Dataset`] gives samples by number, as [`Array`]s on the host (bytes, integers, floats). Files are read
+//! within bounds that their own length sets. Whatever is wrong with one is a typed error that names file and
+//! record. So a loader's items are results: `for batch in &mut loader { let (x, y) = batch?; … }`.
+//!
+//! Shuffling and random transforms are Philox counters of seed, epoch and sample. So a batch depends on its
+//! number only, and a `Position` (epoch, batch, seed) gives the same rest of an epoch.
+//!
+//! Invariant: nothing here but the loader's consuming side knows a device; and the same seed gives the same
+//! samples in the same order everywhere. Start at [`Dataset`] and [`TensorSet`]; one file per set.
 //!
 //! ```
 //! use farad::data::{Dataset, digits};

@@ -55,9 +55,9 @@ pub fn idx_set(images: impl AsRef<Path>, labels: impl AsRef<Path>, classes: &[&s
 }
 
 /// An array and the checksum of the file that it came from.
-struct Found(Array, u32);
+struct FoundArray(Array, u32);
 
-impl Found {
+impl FoundArray {
     fn shape(&self) -> Shape {
         self.0.shape()
     }
@@ -67,11 +67,11 @@ fn read(
     images: &Path,
     labels: &Path,
     classes: &[&str],
-    check: impl Fn(&Found, &Path, usize) -> Result<()>,
+    check: impl Fn(&FoundArray, &Path, usize) -> Result<()>,
 ) -> Result<TensorSet> {
     let open = |path: &Path, n: usize| {
         let (array, sum) = idx::read(path)?;
-        let found = Found(array, sum);
+        let found = FoundArray(array, sum);
         check(&found, path, n)?;
         Ok::<_, Error>(found.0)
     };

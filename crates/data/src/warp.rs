@@ -59,7 +59,7 @@ impl Warp {
 impl Transform for Warp {
     fn apply(&self, input: Array, random: &mut Random) -> Result<Array> {
         let (_, height, width) = image("warp", input.shape())?;
-        let mut field = Field::new(height, width);
+        let mut field = WarpField::new(height, width);
         self.motions.iter().for_each(|motion| field.take(*motion, random));
         let elements = match input.elements() {
             Elements::U8(old) => {
@@ -75,21 +75,26 @@ impl Transform for Warp {
 }
 
 /// For every pixel the place that it looks at, from the middle of the picture: down and right.
-struct Field {
+struct WarpField {
     height: usize,
     width: usize,
     down: Vec<f32>,
     right: Vec<f32>,
 }
 
-impl Field {
+impl WarpField {
     /// Every pixel looks at itself.
-    fn new(height: usize, width: usize) -> Field {
+    fn new(height: usize, width: usize) -> WarpField {
         let middle = |size: usize| (size as f32 - 1.0) / 2.0;
         let down = |n: usize| (n / width) as f32 - middle(height);
         let right = |n: usize| (n % width) as f32 - middle(width);
         let pixels = 0..height * width;
-        Field { height, width, down: pixels.clone().map(down).collect(), right: pixels.map(right).collect() }
+        WarpField {
+            height,
+            width,
+            down: pixels.clone().map(down).collect(),
+            right: pixels.map(right).collect(),
+        }
     }
 
     /// Adds a motion by an amount of chance.

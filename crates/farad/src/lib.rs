@@ -26,7 +26,7 @@
 //!   guide.
 //! - [`Tensor::gradient`], [`checkpoint`](fn@checkpoint), [`check`] (gradients against differences, values against f64): *Gradients*.
 //! - [`nn`]: layers, `#[derive(Module)]`, initial values; [`loss`]: losses with options; [`optim`]: optimizers, schedules,
-//!   clipping, averages; [`Precision`]: halves: *A first network*.
+//!   clipping, averages; [`Precision`]: f16 products: *A first network*.
 //! - [`data`]: sets, transforms and the loader: *Data*.
 //! - [`train`]: what a kind of training is, its settings, and the loop: *Training*.
 //! - [`fit`]: supervised training as a run, and [`load_run`], what it learned in use; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
@@ -80,7 +80,7 @@ pub use farad_tensor::{read_npz, write_npz};
 
 // Ops of your own.
 #[doc(inline)]
-pub use farad_tensor::{CustomOp, custom};
+pub use farad_tensor::{CustomOp, Var, custom};
 
 /// Devices in detail: which there are, how they are opened, what they have done and hold, tables of tiles.
 pub mod devices {

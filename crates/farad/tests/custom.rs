@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use devices::{devices, turn};
 use farad::custom::Exact;
 use farad::prelude::*;
-use farad::{CustomKernel, CustomLimits, CustomOp, OpError, Shape, Words, scan};
-use farad_ir::{Graph, NodeId};
+use farad::{CustomKernel, CustomLimits, CustomOp, OpError, Shape, Var, Words, scan};
 
 /// How often the CPU computed [`Power`].
 static COMPUTED: AtomicUsize = AtomicUsize::new(0);
@@ -49,14 +48,13 @@ impl CustomOp for Power {
         vec![CustomKernel::new(KERNEL, "main", [shapes[0].numel().div_ceil(64) as u32, 1, 1])]
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        _: &[NodeId],
-        results: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
-        Ok(vec![Some(graph.mul(upstream[0], results[0]))])
+        _: &[Var<'g>],
+        results: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
+        Ok(vec![Some(upstream[0] * results[0])])
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Spec};
-use farad_gpu::dispatch::{Binding, Dispatch, Word};
-use farad_gpu::{Device, Executable, Options, Routine, Stage, adapters};
+use farad_gpu::dispatch::{Dispatch, StorageBinding, Word};
+use farad_gpu::{Device, Executable, LaunchStage, Options, Routine, adapters};
 use farad_ir::DType;
 
 /// Dispatches of one run.
@@ -89,7 +89,10 @@ fn chain(device: &Device) -> Executable {
         let dispatch = Dispatch {
             wgsl: INCREMENT.into(),
             entry: "main",
-            bindings: vec![Binding { buffer: from, write: false }, Binding { buffer: to, write: true }],
+            bindings: vec![
+                StorageBinding { buffer: from, write: false },
+                StorageBinding { buffer: to, write: true },
+            ],
             parameters: vec![Word::Fixed(LEN as u32), Word::Fixed(n as u32), Word::Parameter(0)],
             reports: false,
             workgroups: [LEN.div_ceil(64) as u32, 1, 1],
@@ -97,6 +100,6 @@ fn chain(device: &Device) -> Executable {
         };
         Routine::new("increment", dispatch)
     };
-    let stages = vec![Stage::Once((0..DISPATCHES).map(step).collect())];
+    let stages = vec![LaunchStage::Once((0..DISPATCHES).map(step).collect())];
     Executable::from_dispatches(device, Arc::new(program), stages).expect("loads")
 }

@@ -1,7 +1,12 @@
-//! Raw buffers: made inside error scopes, tried again once the pools are freed, counted by purpose.
+//! Raw buffers: allocated inside error scopes, and counted by purpose: tensors, blocks of plans, pool,
+//! staging, parameters.
 //!
-//! Invariant: every buffer of a device is an [`Owned`], so [`Device::holdings`] says where its memory
-//! is and a limit holds for all of it.
+//! Before memory is short, the pools are freed and the allocation is tried again. If it still fails, the
+//! error names what was asked for, by which op and line, and what holds the rest. The device can be used
+//! further.
+//!
+//! Invariant: every buffer of a device is an [`Owned`], so [`Device::holdings`] accounts for all of its
+//! memory, and `memory_limit` bounds all of it.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,9 +1,11 @@
-//! Pipelines kept on disk for the next process, where wgpu can (Vulkan): a file per adapter and driver.
+//! Compiled pipelines kept on disk for the next process, where wgpu can (Vulkan).
 //!
-//! Invariant: a cache makes nothing fail. A file that is damaged, too large or of another version of the driver is
-//! ignored with one line, and where none can be written, none is. Files appear whole: they are written beside their
-//! place and renamed, by one process at a time. Writing is a thread's own work, once nothing new was compiled
-//! for a while, so no step waits for it. Start at [`Cache::open`].
+//! There is one file per adapter and driver, with its length and checksums, of at most 64 MiB. Files are
+//! written atomically: to a temporary file beside their place, then renamed, by one process at a time. A
+//! thread of its own writes them once nothing new was compiled for a while, so no step waits for it.
+//!
+//! Invariant: a cache makes nothing fail. A file that is damaged, too large or of another driver version is
+//! ignored with one warning. Where no file can be written, none is. Start at [`PipelineFile::open`].
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -27,7 +29,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 const ABANDONED: Duration = Duration::from_secs(60);
 
 /// The pipelines that a device has compiled, as the driver keeps them.
-pub(crate) struct Cache {
+pub(crate) struct PipelineFile {
     raw: wgpu::PipelineCache,
     /// Tells the writer that there is something new; gone once the cache is closed.
     news: Mutex<Option<Sender<()>>>,
@@ -35,9 +37,9 @@ pub(crate) struct Cache {
     bytes_read: usize,
 }
 
-impl Cache {
+impl PipelineFile {
     /// The cache of an adapter in a folder, with what an earlier process kept there. None where the driver has no such thing.
-    pub(crate) fn open(gpu: &wgpu::Device, info: &wgpu::AdapterInfo, folder: &Path) -> Option<Cache> {
+    pub(crate) fn open(gpu: &wgpu::Device, info: &wgpu::AdapterInfo, folder: &Path) -> Option<PipelineFile> {
         if !gpu.features().contains(wgpu::Features::PIPELINE_CACHE) {
             return None;
         }
@@ -56,7 +58,7 @@ impl Cache {
         let (own, bytes_read) = (raw.clone(), data.map_or(0, |data| data.len()));
         let thread = std::thread::Builder::new().name("farad-cache".into());
         let writer = thread.spawn(move || write_in_silence(&own, file, &heard)).ok();
-        Some(Cache { raw, news: Mutex::new(Some(news)), writer: Mutex::new(writer), bytes_read })
+        Some(PipelineFile { raw, news: Mutex::new(Some(news)), writer: Mutex::new(writer), bytes_read })
     }
 
     /// What pipelines are compiled with.
@@ -86,7 +88,7 @@ impl Cache {
     }
 }
 
-impl Drop for Cache {
+impl Drop for PipelineFile {
     fn drop(&mut self) {
         self.close();
     }

@@ -10,9 +10,9 @@ macro_rules! counters {
 
         /// The live counts.
         #[derive(Debug, Default)]
-        pub(crate) struct Tally { $(pub(crate) $name: AtomicU64,)* }
+        pub(crate) struct LiveCounters { $(pub(crate) $name: AtomicU64,)* }
 
-        impl Tally {
+        impl LiveCounters {
             pub(crate) fn snapshot(&self) -> Counters {
                 Counters { $($name: self.$name.load(Relaxed),)* }
             }
@@ -51,7 +51,7 @@ counters! {
     bytes_read,
 }
 
-impl Tally {
+impl LiveCounters {
     pub(crate) fn add(counter: &AtomicU64, amount: usize) {
         counter.fetch_add(amount as u64, Relaxed);
     }
@@ -69,7 +69,7 @@ impl Tally {
 
     /// The host sent bytes.
     pub(crate) fn uploaded(&self, bytes: usize) {
-        Tally::add(&self.uploads, 1);
-        Tally::add(&self.bytes_uploaded, bytes);
+        LiveCounters::add(&self.uploads, 1);
+        LiveCounters::add(&self.bytes_uploaded, bytes);
     }
 }

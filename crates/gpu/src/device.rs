@@ -15,8 +15,8 @@ use farad_runtime::profile::{Phase, Profiler};
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
 use crate::buffer::Ledger;
-use crate::cache::Cache;
-use crate::counters::{Counters, Tally};
+use crate::cache::PipelineFile;
+use crate::counters::{Counters, LiveCounters};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
 use crate::exit;
@@ -85,8 +85,8 @@ pub(crate) struct Shared {
     rounds_halves: OnceLock<bool>,
     lose_after: Option<usize>,
     /// What pipelines are kept in for the next process.
-    pub(crate) cache: Option<Cache>,
-    pub(crate) tally: Tally,
+    pub(crate) cache: Option<PipelineFile>,
+    pub(crate) tally: LiveCounters,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<Pool>,
     pub(crate) pending: Mutex<Pending>,
@@ -159,7 +159,7 @@ impl Device {
         info.limits = adapter::limits_of(&limits, &adapter.get_info());
         info.features = adapter::features_of(features);
         tracing::debug!(name = info.name, backend = info.backend, core = options.core, "device opened");
-        let cache = folder.and_then(|folder| Cache::open(&gpu, &adapter.get_info(), folder));
+        let cache = folder.and_then(|folder| PipelineFile::open(&gpu, &adapter.get_info(), folder));
         let shared = Arc::new(Shared::new(gpu, queue, info, (limits, cache), options));
         exit::watch(&shared);
         Ok(Device { shared })
@@ -241,7 +241,7 @@ impl Device {
             return;
         }
         self.shared.flush();
-        self.shared.cache.iter().for_each(Cache::close);
+        self.shared.cache.iter().for_each(PipelineFile::close);
         self.shared.gpu.destroy();
         self.shared.poll(wgpu::PollType::Poll);
         self.shared.sticky.lose("it was closed");
@@ -258,7 +258,7 @@ impl Shared {
         gpu: wgpu::Device,
         queue: wgpu::Queue,
         info: AdapterInfo,
-        (limits, cache): (wgpu::Limits, Option<Cache>),
+        (limits, cache): (wgpu::Limits, Option<PipelineFile>),
         options: Options,
     ) -> Shared {
         let ledger = Ledger::new(options.memory_limit);
@@ -274,8 +274,8 @@ impl Shared {
             *lock(&kept.lost) = Some(if message.is_empty() { format!("{reason:?}") } else { message });
             kept.any.store(true, Ordering::Release);
         });
-        let tally = Tally::default();
-        Tally::add(&tally.cached_bytes, cache.as_ref().map_or(0, Cache::bytes_read));
+        let tally = LiveCounters::default();
+        LiveCounters::add(&tally.cached_bytes, cache.as_ref().map_or(0, PipelineFile::bytes_read));
         Shared {
             gpu,
             queue,
@@ -350,7 +350,7 @@ impl Shared {
                 let _ = self.gpu.poll(all());
             }
         }
-        self.cache.iter().for_each(Cache::close);
+        self.cache.iter().for_each(PipelineFile::close);
     }
 
     /// Loses the device on purpose once it has made as many submissions as it was asked to.

@@ -63,7 +63,7 @@ pub struct Dispatch {
     /// The entry point.
     pub entry: &'static str,
     /// The storage arrays, in binding order.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<StorageBinding>,
     /// The words of the uniform, in order; the runtime pads them to whole `vec4`s.
     pub parameters: Vec<Word>,
     /// Whether the error words are bound after the storage arrays.
@@ -76,7 +76,7 @@ pub struct Dispatch {
 
 /// A storage array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Binding {
+pub struct StorageBinding {
     /// Which buffer of the program.
     pub buffer: BufferId,
     /// `read_write` if set, else `read`.

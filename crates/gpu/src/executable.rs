@@ -10,15 +10,15 @@ use farad_runtime::Memory;
 use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::buffer::{Owned, Purpose};
-use crate::counters::Tally;
+use crate::counters::LiveCounters;
 use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
 use crate::memory::OnGpu;
 use crate::pipeline::Pipeline;
-use crate::report::Report;
-use crate::routine::{Routine, Stage};
-use crate::schedule::{GroupSpec, Launch, Schedule};
+use crate::report::ErrorReport;
+use crate::routine::{LaunchStage, Routine};
+use crate::schedule::{GroupSpec, RunSchedule, ScheduledLaunch};
 use crate::submission::HELD;
 use crate::transfer::WORD;
 
@@ -30,20 +30,20 @@ pub struct Executable {
     /// The pipeline of every routine.
     which: Vec<u32>,
     pub(crate) routines: Vec<Routine>,
-    pub(crate) launches: Vec<Launch>,
+    pub(crate) launches: Vec<ScheduledLaunch>,
     specs: Vec<GroupSpec>,
     patches: Vec<(u32, u32)>,
     blocks: Vec<Memory>,
     uniform: Option<Owned>,
     ring: Ring,
-    report: Option<Arc<Report>>,
+    report: Option<Arc<ErrorReport>>,
     /// What a run launches, for profiles that only count.
     kernels: Arc<[KernelTally]>,
-    state: Mutex<State>,
+    state: Mutex<RunState>,
 }
 
 /// What changes from run to run.
-pub(crate) struct State {
+pub(crate) struct RunState {
     groups: Groups,
     /// The part of the uniform that holds parameters, as the device has it.
     words: Vec<u32>,
@@ -84,14 +84,14 @@ impl Executable {
     pub fn from_dispatches(
         device: &Device,
         program: Arc<Program>,
-        stages: Vec<Stage>,
+        stages: Vec<LaunchStage>,
     ) -> Result<Executable, Error> {
         device.check()?;
         let limits = &device.shared.limits;
         let alignment = (limits.min_uniform_buffer_offset_alignment as usize).max(4 * WORD);
         let binding_limit = device.info().limits.binding_bytes as usize;
-        let schedule = Schedule::new(&program, &stages, binding_limit, alignment)?;
-        let routines: Vec<Routine> = stages.into_iter().flat_map(Stage::into_body).collect();
+        let schedule = RunSchedule::new(&program, &stages, binding_limit, alignment)?;
+        let routines: Vec<Routine> = stages.into_iter().flat_map(LaunchStage::into_body).collect();
         let compiled = device.pipelines(&routines.iter().collect::<Vec<_>>())?;
         let (pipelines, which) = unique(compiled);
         let blocks = program.blocks.iter().map(|&bytes| device.allocate_block(bytes));
@@ -110,7 +110,7 @@ impl Executable {
         };
         let groups = Groups::new(device, &schedule.groups, &resources, storage_alignment(device))?;
         device.check()?;
-        let routine = |launch: &Launch| &routines[launch.routine as usize];
+        let routine = |launch: &ScheduledLaunch| &routines[launch.routine as usize];
         let launches = schedule.launches.iter().map(|launch| (&routine(launch).label, routine(launch).costs));
         let kernels = KernelTally::by_label(launches);
         let parameters = vec![0; program.parameters.len()];
@@ -129,7 +129,7 @@ impl Executable {
             ring,
             report,
             kernels,
-            state: Mutex::new(State { groups, words, parameters, slot: 0 }),
+            state: Mutex::new(RunState { groups, words, parameters, slot: 0 }),
         })
     }
 
@@ -160,7 +160,7 @@ impl Executable {
         let _phase = self.device.profiler().enter(Phase::Encoding);
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
-        Tally::add(&self.device.shared.tally.runs, 1);
+        LiveCounters::add(&self.device.shared.tally.runs, 1);
         let mut state = lock(&self.state);
         let resources = Resources {
             inputs,
@@ -184,11 +184,11 @@ impl Executable {
 
     /// Encodes everything and submits once; the state stays locked, so that no other run of this
     /// program writes the uniform in between.
-    fn submit(&self, state: &State) -> Result<(), Error> {
+    fn submit(&self, state: &RunState) -> Result<(), Error> {
         if let Some(report) = &self.report {
             lock(&self.device.shared.reports).ran(report);
         }
-        Tally::add(&self.device.shared.tally.dispatches, self.launches.len());
+        LiveCounters::add(&self.device.shared.tally.dispatches, self.launches.len());
         let profiler = self.device.profiler();
         if profiler.times_launches() {
             return self.run_profiled(state);
@@ -212,7 +212,12 @@ impl Executable {
         Ok(())
     }
 
-    pub(crate) fn encode(&self, pass: &mut wgpu::ComputePass, state: &State, launches: &[Launch]) {
+    pub(crate) fn encode(
+        &self,
+        pass: &mut wgpu::ComputePass,
+        state: &RunState,
+        launches: &[ScheduledLaunch],
+    ) {
         let (mut pipeline, mut bound) = (u32::MAX, (u32::MAX, u32::MAX));
         for launch in launches {
             let wanted = self.which[launch.routine as usize];
@@ -232,7 +237,7 @@ impl Executable {
     }
 
     /// Brings the device's parameters up to date.
-    fn upload(&self, state: &mut State, parameters: &[u32]) {
+    fn upload(&self, state: &mut RunState, parameters: &[u32]) {
         if state.parameters == parameters {
             return;
         }
@@ -317,11 +322,11 @@ fn new_report(
     device: &Device,
     program: &Arc<Program>,
     routines: &[Routine],
-) -> Result<Option<Arc<Report>>, Error> {
+) -> Result<Option<Arc<ErrorReport>>, Error> {
     if !routines.iter().any(|routine| routine.reports) {
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let words = device.shared.create_buffer(Report::bytes_for(program), usage, Purpose::Parameter)?;
-    Ok(Some(Report::new(words, program.clone())))
+    let words = device.shared.create_buffer(ErrorReport::bytes_for(program), usage, Purpose::Parameter)?;
+    Ok(Some(ErrorReport::new(words, program.clone())))
 }

@@ -7,11 +7,11 @@ use farad_compile::program::Place;
 
 use farad_runtime::Memory;
 
-use crate::counters::Tally;
+use crate::counters::LiveCounters;
 use crate::device::Device;
 use crate::error::Error;
 use crate::memory::OnGpu;
-use crate::schedule::{GroupSpec, Slot};
+use crate::schedule::{GroupSpec, StorageSlot};
 
 /// Groups kept for each place in the program where memories vary.
 const KEPT: usize = 8;
@@ -30,13 +30,13 @@ pub(crate) struct Resources<'a> {
 pub(crate) struct Groups {
     /// One a specification: what the next run uses.
     pub(crate) current: Vec<Option<wgpu::BindGroup>>,
-    kept: Vec<Vec<Kept>>,
+    kept: Vec<Vec<KeptGroup>>,
     /// Numbers and offsets of the inputs and outputs that `current` is for.
     bound: Vec<(u64, usize)>,
     clock: u64,
 }
 
-struct Kept {
+struct KeptGroup {
     key: Vec<(u64, usize)>,
     group: wgpu::BindGroup,
     used: u64,
@@ -51,7 +51,7 @@ impl Resources<'_> {
         }
     }
 
-    fn identity(&self, slot: &Slot) -> (u64, usize) {
+    fn identity(&self, slot: &StorageSlot) -> (u64, usize) {
         let (memory, offset) = self.memory(slot.place);
         (memory.number(), offset)
     }
@@ -61,7 +61,7 @@ impl Resources<'_> {
         inputs.chain(self.outputs.iter().map(|memory| (memory.number(), 0)))
     }
 
-    fn binding(&self, slot: &Slot) -> wgpu::BufferBinding<'_> {
+    fn binding(&self, slot: &StorageSlot) -> wgpu::BufferBinding<'_> {
         let (memory, base) = self.memory(slot.place);
         let offset = base + slot.offset;
         let bytes = slot.rounded.min(memory.bytes() - offset);
@@ -117,7 +117,7 @@ impl Groups {
                 }
                 None => {
                     let group = create(device, spec, resources);
-                    keep(kept, Kept { key: key().collect(), group: group.clone(), used: clock });
+                    keep(kept, KeptGroup { key: key().collect(), group: group.clone(), used: clock });
                     group
                 }
             };
@@ -136,7 +136,7 @@ impl Groups {
     }
 }
 
-fn keep(list: &mut Vec<Kept>, new: Kept) {
+fn keep(list: &mut Vec<KeptGroup>, new: KeptGroup) {
     if list.len() == KEPT {
         let oldest = (0..KEPT).min_by_key(|&n| list[n].used).unwrap_or(0);
         list.swap_remove(oldest);
@@ -183,7 +183,7 @@ fn create(device: &Device, spec: &GroupSpec, resources: &Resources) -> wgpu::Bin
             resource: wgpu::BindingResource::Buffer(buffer),
         })
         .collect();
-    Tally::add(&device.shared.tally.bind_groups, 1);
+    LiveCounters::add(&device.shared.tally.bind_groups, 1);
     device.shared.gpu.create_bind_group(&wgpu::BindGroupDescriptor {
         label: None,
         layout: &device.layout(spec.layout).group,

@@ -11,11 +11,11 @@ use farad_ir::{CustomKernel, CustomLimits};
 use rayon::prelude::*;
 
 use crate::device::Device;
-use crate::dispatch::{Binding, Dispatch, Word};
+use crate::dispatch::{Dispatch, StorageBinding, Word};
 use crate::error::Error;
 use crate::executable::Executable;
 use crate::render::render;
-use crate::routine::{Routine, Stage};
+use crate::routine::{LaunchStage, Routine};
 use crate::transfer::WORD;
 use farad_runtime::Tuning;
 
@@ -85,13 +85,13 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn stage(&mut self, step: &Step) -> Result<Stage, Error> {
-        let Kernel::Loop(l) = &step.kernel else { return Ok(Stage::Once(self.routines(step, &[])?)) };
+    fn stage(&mut self, step: &Step) -> Result<LaunchStage, Error> {
+        let Kernel::Loop(l) = &step.kernel else { return Ok(LaunchStage::Once(self.routines(step, &[])?)) };
         let mut body = Vec::new();
         for step in &l.steps {
             body.extend(self.routines(step, &l.slots)?);
         }
-        Ok(Stage::Loop {
+        Ok(LaunchStage::Loop {
             trips: l.trips,
             reverse: l.reverse,
             slots: l.slots.clone(),
@@ -178,7 +178,10 @@ impl Loader<'_> {
         let dispatch = Dispatch {
             wgsl: SLICE.into(),
             entry: "main",
-            bindings: vec![Binding { buffer: from.0, write: false }, Binding { buffer: to.0, write: true }],
+            bindings: vec![
+                StorageBinding { buffer: from.0, write: false },
+                StorageBinding { buffer: to.0, write: true },
+            ],
             parameters: vec![Word::Fixed(words as u32), start(from), start(to), Word::Fixed(width as u32)],
             reports: false,
             workgroups: [x as u32, groups.div_ceil(x) as u32, 1],

@@ -1,8 +1,11 @@
 //! Device memory: counted handles to buffers, and the pool that they return to.
 //!
-//! Invariant: one queue orders all work, so memory may be reused as soon as its last handle is gone,
-//! while the device still works on it. A buffer keeps its number as long as it lives, so a number
-//! names one `wgpu::Buffer` for good and bind groups can be cached by it.
+//! The pool does not hand out the most recently freed buffer of a size at once if it is the only one. A run
+//! that writes where the run before it wrote must wait for it. A run that writes elsewhere overlaps with it.
+//!
+//! Invariant: one queue orders all work, so memory may be reused as soon as its last handle is gone, while
+//! the device still works on it. A buffer keeps its number as long as it lives. So a number always names one
+//! `wgpu::Buffer`, and bind groups can be cached by it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use farad_runtime::profile::Phase;
 use farad_runtime::{Allocation, Memory};
 
 use crate::buffer::{Owned, Purpose};
-use crate::counters::Tally;
+use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
 
@@ -216,7 +219,7 @@ impl Device {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         let buffer = self.shared.create_buffer(bytes, usage, purpose)?;
-        Tally::add(&self.shared.tally.allocations, 1);
+        LiveCounters::add(&self.shared.tally.allocations, 1);
         Ok(Slab { buffer, number: NUMBERS.fetch_add(1, Ordering::Relaxed), bytes })
     }
 }

@@ -1,8 +1,10 @@
-//! Pipelines, made once per text and device, in parallel.
+//! Pipelines, compiled once per text and device, in parallel.
 //!
-//! Invariant: equal text, entry point and layout is one pipeline; equal layouts are one
-//! `BindGroupLayout`, so that bind groups serve every pipeline of that layout. Pipelines that no loaded program uses are
-//! kept for the next program with the same text, but not without bound; `cache` keeps them for the next process.
+//! Up to 256 pipelines that no loaded program uses are kept for the next program with the same text. `cache`
+//! keeps them for the next process.
+//!
+//! Invariant: equal text, entry point and layout is one pipeline. Equal layouts are one `BindGroupLayout`, so
+//! that bind groups serve every pipeline of that layout.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,8 +12,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::cache::Cache;
-use crate::counters::Tally;
+use crate::cache::PipelineFile;
+use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::{Error, tidy};
 use crate::routine::{LayoutKey, Routine};
@@ -19,8 +21,8 @@ use crate::routine::{LayoutKey, Routine};
 /// What a device has compiled so far.
 #[derive(Default)]
 pub(crate) struct Pipelines {
-    layouts: HashMap<LayoutKey, Arc<Layout>>,
-    pipelines: HashMap<Key, Kept>,
+    layouts: HashMap<LayoutKey, Arc<BindingLayout>>,
+    pipelines: HashMap<PipelineKey, KeptPipeline>,
     clock: u64,
 }
 
@@ -28,7 +30,7 @@ pub(crate) struct Pipelines {
 const MOST_IDLE: usize = 256;
 
 /// A pipeline, and when it was last asked for.
-struct Kept {
+struct KeptPipeline {
     pipeline: Arc<Pipeline>,
     used: u64,
 }
@@ -38,17 +40,17 @@ pub(crate) struct Pipeline {
     pub(crate) raw: wgpu::ComputePipeline,
 }
 
-pub(crate) struct Layout {
+pub(crate) struct BindingLayout {
     pub(crate) group: wgpu::BindGroupLayout,
     pipeline: wgpu::PipelineLayout,
 }
 
 /// A routine without a pipeline, its key and its layout.
-type Missing<'a> = (&'a Routine, Key, Arc<Layout>);
+type Missing<'a> = (&'a Routine, PipelineKey, Arc<BindingLayout>);
 
 /// Compared in full: the hash only finds the bucket.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct PipelineKey {
     wgsl: Arc<str>,
     entry: Cow<'static, str>,
     layout: LayoutKey,
@@ -60,11 +62,11 @@ impl Device {
         // Those that are known are held, so that no other thread forgets them meanwhile.
         let (missing, _held) = self.missing(routines)?;
         let shared = &*self.shared;
-        let made: Vec<(Key, Pipeline)> = missing
+        let made: Vec<(PipelineKey, Pipeline)> = missing
             .into_par_iter()
             .map(|(routine, key, layout)| Ok((key, compile(shared, routine, &layout)?)))
             .collect::<Result<_, Error>>()?;
-        Tally::add(&shared.tally.pipelines, made.len());
+        LiveCounters::add(&shared.tally.pipelines, made.len());
         if let Some(cache) = shared.cache.as_ref().filter(|_| !made.is_empty()) {
             cache.grew();
         }
@@ -72,11 +74,12 @@ impl Device {
         known.clock += 1;
         let used = known.clock;
         for (key, pipeline) in made {
-            known.pipelines.entry(key).or_insert_with(|| Kept { pipeline: Arc::new(pipeline), used });
+            known.pipelines.entry(key).or_insert_with(|| KeptPipeline { pipeline: Arc::new(pipeline), used });
         }
         let mut all = Vec::with_capacity(routines.len());
         for routine in routines {
-            let kept = known.pipelines.get_mut(&Key::of(routine)).expect("known before, or just made");
+            let kept =
+                known.pipelines.get_mut(&PipelineKey::of(routine)).expect("known before, or just made");
             kept.used = used;
             all.push(kept.pipeline.clone());
         }
@@ -96,7 +99,7 @@ impl Device {
         let mut seen = HashSet::new();
         let (mut missing, mut held) = (Vec::new(), Vec::new());
         for &routine in routines {
-            let key = Key::of(routine);
+            let key = PipelineKey::of(routine);
             if let Some(kept) = known.pipelines.get(&key) {
                 held.push(kept.pipeline.clone());
                 continue;
@@ -115,7 +118,7 @@ impl Device {
         Ok((missing, held))
     }
 
-    pub(crate) fn layout(&self, key: LayoutKey) -> Arc<Layout> {
+    pub(crate) fn layout(&self, key: LayoutKey) -> Arc<BindingLayout> {
         lock(&self.shared.pipelines).layout(&self.shared, key)
     }
 }
@@ -136,18 +139,18 @@ impl Pipelines {
         self.pipelines.retain(|_, kept| Arc::strong_count(&kept.pipeline) > 1 || kept.used >= last);
     }
 
-    fn layout(&mut self, shared: &Shared, key: LayoutKey) -> Arc<Layout> {
+    fn layout(&mut self, shared: &Shared, key: LayoutKey) -> Arc<BindingLayout> {
         self.layouts.entry(key).or_insert_with(|| Arc::new(create_layout(shared, key))).clone()
     }
 }
 
-impl Key {
-    fn of(routine: &Routine) -> Key {
-        Key { wgsl: routine.wgsl.clone(), entry: routine.entry.clone(), layout: routine.layout() }
+impl PipelineKey {
+    fn of(routine: &Routine) -> PipelineKey {
+        PipelineKey { wgsl: routine.wgsl.clone(), entry: routine.entry.clone(), layout: routine.layout() }
     }
 }
 
-fn create_layout(shared: &Shared, key: LayoutKey) -> Layout {
+fn create_layout(shared: &Shared, key: LayoutKey) -> BindingLayout {
     let uniform = key.uniform.then_some((wgpu::BufferBindingType::Uniform, true));
     let storage = (0..key.storage).map(|n| storage(key.writes >> n & 1 == 0));
     let errors = key.reports.then_some(storage_written());
@@ -170,7 +173,7 @@ fn create_layout(shared: &Shared, key: LayoutKey) -> Layout {
         bind_group_layouts: &[Some(&group)],
         immediate_size: 0,
     });
-    Layout { group, pipeline }
+    BindingLayout { group, pipeline }
 }
 
 fn storage(read_only: bool) -> (wgpu::BufferBindingType, bool) {
@@ -182,7 +185,7 @@ fn storage_written() -> (wgpu::BufferBindingType, bool) {
 }
 
 /// Compiles on the calling thread; error scopes are a thread's own.
-fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeline, Error> {
+fn compile(shared: &Shared, routine: &Routine, layout: &BindingLayout) -> Result<Pipeline, Error> {
     let descriptor = wgpu::ShaderModuleDescriptor {
         label: Some(&routine.label),
         source: wgpu::ShaderSource::Wgsl(Cow::Borrowed(&routine.wgsl)),
@@ -207,7 +210,7 @@ fn compile(shared: &Shared, routine: &Routine, layout: &Layout) -> Result<Pipeli
                 constants: &[],
                 zero_initialize_workgroup_memory: false,
             },
-            cache: shared.cache.as_ref().map(Cache::raw),
+            cache: shared.cache.as_ref().map(PipelineFile::raw),
         })
     });
     made.map(|raw| Pipeline { raw }).map_err(|error| match error {

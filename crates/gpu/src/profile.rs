@@ -11,9 +11,9 @@ use farad_runtime::profile::Profiler;
 use crate::buffer::{Owned, Purpose};
 use crate::device::{Device, lock};
 use crate::error::Error;
-use crate::executable::{Executable, State};
-use crate::read::Span;
-use crate::schedule::Launch;
+use crate::executable::{Executable, RunState};
+use crate::read::BufferRange;
+use crate::schedule::ScheduledLaunch;
 
 /// Dispatches whose time stamps fit into one query set.
 const PROFILED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
@@ -77,7 +77,7 @@ impl Device {
             None => return Ok(vec![]),
         };
         let bytes = TIMED * wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT as usize;
-        let stamps = self.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], None).wait()?;
+        let stamps = self.read_spans(&[BufferRange { buffer: &resolved, offset: 0, bytes }], None).wait()?;
         let slot = |pass: usize| (pass % TIMED) * wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT as usize;
         let first = passes.saturating_sub(TIMED);
         Ok((first..passes).map(|pass| self.nanoseconds(&stamps[0][slot(pass)..])).collect())
@@ -132,7 +132,7 @@ impl TimedPass {
 
 impl Executable {
     /// Runs with every dispatch timed, and waits.
-    pub(crate) fn run_profiled(&self, state: &State) -> Result<(), Error> {
+    pub(crate) fn run_profiled(&self, state: &RunState) -> Result<(), Error> {
         for launches in self.launches.chunks(PROFILED) {
             if self.device.info().features.timestamps {
                 self.run_stamped(state, launches)?;
@@ -143,7 +143,7 @@ impl Executable {
         Ok(())
     }
 
-    fn run_stamped(&self, state: &State, launches: &[Launch]) -> Result<(), Error> {
+    fn run_stamped(&self, state: &RunState, launches: &[ScheduledLaunch]) -> Result<(), Error> {
         let device = &self.device;
         let (queries, bytes) = (device.queries(2 * launches.len())?, PAIR * launches.len());
         let resolved = device.resolve_buffer(bytes)?;
@@ -158,7 +158,7 @@ impl Executable {
         let commands = encoder.finish();
         let submitted = device.profiler().at(Instant::now());
         device.submit(commands);
-        let read = device.read_spans(&[Span { buffer: &resolved, offset: 0, bytes }], None).wait()?;
+        let read = device.read_spans(&[BufferRange { buffer: &resolved, offset: 0, bytes }], None).wait()?;
         let period = device.shared.queue.get_timestamp_period() as f64;
         let mut alignment = lock(&device.shared.alignment);
         for (launch, pair) in launches.iter().zip(read[0].chunks(PAIR)) {
@@ -168,7 +168,7 @@ impl Executable {
         Ok(())
     }
 
-    fn run_clocked(&self, state: &State, launches: &[Launch]) -> Result<(), Error> {
+    fn run_clocked(&self, state: &RunState, launches: &[ScheduledLaunch]) -> Result<(), Error> {
         self.device.wait()?;
         for launch in launches {
             let mut encoder = self.device.shared.encoder();
@@ -184,7 +184,7 @@ impl Executable {
         Ok(())
     }
 
-    fn record(&self, launch: &Launch, start: u64, nanoseconds: u64) {
+    fn record(&self, launch: &ScheduledLaunch, start: u64, nanoseconds: u64) {
         let routine = &self.routines[launch.routine as usize];
         self.device.profiler().launched(&routine.label, routine.costs, start, nanoseconds);
     }

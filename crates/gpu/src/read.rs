@@ -15,12 +15,12 @@ use farad_runtime::profile::Phase;
 use rayon::prelude::*;
 
 use crate::buffer::{Owned, Purpose};
-use crate::counters::Tally;
+use crate::counters::LiveCounters;
 use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::memory::OnGpu;
 use crate::poller::Done;
-use crate::report::{Ran, Report};
+use crate::report::{ErrorReport, Ran};
 use crate::transfer::WORD;
 
 /// Staging bytes that are kept for later reads.
@@ -37,7 +37,7 @@ pub(crate) struct StagingPool {
 }
 
 /// A range of a buffer.
-pub(crate) struct Span<'a> {
+pub(crate) struct BufferRange<'a> {
     pub(crate) buffer: &'a wgpu::Buffer,
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
@@ -46,10 +46,10 @@ pub(crate) struct Span<'a> {
 /// A read under way: resolves to the bytes of every range asked for.
 #[must_use = "a read gives its bytes when awaited"]
 pub struct ReadFuture {
-    state: State,
+    state: ReadState,
 }
 
-enum State {
+enum ReadState {
     Failed(Error),
     Waiting(Waiting),
     Taken,
@@ -63,7 +63,7 @@ struct Waiting {
     /// Who reads, the runs that are looked at (none by reads of our own), and their programs, each once.
     reader: ThreadId,
     runs: Option<Vec<Ran>>,
-    reports: Vec<Arc<Report>>,
+    reports: Vec<Arc<ErrorReport>>,
     done: Arc<Done>,
     polled: bool,
 }
@@ -105,15 +105,15 @@ impl Device {
         for (memory, offset, bytes) in ranges {
             let fits = memory.check_home("read", self).and(memory.check_range("read", *offset, *bytes));
             if let Err(error) = fits {
-                return ReadFuture { state: State::Failed(error) };
+                return ReadFuture { state: ReadState::Failed(error) };
             }
-            spans.push(Span { buffer: memory.buffer(), offset: *offset, bytes: *bytes });
+            spans.push(BufferRange { buffer: memory.buffer(), offset: *offset, bytes: *bytes });
         }
         let bytes = spans.iter().map(|span| span.bytes).sum();
         self.profiler().moved(Phase::Reading, bytes);
         let runs = lock(&self.shared.reports).open();
-        Tally::add(&self.shared.tally.reads, 1);
-        Tally::add(&self.shared.tally.bytes_read, bytes);
+        LiveCounters::add(&self.shared.tally.reads, 1);
+        LiveCounters::add(&self.shared.tally.bytes_read, bytes);
         self.read_spans(&spans, Some(runs))
     }
 
@@ -122,28 +122,31 @@ impl Device {
         self.read(ranges).wait()
     }
 
-    pub(crate) fn read_spans(&self, spans: &[Span], runs: Option<Vec<Ran>>) -> ReadFuture {
-        let mut reports: Vec<Arc<Report>> = Vec::new();
+    pub(crate) fn read_spans(&self, spans: &[BufferRange], runs: Option<Vec<Ran>>) -> ReadFuture {
+        let mut reports: Vec<Arc<ErrorReport>> = Vec::new();
         for ran in runs.iter().flatten() {
             if !reports.iter().any(|report| Arc::ptr_eq(report, &ran.report)) {
                 reports.push(ran.report.clone());
             }
         }
         let state = match self.start_read(spans, &reports) {
-            Ok(waiting) => State::Waiting(Waiting { runs, reports, ..waiting }),
-            Err(error) => State::Failed(error),
+            Ok(waiting) => ReadState::Waiting(Waiting { runs, reports, ..waiting }),
+            Err(error) => ReadState::Failed(error),
         };
         ReadFuture { state }
     }
 
-    fn start_read(&self, spans: &[Span], reports: &[Arc<Report>]) -> Result<Waiting, Error> {
+    fn start_read(&self, spans: &[BufferRange], reports: &[Arc<ErrorReport>]) -> Result<Waiting, Error> {
         let _phase = self.profiler().enter(Phase::Reading);
         self.check()?;
-        let words =
-            reports.iter().map(|report| Span { buffer: &report.words, offset: 0, bytes: report.bytes() });
-        let spans: Vec<&Span> = spans.iter().collect();
-        let words: Vec<Span> = words.collect();
-        let all: Vec<&Span> = spans.into_iter().chain(&words).collect();
+        let words = reports.iter().map(|report| BufferRange {
+            buffer: &report.words,
+            offset: 0,
+            bytes: report.bytes(),
+        });
+        let spans: Vec<&BufferRange> = spans.iter().collect();
+        let words: Vec<BufferRange> = words.collect();
+        let all: Vec<&BufferRange> = spans.into_iter().chain(&words).collect();
         let (regions, sizes) = self.arrange(&all);
         let staging = sizes.iter().map(|&bytes| self.staging(bytes)).collect::<Result<Vec<_>, Error>>()?;
         let index = {
@@ -176,7 +179,7 @@ impl Device {
     }
 
     /// Where every span goes, and the sizes of the staging buffers.
-    fn arrange(&self, spans: &[&Span]) -> (Vec<Region>, Vec<usize>) {
+    fn arrange(&self, spans: &[&BufferRange]) -> (Vec<Region>, Vec<usize>) {
         let limit = self.shared.limits.max_buffer_size as usize;
         let mut sizes: Vec<usize> = Vec::new();
         let regions = spans.iter().map(|span| {
@@ -206,9 +209,9 @@ impl Device {
 impl ReadFuture {
     /// Blocks until the bytes are there.
     pub fn wait(mut self) -> Result<Vec<Vec<u8>>, Error> {
-        match std::mem::replace(&mut self.state, State::Taken) {
-            State::Failed(error) => Err(error),
-            State::Waiting(waiting) => {
+        match std::mem::replace(&mut self.state, ReadState::Taken) {
+            ReadState::Failed(error) => Err(error),
+            ReadState::Waiting(waiting) => {
                 let mut waiting = Abandon(Some(waiting));
                 let inner = waiting.0.as_ref().expect("set above");
                 while !inner.done.is_done() && !inner.device.shared.is_lost() {
@@ -221,7 +224,7 @@ impl ReadFuture {
                 }
                 waiting.0.take().expect("set above").finish()
             }
-            State::Taken => unreachable!("wait takes the future"),
+            ReadState::Taken => unreachable!("wait takes the future"),
         }
     }
 }
@@ -231,23 +234,23 @@ impl Future for ReadFuture {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let ready = match &mut self.state {
-            State::Waiting(waiting) => waiting.is_ready(context),
+            ReadState::Waiting(waiting) => waiting.is_ready(context),
             _ => true,
         };
         if !ready {
             return Poll::Pending;
         }
-        Poll::Ready(match std::mem::replace(&mut self.state, State::Taken) {
-            State::Failed(error) => Err(error),
-            State::Waiting(waiting) => waiting.finish(),
-            State::Taken => panic!("read: polled after it was ready"),
+        Poll::Ready(match std::mem::replace(&mut self.state, ReadState::Taken) {
+            ReadState::Failed(error) => Err(error),
+            ReadState::Waiting(waiting) => waiting.finish(),
+            ReadState::Taken => panic!("read: polled after it was ready"),
         })
     }
 }
 
 impl Drop for ReadFuture {
     fn drop(&mut self) {
-        if let State::Waiting(waiting) = std::mem::replace(&mut self.state, State::Taken) {
+        if let ReadState::Waiting(waiting) = std::mem::replace(&mut self.state, ReadState::Taken) {
             drop(Abandon(Some(waiting)));
         }
     }
@@ -293,7 +296,7 @@ impl Waiting {
         }
         let words = bytes.split_off(bytes.len() - self.reports.len());
         let bad = self.reports.iter().zip(&words).filter_map(|(r, words)| Some((r, r.error(words)?)));
-        let bad: Vec<(&Arc<Report>, Error)> = bad.collect();
+        let bad: Vec<(&Arc<ErrorReport>, Error)> = bad.collect();
         let error = self.runs.and_then(|runs| lock(&shared.reports).close(self.reader, &runs, &bad));
         // Only now, when whoever ran the program has been told.
         for (report, _) in &bad {

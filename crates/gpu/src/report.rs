@@ -1,11 +1,13 @@
-//! Bad data that kernels met: the error words of programs, what they mean, and who hears of it.
+//! Indices out of range that kernels met: the error words of programs, what they mean, and which threads are
+//! told.
 //!
-//! Every site has words of its own ([`crate::dispatch`]), so an index is never blamed on another op. A read looks at the
-//! words of all programs that ran since they were last seen to be sound, whoever ran them, since it may read what another
-//! thread computed. What it finds it returns, and leaves for every other thread that ran the program.
+//! Every site has words of its own ([`crate::dispatch`]), so an index is never blamed on another op. A read
+//! looks at the words of all programs that ran since the words were last found clean. It does so whichever
+//! thread ran them, since it may read what another thread computed. It returns what it finds. Every other
+//! thread that ran the program gets the same error at its own next read.
 //!
-//! Invariant: a run stays on the list until a read that began after it has ended, so no thread gets data that were made
-//! from a bad index without a word.
+//! Invariant: a run stays on the list until a read that began after it has ended. So no thread gets data made
+//! from a bad index without an error.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use crate::error::Error;
 use crate::transfer::WORD;
 
 /// A program that may meet bad data, and its error words.
-pub(crate) struct Report {
+pub(crate) struct ErrorReport {
     pub(crate) words: Owned,
     pub(crate) program: Arc<Program>,
 }
@@ -35,7 +37,7 @@ pub(crate) struct Reports {
 /// The last run of a program by a thread.
 #[derive(Clone)]
 pub(crate) struct Ran {
-    pub(crate) report: Arc<Report>,
+    pub(crate) report: Arc<ErrorReport>,
     thread: ThreadId,
     time: u64,
 }
@@ -43,9 +45,9 @@ pub(crate) struct Ran {
 /// Threads that errors wait for; some may have ended.
 const MOST_OWED: usize = 1024;
 
-impl Report {
-    pub(crate) fn new(words: Owned, program: Arc<Program>) -> Arc<Report> {
-        Arc::new(Report { words, program })
+impl ErrorReport {
+    pub(crate) fn new(words: Owned, program: Arc<Program>) -> Arc<ErrorReport> {
+        Arc::new(ErrorReport { words, program })
     }
 
     /// Bytes of a program's error words.
@@ -75,7 +77,7 @@ impl Report {
 
 impl Reports {
     /// Notes that this thread runs a program.
-    pub(crate) fn ran(&mut self, report: &Arc<Report>) {
+    pub(crate) fn ran(&mut self, report: &Arc<ErrorReport>) {
         self.clock += 1;
         let (thread, time) = (std::thread::current().id(), self.clock);
         match self.runs.iter_mut().find(|ran| ran.thread == thread && Arc::ptr_eq(&ran.report, report)) {
@@ -95,7 +97,7 @@ impl Reports {
         &mut self,
         reader: ThreadId,
         seen: &[Ran],
-        found: &[(&Arc<Report>, Error)],
+        found: &[(&Arc<ErrorReport>, Error)],
     ) -> Option<Error> {
         let mut own = None;
         for (report, error) in found {

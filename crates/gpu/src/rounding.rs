@@ -1,8 +1,8 @@
-//! Whether an adapter rounds to half precision as all devices must: to nearest, ties to even.
+//! Whether an adapter rounds to `f16` as all devices must: to nearest, ties to even.
 //!
-//! WGSL leaves the rounding of `pack2x16float` open, so kernels round by hand before they pack, which costs more
-//! than the rest of a product's ending. Where the adapter is seen to round every half and everything half
-//! way between two as it should, kernels leave it to the adapter.
+//! WGSL leaves open how `pack2x16float` rounds, so kernels round by hand before they pack. Rounding by hand
+//! took a third of the time that ends the tile of a product. So each adapter is asked once, with every `f16`
+//! and everything halfway between two. Where all answers are right, kernels leave rounding to the adapter.
 
 use half::f16;
 use wgpu::util::{BufferInitDescriptor, DeviceExt};

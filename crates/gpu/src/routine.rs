@@ -7,11 +7,11 @@ use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Custom, Program};
 use farad_ir::CustomKernel;
 
-use crate::dispatch::{Binding, Dispatch, Word};
+use crate::dispatch::{Dispatch, StorageBinding, Word};
 
 /// Launches that follow each other, once or in a loop.
 #[derive(Clone, Debug)]
-pub enum Stage {
+pub enum LaunchStage {
     /// One after the other.
     Once(Vec<Routine>),
     /// A body run several times, as [`farad_compile::program::Loop`] says.
@@ -35,7 +35,7 @@ pub struct Routine {
     pub(crate) label: Arc<str>,
     pub(crate) wgsl: Arc<str>,
     pub(crate) entry: Cow<'static, str>,
-    pub(crate) bindings: Vec<Binding>,
+    pub(crate) bindings: Vec<StorageBinding>,
     /// `None`: the text has no parameter uniform, and storage starts at binding 0.
     pub(crate) parameters: Option<Vec<Word>>,
     /// The text knows no slots: in a loop, slices are bound where they start.
@@ -83,17 +83,17 @@ impl Routine {
         let arguments = kernel.arguments.unwrap_or_else(|| (0..all.len()).collect());
         let parameters: Vec<Word> = kernel.parameters.iter().map(|&word| Word::Fixed(word)).collect();
         let first = !parameters.is_empty() as usize;
-        let bindings: Vec<Binding> = arguments
+        let bindings: Vec<StorageBinding> = arguments
             .iter()
             .enumerate()
             .map(|(n, &argument)| {
                 let declared = declared_write(&kernel.wgsl, first + n);
                 let write = declared.unwrap_or(argument >= custom.operands.len());
-                Binding { buffer: all[argument], write }
+                StorageBinding { buffer: all[argument], write }
             })
             .collect();
         // What this launch declares, in a loop the slice of it: other launches move their own.
-        let size = |(n, binding): (usize, &Binding)| {
+        let size = |(n, binding): (usize, &StorageBinding)| {
             let buffer = &buffers[binding.buffer.0 as usize];
             let slot = slots.iter().find(|(id, _)| *id == binding.buffer);
             let len = slot.map_or(buffer.len, |(_, stride)| *stride);
@@ -129,17 +129,17 @@ impl Routine {
     }
 }
 
-impl Stage {
+impl LaunchStage {
     /// The launches of one trip.
     pub(crate) fn body(&self) -> &[Routine] {
         match self {
-            Stage::Once(body) | Stage::Loop { body, .. } => body,
+            LaunchStage::Once(body) | LaunchStage::Loop { body, .. } => body,
         }
     }
 
     pub(crate) fn into_body(self) -> Vec<Routine> {
         match self {
-            Stage::Once(body) | Stage::Loop { body, .. } => body,
+            LaunchStage::Once(body) | LaunchStage::Loop { body, .. } => body,
         }
     }
 }

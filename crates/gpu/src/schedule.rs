@@ -9,13 +9,13 @@ use farad_compile::program::{BufferId, Place, Program};
 
 use crate::dispatch::Word;
 use crate::error::Error;
-use crate::routine::{LayoutKey, Routine, Stage, buffer_bytes};
+use crate::routine::{LaunchStage, LayoutKey, Routine, buffer_bytes};
 use crate::transfer::WORD;
 
 /// What a run encodes, in order.
 #[derive(Default)]
-pub(crate) struct Schedule {
-    pub(crate) launches: Vec<Launch>,
+pub(crate) struct RunSchedule {
+    pub(crate) launches: Vec<ScheduledLaunch>,
     pub(crate) groups: Vec<GroupSpec>,
     /// The uniform, as the device holds it; parameters of the run are zero until patched.
     pub(crate) words: Vec<u32>,
@@ -27,7 +27,7 @@ pub(crate) struct Schedule {
 
 /// One dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Launch {
+pub(crate) struct ScheduledLaunch {
     /// Which routine, counted through all stages.
     pub(crate) routine: u32,
     pub(crate) group: u32,
@@ -42,12 +42,12 @@ pub(crate) struct GroupSpec {
     pub(crate) layout: LayoutKey,
     /// Bytes of the uniform's slice.
     pub(crate) uniform_bytes: usize,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<StorageSlot>,
 }
 
 /// A storage array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Slot {
+pub(crate) struct StorageSlot {
     pub(crate) place: Place,
     pub(crate) offset: usize,
     /// What must be there.
@@ -93,25 +93,25 @@ impl Trip<'_> {
     }
 }
 
-struct Builder<'a> {
+struct ScheduleBuilder<'a> {
     program: &'a Program,
     binding_limit: usize,
-    launches: Vec<Launch>,
+    launches: Vec<ScheduledLaunch>,
     groups: HashMap<GroupSpec, u32>,
     specs: Vec<GroupSpec>,
     slices: HashMap<Vec<Word>, u32>,
     contents: Vec<Vec<Word>>,
 }
 
-impl Schedule {
+impl RunSchedule {
     /// Unrolls stages; `binding_limit` in bytes, slices of the uniform at multiples of `alignment`.
     pub(crate) fn new(
         program: &Program,
-        stages: &[Stage],
+        stages: &[LaunchStage],
         binding_limit: usize,
         alignment: usize,
-    ) -> Result<Schedule, Error> {
-        let mut builder = Builder {
+    ) -> Result<RunSchedule, Error> {
+        let mut builder = ScheduleBuilder {
             program,
             binding_limit,
             launches: vec![],
@@ -123,8 +123,8 @@ impl Schedule {
         let mut first = 0;
         for stage in stages {
             match stage {
-                Stage::Once(body) => builder.trip(first, body, &Trip::NONE)?,
-                Stage::Loop { trips, reverse, slots, swaps, body } => {
+                LaunchStage::Once(body) => builder.trip(first, body, &Trip::NONE)?,
+                LaunchStage::Loop { trips, reverse, slots, swaps, body } => {
                     for t in 0..*trips {
                         let position = if *reverse { trips - 1 - t } else { t };
                         builder.trip(first, body, &Trip { position, odd: t % 2 == 1, slots, swaps })?;
@@ -137,7 +137,7 @@ impl Schedule {
     }
 }
 
-impl Builder<'_> {
+impl ScheduleBuilder<'_> {
     fn trip(&mut self, first: usize, body: &[Routine], trip: &Trip) -> Result<(), Error> {
         for (n, routine) in body.iter().enumerate() {
             if routine.workgroups.contains(&0) {
@@ -145,7 +145,7 @@ impl Builder<'_> {
             }
             let group = self.group(routine, trip)?;
             let offset = self.slice(routine, trip);
-            self.launches.push(Launch {
+            self.launches.push(ScheduledLaunch {
                 routine: (first + n) as u32,
                 group,
                 offset,
@@ -169,10 +169,10 @@ impl Builder<'_> {
         }))
     }
 
-    fn slot(&self, routine: &Routine, id: BufferId, trip: &Trip) -> Result<Slot, Error> {
+    fn slot(&self, routine: &Routine, id: BufferId, trip: &Trip) -> Result<StorageSlot, Error> {
         let meant = trip.meant(id);
         let buffer = &self.program.buffers[meant.0 as usize];
-        let mut slot = Slot {
+        let mut slot = StorageSlot {
             place: buffer.place,
             offset: buffer.offset,
             bytes: buffer_bytes(self.program, meant),
@@ -206,11 +206,12 @@ impl Builder<'_> {
     }
 
     /// Gives every slice its place: those with parameters of the run first.
-    fn finish(self, alignment: usize) -> Schedule {
+    fn finish(self, alignment: usize) -> RunSchedule {
         let varies = |words: &[Word]| words.iter().any(|word| matches!(word, Word::Parameter(_)));
         let mut order: Vec<usize> = (0..self.contents.len()).collect();
         order.sort_by_key(|&slice| !varies(&self.contents[slice]));
-        let mut schedule = Schedule { launches: self.launches, groups: self.specs, ..Schedule::default() };
+        let mut schedule =
+            RunSchedule { launches: self.launches, groups: self.specs, ..RunSchedule::default() };
         let mut offsets = vec![0; self.contents.len()];
         for slice in order {
             let words = &self.contents[slice];
@@ -242,12 +243,12 @@ fn padded(words: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dispatch::{Binding, Dispatch};
+    use crate::dispatch::{Dispatch, StorageBinding};
     use farad_compile::program::Buffer;
     use farad_ir::DType;
 
     fn routine(buffer: u32, parameters: Vec<Word>) -> Routine {
-        let bindings = vec![Binding { buffer: BufferId(buffer), write: true }];
+        let bindings = vec![StorageBinding { buffer: BufferId(buffer), write: true }];
         let dispatch = Dispatch {
             wgsl: "".into(),
             entry: "main",
@@ -269,8 +270,8 @@ mod tests {
     fn parameters_come_first_and_equal_slices_are_shared() {
         let fixed = || routine(0, vec![Word::Fixed(7)]);
         let varying = routine(1, vec![Word::Fixed(1), Word::Parameter(2), Word::Fixed(9)]);
-        let stages = [Stage::Once(vec![fixed(), varying, fixed()])];
-        let schedule = Schedule::new(&program(), &stages, 1 << 20, 64).unwrap();
+        let stages = [LaunchStage::Once(vec![fixed(), varying, fixed()])];
+        let schedule = RunSchedule::new(&program(), &stages, 1 << 20, 64).unwrap();
         let offsets: Vec<u32> = schedule.launches.iter().map(|launch| launch.offset).collect();
         assert_eq!(offsets, [64, 0, 64]);
         assert_eq!(schedule.patches, [(1, 2)]);
@@ -282,14 +283,14 @@ mod tests {
 
     #[test]
     fn loops_move_slots_and_swap_buffers() {
-        let stages = [Stage::Loop {
+        let stages = [LaunchStage::Loop {
             trips: 4,
             reverse: true,
             slots: vec![(BufferId(0), 3)],
             swaps: vec![(BufferId(0), BufferId(1))],
             body: vec![routine(0, vec![Word::Slot(BufferId(0))])],
         }];
-        let schedule = Schedule::new(&program(), &stages, 1 << 20, 16).unwrap();
+        let schedule = RunSchedule::new(&program(), &stages, 1 << 20, 16).unwrap();
         let words: Vec<u32> =
             schedule.launches.iter().map(|l| schedule.words[l.offset as usize / 4]).collect();
         assert_eq!(words, [9, 6, 3, 0]);
@@ -302,8 +303,8 @@ mod tests {
 
     #[test]
     fn bindings_above_the_limit_are_refused() {
-        let stages = [Stage::Once(vec![routine(0, vec![])])];
-        let error = Schedule::new(&program(), &stages, 32, 16).err().unwrap();
+        let stages = [LaunchStage::Once(vec![routine(0, vec![])])];
+        let error = RunSchedule::new(&program(), &stages, 32, 16).err().unwrap();
         assert_eq!(error.to_string(), "load: too large for the device (48 bytes vs at most 32)");
     }
 }

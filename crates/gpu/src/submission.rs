@@ -1,10 +1,12 @@
 //! What waits for the queue, and when it is submitted.
 //!
-//! Invariant: whatever reaches the queue passes through [`Shared::submit_locked`], so that transfers
-//! that wait in the pending encoder come before the work that was asked for after them. At most
-//! [`HELD`] runs wait, however many copies lie between them, and fewer if they have [`HELD_LAUNCHES`]; after a run
-//! or a read the host is at most [`RUN_AHEAD`] submissions ahead, whatever they hold; uploads do not keep to that.
-//! Start at [`Device::append_run`].
+//! While the GPU is busy, several runs share one submission, because a submission costs about as much as ten
+//! small kernels. At most [`HELD`] runs are held back, however many copies lie between them, and at most
+//! [`HELD_LAUNCHES`] launches. After a run or a read the host is at most [`RUN_AHEAD`] submissions ahead,
+//! whatever they hold; then it waits. Uploads are not limited in this way.
+//!
+//! Invariant: everything that reaches the queue passes through [`Shared::submit_locked`], so that transfers
+//! in the pending encoder come before work that was asked for after them. Start at [`Device::append_run`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use farad_runtime::profile::Phase;
 
 use crate::buffer::Owned;
-use crate::counters::Tally;
+use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
 
@@ -66,7 +68,7 @@ impl Device {
         // Another thread's submissions from here on keep their places in the line.
         let waited = std::mem::take(&mut lock(&self.shared.pending).in_flight).len();
         self.shared.poll(wgpu::PollType::wait_indefinitely());
-        Tally::add(&self.shared.tally.awaited, waited);
+        LiveCounters::add(&self.shared.tally.awaited, waited);
         self.check()
     }
 
@@ -125,7 +127,7 @@ impl Shared {
         self.queue.on_submitted_work_done(move || {
             working.fetch_sub(1, Ordering::Relaxed);
         });
-        Tally::add(&self.tally.submissions, 1);
+        LiveCounters::add(&self.tally.submissions, 1);
         pending.in_flight.push_back(index.clone());
         (pending.runs, pending.launches, pending.staged) = (0, 0, 0);
         for buffer in pending.doomed.drain(..) {
@@ -144,7 +146,7 @@ impl Shared {
         };
         let Some(index) = oldest else { return false };
         self.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
-        Tally::add(&self.tally.awaited, surplus);
+        LiveCounters::add(&self.tally.awaited, surplus);
         true
     }
 

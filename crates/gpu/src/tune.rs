@@ -1,7 +1,7 @@
-//! Times the tiles of products and says which is quickest.
+//! Times all tiles for the products that a device has run, and says which is fastest.
 //!
-//! Invariant: a tile whose error is more than 1.5 times the rule's (and 1e-7) is refused, however quick. Start at
-//! [`Device::tune`].
+//! Invariant: a tile is refused, however fast, if its error exceeds 1.5 times that of the rule's tile plus
+//! 1e-7. Start at [`Device::tune`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use half::f16;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::render::product::Tile;
+use crate::render::product::ProductTile;
 use crate::tuning::tiles;
 
 /// Runs that are timed, of which the middle one counts.
@@ -63,9 +63,9 @@ impl Device {
         let mut all = Vec::new();
         for (number, shape) in shapes.iter().filter(fits).enumerate() {
             progress(number);
-            let trial = Trial::new(self, *shape)?;
+            let trial = TuningTrial::new(self, *shape)?;
             let capabilities = self.capabilities();
-            let rule = Tile::of(&trial.product(), shape.halves && capabilities.cooperative > 0);
+            let rule = ProductTile::of(&trial.product(), shape.halves && capabilities.cooperative > 0);
             let others = tiles(shape.halves, &capabilities).filter(|tile| *tile != rule);
             let warm = std::iter::once(WARM_FIRST).chain(std::iter::repeat(WARM.0));
             let all_tiles = std::iter::once(rule).chain(others).zip(warm);
@@ -90,7 +90,7 @@ impl Device {
 }
 
 /// A product of random numbers on a device.
-struct Trial<'d> {
+struct TuningTrial<'d> {
     device: &'d Device,
     shape: ProductShape,
     /// The operands as they lie, on the host and on the device.
@@ -99,8 +99,8 @@ struct Trial<'d> {
     result: Memory,
 }
 
-impl<'d> Trial<'d> {
-    fn new(device: &'d Device, shape: ProductShape) -> Result<Trial<'d>, Error> {
+impl<'d> TuningTrial<'d> {
+    fn new(device: &'d Device, shape: ProductShape) -> Result<TuningTrial<'d>, Error> {
         let ProductShape { batch, m, k, n, halves, .. } = shape;
         let size = if halves { 2 } else { 4 };
         let host = [numbers(batch * m * k, 1, halves), numbers(batch * k * n, 2, halves)];
@@ -115,7 +115,7 @@ impl<'d> Trial<'d> {
         };
         let operands = [place(&host[0])?, place(&host[1])?];
         let result = device.allocate((batch * m * n * size).next_multiple_of(4))?;
-        Ok(Trial { device, shape, host, operands, result })
+        Ok(TuningTrial { device, shape, host, operands, result })
     }
 
     fn product(&self) -> Product {
@@ -161,7 +161,7 @@ impl<'d> Trial<'d> {
     }
 
     /// Times a tile after so many seconds of runs.
-    fn time(&self, tile: Tile, warm: f64) -> Result<Variant, Error> {
+    fn time(&self, tile: ProductTile, warm: f64) -> Result<Variant, Error> {
         let products = BTreeMap::from([(self.shape, tile.name())]);
         let tuning = Tuning { adapter: String::new(), products };
         let executable = self.device.load_tuned(Arc::new(self.program()), &tuning)?;
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_table_decides_the_tile_and_unknown_names_do_not() {
         let Ok(device) = Device::open(0, crate::Options { noop: true, ..Default::default() }) else { return };
-        let trial = Trial::new(&device, SHAPE).unwrap();
+        let trial = TuningTrial::new(&device, SHAPE).unwrap();
         let text = |name: &str| {
             let products = BTreeMap::from([(SHAPE, name.to_string())]);
             device.set_tuning(Tuning { adapter: String::new(), products });

@@ -1,18 +1,20 @@
 //! Tables that say which tile a product uses, made by timing ([`Device::tune`](crate::Device::tune)).
 //!
-//! Invariant: without a table the fixed rule decides, so that runs repeat bit for bit; a table never makes
-//! a product use a tile that the adapter cannot run.
+//! A table is for one adapter and driver, and checkpoints name it.
+//!
+//! Invariant: without a table the fixed rule decides, so that runs repeat bit for bit. A table never makes a
+//! product use a tile that the adapter cannot run.
 
 use farad_compile::program::{Kernel, Product, Program};
 use farad_runtime::{ProductShape, Tuning};
 
 use crate::dispatch::Capabilities;
-use crate::render::product::{Form, TILES, Tile};
+use crate::render::product::{ProductForm, ProductTile, TILES};
 use crate::render::{layout, vector};
 
 /// The shape of a product of a program.
 pub(crate) fn shape_of(product: &Product, program: &Program) -> ProductShape {
-    let along = |left| layout::Layout::of(product, left).along_terms();
+    let along = |left| layout::OperandLayout::of(product, left).along_terms();
     ProductShape {
         batch: product.batches(),
         m: product.rows(),
@@ -45,14 +47,18 @@ pub(crate) fn shapes(program: &Program) -> Vec<ProductShape> {
 }
 
 /// The tile for a product, if the table has one that the adapter can run.
-pub(crate) fn tile(tuning: &Tuning, shape: &ProductShape, capabilities: &Capabilities) -> Option<Tile> {
+pub(crate) fn tile(
+    tuning: &Tuning,
+    shape: &ProductShape,
+    capabilities: &Capabilities,
+) -> Option<ProductTile> {
     let name = tuning.products.get(shape)?;
     tiles(shape.halves, capabilities).find(|tile| tile.name() == *name)
 }
 
 /// The tiles that can make a product on an adapter.
-pub(crate) fn tiles(halves: bool, capabilities: &Capabilities) -> impl Iterator<Item = Tile> {
+pub(crate) fn tiles(halves: bool, capabilities: &Capabilities) -> impl Iterator<Item = ProductTile> {
     let cooperative = halves && capabilities.cooperative > 0;
     let all = TILES.iter().map(|choice| choice.tile);
-    all.filter(move |tile| cooperative || tile.form == Form::Scalar)
+    all.filter(move |tile| cooperative || tile.form == ProductForm::Scalar)
 }

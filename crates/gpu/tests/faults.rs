@@ -8,7 +8,7 @@ use std::sync::Arc;
 use device::{floats, open, read, turn};
 use farad_compile::program::{Output, Place, Program};
 use farad_gpu::dispatch::Word;
-use farad_gpu::{Device, Error, Executable, Options, Stage};
+use farad_gpu::{Device, Error, Executable, LaunchStage, Options};
 use kernels::{
     INCREMENT, LEN, affine, binding, bits, buffer, checker, counter, fixed, ramp, routine, scale, spec,
 };
@@ -46,7 +46,7 @@ fn a_shader_that_does_not_compile_is_an_error_with_its_text() {
         Program { blocks: vec![4 * LEN], buffers: vec![buffer(Place::Block(0), LEN)], ..Program::default() };
     let bad = |wgsl: &str| {
         let step = routine("broken", wgsl, vec![binding(0, true)], vec![]);
-        let stages = vec![Stage::Once(vec![step])];
+        let stages = vec![LaunchStage::Once(vec![step])];
         let error = Executable::from_dispatches(&device, Arc::new(program.clone()), stages).err().unwrap();
         let Error::Shader { label, wgsl: text, message } = &error else { panic!("{error:?}") };
         assert_eq!((label.as_str(), &**text), ("broken", wgsl));
@@ -75,7 +75,7 @@ fn misuse_that_wgpu_finds_is_an_error_and_not_a_panic() {
         buffers: vec![buffer(Place::Input(0), LEN), buffer(Place::Output(0), LEN)],
         ..Program::default()
     };
-    let stages = vec![Stage::Once(vec![scale(0, 1, fixed(1.0), fixed(1.0))])];
+    let stages = vec![LaunchStage::Once(vec![scale(0, 1, fixed(1.0), fixed(1.0))])];
     let conflicting = Executable::from_dispatches(&device, Arc::new(program), stages).unwrap();
     let error = conflicting.run(&[(&x, 0)], &[], &[&x]).unwrap_err();
     assert!(matches!(error, Error::Validation { .. }), "{error:?}");
@@ -105,7 +105,8 @@ fn bindings_above_the_limit_are_refused_at_load() {
     let buffers = vec![buffer(Place::Input(0), len)];
     let program = Program { inputs: vec![spec(len)], buffers, ..Program::default() };
     let step = routine("increment", INCREMENT, vec![binding(0, true)], vec![Word::Fixed(len as u32)]);
-    let error =
-        Executable::from_dispatches(&device, Arc::new(program), vec![Stage::Once(vec![step])]).err().unwrap();
+    let error = Executable::from_dispatches(&device, Arc::new(program), vec![LaunchStage::Once(vec![step])])
+        .err()
+        .unwrap();
     assert_eq!(error.to_string(), "load: too large for the device (134217732 bytes vs at most 134217728)");
 }

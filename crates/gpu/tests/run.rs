@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use device::{floats, open, read, to_floats, turn};
 use farad_compile::program::{BufferId, Output, Place, Program};
 use farad_gpu::dispatch::Word;
-use farad_gpu::{Counters, Device, Error, Executable, Memory, Options, Stage};
+use farad_gpu::{Counters, Device, Error, Executable, LaunchStage, Memory, Options};
 use kernels::{
     LEN, SCALE, affine, binding, bits, buffer, counter, expect_affine, fixed, ramp, routine, scale, spec,
 };
@@ -147,9 +147,9 @@ fn loops_walk_slots_and_swap_carries() {
         // After an odd number of trips the carry lies in the second buffer.
         let reset = vec![scale(2, 3, fixed(0.0), fixed(0.0)), scale(3, 2, fixed(0.0), fixed(0.0))];
         let stages = vec![
-            Stage::Once(reset),
-            Stage::Loop { trips: TRIPS, reverse, slots, swaps, body },
-            Stage::Once(vec![scale(3, 4, fixed(1.0), fixed(0.0))]),
+            LaunchStage::Once(reset),
+            LaunchStage::Loop { trips: TRIPS, reverse, slots, swaps, body },
+            LaunchStage::Once(vec![scale(3, 4, fixed(1.0), fixed(0.0))]),
         ];
         let executable = Executable::from_dispatches(&device, Arc::new(program), stages).unwrap();
         assert_eq!(executable.dispatches(), 2 + 2 * TRIPS + 1);
@@ -286,7 +286,8 @@ fn a_process_may_end_while_work_is_in_flight() {
         };
         let step = routine("long", LONG, vec![binding(0, true)], vec![Word::Fixed(LEN as u32)]);
         let executable =
-            Executable::from_dispatches(&device, Arc::new(program), vec![Stage::Once(vec![step])]).unwrap();
+            Executable::from_dispatches(&device, Arc::new(program), vec![LaunchStage::Once(vec![step])])
+                .unwrap();
         let x = floats(&device, &ramp());
         (0..3).for_each(|_| executable.run(&[(&x, 0)], &[], &[&x]).unwrap());
         // A future that was polled once has a thread that goes on polling.

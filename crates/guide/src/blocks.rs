@@ -4,7 +4,7 @@
 
 /// What the HTML comment right before a block says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum BlockNote {
     /// `<!-- not run: why -->`: it cannot run where tests run; its flags are still checked.
     NotRun(String),
     /// `<!-- fails -->`: every command of it is an error, and the output is what it says.
@@ -15,7 +15,7 @@ pub enum Note {
 
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct FencedBlock {
     /// All that stands behind the opening fence.
     pub info: String,
     /// The lines between the fences.
@@ -23,10 +23,10 @@ pub struct Block {
     /// The line of the opening fence, from 1.
     pub line: usize,
     /// What the comment before it says.
-    pub note: Option<Note>,
+    pub note: Option<BlockNote>,
 }
 
-impl Block {
+impl FencedBlock {
     /// The first word behind the fence; empty if there is none.
     pub fn language(&self) -> &str {
         self.info.split([',', ' ']).next().unwrap_or_default()
@@ -34,7 +34,7 @@ impl Block {
 
     /// Whether its commands are run.
     pub fn is_run(&self) -> bool {
-        !matches!(self.note, Some(Note::NotRun(_)))
+        !matches!(self.note, Some(BlockNote::NotRun(_)))
     }
 }
 
@@ -49,7 +49,7 @@ impl Block {
 ///
 /// # Panics
 /// If a fence is never closed.
-pub fn blocks(markdown: &str) -> Vec<Block> {
+pub fn blocks(markdown: &str) -> Vec<FencedBlock> {
     let (mut found, mut note) = (vec![], None);
     let mut lines = markdown.lines().enumerate();
     while let Some((number, line)) = lines.next() {
@@ -68,16 +68,16 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
             text.push_str(inside.get(indent..).unwrap_or_default());
             text.push('\n');
         }
-        found.push(Block { info: info.trim().into(), text, line: number + 1, note: note.take() });
+        found.push(FencedBlock { info: info.trim().into(), text, line: number + 1, note: note.take() });
     }
     found
 }
 
-fn read_note(line: &str) -> Option<Note> {
+fn read_note(line: &str) -> Option<BlockNote> {
     let words = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
     match words.split_once(':') {
-        Some(("not run", why)) => Some(Note::NotRun(why.trim().into())),
-        Some(("file", name)) => Some(Note::File(name.trim().into())),
-        _ => (words == "fails").then_some(Note::Fails),
+        Some(("not run", why)) => Some(BlockNote::NotRun(why.trim().into())),
+        Some(("file", name)) => Some(BlockNote::File(name.trim().into())),
+        _ => (words == "fails").then_some(BlockNote::Fails),
     }
 }

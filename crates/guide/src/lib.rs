@@ -8,7 +8,7 @@ mod blocks;
 mod chapter;
 mod shell;
 
-pub use blocks::{Block, Note, blocks};
+pub use blocks::{BlockNote, FencedBlock, blocks};
 pub use chapter::Chapter;
 pub use shell::{commands, words};
 

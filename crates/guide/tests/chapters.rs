@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use farad_guide::{Block, Chapter, Note, TESTED, blocks};
+use farad_guide::{BlockNote, Chapter, FencedBlock, TESTED, blocks};
 
 #[test]
 fn every_chapter_is_listed_once_and_its_rust_is_tested() {
@@ -33,7 +33,7 @@ fn the_book_is_one_that_mdbook_takes() {
 #[test]
 fn every_block_is_covered() {
     for chapter in Chapter::all() {
-        let mut before: Option<Block> = None;
+        let mut before: Option<FencedBlock> = None;
         for block in blocks(&chapter.text) {
             if let Err(why) = check(&block, before.as_ref()) {
                 panic!("{}:{}: {why}", chapter.name, block.line);
@@ -44,7 +44,7 @@ fn every_block_is_covered() {
 }
 
 /// Whether some test covers the block.
-fn check(block: &Block, before: Option<&Block>) -> Result<(), String> {
+fn check(block: &FencedBlock, before: Option<&FencedBlock>) -> Result<(), String> {
     match block.language() {
         "rust" if block.info.contains("ignore") => Err("Rust that is not even compiled".into()),
         "rust" if block.info.contains("no_run") && block.is_run() => {
@@ -58,15 +58,15 @@ fn check(block: &Block, before: Option<&Block>) -> Result<(), String> {
             // One value, or one a line.
             parse(&block.text).or_else(|_| lines.try_for_each(parse)).map_err(|error| error.to_string())
         }
-        "csv" | "wgsl" if matches!(block.note, Some(Note::File(_))) => Ok(()),
-        "text" if matches!(block.note, Some(Note::File(_) | Note::NotRun(_))) => Ok(()),
+        "csv" | "wgsl" if matches!(block.note, Some(BlockNote::File(_))) => Ok(()),
+        "text" if matches!(block.note, Some(BlockNote::File(_) | BlockNote::NotRun(_))) => Ok(()),
         "text" => shown(block, before.ok_or("text that comes from nowhere")?),
         other => Err(format!("no test covers blocks of `{other}`")),
     }
 }
 
 /// Output of a shell block is compared where it is run; that of Rust must stand in its assertions.
-fn shown(block: &Block, before: &Block) -> Result<(), String> {
+fn shown(block: &FencedBlock, before: &FencedBlock) -> Result<(), String> {
     match before.language() {
         "sh" => Ok(()),
         "rust" => {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::error::OpError;
-use crate::graph::{Graph, NodeId};
 use crate::identity::Identity;
 use crate::shape::Shape;
+use crate::var::Var;
 
 /// One operand or result of a custom op in host memory, as 32-bit registers (`f32` by bits).
 pub type Words = Vec<u32>;
@@ -107,15 +107,14 @@ pub trait CustomOp: Identity + Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Gradients at the operands from gradients at the results; `None` for an operand without one.
-    /// The default says that there is none, and asking is an error.
-    fn gradient(
+    /// Gradients at the operands from gradients at the results; `None` for an operand without one. They are written as
+    /// formulas: `Ok(vec![Some(upstream[0] * results[0])])`. The default says that there is none, and asking is an error.
+    fn gradient<'g>(
         &self,
-        _graph: &mut Graph,
-        _operands: &[NodeId],
-        _results: &[NodeId],
-        _upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        _operands: &[Var<'g>],
+        _results: &[Var<'g>],
+        _upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         Err(OpError::NoGradient {
             op: self.name().to_string(),
             help: "\nhelp: implement `CustomOp::gradient`".into(),

@@ -1,7 +1,7 @@
 //! Reverse mode, graph to graph: gradients are nodes like any others, so they simplify, fuse and
 //! differentiate again.
 //!
-//! Start at [`gradient`]. The rules of the table families stand in their rows; the rest is here.
+//! Start at [`gradient`]. The rules stand with their ops, in [`crate::ops`]; those of loops are here.
 
 mod hoist;
 mod scan;
@@ -11,8 +11,11 @@ use std::collections::HashMap;
 use crate::custom::CustomOp;
 use crate::error::OpError;
 use crate::graph::{Graph, Node, NodeId};
-use crate::op::{Op, Span};
-use crate::shape::Shape;
+use crate::op::Op;
+use crate::ops::index::{gather, scatter_add};
+use crate::ops::movement::{expand, flip, pad, permute, reshape, slice};
+use crate::ops::{contraction, pack, select};
+use crate::var::Var;
 
 /// Gradients of `loss`, which holds one number, at each node of `wrt`.
 pub fn gradient(graph: &mut Graph, loss: NodeId, wrt: &[NodeId]) -> Result<Vec<NodeId>, OpError> {
@@ -42,7 +45,7 @@ pub fn pull_back(
     wrt: &[NodeId],
 ) -> Result<Vec<Option<NodeId>>, OpError> {
     let len = graph.nodes.len();
-    let mut tape = Tape {
+    let mut tape = BackwardPass {
         sums: vec![None; len],
         picks: HashMap::new(),
         active: active(graph, wrt),
@@ -79,7 +82,7 @@ fn active(graph: &Graph, wrt: &[NodeId]) -> Vec<bool> {
     active
 }
 
-struct Tape {
+struct BackwardPass {
     /// The gradient collected so far, per node.
     sums: Vec<Option<NodeId>>,
     /// Gradients at the outputs of scans and custom ops.
@@ -95,7 +98,7 @@ struct Recompute {
     copies: HashMap<NodeId, NodeId>,
 }
 
-impl Tape {
+impl BackwardPass {
     fn add(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) {
         debug_assert_eq!(
             graph.shape(id),
@@ -193,7 +196,10 @@ impl Tape {
         for (n, &operand) in node.operands.iter().enumerate() {
             if wanted[n]
                 && graph.dtype(operand).is_float()
-                && let Some(d) = rule(graph, &node, &operands, y, g, n)
+                && let Some(d) = graph.write(|writer| {
+                    let operands = writer.vars(&operands);
+                    rule(&node.op, &operands, writer.var(y), writer.var(g), n).map(Var::id)
+                })
             {
                 self.add(graph, operand, d);
             }
@@ -222,7 +228,12 @@ impl Tape {
                 None => graph.fill(crate::Scalar::of(dtype, 0.0), shape),
             });
         }
-        let found = custom.gradient(graph, &operands, &outputs, &upstream)?;
+        let found: Result<Vec<Option<NodeId>>, OpError> = graph.write(|writer| {
+            let [operands, outputs, upstream] = [&operands, &outputs, &upstream].map(|ids| writer.vars(ids));
+            let found = custom.gradient(&operands, &outputs, &upstream)?;
+            Ok(found.into_iter().map(|g| g.map(Var::id)).collect())
+        });
+        let found = found?;
         for (&operand, g) in node.operands.iter().zip(found) {
             if let Some(g) = g {
                 self.add(graph, operand, g);
@@ -232,138 +243,29 @@ impl Tape {
     }
 }
 
-/// The gradient at operand `n`; `None` where it is zero.
-fn rule(
-    graph: &mut Graph,
-    node: &Node,
-    operands: &[NodeId],
-    y: NodeId,
-    g: NodeId,
-    n: usize,
-) -> Option<NodeId> {
+/// The gradient at operand `n`; `None` where it is zero. Looks up the rule; the rules themselves stand with their ops.
+fn rule<'g>(op: &Op, operands: &[Var<'g>], y: Var<'g>, g: Var<'g>, n: usize) -> Option<Var<'g>> {
     let x = operands.first().copied().unwrap_or(y);
-    let from = graph.shape(x);
-    Some(match &node.op {
-        Op::Unary(unary) => unary.row().gradient?(graph, x, y, g),
+    Some(match op {
+        Op::Unary(unary) => unary.row().gradient?(x, y, g),
         Op::Binary(binary) => {
             let (at_a, at_b) = binary.row().gradient?;
-            if n == 0 { at_a(graph, x, operands[1], y, g) } else { at_b(graph, x, operands[1], y, g) }
+            if n == 0 { at_a(x, operands[1], y, g) } else { at_b(x, operands[1], y, g) }
         }
-        Op::Select => {
-            let zero = graph.fill_like(g, 0.0);
-            if n == 1 { graph.select(x, g, zero) } else { graph.select(x, zero, g) }
-        }
-        Op::Cast(_) => graph.cast(g, graph.dtype(x)),
-        Op::Reshape(_) => graph.reshape(g, from),
-        Op::Permute(order) => {
-            let mut inverse = vec![0; order.len()];
-            order.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
-            graph.permute(g, &inverse)
-        }
-        Op::Expand(to) => {
-            let axes: Vec<usize> = (0..from.rank()).filter(|&a| from[a] != to[a]).collect();
-            let sum = graph.reduce(crate::Reduce::Sum, g, &axes);
-            graph.reshape(sum, from)
-        }
-        Op::Pad(widths) => {
-            let spans =
-                widths.iter().zip(from.iter()).map(|(w, &len)| Span { start: w.0, len, step: 1 }).collect();
-            graph.push(Op::Slice(spans), &[g])
-        }
-        Op::Slice(spans) => unslice(graph, g, from, spans),
-        Op::Flip(axes) => graph.push(Op::Flip(axes.clone()), &[g]),
-        Op::Reduce(reduce, axes) => {
-            let rule = reduce.row().gradient?;
-            let kept = from.ones_at(axes);
-            let mut spread = |id: NodeId| {
-                let id = graph.reshape(id, kept);
-                graph.expand(id, from)
-            };
-            let (y, g) = (spread(y), spread(g));
-            rule(graph, x, y, g, axes)
-        }
-        // One position an axis: the gradient goes where the position is, a comparison away.
-        Op::Gather(axis) if graph.shape(operands[1])[*axis] == 1 => {
-            let iota = graph.push(Op::Iota(from[*axis]), &[]);
-            let iota = graph.cast(iota, graph.dtype(operands[1]));
-            let mut sizes = vec![1; from.rank()];
-            sizes[*axis] = from[*axis];
-            let iota = graph.reshape(iota, Shape::new(&sizes));
-            let (iota, index) = (graph.expand(iota, from), graph.expand(operands[1], from));
-            let here = graph.binary(crate::Binary::Equal, iota, index);
-            let (g, zero) = (graph.expand(g, from), graph.fill(crate::Scalar::of(graph.dtype(g), 0.0), from));
-            graph.select(here, g, zero)
-        }
-        // Every element goes to one place, so the gradient comes back from there.
-        Op::Gather(axis) if orders(graph, operands[1], from, *axis) => {
-            let inverse = inverse(graph, operands[1]);
-            graph.push(Op::Gather(*axis), &[g, inverse])
-        }
-        Op::Gather(axis) => {
-            // The index may repeat over other axes; the gradient has the full shape there.
-            graph.push(Op::ScatterAdd(*axis, from[*axis]), &[g, operands[1]])
-        }
-        Op::ScatterAdd(axis, _) => graph.push(Op::Gather(*axis), &[g, operands[1]]),
-        Op::Contract(contraction) if n == 0 => {
-            graph.contract(contraction.gradient_lhs(&from), g, operands[1])
-        }
-        Op::Contract(contraction) => {
-            let shape = graph.shape(operands[1]);
-            graph.contract(contraction.gradient_rhs(&shape), g, x)
-        }
-        Op::Pack(offsets, _) => {
-            let shape = graph.shape(operands[n]);
-            let span = Span { start: offsets[n], len: shape.numel(), step: 1 };
-            let part = graph.push(Op::Slice(vec![span]), &[g]);
-            graph.reshape(part, shape)
-        }
+        Op::Select => select::gradient(x, g, n == 1),
+        Op::Cast(_) => g.cast(x.dtype()),
+        Op::Reshape(_) => reshape::gradient(x, g),
+        Op::Permute(order) => permute::gradient(g, order),
+        Op::Expand(to) => expand::gradient(x, g, to),
+        Op::Pad(widths) => pad::gradient(x, g, widths),
+        Op::Slice(spans) => slice::gradient(x, g, spans),
+        Op::Flip(axes) => flip::gradient(g, axes),
+        Op::Reduce(reduce, axes) => reduce.gradient(x, y, g, axes)?,
+        Op::Gather(axis) => gather::gradient(x, operands[1], g, *axis),
+        Op::ScatterAdd(axis, _) => scatter_add::gradient(operands[1], g, *axis),
+        Op::Contract(contraction) => contraction::gradient(contraction, x, operands[1], g, n == 0),
+        Op::Pack(offsets, _) => pack::gradient(operands[n], g, offsets[n]),
         Op::Barrier(_) if n == 0 => g,
         _ => return None,
     })
-}
-
-/// Whether an index is an order of the last axis, and so a permutation of each of its rows.
-fn orders(graph: &Graph, index: NodeId, x: Shape, axis: usize) -> bool {
-    matches!(graph.node(index).op, Op::Order(_)) && axis + 1 == x.rank() && graph.shape(index) == x
-}
-
-/// The inverse of a permutation that is an order: the order of its positions. An order of an order is
-/// the inverse of the latter, so it needs no sorting.
-fn inverse(graph: &mut Graph, order: NodeId) -> NodeId {
-    let node = graph.node(order).clone();
-    match graph.node(node.operands[0]).op {
-        Op::Order(_) if node.op == Op::Order(false) => node.operands[0],
-        _ => graph.push(Op::Order(false), &[order]),
-    }
-}
-
-/// The adjoint of a slice: zeros everywhere but at the span. A step is a pad of a new inner axis.
-fn unslice(graph: &mut Graph, g: NodeId, to: Shape, spans: &[Span]) -> NodeId {
-    let mut g = g;
-    for (axis, span) in spans.iter().enumerate().filter(|(_, s)| s.step > 1) {
-        g = spread_axis(graph, g, axis, span.step);
-    }
-    let shape = graph.shape(g);
-    // A stepped axis may now reach past the end by less than a step.
-    let cut: Vec<Span> = (0..to.rank())
-        .map(|a| Span { start: 0, len: shape[a].min(to[a] - spans[a].start), step: 1 })
-        .collect();
-    if cut.iter().zip(shape.iter()).any(|(span, &size)| span.len != size) {
-        g = graph.push(Op::Slice(cut), &[g]);
-    }
-    let shape = graph.shape(g);
-    let widths: Vec<(usize, usize)> =
-        (0..to.rank()).map(|a| (spans[a].start, to[a] - spans[a].start - shape[a])).collect();
-    if widths.iter().all(|&w| w == (0, 0)) { g } else { graph.push(Op::Pad(widths), &[g]) }
-}
-
-/// Puts `step - 1` zeros after every element of `axis`. Ranks of 8 leave no room for another axis,
-/// so all others are folded around it first.
-fn spread_axis(graph: &mut Graph, g: NodeId, axis: usize, step: usize) -> NodeId {
-    let shape = graph.shape(g);
-    let before: usize = shape[..axis].iter().product();
-    let after: usize = shape[axis + 1..].iter().product();
-    let g = graph.reshape(g, Shape::new(&[before, shape[axis], 1, after]));
-    let g = graph.push(Op::Pad(vec![(0, 0), (0, 0), (0, step - 1), (0, 0)]), &[g]);
-    graph.reshape(g, shape.with(axis, shape[axis] * step))
 }

@@ -4,14 +4,14 @@
 
 use std::panic::Location;
 
-use crate::binary::Binary;
-use crate::contraction::Contraction;
 use crate::dtype::{DType, Scalar};
 use crate::error::OpError;
 use crate::op::Op;
-use crate::reduce::Reduce;
+use crate::ops::binary::Binary;
+use crate::ops::contraction::Contraction;
+use crate::ops::reduce::Reduce;
+use crate::ops::unary::Unary;
 use crate::shape::Shape;
-use crate::unary::Unary;
 
 /// A node's position in its graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

@@ -4,16 +4,18 @@
 //! wrapped to their dtype after every op. An index out of range is clamped by gather and skipped by
 //! scatter-add, as devices do. Start at [`evaluate_outputs`].
 
-mod contract;
-mod layout;
 mod pointwise;
+pub(crate) mod positions;
+mod reduce;
 #[cfg(test)]
 mod tests;
 
 use crate::dtype::{DType, Scalar, truncate, wrap};
 use crate::graph::{Graph, Node, NodeId};
 use crate::op::Op;
-use crate::philox;
+use crate::ops::index::{gather, order, scatter_add};
+use crate::ops::movement::{expand, flip, pad, permute, slice};
+use crate::ops::{contraction, pack, select, source};
 use crate::scan::Scan;
 use crate::shape::Shape;
 
@@ -71,7 +73,7 @@ impl Values {
     }
 
     /// Integers; panics on floats, which [`Op::infer`] lets nobody pass here.
-    fn ints(&self) -> &[i64] {
+    pub(crate) fn ints(&self) -> &[i64] {
         match self {
             Values::Int(x) => x,
             Values::Float(_) => panic!("reference: integers expected: got floats"),
@@ -79,7 +81,7 @@ impl Values {
     }
 
     /// Floats; panics on integers, which [`Op::infer`] lets nobody pass here.
-    fn floats(&self) -> &[f64] {
+    pub(crate) fn floats(&self) -> &[f64] {
         match self {
             Values::Float(x) => x,
             Values::Int(_) => panic!("reference: floats expected: got integers"),
@@ -87,7 +89,7 @@ impl Values {
     }
 
     /// The elements at the given positions; zero at a position that does not exist.
-    fn take(&self, positions: &[usize]) -> Values {
+    pub(crate) fn take(&self, positions: &[usize]) -> Values {
         match self {
             Values::Float(x) => {
                 Values::Float(positions.iter().map(|&p| x.get(p).copied().unwrap_or(0.0)).collect())
@@ -107,7 +109,7 @@ impl Values {
     }
 
     /// Overwrites the elements from `start`.
-    fn write(&mut self, start: usize, part: &Values) {
+    pub(crate) fn write(&mut self, start: usize, part: &Values) {
         match self {
             Values::Float(x) => x[start..start + part.len()].copy_from_slice(part.floats()),
             Values::Int(x) => x[start..start + part.len()].copy_from_slice(part.ints()),
@@ -116,17 +118,17 @@ impl Values {
 }
 
 /// What a node gives: one tensor, or several that [`Op::Pick`] chooses from.
-enum Outcome {
+enum NodeValues {
     One(Values),
     Many(Vec<Values>),
 }
 
-impl Outcome {
+impl NodeValues {
     /// The tensor itself; of several the first, as in [`Op::infer`].
     fn first(&self) -> &Values {
         match self {
-            Outcome::One(values) => values,
-            Outcome::Many(values) => values.first().expect("reference: an op without outputs was used"),
+            NodeValues::One(values) => values,
+            NodeValues::Many(values) => values.first().expect("reference: an op without outputs was used"),
         }
     }
 }
@@ -138,8 +140,8 @@ pub fn evaluate(graph: &Graph, inputs: &[Values], parameters: &[Scalar]) -> Vec<
     let all: Vec<NodeId> = graph.ids().collect();
     let outcomes = run(graph, inputs, parameters, &all);
     let value = |outcome| match outcome {
-        Some(Outcome::One(values)) => values,
-        Some(Outcome::Many(values)) => values.into_iter().next().unwrap_or(Values::Float(vec![0.0])),
+        Some(NodeValues::One(values)) => values,
+        Some(NodeValues::Many(values)) => values.into_iter().next().unwrap_or(Values::Float(vec![0.0])),
         None => unreachable!("every node was asked for"),
     };
     outcomes.into_iter().map(value).collect()
@@ -157,25 +159,25 @@ pub fn evaluate_outputs(
     outputs.iter().map(value).collect()
 }
 
-fn run(graph: &Graph, inputs: &[Values], parameters: &[Scalar], kept: &[NodeId]) -> Vec<Option<Outcome>> {
+fn run(graph: &Graph, inputs: &[Values], parameters: &[Scalar], kept: &[NodeId]) -> Vec<Option<NodeValues>> {
     let needed = graph.reachable(kept);
     let mut last_use: Vec<usize> = vec![0; graph.nodes.len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
         graph.node(id).operands.iter().for_each(|operand| last_use[operand.index()] = id.index());
     }
     kept.iter().for_each(|id| last_use[id.index()] = usize::MAX);
-    let mut outcomes: Vec<Option<Outcome>> = (0..graph.nodes.len()).map(|_| None).collect();
+    let mut outcomes: Vec<Option<NodeValues>> = (0..graph.nodes.len()).map(|_| None).collect();
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let node = graph.node(id);
-        let operands: Vec<&Outcome> = node
+        let operands: Vec<&NodeValues> = node
             .operands
             .iter()
             .map(|o| outcomes[o.index()].as_ref().expect("operands come first"))
             .collect();
         let shapes: Vec<Shape> = node.operands.iter().map(|&o| graph.shape(o)).collect();
         let dtypes: Vec<DType> = node.operands.iter().map(|&o| graph.dtype(o)).collect();
-        let outcome = step(node, &Operands { outcomes: &operands, shapes, dtypes }, inputs, parameters);
-        if let Outcome::One(values) = &outcome {
+        let outcome = step(node, &NodeOperands { outcomes: &operands, shapes, dtypes }, inputs, parameters);
+        if let NodeValues::One(values) = &outcome {
             let (a, b) = (values.len(), node.shape.numel());
             assert_eq!(
                 a,
@@ -196,13 +198,13 @@ fn run(graph: &Graph, inputs: &[Values], parameters: &[Scalar], kept: &[NodeId])
 }
 
 /// What a node is computed from.
-struct Operands<'a> {
-    outcomes: &'a [&'a Outcome],
+struct NodeOperands<'a> {
+    outcomes: &'a [&'a NodeValues],
     shapes: Vec<Shape>,
     dtypes: Vec<DType>,
 }
 
-impl Operands<'_> {
+impl NodeOperands<'_> {
     fn value(&self, n: usize) -> &Values {
         self.outcomes[n].first()
     }
@@ -212,43 +214,37 @@ impl Operands<'_> {
     }
 }
 
-fn step(node: &Node, from: &Operands, inputs: &[Values], parameters: &[Scalar]) -> Outcome {
+fn step(node: &Node, from: &NodeOperands, inputs: &[Values], parameters: &[Scalar]) -> NodeValues {
     let x = |n: usize| from.value(n);
     let shape = |n: usize| &from.shapes[n];
-    Outcome::One(match &node.op {
+    NodeValues::One(match &node.op {
         Op::Input(n) => input(node, *n, inputs),
         Op::Parameter(n) => Values::one(node.dtype, parameters[*n]),
         Op::Constant(scalar) => Values::one(node.dtype, *scalar),
         Op::Iota(n) => Values::Int((0..*n as i64).collect()),
-        Op::Random(shape) => random(shape, &from.values()),
+        Op::Random(shape) => source::random_value(shape, &from.values()),
         Op::Unary(unary) => pointwise::unary(*unary, node.dtype, x(0)),
         Op::Binary(binary) => pointwise::binary(*binary, node.dtype, x(0), x(1)),
-        Op::Select => pointwise::select(x(0), x(1), x(2)),
+        Op::Select => select::value(x(0), x(1), x(2)),
         Op::Cast(dtype) => pointwise::cast(*dtype, x(0)),
         Op::Reshape(_) | Op::StopGradient | Op::Barrier(_) => x(0).clone(),
-        Op::Permute(order) => x(0).take(&layout::permute(shape(0), order)),
-        Op::Expand(to) => x(0).take(&layout::expand(shape(0), to)),
-        Op::Pad(widths) => x(0).take(&layout::pad(shape(0), widths)),
-        Op::Slice(spans) => x(0).take(&layout::slice(shape(0), spans)),
-        Op::Flip(axes) => x(0).take(&layout::flip(shape(0), axes)),
-        Op::Reduce(reduce, axes) => layout::reduce(*reduce, node.dtype, x(0), shape(0), axes),
-        Op::Gather(axis) => layout::gather(x(0), shape(0), x(1), shape(1), *axis),
+        Op::Permute(order) => x(0).take(&permute::positions_in(shape(0), order)),
+        Op::Expand(to) => x(0).take(&expand::positions_in(shape(0), to)),
+        Op::Pad(widths) => x(0).take(&pad::positions_in(shape(0), widths)),
+        Op::Slice(spans) => x(0).take(&slice::positions_in(shape(0), spans)),
+        Op::Flip(axes) => x(0).take(&flip::positions_in(shape(0), axes)),
+        Op::Reduce(reduce, axes) => reduce::reduce(*reduce, node.dtype, x(0), shape(0), axes),
+        Op::Gather(axis) => gather::value(x(0), shape(0), x(1), shape(1), *axis),
         Op::ScatterAdd(axis, size) => {
-            layout::scatter_add(node.dtype, x(0), shape(0), x(1), shape(1), *axis, *size)
+            scatter_add::value(node.dtype, x(0), shape(0), x(1), shape(1), *axis, *size)
         }
-        Op::Order(descending) => {
-            Values::Int(layout::order(x(0), shape(0), *descending, shape(0)[shape(0).rank() - 1]))
-        }
-        Op::Top(descending, count) => Values::Int(layout::order(x(0), shape(0), *descending, *count)),
+        Op::Order(descending) => order::value(x(0), shape(0), *descending, None),
+        Op::Top(descending, count) => order::value(x(0), shape(0), *descending, Some(*count)),
         Op::Contract(contraction) => {
-            Values::Float(contract::contract(contraction, x(0).floats(), shape(0), x(1).floats(), shape(1)))
+            Values::Float(contraction::value(contraction, x(0).floats(), shape(0), x(1).floats(), shape(1)))
         }
-        Op::Pack(offsets, len) => {
-            let mut packed = Values::zeros(node.dtype, *len);
-            offsets.iter().zip(from.values()).for_each(|(&offset, part)| packed.write(offset, part));
-            packed
-        }
-        Op::Scan(scan) => return Outcome::Many(self::scan(scan, &from.values(), parameters)),
+        Op::Pack(offsets, len) => pack::value(node.dtype, &from.values(), offsets, *len),
+        Op::Scan(scan) => return NodeValues::Many(self::scan(scan, &from.values(), parameters)),
         Op::Custom(custom) => {
             let kinds: Vec<(Shape, DType)> =
                 from.shapes.iter().copied().zip(from.dtypes.iter().copied()).collect();
@@ -256,11 +252,11 @@ fn step(node: &Node, from: &Operands, inputs: &[Values], parameters: &[Scalar]) 
             let operands: Vec<Vec<f64>> = from.values().iter().map(|x| x.to_f64()).collect();
             let results = custom.reference(&operands, &from.shapes);
             let typed = results.iter().zip(kinds).map(|(result, (_, dtype))| Values::from_f64(dtype, result));
-            return Outcome::Many(typed.collect());
+            return NodeValues::Many(typed.collect());
         }
         Op::Pick(n, ..) => match from.outcomes[0] {
-            Outcome::Many(values) => values[*n].clone(),
-            Outcome::One(_) => panic!("pick: the operand has one output: {} (output {n} vs 1)", shape(0)),
+            NodeValues::Many(values) => values[*n].clone(),
+            NodeValues::One(_) => panic!("pick: the operand has one output: {} (output {n} vs 1)", shape(0)),
         },
     })
 }
@@ -279,14 +275,6 @@ fn input(node: &Node, n: usize, inputs: &[Values]) -> Values {
     let is_float = matches!(values, Values::Float(_));
     assert_eq!(is_float, node.dtype.is_float(), "reference: input {n} is of the wrong kind: {}", node.dtype);
     values.clone()
-}
-
-fn random(shape: &Shape, operands: &[&Values]) -> Values {
-    let word = |n: usize| operands[n].ints()[0] as u32;
-    let (seed, counter) = ([word(0), word(1)], [word(2), word(3)]);
-    let stream = if operands.len() > 4 { word(4) } else { 0 };
-    let bits = |e: usize| philox::bits_within(seed, counter, stream, e as u32) as i64;
-    Values::Int((0..shape.numel()).map(bits).collect())
 }
 
 fn scan(scan: &Scan, operands: &[&Values], parameters: &[Scalar]) -> Vec<Values> {

@@ -72,9 +72,9 @@ fn movement() {
     refuses(Op::Expand(to(&[2, 3])), &[f32([3])], "expand: ranks differ: [3] and [2, 3] (1 vs 2)");
     let text = "expand: only axes of size 1 grow: [2, 1] to [4, 3] (axis 0: 2 vs 4)";
     refuses(Op::Expand(to(&[4, 3])), &[f32([2, 1])], text);
-    refuses(Op::Pad(vec![(1, 1)]), &[f32([2, 3])], "pad: one pair of widths an axis: [2, 3] (1 vs 2)");
+    refuses(Op::Pad(vec![(1, 1)]), &[f32([2, 3])], "pad: one pair of widths per axis: [2, 3] (1 vs 2)");
     let span = |start, len, step| Span { start, len, step };
-    refuses(Op::Slice(vec![]), &[f32([5])], "slice: one span an axis: [5] (0 vs 1)");
+    refuses(Op::Slice(vec![]), &[f32([5])], "slice: one span per axis: [5] (0 vs 1)");
     refuses(
         Op::Slice(vec![span(0, 2, 0)]),
         &[f32([5])],

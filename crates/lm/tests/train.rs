@@ -16,7 +16,7 @@ use farad::run::{Run, Stop};
 use farad::train::settings::Settings as _;
 use farad::train::{LoopSettings, Prepared as _, Progress, Training, Watcher};
 use farad_lm::data::{TokenFile, Tokens, Windows};
-use farad_lm::train::{KIND, Parts, Score, Settings, Setup, Tokenized, Trainer};
+use farad_lm::train::{KIND, LanguageSetup, Score, Settings, TokenParts, Tokenized, Trainer};
 use farad_lm::{ModelOptions, Transformer};
 
 /// A folder with a text, removed at the end.
@@ -63,7 +63,7 @@ fn a_steady_update_is_one_run_that_reads_and_makes_nothing() {
     for (n, device) in devices().into_iter().enumerate() {
         let mut settings = folder.settings();
         let run = folder.run(&format!("run-{n}"), &mut settings);
-        let parts = Parts::open(&run, &device).expect("made");
+        let parts = TokenParts::open(&run, &device).expect("made");
         let mut trainer = Trainer::new(&settings, &parts, &device).expect("sound");
         for _ in 0..30 {
             trainer.update().expect("an update");
@@ -88,7 +88,7 @@ fn accumulated_batches_are_as_one_large_batch() {
     let device = Device::cpu_with(Default::default());
     let mut settings = Settings { accumulate: 3, ..folder.settings() };
     let run = folder.run("run", &mut settings);
-    let parts = Parts::open(&run, &device).expect("made");
+    let parts = TokenParts::open(&run, &device).expect("made");
     let mut trainer = Trainer::new(&settings, &parts, &device).expect("sound");
     let losses: Vec<f32> =
         (0..2).map(|_| trainer.update().expect("an update").item().expect("reads")).collect();
@@ -165,7 +165,7 @@ fn a_text_is_learned_on_every_device_in_both_precisions() {
             let mut settings = Settings { mixed, ..folder.settings() };
             settings.course = LoopSettings { log_every: 10, evaluate_every: 50, ..settings.course };
             settings.model.layers = 1;
-            let setup = Setup::new(settings, || Ok(device.clone())).expect("sound");
+            let setup = LanguageSetup::new(settings, || Ok(device.clone())).expect("sound");
             let run = Run::create(folder.0.join(format!("run-{n}-{mixed}")), KIND, setup.config());
             let run = run.expect("new");
             let model = setup.model(&run).expect("sound");
@@ -195,7 +195,7 @@ fn training_takes_at_least_what_is_reckoned() {
         (settings.model.layers, settings.model.width) = (layers, width);
         let run = folder.run(&format!("run-{layers}-{width}-{mixed}"), &mut settings);
         let device = Device::cpu_with(Default::default());
-        let parts = Parts::open(&run, &device).unwrap();
+        let parts = TokenParts::open(&run, &device).unwrap();
         let mut trainer = Trainer::new(&settings, &parts, &device).unwrap();
         for _ in 0..2 {
             trainer.update().unwrap().item().unwrap();

@@ -18,7 +18,7 @@ const DISTANCE: u64 = 1000;
 
 /// What became of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Size {
+pub struct TrialSize {
     /// Cells from top to bottom.
     pub height: usize,
     /// Cells from left to right.
@@ -46,7 +46,7 @@ pub struct Evaluation {
     /// The first later step at which it is right for good, if it is (within ten times the steps).
     pub settles_at: Option<usize>,
     /// Larger grids.
-    pub sizes: Vec<Size>,
+    pub sizes: Vec<TrialSize>,
     /// Whether a block of zeros, held and released, was repaired.
     pub healed: Option<bool>,
     /// Share of wrong bits at each step of that trial, and of the same from other starts.
@@ -123,7 +123,7 @@ impl Examination<'_> {
     }
 
     /// Plays against the rule itself from a random start; counts every wrong bit of every step.
-    fn play(&self, rule: &Rule, trial: Trial) -> Result<Size> {
+    fn play(&self, rule: &Rule, trial: Trial) -> Result<TrialSize> {
         let Trial { height, width, steps } = trial;
         let mut grid = self.start(trial, 0)?;
         let mut board = grid.picture();
@@ -138,7 +138,7 @@ impl Examination<'_> {
             grid.step();
             wrong += grid.picture().iter().zip(&board).filter(|(a, b)| a != b).count();
         }
-        Ok(Size { height, width, steps, wrong, right: wrong == 0 })
+        Ok(TrialSize { height, width, steps, wrong, right: wrong == 0 })
     }
 
     fn evaluate_picture(&self) -> Result<Evaluation> {
@@ -199,11 +199,17 @@ impl Examination<'_> {
         (stable, settled)
     }
 
-    fn size(&self, trial: Trial) -> Result<Size> {
+    fn size(&self, trial: Trial) -> Result<TrialSize> {
         let mut grid = self.start(trial, 0)?;
         grid.steps(trial.steps);
         let wrong = errors(&grid, &self.picture(trial));
-        Ok(Size { height: trial.height, width: trial.width, steps: trial.steps, wrong, right: wrong == 0 })
+        Ok(TrialSize {
+            height: trial.height,
+            width: trial.width,
+            steps: trial.steps,
+            wrong,
+            right: wrong == 0,
+        })
     }
 
     /// Errors while a block in the middle is held at zero and after it is released. Damage starts

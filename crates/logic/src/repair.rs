@@ -1,10 +1,13 @@
 //! Repair of a run's circuits: a discrete search after training, and where its results are kept.
 //!
-//! The search itself is [`farad_circuit::repair`]; here is what it is asked for, and with which proposals. A repaired circuit
-//! lies beside the learned one as `circuits/seed-N.repaired.json`, with what is known of it in `circuits/seed-N.repair.json`.
+//! The search itself is [`farad_circuit::repair`]. Here is what a recipe asks it for. The gates that training
+//! was least sure about are its first proposals. `device` evaluates candidates on a GPU. `again` lets soft
+//! training begin again from a repaired circuit where the search is stuck, if that is asked for. A repaired
+//! circuit lies beside the learned one as `circuits/seed-N.repaired.json`, with its record in
+//! `circuits/seed-N.repair.json`. `classify::repair` does the same for classifiers.
 //!
-//! Invariant: what is read from there belongs to this very learned circuit, to the byte, and is less wrong than it, or as
-//! right and smaller, on starts that neither training nor the search saw. Start at [`repair`](fn@repair).
+//! Invariant: what is read from there belongs to this learned circuit, byte for byte. On starts that neither
+//! training nor the search saw, it is less wrong, or as right and smaller. Start at [`repair`](fn@repair).
 
 mod again;
 mod device;
@@ -24,7 +27,7 @@ use farad_circuit::{Automaton, Circuit};
 use serde::{Deserialize, Serialize};
 
 pub use again::Again;
-pub use device::{DeviceEvaluator, Tally};
+pub use device::{CandidateTally, DeviceEvaluator};
 pub(crate) use proposals::second_best;
 
 use crate::error::Result;
@@ -160,7 +163,7 @@ pub fn device_after(trained: &Device) -> Device {
 struct Searcher<'a> {
     task: Task,
     device: &'a Device,
-    tallies: Vec<Tally>,
+    tallies: Vec<CandidateTally>,
 }
 
 impl Searcher<'_> {
@@ -177,7 +180,7 @@ impl Searcher<'_> {
 
     /// What a person should know who asked for a GPU.
     fn words(&self) -> Option<String> {
-        let counts = self.tallies.iter().map(Tally::counts);
+        let counts = self.tallies.iter().map(CandidateTally::counts);
         let [there, here] = counts.fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
         if self.device.is_gpu() && self.tallies.is_empty() {
             return Some("searched on the cpu: the grid is not one that fits a workgroup of the GPU".into());

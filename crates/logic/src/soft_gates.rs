@@ -1,8 +1,11 @@
-//! What the gates of an automaton are learned as: sixteen logits a gate, or four, and what either is when it
-//! becomes hard.
+//! What the gates of an automaton are learned as, sixteen logits per gate or four, and how they become hard.
 //!
-//! Invariant: a gate's number is decided on the device, once ([`SoftGates::numbers`]); hard coefficients and kept
-//! circuits both come from that number, so what is evaluated is what is kept. Start at [`SoftGates::new`].
+//! A hard value with a soft gradient is always `hard + (soft − stop(soft))`, whose value is exactly the hard
+//! one.
+//!
+//! Invariant: a gate's number is decided on the device, once ([`SoftGates::numbers`]). Hard coefficients and
+//! kept circuits both come from that number, so the circuit that is evaluated is the one that is kept. Start
+//! at [`SoftGates::new`].
 
 use farad::kept;
 use farad::{DType, Device, Tensor};

@@ -1,4 +1,5 @@
-//! Which two values each gate of a layer reads: fixed when the layer is made, from a seed.
+//! Which two values each gate of a layer reads: fixed when the layer is made, from a seed. [`Consumers`] is
+//! the inverse: for each value, the gates that read it.
 
 use farad::philox;
 

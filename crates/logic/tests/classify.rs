@@ -11,7 +11,7 @@ use farad::{DType, Device, Tensor};
 use farad_logic::classify::{
     Augment, Data, Levels, Margin, PRESETS, Part, Samples, Settings, TaskKind, Trainer,
 };
-use farad_logic::network::Block;
+use farad_logic::network::NetworkBlock;
 
 /// Tests take turns: they read counters of one device.
 fn turn() -> MutexGuard<'static, ()> {
@@ -170,7 +170,8 @@ fn the_last_layer_learns_to_the_end() {
     ];
     let mut trainer = trainer(&keys, &Device::cpu());
     (0..40).for_each(|_| drop(trainer.step().unwrap()));
-    let compact = |block: &Block| matches!(block, Block::Compact(layer) if layer.is_frozen().unwrap());
+    let compact =
+        |block: &NetworkBlock| matches!(block, NetworkBlock::Compact(layer) if layer.is_frozen().unwrap());
     let frozen: Vec<bool> = trainer.network().layers().iter().map(compact).collect();
     assert_eq!(frozen, [true, false]);
 }

@@ -10,7 +10,8 @@ use farad::prelude::*;
 use farad_circuit::{Netlist, Simulator};
 use farad_logic::network::choice::{Candidates, choose};
 use farad_logic::network::{
-    Block, CompactLayer, Reach, RecurrentLogic, Review, Reviewed, TreeShape, Trees, WiredLayer, WiringKind,
+    CompactLayer, NetworkBlock, Reach, RecurrentLogic, Review, Reviewed, TreeShape, Trees, WiredLayer,
+    WiringKind,
 };
 use farad_logic::{GroupSum, LogicLayer, LogicNetwork, Pass, Thermometer};
 use numbers::{Draw, distance};
@@ -287,7 +288,7 @@ fn mixed(device: &Device) -> LogicNetwork {
     let trees = Trees::new(shape, 1, 0).unwrap();
     let wired = WiredLayer::new(trees.outputs(), 40, 4, 1.0, 1, 1).unwrap();
     let plain = LogicLayer::new(40, 30, WiringKind::Unique, 1, 2).unwrap();
-    let layers = vec![Block::Trees(trees), Block::Wired(wired), Block::Gates(plain)];
+    let layers = vec![NetworkBlock::Trees(trees), NetworkBlock::Wired(wired), NetworkBlock::Gates(plain)];
     let network = LogicNetwork::new(encoding, layers, GroupSum::new(30, 3, 2.0).unwrap()).unwrap();
     // Gates of all kinds, and choices that are not the first.
     for (n, (_, parameter)) in network.named_parameters().iter().enumerate() {
@@ -399,7 +400,7 @@ fn a_network_learns_exclusive_or_of_its_inputs() {
     for device in devices::all() {
         let encoding = Thermometer::threshold(2, 0.5).unwrap();
         let layers =
-            vec![Block::Gates(LogicLayer::new(2, 8, WiringKind::Random, 3, 0).unwrap().passing(0.5))];
+            vec![NetworkBlock::Gates(LogicLayer::new(2, 8, WiringKind::Random, 3, 0).unwrap().passing(0.5))];
         let network = LogicNetwork::new(encoding, layers, GroupSum::new(8, 2, 1.0).unwrap()).unwrap();
         let network = network.to_device(&device);
         let x = Tensor::from_vec(vec![0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0], [2, 4], &device);
@@ -419,7 +420,7 @@ fn a_network_learns_exclusive_or_of_its_inputs() {
 fn a_cell_learns_the_parity_of_a_sequence() {
     for device in devices::all() {
         let layer = LogicLayer::new(2, 1, WiringKind::Unique, 1, 0).unwrap().passing(0.5);
-        let cell = RecurrentLogic::new(1, vec![Block::Gates(layer)]).unwrap().to_device(&device);
+        let cell = RecurrentLogic::new(1, vec![NetworkBlock::Gates(layer)]).unwrap().to_device(&device);
         let bits = uniform([4, 64], 8, &device).greater_equal(0.5).cast(DType::F32);
         let wanted = bits.sum_axes(kept([0])).remainder(2.0);
         let x = bits.reshape([4, 1, 64]);
@@ -486,7 +487,7 @@ fn what_does_not_fit_is_refused_in_words() {
     let layer = LogicLayer::new(5, 6, WiringKind::Random, 1, 0).unwrap();
     let head = GroupSum::new(6, 2, 1.0).unwrap();
     assert_eq!(
-        text(LogicNetwork::new(encoding, vec![Block::Gates(layer)], head).unwrap_err()),
+        text(LogicNetwork::new(encoding, vec![NetworkBlock::Gates(layer)], head).unwrap_err()),
         "logic network: layer 0 does not take what comes before it (4 bits vs 5)"
     );
     let small = TreeShape {

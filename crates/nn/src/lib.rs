@@ -1,8 +1,8 @@
-//! Networks: layers ([`layers`], `#[derive(Module)]`), optimizers with schedules, clipping and averages ([`optim`]), and
-//! the tensors of a module by name ([`StateDict`]).
+//! Networks: layers ([`layers`], `#[derive(Module)]`), optimizers with schedules, clipping and averages
+//! ([`optim`]), and the tensors of a module by name ([`StateDict`]).
 //!
-//! Programs use this through the crate `farad`, where [`layers`] is `farad::nn`. Losses are ops of tensors and stand with
-//! them; they are found here too.
+//! Programs use this through the crate `farad`, where [`layers`] is `farad::nn`. Losses are methods of
+//! tensors and are defined in `farad-tensor`; they are shown here too.
 
 // So that what `#[derive(Module)]` writes has one name for this crate, here and elsewhere.
 extern crate self as farad;

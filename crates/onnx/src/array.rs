@@ -10,9 +10,10 @@ use farad_tensor::{DType, Device, Tensor};
 use crate::error::Result;
 use crate::kind::{Class, Kind};
 use crate::refuse;
+use crate::value::Limit;
 
 /// The most elements that an array on the host may have.
-pub const MOST_ELEMENTS: usize = 1 << 28;
+const MOST_ELEMENTS: usize = 1 << 28;
 
 /// The numbers of an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,9 +53,10 @@ impl Clone for Array {
 /// Number of elements of a shape; an error if the host would not hold them.
 pub fn count(shape: &[usize]) -> Result<usize> {
     let product = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size.max(1)));
+    let most = MOST_ELEMENTS.min(Limit::now());
     match product {
-        Some(product) if product <= MOST_ELEMENTS => Ok(if shape.contains(&0) { 0 } else { product }),
-        _ => refuse!("too many elements for the host: {shape:?} (at most {MOST_ELEMENTS})"),
+        Some(product) if product <= most => Ok(if shape.contains(&0) { 0 } else { product }),
+        _ => refuse!("too many elements for the host: {shape:?} (at most {most})"),
     }
 }
 
@@ -73,8 +75,11 @@ impl Array {
         Array { kind, shape, data, uploaded: OnceLock::new() }
     }
 
-    /// Floats that are rounded to the kind.
+    /// Floats that are rounded to the kind, or cut to whole numbers if it has no others.
     pub fn floats(kind: Kind, shape: Vec<usize>, mut data: Vec<f64>) -> Array {
+        if !kind.is_float() {
+            return Array::ints(kind, shape, data.into_iter().map(|x| x as i64).collect());
+        }
         if kind != Kind::F64 {
             data.iter_mut().for_each(|x| *x = kind.round(*x));
         }
@@ -179,6 +184,10 @@ impl Array {
     pub fn upload_as(&self, dtype: DType, device: &Device) -> Result<Tensor> {
         let shape = crate::value::shape_of(&self.shape)?;
         match dtype {
+            // The same everywhere: part of the program, and of any size when the model is exported.
+            DType::F32 | DType::F16 if self.len() > 1 && self.is_uniform() => {
+                Ok(Tensor::full(self.to_floats()?[0], shape, device).cast(dtype))
+            }
             DType::F32 => {
                 let data: Vec<f32> = self.to_floats()?.iter().map(|&x| x as f32).collect();
                 Tensor::try_from_vec(&data, shape, device)
@@ -202,6 +211,11 @@ impl Array {
             }
             other => refuse!("devices do not compute in {other}"),
         }
+    }
+
+    /// Whether all elements are the same float.
+    fn is_uniform(&self) -> bool {
+        matches!(&self.data, Data::Float(data) if data.windows(2).all(|pair| pair[0] == pair[1]))
     }
 
     fn fitting<T>(&self, fit: impl Fn(i64) -> Option<T>) -> Result<Vec<T>> {

@@ -3,14 +3,20 @@
 //! Invariant: how many elements there are is held against the bytes that are there before memory is asked for, and no
 //! file outside the model's folder is opened.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
-use crate::array::{Array, Data, MOST_ELEMENTS};
+use crate::array::{Array, Data};
 use crate::error::OnnxError;
 use crate::kind::{Class, Kind};
 use crate::proto::{SparseTensorProto, TensorProto};
+
+/// The most elements of a tensor, so that its bytes can be counted. Whether they are there is another question.
+const MOST_ELEMENTS: usize = 1 << 40;
+/// Elements of a sparse tensor that are zero: so many in any case, or so many per element that is not.
+const MOST_ZEROS: (usize, usize) = (1 << 22, 1 << 12);
 
 /// Where files beside the model are; `None` for a model that came as bytes.
 pub type Folder<'a> = Option<&'a Path>;
@@ -18,20 +24,24 @@ pub type Folder<'a> = Option<&'a Path>;
 /// The tensor's kind and shape, and its elements as an array.
 pub fn array(tensor: &TensorProto, folder: Folder) -> Result<Array, OnnxError> {
     let (kind, shape, count) = head(tensor)?;
-    if tensor.data_location == 1 || tensor.raw_data.is_some() {
-        let external;
-        let bytes = match &tensor.raw_data {
-            Some(bytes) if tensor.data_location != 1 => bytes,
-            _ => {
-                external = external_bytes(tensor, folder, bytes_of(kind, count))?;
-                &external
-            }
-        };
-        check_length(tensor, bytes.len(), bytes_of(kind, count))?;
-        return Ok(Array::new(kind, shape, from_bytes(tensor, kind, bytes, count)?));
-    }
-    let data = from_fields(tensor, kind, count)?;
+    let data = match bytes(tensor, folder)? {
+        Some(bytes) => from_bytes(tensor, kind, &bytes, count)?,
+        None => from_fields(tensor, kind, count)?,
+    };
     Ok(Array::new(kind, shape, data))
+}
+
+/// The tensor's bytes, as many as its shape has, if it is stored so: in the file itself or in another.
+pub fn bytes<'a>(tensor: &'a TensorProto, folder: Folder) -> Result<Option<Cow<'a, [u8]>>, OnnxError> {
+    let (kind, _, count) = head(tensor)?;
+    let wanted = bytes_of(kind, count);
+    let bytes: Cow<[u8]> = match &tensor.raw_data {
+        _ if tensor.data_location == 1 => external_bytes(tensor, folder, wanted)?.into(),
+        Some(bytes) => bytes.into(),
+        None => return Ok(None),
+    };
+    check_length(tensor, bytes.len(), wanted)?;
+    Ok(Some(bytes))
 }
 
 /// An array as a tensor of a file.
@@ -82,9 +92,22 @@ pub fn dense(sparse: &SparseTensorProto, folder: Folder) -> Result<Array, OnnxEr
     if flat.len() != values.len() || flat.iter().any(|&place| place >= whole) {
         return Err(wrong(name, format!("{} values at {} places of {whole}", values.len(), flat.len())));
     }
-    let mut from = vec![None; whole];
-    flat.iter().enumerate().for_each(|(value, &place)| from[place] = Some(value));
-    Ok(values.picked(shape, from.into_iter()))
+    if whole > MOST_ZEROS.0.max(values.len().saturating_mul(MOST_ZEROS.1)) {
+        return Err(wrong(name, format!("{whole} elements of which only {} are not zero", values.len())));
+    }
+    let data = match &values.data {
+        Data::Float(data) => Data::Float(placed(whole, &flat, data)),
+        Data::Int(data) => Data::Int(placed(whole, &flat, data)),
+        Data::Text(data) => Data::Text(placed(whole, &flat, data)),
+    };
+    Ok(Array::new(values.kind, shape, data))
+}
+
+/// Values at their places, zeros elsewhere.
+fn placed<T: Clone + Default>(whole: usize, places: &[usize], values: &[T]) -> Vec<T> {
+    let mut all = vec![T::default(); whole];
+    places.iter().zip(values).for_each(|(&place, value)| all[place] = value.clone());
+    all
 }
 
 fn wrong(name: &str, what: String) -> OnnxError {

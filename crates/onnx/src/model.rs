@@ -12,7 +12,7 @@ use crate::error::{Error, OnnxError, Result};
 use crate::graph::{Action, Builder, Graph, opsets};
 use crate::kind::Kind;
 use crate::proto::{GraphProto, Message, ModelProto, TensorProto, ValueInfoProto};
-use crate::value::{Value, shape_of};
+use crate::value::{Limit, Value, shape_of};
 
 /// The oldest and the newest version of ONNX's own ops that are known.
 pub const OPSETS: (i64, i64) = (7, 28);
@@ -194,6 +194,7 @@ impl Model {
                 .into());
             };
             let (_, value) = given.swap_remove(place);
+            let value = widened(port, value)?;
             check(port, &value)?;
             values.push(value);
         }
@@ -214,6 +215,8 @@ impl Model {
             let what = format!("the model has no such input: it has {}", known.join(", "));
             return Err(OnnxError::Input { name: name.to_string(), what }.into());
         }
+        let given: usize = values.iter().filter_map(|value| value.len().ok()).sum();
+        let _limit = Limit::for_model(given);
         self.graph.run(values, None, device)
     }
 
@@ -290,6 +293,19 @@ fn outside(name: &str, value: &Value, device: &Device) -> Result<Tensor> {
                 kind => Err(fail(format!("tensors have no elements of {kind}"))),
             }
         }
+    }
+}
+
+/// Whole numbers of 8 or 32 bits where the model takes wider ones: as programs have tokens.
+fn widened(port: &Port, value: Value) -> Result<Value> {
+    match (port.kind, value) {
+        (Some(wanted @ Kind::I64), Value::Device(tensor, Kind::I32)) => Ok(Value::Device(tensor, wanted)),
+        (Some(wanted @ (Kind::I64 | Kind::I32)), Value::Host(array))
+            if matches!(array.kind, Kind::U8 | Kind::U32) && wanted.bits() > array.kind.bits() =>
+        {
+            Value::Host(array).cast(wanted, true)
+        }
+        (_, value) => Ok(value),
     }
 }
 
@@ -375,10 +391,8 @@ fn on_device(
     let Some(dtype) = kind.dtype() else { return Ok(None) };
     let sizes = shape_of(shape)?;
     // The bytes of a file are those of memory.
-    if let (Some(bytes), 0) = (&tensor.raw_data, tensor.data_location)
-        && bytes.len() == shape.iter().product::<usize>() * dtype.size()
-    {
-        return Ok(Some(Tensor::from_bytes(bytes, sizes, dtype, device)?));
+    if let Some(bytes) = decode::bytes(tensor, folder)? {
+        return Ok(Some(Tensor::from_bytes(&bytes, sizes, dtype, device)?));
     }
     let array: Array = decode::array(tensor, folder)?;
     Ok(Some(array.upload_as(dtype, device)?))

@@ -3,6 +3,7 @@
 //! Invariant: devices compute in f32, f16 and truth values only, and hold positions; everything else is computed on the
 //! host, exactly. Methods check what they are given and return errors, so that tensors never panic because of a file.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use farad_tensor::{DType, Device, Shape, Tensor};
@@ -14,8 +15,37 @@ use crate::refuse;
 
 /// The most axes that a tensor has.
 const MOST_AXES: usize = 8;
-/// The most elements that a tensor made by a model may have.
-const MOST_ELEMENTS: usize = 1 << 32;
+/// The most elements that a tensor made by a model may have in any case; and so many per element that goes in, parameters
+/// included. So a damaged file cannot ask for much more memory than it brings.
+const MOST_ELEMENTS: (usize, usize) = (1 << 26, 1 << 12);
+
+thread_local! {
+    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// How large tensors may be while a model runs, until this is dropped.
+pub struct Limit {
+    before: usize,
+}
+
+impl Limit {
+    /// For a model that is given so many elements.
+    pub fn for_model(given: usize) -> Limit {
+        let most = MOST_ELEMENTS.0.max(given.saturating_mul(MOST_ELEMENTS.1)).min(1 << 32);
+        Limit { before: LIMIT.replace(most) }
+    }
+
+    /// The most elements that a tensor may have now.
+    pub fn now() -> usize {
+        LIMIT.get()
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        LIMIT.set(self.before);
+    }
+}
 
 /// A shape as tensors have it.
 pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
@@ -23,8 +53,9 @@ pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
         refuse!("too many axes: {sizes:?} ({} vs at most {MOST_AXES})", sizes.len());
     }
     let shape = Shape::from(sizes);
-    if shape.count().is_none_or(|count| count > MOST_ELEMENTS) {
-        refuse!("too many elements: {sizes:?}");
+    let most = Limit::now();
+    if shape.count().is_none_or(|count| count > most) {
+        refuse!("too many elements: {sizes:?} (at most {most})");
     }
     Ok(shape)
 }
@@ -55,13 +86,17 @@ impl Value {
         Value::Device(tensor, kind)
     }
 
-    /// A tensor from outside: floats and truth values stay where they are, the rest comes to the host.
+    /// A tensor from outside: floats, truth values and positions stay where they are, the rest comes to the host.
     pub fn given(tensor: &Tensor) -> Result<Value> {
         let Some(kind) = Kind::of_dtype(tensor.dtype()) else {
             refuse!("elements of {} are not known", tensor.dtype());
         };
         let value = Value::Device(tensor.clone(), kind);
-        if kind.is_learned() { Ok(value) } else { Ok(Value::Host(value.host()?)) }
+        if kind.is_learned() || matches!(kind, Kind::Bool | Kind::I32) {
+            Ok(value)
+        } else {
+            Ok(Value::Host(value.host()?))
+        }
     }
 
     /// Positions that devices hold in 32 bits, as i64.
@@ -124,6 +159,9 @@ impl Value {
             Value::Device(tensor, kind) => (tensor, *kind),
             _ => return self.kind().map(|_| unreachable!("a tensor has a kind")),
         };
+        if crate::export::is_recording() {
+            refuse!("the host reads a value here, so what follows would be written for this value only");
+        }
         let data = match tensor.dtype() {
             DType::F32 => Data::Float(tensor.to_vec::<f32>()?.into_iter().map(f64::from).collect()),
             DType::F16 => Data::Float(tensor.to_vec::<half::f16>()?.into_iter().map(f64::from).collect()),
@@ -201,6 +239,12 @@ impl Value {
         let own = self.kind()?;
         if own == kind {
             return Ok(self.clone());
+        }
+        // Positions are held in 32 bits, whichever of the two they stand for.
+        if let (Value::Device(tensor, _), Kind::I32 | Kind::I64) = (self, kind)
+            && tensor.dtype() == DType::I32
+        {
+            return Ok(Value::Device(tensor.clone(), kind));
         }
         if let Value::Device(tensor, _) = self
             && let Some(dtype @ (DType::F32 | DType::F16 | DType::Bool)) = kind.dtype()

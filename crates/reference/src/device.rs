@@ -14,10 +14,10 @@ use crate::memory::{Contents, Held};
 
 /// A handle to a device that runs programs in `f64`; clones share memory, counters and profile.
 #[derive(Clone)]
-pub struct Device(pub(crate) Arc<State>);
+pub struct Device(pub(crate) Arc<DeviceState>);
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct DeviceState {
     /// One run at a time: it takes the numbers out of its memories and puts them back.
     pub running: Mutex<()>,
     pub limit: Option<usize>,
@@ -35,7 +35,7 @@ impl Device {
     /// A device that never holds more than `limit` bytes. Bytes are those of the tensors' dtypes; it takes up to eight times
     /// as many.
     pub fn new(limit: Option<usize>) -> Device {
-        Device(Arc::new(State { limit, ..State::default() }))
+        Device(Arc::new(DeviceState { limit, ..DeviceState::default() }))
     }
 
     /// Memory of `bytes`, all zero.

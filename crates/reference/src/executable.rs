@@ -13,7 +13,7 @@ use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::machine::{Binding, Machine};
+use crate::machine::{BufferPlace, Machine};
 use crate::memory::{Contents, Held};
 use crate::number::decode;
 
@@ -87,7 +87,7 @@ impl Executable {
         &self,
         inputs: &'a [Memory],
         outputs: &'a [Memory],
-    ) -> Result<(Vec<(Owner<'a>, usize)>, Vec<Binding>), Error> {
+    ) -> Result<(Vec<(Owner<'a>, usize)>, Vec<BufferPlace>), Error> {
         let mut owners = Vec::new();
         let mut numbers: HashMap<(bool, u64, DType), usize> = HashMap::new();
         let mut bindings = Vec::with_capacity(self.program.buffers.len());
@@ -116,7 +116,12 @@ impl Executable {
                     owners.len() - 1
                 }
             };
-            bindings.push(Binding { storage, start: buffer.offset / dtype.size(), len: buffer.len, dtype });
+            bindings.push(BufferPlace {
+                storage,
+                start: buffer.offset / dtype.size(),
+                len: buffer.len,
+                dtype,
+            });
         }
         Ok((owners, bindings))
     }

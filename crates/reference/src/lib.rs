@@ -1,12 +1,20 @@
 //! What programs mean: a backend that runs them in `f64`.
 //!
-//! A [`Device`] is a backend like the others: it owns memory and loads [`Program`](farad_compile::program::Program)s
-//! into [`Executable`]s. Registers and memory hold `f64`, whatever float they stand for: nothing is rounded between
-//! kernels, nor between programs, but where a value is stored or cast as a half. Whole numbers wrap as their dtype says.
-//! It is slow and meant for tests: other backends are compared with it, program by program.
+//! It runs compiled Programs, not graphs. So a mistake of the compiler and a mistake of a backend can be told
+//! apart. The tests of `farad-cpu` and `farad-gpu` compare their results with this backend, program by
+//! program. `testkit/tests/reference.rs` compares this backend with the meaning of graphs in
+//! `farad_ir::reference`. It is slow and meant for tests; `Device::best` never chooses it.
 //!
-//! Invariant: all reads of a kernel come before its writes, so that a kernel means the same whatever the order of
-//! its positions. Start at [`Machine`], which runs one kernel; `tape` is what instructions mean.
+//! A [`Device`] is a backend like the others: it owns memory and loads
+//! [`Program`](farad_compile::program::Program)s into [`Executable`]s. Memory holds either bytes as the host
+//! wrote them or numbers as a kernel wrote them. Registers and memory hold `f64`, whatever float dtype they
+//! stand for. `f32` values stay `f64` between kernels and between programs, and are rounded when the host
+//! reads them. `f16` values are rounded where they are stored or cast. Integers wrap as their dtype says. A
+//! block has one storage for every dtype, since it serves one tensor at a time.
+//!
+//! Invariant: all reads of a kernel come before its writes, so that a kernel means the same whatever the
+//! order of its positions. Start at [`Machine`], which runs one kernel and which tests of renderers use;
+//! `tape` says what instructions mean.
 
 mod backend;
 mod device;
@@ -21,5 +29,5 @@ mod view;
 pub use device::Device;
 pub use error::Error;
 pub use executable::Executable;
-pub use machine::{Binding, Machine};
+pub use machine::{BufferPlace, Machine};
 pub use number::{decode, encode, stored};

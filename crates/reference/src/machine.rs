@@ -10,15 +10,15 @@ use farad_compile::program::{
 use farad_ir::{DType, Scalar};
 
 use crate::number::{loaded, stored};
-use crate::tape::{Span, evaluate};
-use crate::view::{Positions, locate};
+use crate::tape::{RowSpan, evaluate};
+use crate::view::{Coordinates, locate};
 
 /// Positions that are evaluated together.
 const TOGETHER: usize = 1 << 13;
 
 /// Where a buffer lies.
 #[derive(Clone, Copy, Debug)]
-pub struct Binding {
+pub struct BufferPlace {
     /// Which storage.
     pub storage: usize,
     /// Its first element there.
@@ -48,7 +48,7 @@ pub struct Machine {
     pub storages: Vec<Vec<f64>>,
     /// Storages that a kernel wrote to.
     pub written: Vec<bool>,
-    pub(crate) bindings: Vec<Binding>,
+    pub(crate) bindings: Vec<BufferPlace>,
     pub(crate) parameters: Vec<f64>,
     /// The first bad index of every site that met one.
     faults: RefCell<BTreeMap<usize, i64>>,
@@ -59,7 +59,7 @@ type Writes = Vec<(BufferId, i64, f64)>;
 
 impl Machine {
     /// A machine with a binding for every buffer and the numbers that are given with the run.
-    pub fn new(storages: Vec<Vec<f64>>, bindings: Vec<Binding>, parameters: Vec<f64>) -> Machine {
+    pub fn new(storages: Vec<Vec<f64>>, bindings: Vec<BufferPlace>, parameters: Vec<f64>) -> Machine {
         let written = vec![false; storages.len()];
         Machine { storages, written, bindings, parameters, faults: RefCell::default() }
     }
@@ -110,7 +110,7 @@ impl Machine {
         self.faults.borrow_mut().entry(site).or_insert(index);
     }
 
-    fn place(&self, buffer: BufferId, index: i64) -> (Binding, usize) {
+    fn place(&self, buffer: BufferId, index: i64) -> (BufferPlace, usize) {
         let binding = self.bindings[buffer.0 as usize];
         let inside = usize::try_from(index).ok().filter(|&index| index < binding.len);
         let Some(inside) = inside else {
@@ -141,9 +141,9 @@ impl Machine {
         let mut writes = Writes::new();
         for first in (0..all).step_by(rows) {
             let count = rows.min(all - first);
-            let span = Span {
-                rows: &Positions::new(&fused.axes[..fused.outer], first, count),
-                points: &Positions::new(&fused.axes, first * row, count * row),
+            let span = RowSpan {
+                rows: &Coordinates::new(&fused.axes[..fused.outer], first, count),
+                points: &Coordinates::new(&fused.axes, first * row, count * row),
                 row,
                 reduces: fused.outer < fused.axes.len(),
                 accumulators: &[],
@@ -168,14 +168,14 @@ impl Machine {
         let mut writes = Writes::new();
         for first in (0..elements).step_by(TOGETHER) {
             let count = TOGETHER.min(elements - first);
-            let at = |trip: usize| Positions::behind(axes, first, count, trip);
+            let at = |trip: usize| Coordinates::behind(axes, first, count, trip);
             let begin = at(0);
-            let starts = evaluate(self, &outer, &Span::at(&begin, &[], &[]));
+            let starts = evaluate(self, &outer, &RowSpan::at(&begin, &[], &[]));
             let mut carried: Vec<Vec<f64>> =
                 of.carries.iter().map(|carry| starts[carry.start.0 as usize].clone()).collect();
             for trip in 0..of.trips() {
                 let points = at(trip);
-                let values = evaluate(self, &of.tape, &Span::at(&points, &[], &carried));
+                let values = evaluate(self, &of.tape, &RowSpan::at(&points, &[], &carried));
                 stored_at(&of.stores, &points, &values, &mut writes);
                 carried = of.carries.iter().map(|carry| values[carry.next.0 as usize].clone()).collect();
             }
@@ -190,7 +190,7 @@ impl Machine {
     }
 
     /// Evaluates a tape at a span, and what its stores write.
-    fn span(&self, tape: &[Instr], stores: &[Store], span: &Span, writes: &mut Writes) {
+    fn span(&self, tape: &[Instr], stores: &[Store], span: &RowSpan, writes: &mut Writes) {
         let values = evaluate(self, tape, span);
         for store in stores {
             let once = span.once(tape[store.value.0 as usize].level);
@@ -219,8 +219,8 @@ impl Machine {
             }
             for (n, accumulators) in sums.chunks(TOGETHER).enumerate() {
                 let first = batch * rows * columns + n * TOGETHER;
-                let points = &Positions::new(&result, first, accumulators.len());
-                let span = Span::at(points, accumulators, &[]);
+                let points = &Coordinates::new(&result, first, accumulators.len());
+                let span = RowSpan::at(points, accumulators, &[]);
                 self.span(&product.epilogue, &product.stores, &span, &mut writes);
             }
         }
@@ -231,8 +231,8 @@ impl Machine {
     fn operand(&self, operand: &Operand, axes: &[usize], first: usize, count: usize) -> Vec<f64> {
         let mut all = Vec::with_capacity(count);
         while all.len() < count {
-            let points = &Positions::new(axes, first + all.len(), TOGETHER.min(count - all.len()));
-            let span = Span::at(points, &[], &[]);
+            let points = &Coordinates::new(axes, first + all.len(), TOGETHER.min(count - all.len()));
+            let span = RowSpan::at(points, &[], &[]);
             all.append(&mut evaluate(self, &operand.tape, &span)[operand.value.0 as usize]);
         }
         all
@@ -242,7 +242,7 @@ impl Machine {
         let mut sizes = scatter.axes.clone();
         sizes[scatter.axis] = scatter.size;
         let mut sums = vec![0.0; sizes.iter().product()];
-        for position in Positions::all(&scatter.axes).iter() {
+        for position in Coordinates::all(&scatter.axes).iter() {
             let (source, index) = (&scatter.source, &scatter.index);
             let at = locate(&index.1, position).map_or(0.0, |at| self.read(index.0, at)) as i64;
             if !(0..scatter.size as i64).contains(&at) {
@@ -292,7 +292,7 @@ impl Machine {
 }
 
 /// What stores of one value a position write.
-fn stored_at(stores: &[Store], points: &Positions, values: &[Vec<f64>], writes: &mut Writes) {
+fn stored_at(stores: &[Store], points: &Coordinates, values: &[Vec<f64>], writes: &mut Writes) {
     for store in stores {
         for (position, &value) in points.iter().zip(&values[store.value.0 as usize]) {
             let index = locate(&store.view, position).expect("stores have no guards");

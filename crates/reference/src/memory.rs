@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use farad_ir::DType;
 use farad_runtime::Allocation;
 
-use crate::device::State;
+use crate::device::DeviceState;
 use crate::number::{decode, encode};
 
 /// A piece of memory of a device.
 pub(crate) struct Held {
     pub bytes: usize,
     pub contents: Mutex<Contents>,
-    pub home: Arc<State>,
+    pub home: Arc<DeviceState>,
 }
 
 /// What memory holds.

@@ -5,14 +5,14 @@ use farad_ir::{DType, Reduce, philox, wrap};
 
 use crate::machine::Machine;
 use crate::number::{cast, stored};
-use crate::view::{Positions, locate};
+use crate::view::{Coordinates, locate};
 
 /// What a tape is evaluated at: some rows, each with as many positions as are reduced over.
-pub struct Span<'a> {
+pub struct RowSpan<'a> {
     /// The outer position of every row.
-    pub rows: &'a Positions,
+    pub rows: &'a Coordinates,
     /// Every position, those of a row side by side.
-    pub points: &'a Positions,
+    pub points: &'a Coordinates,
     /// Positions of a row.
     pub row: usize,
     /// Whether values at outer level stand once a row.
@@ -23,10 +23,10 @@ pub struct Span<'a> {
     pub carried: &'a [Vec<f64>],
 }
 
-impl<'a> Span<'a> {
+impl<'a> RowSpan<'a> {
     /// Positions that nothing is reduced over.
-    pub fn at(points: &'a Positions, accumulators: &'a [f64], carried: &'a [Vec<f64>]) -> Span<'a> {
-        Span { rows: points, points, row: 1, reduces: false, accumulators, carried }
+    pub fn at(points: &'a Coordinates, accumulators: &'a [f64], carried: &'a [Vec<f64>]) -> RowSpan<'a> {
+        RowSpan { rows: points, points, row: 1, reduces: false, accumulators, carried }
     }
 
     /// Whether a value of this level stands once a row.
@@ -36,7 +36,7 @@ impl<'a> Span<'a> {
 }
 
 /// The values of every register; those of outer level once a row.
-pub fn evaluate(machine: &Machine, tape: &[Instr], span: &Span) -> Vec<Vec<f64>> {
+pub fn evaluate(machine: &Machine, tape: &[Instr], span: &RowSpan) -> Vec<Vec<f64>> {
     let mut values: Vec<Vec<f64>> = Vec::with_capacity(tape.len());
     for instr in tape {
         let value = match &instr.code {

@@ -3,15 +3,15 @@
 use farad_compile::program::View;
 
 /// All coordinates of these axes, row-major, one after the other in one list.
-pub struct Positions {
+pub struct Coordinates {
     axes: usize,
     count: usize,
     coordinates: Vec<usize>,
 }
 
-impl Positions {
+impl Coordinates {
     /// Those of `axes` from the position `first` on, `count` of them.
-    pub fn new(axes: &[usize], first: usize, count: usize) -> Positions {
+    pub fn new(axes: &[usize], first: usize, count: usize) -> Coordinates {
         let mut coordinates = Vec::with_capacity(axes.len() * count);
         let mut at = vec![0; axes.len()];
         let mut rest = first;
@@ -28,19 +28,19 @@ impl Positions {
                 *c = 0;
             }
         }
-        Positions { axes: axes.len(), count, coordinates }
+        Coordinates { axes: axes.len(), count, coordinates }
     }
 
-    /// As [`Positions::new`], with a last coordinate that all of them share.
-    pub fn behind(axes: &[usize], first: usize, count: usize, last: usize) -> Positions {
-        let before = Positions::new(axes, first, count);
+    /// As [`Coordinates::new`], with a last coordinate that all of them share.
+    pub fn behind(axes: &[usize], first: usize, count: usize, last: usize) -> Coordinates {
+        let before = Coordinates::new(axes, first, count);
         let coordinates = before.iter().flat_map(|position| position.iter().copied().chain([last])).collect();
-        Positions { axes: axes.len() + 1, count, coordinates }
+        Coordinates { axes: axes.len() + 1, count, coordinates }
     }
 
     /// All of them.
-    pub fn all(axes: &[usize]) -> Positions {
-        Positions::new(axes, 0, axes.iter().product())
+    pub fn all(axes: &[usize]) -> Coordinates {
+        Coordinates::new(axes, 0, axes.iter().product())
     }
 
     /// How many.
@@ -76,11 +76,11 @@ mod tests {
 
     #[test]
     fn positions_are_row_major_from_anywhere() {
-        let all: Vec<Vec<usize>> = Positions::all(&[2, 3]).iter().map(<[usize]>::to_vec).collect();
+        let all: Vec<Vec<usize>> = Coordinates::all(&[2, 3]).iter().map(<[usize]>::to_vec).collect();
         assert_eq!(all, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
-        let some: Vec<Vec<usize>> = Positions::new(&[2, 3], 2, 2).iter().map(<[usize]>::to_vec).collect();
+        let some: Vec<Vec<usize>> = Coordinates::new(&[2, 3], 2, 2).iter().map(<[usize]>::to_vec).collect();
         assert_eq!(some, [[0, 2], [1, 0]]);
-        assert_eq!((Positions::all(&[]).len(), Positions::all(&[3, 0]).len()), (1, 0));
+        assert_eq!((Coordinates::all(&[]).len(), Coordinates::all(&[3, 0]).len()), (1, 0));
     }
 
     #[test]

@@ -1,10 +1,18 @@
-//! Where backends note what they do while somebody profiles: phases of the host, launches of kernels, bytes
-//! moved.
+//! Where backends record what they do while a profile is open: host phases, kernel launches, bytes moved.
 //!
-//! Invariant: phases nest on a thread, and a phase is charged with its own time only, never with that of a
-//! phase inside it. So on every thread the phases together take at most the time that has passed, and what is
-//! left is time outside of Farad. While no profile is open, a phase costs one atomic load. Start at
-//! [`Profiler::enter`].
+//! [`Profiler::enter`] times one phase of the host: recording, hashing and lookup, compiling, allocating,
+//! encoding, submitting, running kernels (on the CPU), waiting, uploading, reading. What the phases do not
+//! explain of the wall time is shown as "other host time". That is what the program does itself, and includes
+//! recording single ops. Phases of other threads are summed separately.
+//!
+//! In mode `Kernels` every launch is a pass of its own with time stamps. The time stamps are put on the
+//! host's clock by one common origin. The origin is moved only so far that no launch starts before it was
+//! submitted. In mode `Host` runs go on as usual, and launches are counted per program. Bytes and operations
+//! are those of `farad_compile::costs`, for every backend.
+//!
+//! Invariant: phases nest on a thread, and a phase is charged with its own time only, never with the time of
+//! a phase inside it. So on every thread the phases together take at most the time that has passed. While no
+//! profile is open, a phase costs one atomic load. Start at [`Profiler::enter`].
 
 mod noted;
 

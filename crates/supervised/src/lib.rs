@@ -1,11 +1,18 @@
 //! Supervised training: a model, an optimizer, and batches of inputs and targets.
 //!
-//! [`Fit`] is the state and one step; [`Score`] judges a model on a set; [`Training`] runs epochs into a run folder with
-//! log and checkpoints; [`report`] writes down how it ended. None of these knows which data set or which model it is.
-//! [`Supervised`] is the kind of training that the command has: `settings` is what a user may set, `sets` opens data,
-//! `models` builds networks, `setup` puts them together. Nothing here prints.
+//! [`Fit`] is a model, an optimizer, a schedule and one step. [`Score`] judges a model on a set. [`Training`]
+//! runs epochs into a run folder with log and checkpoints. [`report`] writes down how it ended. None of these
+//! knows which data set or which model it is. [`Supervised`] is the kind of training that the command has:
+//! `settings` is what a user may set, `sets` opens data, `models` builds networks, `setup` puts them
+//! together. `Network` is what the training loop sees. `Unseen` reads new samples for predictions. Nothing
+//! here prints.
 //!
-//! Invariant: a run that was stopped anywhere, also in mid-epoch, ends with the bits of an unbroken one.
+//! The facade shows this crate as `farad::fit`, since programs that learn from a table or from pictures want
+//! it at hand.
+//!
+//! Invariant: a run that was stopped anywhere, also in mid-epoch, ends with the bits of an unbroken one. For
+//! that its checkpoints hold the loader's position and the device's random counters beside weights and
+//! moments.
 //!
 //! ```
 //! use farad::data::moons;
@@ -55,7 +62,7 @@ pub use score::Score;
 pub use settings::Settings;
 pub use trainee::Network;
 pub use training::{Pace, Progress, Summary, Training};
-pub use unseen::{Origin, Tally, Unseen};
+pub use unseen::{HitCount, SampleOrigin, Unseen};
 
 use farad_data::DataLoader;
 use farad_nn::layers::{Layer, Module};

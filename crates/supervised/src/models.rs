@@ -89,7 +89,7 @@ pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model>
         (_, &[channels, _, width]) => {
             let units = settings.sizes[0];
             let lstm = Lstm::new(channels * width, units).layers(sizes.len()).batch_first();
-            Box::new(Rows { lstm, head: head(units) })
+            Box::new(PictureRows { lstm, head: head(units) })
         }
         _ => return Err(wrong("pictures [channels, height, width], row by row").into()),
     })
@@ -208,12 +208,12 @@ impl Layer for Cnn {
 
 /// The rows of a picture, one after the other, through an LSTM: `[batch, channels, height, width] -> [batch, outputs]`.
 #[derive(Module)]
-struct Rows {
+struct PictureRows {
     lstm: Lstm,
     head: Head,
 }
 
-impl Layer for Rows {
+impl Layer for PictureRows {
     fn forward(&self, x: &Tensor) -> Tensor {
         let shape = x.shape();
         let rows = x.permute(&[0, 2, 1, 3]).reshape([shape[0], shape[2], shape[1] * shape[3]]);

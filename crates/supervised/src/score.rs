@@ -36,7 +36,7 @@ impl Score {
     /// Goes through one epoch of a loader that does not shuffle.
     pub(super) fn of(fit: &Fit, loader: &mut DataLoader) -> Result<Score> {
         let classes = loader.dataset().classes().len();
-        let mut sums = Sums { confusion: Confusion::new(classes.max(1)), ..Sums::default() };
+        let mut sums = ScoreSums { confusion: Confusion::new(classes.max(1)), ..ScoreSums::default() };
         for batch in loader {
             let (x, y) = batch?;
             let said = fit.predict(&x);
@@ -54,7 +54,7 @@ impl Score {
 
 /// What is added up over batches.
 #[derive(Default)]
-struct Sums {
+struct ScoreSums {
     samples: usize,
     loss: f64,
     confusion: Confusion,
@@ -66,7 +66,7 @@ struct Sums {
     squares: f64,
 }
 
-impl Sums {
+impl ScoreSums {
     fn classes(&mut self, said: &Tensor, y: &Tensor) -> Result<()> {
         let (classes, sure) = (said.argmax(1), said.cast(DType::F32).softmax(1).max_axes([1]));
         Tensor::compute_all(&[&classes, &sure])?;

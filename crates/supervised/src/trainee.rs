@@ -20,7 +20,7 @@ const COLUMNS: [&str; 5] = ["epoch", "loss", "learning_rate", "validation_loss",
 
 /// What a checkpoint holds beside tensors.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredNetwork {
     position: Position,
     random: RandomState,
     goodness: Option<f64>,
@@ -30,7 +30,7 @@ struct Stored {
 pub struct Network {
     fit: Fit,
     device: Device,
-    feed: Feed,
+    feed: BatchFeed,
     validation: Option<DataLoader>,
     epochs: u64,
     /// Steps of an epoch.
@@ -43,7 +43,7 @@ pub struct Network {
 }
 
 /// Where batches come from: between epochs and before the first step a loader, else one that is at work.
-enum Feed {
+enum BatchFeed {
     Loader(DataLoader),
     Batches(Box<Batches<DataLoader>>),
     /// While one becomes the other.
@@ -60,7 +60,7 @@ impl Network {
         course: LoopSettings,
     ) -> Result<Network> {
         let (batches, device) = (train.batches()? as u64, fit.device());
-        let (feed, goodness, setup) = (Feed::Loader(train), None, None);
+        let (feed, goodness, setup) = (BatchFeed::Loader(train), None, None);
         Ok(Network { fit, device, feed, validation, epochs, batches, course, goodness, setup })
     }
 
@@ -92,25 +92,25 @@ impl Network {
 
     fn position(&self) -> Option<Position> {
         match &self.feed {
-            Feed::Loader(loader) => Some(loader.position()),
-            Feed::Batches(batches) => Some(Batches::position(batches)),
-            Feed::Changing => None,
+            BatchFeed::Loader(loader) => Some(loader.position()),
+            BatchFeed::Batches(batches) => Some(Batches::position(batches)),
+            BatchFeed::Changing => None,
         }
     }
 
     /// The next batch, of the next epoch if this one is over.
     fn batch(&mut self) -> Result<(Tensor, Tensor)> {
         loop {
-            self.feed = match std::mem::replace(&mut self.feed, Feed::Changing) {
-                Feed::Loader(loader) => Feed::Batches(Box::new(loader.into_iter())),
-                Feed::Batches(mut batches) => match batches.next() {
+            self.feed = match std::mem::replace(&mut self.feed, BatchFeed::Changing) {
+                BatchFeed::Loader(loader) => BatchFeed::Batches(Box::new(loader.into_iter())),
+                BatchFeed::Batches(mut batches) => match batches.next() {
                     Some(batch) => {
-                        self.feed = Feed::Batches(batches);
+                        self.feed = BatchFeed::Batches(batches);
                         return batch;
                     }
-                    None => Feed::Loader(batches.into_loader()),
+                    None => BatchFeed::Loader(batches.into_loader()),
                 },
-                Feed::Changing => return Err(farad_data::DataError::NoSamples { op: "loader" }.into()),
+                BatchFeed::Changing => return Err(farad_data::DataError::NoSamples { op: "loader" }.into()),
             };
         }
     }
@@ -185,7 +185,7 @@ impl Trainee for Network {
         self.fit.put(checkpoint)?;
         let (random, goodness) = (self.device.random_state(), self.goodness);
         if let Some(position) = self.position() {
-            checkpoint.set_value(Stored { position, random, goodness });
+            checkpoint.set_value(StoredNetwork { position, random, goodness });
         }
         Ok(())
     }
@@ -195,9 +195,9 @@ impl Trainee for Network {
         if asked < made {
             return Err(FitError::StepsMade { asked, made }.into());
         }
-        let stored: Stored = checkpoint.value()?;
+        let stored: StoredNetwork = checkpoint.value()?;
         self.fit.restore(checkpoint)?;
-        if let Feed::Loader(loader) = &mut self.feed {
+        if let BatchFeed::Loader(loader) = &mut self.feed {
             loader.set_position(stored.position)?;
         }
         self.device.set_random_state(stored.random);

@@ -1,6 +1,9 @@
 //! Samples that a model has not seen: a table, a picture, a folder of pictures, or an array in a file.
 //!
-//! Invariant: samples come in the order of the file, or of the names of files, each as the model's signature has it.
+//! They are read by the model's signature, for networks and circuits alike.
+//!
+//! Invariant: samples come in the order of the file, or of the names of files, each in the form that the
+//! signature asks for.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -26,7 +29,7 @@ const BRIGHTEST: f32 = 255.0;
 
 /// Where a sample comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SampleOrigin {
     /// A picture's file.
     File(PathBuf),
     /// A row of a table or of an array, from 1 on.
@@ -36,7 +39,7 @@ pub enum Origin {
 /// Samples to be predicted.
 pub struct Unseen {
     inputs: Inputs,
-    source: Source,
+    source: UnseenSource,
     /// What they are said to be, where the file says it.
     targets: Vec<Option<Vec<String>>>,
     /// The pictures that had another size: how many, and the first with its width and height.
@@ -44,7 +47,7 @@ pub struct Unseen {
     notes: Vec<String>,
 }
 
-enum Source {
+enum UnseenSource {
     /// `[samples, ..]`
     Rows(Array),
     /// Pictures, which are read when they are due.
@@ -69,22 +72,22 @@ impl Unseen {
             _ if ending == "npy" && path.is_file() => {
                 let rows = array(path, &inputs, &mut notes)?;
                 let targets = vec![None; rows.shape()[0]];
-                (Source::Rows(rows), targets)
+                (UnseenSource::Rows(rows), targets)
             }
             Inputs::Pictures { .. } if path.is_dir() => {
                 let found = pictures_in(path)?.into_iter();
                 let (files, classes): (Vec<_>, Vec<_>) = found.unzip();
-                (Source::Files(files), known(classes, &signature.outputs))
+                (UnseenSource::Files(files), known(classes, &signature.outputs))
             }
             Inputs::Pictures { .. } if PICTURES.contains(&ending.as_str()) => {
-                (Source::Files(vec![path.into()]), vec![None])
+                (UnseenSource::Files(vec![path.into()]), vec![None])
             }
             Inputs::Table { columns, targets, header, bits }
                 if path.is_file() && !PICTURES.contains(&ending.as_str()) =>
             {
                 let csv = if *header { Csv::new() } else { Csv::new().without_header() };
                 let rows = if *bits { csv.of_bits() } else { csv }.select(path, columns, targets)?;
-                (Source::Rows(rows.inputs), rows.targets)
+                (UnseenSource::Rows(rows.inputs), rows.targets)
             }
             _ => {
                 let found = match path.is_dir() {
@@ -109,10 +112,10 @@ impl Unseen {
     }
 
     /// Where a sample comes from.
-    pub fn origin(&self, sample: usize) -> Origin {
+    pub fn origin(&self, sample: usize) -> SampleOrigin {
         match &self.source {
-            Source::Files(files) => Origin::File(files[sample].clone()),
-            Source::Rows(_) => Origin::Row(sample + 1),
+            UnseenSource::Files(files) => SampleOrigin::File(files[sample].clone()),
+            UnseenSource::Rows(_) => SampleOrigin::Row(sample + 1),
         }
     }
 
@@ -130,8 +133,8 @@ impl Unseen {
     /// Some samples: `[samples, ..]` on the CPU.
     pub fn batch(&self, part: Range<usize>) -> Result<Tensor> {
         let samples: Vec<Array> = match &self.source {
-            Source::Rows(rows) => part.map(|row| rows.row(row)).collect(),
-            Source::Files(files) => {
+            UnseenSource::Rows(rows) => part.map(|row| rows.row(row)).collect(),
+            UnseenSource::Files(files) => {
                 files[part].iter().map(|file| self.picture(file)).collect::<Result<_>>()?
             }
         };
@@ -208,7 +211,7 @@ fn array(path: &Path, inputs: &Inputs, notes: &mut Vec<String>) -> Result<Array>
 
 /// How often predictions were right, or how far off, where the data say it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct HitCount {
     /// Samples whose class or number was known.
     pub known: usize,
     /// Those that were right.
@@ -217,7 +220,7 @@ pub struct Tally {
     pub distance: f64,
 }
 
-impl Tally {
+impl HitCount {
     /// Takes a prediction and what the data say.
     pub fn add(&mut self, outputs: &Outputs, said: &Prediction, target: Option<&[String]>) {
         let Some(target) = target else { return };

@@ -1,6 +1,10 @@
 //! The table of backends: one row for each that devices can be opened on.
 //!
-//! Invariant: whatever names, lists or opens devices asks this table, so that a new backend is a crate and a row here.
+//! A row has a name, a line of help, and how devices are listed and opened. `Device::named`, `--device`,
+//! `farad devices`, `FARAD_DEVICE` and the texts of errors read it.
+//!
+//! Invariant: whatever names, lists or opens devices asks this table, so that a new backend is a crate and a
+//! row here.
 
 #[cfg(feature = "gpu")]
 mod gpu;

@@ -17,9 +17,9 @@ pub(crate) fn region() -> Option<u32> {
     REGION.get()
 }
 
-struct Restore(Option<u32>);
+struct RestoreRegion(Option<u32>);
 
-impl Drop for Restore {
+impl Drop for RestoreRegion {
     fn drop(&mut self) {
         REGION.set(self.0);
     }
@@ -37,6 +37,6 @@ impl Drop for Restore {
 pub fn checkpoint(x: &Tensor, body: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
     // Region numbers are part of plan keys, so they repeat every step: count within one recording.
     let number = NEXT.fetch_add(1, Ordering::Relaxed) % 0xffff;
-    let _restore = Restore(REGION.replace(Some(number)));
+    let _restore = RestoreRegion(REGION.replace(Some(number)));
     body(x)
 }

@@ -1,7 +1,11 @@
-//! Which tensors hold a device's memory: who made each piece that is still held, and what held most of it when
-//! most was held.
+//! Which tensors hold a device's memory: who made each live piece, and what held most when memory use was
+//! highest.
 //!
-//! Invariant: a list of live memory keeps nothing alive, and is swept before it grows to twice what is alive.
+//! Pieces are listed by weak handles. The largest are remembered whenever the bytes held rise by a sixteenth
+//! above the peak so far. The backends keep the high-water mark by purpose.
+//!
+//! Invariant: the list keeps no memory alive, and is swept before it grows to twice the number of live
+//! pieces.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -34,10 +38,10 @@ pub struct Origin(pub Arc<[Maker]>, pub usize);
 
 /// The live memory of a device.
 #[derive(Default)]
-pub struct LiveList(Mutex<Inner>);
+pub struct LiveList(Mutex<LiveTensors>);
 
 #[derive(Default)]
-struct Inner {
+struct LiveTensors {
     pieces: Vec<(WeakMemory, Origin)>,
     /// How many there were after the last sweep.
     swept: usize,
@@ -148,12 +152,12 @@ impl Device {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, Inner> {
+    fn live(&self) -> MutexGuard<'_, LiveTensors> {
         self.0.live.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl Inner {
+impl LiveTensors {
     fn sweep(&mut self) {
         self.pieces.retain(|(memory, _)| memory.bytes().is_some());
         self.swept = self.pieces.len();

@@ -25,12 +25,12 @@ pub struct Node {
     pub pending: AtomicU32,
     /// Longest chain of history below this one.
     pub depth: u32,
-    state: Mutex<State>,
+    state: Mutex<NodeState>,
 }
 
 /// What a node knows.
 #[derive(Default)]
-pub struct State {
+pub struct NodeState {
     pub history: Option<History>,
     pub value: Option<Value>,
     /// The history was taken away while somebody might still want it.
@@ -74,7 +74,7 @@ impl Node {
             handles: AtomicUsize::new(0),
             pending: AtomicU32::new(pending),
             depth,
-            state: Mutex::new(State { history: Some(History { op, operands }), ..State::default() }),
+            state: Mutex::new(NodeState { history: Some(History { op, operands }), ..NodeState::default() }),
         })
     }
 
@@ -94,11 +94,11 @@ impl Node {
             handles: AtomicUsize::new(0),
             pending: AtomicU32::new(0),
             depth: 0,
-            state: Mutex::new(State { value: Some(value), ..State::default() }),
+            state: Mutex::new(NodeState { value: Some(value), ..NodeState::default() }),
         })
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, NodeState> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

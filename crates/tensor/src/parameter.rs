@@ -11,9 +11,9 @@ use crate::tensor::Tensor;
 /// A cell that holds a learned tensor. Clones are the same cell; tensors taken from it keep their
 /// numbers when an optimizer puts new ones in.
 #[derive(Clone)]
-pub struct Parameter(Arc<Cell>);
+pub struct Parameter(Arc<ParameterCell>);
 
-struct Cell {
+struct ParameterCell {
     tensor: Mutex<Tensor>,
     frozen: AtomicBool,
 }
@@ -21,7 +21,7 @@ struct Cell {
 impl Parameter {
     /// A parameter that starts with this tensor.
     pub fn new(tensor: Tensor) -> Parameter {
-        Parameter(Arc::new(Cell { tensor: Mutex::new(tensor), frozen: AtomicBool::new(false) }))
+        Parameter(Arc::new(ParameterCell { tensor: Mutex::new(tensor), frozen: AtomicBool::new(false) }))
     }
 
     /// The current tensor.

@@ -1,8 +1,20 @@
 //! In which precision products are computed, decided while they are recorded.
 //!
-//! Invariant: a scope changes no dtype that a user sees. What was `f32` outside is `f32` inside; only
-//! products round their operands to halves, multiply them, and sum in `f32`.
-//! Start at [`Precision::scope`]; the loss scale that belongs to it is in `optim`.
+//! The default is `f32`. Inside `Precision::Mixed.scope` a contraction of `f32` operands is recorded as a
+//! cast of both to `f16`, the product, and a cast back. So the dtypes that users see stay as they are.
+//! Softmax, norms, losses and sums are `f32` because nothing touches them. Gradients are made from the graph,
+//! so the products of the backward pass are f16 products too.
+//!
+//! The compiler makes the casts cheap. Casts to fewer bytes move before movement ops (`simplify`), so a
+//! weight is cast once per step, whatever its views. Queries, keys and values are slices, so they are views
+//! of one f16 array. A weight with a single product may be cast in the prologue of that product. Casts back
+//! are part of the epilogue. A product that is only cast back and shifted by a bias stays in memory as `f16`
+//! (`fusion`). f16 products run on tensor cores where the adapter has them, else on scalar tiles that read
+//! `f16` packed in words.
+//!
+//! Invariant: a scope changes no dtype that a user sees. What was `f32` outside is `f32` inside. Only
+//! products round their operands to `f16`, multiply them, and sum in `f32`. Start at [`Precision::scope`];
+//! the loss scale that belongs to it is in `optim`.
 
 use std::cell::Cell;
 
@@ -45,13 +57,13 @@ impl Precision {
     /// # Ok::<(), farad::Error>(())
     /// ```
     pub fn scope<T>(self, body: impl FnOnce() -> T) -> T {
-        struct Restore(Precision);
-        impl Drop for Restore {
+        struct RestorePrecision(Precision);
+        impl Drop for RestorePrecision {
             fn drop(&mut self) {
                 PRECISION.set(self.0);
             }
         }
-        let _restore = Restore(PRECISION.replace(self));
+        let _restore = RestorePrecision(PRECISION.replace(self));
         body()
     }
 

@@ -18,13 +18,13 @@ thread_local! {
 
 /// Records `body` by the ops of the table alone where there is a choice: attention is matrix products and softmax.
 pub fn composing<T>(body: impl FnOnce() -> T) -> T {
-    struct Restore(bool);
-    impl Drop for Restore {
+    struct RestoreTrace(bool);
+    impl Drop for RestoreTrace {
         fn drop(&mut self) {
             COMPOSING.set(self.0);
         }
     }
-    let _restore = Restore(COMPOSING.replace(true));
+    let _restore = RestoreTrace(COMPOSING.replace(true));
     body()
 }
 

@@ -1,8 +1,10 @@
-//! What buffers hold that is not computed yet: running statistics that a forward pass recorded.
+//! Contents of buffers that are not computed yet: running statistics that a forward pass recorded.
 //!
-//! Invariant: a step computes those that use something which it computes anyway, so that they are values after every
-//! step and no chain of them grows; it never computes anything else for them. Where no step comes, they are computed all
-//! together before chains are long ([`Unfinished::finish`]). Start at [`Unfinished::beside`].
+//! A step computes those that use something which it computes anyway, in its own submission. Afterwards they
+//! are values, so no chain of them grows. Where no step comes, at most four contents of a buffer follow each
+//! other. Then all pending buffers of the device are computed in one program ([`Unfinished::finish`]).
+//!
+//! Invariant: a step computes nothing else for pending buffers. Start at [`Unfinished::beside`].
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;

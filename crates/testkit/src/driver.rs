@@ -13,14 +13,14 @@ use crate::form::Form;
 
 /// What a suite did.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct SuiteReport {
     /// How many checks ran.
     pub ran: usize,
     /// What went wrong, one text a check.
     pub failures: Vec<String>,
 }
 
-impl Report {
+impl SuiteReport {
     /// Says what ran and how long it took; panics if anything failed.
     #[track_caller]
     pub fn conclude(self, suite: &str, start: Instant) {
@@ -37,7 +37,7 @@ impl Report {
     }
 
     /// Adds another report.
-    pub fn join(&mut self, other: Report) {
+    pub fn join(&mut self, other: SuiteReport) {
         self.ran += other.ran;
         self.failures.extend(other.failures);
     }
@@ -67,8 +67,8 @@ pub fn open_cpu(fuse: bool) -> Device {
 }
 
 /// Runs one form of cases on a device, `batch` of them at once, against the f64 reference.
-pub fn run(cases: &[Case], form: Form, device: &Device, batch: usize) -> Report {
-    let mut report = Report::default();
+pub fn run(cases: &[Case], form: Form, device: &Device, batch: usize) -> SuiteReport {
+    let mut report = SuiteReport::default();
     let cases: Vec<&Case> =
         cases.iter().filter(|c| form.applies(c) && !(c.cpu_only && device.is_gpu())).collect();
     for group in cases.chunks(batch) {

@@ -19,7 +19,7 @@ mod sample;
 
 pub use case::{Case, Given, Input, apart, float, half, int, truth, unsigned, whole};
 pub use compare::{Tolerance, compare, read};
-pub use driver::{Report, announce, gpu, open_cpu, run};
+pub use driver::{SuiteReport, announce, gpu, open_cpu, run};
 pub use form::{Form, differentiate};
 pub use mutate::Mutator;
 pub use sample::Sample;

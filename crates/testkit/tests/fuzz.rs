@@ -7,11 +7,11 @@
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions};
-use farad_testkit::fuzz::{Limits, Recipe, check, check_gradients, check_loops, check_steps};
-use farad_testkit::{Report, gpu, open_cpu};
+use farad_testkit::fuzz::{FuzzLimits, FuzzRecipe, check, check_gradients, check_loops, check_steps};
+use farad_testkit::{SuiteReport, gpu, open_cpu};
 
 /// What compares a recipe's values on devices with their meaning.
-type Check = fn(&Recipe, &Device, &[Device]) -> Result<(), String>;
+type Check = fn(&FuzzRecipe, &Device, &[Device]) -> Result<(), String>;
 
 /// Failures that are printed in full.
 const SHOWN: usize = 5;
@@ -21,20 +21,27 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number: {text}")))
 }
 
-fn fuzz(suite: &str, count: u64, limits: Limits, devices: &[Device], check: Check) {
+fn fuzz(suite: &str, count: u64, limits: FuzzLimits, devices: &[Device], check: Check) {
     fuzz_against(&open_cpu(true), suite, count, limits, devices, check);
 }
 
-fn fuzz_against(host: &Device, suite: &str, count: u64, limits: Limits, devices: &[Device], check: Check) {
+fn fuzz_against(
+    host: &Device,
+    suite: &str,
+    count: u64,
+    limits: FuzzLimits,
+    devices: &[Device],
+    check: Check,
+) {
     let start = Instant::now();
     let seeds = match number("FARAD_FUZZ_SEED") {
         Some(seed) => vec![seed],
         None => (0..number("FARAD_FUZZ_COUNT").unwrap_or(count)).collect::<Vec<u64>>(),
     };
-    let mut report = Report::default();
+    let mut report = SuiteReport::default();
     for seed in seeds {
         report.ran += 1;
-        if let Err(text) = check(&Recipe::grow(seed, limits), host, devices) {
+        if let Err(text) = check(&FuzzRecipe::grow(seed, limits), host, devices) {
             let again = format!("    again: FARAD_FUZZ_SEED={seed} cargo test -p farad-testkit --test fuzz");
             report.failures.push(if report.failures.len() < SHOWN {
                 format!("{text}{again}")
@@ -60,7 +67,7 @@ fn cpu_loops() {
         Some(seed) => seed..seed + 1,
         None => 0..number("FARAD_FUZZ_COUNT").unwrap_or(150),
     };
-    let mut report = Report::default();
+    let mut report = SuiteReport::default();
     for seed in seeds {
         report.ran += 1;
         report.failures.extend(check_loops(seed, &device).err());
@@ -70,26 +77,26 @@ fn cpu_loops() {
 
 #[test]
 fn cpu_values() {
-    let limits = Limits { ops: 25, elements: 3000, smooth: false };
+    let limits = FuzzLimits { ops: 25, elements: 3000, smooth: false };
     fuzz("fuzz, cpu", 4000, limits, &[open_cpu(true), open_cpu(false)], check);
 }
 
 #[test]
 fn cpu_values_of_long_graphs() {
-    let limits = Limits { ops: 80, elements: 500, smooth: false };
+    let limits = FuzzLimits { ops: 80, elements: 500, smooth: false };
     fuzz("fuzz, cpu, long graphs", 500, limits, &[open_cpu(true), open_cpu(false)], check);
 }
 
 #[test]
 fn cpu_gradients() {
-    let limits = Limits { ops: 12, elements: 1000, smooth: true };
+    let limits = FuzzLimits { ops: 12, elements: 1000, smooth: true };
     fuzz("fuzz, cpu gradients", 1500, limits, &[open_cpu(true), open_cpu(false)], check_gradients);
 }
 
 #[test]
 fn gpu_values() {
     let Some(devices) = gpus("fuzz, gpu") else { return };
-    fuzz("fuzz, gpu", 300, Limits { ops: 14, elements: 1000, smooth: false }, &devices, check);
+    fuzz("fuzz, gpu", 300, FuzzLimits { ops: 14, elements: 1000, smooth: false }, &devices, check);
 }
 
 #[test]
@@ -98,14 +105,14 @@ fn gpu_gradients() {
     fuzz(
         "fuzz, gpu gradients",
         60,
-        Limits { ops: 8, elements: 500, smooth: true },
+        FuzzLimits { ops: 8, elements: 500, smooth: true },
         &devices[..1],
         check_gradients,
     );
 }
 
 /// Sizes of programs that end in steps: small enough that shapes with one element are many.
-const STEPS: Limits = Limits { ops: 10, elements: 300, smooth: true };
+const STEPS: FuzzLimits = FuzzLimits { ops: 10, elements: 300, smooth: true };
 
 #[test]
 fn cpu_steps() {

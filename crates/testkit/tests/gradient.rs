@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use farad::{Result, Tensor};
-use farad_testkit::{Case, Report, Sample, cases, differentiate, float, open_cpu};
+use farad_testkit::{Case, Sample, SuiteReport, cases, differentiate, float, open_cpu};
 
 /// Differences of a step of 1e-5 in double precision agree to about 1e-8; of a long sum, to 1e-6.
 const CLOSE: f64 = 3e-6;
@@ -21,7 +21,7 @@ fn slope(loss: &Tensor, inputs: &[Tensor]) -> Result<Tensor> {
     Ok(sum)
 }
 
-fn check(report: &mut Report, case: &Case, order: usize) {
+fn check(report: &mut SuiteReport, case: &Case, order: usize) {
     let work = || -> Result<f64> {
         let device = open_cpu(true);
         let (inputs, loss) = differentiate(case, &device)?;
@@ -45,7 +45,7 @@ fn check(report: &mut Report, case: &Case, order: usize) {
 #[test]
 fn gradients_agree_with_differences() {
     let start = Instant::now();
-    let mut report = Report::default();
+    let mut report = SuiteReport::default();
     for case in cases::all().iter().filter(|case| case.differentiable) {
         (1..=2).for_each(|order| check(&mut report, case, order));
     }

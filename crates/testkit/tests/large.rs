@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions, Result, Tensor};
-use farad_testkit::{Report, announce, gpu, open_cpu};
+use farad_testkit::{SuiteReport, announce, gpu, open_cpu};
 
 /// Rows of four: 16,777,260 elements in all, more than 65,535 × 256.
 const ROWS: usize = 4_194_315;
@@ -20,7 +20,13 @@ fn values(device: &Device) -> Tensor {
     (&i * 40_503).xor(&i)
 }
 
-fn same(report: &mut Report, what: &str, found: Vec<i32>, expected: impl Fn(usize) -> i32, count: usize) {
+fn same(
+    report: &mut SuiteReport,
+    what: &str,
+    found: Vec<i32>,
+    expected: impl Fn(usize) -> i32,
+    count: usize,
+) {
     report.ran += 1;
     assert_eq!(found.len(), count, "{what}");
     if let Some(at) = (0..count).find(|&n| found[n] != expected(n)) {
@@ -28,7 +34,7 @@ fn same(report: &mut Report, what: &str, found: Vec<i32>, expected: impl Fn(usiz
     }
 }
 
-fn check(report: &mut Report, device: &Device) -> Result<()> {
+fn check(report: &mut SuiteReport, device: &Device) -> Result<()> {
     let x = values(device).detach()?;
     let sum = |terms: [usize; 4]| terms.map(value).into_iter().fold(0i32, i32::wrapping_add);
     same(report, "pointwise", x.to_vec::<i32>()?, value, COUNT);
@@ -50,7 +56,7 @@ fn check(report: &mut Report, device: &Device) -> Result<()> {
 }
 
 fn suite(name: &str, device: &Device) {
-    let (start, mut report) = (Instant::now(), Report::default());
+    let (start, mut report) = (Instant::now(), SuiteReport::default());
     check(&mut report, device).unwrap_or_else(|error| panic!("{name}: {error}"));
     report.conclude(name, start);
 }

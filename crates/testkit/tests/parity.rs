@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use farad::DeviceOptions;
-use farad_testkit::{Form, Report, cases, gpu, run};
+use farad_testkit::{Form, SuiteReport, cases, gpu, run};
 
 /// Cases computed by one program: their kernels compile in parallel and wait once.
 const BATCH: usize = 16;
@@ -13,7 +13,7 @@ const BATCH: usize = 16;
 fn agrees(suite: &str, options: DeviceOptions) {
     let Some(device) = gpu(suite, options) else { return };
     let start = Instant::now();
-    let (mut cases, mut report) = (cases::all(), Report::default());
+    let (mut cases, mut report) = (cases::all(), SuiteReport::default());
     if let Ok(op) = std::env::var("FARAD_CASE") {
         cases.retain(|case| case.op == op);
     }

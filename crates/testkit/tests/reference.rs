@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions, Result, Tensor};
-use farad_testkit::{Case, Form, Report, Tolerance, cases, compare, open_cpu, read};
+use farad_testkit::{Case, Form, SuiteReport, Tolerance, cases, compare, open_cpu, read};
 
 /// What reading a value as f32 costs, and numbers that programs have as f32; a little for the order of sums in f64.
 const READ: Tolerance = Tolerance { relative: 3e-7, absolute: 1e-12 };
@@ -45,7 +45,7 @@ fn differs_from(case: &Case, form: Form, device: &Device, reference: &Device) ->
 
 fn over_all(suite: &str, differs: impl Fn(&Case, Form) -> Result<Option<String>>) {
     let start = Instant::now();
-    let mut report = Report::default();
+    let mut report = SuiteReport::default();
     for case in &cases::all() {
         for form in Form::ALL.into_iter().filter(|form| form.applies(case)) {
             report.ran += 1;

@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-use farad_testkit::{Form, Report, cases, open_cpu, run};
+use farad_testkit::{Form, SuiteReport, cases, open_cpu, run};
 
 #[test]
 fn cpu_agrees_with_the_reference() {
     let start = Instant::now();
-    let (cases, mut report) = (cases::all(), Report::default());
+    let (cases, mut report) = (cases::all(), SuiteReport::default());
     for fuse in [true, false] {
         let device = open_cpu(fuse);
         for form in Form::ALL {

@@ -1,8 +1,11 @@
-//! What a training needs of a device's memory, reckoned before anything is made.
+//! How much memory a training needs on a device, computed before anything is made.
 //!
-//! Invariant: a need is a lower bound, so that nothing is refused that would fit. Weights, gradients and moments are counted
-//! exactly; of activations only those count that every backward pass reads again, each once. Start at
-//! [`Need::training`].
+//! The need is weights, gradients, moments and activations. It is compared with what the device has before a
+//! run's folder is made.
+//!
+//! Invariant: a need is a lower bound, so that nothing is refused that would fit. Weights, gradients and
+//! moments are counted exactly. Of activations only those count that every backward pass reads again, each
+//! once. Start at [`Need::training`].
 
 use crate::error::{Result, TrainError};
 use farad_tensor::Device;

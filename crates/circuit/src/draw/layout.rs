@@ -4,7 +4,7 @@
 //! of neighbors, to and fro, and the order with the fewest crossings is kept; then heights are chosen such that wires are
 //! as straight as the order allows. Invariant: heights are multiples of [`UNIT`], and no two places overlap.
 
-use super::parts::{Part, Parts, Signal};
+use super::parts::{DrawnSignal, Part, Parts};
 
 /// The raster of heights.
 pub const UNIT: f64 = 4.5;
@@ -17,7 +17,7 @@ const STRAIGHTENINGS: usize = 40;
 
 /// A place in a column: a part, or where a long wire passes.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ColumnPlace {
     /// The part that stands here, or whose wire passes.
     pub part: usize,
     /// Whether only a wire passes.
@@ -40,9 +40,9 @@ pub struct Piece {
 }
 
 /// Places and pieces.
-pub struct Layout {
+pub struct DrawingLayout {
     /// All places.
-    pub places: Vec<Place>,
+    pub places: Vec<ColumnPlace>,
     /// The places of every column, from above.
     pub columns: Vec<Vec<usize>>,
     /// All pieces of wires.
@@ -55,7 +55,7 @@ pub struct Layout {
     touching: Vec<Vec<usize>>,
 }
 
-impl Layout {
+impl DrawingLayout {
     /// How many places there would be: what a layout costs.
     pub fn cost(parts: &Parts) -> usize {
         let last = last_readers(parts);
@@ -64,8 +64,8 @@ impl Layout {
     }
 
     /// Finds places for all parts.
-    pub fn of(parts: &Parts) -> Layout {
-        let mut layout = Layout {
+    pub fn of(parts: &Parts) -> DrawingLayout {
+        let mut layout = DrawingLayout {
             places: Vec::new(),
             columns: vec![Vec::new(); parts.depth + 2],
             pieces: Vec::new(),
@@ -84,7 +84,7 @@ impl Layout {
     }
 
     fn add(&mut self, part: usize, passes: bool, column: usize) -> usize {
-        self.places.push(Place { part, passes, column, y: 0.0 });
+        self.places.push(ColumnPlace { part, passes, column, y: 0.0 });
         self.columns[column].push(self.places.len() - 1);
         self.places.len() - 1
     }
@@ -108,7 +108,7 @@ impl Layout {
         }
         for (n, part) in parts.all.iter().enumerate() {
             for (operand, signal) in part.reads.iter().enumerate() {
-                if let Signal::Part(read) = *signal {
+                if let DrawnSignal::Part(read) = *signal {
                     let from = passing[read][part.level - 1 - parts.all[read].level];
                     self.pieces.push(Piece { from, to: n, operand });
                 }
@@ -314,7 +314,7 @@ fn last_readers(parts: &Parts) -> Vec<usize> {
     let mut last = vec![0; parts.all.len()];
     for part in &parts.all {
         for signal in &part.reads {
-            if let Signal::Part(read) = *signal {
+            if let DrawnSignal::Part(read) = *signal {
                 last[read] = last[read].max(part.level);
             }
         }

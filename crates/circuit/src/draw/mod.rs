@@ -16,7 +16,7 @@ use farad_chart::{Anchor, Canvas, count, counted, fitted, palette, text_width};
 
 use crate::automaton::Automaton;
 use crate::netlist::Netlist;
-use layout::Layout;
+use layout::DrawingLayout;
 use parts::Parts;
 use schematic::Schematic;
 use terminal::Terminals;
@@ -82,7 +82,7 @@ impl<'a> Drawing<'a> {
         let (mut y, mut width) = self.heading(&mut canvas);
         for ((title, netlist, automaton), parts) in self.panels.iter().zip(&parts) {
             let wide;
-            (y, wide) = match parts.gates > MOST_GATES || Layout::cost(parts) > MOST_PLACES {
+            (y, wide) = match parts.gates > MOST_GATES || DrawingLayout::cost(parts) > MOST_PLACES {
                 true => (overview::draw(&mut canvas, title, netlist, parts, y + 4.0) - 10.0, palette::WIDTH),
                 false => panel(&mut canvas, title, &Terminals::of(netlist, *automaton), parts, y + 38.0),
             };

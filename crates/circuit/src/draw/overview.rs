@@ -4,7 +4,7 @@
 
 use farad_chart::{Canvas, Stack, thousands};
 
-use super::parts::{Part, Parts, Signal};
+use super::parts::{DrawnSignal, Part, Parts};
 use super::symbol::Family;
 use crate::netlist::Netlist;
 
@@ -34,7 +34,7 @@ fn passing(parts: &Parts) -> Vec<f64> {
     let mut last = vec![0; parts.all.len()];
     for part in &parts.all {
         for signal in &part.reads {
-            if let Signal::Part(read) = *signal {
+            if let DrawnSignal::Part(read) = *signal {
                 last[read] = last[read].max(part.level);
             }
         }

@@ -19,7 +19,7 @@ pub enum Part {
 
 /// What a wire carries once copies are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub enum DrawnSignal {
     /// The part of this number.
     Part(usize),
     /// Always the same bit.
@@ -34,7 +34,7 @@ pub struct Placed {
     /// The longest way to it, in gates; roots stand one behind the last gate.
     pub level: usize,
     /// What it reads, in the order of its operands.
-    pub reads: Vec<Signal>,
+    pub reads: Vec<DrawnSignal>,
 }
 
 /// All parts, each after those that it reads.
@@ -60,7 +60,7 @@ impl Parts {
         };
         let operands = live_gates().flat_map(|(_, node)| node.operands());
         for wire in operands.chain(netlist.roots()) {
-            if let Origin::Wire(wire) = origins[wire.index()] {
+            if let BitOrigin::Wire(wire) = origins[wire.index()] {
                 read[wire] = true;
             }
         }
@@ -71,9 +71,9 @@ impl Parts {
             all.push(Placed { part: Part::Source(wire), level: 0, reads: Vec::new() });
         }
         let sources = all.len();
-        let signal = |origin: Origin, number: &[usize]| match origin {
-            Origin::Wire(wire) => Signal::Part(number[wire]),
-            Origin::Constant(bit) => Signal::Constant(bit),
+        let signal = |origin: BitOrigin, number: &[usize]| match origin {
+            BitOrigin::Wire(wire) => DrawnSignal::Part(number[wire]),
+            BitOrigin::Constant(bit) => DrawnSignal::Constant(bit),
         };
         for (n, node) in live_gates() {
             let reads = node.operands().map(|wire| signal(origins[wire.index()], &number)).collect();
@@ -93,20 +93,20 @@ impl Parts {
 
 /// Where a wire's bit comes from.
 #[derive(Clone, Copy)]
-enum Origin {
+enum BitOrigin {
     Wire(usize),
     Constant(bool),
 }
 
 /// For every wire, what it is a copy of, through any number of copies.
-fn origins(netlist: &Netlist) -> Vec<Origin> {
-    let mut origins: Vec<Origin> = (0..netlist.wires()).map(Origin::Wire).collect();
+fn origins(netlist: &Netlist) -> Vec<BitOrigin> {
+    let mut origins: Vec<BitOrigin> = (0..netlist.wires()).map(BitOrigin::Wire).collect();
     for (n, node) in netlist.gates.iter().enumerate() {
         origins[netlist.sources() + n] = match node.gate {
             Gate::A => origins[node.a.index()],
             Gate::B => origins[node.b.index()],
-            Gate::FALSE => Origin::Constant(false),
-            Gate::TRUE => Origin::Constant(true),
+            Gate::FALSE => BitOrigin::Constant(false),
+            Gate::TRUE => BitOrigin::Constant(true),
             _ => continue,
         };
     }

@@ -3,7 +3,7 @@
 //! Tracks are ordered such that few wires cross and none lies on another. Where no order avoids that, the wire is drawn as
 //! a curve instead.
 
-use super::layout::Layout;
+use super::layout::DrawingLayout;
 use super::parts::Parts;
 
 /// Between neighboring tracks.
@@ -15,7 +15,7 @@ const SAME: f64 = 2.0;
 
 /// The wire of a part between two columns.
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct RoutedWire {
     /// The part that drives it.
     pub part: usize,
     /// Where it comes from.
@@ -28,7 +28,7 @@ pub struct Wire {
     pub curved: bool,
 }
 
-impl Wire {
+impl RoutedWire {
     /// The highest and the lowest point.
     pub fn span(&self) -> (f64, f64) {
         let heights = self.to.iter().map(|to| to.0);
@@ -36,7 +36,7 @@ impl Wire {
     }
 
     /// What it costs if this wire's track is left of the other's.
-    fn cost_left_of(&self, other: &Wire) -> usize {
+    fn cost_left_of(&self, other: &RoutedWire) -> usize {
         let inside = |y: f64, (low, high): (f64, f64)| y > low + SAME && y < high - SAME;
         let mut cost = usize::from(inside(other.from, self.span()));
         for &(y, _) in &self.to {
@@ -50,29 +50,29 @@ impl Wire {
 /// All wires between two columns.
 pub struct Channel {
     /// The wires.
-    pub wires: Vec<Wire>,
+    pub wires: Vec<RoutedWire>,
     /// How many tracks there are.
     pub tracks: usize,
 }
 
 /// The channel behind every column.
-pub fn channels(parts: &Parts, layout: &Layout) -> Vec<Channel> {
-    let mut wires: Vec<Vec<Wire>> = vec![Vec::new(); layout.columns.len()];
+pub fn channels(parts: &Parts, layout: &DrawingLayout) -> Vec<Channel> {
+    let mut wires: Vec<Vec<RoutedWire>> = vec![Vec::new(); layout.columns.len()];
     let mut of_place = vec![usize::MAX; layout.places.len()];
     for piece in &layout.pieces {
         let (place, channel) = (&layout.places[piece.from], &mut wires[layout.places[piece.from].column]);
         if of_place[piece.from] == usize::MAX {
             of_place[piece.from] = channel.len();
             let (part, from) = (place.part, place.y);
-            channel.push(Wire { part, from, to: Vec::new(), track: None, curved: false });
+            channel.push(RoutedWire { part, from, to: Vec::new(), track: None, curved: false });
         }
         channel[of_place[piece.from]].to.push((layout.pin(parts, piece), piece.to));
     }
     wires.into_iter().map(with_tracks).collect()
 }
 
-fn with_tracks(mut wires: Vec<Wire>) -> Channel {
-    let bent = |wire: &Wire| wire.to.iter().any(|to| (to.0 - wire.from).abs() >= 0.1);
+fn with_tracks(mut wires: Vec<RoutedWire>) -> Channel {
+    let bent = |wire: &RoutedWire| wire.to.iter().any(|to| (to.0 - wire.from).abs() >= 0.1);
     let mut order: Vec<usize> = (0..wires.len()).filter(|&n| bent(&wires[n])).collect();
     // Downwards the lowest leaves first, upwards the highest.
     order.sort_by(|&a, &b| {
@@ -110,9 +110,9 @@ fn with_tracks(mut wires: Vec<Wire>) -> Channel {
 mod tests {
     use super::*;
 
-    fn wire(from: f64, to: &[f64]) -> Wire {
+    fn wire(from: f64, to: &[f64]) -> RoutedWire {
         let to = to.iter().map(|&y| (y, 0)).collect();
-        Wire { part: 0, from, to, track: None, curved: false }
+        RoutedWire { part: 0, from, to, track: None, curved: false }
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use farad_chart::{Anchor, Canvas, Color, palette, text_width};
 
-use super::layout::{Layout, UNIT};
-use super::parts::{Part, Parts, Signal};
-use super::route::{Channel, TRACK, Wire, channels};
+use super::layout::{DrawingLayout, UNIT};
+use super::parts::{DrawnSignal, Part, Parts};
+use super::route::{Channel, RoutedWire, TRACK, channels};
 use super::symbol::{self, Family};
 use super::terminal::Terminals;
 use crate::gate::Gate;
@@ -26,7 +26,7 @@ pub struct Schematic<'a> {
     netlist: &'a Netlist,
     terminals: &'a Terminals<'a>,
     parts: &'a Parts,
-    layout: Layout,
+    layout: DrawingLayout,
     channels: Vec<Channel>,
     /// The left edge of every column.
     columns: Vec<f64>,
@@ -37,7 +37,7 @@ pub struct Schematic<'a> {
 impl<'a> Schematic<'a> {
     /// Finds a place for everything.
     pub fn of(netlist: &'a Netlist, terminals: &'a Terminals<'a>, parts: &'a Parts) -> Schematic<'a> {
-        let layout = Layout::of(parts);
+        let layout = DrawingLayout::of(parts);
         let channels = channels(parts, &layout);
         let sources = layout.columns[0].iter().map(|&place| terminals.source_width(parts.all[place].part));
         let mut x = palette::MARGIN + sources.fold(0.0, f64::max);
@@ -124,7 +124,7 @@ impl<'a> Schematic<'a> {
         }
     }
 
-    fn wire(&self, canvas: &mut Canvas, column: usize, wire: &Wire) {
+    fn wire(&self, canvas: &mut Canvas, column: usize, wire: &RoutedWire) {
         let passes = self.parts.all[wire.part].level != column;
         let (start, color) = (self.start(column, wire.part, passes), self.color(wire.part));
         let first = self.columns[column] + if column == 0 { 0.0 } else { symbol::WIDTH + RESULT };
@@ -164,7 +164,7 @@ impl<'a> Schematic<'a> {
     }
 
     /// A dot wherever a wire parts.
-    fn dots(&self, canvas: &mut Canvas, wire: &Wire, track: f64, color: Color) {
+    fn dots(&self, canvas: &mut Canvas, wire: &RoutedWire, track: f64, color: Color) {
         let (low, high) = wire.span();
         let mut heights: Vec<f64> = wire.to.iter().map(|to| to.0).chain([wire.from]).collect();
         heights.sort_by(f64::total_cmp);
@@ -193,7 +193,7 @@ impl<'a> Schematic<'a> {
         let Part::Gate(gate) = self.parts.all[part].part else { return };
         let reads = &self.parts.all[part].reads;
         for (operand, signal) in reads.iter().enumerate() {
-            let Signal::Constant(bit) = *signal else { continue };
+            let DrawnSignal::Constant(bit) = *signal else { continue };
             let upper = (operand == 0) != self.layout.swapped[part];
             let pin = if reads.len() < 2 {
                 y

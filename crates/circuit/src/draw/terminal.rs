@@ -4,7 +4,7 @@
 
 use farad_chart::{Anchor, Canvas, fitted, palette, text_width};
 
-use super::parts::{Part, Signal};
+use super::parts::{DrawnSignal, Part};
 use crate::automaton::Automaton;
 use crate::netlist::Netlist;
 
@@ -92,10 +92,10 @@ impl<'a> Terminals<'a> {
     }
 
     /// Draws an output that begins at a point.
-    pub fn root(&self, canvas: &mut Canvas, part: Part, reads: Signal, (x, y): (f64, f64)) {
+    pub fn root(&self, canvas: &mut Canvas, part: Part, reads: DrawnSignal, (x, y): (f64, f64)) {
         let Part::Root(root) = part else { return };
         let mut name = self.root_name(root);
-        if let Signal::Constant(bit) = reads {
+        if let DrawnSignal::Constant(bit) = reads {
             // A constant is no gate and needs no wire.
             name = format!("{name} = {}", u8::from(bit));
         } else {

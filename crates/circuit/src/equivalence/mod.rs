@@ -10,7 +10,7 @@ mod patterns;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::graph::{self, Effort, Graph, Prover, Signal, Simulation};
+use crate::graph::{self, LogicGraph, Prover, Signal, Simulation, SweepEffort};
 use crate::netlist::Netlist;
 
 pub use automata::equivalent_automata;
@@ -179,8 +179,8 @@ impl Comparison<'_> {
     }
 
     /// Both sides over the same sources in one graph; for each open root the two signals.
-    fn merge(&self, open: &[usize]) -> (Graph, Vec<(Signal, Signal)>) {
-        let mut graph = Graph::new(self.lhs.sources());
+    fn merge(&self, open: &[usize]) -> (LogicGraph, Vec<(Signal, Signal)>) {
+        let mut graph = LogicGraph::new(self.lhs.sources());
         let (left, right) = (graph.absorb(self.lhs), graph.absorb(self.rhs));
         let left: Vec<Signal> = self.lhs.roots().map(|wire| left[wire.index()]).collect();
         let right: Vec<Signal> = self.rhs.roots().map(|wire| right[wire.index()]).collect();
@@ -223,18 +223,20 @@ impl Comparison<'_> {
             graph.add_root(right);
         }
         let refutations = (20_000_000 / graph.limit()).clamp(50, 5_000);
-        let effort = Effort { conflicts: 1_000.min(conflicts), refutations, deadline: self.deadline };
+        let effort = SweepEffort { conflicts: 1_000.min(conflicts), refutations, deadline: self.deadline };
         let (graph, _) = graph.swept(Simulation::sources(&graph), effort);
         let mut prover = Prover::new(self.deadline);
         for (n, &root) in open.iter().enumerate() {
             let (left, right) = (graph.roots()[2 * n], graph.roots()[2 * n + 1]);
             let verdict = match left == right {
-                true => graph::Verdict::Proved,
+                true => graph::SolverAnswer::Proved,
                 false => prover.equal(&graph, left, right, conflicts),
             };
             self.verdicts[root] = match verdict {
-                graph::Verdict::Proved => Some(Verdict::Proved(Proof::Sat)),
-                graph::Verdict::Refuted(inputs) if patterns::differs(self.lhs, self.rhs, root, &inputs) => {
+                graph::SolverAnswer::Proved => Some(Verdict::Proved(Proof::Sat)),
+                graph::SolverAnswer::Refuted(inputs)
+                    if patterns::differs(self.lhs, self.rhs, root, &inputs) =>
+                {
                     Some(Verdict::Different(inputs))
                 }
                 _ => None,

@@ -3,7 +3,7 @@
 use crate::gate::Gate;
 use crate::graph::exhaustive_word;
 use crate::netlist::{Netlist, Wire};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Words that go through a cone at a time.
 const BLOCK: usize = 16;
@@ -42,7 +42,7 @@ pub(super) fn differs(lhs: &Netlist, rhs: &Netlist, root: usize, inputs: &[bool]
 
 /// Inputs that tell the two apart, by root, where random patterns do.
 pub(super) fn random_differences(lhs: &Netlist, rhs: &Netlist, words: usize) -> Vec<(usize, Vec<bool>)> {
-    let mut stream = Stream::new(0x5EED);
+    let mut stream = RandomStream::new(0x5EED);
     let mut found = vec![None; lhs.roots().count()];
     for word in 0..words {
         let draw = |_| match word % 4 {

@@ -7,14 +7,19 @@
 
 use std::fmt::Write;
 
-use super::meaning::{Meaning, Source};
-use super::straight::{Language, Program, heading, legend, operand, push_circuit};
+use super::meaning::{InputSource, Meaning};
+use super::straight::{StraightLanguage, StraightProgram, heading, legend, operand, push_circuit};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
 use crate::netlist::{Netlist, Wire};
 
-const C: Language =
-    Language { declare: "const uint64_t", declare_sources: false, not: "~", zero: "0", one: "~UINT64_C(0)" };
+const C: StraightLanguage = StraightLanguage {
+    declare: "const uint64_t",
+    declare_sources: false,
+    not: "~",
+    zero: "0",
+    one: "~UINT64_C(0)",
+};
 
 pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();
@@ -38,10 +43,10 @@ fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<
     let lines = match (circuit, meaning) {
         (_, Some(meaning)) => {
             let sample = match &meaning.source {
-                Source::Columns(_) => {
+                InputSource::Columns(_) => {
                     meaning.example().iter().map(|x| format!("{x}f")).collect::<Vec<_>>().join(", ")
                 }
-                Source::Pixels(_) => "pixels".into(),
+                InputSource::Pixels(_) => "pixels".into(),
             };
             vec![format!("int number = {name}_class({sample});"), format!("puts({name}_classes[number]);")]
         }
@@ -71,10 +76,10 @@ fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<
 /// What a class is asked for by: a number per column, or the bytes of a picture.
 pub(super) fn class_parameters(meaning: &Meaning) -> String {
     match &meaning.source {
-        Source::Columns(columns) => {
+        InputSource::Columns(columns) => {
             columns.iter().map(|(_, name)| format!("float {name}")).collect::<Vec<_>>().join(", ")
         }
-        Source::Pixels(_) => format!("const uint8_t pixels[{}]", meaning.features()),
+        InputSource::Pixels(_) => format!("const uint8_t pixels[{}]", meaning.features()),
     }
 }
 
@@ -91,11 +96,11 @@ fn push_class(text: &mut String, meaning: &Meaning, name: &str) {
     let (bits, features) = (meaning.thresholds.len(), meaning.features());
     let outputs = meaning.classes.len().next_power_of_two().trailing_zeros();
     let values = match &meaning.source {
-        Source::Columns(columns) => {
+        InputSource::Columns(columns) => {
             let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
             format!("    const float values[{features}] = {{{}}};\n", names.join(", "))
         }
-        Source::Pixels(_) => "    const uint8_t *values = pixels;\n".into(),
+        InputSource::Pixels(_) => "    const uint8_t *values = pixels;\n".into(),
     };
     write!(
         text,
@@ -118,7 +123,7 @@ fn push_class(text: &mut String, meaning: &Meaning, name: &str) {
 }
 
 fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
-    let program = Program::new(netlist);
+    let program = StraightProgram::new(netlist);
     let operand = operand(netlist);
     let parameters = match netlist.registers.is_empty() {
         true => "const uint64_t *inputs",
@@ -171,7 +176,12 @@ fn push_reset(text: &mut String, netlist: &Netlist, name: &str) {
     text.push_str("}\n\n");
 }
 
-fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &impl Fn(&mut String, Wire)) {
+fn push_body(
+    text: &mut String,
+    program: &StraightProgram<'_>,
+    name: &str,
+    operand: &impl Fn(&mut String, Wire),
+) {
     let netlist = program.netlist;
     text.push_str("    (void)inputs;\n    (void)outputs;\n");
     if program.kept > 0 {

@@ -9,7 +9,8 @@ use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
 pub(super) fn write(netlist: &Netlist, _name: &str) -> String {
-    let mut sheet = Sheet { devices: String::new(), connectors: String::new(), made: vec![], count: 0 };
+    let mut sheet =
+        DigitalSheet { devices: String::new(), connectors: String::new(), made: vec![], count: 0 };
     let mut names = Names::new(&["clk"]);
     let mut order = 0;
     let mut port = |name: &str, label: &str| {
@@ -55,7 +56,7 @@ pub(super) fn write(netlist: &Netlist, _name: &str) -> String {
 }
 
 /// A circuit on the way.
-struct Sheet {
+struct DigitalSheet {
     devices: String,
     connectors: String,
     /// For each wire the device that makes it.
@@ -63,7 +64,7 @@ struct Sheet {
     count: u32,
 }
 
-impl Sheet {
+impl DigitalSheet {
     fn device(&mut self, kind: &str, rest: &str) -> u32 {
         let comma = if self.count > 0 { ",\n" } else { "" };
         write!(self.devices, "{comma}\"d{}\":{{\"type\":\"{kind}\",{rest}}}", self.count).expect("a string");

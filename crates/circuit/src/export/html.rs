@@ -1,8 +1,13 @@
 //! A page that runs the circuit: one HTML file with everything in it, for any browser, without a network.
 //!
-//! The parts in `page/` are whole files that also work as they lie there (on a half adder). Here each reference to a part is
-//! replaced by the part, and the circuit by ours. The policy in the page's head forbids requests and `eval`.
-//! Start at [`write`]; the page itself starts in `page/page.js`.
+//! The parts in `page/` are whole files that also work as they lie there (on a half adder). Here each
+//! reference to a part is replaced by the part, and the example circuit by ours. The policy in the page's
+//! head forbids requests and `eval`.
+//!
+//! The page runs on WebGPU by the WGSL export, or in JavaScript by an interpreter. The interpreter decides
+//! once per gate and then loops over the words of a tile. Cells that fire are drawn from the simulator's
+//! counters, so both give the simulator's bits. What the page knows of a circuit beside its gates is the
+//! circuit's `meta`. Start at [`write`]; the page itself starts in `page/page.js`.
 
 use farad_chart::{count, counted};
 use serde_json::{Value, json};

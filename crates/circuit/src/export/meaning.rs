@@ -1,8 +1,10 @@
-//! What the bits of a classifier mean, from what its file says of it: which column or pixel reached which threshold,
-//! and which number is which class.
+//! What the bits of a classifier mean, according to the `meta` of its file: which column or pixel reached
+//! which threshold, and which number is which class.
 //!
-//! Invariant: what is said fits the netlist, bit for bit; of a netlist that says nothing, or something else, nothing is
-//! known. Start at [`Meaning::of`].
+//! Comments in exports, functions of one sample and the sliders of the page come from it.
+//!
+//! Invariant: a meaning fits the netlist, bit for bit. A netlist without `meta`, or with one that does not
+//! fit, has no meaning. Start at [`Meaning::of`].
 
 use std::fmt::Write;
 
@@ -12,7 +14,7 @@ use super::names::Names;
 use crate::netlist::Netlist;
 
 /// Where the numbers come from.
-pub(crate) enum Source {
+pub(crate) enum InputSource {
     /// A table's columns, by name and as identifiers.
     Columns(Vec<(String, String)>),
     /// The bytes of a picture: channels, height, width.
@@ -21,7 +23,7 @@ pub(crate) enum Source {
 
 /// What a classifier looks at, and what it says.
 pub(crate) struct Meaning {
-    pub source: Source,
+    pub source: InputSource,
     /// Thresholds of all numbers, row by row; input `n` is set from threshold `n` on.
     pub thresholds: Vec<f32>,
     /// Thresholds of a number.
@@ -43,15 +45,15 @@ impl Meaning {
             return None;
         }
         let source = match meta.get("columns") {
-            Some(columns) => Source::Columns(identified(&names(columns)?)),
+            Some(columns) => InputSource::Columns(identified(&names(columns)?)),
             None => {
                 let size = |key: &str| meta.get(key).and_then(Value::as_u64).map(|size| size as usize);
-                Source::Pixels([size("channels").unwrap_or(1), size("height")?, size("width")?])
+                InputSource::Pixels([size("channels").unwrap_or(1), size("height")?, size("width")?])
             }
         };
         let features = match &source {
-            Source::Columns(columns) => columns.len(),
-            Source::Pixels(shape) => shape.iter().product(),
+            InputSource::Columns(columns) => columns.len(),
+            InputSource::Pixels(shape) => shape.iter().product(),
         };
         let thresholds = levels(meta.get("thresholds")?, features)?;
         let whole = !thresholds.is_empty() && thresholds.len() == netlist.inputs.len();
@@ -62,8 +64,8 @@ impl Meaning {
     pub(crate) fn input(&self, n: usize) -> String {
         let (feature, level) = (n / self.levels, self.thresholds[n]);
         match &self.source {
-            Source::Columns(columns) => format!("{} >= {level}", one_line(&columns[feature].0)),
-            Source::Pixels([channels, height, width]) => {
+            InputSource::Columns(columns) => format!("{} >= {level}", one_line(&columns[feature].0)),
+            InputSource::Pixels([channels, height, width]) => {
                 let (x, y) = (feature % width, feature / width % height);
                 let channel = match channels {
                     1 => String::new(),

@@ -1,7 +1,8 @@
 //! Circuits in other languages: hardware description, programs, shaders, pictures to click on.
 //!
-//! One file a format, one row a format in [`Format::ALL`]. Every export computes what the simulator
-//! computes; only gates that outputs or registers depend on are written. Start at [`export`].
+//! One file per format, one row per format in [`Format::ALL`]. Every export computes what the simulator
+//! computes; only gates that outputs or registers depend on are written. Tests compile, run and prove the
+//! exports with tools that others wrote. Start at [`export`].
 
 mod blif;
 mod c;

@@ -4,14 +4,14 @@
 
 use std::fmt::Write;
 
-use super::meaning::{Meaning, Source};
-use super::straight::{Language, Program, heading, legend, operand, push_circuit};
+use super::meaning::{InputSource, Meaning};
+use super::straight::{StraightLanguage, StraightProgram, heading, legend, operand, push_circuit};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
 use crate::netlist::{Netlist, Wire};
 
-const RUST: Language =
-    Language { declare: "let", declare_sources: false, not: "!", zero: "0u64", one: "!0u64" };
+const RUST: StraightLanguage =
+    StraightLanguage { declare: "let", declare_sources: false, not: "!", zero: "0u64", one: "!0u64" };
 
 pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();
@@ -42,8 +42,8 @@ fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<
     let lines = match (circuit, meaning) {
         (_, Some(meaning)) => {
             let sample = match &meaning.source {
-                Source::Columns(_) => meaning.example().join(", "),
-                Source::Pixels(_) => "&pixels".into(),
+                InputSource::Columns(_) => meaning.example().join(", "),
+                InputSource::Pixels(_) => "&pixels".into(),
             };
             vec![
                 format!("let number = {name}::{name}_class({sample});"),
@@ -74,12 +74,12 @@ fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<
 fn push_class(text: &mut String, meaning: &Meaning, name: &str) {
     let features = meaning.features();
     let (parameters, values) = match &meaning.source {
-        Source::Columns(columns) => {
+        InputSource::Columns(columns) => {
             let parameters: Vec<String> = columns.iter().map(|(_, name)| format!("{name}: f32")).collect();
             let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
             (parameters.join(", "), format!("[{}]", names.join(", ")))
         }
-        Source::Pixels(_) => (format!("pixels: &[u8; {features}]"), "pixels.map(f32::from)".into()),
+        InputSource::Pixels(_) => (format!("pixels: &[u8; {features}]"), "pixels.map(f32::from)".into()),
     };
     write!(
         text,
@@ -100,7 +100,7 @@ fn push_class(text: &mut String, meaning: &Meaning, name: &str) {
 }
 
 fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
-    let program = Program::new(netlist);
+    let program = StraightProgram::new(netlist);
     let operand = operand(netlist);
     let parameters = match netlist.registers.is_empty() {
         true => "inputs: &[u64; INPUTS]",
@@ -140,7 +140,12 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
     }
 }
 
-fn push_body(text: &mut String, program: &Program<'_>, name: &str, operand: &impl Fn(&mut String, Wire)) {
+fn push_body(
+    text: &mut String,
+    program: &StraightProgram<'_>,
+    name: &str,
+    operand: &impl Fn(&mut String, Wire),
+) {
     let netlist = program.netlist;
     if program.kept > 0 {
         text.push_str("    let mut s = [0u64; KEPT];\n");

@@ -1,8 +1,8 @@
 //! Circuits as straight-line code, cut into functions that compilers can bear.
 //!
-//! A [`Program`] is the live gates in pieces of bounded length. A gate that is read in another piece, or
+//! A [`StraightProgram`] is the live gates in pieces of bounded length. A gate that is read in another piece, or
 //! shown, is kept in an array `s`, whose places are used again when dead. Every language writes
-//! the same pieces in its own words. Start at [`Program::new`].
+//! the same pieces in its own words. Start at [`StraightProgram::new`].
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ const PIECE: usize = 60;
 const WHOLE: usize = 1000;
 
 /// Live gates in pieces.
-pub(super) struct Program<'a> {
+pub(super) struct StraightProgram<'a> {
     pub netlist: &'a Netlist,
     /// The gates of each piece, by number.
     pub pieces: Vec<Vec<u32>>,
@@ -33,13 +33,13 @@ pub(super) struct Program<'a> {
 
 const NONE: u32 = u32::MAX;
 
-impl<'a> Program<'a> {
+impl<'a> StraightProgram<'a> {
     /// Cuts a netlist into pieces.
-    pub(super) fn new(netlist: &'a Netlist) -> Program<'a> {
+    pub(super) fn new(netlist: &'a Netlist) -> StraightProgram<'a> {
         let gates = order(netlist);
         let pieces: Vec<&[u32]> = gates.chunks(if gates.len() <= WHOLE { WHOLE } else { PIECE }).collect();
         let (places, homes) = (vec![NONE; netlist.wires()], vec![NONE; netlist.wires()]);
-        let mut program = Program { netlist, pieces: vec![], kept: 0, places, homes };
+        let mut program = StraightProgram { netlist, pieces: vec![], kept: 0, places, homes };
         let last = last_readers(netlist, &pieces);
         let mut free: Vec<u32> = vec![];
         for (n, gates) in pieces.iter().enumerate() {
@@ -74,7 +74,7 @@ impl<'a> Program<'a> {
     pub(super) fn push(
         &self,
         text: &mut String,
-        language: &Language,
+        language: &StraightLanguage,
         number: usize,
         operand: &impl Fn(&mut String, Wire),
     ) {
@@ -119,7 +119,7 @@ impl<'a> Program<'a> {
     pub(super) fn push_results(
         &self,
         text: &mut String,
-        language: &Language,
+        language: &StraightLanguage,
         operand: &impl Fn(&mut String, Wire),
     ) {
         // All next values are taken before the first register changes.
@@ -182,7 +182,7 @@ fn last_readers(netlist: &Netlist, pieces: &[&[u32]]) -> Vec<u32> {
 
 /// How a language declares a word and writes negation and constants; conjunction, disjunction and
 /// exclusive or are the same in all of them.
-pub(super) struct Language {
+pub(super) struct StraightLanguage {
     pub declare: &'static str,
     /// Whether inputs and registers are read once a piece, into words of their own.
     pub declare_sources: bool,
@@ -191,10 +191,10 @@ pub(super) struct Language {
     pub one: &'static str,
 }
 
-impl Language {
+impl StraightLanguage {
     /// Writes a gate's expression; `operand` writes a wire.
     pub(super) fn push(&self, text: &mut String, node: &Node, operand: &impl Fn(&mut String, Wire)) {
-        let Language { not, zero, one, .. } = self;
+        let StraightLanguage { not, zero, one, .. } = self;
         let mut two = |before: &str, a_not: &str, between: &str, b_not: &str, after: &str| {
             text.push_str(before);
             text.push_str(a_not);

@@ -10,13 +10,13 @@ use farad_chart::counted;
 
 use super::meaning::Meaning;
 use super::names::{Port, Ports};
-use super::straight::{Language, heading};
+use super::straight::{StraightLanguage, heading};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
 use crate::netlist::{Netlist, Wire};
 
-const VERILOG: Language =
-    Language { declare: "wire", declare_sources: false, not: "~", zero: "1'b0", one: "1'b1" };
+const VERILOG: StraightLanguage =
+    StraightLanguage { declare: "wire", declare_sources: false, not: "~", zero: "1'b0", one: "1'b1" };
 
 pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();

@@ -52,7 +52,7 @@ fn netlist_bench(netlist: &Netlist, name: &str) -> String {
     };
     ports.extend(connected(&input_ports, "given"));
     ports.extend(connected(&output_ports, "made"));
-    let bench = Bench {
+    let bench = TestBench {
         module: name,
         tested: format!("{name} tested (\n        {}\n    );", ports.join(",\n        ")),
         given: inputs.max(1),
@@ -84,7 +84,7 @@ fn connected(ports: &[Port], signal: &str) -> Vec<String> {
 }
 
 /// The parts in which benches differ.
-struct Bench<'a> {
+struct TestBench<'a> {
     module: &'a str,
     tested: String,
     given: usize,
@@ -98,10 +98,10 @@ struct Bench<'a> {
     after: &'a str,
 }
 
-impl Bench<'_> {
+impl TestBench<'_> {
     /// `expected` are the outputs of all vectors, one after the other.
     fn write(&self, expected: &[bool]) -> String {
-        let Bench { module, tested, given, made, vectors, start, stimulus, after } = self;
+        let TestBench { module, tested, given, made, vectors, start, stimulus, after } = self;
         // Rows hold whole vectors.
         let in_row = (ROW / made).max(1);
         let rows = vectors.div_ceil(in_row);
@@ -237,6 +237,6 @@ fn grid_bench(automaton: &Automaton, name: &str) -> String {
     );
     let stimulus = if asynchronous { draw("fire", cells) } else { String::new() };
     let after = "#1 clk = 1;\n            #1 clk = 0;\n            ";
-    Bench { module: name, tested, given: bits, made: bits, vectors, start: &start, stimulus, after }
+    TestBench { module: name, tested, given: bits, made: bits, vectors, start: &start, stimulus, after }
         .write(&expected)
 }

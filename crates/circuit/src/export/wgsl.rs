@@ -5,13 +5,13 @@
 use std::fmt::Write;
 
 use super::meaning::Meaning;
-use super::straight::{Language, Program, heading, legend};
+use super::straight::{StraightLanguage, StraightProgram, heading, legend};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
 use crate::netlist::{Netlist, Wire};
 
-const WGSL: Language =
-    Language { declare: "let", declare_sources: true, not: "~", zero: "0u", one: "4294967295u" };
+const WGSL: StraightLanguage =
+    StraightLanguage { declare: "let", declare_sources: true, not: "~", zero: "0u", one: "4294967295u" };
 
 pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();
@@ -54,7 +54,7 @@ fn push_netlist(text: &mut String, netlist: &Netlist) {
         }
         .expect("a string");
     };
-    let program = Program::new(netlist);
+    let program = StraightProgram::new(netlist);
     push_pieces(text, &program, &operand);
     // Outputs say how many words there are; inputs do where there are no outputs.
     let (array, signals) = if outputs > 0 { ("outputs", outputs) } else { ("inputs", inputs.max(1)) };
@@ -108,7 +108,7 @@ fn push_automaton(text: &mut String, automaton: &Automaton) {
         let (position, channel) = (wire.index() / channels, wire.index() % channels);
         write!(text, "neighbor({}, {}, {channel}u)", position % 3, position / 3).expect("a string");
     };
-    let program = Program::new(&automaton.cell);
+    let program = StraightProgram::new(&automaton.cell);
     push_pieces(text, &program, &operand);
     text.push_str(
         "\n@compute @workgroup_size(8, 8)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {\n    \
@@ -187,7 +187,7 @@ fn neighbor(x: i32, y: i32, channel: u32) -> u32 {
 }
 ";
 
-fn push_pieces(text: &mut String, program: &Program<'_>, operand: &impl Fn(&mut String, Wire)) {
+fn push_pieces(text: &mut String, program: &StraightProgram<'_>, operand: &impl Fn(&mut String, Wire)) {
     if program.kept > 0 {
         writeln!(text, "var<private> s: array<u32, {}>;", program.kept).expect("a string");
         for n in 0..program.pieces.len() {
@@ -198,7 +198,7 @@ fn push_pieces(text: &mut String, program: &Program<'_>, operand: &impl Fn(&mut 
     }
 }
 
-fn push_calls(text: &mut String, program: &Program<'_>, operand: &impl Fn(&mut String, Wire)) {
+fn push_calls(text: &mut String, program: &StraightProgram<'_>, operand: &impl Fn(&mut String, Wire)) {
     if program.kept > 0 {
         (0..program.pieces.len()).for_each(|n| writeln!(text, "    piece_{n}();").expect("a string"));
     } else {

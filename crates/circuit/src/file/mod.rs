@@ -14,10 +14,10 @@
 //!   `"size"` (`[width, height]`): where it starts and how large the grid was that it learned on;
 //! - of every circuit that was learned, `"gates"`: how many gates were `"learned"`, and how many of these are `"active"`;
 //! - of a network that tells classes apart, `"classes"`, `"thresholds"` and, of a table, `"columns"` (their names; the
-//!   thresholds are then a list of lists, one a column) or, of pictures, `"channels"`, `"height"` and `"width"`. C and Rust
+//!   thresholds are then a list of lists, one per column) or, of pictures, `"channels"`, `"height"` and `"width"`. C and Rust
 //!   then have a function of one sample, and all exports say what every input means;
 //! - of a network that tells gray pictures apart, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
-//!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one a pixel) and `"brightest"` (what a
+//!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one per pixel) and `"brightest"` (what a
 //!   white pixel is in the thresholds' unit, 1 if missing). Input `(y·width + x)·thresholds + t` is 1 where the pixel
 //!   is at least threshold `t`; with `"order": "threshold"` input `t·height·width + y·width + x` is. The number of the
 //!   class is at the outputs `class0`, `class1`, … (lowest bit first), and the count of class `c`, if

@@ -12,7 +12,7 @@ use crate::netlist::{Meta, Netlist, Node, Output, Register, Wire};
 
 /// The circuit in the text of a circuit file.
 pub(super) fn circuit(text: &str) -> Result<Circuit> {
-    let header: Header = parse(text)?;
+    let header: FileHeader = parse(text)?;
     if header.format != FORMAT {
         return Err(Error::Format { found: header.format.into() });
     }
@@ -20,8 +20,8 @@ pub(super) fn circuit(text: &str) -> Result<Circuit> {
         return Err(Error::Version { found: header.version, known: VERSION });
     }
     match header.kind {
-        Kind::Netlist => parse::<RawNetlist>(text)?.netlist().map(Circuit::Netlist),
-        Kind::Automaton => parse::<RawAutomaton>(text)?.automaton().map(Circuit::Automaton),
+        FileKind::Netlist => parse::<RawNetlist>(text)?.netlist().map(Circuit::Netlist),
+        FileKind::Automaton => parse::<RawAutomaton>(text)?.automaton().map(Circuit::Automaton),
     }
 }
 
@@ -33,16 +33,16 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
 }
 
 #[derive(Deserialize)]
-struct Header<'a> {
+struct FileHeader<'a> {
     #[serde(borrow)]
     format: Cow<'a, str>,
     version: u64,
-    kind: Kind,
+    kind: FileKind,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum FileKind {
     Netlist,
     Automaton,
 }
@@ -189,30 +189,30 @@ fn sort(netlist: &mut Netlist) -> Result<()> {
 /// The gates, each after those that it reads.
 fn order(netlist: &Netlist) -> Result<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Seen {
+    enum SeenWire {
         No,
         Open,
         Done,
     }
     let sources = netlist.sources();
-    let mut seen = vec![Seen::No; netlist.gates.len()];
+    let mut seen = vec![SeenWire::No; netlist.gates.len()];
     let mut order = Vec::with_capacity(netlist.gates.len());
     let mut path: Vec<usize> = vec![];
     for start in 0..netlist.gates.len() {
         path.push(start);
         while let Some(&gate) = path.last() {
-            if seen[gate] == Seen::Done {
+            if seen[gate] == SeenWire::Done {
                 path.pop();
                 continue;
             }
-            seen[gate] = Seen::Open;
+            seen[gate] = SeenWire::Open;
             let reads = netlist.gates[gate].operands().filter_map(|wire| wire.index().checked_sub(sources));
-            let next = reads.into_iter().find(|&read| seen[read] != Seen::Done);
+            let next = reads.into_iter().find(|&read| seen[read] != SeenWire::Done);
             match next {
-                Some(read) if seen[read] == Seen::Open => return Err(cycle(netlist, &path, read)),
+                Some(read) if seen[read] == SeenWire::Open => return Err(cycle(netlist, &path, read)),
                 Some(read) => path.push(read),
                 None => {
-                    seen[gate] = Seen::Done;
+                    seen[gate] = SeenWire::Done;
                     order.push(gate);
                     path.pop();
                 }

@@ -1,14 +1,14 @@
 //! From netlists and back.
 
-use super::{Graph, Signal};
+use super::{LogicGraph, Signal};
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Node, Wire};
 
-impl Graph {
+impl LogicGraph {
     /// Reads a netlist: its inputs and registers are the sources, its [roots](Netlist::roots) the roots.
     /// Constants, copies, negations, equal and dead gates are gone by the way they are read.
-    pub(crate) fn of(netlist: &Netlist) -> Graph {
-        let mut graph = Graph::new(netlist.sources());
+    pub(crate) fn of(netlist: &Netlist) -> LogicGraph {
+        let mut graph = LogicGraph::new(netlist.sources());
         let signals = graph.absorb(netlist);
         let roots: Vec<Signal> = netlist.roots().map(|wire| signals[wire.index()]).collect();
         roots.into_iter().for_each(|root| graph.add_root(root));
@@ -30,7 +30,7 @@ impl Graph {
         signals
     }
 
-    /// Active gates that [`Graph::write`] makes: the gates, and negations that no gate can take over.
+    /// Active gates that [`LogicGraph::write`] makes: the gates, and negations that no gate can take over.
     pub(crate) fn cost(&self) -> usize {
         let mut roots: Vec<Signal> = self.roots().to_vec();
         roots.sort_unstable();
@@ -44,7 +44,7 @@ impl Graph {
 
     /// Writes the graph over the names, inputs and registers of the netlist that it came from.
     pub(crate) fn write(&self, shell: &Netlist) -> Netlist {
-        let mut writer = Writer::new(self, shell);
+        let mut writer = NetlistWriter::new(self, shell);
         for node in self.order() {
             writer.gate(node);
         }
@@ -62,8 +62,8 @@ impl Graph {
     }
 }
 
-struct Writer<'a> {
-    graph: &'a Graph,
+struct NetlistWriter<'a> {
+    graph: &'a LogicGraph,
     netlist: Netlist,
     /// The wire of each node, and whether that wire carries its negation.
     made: Vec<(Wire, bool)>,
@@ -73,8 +73,8 @@ struct Writer<'a> {
     negated: Vec<bool>,
 }
 
-impl Writer<'_> {
-    fn new<'a>(graph: &'a Graph, shell: &Netlist) -> Writer<'a> {
+impl NetlistWriter<'_> {
+    fn new<'a>(graph: &'a LogicGraph, shell: &Netlist) -> NetlistWriter<'a> {
         let mut netlist = Netlist::new(shell.name.clone());
         netlist.inputs = shell.inputs.clone();
         netlist.registers = shell.registers.clone();
@@ -88,7 +88,7 @@ impl Writer<'_> {
         let mut negated = vec![false; graph.limit()];
         graph.roots().iter().for_each(|root| negated[root.node() as usize] |= root.is_negated());
         graph.roots().iter().for_each(|root| negated[root.node() as usize] &= root.is_negated());
-        Writer { graph, netlist, made, extra: Default::default(), negated }
+        NetlistWriter { graph, netlist, made, extra: Default::default(), negated }
     }
 
     fn gate(&mut self, node: u32) {
@@ -125,7 +125,7 @@ mod tests {
     fn reading_and_writing_keeps_every_function() {
         for seed in 0..300 {
             let netlist = Netlist::random_with_registers(seed, 4, 2, 40, 5);
-            let graph = Graph::of(&netlist);
+            let graph = LogicGraph::of(&netlist);
             graph.check();
             let written = graph.write(&netlist);
             written.check().unwrap();

@@ -4,8 +4,8 @@
 //! operands are. So a function and its negation are the same node, negations live only at the roots
 //! ([`Signal`]), and of the sixteen gates five remain: and, the two and-nots, or, xor. Node 0 is the
 //! constant, then come the sources, then the gates. The invariant: no two living gates have the same
-//! function and operands, and following operands never comes back. Start at [`Graph::gate`] and
-//! [`Graph::replace`].
+//! function and operands, and following operands never comes back. Start at [`LogicGraph::gate`] and
+//! [`LogicGraph::replace`].
 
 mod convert;
 mod normal;
@@ -20,10 +20,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::gate::Gate;
 
-pub(crate) use normal::{Form, normal_form};
+pub(crate) use normal::{NormalForm, normal_form};
 pub(crate) use simulation::{Simulation, exhaustive_word};
-pub(crate) use solver::{Prover, Verdict};
-pub(crate) use sweep::Effort;
+pub(crate) use solver::{Prover, SolverAnswer};
+pub(crate) use sweep::SweepEffort;
 
 /// A node or its negation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -95,10 +95,10 @@ pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
 /// The circuit. See the module.
 #[derive(Clone)]
-pub(crate) struct Graph {
+pub(crate) struct LogicGraph {
     sources: usize,
     vertices: Vec<Vertex>,
-    /// Readers and roots of each node. [`Graph::release`] counts down and back up.
+    /// Readers and roots of each node. [`LogicGraph::release`] counts down and back up.
     references: Vec<u32>,
     readers: Vec<Vec<u32>>,
     index: QuickMap<(u8, u32, u32), u32>,
@@ -107,9 +107,9 @@ pub(crate) struct Graph {
     living: usize,
 }
 
-impl Graph {
-    pub(crate) fn new(sources: usize) -> Graph {
-        Graph {
+impl LogicGraph {
+    pub(crate) fn new(sources: usize) -> LogicGraph {
+        LogicGraph {
             sources,
             vertices: vec![Vertex::SOURCE; sources + 1],
             references: vec![0; sources + 1],
@@ -180,11 +180,11 @@ impl Graph {
         self.roots.push(signal);
     }
 
-    /// What [`Graph::gate`] would answer, if that needs no new gate.
+    /// What [`LogicGraph::gate`] would answer, if that needs no new gate.
     pub(crate) fn find(&self, gate: Gate, a: Signal, b: Signal) -> Option<Signal> {
         match normal_form(gate, a, b) {
-            Form::Signal(signal) => Some(signal),
-            Form::Gate(vertex, negated) => {
+            NormalForm::Signal(signal) => Some(signal),
+            NormalForm::Gate(vertex, negated) => {
                 let node = self.index.get(&key(vertex))?;
                 Some(Signal::new(*node, negated))
             }
@@ -194,8 +194,8 @@ impl Graph {
     /// The signal that is this gate of two signals: an old one if there is one.
     pub(crate) fn gate(&mut self, gate: Gate, a: Signal, b: Signal) -> Signal {
         match normal_form(gate, a, b) {
-            Form::Signal(signal) => signal,
-            Form::Gate(vertex, negated) => {
+            NormalForm::Signal(signal) => signal,
+            NormalForm::Gate(vertex, negated) => {
                 let node = match self.index.get(&key(vertex)) {
                     Some(&node) => node,
                     None => self.push(vertex),
@@ -237,12 +237,12 @@ impl Graph {
         }
     }
 
-    /// Keeps a node that nobody reads yet from being removed, until [`Graph::let_go`].
+    /// Keeps a node that nobody reads yet from being removed, until [`LogicGraph::let_go`].
     pub(crate) fn hold(&mut self, node: u32) {
         self.references[node as usize] += 1;
     }
 
-    /// Undoes [`Graph::hold`]; removes nothing.
+    /// Undoes [`LogicGraph::hold`]; removes nothing.
     pub(crate) fn let_go(&mut self, node: u32) {
         self.references[node as usize] -= 1;
     }
@@ -257,7 +257,7 @@ impl Graph {
     }
 
     /// Counts out a gate as if it were removed, with all that only it reads: how many gates that frees.
-    /// [`Graph::retain`] must follow before anything is changed.
+    /// [`LogicGraph::retain`] must follow before anything is changed.
     pub(crate) fn release(&mut self, node: u32) -> usize {
         let mut freed = 0;
         let mut pending = vec![node];
@@ -274,7 +274,7 @@ impl Graph {
         freed
     }
 
-    /// Undoes [`Graph::release`].
+    /// Undoes [`LogicGraph::release`].
     pub(crate) fn retain(&mut self, node: u32) -> usize {
         let mut kept = 0;
         let mut pending = vec![node];
@@ -297,7 +297,7 @@ impl Graph {
         if self.references[node as usize] == 1 && self.is_gate(node) { self.retain(node) } else { 0 }
     }
 
-    /// Undoes [`Graph::refer`].
+    /// Undoes [`LogicGraph::refer`].
     pub(crate) fn unrefer(&mut self, node: u32) {
         self.references[node as usize] -= 1;
         if self.references[node as usize] == 0 && self.is_gate(node) {

@@ -5,7 +5,7 @@ use crate::gate::Gate;
 
 /// What a gate of two signals comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
+pub(crate) enum NormalForm {
     /// Nothing that needs a gate.
     Signal(Signal),
     /// A gate in normal form, and whether its negation is meant.
@@ -14,7 +14,7 @@ pub(crate) enum Form {
 
 /// The normal form of a gate. It is found from the truth table alone: an operand that is constant or
 /// equal to the other picks entries of the table, a negated one exchanges them.
-pub(crate) fn normal_form(gate: Gate, a: Signal, b: Signal) -> Form {
+pub(crate) fn normal_form(gate: Gate, a: Signal, b: Signal) -> NormalForm {
     let gate = if a.is_negated() { gate.with_negated_a() } else { gate };
     let gate = if b.is_negated() { gate.with_negated_b() } else { gate };
     let (a, b) = (a.node(), b.node());
@@ -30,23 +30,23 @@ pub(crate) fn normal_form(gate: Gate, a: Signal, b: Signal) -> Form {
     let (gate, a, b) = if a < b { (gate, a, b) } else { (gate.swapped(), b, a) };
     let negated = gate.output(false, false);
     let gate = if negated { gate.negated() } else { gate };
-    Form::Gate(Vertex { gate, a, b }, negated)
+    NormalForm::Gate(Vertex { gate, a, b }, negated)
 }
 
 /// The function of `node` that is `at_false` where it is false and `at_true` where it is true.
-fn unary(at_false: bool, at_true: bool, node: u32) -> Form {
+fn unary(at_false: bool, at_true: bool, node: u32) -> NormalForm {
     let varies = at_false != at_true && node != 0;
-    Form::Signal(Signal::new(if varies { node } else { 0 }, at_false))
+    NormalForm::Signal(Signal::new(if varies { node } else { 0 }, at_false))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn value(form: Form, nodes: [bool; 3]) -> bool {
+    fn value(form: NormalForm, nodes: [bool; 3]) -> bool {
         match form {
-            Form::Signal(signal) => nodes[signal.node() as usize] ^ signal.is_negated(),
-            Form::Gate(vertex, negated) => {
+            NormalForm::Signal(signal) => nodes[signal.node() as usize] ^ signal.is_negated(),
+            NormalForm::Gate(vertex, negated) => {
                 vertex.gate.output(nodes[vertex.a as usize], nodes[vertex.b as usize]) ^ negated
             }
         }
@@ -62,7 +62,7 @@ mod tests {
                     let bit = |signal: Signal| nodes[signal.node() as usize] ^ signal.is_negated();
                     assert_eq!(value(form, nodes), gate.output(bit(a), bit(b)), "{gate:?} {a:?} {b:?}");
                 }
-                if let Form::Gate(vertex, _) = form {
+                if let NormalForm::Gate(vertex, _) = form {
                     assert!(vertex.a < vertex.b && !vertex.gate.output(false, false));
                     assert!(vertex.gate.reads_a() && vertex.gate.reads_b() && vertex.a > 0);
                 }

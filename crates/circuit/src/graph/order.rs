@@ -1,8 +1,8 @@
 //! Orders and sets of nodes: what comes before, what comes after, how deep.
 
-use super::{Graph, Signal};
+use super::{LogicGraph, Signal};
 
-impl Graph {
+impl LogicGraph {
     /// The gates that roots need, each after its operands; the same graph gives the same order.
     pub(crate) fn order(&self) -> Vec<u32> {
         self.cone(&self.roots.iter().map(|root| root.node()).collect::<Vec<_>>())
@@ -77,9 +77,9 @@ impl Graph {
         self.roots.iter().map(|root| level[root.node() as usize]).max().unwrap_or(0)
     }
 
-    /// The same circuit without dead nodes, numbered in [`Graph::order`].
-    pub(crate) fn compacted(&self) -> Graph {
-        let mut graph = Graph::new(self.sources);
+    /// The same circuit without dead nodes, numbered in [`LogicGraph::order`].
+    pub(crate) fn compacted(&self) -> LogicGraph {
+        let mut graph = LogicGraph::new(self.sources);
         let mut signals: Vec<Signal> =
             (0..self.limit() as u32).map(|node| Signal::new(node, false)).collect();
         for node in self.order() {

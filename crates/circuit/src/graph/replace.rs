@@ -1,8 +1,8 @@
 //! Putting one signal in the place of a node, everywhere.
 
-use super::{Form, Graph, QuickMap, Signal, Vertex, key, normal_form};
+use super::{LogicGraph, NormalForm, QuickMap, Signal, Vertex, key, normal_form};
 
-impl Graph {
+impl LogicGraph {
     /// Lets everyone who reads `old` read `new` instead, and removes what nobody reads then. Readers that
     /// come to equal another gate, or to less than a gate, are replaced in turn.
     ///
@@ -43,8 +43,8 @@ impl Graph {
         let operand = |node: u32| latest(replaced, Signal::new(node, false));
         self.forget(reader, vertex);
         match normal_form(vertex.gate, operand(vertex.a), operand(vertex.b)) {
-            Form::Signal(signal) => pending.push((reader, signal)),
-            Form::Gate(form, negated) => match self.index.get(&key(form)) {
+            NormalForm::Signal(signal) => pending.push((reader, signal)),
+            NormalForm::Gate(form, negated) => match self.index.get(&key(form)) {
                 Some(&node) => pending.push((reader, Signal::new(node, negated))),
                 None if negated => {
                     let node = self.push(form);
@@ -89,14 +89,14 @@ fn latest(replaced: &QuickMap<u32, Signal>, mut signal: Signal) -> Signal {
 
 #[cfg(test)]
 mod tests {
-    use crate::graph::{Graph, Signal, Simulation};
-    use crate::random::Stream;
+    use crate::graph::{LogicGraph, Signal, Simulation};
+    use crate::random::RandomStream;
 
     #[test]
     fn replacing_at_random_keeps_the_invariants_and_the_functions() {
         for seed in 0..200 {
-            let mut stream = Stream::new(seed);
-            let mut graph = Graph::of(&crate::Netlist::random(seed, 6, 60, 4));
+            let mut stream = RandomStream::new(seed);
+            let mut graph = LogicGraph::of(&crate::Netlist::random(seed, 6, 60, 4));
             for _ in 0..12 {
                 let gates: Vec<u32> = graph.order();
                 let Some(&old) = gates.get(stream.below(gates.len().max(1))) else { break };

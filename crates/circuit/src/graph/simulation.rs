@@ -3,10 +3,10 @@
 //! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of
 //! an exhaustive one has all sources false. Start at [`Simulation::sources`].
 
-use super::Graph;
+use super::LogicGraph;
 #[cfg(test)]
 use super::Signal;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Most sources for which all patterns are simulated: 2^14 are 256 words.
 const EXHAUSTIVE_SOURCES: usize = 14;
@@ -20,7 +20,7 @@ pub(crate) struct Simulation {
     exhaustive: bool,
     /// Where the next counterexample is put; only a sample takes any.
     next: usize,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// Word `word` of variable `variable` when the patterns count up in binary.
@@ -42,17 +42,17 @@ pub(crate) fn exhaustive_word(variable: usize, word: usize) -> u64 {
 
 impl Simulation {
     /// All patterns of the sources that are used, if those are few, else a sample; no gate is run yet.
-    pub(crate) fn sources(graph: &Graph) -> Simulation {
+    pub(crate) fn sources(graph: &LogicGraph) -> Simulation {
         Simulation::exhaustive(graph).unwrap_or_else(|| Simulation::sample(graph, SAMPLE_WORDS, 1))
     }
 
     /// Whether [`Simulation::sources`] takes all patterns.
-    pub(crate) fn can_be_exhaustive(graph: &Graph) -> bool {
+    pub(crate) fn can_be_exhaustive(graph: &LogicGraph) -> bool {
         graph.used_sources().len() <= EXHAUSTIVE_SOURCES
     }
 
     /// All patterns of the sources that are used, if those are few.
-    fn exhaustive(graph: &Graph) -> Option<Simulation> {
+    fn exhaustive(graph: &LogicGraph) -> Option<Simulation> {
         let used = graph.used_sources();
         if used.len() > EXHAUSTIVE_SOURCES {
             return None;
@@ -69,9 +69,9 @@ impl Simulation {
 
     /// Random patterns: sources true with probability 1/2 in half of the words, in the others rarely or
     /// mostly.
-    pub(crate) fn sample(graph: &Graph, words: usize, seed: u64) -> Simulation {
+    pub(crate) fn sample(graph: &LogicGraph, words: usize, seed: u64) -> Simulation {
         let mut simulation = Simulation::empty(graph, words, false);
-        simulation.stream = Stream::new(seed);
+        simulation.stream = RandomStream::new(seed);
         for node in 1..=graph.sources() {
             for word in 0..words {
                 let mut draw = || simulation.stream.word();
@@ -88,14 +88,14 @@ impl Simulation {
     }
 
     /// The patterns of the sources alone, for another graph over the same sources.
-    pub(crate) fn rebased(mut self, graph: &Graph) -> Simulation {
+    pub(crate) fn rebased(mut self, graph: &LogicGraph) -> Simulation {
         self.values.truncate((graph.sources() + 1) * self.words);
         self
     }
 
-    fn empty(graph: &Graph, words: usize, exhaustive: bool) -> Simulation {
+    fn empty(graph: &LogicGraph, words: usize, exhaustive: bool) -> Simulation {
         let values = vec![0; (graph.sources() + 1) * words];
-        Simulation { words, values, exhaustive, next: 0, stream: Stream::new(0) }
+        Simulation { words, values, exhaustive, next: 0, stream: RandomStream::new(0) }
     }
 
     /// Whether agreement on the patterns is a proof.
@@ -112,13 +112,13 @@ impl Simulation {
     }
 
     /// Computes all gates.
-    pub(crate) fn run_all(mut self, graph: &Graph) -> Simulation {
+    pub(crate) fn run_all(mut self, graph: &LogicGraph) -> Simulation {
         self.run(graph, &graph.order());
         self
     }
 
     /// Computes some gates, each after its operands; new ones too.
-    pub(crate) fn run(&mut self, graph: &Graph, order: &[u32]) {
+    pub(crate) fn run(&mut self, graph: &LogicGraph, order: &[u32]) {
         self.values.resize(graph.limit() * self.words, 0);
         for &node in order {
             let vertex = graph.vertex(node);
@@ -138,7 +138,7 @@ impl Simulation {
 
     /// Takes in a pattern that told two functions apart, with 63 neighbors of it, in the place of the oldest
     /// patterns. [`Simulation::run_learned`] must follow.
-    pub(crate) fn learn(&mut self, graph: &Graph, pattern: &[bool]) {
+    pub(crate) fn learn(&mut self, graph: &LogicGraph, pattern: &[bool]) {
         let word = self.next % self.words;
         self.next += 1;
         for (source, &bit) in pattern.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Simulation {
     }
 
     /// Computes some gates, each after its operands, on the patterns that were learned last.
-    pub(crate) fn run_learned(&mut self, graph: &Graph, order: &[u32]) {
+    pub(crate) fn run_learned(&mut self, graph: &LogicGraph, order: &[u32]) {
         let word = (self.next + self.words - 1) % self.words;
         for &node in order {
             let vertex = graph.vertex(node);
@@ -164,7 +164,7 @@ impl Simulation {
 
     /// The words of the roots.
     #[cfg(test)]
-    pub(crate) fn roots(&self, graph: &Graph) -> Vec<Vec<u64>> {
+    pub(crate) fn roots(&self, graph: &LogicGraph) -> Vec<Vec<u64>> {
         graph.roots().iter().map(|&root| self.signal(root)).collect()
     }
 
@@ -176,7 +176,7 @@ impl Simulation {
 
     /// The words of the roots if `old` were `new`.
     #[cfg(test)]
-    pub(crate) fn with(mut self, graph: &Graph, old: u32, new: Signal) -> Vec<Vec<u64>> {
+    pub(crate) fn with(mut self, graph: &LogicGraph, old: u32, new: Signal) -> Vec<Vec<u64>> {
         let words = self.signal(new);
         self.values[old as usize * self.words..][..words.len()].copy_from_slice(&words);
         self.run(graph, &graph.dependents(&[old], usize::MAX).expect("no limit"));

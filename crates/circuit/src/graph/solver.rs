@@ -11,12 +11,12 @@ use std::time::Instant;
 use batsat::callbacks::Callbacks;
 use batsat::{ClauseKind, Lit, Solver, SolverInterface, SolverOpts, lbool};
 
-use super::{Graph, QuickMap, Signal};
+use super::{LogicGraph, QuickMap, Signal};
 use crate::gate::Gate;
 
 /// An answer of the solver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum SolverAnswer {
     /// It holds for all sources.
     Proved,
     /// It fails for these sources.
@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 }
 
 /// Counts conflicts and looks at the clock.
-struct Limits {
+struct SolverLimits {
     conflicts_left: u64,
     deadline: Option<Instant>,
     /// Times that the solver asked whether to stop: the clock is slow beside a decision.
@@ -34,13 +34,13 @@ struct Limits {
     late: Cell<bool>,
 }
 
-impl Limits {
-    fn new(conflicts_left: u64, deadline: Option<Instant>) -> Limits {
-        Limits { conflicts_left, deadline, asked: Cell::new(0), late: Cell::new(false) }
+impl SolverLimits {
+    fn new(conflicts_left: u64, deadline: Option<Instant>) -> SolverLimits {
+        SolverLimits { conflicts_left, deadline, asked: Cell::new(0), late: Cell::new(false) }
     }
 }
 
-impl Callbacks for Limits {
+impl Callbacks for SolverLimits {
     fn on_new_clause(&mut self, _: &[Lit], _: ClauseKind) {
         self.conflicts_left = self.conflicts_left.saturating_sub(1);
     }
@@ -56,7 +56,7 @@ impl Callbacks for Limits {
 
 /// A solver that knows some nodes of one graph.
 pub(crate) struct Prover {
-    solver: Solver<Limits>,
+    solver: Solver<SolverLimits>,
     literals: QuickMap<u32, Lit>,
     clause: Vec<Lit>,
     deadline: Option<Instant>,
@@ -66,13 +66,13 @@ pub(crate) struct Prover {
 
 impl Prover {
     pub(crate) fn new(deadline: Option<Instant>) -> Prover {
-        let solver = Solver::new(SolverOpts::default(), Limits::new(0, deadline));
+        let solver = Solver::new(SolverOpts::default(), SolverLimits::new(0, deadline));
         Prover { solver, literals: QuickMap::default(), clause: vec![], deadline, scope: None }
     }
 
     /// Looks only into the `gates` gates that are nearest before some nodes. What holds whatever the
     /// others are holds; but then nothing is [refuted](Verdict::Refuted), only unknown.
-    pub(crate) fn within(mut self, graph: &Graph, nodes: &[u32], gates: usize) -> Prover {
+    pub(crate) fn within(mut self, graph: &LogicGraph, nodes: &[u32], gates: usize) -> Prover {
         let mut scope: QuickMap<u32, ()> = QuickMap::default();
         let mut near = VecDeque::from(nodes.to_vec());
         while let Some(node) = near.pop_front() {
@@ -87,41 +87,43 @@ impl Prover {
         self
     }
 
-    fn is_free(&self, graph: &Graph, node: u32) -> bool {
+    fn is_free(&self, graph: &LogicGraph, node: u32) -> bool {
         !graph.is_gate(node) || self.scope.as_ref().is_some_and(|scope| !scope.contains_key(&node))
     }
 
     /// Whether two signals are equal for all sources.
-    pub(crate) fn equal(&mut self, graph: &Graph, x: Signal, y: Signal, conflicts: u64) -> Verdict {
+    pub(crate) fn equal(&mut self, graph: &LogicGraph, x: Signal, y: Signal, conflicts: u64) -> SolverAnswer {
         let (x, y) = (self.literal(graph, x), self.literal(graph, y));
         for (x, y) in [(x, !y), (!x, y)] {
             match self.solve(graph, &[x, y], conflicts) {
-                Verdict::Proved => {
+                SolverAnswer::Proved => {
                     // What is known now makes later questions easier.
                     self.add(&[!x, !y]);
                 }
                 other => return other,
             }
         }
-        Verdict::Proved
+        SolverAnswer::Proved
     }
 
     /// Whether a signal is false for all sources.
-    pub(crate) fn never(&mut self, graph: &Graph, signal: Signal, conflicts: u64) -> Verdict {
+    pub(crate) fn never(&mut self, graph: &LogicGraph, signal: Signal, conflicts: u64) -> SolverAnswer {
         let literal = self.literal(graph, signal);
         self.solve(graph, &[literal], conflicts)
     }
 
-    fn solve(&mut self, graph: &Graph, assumptions: &[Lit], conflicts: u64) -> Verdict {
-        *self.solver.cb_mut() = Limits::new(conflicts.max(1), self.deadline);
+    fn solve(&mut self, graph: &LogicGraph, assumptions: &[Lit], conflicts: u64) -> SolverAnswer {
+        *self.solver.cb_mut() = SolverLimits::new(conflicts.max(1), self.deadline);
         match self.solver.solve_limited(assumptions) {
-            answer if answer == lbool::FALSE => Verdict::Proved,
-            answer if answer == lbool::TRUE && self.scope.is_none() => Verdict::Refuted(self.model(graph)),
-            _ => Verdict::Unknown,
+            answer if answer == lbool::FALSE => SolverAnswer::Proved,
+            answer if answer == lbool::TRUE && self.scope.is_none() => {
+                SolverAnswer::Refuted(self.model(graph))
+            }
+            _ => SolverAnswer::Unknown,
         }
     }
 
-    fn model(&self, graph: &Graph) -> Vec<bool> {
+    fn model(&self, graph: &LogicGraph) -> Vec<bool> {
         let value = |node: u32| match self.literals.get(&node) {
             Some(&literal) => self.solver.value_lit(literal) == lbool::TRUE,
             None => false,
@@ -130,7 +132,7 @@ impl Prover {
     }
 
     /// The literal of a signal, after clauses for all that it depends on.
-    fn literal(&mut self, graph: &Graph, signal: Signal) -> Lit {
+    fn literal(&mut self, graph: &LogicGraph, signal: Signal) -> Lit {
         let mut pending = vec![signal.node()];
         while let Some(&node) = pending.last() {
             let before = pending.len();
@@ -150,7 +152,7 @@ impl Prover {
         if signal.is_negated() { !literal } else { literal }
     }
 
-    fn define(&mut self, graph: &Graph, node: u32) {
+    fn define(&mut self, graph: &LogicGraph, node: u32) {
         let literal = Lit::new(self.solver.new_var_default(), true);
         self.literals.insert(node, literal);
         if node == 0 {

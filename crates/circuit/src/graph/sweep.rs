@@ -1,11 +1,11 @@
 //! Merging nodes of equal function: candidates by simulation, proofs by all patterns or by SAT.
 //!
 //! The graph is built anew, gate by gate. A new gate that agrees with an old one on all patterns is
-//! proved equal to it and dropped, or told apart by a pattern that is learned. Start at [`Graph::swept`].
+//! proved equal to it and dropped, or told apart by a pattern that is learned. Start at [`LogicGraph::swept`].
 
 use std::time::Instant;
 
-use super::{Graph, Prover, QuickMap, Signal, Simulation, Verdict};
+use super::{LogicGraph, Prover, QuickMap, Signal, Simulation, SolverAnswer};
 
 /// Gates of equal words that a new gate is compared with.
 const CANDIDATES: usize = 6;
@@ -17,7 +17,7 @@ const SCOPE: usize = 200;
 
 /// How much a sweep may spend.
 #[derive(Clone, Copy)]
-pub(crate) struct Effort {
+pub(crate) struct SweepEffort {
     /// Conflicts of the solver a question.
     pub(crate) conflicts: u64,
     /// Patterns learned at most; then gates that agree are left alone.
@@ -25,11 +25,11 @@ pub(crate) struct Effort {
     pub(crate) deadline: Option<Instant>,
 }
 
-impl Graph {
+impl LogicGraph {
     /// The same circuit with nodes of equal function merged. The patterns come back with what was learned.
-    pub(crate) fn swept(&self, simulation: Simulation, effort: Effort) -> (Graph, Simulation) {
+    pub(crate) fn swept(&self, simulation: Simulation, effort: SweepEffort) -> (LogicGraph, Simulation) {
         let simulation = simulation.rebased(self);
-        let graph = Graph::new(self.sources());
+        let graph = LogicGraph::new(self.sources());
         let prover = Prover::new(effort.deadline);
         let mut sweep = Sweep {
             graph,
@@ -63,10 +63,10 @@ impl Graph {
 }
 
 struct Sweep {
-    graph: Graph,
+    graph: LogicGraph,
     simulation: Simulation,
     prover: Prover,
-    effort: Effort,
+    effort: SweepEffort,
     /// The oldest node known to be equal, by node.
     representatives: Vec<u32>,
     /// Nodes of equal words, oldest first, none of them proved equal to another.
@@ -86,12 +86,12 @@ impl Sweep {
         let mut undecided: Vec<u32> = vec![];
         while let Some(candidate) = self.candidate(node, &undecided) {
             match self.compare(node, candidate) {
-                Verdict::Proved => {
+                SolverAnswer::Proved => {
                     self.representatives.push(candidate);
                     return Signal::new(candidate, signal.is_negated());
                 }
-                Verdict::Refuted(pattern) => self.learn(&pattern),
-                Verdict::Unknown => undecided.push(candidate),
+                SolverAnswer::Refuted(pattern) => self.learn(&pattern),
+                SolverAnswer::Unknown => undecided.push(candidate),
             }
         }
         self.undecided += undecided.len();
@@ -110,22 +110,22 @@ impl Sweep {
         })
     }
 
-    fn compare(&mut self, node: u32, candidate: u32) -> Verdict {
+    fn compare(&mut self, node: u32, candidate: u32) -> SolverAnswer {
         if self.simulation.is_exhaustive() {
-            return Verdict::Proved;
+            return SolverAnswer::Proved;
         }
         if self.effort.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Verdict::Unknown;
+            return SolverAnswer::Unknown;
         }
         let (x, y) = (Signal::new(node, false), Signal::new(candidate, false));
         if self.graph.gates() > LARGE {
             let mut near = Prover::new(self.effort.deadline).within(&self.graph, &[node, candidate], SCOPE);
-            if near.equal(&self.graph, x, y, self.effort.conflicts) == Verdict::Proved {
-                return Verdict::Proved;
+            if near.equal(&self.graph, x, y, self.effort.conflicts) == SolverAnswer::Proved {
+                return SolverAnswer::Proved;
             }
         }
         match self.effort.refutations {
-            0 => Verdict::Unknown,
+            0 => SolverAnswer::Unknown,
             _ => self.prover.equal(&self.graph, x, y, self.effort.conflicts),
         }
     }

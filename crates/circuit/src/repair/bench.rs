@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::evaluator::{Job, Score, Shape, Stop, Wrong};
-use super::layout::{LANES, Layout};
-use super::random::Random;
+use super::layout::{LANES, SampleLayout};
+use super::random::SplitMix;
 use super::tape::{Literal, Tape};
 use super::task::{Origin, Task};
 use crate::automaton::Edge;
@@ -24,7 +24,7 @@ pub struct Batch {
     /// Batches with the same number are the same.
     number: u64,
     channels: usize,
-    layout: Arc<Layout>,
+    layout: Arc<SampleLayout>,
     /// The planes of all channels.
     start: Vec<u32>,
     /// For each step which samples fire; nothing where all do.
@@ -81,7 +81,7 @@ impl Batch {
 /// A task with room to run candidates of so many channels.
 #[derive(Clone)]
 pub(crate) struct Bench {
-    pub(super) layout: Arc<Layout>,
+    pub(super) layout: Arc<SampleLayout>,
     pub(super) channels: usize,
     pub(super) visible: Vec<usize>,
     origin: Origin,
@@ -97,12 +97,12 @@ pub(crate) struct Bench {
     state: Vec<u32>,
     next: Vec<u32>,
     values: Vec<u32>,
-    places: Vec<[Place; 2]>,
+    places: Vec<[OperandPlace; 2]>,
 }
 
 /// Where an operand is: in a state, or among the values of a tile.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum OperandPlace {
     State(u32),
     Value(u32),
 }
@@ -110,7 +110,7 @@ enum Place {
 impl Bench {
     pub(crate) fn new(task: &Task, shape: &Shape) -> Bench {
         let Shape { channels, visible } = shape.clone();
-        let layout = Layout::new(task, WORDS);
+        let layout = SampleLayout::new(task, WORDS);
         let cells = task.wanted.len() / visible.len().max(1);
         let wanted = task.wanted.chunks(cells.max(1)).map(|cells| layout.spread(cells)).collect();
         let size = channels * layout.copies() * layout.plane;
@@ -144,7 +144,7 @@ impl Bench {
     }
 
     /// Fresh starts. Where nothing is random there is only one batch.
-    pub(crate) fn batch(&self, random: &mut Random) -> Batch {
+    pub(crate) fn batch(&self, random: &mut SplitMix) -> Batch {
         let layout = &self.layout;
         let mut start = vec![0; self.channels * layout.copies() * layout.plane];
         for channel in 0..self.channels {
@@ -174,7 +174,7 @@ impl Bench {
         }
         let rate = (self.fire_rate < 1.0).then(|| (self.fire_rate as f64 * 65536.0).round() as u32);
         // What is no sample never fires, so what lies beyond the rim stays as it is.
-        let mask = |rate: u32, random: &mut Random| -> Vec<u32> {
+        let mask = |rate: u32, random: &mut SplitMix| -> Vec<u32> {
             let pairs = (0..layout.span / 2).map(|_| random.bits(rate));
             let words = pairs.flat_map(|pair| [pair as u32, (pair >> 32) as u32]);
             words.zip(&self.samples).map(|(word, samples)| word & samples).collect()
@@ -226,7 +226,7 @@ impl Bench {
 
     /// The same with room for all samples at once, as [`Bench::record`] needs it.
     pub(super) fn wide(&self) -> Bench {
-        let mut layout = Layout::clone(&self.layout);
+        let mut layout = SampleLayout::clone(&self.layout);
         layout.tile = layout.span;
         Bench { layout: Arc::new(layout), ..self.clone() }
     }
@@ -264,8 +264,8 @@ impl Bench {
     fn prepare(&mut self, tape: &Tape) {
         let inputs = 9 * self.channels;
         let place = |wire: u32| match (wire as usize).checked_sub(inputs) {
-            None => Place::State(self.layout.source(wire as usize, self.channels) as u32),
-            Some(op) => Place::Value((op * self.layout.tile) as u32),
+            None => OperandPlace::State(self.layout.source(wire as usize, self.channels) as u32),
+            Some(op) => OperandPlace::Value((op * self.layout.tile) as u32),
         };
         self.places.clear();
         self.places.extend(tape.ops.iter().map(|op| [place(op.a), place(op.b)]));
@@ -278,7 +278,17 @@ impl Bench {
     fn step(&mut self, tape: &Tape, fires: Option<&Vec<u32>>) {
         let Bench { layout, channels, state, next, values, places, samples, .. } = self;
         let channels = *channels;
-        Arch::new().dispatch(Step { tape, fires, layout, channels, samples, state, next, values, places });
+        Arch::new().dispatch(BenchStep {
+            tape,
+            fires,
+            layout,
+            channels,
+            samples,
+            state,
+            next,
+            values,
+            places,
+        });
         std::mem::swap(&mut self.state, &mut self.next);
     }
 
@@ -324,33 +334,33 @@ impl Record {
 }
 
 /// One step of all samples.
-struct Step<'a> {
+struct BenchStep<'a> {
     tape: &'a Tape,
     fires: Option<&'a Vec<u32>>,
-    layout: &'a Layout,
+    layout: &'a SampleLayout,
     channels: usize,
     samples: &'a [u32],
     state: &'a [u32],
     next: &'a mut [u32],
     values: &'a mut [u32],
-    places: &'a [[Place; 2]],
+    places: &'a [[OperandPlace; 2]],
 }
 
-impl WithSimd for Step<'_> {
+impl WithSimd for BenchStep<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Step { tape, fires, layout, channels, samples, state, next, values, places } = self;
+        let BenchStep { tape, fires, layout, channels, samples, state, next, values, places } = self;
         let tile = layout.tile;
         let empty_rim = layout.has_empty_rim();
         for first in (0..layout.span).step_by(tile) {
             let length = tile.min(layout.span - first);
             for (n, (op, &[a, b])) in tape.ops.iter().zip(places).enumerate() {
                 let (before, own) = values.split_at_mut(n * tile);
-                let slice = |place: Place| match place {
-                    Place::State(start) => &state[start as usize + first..][..length],
-                    Place::Value(start) => &before[start as usize..][..length],
+                let slice = |place: OperandPlace| match place {
+                    OperandPlace::State(start) => &state[start as usize + first..][..length],
+                    OperandPlace::Value(start) => &before[start as usize..][..length],
                 };
                 apply(op.gate, slice(a), slice(b), &mut own[..length]);
             }
@@ -430,7 +440,7 @@ mod tests {
     use crate::simulate::Grid;
 
     /// The bit of a start in a cell.
-    fn bit(layout: &Layout, words: &[u32], cell: usize, lane: usize) -> bool {
+    fn bit(layout: &SampleLayout, words: &[u32], cell: usize, lane: usize) -> bool {
         let (first, _) = layout.words_of(cell).next().unwrap();
         words[first + lane / 32] >> (lane % 32) & 1 == 1
     }
@@ -455,7 +465,7 @@ mod tests {
             };
             let shape = Shape { channels, visible: automaton.visible.clone() };
             let mut bench = Bench::new(&task, &shape);
-            let batch = bench.batch(&mut Random::new(seed, 0));
+            let batch = bench.batch(&mut SplitMix::new(seed, 0));
             let tape = Tape::of(&Cell::plain(&automaton), &automaton.visible);
             let score = bench.run(&tape, &batch, Wrong::default(), Stop::Never);
             let found = score.wrong.last;

@@ -4,7 +4,7 @@
 
 use crate::automaton::Automaton;
 use crate::gate::Gate;
-use crate::graph::Graph;
+use crate::graph::LogicGraph;
 use crate::netlist::{Node, Wire};
 
 /// A cell's gates and outputs. Inputs are those of an [`Automaton`]: `position·channels + channel`.
@@ -45,7 +45,7 @@ impl Cell {
         kept.extend(spare);
         kept.sort_unstable();
         let mut shell = shell.restricted(&kept);
-        shell.cell = Graph::of(&shell.cell).write(&shell.cell);
+        shell.cell = LogicGraph::of(&shell.cell).write(&shell.cell);
         (Cell::plain(&shell), shell)
     }
 

@@ -7,7 +7,7 @@
 //! A chain draws a block of candidates from its current cell, an [`Evaluator`] counts what is wrong with them, and the chain
 //! takes over the first that it may; the others count as tried. A [`Crew`] is the chains that share an evaluator.
 //!
-//! Invariant: [`Chain::champion`] is never replaced by something that is worse on the same starts. What a chain does depends
+//! Invariant: [`SearchChain::champion`] is never replaced by something that is worse on the same starts. What a chain does depends
 //! on its seed, on how often it is called and on the largest block alone, not on who evaluates.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::cell::Cell;
 use super::equal::merged;
 use super::evaluator::{Evaluator, Job, Score, Shape, Stop, Wrong};
 use super::moves::{self, Proposal};
-use super::random::Random;
+use super::random::SplitMix;
 use super::tape::Tape;
 use super::term::Terms;
 
@@ -75,7 +75,7 @@ pub(super) struct Ground {
 }
 
 /// A candidate that waits for its score.
-struct Draft {
+struct Candidate {
     cell: Cell,
     tape: Tape,
     /// The energy up to which it may be taken over; while shrinking, none.
@@ -83,9 +83,9 @@ struct Draft {
 }
 
 /// A chain.
-pub(super) struct Chain {
+pub(super) struct SearchChain {
     ground: Ground,
-    random: Random,
+    random: SplitMix,
     /// Starts that every candidate runs from.
     pool: Vec<Batch>,
     lane: usize,
@@ -100,7 +100,7 @@ pub(super) struct Chain {
     /// What a single start does, for terms.
     record: Option<(Tape, Record)>,
     /// Candidates that wait for their scores.
-    drafts: Vec<Draft>,
+    drafts: Vec<Candidate>,
     /// Candidates that are drawn next.
     block: u64,
     pub(super) champion: Champion,
@@ -112,7 +112,7 @@ pub(super) struct Chain {
 
 /// Chains that share an evaluator, which scores what all of them propose at once.
 pub(super) struct Crew {
-    pub(super) chains: Vec<Chain>,
+    pub(super) chains: Vec<SearchChain>,
     pub(super) evaluator: Box<dyn Evaluator>,
 }
 
@@ -137,12 +137,13 @@ impl Crew {
                 return;
             }
             chains.iter_mut().for_each(|chain| chain.prepare(&mut **evaluator));
-            let propose = |(chain, left): (&mut Chain, &mut u64)| *left -= chain.propose((*left).min(block));
+            let propose =
+                |(chain, left): (&mut SearchChain, &mut u64)| *left -= chain.propose((*left).min(block));
             match chains.len() {
                 1 => chains.iter_mut().zip(&mut left).for_each(propose),
                 _ => chains.par_iter_mut().zip(&mut left).for_each(propose),
             }
-            let jobs: Vec<Job> = chains.iter().flat_map(Chain::jobs).collect();
+            let jobs: Vec<Job> = chains.iter().flat_map(SearchChain::jobs).collect();
             let mut scores = evaluator.score(&jobs).into_iter();
             for chain in chains.iter_mut() {
                 let own: Vec<Vec<Score>> = scores.by_ref().take(chain.drafts.len()).collect();
@@ -157,19 +158,19 @@ impl Crew {
     }
 }
 
-impl Chain {
+impl SearchChain {
     pub(super) fn new(
         ground: Ground,
         cell: Cell,
         from: usize,
         (seed, number): (u64, u64),
         evaluator: &mut dyn Evaluator,
-    ) -> Chain {
-        let mut random = Random::new(seed, number);
+    ) -> SearchChain {
+        let mut random = SplitMix::new(seed, number);
         let pool = ground.pool(&mut random);
         let champion =
             Champion { cell: cell.clone(), wrong: u64::MAX, elsewhere: u64::MAX, gates: usize::MAX, from };
-        let mut chain = Chain {
+        let mut chain = SearchChain {
             ground,
             random,
             pool,
@@ -322,7 +323,7 @@ impl Chain {
     /// Wrong bits on starts that no chain has seen: whoever is held to the same ones again and again learns them by heart.
     fn surprise(&mut self, tape: &Tape, evaluator: &mut dyn Evaluator) -> u64 {
         // A stream of their own: how many are drawn before one fails is up to the evaluator.
-        let mut stream = Random::new(self.random.word(), SURPRISE_STREAM);
+        let mut stream = SplitMix::new(self.random.word(), SURPRISE_STREAM);
         let size = evaluator.block().clamp(1, SURPRISES);
         for first in (0..SURPRISES).step_by(size) {
             let count = size.min(SURPRISES - first);
@@ -347,7 +348,7 @@ impl Chain {
     }
 
     /// The next candidate while something is wrong, if one is found.
-    fn better(&mut self) -> Option<Draft> {
+    fn better(&mut self) -> Option<Candidate> {
         let place = self.tried % EPOCH;
         let hot = if self.ground.random { (self.coldest.0 * 0.02).clamp(2.0, 60.0) } else { 0.8 };
         let cold = if self.ground.random { 0.4 } else { 0.1 };
@@ -356,12 +357,12 @@ impl Chain {
         let cell = self.candidate()?;
         let tape = self.tape(&cell);
         // What only changes gates that nobody reads is not worth a run.
-        (tape != self.ready).then_some(Draft { cell, tape, limit })
+        (tape != self.ready).then_some(Candidate { cell, tape, limit })
     }
 
     /// Takes a candidate over if its energy is low enough. Whether it did.
-    fn take_better(&mut self, draft: Draft, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
-        let Draft { cell, tape, limit } = draft;
+    fn take_better(&mut self, draft: Candidate, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
+        let Candidate { cell, tape, limit } = draft;
         let energy = energy(&tape, wrong);
         if energy > limit {
             return false;
@@ -428,18 +429,18 @@ impl Chain {
     }
 
     /// The next candidate once nothing is wrong, unless it has too many gates.
-    fn smaller(&mut self) -> Option<Draft> {
+    fn smaller(&mut self) -> Option<Candidate> {
         let mut cell = self.current.clone();
         moves::shrink(&mut cell, &mut self.random);
         let tape = self.tape(&cell);
         let uphill = tape.gates > self.gates && !self.random.one_in(12);
         let large = uphill || tape.gates > self.champion.gates + SLACK;
-        (!large).then_some(Draft { cell, tape, limit: f64::INFINITY })
+        (!large).then_some(Candidate { cell, tape, limit: f64::INFINITY })
     }
 
     /// Takes a candidate over if it is still right. Whether it did.
-    fn take_smaller(&mut self, draft: Draft, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
-        let Draft { cell, tape, .. } = draft;
+    fn take_smaller(&mut self, draft: Candidate, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
+        let Candidate { cell, tape, .. } = draft;
         if wrong.total() > 0 || self.elsewhere(&tape) > self.champion.elsewhere {
             return false;
         }
@@ -474,7 +475,7 @@ impl Chain {
 
 impl Ground {
     /// Starts that a chain begins with.
-    fn pool(&self, random: &mut Random) -> Vec<Batch> {
+    fn pool(&self, random: &mut SplitMix) -> Vec<Batch> {
         match self.random {
             true => (0..2).map(|_| self.bench.batch(random)).collect(),
             false => self.check.to_vec(),

@@ -7,7 +7,7 @@
 use super::bench::Batch;
 use super::chain::{Champion, Ground};
 use super::evaluator::{Evaluator, Job, Stop};
-use super::random::Random;
+use super::random::SplitMix;
 use super::tape::Tape;
 
 /// Batches of starts of an exam.
@@ -43,7 +43,7 @@ pub(super) fn choose(
 /// Wrong bits at the last step; no more is known once they are more than `most`.
 fn examine(champion: &Champion, ground: &Ground, seed: u64, most: u64, evaluator: &mut dyn Evaluator) -> u64 {
     let tape = Tape::of(&champion.cell, &ground.shape.visible);
-    let mut stream = Random::new(seed, STREAM);
+    let mut stream = SplitMix::new(seed, STREAM);
     let mut wrong = 0;
     for _ in 0..BATCHES / AT_ONCE {
         let batches: Vec<Batch> = (0..AT_ONCE).map(|_| ground.bench.batch(&mut stream)).collect();
@@ -60,7 +60,7 @@ fn examine(champion: &Champion, ground: &Ground, seed: u64, most: u64, evaluator
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Beginning, Cell, Origin, Processor, Start, Task, ground};
+    use super::super::{Beginning, Cell, ChainStart, Origin, Processor, Task, ground};
     use super::*;
     use crate::automaton::{Automaton, Edge};
     use crate::gate::Gate;
@@ -80,8 +80,12 @@ mod tests {
         let lucky = Cell::plain(&shell);
         let mut right = lucky.clone();
         right.outputs[0] = right.gate(Gate::NOT_A, Wire(1), Wire(1));
-        let start =
-            Start { origin: Beginning::Read, cell: lucky.clone(), shell: shell.clone(), proposals: vec![] };
+        let start = ChainStart {
+            origin: Beginning::Read,
+            cell: lucky.clone(),
+            shell: shell.clone(),
+            proposals: vec![],
+        };
         let grounds = [ground(&start, &task, 1)];
         let champion = |cell: &Cell| Champion {
             cell: cell.clone(),

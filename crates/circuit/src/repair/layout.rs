@@ -14,7 +14,7 @@ const TILE: usize = 128;
 pub(super) const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packing {
+enum SamplePacking {
     /// So many words of starts for each cell.
     Starts(usize),
     /// So many words for each row of cells.
@@ -25,8 +25,8 @@ enum Packing {
 
 /// The places of samples in planes.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    packing: Packing,
+pub(super) struct SampleLayout {
+    packing: SamplePacking,
     width: usize,
     height: usize,
     edge: Edge,
@@ -40,25 +40,25 @@ pub(super) struct Layout {
     pub(super) tile: usize,
 }
 
-impl Layout {
+impl SampleLayout {
     /// For a task; where there are many starts, so many words of 32 stand side by side.
-    pub(super) fn new(task: &Task, words: usize) -> Layout {
+    pub(super) fn new(task: &Task, words: usize) -> SampleLayout {
         let (width, height, edge) = (task.width, task.height, task.edge);
         let round = |words: usize| words.next_multiple_of(LANES);
         let (packing, first, span, rim) = match task.origin {
-            Origin::Neighborhoods => (Packing::Table, 0, 512 / 32, 0),
+            Origin::Neighborhoods => (SamplePacking::Table, 0, 512 / 32, 0),
             _ if task.is_random() => {
                 let row = (width + 2) * words;
-                (Packing::Starts(words), row + words, (height - 1) * row + width * words, row + words)
+                (SamplePacking::Starts(words), row + words, (height - 1) * row + width * words, row + words)
             }
             _ => {
                 let row = (width + 2).div_ceil(32);
-                (Packing::Rows(row), row, height * row, row)
+                (SamplePacking::Rows(row), row, height * row, row)
             }
         };
         let span = round(span);
-        let tile = if let Packing::Starts(_) = packing { TILE.min(span) } else { span };
-        Layout { packing, width, height, edge, plane: round(first + span + rim), first, span, tile }
+        let tile = if let SamplePacking::Starts(_) = packing { TILE.min(span) } else { span };
+        SampleLayout { packing, width, height, edge, plane: round(first + span + rim), first, span, tile }
     }
 
     /// Rows and columns of cells.
@@ -69,9 +69,9 @@ impl Layout {
     /// Planes for each channel.
     pub(super) fn copies(&self) -> usize {
         match self.packing {
-            Packing::Starts(_) => 1,
-            Packing::Rows(_) => 3,
-            Packing::Table => 9,
+            SamplePacking::Starts(_) => 1,
+            SamplePacking::Rows(_) => 3,
+            SamplePacking::Table => 9,
         }
     }
 
@@ -81,41 +81,41 @@ impl Layout {
         let (down, right) = (position / 3, position % 3);
         let back = |row: usize| self.first + down * row - row;
         match self.packing {
-            Packing::Starts(words) => {
+            SamplePacking::Starts(words) => {
                 channel * self.plane + back((self.width + 2) * words) + right * words - words
             }
-            Packing::Rows(row) => (3 * channel + right) * self.plane + back(row),
-            Packing::Table => input * self.plane,
+            SamplePacking::Rows(row) => (3 * channel + right) * self.plane + back(row),
+            SamplePacking::Table => input * self.plane,
         }
     }
 
     /// Where the bits of a channel itself begin.
     pub(super) fn own(&self, channel: usize) -> usize {
         match self.packing {
-            Packing::Starts(_) => channel * self.plane + self.first,
-            Packing::Rows(_) => (3 * channel + 1) * self.plane + self.first,
-            Packing::Table => channel * self.plane,
+            SamplePacking::Starts(_) => channel * self.plane + self.first,
+            SamplePacking::Rows(_) => (3 * channel + 1) * self.plane + self.first,
+            SamplePacking::Table => channel * self.plane,
         }
     }
 
     /// Starts that stand side by side.
     pub(super) fn starts(&self) -> usize {
         match self.packing {
-            Packing::Starts(words) => 32 * words,
-            Packing::Rows(_) | Packing::Table => 1,
+            SamplePacking::Starts(words) => 32 * words,
+            SamplePacking::Rows(_) | SamplePacking::Table => 1,
         }
     }
 
     /// Whether what is no sample is always zero, and planes need nothing but their samples.
     pub(super) fn has_empty_rim(&self) -> bool {
-        matches!(self.packing, Packing::Starts(_)) && self.edge == Edge::Zero
+        matches!(self.packing, SamplePacking::Starts(_)) && self.edge == Edge::Zero
     }
 
     /// Words of starts for each cell; none where there is one start.
     pub(super) fn words(&self) -> Option<usize> {
         match self.packing {
-            Packing::Starts(words) => Some(words),
-            Packing::Rows(_) | Packing::Table => None,
+            SamplePacking::Starts(words) => Some(words),
+            SamplePacking::Rows(_) | SamplePacking::Table => None,
         }
     }
 
@@ -123,10 +123,10 @@ impl Layout {
     pub(super) fn gather(&self, span: &[u32]) -> Vec<u32> {
         let cells = 0..self.width * self.height;
         match self.packing {
-            Packing::Starts(_) => {
+            SamplePacking::Starts(_) => {
                 cells.flat_map(|cell| self.words_of(cell)).map(|(word, _)| span[word]).collect()
             }
-            Packing::Rows(_) | Packing::Table => cells
+            SamplePacking::Rows(_) | SamplePacking::Table => cells
                 .flat_map(|cell| self.words_of(cell))
                 .map(|(word, mask)| (span[word] & mask != 0) as u32)
                 .collect(),
@@ -137,9 +137,9 @@ impl Layout {
     pub(super) fn words_of(&self, cell: usize) -> impl Iterator<Item = (usize, u32)> + use<> {
         let (y, x) = (cell / self.width.max(1), cell % self.width.max(1));
         let (first, count, mask) = match self.packing {
-            Packing::Starts(words) => ((y * (self.width + 2) + x) * words, words, !0),
-            Packing::Rows(row) => (y * row + (x + 1) / 32, 1, 1 << ((x + 1) % 32)),
-            Packing::Table => (cell / 32, 1, 1 << (cell % 32)),
+            SamplePacking::Starts(words) => ((y * (self.width + 2) + x) * words, words, !0),
+            SamplePacking::Rows(row) => (y * row + (x + 1) / 32, 1, 1 << ((x + 1) % 32)),
+            SamplePacking::Table => (cell / 32, 1, 1 << (cell % 32)),
         };
         (first..first + count).map(move |word| (word, mask))
     }
@@ -157,16 +157,16 @@ impl Layout {
     #[inline(always)]
     pub(super) fn finish(&self, planes: &mut [u32], channel: usize) {
         match self.packing {
-            Packing::Starts(words) => {
+            SamplePacking::Starts(words) => {
                 self.rim_of_starts(&mut planes[channel * self.plane..][..self.plane], words)
             }
-            Packing::Rows(1) => {
+            SamplePacking::Rows(1) => {
                 self.shift_single(&mut planes[3 * channel * self.plane..][..3 * self.plane]);
             }
-            Packing::Rows(row) => {
+            SamplePacking::Rows(row) => {
                 self.shift_rows(&mut planes[3 * channel * self.plane..][..3 * self.plane], row);
             }
-            Packing::Table => {}
+            SamplePacking::Table => {}
         }
     }
 

@@ -1,11 +1,21 @@
-//! Repair: a discrete search that makes a circuit right that learning left nearly right, and then smaller.
+//! Repair: a discrete search that makes a nearly right circuit right, and then smaller.
 //!
-//! Gates change their function, wires go elsewhere, gates come and go, terms are added that flip a single bit; what is less
-//! wrong is kept. The budget counts candidates, so a search depends on its seed alone; a limit of seconds may cut it, and the
-//! result says so. Start at [`repair`].
+//! Chains of simulated annealing change functions and wires, then add and remove gates. Where there is one
+//! start, terms are added that flip a single bit (`term`). What is less wrong is kept. Candidates run
+//! bit-parallel: many starts per word where starts are random, whole rows of cells where there is one start.
 //!
-//! Invariant: the result is never more wrong than the best of the circuits that the search began with, on the starts that
-//! the search looks at.
+//! Where starts are random, a few of them are looked at first. A circuit that is right on these is tried on
+//! 16,384, and those on which it fails join the few. At the end the best circuits are examined on starts that
+//! no chain drew (`exam`).
+//!
+//! Chains propose blocks of candidates, an `Evaluator` scores them, and each chain takes the first that it
+//! may. On the CPU every chain has its own evaluator and blocks of one. On a GPU all chains share one
+//! evaluator. The budget counts candidates. So the result depends on the seed, the number of chains and the
+//! largest block alone. A limit of seconds may end a search earlier, and the result says so. Start at
+//! [`repair`].
+//!
+//! Invariant: the result is never more wrong than the best of the circuits that the search began with, on the
+//! starts that the search looks at.
 
 mod bench;
 mod cell;
@@ -31,14 +41,14 @@ pub use cell::Cell;
 pub use classifier::{Classifier, Reading, RepairedClassifier, Samples, Suggestion, repair_classifier};
 pub use evaluator::{Evaluator, Job, Processor, Score, Shape, Stop, Wrong};
 pub use moves::Proposal;
-pub use tape::{Literal, Op, Tape};
+pub use tape::{Literal, Tape, TapeGate};
 pub use task::{Origin, Task};
 
 use crate::automaton::Automaton;
 use crate::error::Result;
 use bench::Bench;
-use chain::{Chain, Champion, Crew, Ground};
-use random::Random;
+use chain::{Champion, Crew, Ground, SearchChain};
+use random::SplitMix;
 
 /// Starts that decide whether a circuit is right, where they are random.
 const CHECKED: usize = 16_384;
@@ -173,7 +183,7 @@ fn search(
     circuit.simplified.map_or(Ok(()), Automaton::check)?;
     let began = Instant::now();
     let deadline = options.time.map(|time| began + time);
-    let starts = Start::all(circuit, task);
+    let starts = ChainStart::all(circuit, task);
     let grounds: Vec<Ground> = starts.iter().map(|start| ground(start, task, options.seed)).collect();
     let mut crews = crews(&starts, &grounds, task, options.seed, evaluator);
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
@@ -229,7 +239,7 @@ fn search(
 
 /// A chain for each start and more that begin alike: all in one crew if they share an evaluator, else each on its own.
 fn crews(
-    starts: &[Start],
+    starts: &[ChainStart],
     grounds: &[Ground],
     task: &Task,
     seed: u64,
@@ -240,7 +250,7 @@ fn crews(
         let from = if number < LEAST_CHAINS.max(starts.len()) { number } else { number % starts.len() };
         let from = if from < starts.len() { from } else { 0 };
         let cell = starts[from].cell.clone();
-        Chain::new(grounds[from].clone(), cell, from, (seed, number as u64), evaluator)
+        SearchChain::new(grounds[from].clone(), cell, from, (seed, number as u64), evaluator)
     };
     match evaluator {
         Some(mut evaluator) => {
@@ -271,7 +281,7 @@ fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
 
 /// Those who are not right yet go on from who is; when chains meet, those who are far behind do too. Who began with nothing
 /// goes its own way: what it finds is small.
-fn follow(crews: &mut [Crew], starts: &[Start], grounds: &[Ground], champion: &Champion, meet: bool) {
+fn follow(crews: &mut [Crew], starts: &[ChainStart], grounds: &[Ground], champion: &Champion, meet: bool) {
     let behind =
         |other: &Champion| other.wrong > 0 || meet && other.gates > champion.gates + champion.gates / 16;
     for Crew { chains, evaluator } in crews {
@@ -289,7 +299,7 @@ fn tried(crews: &[Crew]) -> u64 {
 }
 
 /// A cell that a chain begins with.
-struct Start {
+struct ChainStart {
     origin: Beginning,
     cell: Cell,
     /// Its automaton, for names.
@@ -297,11 +307,11 @@ struct Start {
     proposals: Vec<Proposal>,
 }
 
-impl Start {
+impl ChainStart {
     /// One for each chain: without what is superfluous; simplified; as learned, with what is likely to help; and from
     /// nothing, which is a way only where any cell may be the next to be right.
-    fn all(circuit: &Circuits, task: &Task) -> Vec<Start> {
-        let plain = |origin: Beginning, (cell, shell): (Cell, Automaton)| Start {
+    fn all(circuit: &Circuits, task: &Task) -> Vec<ChainStart> {
+        let plain = |origin: Beginning, (cell, shell): (Cell, Automaton)| ChainStart {
             origin,
             cell,
             shell,
@@ -325,7 +335,7 @@ impl Start {
                 (!gates.is_empty()).then_some(Proposal { gates, gate: proposal.gate })
             };
             let proposals = circuit.proposals.iter().filter_map(moved).collect();
-            starts.push(Start { origin: Beginning::Learned, cell, shell, proposals });
+            starts.push(ChainStart { origin: Beginning::Learned, cell, shell, proposals });
         }
         if task.is_random() {
             starts.push(plain(Beginning::Nothing, Cell::nothing(circuit.learned, SPARE_OF_NOTHING)));
@@ -363,16 +373,16 @@ fn best(crews: &[Crew]) -> &Champion {
     champions.min_by_key(|champion| champion.rank()).expect("there are chains")
 }
 
-fn ground(start: &Start, task: &Task, seed: u64) -> Ground {
+fn ground(start: &ChainStart, task: &Task, seed: u64) -> Ground {
     let shape = Shape { channels: start.shell.channels, visible: start.shell.visible.clone() };
     let bench = Bench::new(task, &shape);
     let random = task.is_random();
     let batches = if random { CHECKED / bench.starts() } else { 1 };
-    let mut stream = Random::new(seed, CHECK_STREAM);
+    let mut stream = SplitMix::new(seed, CHECK_STREAM);
     let check: Vec<Batch> = (0..batches).map(|_| bench.batch(&mut stream)).collect();
     let other = |task: &Task| {
         let bench = Bench::new(task, &shape);
-        let batch = bench.batch(&mut Random::new(seed, CHECK_STREAM));
+        let batch = bench.batch(&mut SplitMix::new(seed, CHECK_STREAM));
         (bench, batch)
     };
     Ground {

@@ -3,7 +3,7 @@
 //! Invariant: whatever is drawn, the result is a cell: gates read only what comes before them.
 
 use super::cell::Cell;
-use super::random::Random;
+use super::random::SplitMix;
 use crate::gate::Gate;
 use crate::netlist::{Node, Wire};
 
@@ -28,7 +28,7 @@ impl Proposal {
 }
 
 /// Changes one to three things.
-pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut Random) {
+pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut SplitMix) {
     let times = 1 + random.one_in(3) as usize + random.one_in(9) as usize;
     for _ in 0..times {
         match random.below(20) {
@@ -42,7 +42,7 @@ pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut Rando
 }
 
 /// Takes something away, or at least leaves no more than there was.
-pub(super) fn shrink(cell: &mut Cell, random: &mut Random) {
+pub(super) fn shrink(cell: &mut Cell, random: &mut SplitMix) {
     match random.below(12) {
         0..=3 => bypass(cell, random),
         4..=6 => merge(cell, random),
@@ -60,13 +60,13 @@ pub(super) fn shrink(cell: &mut Cell, random: &mut Random) {
 }
 
 /// What is thought likeliest stands first, and is drawn most often.
-fn propose(cell: &mut Cell, proposals: &[Proposal], random: &mut Random) {
+fn propose(cell: &mut Cell, proposals: &[Proposal], random: &mut SplitMix) {
     let share = random.share();
     let place = ((share * share * share) * proposals.len() as f64) as usize;
     proposals[place.min(proposals.len() - 1)].apply(cell);
 }
 
-fn function(cell: &mut Cell, random: &mut Random) {
+fn function(cell: &mut Cell, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return insert(cell, random);
     }
@@ -85,7 +85,7 @@ fn known(wire: Wire, other: Wire) -> Wire {
     }
 }
 
-fn rewire(cell: &mut Cell, random: &mut Random) {
+fn rewire(cell: &mut Cell, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return output(cell, random);
     }
@@ -104,18 +104,18 @@ fn rewire(cell: &mut Cell, random: &mut Random) {
 }
 
 /// A wire before this one: an input, or anything.
-fn earlier(cell: &Cell, wire: usize, random: &mut Random) -> Wire {
+fn earlier(cell: &Cell, wire: usize, random: &mut SplitMix) -> Wire {
     let limit = if random.one_in(2) { cell.inputs() } else { wire };
     Wire(random.below(limit) as u32)
 }
 
-fn output(cell: &mut Cell, random: &mut Random) {
+fn output(cell: &mut Cell, random: &mut SplitMix) {
     let channel = random.below(cell.channels);
     cell.outputs[channel] = earlier(cell, cell.wires(), random);
 }
 
 /// A new gate between a wire and those who read it.
-fn insert(cell: &mut Cell, random: &mut Random) {
+fn insert(cell: &mut Cell, random: &mut SplitMix) {
     let inputs = cell.inputs();
     let gate = Gate::ALL[random.below(16)];
     if random.one_in(2) || cell.gates.is_empty() {
@@ -134,7 +134,7 @@ fn insert(cell: &mut Cell, random: &mut Random) {
 }
 
 /// Lets the readers of a gate read one of its operands or a constant instead.
-fn bypass(cell: &mut Cell, random: &mut Random) {
+fn bypass(cell: &mut Cell, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return;
     }
@@ -146,7 +146,7 @@ fn bypass(cell: &mut Cell, random: &mut Random) {
 }
 
 /// Lets the readers of a gate read another wire instead.
-fn merge(cell: &mut Cell, random: &mut Random) {
+fn merge(cell: &mut Cell, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return;
     }

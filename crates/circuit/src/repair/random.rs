@@ -2,14 +2,14 @@
 
 /// A stream of random words (SplitMix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct SplitMix(u64);
 
-impl Random {
+impl SplitMix {
     /// The stream of a seed and a number: streams of different numbers have nothing to do with each other.
-    pub(crate) fn new(seed: u64, number: u64) -> Random {
-        let mut random = Random(seed);
+    pub(crate) fn new(seed: u64, number: u64) -> SplitMix {
+        let mut random = SplitMix(seed);
         let place = random.word() ^ number.wrapping_mul(0xD134_2543_DE82_EF95);
-        let mut random = Random(place);
+        let mut random = SplitMix(place);
         random.word();
         random
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn bits_come_as_often_as_asked() {
-        let mut random = Random::new(3, 4);
+        let mut random = SplitMix::new(3, 4);
         for rate in [0, 1 << 15, 39_322, 60_000, 65_536] {
             let ones: u32 = (0..4096).map(|_| random.bits(rate).count_ones()).sum();
             let (found, wanted) = (f64::from(ones) / 262_144.0, f64::from(rate) / 65_536.0);

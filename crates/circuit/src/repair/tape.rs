@@ -34,7 +34,7 @@ impl Literal {
 
 /// A gate that reads two wires that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
+pub struct TapeGate {
     /// Its function.
     pub gate: Gate,
     /// The first wire.
@@ -47,7 +47,7 @@ pub struct Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     /// The gates; each reads only wires before its own.
-    pub ops: Vec<Op>,
+    pub ops: Vec<TapeGate>,
     /// Channels that matter, and what they become. No op reads others.
     pub outputs: Vec<(usize, Literal)>,
     /// Gates that are left, with negations that outputs need.
@@ -57,7 +57,7 @@ pub struct Tape {
 impl Tape {
     /// What matters of a cell to these channels.
     pub fn of(cell: &Cell, visible: &[usize]) -> Tape {
-        Folded::of(cell).needed(cell, visible)
+        FoldedCell::of(cell).needed(cell, visible)
     }
 }
 
@@ -66,7 +66,7 @@ impl Tape {
     /// they have.
     pub fn cell(&self, channels: usize) -> Cell {
         let own = |channel: usize| Wire((4 * channels + channel) as u32);
-        let node = |op: &Op| Node { gate: op.gate, a: Wire(op.a), b: Wire(op.b) };
+        let node = |op: &TapeGate| Node { gate: op.gate, a: Wire(op.a), b: Wire(op.b) };
         let mut cell = Cell {
             channels,
             gates: self.ops.iter().map(node).collect(),
@@ -96,15 +96,15 @@ impl Tape {
 }
 
 /// All gates of a cell, folded.
-struct Folded {
-    ops: Vec<Op>,
+struct FoldedCell {
+    ops: Vec<TapeGate>,
     literals: Vec<Literal>,
 }
 
-impl Folded {
-    fn of(cell: &Cell) -> Folded {
+impl FoldedCell {
+    fn of(cell: &Cell) -> FoldedCell {
         let inputs = cell.inputs();
-        let mut folded = Folded {
+        let mut folded = FoldedCell {
             ops: Vec::with_capacity(cell.gates.len()),
             literals: (0..inputs).map(Literal::wire).collect(),
         };
@@ -137,7 +137,7 @@ impl Folded {
                 of_one(b, gate.output(false, false), gate.output(false, true))
             }
             (Some(a), Some(b)) => {
-                self.ops.push(Op { gate, a: a as u32, b: b as u32 });
+                self.ops.push(TapeGate { gate, a: a as u32, b: b as u32 });
                 Literal::wire(inputs + self.ops.len() - 1)
             }
         }
@@ -169,7 +169,7 @@ impl Folded {
         for (n, op) in self.ops.iter().enumerate() {
             place.push((inputs + ops.len()) as u32);
             if needed[inputs + n] {
-                ops.push(Op { gate: op.gate, a: place[op.a as usize], b: place[op.b as usize] });
+                ops.push(TapeGate { gate: op.gate, a: place[op.a as usize], b: place[op.b as usize] });
             }
         }
         let moved = |literal: Literal| match literal.index() {

@@ -1,14 +1,16 @@
-//! Mending by terms: a few literals that are true together in one place and moment only, and a bit that is flipped there.
+//! Mending by terms: a few literals that are true together in one place and moment only, and a bit that is
+//! flipped there.
 //!
-//! Where there is one start, a circuit visits few neighborhoods. A conjunction of wires that is true in the one where a bit
-//! is wrong, and in no other that was visited, changes nothing else before that moment. So most wrong bits of a last step
-//! can be mended one by one, with a handful of gates each. Start at [`Terms::draw`].
+//! Where there is one start, a circuit visits few neighborhoods. A conjunction of wires that is true in the
+//! one where a bit is wrong, and in no other that was visited, changes nothing else before that moment. So
+//! most wrong bits of a last step can be mended one by one, with a handful of gates each. Spare channels
+//! carry such a mark over several steps. Start at [`Terms::draw`].
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::bench::{Bench, Record};
 use super::cell::Cell;
-use super::random::Random;
+use super::random::SplitMix;
 use super::tape::{Literal, Tape};
 use crate::gate::Gate;
 use crate::netlist::Wire;
@@ -63,7 +65,7 @@ impl<'a> Terms<'a> {
     }
 
     /// A cell with one more term, if one is found.
-    pub(super) fn draw(&self, random: &mut Random) -> Option<Cell> {
+    pub(super) fn draw(&self, random: &mut SplitMix) -> Option<Cell> {
         let flip = if random.one_in(8) && self.bench.starts() == 1 {
             self.hidden(random)?
         } else {
@@ -76,7 +78,7 @@ impl<'a> Terms<'a> {
     /// A cell in which spare channels carry a mark to a wrong bit, from a place and moment that can be told from all
     /// others: what looks like another cell at the last step may have had another past. The last of these channels comes
     /// along.
-    pub(super) fn marked(&self, random: &mut Random) -> Option<(Cell, usize)> {
+    pub(super) fn marked(&self, random: &mut SplitMix) -> Option<(Cell, usize)> {
         let (height, width) = self.bench.layout.size();
         let mut spare = self.spare();
         let hops = 1 + random.below(3.min(self.record.steps - 1));
@@ -127,7 +129,7 @@ impl<'a> Terms<'a> {
     }
 
     /// A wrong bit of the last step.
-    fn visible(&self, random: &mut Random) -> Option<Flip> {
+    fn visible(&self, random: &mut SplitMix) -> Option<Flip> {
         let (shown, word, mask) = self.wrong_bit(random)?;
         let wanted = &self.bench.wanted[shown];
         let now = wanted[word] & mask == 0;
@@ -137,7 +139,7 @@ impl<'a> Terms<'a> {
         Some(Flip { step: self.record.steps - 1, channel, word, mask, welcome, now })
     }
 
-    fn wrong_bit(&self, random: &mut Random) -> Option<(usize, usize, u32)> {
+    fn wrong_bit(&self, random: &mut SplitMix) -> Option<(usize, usize, u32)> {
         let bits = |words: &Vec<u32>| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         let all: usize = self.wrong.iter().map(bits).sum();
         let mut left = if all > 0 { random.below(all) } else { return None };
@@ -155,7 +157,7 @@ impl<'a> Terms<'a> {
     }
 
     /// A bit of any channel and step, in whatever cell: it may lead to a wrong one.
-    fn hidden(&self, random: &mut Random) -> Option<Flip> {
+    fn hidden(&self, random: &mut SplitMix) -> Option<Flip> {
         let step = random.below(self.record.steps);
         let (channel, literal) = self.tape.outputs[random.below(self.tape.outputs.len())];
         let word = random.below(self.record.span);
@@ -173,7 +175,7 @@ impl<'a> Terms<'a> {
     }
 
     /// Wires and values that are found together in the flip's place only, or nearly so; and how many other places are left.
-    fn literals(&self, flip: &Flip, random: &mut Random) -> Option<(Vec<(u32, bool)>, usize)> {
+    fn literals(&self, flip: &Flip, random: &mut SplitMix) -> Option<(Vec<(u32, bool)>, usize)> {
         let (span, steps) = (self.record.span, self.record.steps);
         let mut rest: Vec<u32> = (0..steps).flat_map(|_| self.bench.samples.iter().copied()).collect();
         let own = flip.step * span;
@@ -214,13 +216,13 @@ impl<'a> Terms<'a> {
         flip: &Flip,
         rest: &[u32],
         welcome: &[u32],
-        random: &mut Random,
+        random: &mut SplitMix,
     ) -> Option<(u32, bool)> {
         let span = self.record.span;
         let full: Vec<usize> = (0..self.record.steps)
             .filter(|step| rest[step * span..][..span].iter().any(|&word| word != 0))
             .collect();
-        Arch::new().dispatch(Best {
+        Arch::new().dispatch(BestLiteral {
             record: self.record,
             wires: &self.wires,
             flip,
@@ -254,7 +256,7 @@ fn conjunction(cell: &mut Cell, literals: &[(u32, bool)]) -> (Wire, bool) {
 }
 
 /// Looks for the best literal.
-struct Best<'a> {
+struct BestLiteral<'a> {
     record: &'a Record,
     wires: &'a [u32],
     flip: &'a Flip,
@@ -262,15 +264,15 @@ struct Best<'a> {
     /// Steps of which something is left.
     full: Vec<usize>,
     welcome: &'a [u32],
-    random: &'a mut Random,
+    random: &'a mut SplitMix,
 }
 
-impl WithSimd for Best<'_> {
+impl WithSimd for BestLiteral<'_> {
     type Output = Option<(u32, bool)>;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Option<(u32, bool)> {
-        let Best { record, wires, flip, rest, full, welcome, random } = self;
+        let BestLiteral { record, wires, flip, rest, full, welcome, random } = self;
         let span = record.span;
         let mut best: Option<(f64, u32, bool)> = None;
         for _ in 0..LOOKED_AT.min(wires.len()) {

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::clock::Clock;
+use super::clock::Deadline;
 use super::start::{Merged, equal_channels, substituted};
 use super::{Options, Report, Stage, cone, measure, simplify};
 use crate::automaton::Automaton;
@@ -35,7 +35,7 @@ pub struct SimplifiedAutomaton {
 /// channels that carry the same bit from there on are merged first.
 pub fn simplify_automaton(automaton: &Automaton, options: &Options) -> Result<SimplifiedAutomaton> {
     automaton.check()?;
-    let clock = Clock::new(None);
+    let clock = Deadline::new(None);
     let leaders = equal_channels(automaton, options.start, options)?;
     let merges = |(channel, &with): (usize, &Option<usize>)| {
         (with != Some(channel)).then_some(Merged { channel, with })

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 /// A deadline, if there is one.
 #[derive(Clone, Copy)]
-pub(super) struct Clock {
+pub(super) struct Deadline {
     start: Instant,
     deadline: Option<Instant>,
 }
 
-impl Clock {
-    pub(super) fn new(time: Option<Duration>) -> Clock {
+impl Deadline {
+    pub(super) fn new(time: Option<Duration>) -> Deadline {
         let start = Instant::now();
-        Clock { start, deadline: time.map(|time| start + time) }
+        Deadline { start, deadline: time.map(|time| start + time) }
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Cuts: few nodes from which a node can be computed.
 
-use crate::graph::Graph;
+use crate::graph::LogicGraph;
 
 /// Nodes, in ascending order, that every way from the sources to a node goes through.
 pub(super) type Cut = Vec<u32>;
@@ -8,7 +8,7 @@ pub(super) type Cut = Vec<u32>;
 /// Cuts of a gate with at most `leaves` leaves, nearest first, at most `most` of them. Each comes from
 /// another by putting a leaf's operands in its place; on the way a cut may have one leaf too many,
 /// because paths may meet again.
-pub(super) fn cuts(graph: &Graph, node: u32, leaves: usize, most: usize) -> Vec<Cut> {
+pub(super) fn cuts(graph: &LogicGraph, node: u32, leaves: usize, most: usize) -> Vec<Cut> {
     let vertex = graph.vertex(node);
     let mut found: Vec<Cut> = vec![vec![vertex.a, vertex.b]];
     let mut next = 0;
@@ -38,7 +38,7 @@ pub(super) fn cuts(graph: &Graph, node: u32, leaves: usize, most: usize) -> Vec<
 }
 
 /// The truth table of a gate over a cut of at most four leaves.
-pub(super) fn table(graph: &Graph, node: u32, cut: &[u32]) -> u16 {
+pub(super) fn table(graph: &LogicGraph, node: u32, cut: &[u32]) -> u16 {
     let mut known: Vec<(u32, u16)> = cut.iter().copied().zip(super::library::INPUTS).collect();
     let mut pending = vec![node];
     while let Some(&node) = pending.last() {

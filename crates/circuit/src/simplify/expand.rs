@@ -1,12 +1,12 @@
-//! Starting over from what a small circuit computes, not from how it does.
+//! Starting over from the function of a small circuit, not from its gates.
 //!
-//! The passes move from circuit to circuit in small steps, and a learned circuit may lie in a valley that they do not
-//! leave. Where inputs are few, the truth tables of the roots are expanded input by input into a new circuit, equal
-//! parts shared, and the passes begin again there. Whatever comes of it is proved like everything else.
-//! Start at [`starts`].
+//! The passes move from circuit to circuit in small steps, and a learned circuit may be a local optimum that
+//! they do not leave. Where inputs are at most nine, the truth tables of the roots are expanded input by
+//! input into a new circuit, with equal parts shared. The passes begin again there. The result is proved like
+//! everything else. Start at [`starts`].
 
 use crate::gate::Gate;
-use crate::graph::{Graph, QuickMap, Signal, Simulation};
+use crate::graph::{LogicGraph, QuickMap, Signal, Simulation};
 
 /// Most inputs of a circuit that is expanded: 512 rows, eight words.
 const MOST_INPUTS: usize = 9;
@@ -24,7 +24,7 @@ enum Expansion {
 
 /// Circuits of the same roots over the same sources, made from truth tables; none if there are many inputs or nothing
 /// would be gained.
-pub(super) fn starts(graph: &Graph) -> Vec<Graph> {
+pub(super) fn starts(graph: &LogicGraph) -> Vec<LogicGraph> {
     let used = graph.used_sources();
     if used.len() > MOST_INPUTS || graph.gates() < 2 * used.len() {
         return vec![];
@@ -35,9 +35,9 @@ pub(super) fn starts(graph: &Graph) -> Vec<Graph> {
 }
 
 /// The roots of a graph, expanded from the last source to the first.
-fn expanded(graph: &Graph, used: &[u32], way: Expansion) -> Graph {
+fn expanded(graph: &LogicGraph, used: &[u32], way: Expansion) -> LogicGraph {
     let simulation = Simulation::sources(graph).run_all(graph);
-    let mut tree = Tree { graph: Graph::new(graph.sources()), made: QuickMap::default(), used, way };
+    let mut tree = Tree { graph: LogicGraph::new(graph.sources()), made: QuickMap::default(), used, way };
     for root in graph.roots() {
         let words = simulation.of(root.node());
         let row = |row: usize| (words[row / 64] >> (row % 64) & 1 == 1) != root.is_negated();
@@ -53,7 +53,7 @@ fn expanded(graph: &Graph, used: &[u32], way: Expansion) -> Graph {
 }
 
 struct Tree<'a> {
-    graph: Graph,
+    graph: LogicGraph,
     /// What was made for a table; its length says how many sources it is of.
     made: QuickMap<Vec<bool>, Signal>,
     used: &'a [u32],
@@ -113,7 +113,7 @@ mod tests {
     fn expanded_circuits_compute_the_same() {
         for seed in 0..60 {
             let netlist = Netlist::random_with_registers(seed, 4, 2, 50, 3);
-            let graph = Graph::of(&netlist);
+            let graph = LogicGraph::of(&netlist);
             for way in [Expansion::Choice, Expansion::Difference] {
                 let made = expanded(&graph, &graph.used_sources(), way);
                 made.check();

@@ -13,14 +13,14 @@ use crate::graph::Signal;
 
 /// A circuit over four inputs: operands 0 to 3 are the inputs, 4 and up the steps before.
 #[derive(Clone, Debug)]
-pub(super) struct Chain {
+pub(super) struct GateChain {
     pub(super) steps: Vec<(Gate, u8, u8)>,
 }
 
 /// How a function comes from the one of its class: input `k` of the circuit is leaf `order[k]`, negated if
 /// bit `k` of `negations` is set.
 #[derive(Clone, Copy)]
-struct Entry {
+struct ClassEntry {
     class: u8,
     order: [u8; 4],
     negations: u8,
@@ -30,16 +30,16 @@ struct Entry {
 /// Circuits by function.
 #[derive(Clone)]
 pub(super) struct Library {
-    classes: Vec<Vec<Chain>>,
-    entries: Vec<Entry>,
+    classes: Vec<Vec<GateChain>>,
+    entries: Vec<ClassEntry>,
 }
 
 /// The four inputs as truth tables.
 pub(super) const INPUTS: [u16; 4] = [0xAAAA, 0xCCCC, 0xF0F0, 0xFF00];
 
 /// A function's circuits, and what to feed them.
-pub(super) struct Circuits<'a> {
-    pub(super) chains: &'a [Chain],
+pub(super) struct ClassCircuits<'a> {
+    pub(super) chains: &'a [GateChain],
     /// The signal for each input of the chains.
     pub(super) inputs: [Signal; 4],
     /// Whether the negation of a chain is the function.
@@ -54,12 +54,12 @@ impl Library {
     }
 
     /// The circuits of a function of up to four leaves.
-    pub(super) fn circuits(&self, table: u16, leaves: [Signal; 4]) -> Circuits<'_> {
+    pub(super) fn circuits(&self, table: u16, leaves: [Signal; 4]) -> ClassCircuits<'_> {
         let entry = self.entries[table as usize];
         let leaves = if table == 0 || table == u16::MAX { [Signal::FALSE; 4] } else { leaves };
         let negates = |k: usize| entry.negations >> k & 1 == 1;
         let input = |k: usize| leaves[entry.order[k] as usize].negated_if(negates(k));
-        Circuits {
+        ClassCircuits {
             chains: &self.classes[entry.class as usize],
             inputs: std::array::from_fn(input),
             negated: entry.negated,
@@ -78,18 +78,18 @@ impl Library {
     }
 
     fn parse(text: &str) -> Library {
-        let unset = Entry { class: u8::MAX, order: [0; 4], negations: 0, negated: false };
+        let unset = ClassEntry { class: u8::MAX, order: [0; 4], negations: 0, negated: false };
         let mut library = Library { classes: vec![], entries: vec![unset; 1 << 16] };
         for line in text.lines() {
             let mut fields = line.split_whitespace();
             let table = fields.next().expect("a line starts with a truth table");
             let table = u16::from_str_radix(table, 16).expect("a truth table is hexadecimal");
-            library.enter(table, fields.map(Chain::parse).collect());
+            library.enter(table, fields.map(GateChain::parse).collect());
         }
         library
     }
 
-    fn enter(&mut self, table: u16, chains: Vec<Chain>) {
+    fn enter(&mut self, table: u16, chains: Vec<GateChain>) {
         let class = self.classes.len() as u8;
         self.classes.push(chains);
         for order in orders() {
@@ -102,7 +102,7 @@ impl Library {
                 for negated in [false, true] {
                     let entry = &mut self.entries[(if negated { !function } else { function }) as usize];
                     if entry.class == u8::MAX {
-                        *entry = Entry { class, order, negations, negated };
+                        *entry = ClassEntry { class, order, negations, negated };
                     }
                 }
             }
@@ -110,14 +110,14 @@ impl Library {
     }
 }
 
-impl Chain {
-    fn parse(text: &str) -> Chain {
+impl GateChain {
+    fn parse(text: &str) -> GateChain {
         let step = |step: &[u8]| {
             let gate = Gate::new(step[0] - b'0').expect("a gate's number has one digit");
             (gate, step[1] - b'a', step[2] - b'a')
         };
         // A lone `a` is the circuit without gates.
-        Chain { steps: text.as_bytes().chunks_exact(3).map(step).collect() }
+        GateChain { steps: text.as_bytes().chunks_exact(3).map(step).collect() }
     }
 }
 
@@ -136,7 +136,7 @@ fn orders() -> Vec<[u8; 4]> {
 mod tests {
     use super::*;
 
-    fn table(chain: &Chain, inputs: [u16; 4]) -> u16 {
+    fn table(chain: &GateChain, inputs: [u16; 4]) -> u16 {
         let mut values = inputs.to_vec();
         for &(gate, a, b) in &chain.steps {
             values.push(gate.word(values[a as usize] as u64, values[b as usize] as u64) as u16);

@@ -1,11 +1,15 @@
 //! Making a circuit smaller without changing what it does.
 //!
-//! The passes know gates, not rules: constants, copies, negations, equal and dead gates are gone when the
-//! netlist is read into a graph, nodes of equal function are merged there, small cones are replaced by
-//! the smallest circuits of their function (`rewrite`), gates are expressed by others that are there
-//! (`resubstitute`). They are tried in turn until nothing gains (`script`), and small circuits once more from their truth
-//! tables (`expand`). What comes out is compared
-//! with what went in: an output that cannot be proved equal keeps its old gates. Start at [`simplify`].
+//! The passes know gates, not rules. Reading a netlist into a graph removes constants, copies, negations,
+//! equal gates and dead gates. There, nodes of equal function are merged after proof. Small cones are
+//! replaced by the smallest circuits of their function (`rewrite`). Gates are expressed by others that are
+//! there (`resubstitute`). The passes run in turn until nothing gains (`script`). Circuits of up to nine
+//! inputs are simplified once more from their truth tables (`expand`). Automata are sequential: channels that
+//! cannot reach a visible one, now or later, are removed first (`automaton`).
+//!
+//! The result is compared with the input, output by output ([`equivalence`](crate::equivalence)):
+//! exhaustively where inputs are few, by SAT beyond, within a budget. An output that cannot be proved equal
+//! keeps its old gates, and the report says so. Start at [`simplify`].
 
 mod automaton;
 mod clock;
@@ -25,13 +29,13 @@ mod taste;
 
 use std::time::Duration;
 
-use clock::Clock;
+use clock::Deadline;
 use library::Library;
 use script::Script;
 
 use crate::equivalence::{Budget, equivalent};
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::LogicGraph;
 use crate::netlist::Netlist;
 
 pub use automaton::{SimplifiedAutomaton, simplify_automaton};
@@ -96,8 +100,8 @@ pub fn simplify(netlist: &Netlist, options: &Options) -> Result<Simplified> {
 /// [`simplify`] with a given library, which may be wrong.
 fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Result<Simplified> {
     netlist.check()?;
-    let clock = Clock::new(options.time);
-    let graph = Graph::of(netlist);
+    let clock = Deadline::new(options.time);
+    let graph = LogicGraph::of(netlist);
     let read = graph.write(netlist);
     let stages = vec![measure("original", netlist, &clock), measure("read", &read, &clock)];
     let mut script = Script {
@@ -125,7 +129,7 @@ fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Resul
     Ok(Simplified { netlist: result, report })
 }
 
-fn measure(pass: &'static str, netlist: &Netlist, clock: &Clock) -> Stage {
+fn measure(pass: &'static str, netlist: &Netlist, clock: &Deadline) -> Stage {
     let gates = netlist.gates.iter().filter(|node| node.gate.is_active()).count();
     let levels = netlist.levels();
     let depth = netlist.roots().map(|wire| levels[wire.index()] as usize).max().unwrap_or(0);

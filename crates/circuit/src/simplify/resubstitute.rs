@@ -4,16 +4,16 @@
 //! agree. Agreement on all patterns is a proof; agreement on a sample is proved by SAT, and a refutation
 //! is learned. Start at [`resubstitute`].
 
-use super::clock::Clock;
-use super::proposal::Proposal;
-use super::search::{Divisors, Expression, Target};
+use super::clock::Deadline;
+use super::proposal::SmallCircuit;
+use super::search::{Divisors, Expression, SearchTarget};
 use super::taste::Taste;
 use crate::gate::Gate;
-use crate::graph::{Graph, Prover, QuickMap, Signal, Simulation, Verdict};
+use crate::graph::{LogicGraph, Prover, QuickMap, Signal, Simulation, SolverAnswer};
 
 /// How hard to look.
 #[derive(Clone, Copy)]
-pub(super) struct Depth {
+pub(super) struct SearchDepth {
     /// Most gates of an expression.
     pub(super) gates: usize,
     /// Most divisors of a gate.
@@ -33,20 +33,20 @@ pub(super) type Futile = QuickMap<u64, ()>;
 
 /// Resubstitutes every gate once where that saves gates. Searches that were futile before are not made again.
 pub(super) fn resubstitute(
-    graph: &mut Graph,
+    graph: &mut LogicGraph,
     simulation: &mut Simulation,
-    depth: Depth,
+    depth: SearchDepth,
     taste: &mut Taste,
     futile: &mut Futile,
-    clock: &Clock,
+    clock: &Deadline,
 ) {
-    let mut pass = Pass { graph, simulation, depth, taste, futile, clock };
+    let mut pass = ResubstitutionPass { graph, simulation, depth, taste, futile, clock };
     for node in pass.graph.order().into_iter().rev() {
         for _ in 0..depth.attempts {
             if clock.is_over() {
                 return;
             }
-            if !pass.graph.is_gate(node) || pass.visit(node) != Visit::Refuted {
+            if !pass.graph.is_gate(node) || pass.visit(node) != NodeVisit::Refuted {
                 break;
             }
         }
@@ -54,44 +54,44 @@ pub(super) fn resubstitute(
 }
 
 #[derive(PartialEq, Eq)]
-enum Visit {
+enum NodeVisit {
     Done,
     Refuted,
 }
 
-struct Pass<'a> {
-    graph: &'a mut Graph,
+struct ResubstitutionPass<'a> {
+    graph: &'a mut LogicGraph,
     simulation: &'a mut Simulation,
-    depth: Depth,
+    depth: SearchDepth,
     taste: &'a mut Taste,
     futile: &'a mut Futile,
-    clock: &'a Clock,
+    clock: &'a Deadline,
 }
 
-impl Pass<'_> {
-    fn visit(&mut self, node: u32) -> Visit {
+impl ResubstitutionPass<'_> {
+    fn visit(&mut self, node: u32) -> NodeVisit {
         let dependents = self.graph.dependents(&[node], self.depth.dependents);
         let care = match &dependents {
             Some(dependents) => self.care(node, dependents),
             None => vec![!0; self.simulation.words()],
         };
-        let Some(expression) = self.find(node, dependents.as_deref(), &care) else { return Visit::Done };
-        let proposal = Proposal { inputs: &expression.inputs, steps: &expression.steps, negated: false };
+        let Some(expression) = self.find(node, dependents.as_deref(), &care) else { return NodeVisit::Done };
+        let proposal = SmallCircuit { inputs: &expression.inputs, steps: &expression.steps, negated: false };
         let limit = self.graph.limit();
         let signal = proposal.build(self.graph);
         match self.prove(node, signal, dependents.as_deref()) {
-            Verdict::Proved => {
+            SolverAnswer::Proved => {
                 self.graph.replace(node, signal);
                 self.refresh(limit, dependents.as_deref().unwrap_or_default());
-                Visit::Done
+                NodeVisit::Done
             }
             verdict => {
                 self.graph.remove_if_unread(signal.node());
                 self.graph.trim();
-                let Verdict::Refuted(pattern) = verdict else { return Visit::Done };
+                let SolverAnswer::Refuted(pattern) = verdict else { return NodeVisit::Done };
                 self.simulation.learn(self.graph, &pattern);
                 self.simulation.run_learned(self.graph, &self.graph.order());
-                Visit::Refuted
+                NodeVisit::Refuted
             }
         }
     }
@@ -129,7 +129,7 @@ impl Pass<'_> {
     /// An expression in the place of the node that saves gates, right on the patterns that count.
     fn find(&mut self, node: u32, dependents: Option<&[u32]>, care: &[u64]) -> Option<Expression> {
         let value = self.simulation.of(node);
-        let target = Target {
+        let target = SearchTarget {
             on: value.iter().zip(care).map(|(value, care)| value & care).collect(),
             off: value.iter().zip(care).map(|(value, care)| !value & care).collect(),
         };
@@ -142,7 +142,7 @@ impl Pass<'_> {
             let (graph, taste, mut promising) = (&mut *self.graph, &mut *self.taste, false);
             found = divisors.express(&target, gates, &mut |expression| {
                 let proposal =
-                    Proposal { inputs: &expression.inputs, steps: &expression.steps, negated: false };
+                    SmallCircuit { inputs: &expression.inputs, steps: &expression.steps, negated: false };
                 let gain = proposal.added(graph, node).map_or(-1, |added| freed as isize - added as isize);
                 promising |= gain >= taste.least_gain();
                 taste.takes(gain, 6)
@@ -185,9 +185,9 @@ impl Pass<'_> {
         divisors
     }
 
-    fn prove(&mut self, node: u32, signal: Signal, dependents: Option<&[u32]>) -> Verdict {
+    fn prove(&mut self, node: u32, signal: Signal, dependents: Option<&[u32]>) -> SolverAnswer {
         if self.simulation.is_exhaustive() {
-            return Verdict::Proved;
+            return SolverAnswer::Proved;
         }
         let limit = self.graph.limit();
         let prover = Prover::new(self.clock.deadline());

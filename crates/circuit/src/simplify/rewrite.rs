@@ -3,18 +3,18 @@
 //! What counts is how many gates there are afterwards: gates that only the old form used go, gates that the
 //! new form shares with the rest are free. Start at [`rewrite`].
 
-use super::clock::Clock;
+use super::clock::Deadline;
 use super::cuts;
 use super::library::Library;
-use super::proposal::Proposal;
+use super::proposal::SmallCircuit;
 use super::taste::Taste;
-use crate::graph::{Graph, Signal};
+use crate::graph::{LogicGraph, Signal};
 
 /// Cuts looked at for a gate.
 const CUTS: usize = 24;
 
 /// Rewrites every gate once where that saves gates.
-pub(super) fn rewrite(graph: &mut Graph, library: &Library, taste: &mut Taste, clock: &Clock) {
+pub(super) fn rewrite(graph: &mut LogicGraph, library: &Library, taste: &mut Taste, clock: &Deadline) {
     for node in graph.order() {
         if clock.is_over() {
             return;
@@ -30,22 +30,22 @@ pub(super) fn rewrite(graph: &mut Graph, library: &Library, taste: &mut Taste, c
 }
 
 /// A circuit of the library for a cut.
-struct Choice {
+struct LibraryChoice {
     leaves: [Signal; 4],
     table: u16,
     chain: usize,
 }
 
-impl Choice {
-    fn with<T>(&self, library: &Library, work: impl FnOnce(Proposal) -> T) -> T {
+impl LibraryChoice {
+    fn with<T>(&self, library: &Library, work: impl FnOnce(SmallCircuit) -> T) -> T {
         let circuits = library.circuits(self.table, self.leaves);
         let steps = &circuits.chains[self.chain].steps;
-        work(Proposal { inputs: &circuits.inputs, steps, negated: circuits.negated })
+        work(SmallCircuit { inputs: &circuits.inputs, steps, negated: circuits.negated })
     }
 }
 
 /// The circuit that saves most in the place of a gate.
-fn best(graph: &mut Graph, library: &Library, node: u32, taste: &mut Taste) -> Option<Choice> {
+fn best(graph: &mut LogicGraph, library: &Library, node: u32, taste: &mut Taste) -> Option<LibraryChoice> {
     let cuts = cuts::cuts(graph, node, 4, CUTS);
     let freed = graph.release(node) as isize;
     let mut best = None;
@@ -55,7 +55,7 @@ fn best(graph: &mut Graph, library: &Library, node: u32, taste: &mut Taste) -> O
         let leaves =
             std::array::from_fn(|k| cut.get(k).map_or(Signal::FALSE, |&leaf| Signal::new(leaf, false)));
         for chain in 0..library.circuits(table, leaves).chains.len() {
-            let choice = Choice { leaves, table, chain };
+            let choice = LibraryChoice { leaves, table, chain };
             let added = choice.with(library, |proposal| proposal.added(graph, node));
             let Some(gain) = added.map(|added| freed - added as isize) else { continue };
             // Of equal gains a later one is taken now and then, so that rounds differ.

@@ -2,14 +2,14 @@
 
 use rayon::prelude::*;
 
-use super::clock::Clock;
+use super::clock::Deadline;
 use super::expand;
 use super::library::Library;
 use super::report::Stage;
-use super::resubstitute::{Depth, Futile, resubstitute};
+use super::resubstitute::{Futile, SearchDepth, resubstitute};
 use super::rewrite::rewrite;
 use super::taste::Taste;
-use crate::graph::{Effort, Graph, Simulation};
+use crate::graph::{LogicGraph, Simulation, SweepEffort};
 
 /// Most rounds without success.
 const MOST_PATIENCE: usize = 40;
@@ -19,7 +19,7 @@ const WAYS: u64 = 4;
 /// Runs passes on a graph and notes what each came to.
 pub(super) struct Script<'a> {
     pub(super) library: &'a Library,
-    pub(super) clock: &'a Clock,
+    pub(super) clock: &'a Deadline,
     pub(super) conflicts: u64,
     pub(super) stages: Vec<Stage>,
     /// Patterns with what earlier passes learned.
@@ -29,12 +29,12 @@ pub(super) struct Script<'a> {
 
 impl Script<'_> {
     /// The smallest circuit that the passes find, from the circuit as it is and, if it is small, from what it computes.
-    pub(super) fn run(&mut self, graph: Graph) -> Graph {
+    pub(super) fn run(&mut self, graph: LogicGraph) -> LogicGraph {
         let settled = self.settle(graph);
         let best = self.shake(settled);
         let stages = self.stages.len();
         let starts = expand::starts(&best).into_iter().map(|start| self.settle_anew(start));
-        let start = starts.collect::<Vec<_>>().into_iter().min_by_key(Graph::cost);
+        let start = starts.collect::<Vec<_>>().into_iter().min_by_key(LogicGraph::cost);
         // What is still much larger does not become smaller by shaking.
         if let Some(start) =
             start.filter(|start| 2 * start.cost() <= 3 * best.cost() && !self.clock.is_over())
@@ -48,14 +48,14 @@ impl Script<'_> {
         best
     }
 
-    fn settle_anew(&mut self, start: Graph) -> Graph {
+    fn settle_anew(&mut self, start: LogicGraph) -> LogicGraph {
         (self.patterns, self.futile) = (None, Futile::default());
         self.note("expand", &start);
         self.settle(start)
     }
 
     /// Rounds that gain, until none does.
-    fn settle(&mut self, graph: Graph) -> Graph {
+    fn settle(&mut self, graph: LogicGraph) -> LogicGraph {
         let mut graph = self.sweep(graph);
         loop {
             let before = graph.gates();
@@ -69,7 +69,7 @@ impl Script<'_> {
 
     /// Rounds with moves that gain nothing, in several ways at once if the circuit is small; the best of
     /// them.
-    fn shake(&mut self, graph: Graph) -> Graph {
+    fn shake(&mut self, graph: LogicGraph) -> LogicGraph {
         let ways = if patience(&graph) == MOST_PATIENCE { WAYS } else { 1 };
         let shaken = (0..ways).into_par_iter().map(|way| {
             let mut script = Script { stages: vec![], patterns: None, futile: Futile::default(), ..*self };
@@ -84,7 +84,7 @@ impl Script<'_> {
     }
 
     /// As many rounds without success as the size allows.
-    fn shake_one_way(&mut self, mut graph: Graph, way: u64) -> Graph {
+    fn shake_one_way(&mut self, mut graph: LogicGraph, way: u64) -> LogicGraph {
         let (mut round, mut failures) = (0, 0);
         while failures < patience(&graph) && graph.gates() > 0 && !self.clock.is_over() {
             let before = graph.gates();
@@ -103,7 +103,7 @@ impl Script<'_> {
         graph
     }
 
-    fn round(&mut self, mut graph: Graph, mut rewriting: Taste, mut expressing: Taste) -> Graph {
+    fn round(&mut self, mut graph: LogicGraph, mut rewriting: Taste, mut expressing: Taste) -> LogicGraph {
         rewrite(&mut graph, self.library, &mut rewriting, self.clock);
         self.note("rewrite", &graph);
         graph = graph.compacted();
@@ -116,16 +116,16 @@ impl Script<'_> {
         if is_large(&graph) { graph.compacted() } else { self.sweep(graph) }
     }
 
-    fn sweep(&mut self, graph: Graph) -> Graph {
+    fn sweep(&mut self, graph: LogicGraph) -> LogicGraph {
         let refutations = (20_000_000 / graph.limit()).clamp(50, 5_000);
-        let effort = Effort { conflicts: self.conflicts, refutations, deadline: self.clock.deadline() };
+        let effort = SweepEffort { conflicts: self.conflicts, refutations, deadline: self.clock.deadline() };
         let (graph, patterns) = graph.swept(self.patterns(&graph), effort);
         self.patterns = Some(patterns);
         self.note("sweep", &graph);
         graph
     }
 
-    fn patterns(&mut self, graph: &Graph) -> Simulation {
+    fn patterns(&mut self, graph: &LogicGraph) -> Simulation {
         match self.patterns.take() {
             Some(sample) if !sample.is_exhaustive() && !Simulation::can_be_exhaustive(graph) => {
                 sample.rebased(graph)
@@ -134,10 +134,10 @@ impl Script<'_> {
         }
     }
 
-    fn depth(&self, graph: &Graph, simulation: &Simulation) -> Depth {
+    fn depth(&self, graph: &LogicGraph, simulation: &Simulation) -> SearchDepth {
         let small = graph.gates() * simulation.words() <= 2_000;
         let large = is_large(graph);
-        Depth {
+        SearchDepth {
             gates: if small { 3 } else { 2 },
             divisors: if large { 40 } else { 150 },
             dependents: if large { 60 } else { 1_000 },
@@ -147,7 +147,7 @@ impl Script<'_> {
         }
     }
 
-    fn note(&mut self, pass: &'static str, graph: &Graph) {
+    fn note(&mut self, pass: &'static str, graph: &LogicGraph) {
         let stage = Stage { pass, gates: graph.cost(), depth: graph.depth(), time: self.clock.elapsed() };
         tracing::debug!(pass, gates = stage.gates, depth = stage.depth, "simplify");
         self.stages.push(stage);
@@ -155,12 +155,12 @@ impl Script<'_> {
 }
 
 /// Whether passes must look at what is near only.
-fn is_large(graph: &Graph) -> bool {
+fn is_large(graph: &LogicGraph) -> bool {
     graph.gates() > 4_000
 }
 
 /// Rounds without success before giving up: many for a circuit that is quick to work on.
-fn patience(graph: &Graph) -> usize {
+fn patience(graph: &LogicGraph) -> usize {
     let words = Simulation::sources(graph).words();
     (150_000 / (graph.gates() * words).max(1)).min(MOST_PATIENCE)
 }

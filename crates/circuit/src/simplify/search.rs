@@ -14,7 +14,7 @@ const PAIRED: usize = 80;
 /// Words that are hashed to find a partner.
 const HASHED: usize = 3;
 
-/// A function over divisors, as inputs and steps of a [`Proposal`](super::proposal::Proposal).
+/// A function over divisors, as inputs and steps of a [`SmallCircuit`](super::proposal::Proposal).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expression {
     pub(super) inputs: Vec<Signal>,
@@ -54,12 +54,12 @@ pub(super) struct Divisors {
 
 /// What is asked for.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct SearchTarget {
     pub(super) on: Vec<u64>,
     pub(super) off: Vec<u64>,
 }
 
-impl Target {
+impl SearchTarget {
     fn is_constant(&self) -> Option<bool> {
         match () {
             () if self.on.iter().all(|&word| word == 0) => Some(false),
@@ -71,7 +71,7 @@ impl Target {
 
 /// A divisor or its negation, with how many patterns of the other side it leaves to do.
 #[derive(Clone, Copy)]
-struct Literal {
+struct DivisorLiteral {
     divisor: usize,
     negated: bool,
     left: u32,
@@ -91,16 +91,16 @@ impl Divisors {
         &self.values[divisor * self.words..][..self.words]
     }
 
-    fn signal(&self, literal: Literal) -> Signal {
+    fn signal(&self, literal: DivisorLiteral) -> Signal {
         Signal::new(self.nodes[literal.divisor], literal.negated)
     }
 
-    fn word(&self, literal: Literal, word: usize) -> u64 {
+    fn word(&self, literal: DivisorLiteral, word: usize) -> u64 {
         self.of(literal.divisor)[word] ^ if literal.negated { !0 } else { 0 }
     }
 
     /// A hash of everything that decides a search.
-    pub(super) fn fingerprint(&self, target: &Target, least_gain: usize, gates: usize) -> u64 {
+    pub(super) fn fingerprint(&self, target: &SearchTarget, least_gain: usize, gates: usize) -> u64 {
         let numbers = [least_gain as u64, gates as u64, self.nodes.len() as u64];
         let words = target.on.iter().chain(&target.off).chain(&self.values).chain(&numbers);
         words.fold(0u64, |key, word| (key.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15))
@@ -109,7 +109,7 @@ impl Divisors {
     /// Expressions of at most `gates` gates, fewest gates first; `accept` says which one is taken.
     pub(super) fn express(
         &self,
-        target: &Target,
+        target: &SearchTarget,
         gates: usize,
         accept: &mut dyn FnMut(&Expression) -> bool,
     ) -> Option<Expression> {
@@ -136,10 +136,10 @@ impl Divisors {
         taken
     }
 
-    fn single(&self, target: &Target, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
+    fn single(&self, target: &SearchTarget, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
         for divisor in 0..self.nodes.len() {
             for negated in [false, true] {
-                let literal = Literal { divisor, negated, left: 0 };
+                let literal = DivisorLiteral { divisor, negated, left: 0 };
                 let fits = (0..self.words).all(|word| {
                     let value = self.word(literal, word);
                     target.on[word] & !value == 0 && target.off[word] & value == 0
@@ -153,7 +153,12 @@ impl Divisors {
     }
 
     /// Offers expressions with this many gates, at least one.
-    fn exactly(&self, target: &Target, gates: usize, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
+    fn exactly(
+        &self,
+        target: &SearchTarget,
+        gates: usize,
+        offer: &mut dyn FnMut(Expression) -> bool,
+    ) -> bool {
         let covering = self.covering(&target.on, &target.off);
         let inside = self.covering(&target.off, &target.on);
         if gates == 1 {
@@ -169,14 +174,14 @@ impl Divisors {
         }
         for &literal in inside.iter().take(OUTER) {
             // `inside` lists what is false wherever the target must be: as literals of its negation.
-            let literal = Literal { negated: !literal.negated, ..literal };
+            let literal = DivisorLiteral { negated: !literal.negated, ..literal };
             let rest = self.map(target, literal, |on, off, value| (on & !value, off));
             if self.inner(&rest, gates, Gate::OR, self.signal(literal), offer) {
                 return true;
             }
         }
         for divisor in 0..self.nodes.len().min(2 * OUTER) {
-            let literal = Literal { divisor, negated: false, left: 0 };
+            let literal = DivisorLiteral { divisor, negated: false, left: 0 };
             let flip = |on: u64, off: u64, value: u64| {
                 ((on & !value) | (off & value), (off & !value) | (on & value))
             };
@@ -190,7 +195,7 @@ impl Divisors {
 
     fn inner(
         &self,
-        rest: &Target,
+        rest: &SearchTarget,
         gates: usize,
         gate: Gate,
         signal: Signal,
@@ -202,21 +207,26 @@ impl Divisors {
         self.exactly(rest, gates - 1, &mut |expression| offer(expression.under(gate, signal)))
     }
 
-    fn map(&self, target: &Target, literal: Literal, rest: impl Fn(u64, u64, u64) -> (u64, u64)) -> Target {
+    fn map(
+        &self,
+        target: &SearchTarget,
+        literal: DivisorLiteral,
+        rest: impl Fn(u64, u64, u64) -> (u64, u64),
+    ) -> SearchTarget {
         let word = |word: usize| rest(target.on[word], target.off[word], self.word(literal, word));
         let (on, off) = (0..self.words).map(word).unzip();
-        Target { on, off }
+        SearchTarget { on, off }
     }
 
     /// Literals that are true wherever `all` is and not everywhere in `other`, those that leave least of
     /// `other` first.
-    fn covering(&self, all: &[u64], other: &[u64]) -> Vec<Literal> {
+    fn covering(&self, all: &[u64], other: &[u64]) -> Vec<DivisorLiteral> {
         let total: u32 = other.iter().map(|word| word.count_ones()).sum();
         let (all_words, other_words) = (densest(all), densest(other));
         let mut literals = vec![];
         for divisor in 0..self.nodes.len() {
             for negated in [false, true] {
-                let mut literal = Literal { divisor, negated, left: 0 };
+                let mut literal = DivisorLiteral { divisor, negated, left: 0 };
                 if all_words.iter().all(|&word| all[word] & !self.word(literal, word) == 0) {
                     let left = |&word: &usize| (other[word] & self.word(literal, word)).count_ones();
                     literal.left = other_words.iter().map(left).sum();
@@ -233,8 +243,8 @@ impl Divisors {
 
     fn and_pairs(
         &self,
-        target: &Target,
-        covering: &[Literal],
+        target: &SearchTarget,
+        covering: &[DivisorLiteral],
         offer: &mut dyn FnMut(Expression) -> bool,
     ) -> bool {
         self.pairs(&target.off, covering, &mut |a, b| offer(Expression::pair(Gate::AND, a, b)))
@@ -242,8 +252,8 @@ impl Divisors {
 
     fn or_pairs(
         &self,
-        target: &Target,
-        inside: &[Literal],
+        target: &SearchTarget,
+        inside: &[DivisorLiteral],
         offer: &mut dyn FnMut(Expression) -> bool,
     ) -> bool {
         self.pairs(&target.on, inside, &mut |a, b| offer(Expression::pair(Gate::NAND, a, b)))
@@ -253,7 +263,7 @@ impl Divisors {
     fn pairs(
         &self,
         other: &[u64],
-        literals: &[Literal],
+        literals: &[DivisorLiteral],
         offer: &mut dyn FnMut(Signal, Signal) -> bool,
     ) -> bool {
         let words = densest(other);
@@ -271,7 +281,7 @@ impl Divisors {
     }
 
     /// Pairs whose exclusive or is the target, found by a hash of the words where most is asked.
-    fn xor_pairs(&self, target: &Target, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
+    fn xor_pairs(&self, target: &SearchTarget, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
         let care: Vec<u64> = target.on.iter().zip(&target.off).map(|(on, off)| on | off).collect();
         let words = densest(&care);
         let hashed = &words[..words.len().min(HASHED)];

@@ -9,7 +9,7 @@ use crate::automaton::Automaton;
 use crate::equivalence::equivalent;
 use crate::error::Result;
 use crate::gate::Gate;
-use crate::graph::{Effort, Graph, QuickMap, Signal, Simulation};
+use crate::graph::{LogicGraph, QuickMap, Signal, Simulation, SweepEffort};
 use crate::netlist::{Netlist, Wire};
 
 /// What is known of the states that an automaton starts from.
@@ -77,8 +77,8 @@ pub(super) fn equal_channels(
 
 /// The next value of each channel if channels are what their leaders are; equal ones are the same signal.
 fn next_values(automaton: &Automaton, leaders: &[Option<usize>], options: &Options) -> Vec<Signal> {
-    let mut graph = Graph::of(&substituted(automaton, leaders).cell);
-    let effort = Effort { conflicts: options.conflicts, refutations: 2_000, deadline: None };
+    let mut graph = LogicGraph::of(&substituted(automaton, leaders).cell);
+    let effort = SweepEffort { conflicts: options.conflicts, refutations: 2_000, deadline: None };
     (graph, _) = graph.swept(Simulation::sources(&graph), effort);
     graph.roots().to_vec()
 }

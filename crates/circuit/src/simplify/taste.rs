@@ -1,23 +1,23 @@
 //! Which moves are taken: those that gain, and sometimes those that only change the form.
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// What a pass does with moves that gain nothing. Taking some of them, at random by a fixed seed, leads
 /// to forms in which something else gains.
 pub(super) struct Taste {
     zero: bool,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Taste {
     /// Only moves that gain.
     pub(super) fn strict() -> Taste {
-        Taste { zero: false, stream: Stream::new(0) }
+        Taste { zero: false, stream: RandomStream::new(0) }
     }
 
     /// Also moves that gain nothing.
     pub(super) fn loose(seed: u64) -> Taste {
-        Taste { zero: true, stream: Stream::new(seed) }
+        Taste { zero: true, stream: RandomStream::new(seed) }
     }
 
     pub(super) fn least_gain(&self) -> isize {

@@ -1,13 +1,13 @@
 //! Runs a tape over a tile: each instruction is one loop over the tile's words.
 //!
 //! The loops are plain and compiled for each instruction set that the processor may have; which one
-//! runs is found out at run time. Start at [`Scratch::run`].
+//! runs is found out at run time. Start at [`WorkerSlots::run`].
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::aligned::Aligned;
 use super::fold::Function;
-use super::tape::{Instruction, Place, Tape, Then};
+use super::tape::{Instruction, NetlistTape, SlotPlace, Then};
 
 /// Bytes of slots that shall stay in the first cache.
 const CACHE: usize = 16 << 10;
@@ -16,63 +16,63 @@ const SHORTEST: usize = 128;
 const LONGEST: usize = 1024;
 
 /// Words of a tile for a tape.
-pub(super) fn tile_words(tape: &Tape) -> usize {
+pub(super) fn tile_words(tape: &NetlistTape) -> usize {
     (CACHE / 8 / tape.slots.max(1)).clamp(SHORTEST, LONGEST) / 32 * 32
 }
 
 /// The slots of one worker.
 #[derive(Clone, Debug)]
-pub(super) struct Scratch {
+pub(super) struct WorkerSlots {
     slots: Aligned,
     words: usize,
     arch: Arch,
 }
 
-impl Scratch {
+impl WorkerSlots {
     /// Room for a tape over tiles of up to `words` words.
-    pub(super) fn new(tape: &Tape, words: usize) -> Scratch {
+    pub(super) fn new(tape: &NetlistTape, words: usize) -> WorkerSlots {
         let words = words.next_multiple_of(8);
-        Scratch { slots: Aligned::zeros(tape.slots * words), words, arch: Arch::new() }
+        WorkerSlots { slots: Aligned::zeros(tape.slots * words), words, arch: Arch::new() }
     }
 
     /// Runs the tape over a tile of `length` words: `planes` are the tape's sources, each of that many.
     /// `store` is called with each root and what becomes of it.
     pub(super) fn run(
         &mut self,
-        tape: &Tape,
+        tape: &NetlistTape,
         planes: &[&[u64]],
         length: usize,
-        mut store: impl FnMut(usize, Shown<'_>),
+        mut store: impl FnMut(usize, RootShown<'_>),
     ) {
         debug_assert!(length <= self.words && planes.len() == tape.sources.len());
-        tape.constants.iter().for_each(|&(root, value)| store(root, Shown::Constant(value)));
+        tape.constants.iter().for_each(|&(root, value)| store(root, RootShown::Constant(value)));
         let slots = &mut self.slots[..];
-        self.arch.dispatch(Run { tape, planes, slots, words: self.words, length, store });
+        self.arch.dispatch(ExecuteRun { tape, planes, slots, words: self.words, length, store });
     }
 }
 
 /// What a root shows.
-pub(super) enum Shown<'a> {
+pub(super) enum RootShown<'a> {
     /// These words, negated if so marked.
     Words(&'a [u64], bool),
     /// Always this.
     Constant(bool),
 }
 
-impl Shown<'_> {
+impl RootShown<'_> {
     /// Writes it out.
     #[inline(always)]
     pub(super) fn write(&self, to: &mut [u64]) {
         match *self {
-            Shown::Words(words, false) => to.copy_from_slice(words),
-            Shown::Words(words, true) => to.iter_mut().zip(words).for_each(|(to, word)| *to = !word),
-            Shown::Constant(value) => to.fill(if value { !0 } else { 0 }),
+            RootShown::Words(words, false) => to.copy_from_slice(words),
+            RootShown::Words(words, true) => to.iter_mut().zip(words).for_each(|(to, word)| *to = !word),
+            RootShown::Constant(value) => to.fill(if value { !0 } else { 0 }),
         }
     }
 }
 
-struct Run<'a, F> {
-    tape: &'a Tape,
+struct ExecuteRun<'a, F> {
+    tape: &'a NetlistTape,
     planes: &'a [&'a [u64]],
     slots: &'a mut [u64],
     words: usize,
@@ -80,12 +80,12 @@ struct Run<'a, F> {
     store: F,
 }
 
-impl<F: FnMut(usize, Shown<'_>)> WithSimd for Run<'_, F> {
+impl<F: FnMut(usize, RootShown<'_>)> WithSimd for ExecuteRun<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Run { tape, planes, slots, words, length, mut store } = self;
+        let ExecuteRun { tape, planes, slots, words, length, mut store } = self;
         for instruction in &tape.instructions {
             match *instruction {
                 Instruction::Gate { function, operands: [a, b], out } => {
@@ -98,11 +98,14 @@ impl<F: FnMut(usize, Shown<'_>)> WithSimd for Run<'_, F> {
                     let (a, b) = (operand(planes, &others, a), operand(planes, &others, b));
                     pair(function, then, a, b, operand(planes, &others, c), out);
                 }
-                Instruction::Show { root, from: Place::Slot(slot), negated } => {
-                    store(root as usize, Shown::Words(&slots[slot as usize * words..][..length], negated));
+                Instruction::Show { root, from: SlotPlace::Slot(slot), negated } => {
+                    store(
+                        root as usize,
+                        RootShown::Words(&slots[slot as usize * words..][..length], negated),
+                    );
                 }
-                Instruction::Show { root, from: Place::Plane(plane), negated } => {
-                    store(root as usize, Shown::Words(&planes[plane as usize][..length], negated));
+                Instruction::Show { root, from: SlotPlace::Plane(plane), negated } => {
+                    store(root as usize, RootShown::Words(&planes[plane as usize][..length], negated));
                 }
             }
         }
@@ -127,12 +130,12 @@ fn apart(slots: &mut [u64], words: usize, length: usize, out: u32) -> (&mut [u64
 }
 
 #[inline(always)]
-fn operand<'a>(planes: &[&'a [u64]], others: &Others<'a>, place: Place) -> &'a [u64] {
+fn operand<'a>(planes: &[&'a [u64]], others: &Others<'a>, place: SlotPlace) -> &'a [u64] {
     let &Others { before, after, out, words, length } = others;
     match place {
-        Place::Plane(plane) => &planes[plane as usize][..length],
-        Place::Slot(slot) if (slot as usize) < out => &before[slot as usize * words..][..length],
-        Place::Slot(slot) => &after[(slot as usize - out - 1) * words..][..length],
+        SlotPlace::Plane(plane) => &planes[plane as usize][..length],
+        SlotPlace::Slot(slot) if (slot as usize) < out => &before[slot as usize * words..][..length],
+        SlotPlace::Slot(slot) => &after[(slot as usize - out - 1) * words..][..length],
     }
 }
 

@@ -13,11 +13,11 @@ pub fn fire_mask(width: usize, height: usize, rate: f32, seed: u64, counter: u64
     // Uniform numbers are multiples of 2^-24, so comparing integers is comparing the numbers.
     let threshold = (rate as f64 * (1u32 << 24) as f64).ceil() as u32;
     let mut mask = vec![0; width.div_ceil(64) * height];
-    Arch::new().dispatch(Draw { width, threshold, seed, counter, mask: &mut mask });
+    Arch::new().dispatch(FireDraw { width, threshold, seed, counter, mask: &mut mask });
     mask
 }
 
-struct Draw<'a> {
+struct FireDraw<'a> {
     width: usize,
     threshold: u32,
     seed: u64,
@@ -25,13 +25,13 @@ struct Draw<'a> {
     mask: &'a mut [u64],
 }
 
-impl WithSimd for Draw<'_> {
+impl WithSimd for FireDraw<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         const BLOCKS: usize = 256;
-        let Draw { width, threshold, seed, counter, mask } = self;
+        let FireDraw { width, threshold, seed, counter, mask } = self;
         let row_words = width.div_ceil(64);
         let (key, counter) = ([seed as u32, (seed >> 32) as u32], [counter as u32, (counter >> 32) as u32]);
         let cells = width * (mask.len() / row_words.max(1));

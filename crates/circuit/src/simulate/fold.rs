@@ -16,22 +16,24 @@ pub(super) enum Function {
 
 /// What a wire is, up to negation: a constant, or a source or kept gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum FoldedValue {
     Constant(bool),
     Of { definition: u32, negated: bool },
 }
 
-impl Value {
-    fn negated_if(self, negate: bool) -> Value {
+impl FoldedValue {
+    fn negated_if(self, negate: bool) -> FoldedValue {
         match self {
-            Value::Constant(value) => Value::Constant(value ^ negate),
-            Value::Of { definition, negated } => Value::Of { definition, negated: negated ^ negate },
+            FoldedValue::Constant(value) => FoldedValue::Constant(value ^ negate),
+            FoldedValue::Of { definition, negated } => {
+                FoldedValue::Of { definition, negated: negated ^ negate }
+            }
         }
     }
 
     /// The value if it is a function `f` of one other: `f(0)`, `f(1)`.
-    fn chosen(of: Value, low: bool, high: bool) -> Value {
-        if low == high { Value::Constant(low) } else { of.negated_if(low) }
+    fn chosen(of: FoldedValue, low: bool, high: bool) -> FoldedValue {
+        if low == high { FoldedValue::Constant(low) } else { of.negated_if(low) }
     }
 }
 
@@ -45,7 +47,7 @@ pub(super) struct Folded {
     /// Which gate of the netlist each one was.
     pub origins: Vec<u32>,
     /// What the roots show.
-    pub roots: Vec<Value>,
+    pub roots: Vec<FoldedValue>,
 }
 
 impl Folded {
@@ -53,27 +55,35 @@ impl Folded {
     pub(super) fn new(netlist: &Netlist, roots: &[Wire]) -> Folded {
         let first = netlist.sources();
         let (mut gates, mut origins) = (vec![], vec![]);
-        let mut values: Vec<Value> =
-            (0..first as u32).map(|definition| Value::Of { definition, negated: false }).collect();
+        let mut values: Vec<FoldedValue> =
+            (0..first as u32).map(|definition| FoldedValue::Of { definition, negated: false }).collect();
         values.reserve(netlist.gates.len());
         for (n, &Node { gate, a, b }) in netlist.gates.iter().enumerate() {
-            let operand =
-                |read: bool, wire: Wire| if read { values[wire.index()] } else { Value::Constant(false) };
+            let operand = |read: bool, wire: Wire| {
+                if read { values[wire.index()] } else { FoldedValue::Constant(false) }
+            };
             let (a, b) = (operand(gate.reads_a(), a), operand(gate.reads_b(), b));
             values.push(match (a, b) {
-                (Value::Constant(a), _) => Value::chosen(b, gate.output(a, false), gate.output(a, true)),
-                (_, Value::Constant(b)) => Value::chosen(a, gate.output(false, b), gate.output(true, b)),
-                (Value::Of { definition: x, negated: p }, Value::Of { definition: y, negated: q }) => {
+                (FoldedValue::Constant(a), _) => {
+                    FoldedValue::chosen(b, gate.output(a, false), gate.output(a, true))
+                }
+                (_, FoldedValue::Constant(b)) => {
+                    FoldedValue::chosen(a, gate.output(false, b), gate.output(true, b))
+                }
+                (
+                    FoldedValue::Of { definition: x, negated: p },
+                    FoldedValue::Of { definition: y, negated: q },
+                ) => {
                     let gate = if p { gate.with_negated_a() } else { gate };
                     let gate = if q { gate.with_negated_b() } else { gate };
                     if x == y {
-                        let of = Value::Of { definition: x, negated: false };
-                        Value::chosen(of, gate.output(false, false), gate.output(true, true))
+                        let of = FoldedValue::Of { definition: x, negated: false };
+                        FoldedValue::chosen(of, gate.output(false, false), gate.output(true, true))
                     } else {
                         let (function, swapped, negated) = normal_form(gate);
                         origins.push(n as u32);
                         gates.push(if swapped { (function, y, x) } else { (function, x, y) });
-                        Value::Of { definition: (first + gates.len() - 1) as u32, negated }
+                        FoldedValue::Of { definition: (first + gates.len() - 1) as u32, negated }
                     }
                 }
             });

@@ -7,13 +7,13 @@
 use rayon::prelude::*;
 
 use super::aligned::Aligned;
-use super::execute::Shown;
+use super::execute::RootShown;
 use super::fire::fire_mask;
-use super::neighborhood::{Layout, Rule, Worker};
+use super::neighborhood::{CompiledRule, GridLayout, Worker};
 use super::samples::WORTH_THREADS;
 use crate::automaton::Automaton;
 use crate::error::{Error, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Bits of state that a grid may have.
 const LIMIT: u128 = 1 << 34;
@@ -36,8 +36,8 @@ const LIMIT: u128 = 1 << 34;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Grid {
-    rule: Rule,
-    layout: Layout,
+    rule: CompiledRule,
+    layout: GridLayout,
     visible: Vec<usize>,
     fire_rate: f32,
     /// Planes with rims; `next` is overwritten at each step.
@@ -58,8 +58,8 @@ impl Grid {
         if cells == 0 || cells > u32::MAX as u128 || bits > LIMIT {
             return Err(Error::GridSize { width, height, channels, bits, limit: LIMIT });
         }
-        let rule = Rule::new(automaton);
-        let layout = Layout::new(&rule, automaton.edge, width, height);
+        let rule = CompiledRule::new(automaton);
+        let layout = GridLayout::new(&rule, automaton.edge, width, height);
         let planes = vec![Aligned::zeros((height + 2) * layout.row_words); channels];
         Ok(Grid {
             visible: automaton.visible.clone(),
@@ -227,7 +227,7 @@ impl Grid {
 
     /// Makes every bit of every channel random.
     pub fn randomize(&mut self, seed: u64) {
-        let mut stream = Stream::new(seed);
+        let mut stream = RandomStream::new(seed);
         for channel in 0..self.rule.channels {
             let words = stream.words(self.layout.row_words * self.layout.height);
             self.set_plane(channel, &words);
@@ -284,7 +284,7 @@ impl Grid {
         let (tile, words) = (layout.tile_rows * layout.row_words, layout.row_words * layout.height);
         let rim = layout.row_words;
         // Writes a tile of a channel's next rows.
-        let write = |start: usize, channel: usize, shown: Shown<'_>, to: &mut [u64]| {
+        let write = |start: usize, channel: usize, shown: RootShown<'_>, to: &mut [u64]| {
             shown.write(to);
             if let Some(fire) = fire {
                 let old = &state[channel][start + rim..][..to.len()];

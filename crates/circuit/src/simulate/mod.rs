@@ -1,7 +1,7 @@
 //! Circuits run on the CPU, many samples or cells at a time: one bit of a word each.
 //!
 //! A netlist is folded ([`fold`]) and compiled to a [`tape`] over *planes* (inputs, as words) and *slots*
-//! (values on the way); [`execute`] runs it over tiles that stay in cache, one vector loop an instruction.
+//! (values on the way); [`execute`] runs it over tiles that stay in cache, one vector loop per instruction.
 //! Netlists of wide layers are run level by level instead ([`wide`]).
 //! Results never depend on the tile size or the number of threads. Start at
 //! [`Simulator`] for samples and at [`Grid`] for automata.

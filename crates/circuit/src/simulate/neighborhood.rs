@@ -9,49 +9,49 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::aligned::Aligned;
-use super::execute::{Scratch, Shown, tile_words};
-use super::tape::Tape;
+use super::execute::{RootShown, WorkerSlots, tile_words};
+use super::tape::NetlistTape;
 use crate::automaton::{Automaton, Edge};
 use crate::netlist::Wire;
 
 /// The compiled cell and which planes it reads.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
-    pub tape: Tape,
+pub(super) struct CompiledRule {
+    pub tape: NetlistTape,
     pub channels: usize,
     /// Where each source of the tape is found.
-    sources: Vec<Source>,
+    sources: Vec<RowSource>,
     /// The shifted planes: of which channel, to which side.
-    shifted: Vec<(usize, Side)>,
+    shifted: Vec<(usize, NeighborSide)>,
 }
 
 /// A plane and whether it is read a row up (0), level (1) or a row down (2).
 #[derive(Clone, Copy, Debug)]
-struct Source {
-    plane: Plane,
+struct RowSource {
+    plane: ShiftedPlane,
     row: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Plane {
+enum ShiftedPlane {
     State(usize),
     Shifted(usize),
 }
 
 /// Which neighbor a shifted plane shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum NeighborSide {
     Left,
     Right,
 }
 
-impl Rule {
-    pub(super) fn new(automaton: &Automaton) -> Rule {
+impl CompiledRule {
+    pub(super) fn new(automaton: &Automaton) -> CompiledRule {
         let channels = automaton.channels;
         let roots: Vec<Wire> = automaton.cell.roots().collect();
-        let tape = Tape::new(&automaton.cell, &roots);
+        let tape = NetlistTape::new(&automaton.cell, &roots);
         let mut shifted = vec![];
-        let mut find = |entry: (usize, Side)| {
+        let mut find = |entry: (usize, NeighborSide)| {
             let known = shifted.iter().position(|&other| other == entry);
             known.unwrap_or_else(|| {
                 shifted.push(entry);
@@ -61,14 +61,14 @@ impl Rule {
         let source = |&source: &u32| {
             let (position, channel) = (source as usize / channels, source as usize % channels);
             let plane = match position % 3 {
-                0 => Plane::Shifted(find((channel, Side::Left))),
-                1 => Plane::State(channel),
-                _ => Plane::Shifted(find((channel, Side::Right))),
+                0 => ShiftedPlane::Shifted(find((channel, NeighborSide::Left))),
+                1 => ShiftedPlane::State(channel),
+                _ => ShiftedPlane::Shifted(find((channel, NeighborSide::Right))),
             };
-            Source { plane, row: position / 3 }
+            RowSource { plane, row: position / 3 }
         };
         let sources = tape.sources.iter().map(source).collect();
-        Rule { tape, channels, sources, shifted }
+        CompiledRule { tape, channels, sources, shifted }
     }
 
     /// Passes over a word of cells that a step takes.
@@ -79,7 +79,7 @@ impl Rule {
 
 /// The size of a grid and how it is packed.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct GridLayout {
     pub width: usize,
     pub height: usize,
     pub row_words: usize,
@@ -87,11 +87,11 @@ pub(super) struct Layout {
     edge: Edge,
 }
 
-impl Layout {
-    pub(super) fn new(rule: &Rule, edge: Edge, width: usize, height: usize) -> Layout {
+impl GridLayout {
+    pub(super) fn new(rule: &CompiledRule, edge: Edge, width: usize, height: usize) -> GridLayout {
         let row_words = width.div_ceil(64);
         let tile_rows = tile_words(&rule.tape).div_ceil(row_words).clamp(1, height);
-        Layout { width, height, row_words, tile_rows, edge }
+        GridLayout { width, height, row_words, tile_rows, edge }
     }
 
     /// The bits of a row's last word that are cells.
@@ -140,37 +140,39 @@ impl Layout {
 /// What one thread works with.
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
-    scratch: Scratch,
+    scratch: WorkerSlots,
     /// The shifted planes of a tile, with a row above and below.
     shifted: Vec<Aligned>,
     arch: Arch,
 }
 
 impl Worker {
-    pub(super) fn new(rule: &Rule, layout: &Layout) -> Worker {
+    pub(super) fn new(rule: &CompiledRule, layout: &GridLayout) -> Worker {
         let words = layout.tile_rows * layout.row_words;
         let shifted = vec![Aligned::zeros(words + 2 * layout.row_words); rule.shifted.len()];
-        Worker { scratch: Scratch::new(&rule.tape, words), shifted, arch: Arch::new() }
+        Worker { scratch: WorkerSlots::new(&rule.tape, words), shifted, arch: Arch::new() }
     }
 
     /// Computes whole rows: the words `words` of each plane, counted without the rim. `store` gets the
     /// next state of each channel.
     pub(super) fn run(
         &mut self,
-        rule: &Rule,
-        layout: &Layout,
+        rule: &CompiledRule,
+        layout: &GridLayout,
         state: &[Aligned],
         words: Range<usize>,
-        store: impl FnMut(usize, Shown<'_>),
+        store: impl FnMut(usize, RootShown<'_>),
     ) {
         let row = layout.row_words;
         for (out, &(channel, side)) in self.shifted.iter_mut().zip(&rule.shifted) {
             let from = &state[channel][words.start..words.end + 2 * row];
             self.arch.dispatch(Shift { layout, side, from, out: &mut out[..from.len()] });
         }
-        let plane = |&Source { plane, row: above }: &Source| match plane {
-            Plane::State(channel) => &state[channel][words.start + above * row..words.end + above * row],
-            Plane::Shifted(n) => &self.shifted[n][above * row..above * row + words.len()],
+        let plane = |&RowSource { plane, row: above }: &RowSource| match plane {
+            ShiftedPlane::State(channel) => {
+                &state[channel][words.start + above * row..words.end + above * row]
+            }
+            ShiftedPlane::Shifted(n) => &self.shifted[n][above * row..above * row + words.len()],
         };
         let planes: Vec<&[u64]> = rule.sources.iter().map(plane).collect();
         self.scratch.run(&rule.tape, &planes, words.len(), store);
@@ -178,8 +180,8 @@ impl Worker {
 }
 
 struct Shift<'a> {
-    layout: &'a Layout,
-    side: Side,
+    layout: &'a GridLayout,
+    side: NeighborSide,
     from: &'a [u64],
     out: &'a mut [u64],
 }
@@ -193,7 +195,7 @@ impl WithSimd for Shift<'_> {
         let (words, row) = (from.len(), layout.row_words);
         // One long loop as if there were no rows, then the word of each row that it gets wrong.
         match side {
-            Side::Left => {
+            NeighborSide::Left => {
                 for ((out, &word), &before) in out[1..].iter_mut().zip(&from[1..]).zip(&from[..words - 1]) {
                     *out = word << 1 | before >> 63;
                 }
@@ -201,7 +203,7 @@ impl WithSimd for Shift<'_> {
                     out[0] = from[0] << 1 | layout.beyond(from).0;
                 }
             }
-            Side::Right => {
+            NeighborSide::Right => {
                 for ((out, &word), &after) in out[..words - 1].iter_mut().zip(from).zip(&from[1..]) {
                     *out = word >> 1 | after << 63;
                 }

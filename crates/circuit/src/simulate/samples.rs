@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::execute::{Scratch, tile_words};
-use super::tape::Tape;
+use super::execute::{WorkerSlots, tile_words};
+use super::tape::NetlistTape;
 use crate::error::Result;
 use crate::graph::exhaustive_word;
 use crate::netlist::{Netlist, Wire};
@@ -27,7 +27,7 @@ pub(super) const WORTH_THREADS: usize = 1 << 19;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Simulator {
-    tape: Tape,
+    tape: NetlistTape,
     inputs: usize,
     outputs: usize,
     initial: Vec<bool>,
@@ -53,7 +53,7 @@ impl Simulator {
         netlist.check()?;
         let roots: Vec<Wire> = netlist.roots().collect();
         Ok(Simulator {
-            tape: Tape::new(netlist, &roots),
+            tape: NetlistTape::new(netlist, &roots),
             inputs: netlist.inputs.len(),
             outputs: netlist.outputs.len(),
             initial: netlist.registers.iter().map(|register| register.initial).collect(),
@@ -120,14 +120,14 @@ impl Simulator {
 
     fn sweep(&self, sources: &[&[u64]], roots: &mut [Vec<u64>], words: usize) {
         let tile = tile_words(&self.tape);
-        let run = |scratch: &mut Scratch, (n, mut out): (usize, Vec<&mut [u64]>)| {
+        let run = |scratch: &mut WorkerSlots, (n, mut out): (usize, Vec<&mut [u64]>)| {
             let start = n * tile;
             let length = tile.min(words - start);
             let planes: Vec<&[u64]> = sources.iter().map(|plane| &plane[start..start + length]).collect();
             scratch.run(&self.tape, &planes, length, |root, shown| shown.write(out[root]));
         };
         let tiles = split(roots, tile, words);
-        let scratch = || Scratch::new(&self.tape, tile);
+        let scratch = || WorkerSlots::new(&self.tape, tile);
         if words * self.tape.gates < WORTH_THREADS || tiles.len() < 2 {
             let mut scratch = scratch();
             tiles.into_iter().enumerate().for_each(|tile| run(&mut scratch, tile));

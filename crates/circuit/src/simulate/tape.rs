@@ -2,15 +2,15 @@
 //! which the second is the only reader of the first.
 //!
 //! Slots are used again as soon as their value is dead, but an instruction never writes a slot that it
-//! reads. Start at [`Tape::new`].
+//! reads. Start at [`NetlistTape::new`].
 
-use super::fold::{Folded, Function, Value};
+use super::fold::{Folded, FoldedValue, Function};
 use crate::netlist::{Netlist, Wire};
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// An input or register, by its number in [`Tape::sources`].
+pub(super) enum SlotPlace {
+    /// An input or register, by its number in [`NetlistTape::sources`].
     Plane(u32),
     /// A value on the way.
     Slot(u32),
@@ -35,16 +35,16 @@ pub(super) enum Then {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instruction {
     /// A gate.
-    Gate { function: Function, operands: [Place; 2], out: u32 },
+    Gate { function: Function, operands: [SlotPlace; 2], out: u32 },
     /// Two gates, one after the other.
-    Pair { function: Function, then: Then, operands: [Place; 3], out: u32 },
+    Pair { function: Function, then: Then, operands: [SlotPlace; 3], out: u32 },
     /// A root is ready: it is the value at `from`, negated if so marked.
-    Show { root: u32, from: Place, negated: bool },
+    Show { root: u32, from: SlotPlace, negated: bool },
 }
 
 /// A compiled netlist.
 #[derive(Clone, Debug)]
-pub(super) struct Tape {
+pub(super) struct NetlistTape {
     pub instructions: Vec<Instruction>,
     /// The inputs and registers that are read, by wire.
     pub sources: Vec<u32>,
@@ -56,13 +56,13 @@ pub(super) struct Tape {
     pub gates: usize,
 }
 
-impl Tape {
+impl NetlistTape {
     /// Compiles what is needed for the roots.
-    pub(super) fn new(netlist: &Netlist, roots: &[Wire]) -> Tape {
+    pub(super) fn new(netlist: &Netlist, roots: &[Wire]) -> NetlistTape {
         let folded = Folded::new(netlist, roots);
         let order = order(&folded);
         let steps = pair(&folded, &order);
-        let mut tape = Emitter::new(&folded, &steps).emit(&steps);
+        let mut tape = TapeEmitter::new(&folded, &steps).emit(&steps);
         tape.gates = order.len();
         tape
     }
@@ -70,7 +70,7 @@ impl Tape {
 
 /// One instruction over definitions.
 #[derive(Clone, Copy)]
-struct Step {
+struct TapeStep {
     function: Function,
     a: u32,
     b: u32,
@@ -79,17 +79,17 @@ struct Step {
     definition: u32,
 }
 
-impl Step {
+impl TapeStep {
     fn operands(&self) -> impl Iterator<Item = u32> + use<> {
         [self.a, self.b].into_iter().chain(self.then.map(|(_, c)| c))
     }
 }
 
 /// Joins gates with the gate just before them, where nobody else reads that one.
-fn pair(folded: &Folded, order: &[u32]) -> Vec<Step> {
+fn pair(folded: &Folded, order: &[u32]) -> Vec<TapeStep> {
     let mut readers = vec![0u32; folded.sources + folded.gates.len()];
     for root in &folded.roots {
-        if let Value::Of { definition, .. } = *root {
+        if let FoldedValue::Of { definition, .. } = *root {
             readers[definition as usize] += 2;
         }
     }
@@ -98,10 +98,10 @@ fn pair(folded: &Folded, order: &[u32]) -> Vec<Step> {
         readers[a as usize] += 1;
         readers[b as usize] += 1;
     }
-    let mut steps: Vec<Step> = Vec::with_capacity(order.len());
+    let mut steps: Vec<TapeStep> = Vec::with_capacity(order.len());
     for &definition in order {
         let (function, a, b) = folded.gates[definition as usize - folded.sources];
-        let joins = |before: &&mut Step| {
+        let joins = |before: &&mut TapeStep| {
             let read = before.definition == a || before.definition == b;
             before.then.is_none() && read && readers[before.definition as usize] == 1
         };
@@ -116,7 +116,7 @@ fn pair(folded: &Folded, order: &[u32]) -> Vec<Step> {
             };
             (before.then, before.definition) = (Some((then, other)), definition);
         } else {
-            steps.push(Step { function, a, b, then: None, definition });
+            steps.push(TapeStep { function, a, b, then: None, definition });
         }
     }
     steps
@@ -125,10 +125,10 @@ fn pair(folded: &Folded, order: &[u32]) -> Vec<Step> {
 const NEVER: u32 = u32::MAX;
 
 /// Gives values their places.
-struct Emitter<'a> {
+struct TapeEmitter<'a> {
     folded: &'a Folded,
-    tape: Tape,
-    places: Vec<Place>,
+    tape: NetlistTape,
+    places: Vec<SlotPlace>,
     /// For each definition the last step that reads it.
     last: Vec<u32>,
     /// The roots that a definition is shown at.
@@ -136,30 +136,38 @@ struct Emitter<'a> {
     free: Vec<u32>,
 }
 
-impl<'a> Emitter<'a> {
-    fn new(folded: &'a Folded, steps: &[Step]) -> Emitter<'a> {
+impl<'a> TapeEmitter<'a> {
+    fn new(folded: &'a Folded, steps: &[TapeStep]) -> TapeEmitter<'a> {
         let definitions = folded.sources + folded.gates.len();
         let mut last = vec![NEVER; definitions];
         for (n, step) in steps.iter().enumerate() {
             step.operands().for_each(|read| last[read as usize] = n as u32);
         }
-        let tape = Tape { instructions: vec![], sources: vec![], constants: vec![], slots: 0, gates: 0 };
+        let tape =
+            NetlistTape { instructions: vec![], sources: vec![], constants: vec![], slots: 0, gates: 0 };
         let roots = vec![vec![]; definitions];
-        Emitter { folded, tape, places: vec![Place::Slot(NEVER); definitions], last, roots, free: vec![] }
+        TapeEmitter {
+            folded,
+            tape,
+            places: vec![SlotPlace::Slot(NEVER); definitions],
+            last,
+            roots,
+            free: vec![],
+        }
     }
 
-    fn emit(mut self, steps: &[Step]) -> Tape {
+    fn emit(mut self, steps: &[TapeStep]) -> NetlistTape {
         for (root, value) in self.folded.roots.iter().enumerate() {
             match *value {
-                Value::Constant(value) => self.tape.constants.push((root, value)),
-                Value::Of { definition, negated } => {
+                FoldedValue::Constant(value) => self.tape.constants.push((root, value)),
+                FoldedValue::Of { definition, negated } => {
                     self.roots[definition as usize].push((root as u32, negated))
                 }
             }
         }
         for source in 0..self.folded.sources {
             if self.last[source] != NEVER || !self.roots[source].is_empty() {
-                self.places[source] = Place::Plane(self.tape.sources.len() as u32);
+                self.places[source] = SlotPlace::Plane(self.tape.sources.len() as u32);
                 self.tape.sources.push(source as u32);
             }
             self.show(source);
@@ -170,7 +178,7 @@ impl<'a> Emitter<'a> {
         self.tape
     }
 
-    fn step(&mut self, number: u32, step: &Step) {
+    fn step(&mut self, number: u32, step: &TapeStep) {
         let out = self.free.pop().unwrap_or_else(|| {
             self.tape.slots += 1;
             self.tape.slots as u32 - 1
@@ -182,7 +190,7 @@ impl<'a> Emitter<'a> {
             Some((then, c)) => Instruction::Pair { function, then, operands: [a, b, at(c)], out },
         });
         for dead in step.operands() {
-            if let (Place::Slot(slot), true) =
+            if let (SlotPlace::Slot(slot), true) =
                 (self.places[dead as usize], self.last[dead as usize] == number)
             {
                 self.free.push(slot);
@@ -190,7 +198,7 @@ impl<'a> Emitter<'a> {
                 self.last[dead as usize] = NEVER;
             }
         }
-        self.places[step.definition as usize] = Place::Slot(out);
+        self.places[step.definition as usize] = SlotPlace::Slot(out);
         self.show(step.definition as usize);
         if self.last[step.definition as usize] == NEVER {
             self.free.push(out);
@@ -219,7 +227,7 @@ fn order(folded: &Folded) -> Vec<u32> {
     let mut order = vec![];
     let mut open: Vec<u32> = vec![];
     for root in &folded.roots {
-        if let Value::Of { definition, .. } = *root {
+        if let FoldedValue::Of { definition, .. } = *root {
             open.push(definition);
         }
         while let Some(&definition) = open.last() {

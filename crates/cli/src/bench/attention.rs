@@ -3,13 +3,13 @@
 use farad::{Attention, Device, Tensor};
 
 use super::case::{Work, Workload, signed};
-use super::reference::Difference;
+use super::reference::NormDifference;
 
 /// Sizes: batch, heads, time, width.
-pub type Sizes = [usize; 4];
+pub type SuitedDevices = [usize; 4];
 
 /// The result and the gradients at queries, keys and values.
-pub fn both_ways(sizes: Sizes, composed: bool, device: &Device) -> farad::Result<Workload> {
+pub fn both_ways(sizes: SuitedDevices, composed: bool, device: &Device) -> farad::Result<Workload> {
     let inputs = (0..4).map(|_| signed(&sizes, device)).collect::<farad::Result<Vec<_>>>()?;
     let kept = inputs.clone();
     let iterate = move || Tensor::compute_all(&build(&kept, composed)?.each_ref());
@@ -17,7 +17,7 @@ pub fn both_ways(sizes: Sizes, composed: bool, device: &Device) -> farad::Result
     Ok(Workload { iterate: Box::new(iterate), error: Box::new(error), work: work(sizes) })
 }
 
-fn work([batch, heads, time, width]: Sizes) -> Work {
+fn work([batch, heads, time, width]: SuitedDevices) -> Work {
     let pairs = batch * heads * time * (time + 1) / 2;
     // Two products forward, five backward, of what a query sees.
     Work { flops: 14.0 * (pairs * width) as f64, ..Work::default() }
@@ -43,7 +43,7 @@ fn compare(inputs: &[Tensor], results: &[Tensor; 4]) -> farad::Result<f64> {
     let given = inputs.iter().map(last).collect::<farad::Result<Vec<_>>>()?;
     let mut worst = 0f64;
     for (got, wanted) in results.iter().zip(head(&given, time, width)) {
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         last(got)?.iter().zip(wanted).for_each(|(&got, wanted)| difference.add(got as f32, wanted));
         let far = difference.relative();
         worst = if far.is_nan() { far } else { worst.max(far) };

@@ -7,7 +7,7 @@ use farad_logic::Recipe;
 use farad_logic::train::Trainer;
 
 use super::case::{Work, Workload};
-use super::reference::Difference;
+use super::reference::NormDifference;
 
 /// Updates with so many grids each, for so many seeds at once.
 pub fn checkerboard(batch: usize, seeds: u64, device: &Device) -> farad::Result<Workload> {
@@ -42,7 +42,7 @@ fn error(device: &Device) -> farad::Result<f64> {
     }
     let gradient = trainer.loss().sum().gradients(&[trainer.parameter()])?.swap_remove(0);
     let wanted = check::reference(std::slice::from_ref(&gradient))?[0].to_f64();
-    let mut difference = Difference::default();
+    let mut difference = NormDifference::default();
     for (got, wanted) in gradient.to_vec::<f32>()?.into_iter().zip(wanted) {
         difference.add(got, wanted);
     }

@@ -3,7 +3,7 @@
 use farad::prelude::*;
 
 use super::case::{Work, Workload};
-use super::reference::Difference;
+use super::reference::NormDifference;
 
 /// Steps of an iteration.
 const STEPS: usize = 1000;
@@ -74,7 +74,7 @@ fn error(device: &Device) -> farad::Result<f64> {
         (next.clone(), states.chain(draws).collect())
     });
     let seen = seen.iter().map(|t| t.to_vec::<f32>()).collect::<farad::Result<Vec<_>>>()?;
-    let mut difference = Difference::default();
+    let mut difference = NormDifference::default();
     let mut ended = 0;
     for all in (0..worlds * steps).map(|at| seen.iter().map(|values| values[at]).collect::<Vec<f32>>()) {
         let value = |n: usize| f64::from(all[n]);

@@ -7,24 +7,24 @@ use farad::{Device, Precision, Tensor};
 
 use super::{
     attention, automaton, cartpole, compile, convolution, gpt, images, logic, matmul, movement, pointwise,
-    pooling, recurrent, reduce, rows, shape::Shape, sort, train,
+    pooling, recurrent, reduce, rows, shape::DrawnWork, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
-pub struct Case {
+pub struct BenchCase {
     /// The name, the same everywhere.
     pub name: Cow<'static, str>,
     /// Which devices its size suits.
-    pub sizes: Sizes,
+    pub sizes: SuitedDevices,
     /// The largest relative error, norm-wise.
     pub tolerance: f64,
     /// How it is timed, and what makes its workload.
-    pub kind: Kind,
+    pub kind: TimedAs,
 }
 
 /// Which devices a size suits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sizes {
+pub enum SuitedDevices {
     /// All.
     Any,
     /// The CPU and GPUs in software.
@@ -35,7 +35,7 @@ pub enum Sizes {
 
 /// How a case is timed.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum TimedAs {
     /// One expression again and again.
     Operation(Prepare),
     /// Steps that change their parameters.
@@ -54,7 +54,7 @@ pub enum Prepare {
     /// A row of the table.
     Listed(fn(&Device) -> farad::Result<Workload>),
     /// A shape that was drawn.
-    Drawn(Shape),
+    Drawn(DrawnWork),
 }
 
 impl Prepare {
@@ -118,12 +118,16 @@ pub fn uniform(shape: &[usize], device: &Device) -> farad::Result<Tensor> {
     Tensor::rand(shape, device).detach()
 }
 
-fn operation(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
-    Case {
+fn operation(
+    name: &'static str,
+    sizes: SuitedDevices,
+    prepare: fn(&Device) -> farad::Result<Workload>,
+) -> BenchCase {
+    BenchCase {
         name: Cow::Borrowed(name),
         sizes,
         tolerance: 1e-5,
-        kind: Kind::Operation(Prepare::Listed(prepare)),
+        kind: TimedAs::Operation(Prepare::Listed(prepare)),
     }
 }
 
@@ -131,16 +135,25 @@ fn operation(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Re
 pub const HALVES: f64 = 5e-4;
 
 /// A product of halves.
-fn halves(name: &'static str, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
-    Case { tolerance: HALVES, ..operation(name, Sizes::Large, prepare) }
+fn halves(name: &'static str, prepare: fn(&Device) -> farad::Result<Workload>) -> BenchCase {
+    BenchCase { tolerance: HALVES, ..operation(name, SuitedDevices::Large, prepare) }
 }
 
-fn training(name: &'static str, sizes: Sizes, prepare: fn(&Device) -> farad::Result<Workload>) -> Case {
-    Case { name: Cow::Borrowed(name), sizes, tolerance: 1e-4, kind: Kind::Training(Prepare::Listed(prepare)) }
+fn training(
+    name: &'static str,
+    sizes: SuitedDevices,
+    prepare: fn(&Device) -> farad::Result<Workload>,
+) -> BenchCase {
+    BenchCase {
+        name: Cow::Borrowed(name),
+        sizes,
+        tolerance: 1e-4,
+        kind: TimedAs::Training(Prepare::Listed(prepare)),
+    }
 }
 
-fn other(name: &'static str, tolerance: f64, kind: Kind) -> Case {
-    Case { name: Cow::Borrowed(name), sizes: Sizes::Any, tolerance, kind }
+fn other(name: &'static str, tolerance: f64, kind: TimedAs) -> BenchCase {
+    BenchCase { name: Cow::Borrowed(name), sizes: SuitedDevices::Any, tolerance, kind }
 }
 
 /// Convolutions of one channel, of many, and of many on large images.
@@ -159,119 +172,135 @@ const GPT_TINY: gpt::Size =
 const GPT_SMALL: gpt::Size = gpt::Size { layers: 6, heads: 6, width: 384, time: 256, ..GPT_TINY };
 
 /// All cases, in the order in which they run.
-pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
     vec![
-        operation("matmul_1024_f32", Sizes::Any, |device| matmul::square(1024, device)),
-        operation("matmul_4096_f32", Sizes::Large, |device| matmul::square(4096, device)),
-        operation("matmul_8192_f32", Sizes::Large, |device| matmul::square(8192, device)),
+        operation("matmul_1024_f32", SuitedDevices::Any, |device| matmul::square(1024, device)),
+        operation("matmul_4096_f32", SuitedDevices::Large, |device| matmul::square(4096, device)),
+        operation("matmul_8192_f32", SuitedDevices::Large, |device| matmul::square(8192, device)),
         halves("matmul_1024_f16", |device| matmul::halves(1024, [false, false], device)),
         halves("matmul_4096_f16", |device| matmul::halves(4096, [false, false], device)),
         halves("matmul_8192_f16", |device| matmul::halves(8192, [false, false], device)),
         halves("matmul_tn_8192_f16", |device| matmul::halves(8192, [true, false], device)),
         halves("matmul_nt_8192_f16", |device| matmul::halves(8192, [false, true], device)),
-        operation("bmm_64x512x64x512_f32", Sizes::Large, |device| matmul::batched(64, 512, 64, device)),
-        operation("copy_scale_2p26_f32", Sizes::Large, |device| pointwise::scale(1 << 26, device)),
-        operation("ew_chain_2p22_f32", Sizes::Small, |device| pointwise::chain(1 << 22, device)),
-        operation("ew_chain_2p26_f32", Sizes::Large, |device| pointwise::chain(1 << 26, device)),
-        operation("softmax_1024x1024_f32", Sizes::Small, |device| rows::softmax([1024, 1024], device)),
-        operation("softmax_16384x1024_f32", Sizes::Large, |device| rows::softmax([16_384, 1024], device)),
-        operation("layernorm_16384x1024_f32", Sizes::Large, |device| {
+        operation("bmm_64x512x64x512_f32", SuitedDevices::Large, |device| {
+            matmul::batched(64, 512, 64, device)
+        }),
+        operation("copy_scale_2p26_f32", SuitedDevices::Large, |device| pointwise::scale(1 << 26, device)),
+        operation("ew_chain_2p22_f32", SuitedDevices::Small, |device| pointwise::chain(1 << 22, device)),
+        operation("ew_chain_2p26_f32", SuitedDevices::Large, |device| pointwise::chain(1 << 26, device)),
+        operation("softmax_1024x1024_f32", SuitedDevices::Small, |device| {
+            rows::softmax([1024, 1024], device)
+        }),
+        operation("softmax_16384x1024_f32", SuitedDevices::Large, |device| {
+            rows::softmax([16_384, 1024], device)
+        }),
+        operation("layernorm_16384x1024_f32", SuitedDevices::Large, |device| {
             rows::layer_norm([16_384, 1024], device)
         }),
-        operation("relu_2p26_f32", Sizes::Large, |device| pointwise::relu(1 << 26, device)),
-        operation("clamp_2p26_f32", Sizes::Large, |device| pointwise::clamp(1 << 26, device)),
-        operation("maximum_2p26_f32", Sizes::Large, |device| pointwise::maximum(1 << 26, device)),
-        operation("max_dim0_8192_f32", Sizes::Large, |device| reduce::max(0, [8192; 2], device)),
-        operation("max_dim1_8192_f32", Sizes::Large, |device| reduce::max(1, [8192; 2], device)),
-        operation("maxpool_2x2_64x64x112_f32", Sizes::Large, |device| pooling::largest(2, 0, device)),
-        operation("maxpool_3x3_64x64x112_f32", Sizes::Large, |device| pooling::largest(3, 1, device)),
-        operation("maxpool_3x3_64x64x112_fwdbwd_f32", Sizes::Large, |device| pooling::both(3, 1, device)),
-        operation("sum_dim0_8192_f32", Sizes::Large, |device| reduce::sum(0, [8192; 2], device)),
-        operation("sum_dim1_8192_f32", Sizes::Large, |device| reduce::sum(1, [8192; 2], device)),
-        operation("permute_nchw_nhwc_f32", Sizes::Large, |device| movement::permute(64, device)),
-        operation("sort_2p20_f32", Sizes::Any, |device| sort::sort(1 << 20, device)),
-        operation("sort_2p24_f32", Sizes::Large, |device| sort::sort(1 << 24, device)),
-        operation("argsort_256x1024_f32", Sizes::Small, |device| sort::argsort(256, 1024, device)),
-        operation("argsort_4096x1024_f32", Sizes::Large, |device| sort::argsort(4096, 1024, device)),
-        operation("topk_64_of_64x8192_f32", Sizes::Small, |device| sort::topk(64, 8192, 64, device)),
-        operation("topk_64_of_256x32768_f32", Sizes::Large, |device| sort::topk(256, 32_768, 64, device)),
-        operation("embedding_grad_8192x4096x64_f32", Sizes::Small, |device| {
+        operation("relu_2p26_f32", SuitedDevices::Large, |device| pointwise::relu(1 << 26, device)),
+        operation("clamp_2p26_f32", SuitedDevices::Large, |device| pointwise::clamp(1 << 26, device)),
+        operation("maximum_2p26_f32", SuitedDevices::Large, |device| pointwise::maximum(1 << 26, device)),
+        operation("max_dim0_8192_f32", SuitedDevices::Large, |device| reduce::max(0, [8192; 2], device)),
+        operation("max_dim1_8192_f32", SuitedDevices::Large, |device| reduce::max(1, [8192; 2], device)),
+        operation("maxpool_2x2_64x64x112_f32", SuitedDevices::Large, |device| pooling::largest(2, 0, device)),
+        operation("maxpool_3x3_64x64x112_f32", SuitedDevices::Large, |device| pooling::largest(3, 1, device)),
+        operation("maxpool_3x3_64x64x112_fwdbwd_f32", SuitedDevices::Large, |device| {
+            pooling::both(3, 1, device)
+        }),
+        operation("sum_dim0_8192_f32", SuitedDevices::Large, |device| reduce::sum(0, [8192; 2], device)),
+        operation("sum_dim1_8192_f32", SuitedDevices::Large, |device| reduce::sum(1, [8192; 2], device)),
+        operation("permute_nchw_nhwc_f32", SuitedDevices::Large, |device| movement::permute(64, device)),
+        operation("sort_2p20_f32", SuitedDevices::Any, |device| sort::sort(1 << 20, device)),
+        operation("sort_2p24_f32", SuitedDevices::Large, |device| sort::sort(1 << 24, device)),
+        operation("argsort_256x1024_f32", SuitedDevices::Small, |device| sort::argsort(256, 1024, device)),
+        operation("argsort_4096x1024_f32", SuitedDevices::Large, |device| sort::argsort(4096, 1024, device)),
+        operation("topk_64_of_64x8192_f32", SuitedDevices::Small, |device| sort::topk(64, 8192, 64, device)),
+        operation("topk_64_of_256x32768_f32", SuitedDevices::Large, |device| {
+            sort::topk(256, 32_768, 64, device)
+        }),
+        operation("embedding_grad_8192x4096x64_f32", SuitedDevices::Small, |device| {
             sort::embedding_gradient(8192, 4096, 64, device)
         }),
-        operation("embedding_grad_32768x8192x384_f32", Sizes::Large, |device| {
+        operation("embedding_grad_32768x8192x384_f32", SuitedDevices::Large, |device| {
             sort::embedding_gradient(32_768, 8192, 384, device)
         }),
-        operation("conv_small_fwd_f32", Sizes::Any, |device| convolution::forward(SMALL, device)),
-        operation("conv_small_fwdbwd_f32", Sizes::Any, |device| convolution::both(SMALL, device)),
-        operation("conv_big_fwd_f32", Sizes::Large, |device| convolution::forward(BIG, device)),
-        operation("conv_big_fwdbwd_f32", Sizes::Large, |device| convolution::both(BIG, device)),
-        operation("conv_huge_fwd_f32", Sizes::Large, |device| convolution::forward(HUGE, device)),
-        operation("lstm_16x16x128_fwdbwd_f32", Sizes::Small, |device| {
+        operation("conv_small_fwd_f32", SuitedDevices::Any, |device| convolution::forward(SMALL, device)),
+        operation("conv_small_fwdbwd_f32", SuitedDevices::Any, |device| convolution::both(SMALL, device)),
+        operation("conv_big_fwd_f32", SuitedDevices::Large, |device| convolution::forward(BIG, device)),
+        operation("conv_big_fwdbwd_f32", SuitedDevices::Large, |device| convolution::both(BIG, device)),
+        operation("conv_huge_fwd_f32", SuitedDevices::Large, |device| convolution::forward(HUGE, device)),
+        operation("lstm_16x16x128_fwdbwd_f32", SuitedDevices::Small, |device| {
             recurrent::lstm(recurrent::Size { time: 16, batch: 16, hidden: 128 }, device)
         }),
-        operation("lstm_fwdbwd_f32", Sizes::Large, |device| {
+        operation("lstm_fwdbwd_f32", SuitedDevices::Large, |device| {
             recurrent::lstm(recurrent::Size { time: 64, batch: 64, hidden: 512 }, device)
         }),
-        operation("cartpole_steps_2048", Sizes::Small, |device| cartpole::steps(2048, device)),
-        operation("cartpole_steps_65536", Sizes::Large, |device| cartpole::steps(65_536, device)),
-        operation("cartpole_steps_1048576", Sizes::Large, |device| cartpole::steps(1 << 20, device)),
-        operation("attention_fwdbwd_4x6x256x64_f32", Sizes::Small, |device| {
+        operation("cartpole_steps_2048", SuitedDevices::Small, |device| cartpole::steps(2048, device)),
+        operation("cartpole_steps_65536", SuitedDevices::Large, |device| cartpole::steps(65_536, device)),
+        operation("cartpole_steps_1048576", SuitedDevices::Large, |device| cartpole::steps(1 << 20, device)),
+        operation("attention_fwdbwd_4x6x256x64_f32", SuitedDevices::Small, |device| {
             attention::both_ways([4, 6, 256, 64], false, device)
         }),
-        operation("attention_composed_4x6x256x64_f32", Sizes::Small, |device| {
+        operation("attention_composed_4x6x256x64_f32", SuitedDevices::Small, |device| {
             attention::both_ways([4, 6, 256, 64], true, device)
         }),
-        operation("attention_fwdbwd_32x6x256x64_f32", Sizes::Large, |device| {
+        operation("attention_fwdbwd_32x6x256x64_f32", SuitedDevices::Large, |device| {
             attention::both_ways([32, 6, 256, 64], false, device)
         }),
-        operation("attention_composed_32x6x256x64_f32", Sizes::Large, |device| {
+        operation("attention_composed_32x6x256x64_f32", SuitedDevices::Large, |device| {
             attention::both_ways([32, 6, 256, 64], true, device)
         }),
-        operation("attention_fwdbwd_32x6x1024x64_f32", Sizes::Large, |device| {
+        operation("attention_fwdbwd_32x6x1024x64_f32", SuitedDevices::Large, |device| {
             attention::both_ways([32, 6, 1024, 64], false, device)
         }),
-        operation("attention_composed_32x6x1024x64_f32", Sizes::Large, |device| {
+        operation("attention_composed_32x6x1024x64_f32", SuitedDevices::Large, |device| {
             attention::both_ways([32, 6, 1024, 64], true, device)
         }),
-        training("mlp_train_f32", Sizes::Any, train::mlp),
+        training("mlp_train_f32", SuitedDevices::Any, train::mlp),
         // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.
-        Case { tolerance: 0.1, ..training("mlp_train_mixed", Sizes::Any, train::mlp_mixed) },
-        training("cnn_train_f32", Sizes::Any, |device| images::train(CNN, Precision::Single, device)),
-        training("cnn_wide_train_f32", Sizes::Large, |device| images::train(WIDE, Precision::Single, device)),
-        Case {
+        BenchCase { tolerance: 0.1, ..training("mlp_train_mixed", SuitedDevices::Any, train::mlp_mixed) },
+        training("cnn_train_f32", SuitedDevices::Any, |device| images::train(CNN, Precision::Single, device)),
+        training("cnn_wide_train_f32", SuitedDevices::Large, |device| {
+            images::train(WIDE, Precision::Single, device)
+        }),
+        BenchCase {
             tolerance: 0.02,
-            ..training("cnn_wide_train_mixed", Sizes::Large, |device| {
+            ..training("cnn_wide_train_mixed", SuitedDevices::Large, |device| {
                 images::train(WIDE, Precision::Mixed, device)
             })
         },
-        training("gpt_tiny_train_f32", Sizes::Any, |device| gpt::train(GPT_TINY, Precision::Single, device)),
-        Case {
+        training("gpt_tiny_train_f32", SuitedDevices::Any, |device| {
+            gpt::train(GPT_TINY, Precision::Single, device)
+        }),
+        BenchCase {
             tolerance: 0.01,
-            ..training("gpt_tiny_train_mixed", Sizes::Large, |device| {
+            ..training("gpt_tiny_train_mixed", SuitedDevices::Large, |device| {
                 gpt::train(GPT_TINY, Precision::Mixed, device)
             })
         },
-        training("gpt_small_train_f32", Sizes::Large, |device| {
+        training("gpt_small_train_f32", SuitedDevices::Large, |device| {
             gpt::train(GPT_SMALL, Precision::Single, device)
         }),
-        Case {
+        BenchCase {
             tolerance: 0.01,
-            ..training("gpt_small_train_mixed", Sizes::Large, |device| {
+            ..training("gpt_small_train_mixed", SuitedDevices::Large, |device| {
                 gpt::train(GPT_SMALL, Precision::Mixed, device)
             })
         },
-        training("logic1_train_f32", Sizes::Large, |device| logic::train(1, device)),
-        training("logic4_train_f32", Sizes::Large, |device| logic::train(4, device)),
-        training("difflogic_ca_16x16_b1", Sizes::Any, |device| automaton::checkerboard(1, 1, device)),
-        training("difflogic_ca_16x16_b2", Sizes::Any, |device| automaton::checkerboard(2, 1, device)),
-        training("difflogic_ca_16x16_b20", Sizes::Large, |device| automaton::checkerboard(20, 1, device)),
-        training("difflogic_ca_16x16_b2_seeds16", Sizes::Large, |device| {
+        training("logic1_train_f32", SuitedDevices::Large, |device| logic::train(1, device)),
+        training("logic4_train_f32", SuitedDevices::Large, |device| logic::train(4, device)),
+        training("difflogic_ca_16x16_b1", SuitedDevices::Any, |device| automaton::checkerboard(1, 1, device)),
+        training("difflogic_ca_16x16_b2", SuitedDevices::Any, |device| automaton::checkerboard(2, 1, device)),
+        training("difflogic_ca_16x16_b20", SuitedDevices::Large, |device| {
+            automaton::checkerboard(20, 1, device)
+        }),
+        training("difflogic_ca_16x16_b2_seeds16", SuitedDevices::Large, |device| {
             automaton::checkerboard(2, 16, device)
         }),
-        Case { tolerance: 1e-3, ..operation("xor_200_epochs", Sizes::Any, train::xor) },
-        other("tiny_steps_100k", 0.05, Kind::Steady),
-        other("compile_pendulum_200", 1.0, Kind::Compile(compile::pendulum, 200)),
-        other("compile_chain_10000", 1.0, Kind::Compile(compile::chain, 10_000)),
-        other("first_step", 1e-4, Kind::Process),
+        BenchCase { tolerance: 1e-3, ..operation("xor_200_epochs", SuitedDevices::Any, train::xor) },
+        other("tiny_steps_100k", 0.05, TimedAs::Steady),
+        other("compile_pendulum_200", 1.0, TimedAs::Compile(compile::pendulum, 200)),
+        other("compile_chain_10000", 1.0, TimedAs::Compile(compile::chain, 10_000)),
+        other("first_step", 1e-4, TimedAs::Process),
     ]
 });

@@ -3,7 +3,7 @@
 use farad::prelude::*;
 
 use super::case::{Work, Workload, uniform};
-use super::reference::{Difference, spread};
+use super::reference::{NormDifference, spread};
 
 /// Elements of each result that are compared with f64.
 const SAMPLES: usize = 64;
@@ -76,7 +76,7 @@ pub fn forward(size: Size, device: &Device) -> farad::Result<Workload> {
     let inputs = vec![uniform(&size.image(), device)?, uniform(&size.weight(), device)?];
     let work = Work { flops: size.flops(), ..Work::default() };
     let error = move |inputs: &[Tensor], y: &Tensor| {
-        let sample = Sample::read(size, &inputs[0], &inputs[1], None)?;
+        let sample = HostOperands::read(size, &inputs[0], &inputs[1], None)?;
         sample.difference(y, |sample, at| sample.result(at))
     };
     Ok(Workload::expression(inputs, work, move |x| size.convolve(&x[0], &x[1]), error))
@@ -102,7 +102,7 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
         let upstream = uniform(&size.result(), &device)?;
         let y = size.convolve(&x, &weight);
         let gradients = (&y * &upstream).sum().gradients_at(&[&x, &weight])?;
-        let sample = Sample::read(size, &x, &weight, Some(&upstream))?;
+        let sample = HostOperands::read(size, &x, &weight, Some(&upstream))?;
         let errors = [
             sample.difference(&y, |sample, at| sample.result(at))?,
             sample.difference(&gradients[0], |sample, at| sample.image_gradient(at))?,
@@ -118,23 +118,32 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
 }
 
 /// Operands on the host, for elements of results one by one.
-struct Sample {
+struct HostOperands {
     size: Size,
     x: Vec<f32>,
     weight: Vec<f32>,
     upstream: Vec<f32>,
 }
 
-impl Sample {
-    fn read(size: Size, x: &Tensor, weight: &Tensor, upstream: Option<&Tensor>) -> farad::Result<Sample> {
+impl HostOperands {
+    fn read(
+        size: Size,
+        x: &Tensor,
+        weight: &Tensor,
+        upstream: Option<&Tensor>,
+    ) -> farad::Result<HostOperands> {
         let upstream = upstream.map_or(Ok(vec![]), |g| g.to_vec::<f32>())?;
-        Ok(Sample { size, x: x.to_vec::<f32>()?, weight: weight.to_vec::<f32>()?, upstream })
+        Ok(HostOperands { size, x: x.to_vec::<f32>()?, weight: weight.to_vec::<f32>()?, upstream })
     }
 
     /// The error of some elements of a result.
-    fn difference(&self, result: &Tensor, wanted: impl Fn(&Sample, [usize; 4]) -> f64) -> farad::Result<f64> {
+    fn difference(
+        &self,
+        result: &Tensor,
+        wanted: impl Fn(&HostOperands, [usize; 4]) -> f64,
+    ) -> farad::Result<f64> {
         let (shape, values) = (result.shape(), result.to_vec::<f32>()?);
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for flat in spread(values.len(), SAMPLES) {
             let mut rest = flat;
             let mut at = [0; 4];

@@ -9,7 +9,7 @@ use std::time::Instant;
 use farad::Device;
 
 use super::timing::{Timing, median};
-use super::train::Training;
+use super::train::BenchTraining;
 use crate::error::{Error, Result};
 
 /// Processes that are timed.
@@ -20,7 +20,7 @@ const COLD: [(&str, &str); 2] = [("__GL_SHADER_DISK_CACHE", "0"), ("MESA_SHADER_
 
 /// The new process: makes a step, says so, then says how wrong it was.
 pub fn child(device: &Device) -> Result<()> {
-    let mut training = Training::mlp(device)?;
+    let mut training = BenchTraining::mlp(device)?;
     training.step()?;
     device.wait()?;
     let mut out = std::io::stdout().lock();

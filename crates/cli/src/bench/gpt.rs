@@ -41,7 +41,7 @@ impl Size {
     }
 }
 
-struct Training {
+struct GptTraining {
     model: Transformer,
     optimizer: AdamW,
     tokens: Tensor,
@@ -49,8 +49,8 @@ struct Training {
     precision: Precision,
 }
 
-impl Training {
-    fn new(size: Size, precision: Precision, device: &Device) -> farad::Result<Training> {
+impl GptTraining {
+    fn new(size: Size, precision: Precision, device: &Device) -> farad::Result<GptTraining> {
         farad::seed(1);
         let model = Transformer::new(&size.options()).expect("the sizes are sound").try_to_device(device)?;
         // All parameters decay, as with the peers.
@@ -60,7 +60,7 @@ impl Training {
             let tokens = (0..count).map(|n| (n * 7919 + salt) * 104_729 / 31 % size.vocabulary);
             Tensor::from_vec(tokens.map(|n| n as i32).collect(), [size.batch, size.time], device)
         };
-        Ok(Training { model, optimizer, tokens: draw(1), next: draw(77), precision })
+        Ok(GptTraining { model, optimizer, tokens: draw(1), next: draw(77), precision })
     }
 
     fn step(&mut self) -> farad::Result<Tensor> {
@@ -72,7 +72,7 @@ impl Training {
 
 /// Steps with AdamW and cross-entropy.
 pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
-    let mut training = Training::new(size, precision, device)?;
+    let mut training = GptTraining::new(size, precision, device)?;
     let work = Work { items: (size.batch * size.time) as f64, flops: size.flops(), ..Work::default() };
     let device = device.clone();
     Ok(Workload {
@@ -86,7 +86,7 @@ pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result
 fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64> {
     let size = Size { batch: 2, layers: 2, vocabulary: 512, ..size };
     let losses = |precision, device: &Device| -> farad::Result<Vec<f64>> {
-        let mut training = Training::new(size, precision, device)?;
+        let mut training = GptTraining::new(size, precision, device)?;
         (0..4).map(|_| training.step()?.item().map(f64::from)).collect()
     };
     let (got, wanted) = (losses(precision, device)?, losses(Precision::Single, &Device::cpu())?);

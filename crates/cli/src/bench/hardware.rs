@@ -3,7 +3,7 @@
 use farad::{AdapterKind, Device};
 
 use crate::devices::kind;
-use crate::processor::Processor;
+use crate::processor::HostProcessor;
 
 /// The adapter or the processor behind a device.
 pub struct Hardware {
@@ -21,7 +21,7 @@ impl Hardware {
                 let text = format!("{}, {}, {}", adapter.name, adapter.backend, adapter.driver);
                 Hardware { kind: kind(adapter.kind), text }
             }
-            None => Hardware { kind: "processor", text: Processor::here().describe() },
+            None => Hardware { kind: "processor", text: HostProcessor::here().describe() },
         }
     }
 

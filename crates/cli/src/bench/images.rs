@@ -3,7 +3,7 @@
 use farad::prelude::*;
 
 use super::case::{Work, Workload, uniform};
-use super::reference::Difference;
+use super::reference::NormDifference;
 
 /// Different images of the batch that is compared with f64; the others repeat them, which changes no mean.
 const DIFFERENT: usize = 2;
@@ -30,17 +30,17 @@ impl Size {
 
 /// The layers in order: convolutions with padding 1, each with ReLU and pooling of 2×2, then two linear layers.
 #[derive(Module)]
-struct Network {
+struct ImagesNetwork {
     first: Conv2d,
     second: Conv2d,
     hidden: Linear,
     output: Linear,
 }
 
-impl Network {
-    fn new(size: Size, device: &Device) -> farad::Result<Network> {
+impl ImagesNetwork {
+    fn new(size: Size, device: &Device) -> farad::Result<ImagesNetwork> {
         let [wide, wider] = size.channels;
-        let network = Network {
+        let network = ImagesNetwork {
             first: Conv2d::new(1, wide, 3).padding(1),
             second: Conv2d::new(wide, wider, 3).padding(1),
             hidden: Linear::new(size.pooled(), LINEAR[0]),
@@ -61,7 +61,7 @@ impl Network {
 
 /// Steps with AdamW and cross-entropy.
 pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
-    let network = Network::new(size, device)?;
+    let network = ImagesNetwork::new(size, device)?;
     let mut optimizer = AdamW::new(network.parameters()).learning_rate(3e-4);
     let x = uniform(&[size.batch, 1, SIDE, SIDE], device)?;
     let labels: Vec<i32> = (0..size.batch).map(|n| (n * 7 % 64 % LINEAR[1]) as i32).collect();
@@ -80,7 +80,7 @@ pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result
 
 /// The error of the gradients at all parameters.
 fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64> {
-    let (batch, network) = (size.batch, Network::new(size, device)?);
+    let (batch, network) = (size.batch, ImagesNetwork::new(size, device)?);
     let few = uniform(&[DIFFERENT, 1, SIDE, SIDE], device)?;
     let labels = [3, 8];
     let repeat = batch / DIFFERENT;
@@ -91,8 +91,8 @@ fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64
     let found = precision.scope(|| network.loss(&x, &y)).gradients(&parameters)?;
     let read = |t: &Tensor| Ok(t.to_vec::<f32>()?.into_iter().map(f64::from).collect());
     let weights = parameters.iter().map(|p| read(&p.value())).collect::<farad::Result<Vec<Vec<f64>>>>()?;
-    let wanted = Reference { parameters: weights }.gradients(&read(&few)?, &labels);
-    let mut difference = Difference::default();
+    let wanted = ImagesReference { parameters: weights }.gradients(&read(&few)?, &labels);
+    let mut difference = NormDifference::default();
     for (found, wanted) in found.iter().zip(&wanted) {
         found.to_vec::<f32>()?.iter().zip(wanted).for_each(|(&got, &want)| difference.add(got, want));
     }
@@ -100,19 +100,19 @@ fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64
 }
 
 /// The network in plain f64: weight and bias of every layer, in order.
-struct Reference {
+struct ImagesReference {
     parameters: Vec<Vec<f64>>,
 }
 
 /// An image of some channels behind its convolution, and where each maximum of its pooling was.
-struct Level {
+struct ImagesLevel {
     input: Vec<f64>,
     side: usize,
     pooled: Vec<f64>,
     places: Vec<usize>,
 }
 
-impl Reference {
+impl ImagesReference {
     /// Gradients of the mean cross-entropy.
     fn gradients(&self, images: &[f64], labels: &[usize]) -> Vec<Vec<f64>> {
         let mut sums: Vec<Vec<f64>> = self.parameters.iter().map(|p| vec![0.0; p.len()]).collect();
@@ -157,7 +157,7 @@ impl Reference {
     }
 
     /// A convolution, ReLU and the largest of every four.
-    fn level(&self, index: usize, input: Vec<f64>, side: usize) -> Level {
+    fn level(&self, index: usize, input: Vec<f64>, side: usize) -> ImagesLevel {
         let outputs = self.parameters[index + 1].len();
         let mut values = vec![0.0; outputs * side * side];
         let bias = &self.parameters[index + 1];
@@ -175,10 +175,10 @@ impl Reference {
             places.extend(best);
             pooled.extend(best.map(|place| values[place]));
         }
-        Level { input, side, pooled, places }
+        ImagesLevel { input, side, pooled, places }
     }
 
-    fn level_back(&self, index: usize, level: &Level, g: &[f64], sums: &mut [Vec<f64>]) -> Vec<f64> {
+    fn level_back(&self, index: usize, level: &ImagesLevel, g: &[f64], sums: &mut [Vec<f64>]) -> Vec<f64> {
         let (side, outputs) = (level.side, self.parameters[index + 1].len());
         let mut upstream = vec![0.0; outputs * side * side];
         for ((&place, &g), &value) in level.places.iter().zip(g).zip(&level.pooled) {

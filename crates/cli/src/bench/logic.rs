@@ -9,7 +9,7 @@ use farad_circuit::Gate;
 use farad_logic::{Consumers, GateNetwork, Wires};
 
 use super::case::{Work, Workload, uniform};
-use super::reference::{Difference, spread};
+use super::reference::{NormDifference, spread};
 
 /// Gates a layer, and inputs.
 const WIDTH: usize = 65_536;
@@ -24,30 +24,30 @@ const SAMPLES: usize = 16;
 
 /// Steps of a network of so many layers.
 pub fn train(layers: usize, device: &Device) -> farad::Result<Workload> {
-    let mut training = Training::new(layers, device)?;
+    let mut training = LogicTraining::new(layers, device)?;
     let work = Work { items: (layers * WIDTH * BATCH) as f64, ..Work::default() };
     let iterate = Box::new(move || training.step());
     let device = device.clone();
-    Ok(Workload { iterate, error: Box::new(move || Training::new(layers, &device)?.error()), work })
+    Ok(Workload { iterate, error: Box::new(move || LogicTraining::new(layers, &device)?.error()), work })
 }
 
 /// A network, its optimizer and its batch.
-struct Training {
+struct LogicTraining {
     network: GateNetwork,
     optimizer: AdamW,
     x: Tensor,
     y: Tensor,
 }
 
-impl Training {
-    fn new(layers: usize, device: &Device) -> farad::Result<Training> {
+impl LogicTraining {
+    fn new(layers: usize, device: &Device) -> farad::Result<LogicTraining> {
         let network = GateNetwork::new(&vec![WIDTH; layers + 1], 1).try_to_device(device)?;
         let optimizer = AdamW::new(network.parameters())
             .learning_rate(RATE as f32)
             .epsilon(EPSILON as f32)
             .weight_decay(0.0);
         let (x, y) = (uniform(&[BATCH, WIDTH], device)?, uniform(&[BATCH, WIDTH], device)?);
-        Ok(Training { network, optimizer, x, y })
+        Ok(LogicTraining { network, optimizer, x, y })
     }
 
     /// One step, not waited for.
@@ -58,9 +58,9 @@ impl Training {
 
     /// Makes one step; the relative error of how the logits of some gates changed.
     fn error(&mut self) -> farad::Result<f64> {
-        let reference = Reference::new(self)?;
+        let reference = LogicReference::new(self)?;
         self.step()?;
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for (layer, parameter) in self.network.parameters().iter().enumerate() {
             let after = parameter.value().to_vec::<f32>()?;
             for gate in spread(WIDTH, SAMPLES) {
@@ -76,27 +76,27 @@ impl Training {
 }
 
 /// A layer on the host.
-struct Layer {
+struct HostLayer {
     logits: Vec<f32>,
     wires: Wires,
     consumers: Consumers,
 }
 
 /// The network and its batch on the host, before the step.
-struct Reference {
-    layers: Vec<Layer>,
+struct LogicReference {
+    layers: Vec<HostLayer>,
     x: Vec<f32>,
     y: Vec<f32>,
 }
 
-impl Reference {
-    fn new(training: &Training) -> farad::Result<Reference> {
+impl LogicReference {
+    fn new(training: &LogicTraining) -> farad::Result<LogicReference> {
         let mut layers = Vec::new();
         for layer in training.network.layers() {
             let (logits, wires) = (layer.logits.value().to_vec::<f32>()?, layer.wires().clone());
-            layers.push(Layer { logits, consumers: wires.consumers(), wires });
+            layers.push(HostLayer { logits, consumers: wires.consumers(), wires });
         }
-        Ok(Reference { layers, x: training.x.to_vec::<f32>()?, y: training.y.to_vec::<f32>()? })
+        Ok(LogicReference { layers, x: training.x.to_vec::<f32>()?, y: training.y.to_vec::<f32>()? })
     }
 
     /// What a gate does with its operands for the whole batch, after `layers` layers; after none it

@@ -3,7 +3,7 @@
 use farad::{DType, Device, Tensor};
 
 use super::case::{Work, Workload, signed};
-use super::reference::{Difference, select, spread};
+use super::reference::{NormDifference, select, spread};
 
 /// `batch` products `[rows, inner] · [inner, columns]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +93,7 @@ fn error(a: &Tensor, b: &Tensor, product: &Tensor) -> farad::Result<f64> {
     let lhs = select(&some(&a), 1, &rows, device).to_vec::<f32>()?;
     let rhs = select(&some(&b), 2, &columns, device).transpose(1, 2).to_vec::<f32>()?;
     let got = select(&select(&some(&product), 1, &rows, device), 2, &columns, device).to_vec::<f32>()?;
-    let mut difference = Difference::default();
+    let mut difference = NormDifference::default();
     for (n, &value) in got.iter().enumerate() {
         let (row, column) =
             (n / columns.len(), n / (rows.len() * columns.len()) * columns.len() + n % columns.len());

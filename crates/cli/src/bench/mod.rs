@@ -40,9 +40,9 @@ use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
 use crate::look::{self, Talk};
 use crate::profile::{self, trace_of};
-use case::{CASES, Case, Kind, Sizes, Work};
+use case::{BenchCase, CASES, SuitedDevices, TimedAs, Work};
 use hardware::Hardware;
-use report::{Measurement, Report};
+use report::{BenchReport, Measurement};
 use timing::Timing;
 
 /// Iterations that a profile sees.
@@ -65,7 +65,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         look::out().write_all(shape::list(&cases).as_bytes())?;
         return Ok(());
     }
-    let report = Report::new(options.output, hardware)?;
+    let report = BenchReport::new(options.output, hardware)?;
     let mut failed = Vec::new();
     for (n, case) in cases.iter().enumerate() {
         report.progress(&format!("bench: {} on {device} ({} of {})", case.name, n + 1, cases.len()));
@@ -102,7 +102,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
 /// Runs the matching cases once each, so that the device has their programs.
 pub fn record(filter: &[String], device: &Device, talk: Talk) -> Result<()> {
     for case in select(&CASES, filter, Hardware::of(device).small(), false)? {
-        if let Kind::Operation(prepare) | Kind::Training(prepare) = case.kind {
+        if let TimedAs::Operation(prepare) | TimedAs::Training(prepare) = case.kind {
             talk.say(format!("recording {} on {device}", case.name));
             (prepare.workload(device)?.iterate)()?;
         }
@@ -111,27 +111,32 @@ pub fn record(filter: &[String], device: &Device, talk: Talk) -> Result<()> {
 }
 
 /// The cases of the device's set that match; a filter that matches none of these may match others.
-fn select<'a>(cases: &'a [Case], filter: &[String], small: bool, full: bool) -> Result<Vec<&'a Case>> {
+fn select<'a>(
+    cases: &'a [BenchCase],
+    filter: &[String],
+    small: bool,
+    full: bool,
+) -> Result<Vec<&'a BenchCase>> {
     // A part without letters is in every name, and nobody means that.
     let parts = filter.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
-    let matches = |case: &&Case| filter.is_empty() || parts.clone().any(|text| case.name.contains(text));
-    let suits = |case: &&Case| match case.sizes {
-        Sizes::Any => true,
-        Sizes::Small => full || small,
-        Sizes::Large => full || !small,
+    let matches = |case: &&BenchCase| filter.is_empty() || parts.clone().any(|text| case.name.contains(text));
+    let suits = |case: &&BenchCase| match case.sizes {
+        SuitedDevices::Any => true,
+        SuitedDevices::Small => full || small,
+        SuitedDevices::Large => full || !small,
     };
-    let matching: Vec<&Case> = cases.iter().filter(matches).collect();
+    let matching: Vec<&BenchCase> = cases.iter().filter(matches).collect();
     if matching.is_empty() {
         let names = cases.iter().map(|case| case.name.as_ref()).collect::<Vec<&str>>().join(", ");
         return Err(Error::Filter { filter: filter.join(", "), count: cases.len(), names });
     }
-    let suiting: Vec<&Case> = matching.iter().copied().filter(suits).collect();
+    let suiting: Vec<&BenchCase> = matching.iter().copied().filter(suits).collect();
     Ok(if suiting.is_empty() { matching } else { suiting })
 }
 
 /// Prepares, checks and times one case; faults are what makes its numbers worthless.
 fn measure(
-    case: &Case,
+    case: &BenchCase,
     device: &Device,
     options: &BenchOptions,
 ) -> Result<(Measurement, Option<Profile>, Vec<Error>)> {
@@ -144,13 +149,13 @@ fn measure(
         error,
     };
     let (measurement, compiled) = match case.kind {
-        Kind::Operation(prepare) | Kind::Training(prepare) => {
+        TimedAs::Operation(prepare) | TimedAs::Training(prepare) => {
             device.seed(1);
             farad::seed(1);
             let mut workload = prepare.workload(device)?;
             let error = (workload.error)()?;
             let timing = match case.kind {
-                Kind::Training(_) => timing::time_training(device, &mut workload.iterate)?,
+                TimedAs::Training(_) => timing::time_training(device, &mut workload.iterate)?,
                 _ => timing::time_operation(device, &mut workload.iterate)?,
             };
             let gpu_ms = timing::time_on_gpu(device, &mut workload.iterate)?;
@@ -163,16 +168,16 @@ fn measure(
             }
             (measurement(timing, gpu_ms, workload.work, error), timing.compiled)
         }
-        Kind::Steady => {
+        TimedAs::Steady => {
             device.seed(1);
             let (timing, error) = steady::measure(&case.name, device)?;
             (measurement(timing, None, Default::default(), error), timing.compiled)
         }
-        Kind::Compile(program, size) => {
+        TimedAs::Compile(program, size) => {
             let (timing, error) = compile::measure(program, size, device)?;
             (measurement(timing, None, Default::default(), error), 0)
         }
-        Kind::Process => {
+        TimedAs::Process => {
             let (timing, error) = first_step::parent(options.device.name())?;
             (measurement(timing, None, Default::default(), error), 0)
         }

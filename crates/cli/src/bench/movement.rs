@@ -3,7 +3,7 @@
 use farad::{Device, Tensor};
 
 use super::case::{Work, Workload, uniform};
-use super::reference::{Difference, pick, spread};
+use super::reference::{NormDifference, pick, spread};
 
 /// Channels of the images.
 const CHANNELS: usize = 128;
@@ -15,7 +15,7 @@ pub fn permute(batch: usize, device: &Device) -> farad::Result<Workload> {
     let error = move |inputs: &[Tensor], result: &Tensor| {
         let images = spread(batch, 4);
         let (x, y) = (pick(&inputs[0], 0, &images)?, pick(result, 0, &images)?);
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for (x, y) in x.chunks(CHANNELS * PIXELS).zip(y.chunks(CHANNELS * PIXELS)) {
             for (n, &got) in y.iter().enumerate() {
                 difference.add(got, x[n % CHANNELS * PIXELS + n / CHANNELS] as f64);

@@ -3,7 +3,7 @@
 
 /// What follows the hidden layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
+pub enum HostActivation {
     /// Negative values become zero.
     Relu,
     /// The hyperbolic tangent.
@@ -12,7 +12,7 @@ pub enum Activation {
 
 /// What the network is to learn.
 #[derive(Clone, Debug)]
-pub enum Goal {
+pub enum HostGoal {
     /// Classes, by cross-entropy.
     Classes(Vec<usize>),
     /// Values, by mean squared error.
@@ -20,19 +20,19 @@ pub enum Goal {
 }
 
 /// Samples and what is to be learned of them.
-pub struct Batch {
+pub struct HostBatch {
     /// `[samples, inputs]`
     pub x: Vec<f64>,
     /// One class or one row of values a sample.
-    pub goal: Goal,
+    pub goal: HostGoal,
 }
 
 /// Parameters in the order of the layers: weight `[hidden, inputs]`, bias, weight `[outputs, hidden]`, bias.
-pub struct Network {
+pub struct HostNetwork {
     /// Sizes: inputs, hidden, outputs.
     pub sizes: [usize; 3],
     /// What follows the hidden layer.
-    pub activation: Activation,
+    pub activation: HostActivation,
     /// The four tensors.
     pub parameters: [Vec<f64>; 4],
     moments: [(Vec<f64>, Vec<f64>); 4],
@@ -48,15 +48,15 @@ pub struct Adam {
     pub decay: f64,
 }
 
-impl Network {
+impl HostNetwork {
     /// From parameters.
-    pub fn new(sizes: [usize; 3], activation: Activation, parameters: [Vec<f64>; 4]) -> Network {
+    pub fn new(sizes: [usize; 3], activation: HostActivation, parameters: [Vec<f64>; 4]) -> HostNetwork {
         let moments = parameters.each_ref().map(|p| (vec![0.0; p.len()], vec![0.0; p.len()]));
-        Network { sizes, activation, parameters, moments, steps: 0 }
+        HostNetwork { sizes, activation, parameters, moments, steps: 0 }
     }
 
     /// One step; gives the loss before it.
-    pub fn step(&mut self, batch: &Batch, adam: Adam) -> f64 {
+    pub fn step(&mut self, batch: &HostBatch, adam: Adam) -> f64 {
         let (loss, gradients) = self.gradients(batch);
         self.steps += 1;
         let correction = |beta: f64| 1.0 - beta.powi(self.steps);
@@ -75,7 +75,7 @@ impl Network {
     }
 
     /// The loss and its gradients at all parameters.
-    pub fn gradients(&self, batch: &Batch) -> (f64, [Vec<f64>; 4]) {
+    pub fn gradients(&self, batch: &HostBatch) -> (f64, [Vec<f64>; 4]) {
         let [inputs, hidden, outputs] = self.sizes;
         let samples = batch.x.len() / inputs;
         let mut gradients = self.parameters.each_ref().map(|p| vec![0.0; p.len()]);
@@ -111,25 +111,25 @@ impl Network {
 
     fn activate(&self, v: f64) -> f64 {
         match self.activation {
-            Activation::Relu => v.max(0.0),
-            Activation::Tanh => v.tanh(),
+            HostActivation::Relu => v.max(0.0),
+            HostActivation::Tanh => v.tanh(),
         }
     }
 
     /// The activation's derivative where its value is `h`.
     fn slope(&self, h: f64) -> f64 {
         match self.activation {
-            Activation::Relu => (h > 0.0) as u8 as f64,
-            Activation::Tanh => 1.0 - h * h,
+            HostActivation::Relu => (h > 0.0) as u8 as f64,
+            HostActivation::Tanh => 1.0 - h * h,
         }
     }
 }
 
-impl Goal {
+impl HostGoal {
     /// A sample's share of the mean loss, and the gradient at its outputs.
     fn loss(&self, sample: usize, y: &[f64], samples: usize) -> (f64, Vec<f64>) {
         match self {
-            Goal::Classes(classes) => {
+            HostGoal::Classes(classes) => {
                 let top = y.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = y.iter().map(|v| (v - top).exp()).sum();
                 let hit = |n: usize| (n == classes[sample]) as u8 as f64;
@@ -137,7 +137,7 @@ impl Goal {
                 let loss = (sum.ln() + top - y[classes[sample]]) / samples as f64;
                 (loss, y.iter().enumerate().map(share).collect())
             }
-            Goal::Values(values) => {
+            HostGoal::Values(values) => {
                 let wanted = &values[sample * y.len()..][..y.len()];
                 let count = (samples * y.len()) as f64;
                 let differences: Vec<f64> = y.iter().zip(wanted).map(|(y, wanted)| y - wanted).collect();
@@ -157,10 +157,10 @@ mod tests {
     }
 
     /// Each gradient against central differences.
-    fn check(activation: Activation, goal: Goal) {
+    fn check(activation: HostActivation, goal: HostGoal) {
         let parameters = [wave(12, 0), wave(4, 20), wave(12, 30), wave(3, 50)];
-        let batch = Batch { x: wave(6, 5), goal };
-        let mut network = Network::new([3, 4, 3], activation, parameters);
+        let batch = HostBatch { x: wave(6, 5), goal };
+        let mut network = HostNetwork::new([3, 4, 3], activation, parameters);
         let (_, gradients) = network.gradients(&batch);
         for (tensor, gradients) in gradients.iter().enumerate() {
             for (n, &gradient) in gradients.iter().enumerate() {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn gradients_are_right() {
-        check(Activation::Tanh, Goal::Values(wave(6, 9)));
-        check(Activation::Relu, Goal::Classes(vec![2, 0]));
+        check(HostActivation::Tanh, HostGoal::Values(wave(6, 9)));
+        check(HostActivation::Relu, HostGoal::Classes(vec![2, 0]));
     }
 }

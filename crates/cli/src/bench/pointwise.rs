@@ -5,7 +5,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use farad::{Device, Tensor};
 
 use super::case::{Work, Workload, signed};
-use super::reference::{Difference, erf, pick, spread};
+use super::reference::{NormDifference, erf, pick, spread};
 
 /// Neighbors that are checked together.
 const SPAN: usize = 256;
@@ -48,7 +48,7 @@ fn workload(
     let error = move |inputs: &[Tensor], result: &Tensor| {
         let (spans, shape) = (spread(size / SPAN, 16), [size / SPAN, SPAN]);
         let (x, y) = (pick(&inputs[0].reshape(shape), 0, &spans)?, pick(&result.reshape(shape), 0, &spans)?);
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         x.iter().zip(&y).for_each(|(&x, &y)| difference.add(y, wanted(x as f64)));
         Ok(difference.relative())
     };

@@ -3,7 +3,7 @@
 use farad::prelude::*;
 
 use super::case::{Work, Workload, uniform};
-use super::reference::{Difference, pick, spread};
+use super::reference::{NormDifference, pick, spread};
 
 const IMAGES: usize = 64;
 const CHANNELS: usize = 64;
@@ -30,7 +30,7 @@ pub fn largest(window: usize, padding: usize, device: &Device) -> farad::Result<
         let side = y.shape()[3];
         let whole = pick(&inputs[0].reshape([IMAGES * CHANNELS, SIDE * SIDE]), 0, &planes)?;
         let pooled = pick(&y.reshape([IMAGES * CHANNELS, side * side]), 0, &planes)?;
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for (plane, pooled) in whole.chunks(SIDE * SIDE).zip(pooled.chunks(side * side)) {
             for (at, &got) in pooled.iter().enumerate() {
                 let range = |n: usize| (2 * n).saturating_sub(padding)..(2 * n + window - padding).min(SIDE);

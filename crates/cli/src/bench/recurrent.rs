@@ -3,7 +3,7 @@
 use farad::prelude::*;
 
 use super::case::{Work, Workload, signed};
-use super::reference::Difference;
+use super::reference::NormDifference;
 
 /// Different rows of the batch that is compared with f64; the others repeat them, which changes neither loss nor
 /// gradients.
@@ -36,8 +36,8 @@ pub fn lstm(size: Size, device: &Device) -> farad::Result<Workload> {
         let found = gradients(&module, &repeated.reshape([time, batch, hidden]).detach()?)?;
         let read = |t: &Tensor| Ok(t.to_vec::<f32>()?.into_iter().map(f64::from).collect());
         let parameters = parameters.iter().map(read).collect::<farad::Result<Vec<Vec<f64>>>>()?;
-        let wanted = Reference { hidden, parameters: &parameters }.gradients(&read(&rows)?);
-        let mut difference = Difference::default();
+        let wanted = LstmReference { hidden, parameters: &parameters }.gradients(&read(&rows)?);
+        let mut difference = NormDifference::default();
         for (found, wanted) in found.iter().zip(&wanted) {
             found.to_vec::<f32>()?.iter().zip(wanted).for_each(|(&got, &want)| difference.add(got, want));
         }
@@ -57,14 +57,14 @@ fn gradients(module: &Lstm, x: &Tensor) -> farad::Result<Vec<Tensor>> {
 }
 
 /// The same in plain f64.
-struct Reference<'a> {
+struct LstmReference<'a> {
     hidden: usize,
     /// Weights from inputs and hidden states, and the two biases.
     parameters: &'a [Vec<f64>],
 }
 
 /// What a position leaves for the way back.
-struct Kept {
+struct KeptPosition {
     /// The gates after their activations: i, f, g, o.
     gates: Vec<f64>,
     hidden_before: Vec<f64>,
@@ -72,7 +72,7 @@ struct Kept {
     cell: Vec<f64>,
 }
 
-impl Reference<'_> {
+impl LstmReference<'_> {
     /// Gradients of the mean square of all outputs at all parameters.
     fn gradients(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let n = self.hidden;
@@ -98,7 +98,7 @@ impl Reference<'_> {
         sums
     }
 
-    fn forward<'x>(&self, steps: usize, at: &dyn Fn(usize) -> &'x [f64]) -> Vec<Kept> {
+    fn forward<'x>(&self, steps: usize, at: &dyn Fn(usize) -> &'x [f64]) -> Vec<KeptPosition> {
         let n = self.hidden;
         let dot = |row: &[f64], x: &[f64]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f64>();
         let (mut hidden, mut cell) = (vec![0.0; n], vec![0.0; n]);
@@ -116,13 +116,13 @@ impl Reference<'_> {
             let shown = (0..n).map(|j| gates[3 * n + j] * next[j].tanh()).collect();
             let hidden_before = std::mem::replace(&mut hidden, shown);
             let cell_before = std::mem::replace(&mut cell, next.clone());
-            kept.push(Kept { gates, hidden_before, cell_before, cell: next });
+            kept.push(KeptPosition { gates, hidden_before, cell_before, cell: next });
         }
         kept
     }
 
     /// Gradients at the gates' sums; leaves zeros for the hidden state before, and the gradient at the cell before.
-    fn gates(&self, kept: &Kept, g_hidden: &mut [f64], g_cell: &mut [f64], outputs: f64) -> Vec<f64> {
+    fn gates(&self, kept: &KeptPosition, g_hidden: &mut [f64], g_cell: &mut [f64], outputs: f64) -> Vec<f64> {
         let n = self.hidden;
         let mut d = vec![0.0; 4 * n];
         for j in 0..n {

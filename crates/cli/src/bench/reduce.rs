@@ -3,7 +3,7 @@
 use farad::{Device, Tensor};
 
 use super::case::{Work, Workload, uniform};
-use super::reference::{Difference, pick, select, spread};
+use super::reference::{NormDifference, pick, select, spread};
 
 /// Sums over an axis.
 pub fn sum(axis: isize, size: [usize; 2], device: &Device) -> farad::Result<Workload> {
@@ -30,7 +30,7 @@ fn reduced(
         let lines = select(&inputs[0], kept, &picked, inputs[0].device());
         let lines = if axis == 0 { lines.transpose(0, 1) } else { lines }.to_vec::<f32>()?;
         let lines: Vec<f64> = lines.into_iter().map(f64::from).collect();
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for (line, got) in lines.chunks(size[axis as usize]).zip(pick(result, 0, &picked)?) {
             difference.add(got, wanted(line));
         }

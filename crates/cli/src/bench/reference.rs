@@ -4,12 +4,12 @@ use farad::{Device, Tensor};
 
 /// A norm-wise difference, gathered value by value.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Difference {
+pub struct NormDifference {
     difference: f64,
     norm: f64,
 }
 
-impl Difference {
+impl NormDifference {
     /// Adds a value and what it should be.
     pub fn add(&mut self, got: f32, wanted: f64) {
         self.difference += (got as f64 - wanted).powi(2);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_difference_is_relative() {
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         difference.add(3.0, 3.0);
         difference.add(5.0, 4.0);
         assert_eq!(difference.relative(), 0.2);

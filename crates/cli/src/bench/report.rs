@@ -29,14 +29,14 @@ pub struct Measurement {
 }
 
 /// Where lines go.
-pub struct Report {
+pub struct BenchReport {
     output: OutputFlags,
     hardware: Hardware,
 }
 
-impl Report {
+impl BenchReport {
     /// Prints the heading of the table.
-    pub fn new(output: OutputFlags, hardware: Hardware) -> Result<Report> {
+    pub fn new(output: OutputFlags, hardware: Hardware) -> Result<BenchReport> {
         if !output.json {
             let mut out = look::out();
             writeln!(out, "{}", hardware.text)?;
@@ -44,7 +44,7 @@ impl Report {
             let heads = heads.map(|head| format!("{head:>10}")).join(" ");
             writeln!(out, "{}", paint(HEADING, format!("{:<26} {heads}", "case")))?;
         }
-        Ok(Report { output, hardware })
+        Ok(BenchReport { output, hardware })
     }
 
     /// Says what is going on; nothing clears it.

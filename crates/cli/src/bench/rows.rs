@@ -3,7 +3,7 @@
 use farad::{Device, Tensor};
 
 use super::case::{Work, Workload, uniform};
-use super::reference::{Difference, pick, spread};
+use super::reference::{NormDifference, pick, spread};
 
 /// What layer norm adds to the variance.
 const EPSILON: f64 = 1e-5;
@@ -48,7 +48,7 @@ fn work(elements: usize) -> Work {
 fn compare(x: &Tensor, y: &Tensor, wanted: impl Fn(&mut [f64])) -> farad::Result<f64> {
     let (rows, width) = (spread(x.size(0), 16), x.size(1));
     let (x, y) = (pick(x, 0, &rows)?, pick(y, 0, &rows)?);
-    let mut difference = Difference::default();
+    let mut difference = NormDifference::default();
     for (x, y) in x.chunks(width).zip(y.chunks(width)) {
         let mut row: Vec<f64> = x.iter().map(|&x| x as f64).collect();
         wanted(&mut row);

@@ -10,14 +10,14 @@ use farad::data::Random;
 use farad::{Device, Precision};
 use serde_json::{Value, json};
 
-use super::case::{Case, HALVES, Kind, Prepare, Sizes, Workload};
+use super::case::{BenchCase, HALVES, Prepare, SuitedDevices, TimedAs, Workload};
 use super::{convolution, gpt, images, matmul, reduce, rows};
 
 /// The stream of shapes, apart from all others.
 const STREAM: u32 = 0x7368_6170;
 /// Families, one after the other, again and again.
-const TURNS: [Family; 20] = {
-    use Family::*;
+const TURNS: [ShapeFamily; 20] = {
+    use ShapeFamily::*;
     [
         Product,
         Halves,
@@ -44,7 +44,7 @@ const TURNS: [Family; 20] = {
 
 /// Kinds of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+enum ShapeFamily {
     Product,
     Halves,
     Convolution,
@@ -77,7 +77,7 @@ impl RowOp {
 
 /// Work that was drawn.
 #[derive(Clone, Copy)]
-pub enum Shape {
+pub enum DrawnWork {
     Product(matmul::Size),
     /// And whether its gradients are asked for.
     Convolution(convolution::Size, bool),
@@ -125,36 +125,41 @@ impl Ideal {
 }
 
 /// The cases of a seed; small devices get small ones, and no halves.
-pub fn draw(count: usize, seed: u64, small: bool) -> Vec<Case> {
+pub fn draw(count: usize, seed: u64, small: bool) -> Vec<BenchCase> {
     let ideal = if small { SMALL } else { LARGE };
     (0..count).map(|n| case(&ideal, n, &mut Random::at(seed, STREAM, n as u64))).collect()
 }
 
-fn case(ideal: &Ideal, n: usize, random: &mut Random) -> Case {
+fn case(ideal: &Ideal, n: usize, random: &mut Random) -> BenchCase {
     let shape = shape(ideal, n, random);
     let prepare = Prepare::Drawn(shape);
     let (kind, tolerance) = match shape {
-        Shape::Product(size) if size.halves => (Kind::Operation(prepare), HALVES),
-        Shape::Gpt(_, Precision::Single) | Shape::Cnn(_, Precision::Single) => {
-            (Kind::Training(prepare), 1e-3)
+        DrawnWork::Product(size) if size.halves => (TimedAs::Operation(prepare), HALVES),
+        DrawnWork::Gpt(_, Precision::Single) | DrawnWork::Cnn(_, Precision::Single) => {
+            (TimedAs::Training(prepare), 1e-3)
         }
-        Shape::Gpt(..) | Shape::Cnn(..) => (Kind::Training(prepare), 0.1),
-        _ => (Kind::Operation(prepare), 1e-5),
+        DrawnWork::Gpt(..) | DrawnWork::Cnn(..) => (TimedAs::Training(prepare), 0.1),
+        _ => (TimedAs::Operation(prepare), 1e-5),
     };
-    Case { name: Cow::Owned(format!("r{n:03}_{}", shape.name())), sizes: Sizes::Any, tolerance, kind }
+    BenchCase {
+        name: Cow::Owned(format!("r{n:03}_{}", shape.name())),
+        sizes: SuitedDevices::Any,
+        tolerance,
+        kind,
+    }
 }
 
-fn shape(ideal: &Ideal, n: usize, random: &mut Random) -> Shape {
+fn shape(ideal: &Ideal, n: usize, random: &mut Random) -> DrawnWork {
     // Steps of networks take turns between singles and mixed precision.
     let mixed = ideal.is_large() && (n / TURNS.len()) % 2 == 1;
     let precision = if mixed { Precision::Mixed } else { Precision::Single };
     match TURNS[n % TURNS.len()] {
-        Family::Product => product(ideal, false, random),
-        Family::Halves => product(ideal, ideal.is_large(), random),
-        Family::Convolution => convolution(ideal, random),
-        Family::Rows => of_rows(ideal, random),
-        Family::Gpt => Shape::Gpt(transformer(ideal, random), precision),
-        Family::Cnn => Shape::Cnn(network(ideal, random), precision),
+        ShapeFamily::Product => product(ideal, false, random),
+        ShapeFamily::Halves => product(ideal, ideal.is_large(), random),
+        ShapeFamily::Convolution => convolution(ideal, random),
+        ShapeFamily::Rows => of_rows(ideal, random),
+        ShapeFamily::Gpt => DrawnWork::Gpt(transformer(ideal, random), precision),
+        ShapeFamily::Cnn => DrawnWork::Cnn(network(ideal, random), precision),
     }
 }
 
@@ -170,19 +175,19 @@ fn side(random: &mut Random, range: [usize; 2]) -> usize {
     if random.below(3) == 0 && size > 8 { size / 8 * 8 } else { size }
 }
 
-fn product(ideal: &Ideal, halves: bool, random: &mut Random) -> Shape {
+fn product(ideal: &Ideal, halves: bool, random: &mut Random) -> DrawnWork {
     loop {
         let batch = if random.below(5) < 3 { 1 } else { log_uniform(random, [2, 256]) };
         let [rows, inner, columns] = [0; 3].map(|_| side(random, ideal.sides));
         let transposed = [0; 2].map(|_| random.below(2) == 1);
         let size = matmul::Size { batch, rows, inner, columns, transposed, halves };
         if ideal.takes(size.flops(), size.bytes(), halves) {
-            return Shape::Product(size);
+            return DrawnWork::Product(size);
         }
     }
 }
 
-fn convolution(ideal: &Ideal, random: &mut Random) -> Shape {
+fn convolution(ideal: &Ideal, random: &mut Random) -> DrawnWork {
     loop {
         let channels = |random: &mut Random| side(random, [3, 512]);
         let (inputs, outputs) = (channels(random), channels(random));
@@ -206,18 +211,18 @@ fn convolution(ideal: &Ideal, random: &mut Random) -> Shape {
             groups,
         };
         if size.window <= size.side && ideal.takes(size.flops(), size.bytes(), false) {
-            return Shape::Convolution(size, random.below(2) == 1);
+            return DrawnWork::Convolution(size, random.below(2) == 1);
         }
     }
 }
 
-fn of_rows(ideal: &Ideal, random: &mut Random) -> Shape {
+fn of_rows(ideal: &Ideal, random: &mut Random) -> DrawnWork {
     loop {
         let op = RowOp::ALL[random.below(RowOp::ALL.len())];
         let (rows, width) = (log_uniform(random, [1, 1 << 20]), side(random, [8, 1 << 18]));
         let bytes = (rows * width) as f64 * if matches!(op, RowOp::Sum | RowOp::Max) { 4.0 } else { 8.0 };
         if ideal.takes(0.0, bytes, false) {
-            return Shape::Rows(op, [rows, width]);
+            return DrawnWork::Rows(op, [rows, width]);
         }
     }
 }
@@ -243,44 +248,44 @@ fn network(ideal: &Ideal, random: &mut Random) -> images::Size {
     images::Size { batch: 2 * log_uniform(random, if large { [8, 100] } else { [2, 16] }), channels }
 }
 
-impl Shape {
+impl DrawnWork {
     /// The workload on a device.
     pub fn workload(&self, device: &Device) -> farad::Result<Workload> {
         match *self {
-            Shape::Product(size) => matmul::product(size, device),
-            Shape::Convolution(size, false) => convolution::forward(size, device),
-            Shape::Convolution(size, true) => convolution::both(size, device),
-            Shape::Rows(RowOp::Softmax, size) => rows::softmax(size, device),
-            Shape::Rows(RowOp::LayerNorm, size) => rows::layer_norm(size, device),
-            Shape::Rows(RowOp::Sum, size) => reduce::sum(1, size, device),
-            Shape::Rows(RowOp::Max, size) => reduce::max(1, size, device),
-            Shape::Gpt(size, precision) => gpt::train(size, precision, device),
-            Shape::Cnn(size, precision) => images::train(size, precision, device),
+            DrawnWork::Product(size) => matmul::product(size, device),
+            DrawnWork::Convolution(size, false) => convolution::forward(size, device),
+            DrawnWork::Convolution(size, true) => convolution::both(size, device),
+            DrawnWork::Rows(RowOp::Softmax, size) => rows::softmax(size, device),
+            DrawnWork::Rows(RowOp::LayerNorm, size) => rows::layer_norm(size, device),
+            DrawnWork::Rows(RowOp::Sum, size) => reduce::sum(1, size, device),
+            DrawnWork::Rows(RowOp::Max, size) => reduce::max(1, size, device),
+            DrawnWork::Gpt(size, precision) => gpt::train(size, precision, device),
+            DrawnWork::Cnn(size, precision) => images::train(size, precision, device),
         }
     }
 
     fn name(&self) -> String {
         let precision = |precision: Precision| if precision == Precision::Single { "f32" } else { "mixed" };
         match *self {
-            Shape::Product(size) => {
+            DrawnWork::Product(size) => {
                 let matmul::Size { batch, rows, inner, columns, transposed, halves } = size;
                 let [a, b] = transposed.map(|turned| if turned { 't' } else { 'n' });
                 let kind = if halves { "f16" } else { "f32" };
                 format!("matmul_{a}{b}_{batch}x{rows}x{inner}x{columns}_{kind}")
             }
-            Shape::Convolution(size, both) => {
+            DrawnWork::Convolution(size, both) => {
                 let convolution::Size { batch, inputs, outputs, side, window, stride, groups } = size;
                 let pass = if both { "fwdbwd" } else { "fwd" };
                 format!(
                     "conv_{window}x{window}s{stride}g{groups}_{batch}x{inputs}x{outputs}x{side}_{pass}_f32"
                 )
             }
-            Shape::Rows(op, [rows, width]) => format!("{}_{rows}x{width}_f32", op.name()),
-            Shape::Gpt(size, kind) => {
+            DrawnWork::Rows(op, [rows, width]) => format!("{}_{rows}x{width}_f32", op.name()),
+            DrawnWork::Gpt(size, kind) => {
                 let gpt::Size { layers, heads, width, time, batch, vocabulary } = size;
                 format!("gpt_{layers}x{heads}x{width}_{batch}x{time}_v{vocabulary}_{}", precision(kind))
             }
-            Shape::Cnn(images::Size { batch, channels: [a, b] }, kind) => {
+            DrawnWork::Cnn(images::Size { batch, channels: [a, b] }, kind) => {
                 format!("cnn_{batch}x{a}x{b}_{}", precision(kind))
             }
         }
@@ -289,24 +294,24 @@ impl Shape {
     /// Everything about it, for other programs that time the same.
     fn json(&self) -> Value {
         match *self {
-            Shape::Product(size) => json!({
+            DrawnWork::Product(size) => json!({
                 "family": "matmul", "batch": size.batch, "rows": size.rows, "inner": size.inner,
                 "columns": size.columns, "transposed": size.transposed, "f16": size.halves,
             }),
-            Shape::Convolution(size, both) => json!({
+            DrawnWork::Convolution(size, both) => json!({
                 "family": "conv", "batch": size.batch, "inputs": size.inputs, "outputs": size.outputs,
                 "side": size.side, "window": size.window, "stride": size.stride, "groups": size.groups,
                 "backward": both,
             }),
-            Shape::Rows(op, [rows, width]) => {
+            DrawnWork::Rows(op, [rows, width]) => {
                 json!({ "family": "rows", "op": op.name(), "rows": rows, "width": width })
             }
-            Shape::Gpt(size, precision) => json!({
+            DrawnWork::Gpt(size, precision) => json!({
                 "family": "gpt", "layers": size.layers, "heads": size.heads, "width": size.width,
                 "time": size.time, "batch": size.batch, "vocabulary": size.vocabulary,
                 "mixed": precision != Precision::Single,
             }),
-            Shape::Cnn(size, precision) => json!({
+            DrawnWork::Cnn(size, precision) => json!({
                 "family": "cnn", "batch": size.batch, "channels": size.channels,
                 "mixed": precision != Precision::Single,
             }),
@@ -315,9 +320,9 @@ impl Shape {
 }
 
 /// The cases as JSON, an object a line.
-pub fn list(cases: &[&Case]) -> String {
-    let line = |case: &&Case| match case.kind {
-        Kind::Operation(Prepare::Drawn(shape)) | Kind::Training(Prepare::Drawn(shape)) => {
+pub fn list(cases: &[&BenchCase]) -> String {
+    let line = |case: &&BenchCase| match case.kind {
+        TimedAs::Operation(Prepare::Drawn(shape)) | TimedAs::Training(Prepare::Drawn(shape)) => {
             let mut value = shape.json();
             value["case"] = json!(case.name);
             format!("{value}\n")
@@ -360,7 +365,7 @@ mod tests {
     fn shapes_are_right_on_the_processor() {
         let device = Device::cpu();
         for case in draw(40, 2, true) {
-            let (Kind::Operation(prepare) | Kind::Training(prepare)) = case.kind else { continue };
+            let (TimedAs::Operation(prepare) | TimedAs::Training(prepare)) = case.kind else { continue };
             let error = (prepare.workload(&device).unwrap().error)().unwrap();
             assert!(error <= case.tolerance, "{}: {error}", case.name);
         }

@@ -4,14 +4,14 @@ use farad::Order;
 use farad::{DType, Device, Tensor};
 
 use super::case::{Work, Workload, signed};
-use super::reference::{Difference, pick, spread};
+use super::reference::{NormDifference, pick, spread};
 
 /// One row in order: `[length] -> [length]`.
 pub fn sort(length: usize, device: &Device) -> farad::Result<Workload> {
     let error = |inputs: &[Tensor], result: &Tensor| {
         let mut wanted = inputs[0].to_vec::<f32>()?;
         wanted.sort_by(f32::total_cmp);
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         result
             .to_vec::<f32>()?
             .iter()
@@ -50,7 +50,7 @@ fn positions(x: &Tensor, result: &Tensor, length: usize, descending: bool) -> fa
     let rows = spread(x.size(0), 16);
     // Positions are far below 2^24, so floats hold them.
     let (x, found) = (pick(x, 0, &rows)?, pick(&result.cast(DType::F32), 0, &rows)?);
-    let mut difference = Difference::default();
+    let mut difference = NormDifference::default();
     for (row, found) in x.chunks(length).zip(found.chunks(result.size(1))) {
         let mut order: Vec<usize> = (0..length).collect();
         order.sort_by(|&a, &b| match descending {
@@ -72,7 +72,7 @@ pub fn embedding_gradient(
     let error = move |inputs: &[Tensor], result: &Tensor| {
         let (rows, ids) = (inputs[0].to_vec::<f32>()?, inputs[1].to_vec::<i32>()?);
         let picked = spread(entries, 64);
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for (&entry, found) in picked.iter().zip(pick(result, 0, &picked)?.chunks(width)) {
             let mut wanted = vec![0.0; width];
             for (_, row) in ids.iter().zip(rows.chunks(width)).filter(|(id, _)| **id as usize == entry) {

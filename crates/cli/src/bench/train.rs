@@ -4,8 +4,8 @@ use farad::nn::Tanh;
 use farad::prelude::*;
 
 use super::case::{Work, Workload, uniform};
-use super::network::{Activation, Adam, Batch, Goal, Network};
-use super::reference::Difference;
+use super::network::{Adam, HostActivation, HostBatch, HostGoal, HostNetwork};
+use super::reference::NormDifference;
 
 /// Samples of a batch of the MLP.
 const BATCH: usize = 64;
@@ -24,36 +24,36 @@ const XOR_ADAM: Adam = Adam { rate: 0.05, decay: 0.0 };
 const XOR_EPOCHS: usize = 200;
 
 /// A model, its optimizer and its batch.
-pub struct Training {
+pub struct BenchTraining {
     model: Sequential,
     optimizer: AdamW,
     x: Tensor,
     y: Tensor,
     loss: fn(&Tensor, &Tensor) -> Tensor,
     precision: Precision,
-    reference: Reference,
+    reference: TrainReference,
 }
 
 /// The same in f64.
-struct Reference {
-    network: Network,
-    batch: Batch,
+struct TrainReference {
+    network: HostNetwork,
+    batch: HostBatch,
     adam: Adam,
 }
 
 /// Steps of 784-128-10 with AdamW and cross-entropy, 64 samples.
 pub fn mlp(device: &Device) -> farad::Result<Workload> {
-    let mut training = Training::mlp(device)?;
+    let mut training = BenchTraining::mlp(device)?;
     let work = Work { items: BATCH as f64, ..Work::default() };
     let iterate = Box::new(move || training.step());
     let device = device.clone();
-    Ok(Workload { iterate, error: Box::new(move || Training::mlp(&device)?.error(MLP_STEPS)), work })
+    Ok(Workload { iterate, error: Box::new(move || BenchTraining::mlp(&device)?.error(MLP_STEPS)), work })
 }
 
 /// The same steps in mixed precision.
 pub fn mlp_mixed(device: &Device) -> farad::Result<Workload> {
-    let mixed = |device: &Device| -> farad::Result<Training> {
-        Ok(Training { precision: Precision::Mixed, ..Training::mlp(device)? })
+    let mixed = |device: &Device| -> farad::Result<BenchTraining> {
+        Ok(BenchTraining { precision: Precision::Mixed, ..BenchTraining::mlp(device)? })
     };
     let mut training = mixed(device)?;
     let work = Work { items: BATCH as f64, ..Work::default() };
@@ -64,37 +64,37 @@ pub fn mlp_mixed(device: &Device) -> farad::Result<Workload> {
 
 /// 200 steps of 2-8-1 on the four rows of exclusive or.
 pub fn xor(device: &Device) -> farad::Result<Workload> {
-    let mut training = Training::xor(device)?;
+    let mut training = BenchTraining::xor(device)?;
     let work = Work { items: (4 * XOR_EPOCHS) as f64, ..Work::default() };
     let iterate = Box::new(move || (0..XOR_EPOCHS).try_for_each(|_| training.step()));
     let device = device.clone();
-    Ok(Workload { iterate, error: Box::new(move || Training::xor(&device)?.error(XOR_EPOCHS)), work })
+    Ok(Workload { iterate, error: Box::new(move || BenchTraining::xor(&device)?.error(XOR_EPOCHS)), work })
 }
 
-impl Training {
+impl BenchTraining {
     /// 784-128-10 on random images and classes.
-    pub fn mlp(device: &Device) -> farad::Result<Training> {
+    pub fn mlp(device: &Device) -> farad::Result<BenchTraining> {
         let [inputs, hidden, classes] = MLP;
         let model = Sequential::new((Linear::new(inputs, hidden), Relu, Linear::new(hidden, classes)));
         let model = model.try_to_device(device)?;
         let x = uniform(&[BATCH, inputs], device)?;
         let labels: Vec<i32> = (0..BATCH).map(|n| (n * 7 % 64 % classes) as i32).collect();
-        let goal = Goal::Classes(labels.iter().map(|&label| label as usize).collect());
+        let goal = HostGoal::Classes(labels.iter().map(|&label| label as usize).collect());
         let y = Tensor::from_vec(labels, [BATCH], device);
         let loss = |logits: &Tensor, labels: &Tensor| logits.cross_entropy(labels);
-        Training::new(model, x, y, loss, (MLP, Activation::Relu, goal, MLP_ADAM))
+        BenchTraining::new(model, x, y, loss, (MLP, HostActivation::Relu, goal, MLP_ADAM))
     }
 
     /// 2-8-1 on exclusive or.
-    fn xor(device: &Device) -> farad::Result<Training> {
+    fn xor(device: &Device) -> farad::Result<BenchTraining> {
         let [inputs, hidden, outputs] = XOR;
         let model = Sequential::new((Linear::new(inputs, hidden), Tanh, Linear::new(hidden, outputs)));
         let model = model.try_to_device(device)?;
         let x = Tensor::from_vec(vec![0.0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], [4, inputs], device);
         let y = Tensor::from_vec(vec![0.0f32, 1.0, 1.0, 0.0], [4, outputs], device);
-        let goal = Goal::Values(vec![0.0, 1.0, 1.0, 0.0]);
+        let goal = HostGoal::Values(vec![0.0, 1.0, 1.0, 0.0]);
         let loss = |y: &Tensor, wanted: &Tensor| y.mean_squared_error(wanted);
-        Training::new(model, x, y, loss, (XOR, Activation::Tanh, goal, XOR_ADAM))
+        BenchTraining::new(model, x, y, loss, (XOR, HostActivation::Tanh, goal, XOR_ADAM))
     }
 
     fn new(
@@ -102,14 +102,15 @@ impl Training {
         x: Tensor,
         y: Tensor,
         loss: fn(&Tensor, &Tensor) -> Tensor,
-        (sizes, activation, goal, adam): ([usize; 3], Activation, Goal, Adam),
-    ) -> farad::Result<Training> {
+        (sizes, activation, goal, adam): ([usize; 3], HostActivation, HostGoal, Adam),
+    ) -> farad::Result<BenchTraining> {
         let parameters = double(&model)?;
-        let batch = Batch { x: x.to_vec::<f32>()?.into_iter().map(f64::from).collect(), goal };
-        let reference = Reference { network: Network::new(sizes, activation, parameters), batch, adam };
+        let batch = HostBatch { x: x.to_vec::<f32>()?.into_iter().map(f64::from).collect(), goal };
+        let reference =
+            TrainReference { network: HostNetwork::new(sizes, activation, parameters), batch, adam };
         let optimizer =
             AdamW::new(model.parameters()).learning_rate(adam.rate as f32).weight_decay(adam.decay as f32);
-        Ok(Training { model, optimizer, x, y, loss, precision: Precision::Single, reference })
+        Ok(BenchTraining { model, optimizer, x, y, loss, precision: Precision::Single, reference })
     }
 
     /// One step, not waited for.
@@ -126,12 +127,12 @@ impl Training {
 
     /// The relative error of how the parameters changed in the steps made so far.
     pub fn change_error(&mut self, steps: usize) -> farad::Result<f64> {
-        let Reference { network, batch, adam } = &mut self.reference;
+        let TrainReference { network, batch, adam } = &mut self.reference;
         let before = network.parameters.clone();
         (0..steps).for_each(|_| {
             network.step(batch, *adam);
         });
-        let mut difference = Difference::default();
+        let mut difference = NormDifference::default();
         for ((got, wanted), before) in double(&self.model)?.iter().zip(&network.parameters).zip(&before) {
             for ((got, wanted), before) in got.iter().zip(wanted).zip(before) {
                 difference.add((got - before) as f32, wanted - before);

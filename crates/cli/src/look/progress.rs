@@ -13,33 +13,33 @@ const SELDOM: Duration = Duration::from_secs(10);
 const OFTEN: Duration = Duration::from_secs(2);
 
 /// What shows how far a job is. Dropping it takes the bar away.
-pub struct Progress(Kind);
+pub struct JobProgress(BarKind);
 
-enum Kind {
+enum BarKind {
     Hidden,
     Bar(ProgressBar),
-    Lines(RefCell<Lines>),
+    Lines(RefCell<ProgressLines>),
 }
 
-impl Progress {
+impl JobProgress {
     /// For so many steps, of which some are done.
-    pub(super) fn new(quiet: bool, unit: &str, steps: u64, done: u64) -> Progress {
-        Progress(match () {
-            _ if quiet => Kind::Hidden,
-            _ if lively() => Kind::Bar(bar(steps, done)),
-            _ => Kind::Lines(RefCell::new(Lines::new(unit, steps, done, Instant::now()))),
+    pub(super) fn new(quiet: bool, unit: &str, steps: u64, done: u64) -> JobProgress {
+        JobProgress(match () {
+            _ if quiet => BarKind::Hidden,
+            _ if lively() => BarKind::Bar(bar(steps, done)),
+            _ => BarKind::Lines(RefCell::new(ProgressLines::new(unit, steps, done, Instant::now()))),
         })
     }
 
     /// So many steps are done. What is known is said if it is time to.
     pub fn set(&self, done: u64, known: impl FnOnce() -> String) {
         match &self.0 {
-            Kind::Hidden => {}
-            Kind::Bar(bar) => {
+            BarKind::Hidden => {}
+            BarKind::Bar(bar) => {
                 bar.set_position(done);
                 bar.set_message(known());
             }
-            Kind::Lines(lines) => {
+            BarKind::Lines(lines) => {
                 lines.borrow_mut().set(done, Instant::now(), known).into_iter().for_each(tell)
             }
         }
@@ -48,16 +48,16 @@ impl Progress {
     /// How many steps there are, once that is known.
     pub fn set_length(&self, steps: u64) {
         match &self.0 {
-            Kind::Hidden => {}
-            Kind::Bar(bar) => bar.set_length(steps),
-            Kind::Lines(lines) => lines.borrow_mut().steps = steps,
+            BarKind::Hidden => {}
+            BarKind::Bar(bar) => bar.set_length(steps),
+            BarKind::Lines(lines) => lines.borrow_mut().steps = steps,
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for JobProgress {
     fn drop(&mut self) {
-        if let Kind::Bar(bar) = &self.0 {
+        if let BarKind::Bar(bar) = &self.0 {
             bar.finish_and_clear();
         }
     }
@@ -80,7 +80,7 @@ fn bar(steps: u64, done: u64) -> ProgressBar {
 }
 
 /// When a line is due, and what it says.
-struct Lines {
+struct ProgressLines {
     unit: String,
     steps: u64,
     first: u64,
@@ -89,9 +89,9 @@ struct Lines {
     last: (Instant, u64),
 }
 
-impl Lines {
-    fn new(unit: &str, steps: u64, done: u64, now: Instant) -> Lines {
-        let mut lines = Lines { unit: unit.into(), steps, first: done, started: now, last: (now, 0) };
+impl ProgressLines {
+    fn new(unit: &str, steps: u64, done: u64, now: Instant) -> ProgressLines {
+        let mut lines = ProgressLines { unit: unit.into(), steps, first: done, started: now, last: (now, 0) };
         lines.last.1 = lines.tenth(done);
         lines
     }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn lines_come_with_tenths_and_every_ten_seconds() {
         let start = Instant::now();
-        let mut lines = Lines::new("steps", 2_000, 0, start);
+        let mut lines = ProgressLines::new("steps", 2_000, 0, start);
         let mut at = |seconds: u64, done: u64| {
             lines.set(done, start + Duration::from_secs(seconds), || "loss 1".into())
         };

@@ -9,65 +9,65 @@ use super::{HEADING, paint};
 
 /// One field of a table, with its color.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct TableCell {
     text: String,
     style: Style,
 }
 
-impl Cell {
+impl TableCell {
     /// Text in a style.
-    pub fn new(style: Style, text: impl fmt::Display) -> Cell {
+    pub fn new(style: Style, text: impl fmt::Display) -> TableCell {
         // A cell is one line, whatever a file has for a name.
         let text = visible(&text.to_string()).replace(['\n', '\t'], " ");
-        Cell { text, style }
+        TableCell { text, style }
     }
 }
 
-impl<T: fmt::Display> From<T> for Cell {
-    fn from(text: T) -> Cell {
-        Cell::new(Style::new(), text)
+impl<T: fmt::Display> From<T> for TableCell {
+    fn from(text: T) -> TableCell {
+        TableCell::new(Style::new(), text)
     }
 }
 
 /// Which edge of a column its contents touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum ColumnSide {
     Left,
     Right,
 }
 
 /// A column of text.
-pub fn left(title: &str) -> Column {
-    Column { title: title.into(), side: Side::Left }
+pub fn left(title: &str) -> TableColumn {
+    TableColumn { title: title.into(), side: ColumnSide::Left }
 }
 
 /// A column of numbers.
-pub fn right(title: &str) -> Column {
-    Column { title: title.into(), side: Side::Right }
+pub fn right(title: &str) -> TableColumn {
+    TableColumn { title: title.into(), side: ColumnSide::Right }
 }
 
 /// A column's title and side.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct TableColumn {
     title: String,
-    side: Side,
+    side: ColumnSide,
 }
 
 /// Rows under titles.
 #[derive(Clone, Debug)]
 pub struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    columns: Vec<TableColumn>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 impl Table {
     /// A table without rows.
-    pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
+    pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> Table {
         Table { columns: columns.into_iter().collect(), rows: vec![] }
     }
 
     /// Adds a row; fields that are missing stay empty.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = TableCell>) {
         self.rows.push(cells.into_iter().collect());
     }
 
@@ -81,7 +81,7 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let titles = self.columns.iter().map(|column| Cell::new(HEADING, &column.title)).collect();
+        let titles = self.columns.iter().map(|column| TableCell::new(HEADING, &column.title)).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
             let last = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
             for (n, (cell, (column, width))) in
@@ -89,8 +89,8 @@ impl fmt::Display for Table {
             {
                 let room = " ".repeat(width - cell.text.chars().count());
                 let (before, after) = match column.side {
-                    Side::Left => (String::new(), room),
-                    Side::Right => (room, String::new()),
+                    ColumnSide::Left => (String::new(), room),
+                    ColumnSide::Right => (room, String::new()),
                 };
                 let gap = if n == 0 { "" } else { "  " };
                 let after = if n + 1 == last { "" } else { &after };
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_contents_whatever_their_colors() {
         let mut table = Table::new([left("name"), right("gates"), left("proved")]);
-        table.row(["checkerboard".into(), "3".into(), Cell::new(GOOD, "yes")]);
-        table.row(["life".into(), "1,024".into(), Cell::new(BAD, "no")]);
+        table.row(["checkerboard".into(), "3".into(), TableCell::new(GOOD, "yes")]);
+        table.row(["life".into(), "1,024".into(), TableCell::new(BAD, "no")]);
         table.row(["short".into()]);
         let text = anstream::adapter::strip_str(&table.to_string()).to_string();
         let lines = [

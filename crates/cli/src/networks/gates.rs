@@ -13,12 +13,12 @@ const OPSET: i64 = 21;
 
 /// A model that is put together from nodes.
 #[derive(Default)]
-pub struct Sheet {
+pub struct GateSheet {
     nodes: Vec<NodeProto>,
     initializers: Vec<TensorProto>,
 }
 
-impl Sheet {
+impl GateSheet {
     /// A node of one result; its name.
     fn node(&mut self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> String {
         let name = format!("{}_{}", op.to_lowercase(), self.nodes.len());

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::unknown;
 use crate::error::Result;
 use crate::kinds::KINDS;
-use crate::look::{self, Cell, DOUBTFUL, HEADING, Table, left, paint, right};
+use crate::look::{self, DOUBTFUL, HEADING, Table, TableCell, left, paint, right};
 
 /// Lists everything, or the keys of one.
 pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
@@ -82,8 +82,8 @@ fn table(columns: &Columns, rows: &[Setting], shown: impl Fn(&str) -> bool) -> S
     let mut table = Table::new(std::iter::once(left("key")).chain(titles).chain([left("what it does")]));
     for (key, first) in columns[0].1.iter().filter(|(key, _)| shown(key)) {
         let cell = |(_, settings): &(&str, Settings)| match &settings[key] {
-            value if value == first => Cell::from(value),
-            value => Cell::new(DOUBTFUL, value),
+            value if value == first => TableCell::from(value),
+            value => TableCell::new(DOUBTFUL, value),
         };
         let cells = std::iter::once(key.into()).chain(columns.iter().map(cell));
         table.row(cells.chain([sentence(rows, key).into()]));

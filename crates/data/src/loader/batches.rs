@@ -4,7 +4,7 @@ use std::borrow::BorrowMut;
 
 use super::DataLoader;
 use super::feed::Feed;
-use super::work::{HostBatch, Work};
+use super::work::{EpochWork, HostBatch};
 use crate::error::{Error, Result};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
@@ -14,10 +14,10 @@ type Batch = (Tensor, Tensor);
 /// The batches of an epoch, or of what is left of it: see [`DataLoader`]. An error ends it.
 pub struct Batches<L: BorrowMut<DataLoader>> {
     loader: L,
-    state: State,
+    state: LoaderState,
 }
 
-enum State {
+enum LoaderState {
     /// Batches are being made. The next is uploaded already, if its threads were quick enough.
     Running {
         feed: Feed,
@@ -32,7 +32,7 @@ enum State {
 
 impl<L: BorrowMut<DataLoader>> Batches<L> {
     pub(super) fn new(loader: L) -> Batches<L> {
-        let state = begin(loader.borrow()).unwrap_or_else(State::Failed);
+        let state = begin(loader.borrow()).unwrap_or_else(LoaderState::Failed);
         Batches { loader, state }
     }
 
@@ -49,11 +49,11 @@ impl Batches<DataLoader> {
     }
 }
 
-fn begin(loader: &DataLoader) -> Result<State> {
-    let work = Work::of(loader)?;
+fn begin(loader: &DataLoader) -> Result<LoaderState> {
+    let work = EpochWork::of(loader)?;
     let (first, batches) = (loader.given as usize, work.batches);
     let feed = Feed::start(work, first, loader.workers, loader.prefetch)?;
-    Ok(State::Running { feed, first, batches, ready: None })
+    Ok(LoaderState::Running { feed, first, batches, ready: None })
 }
 
 impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
@@ -61,9 +61,9 @@ impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
 
     fn next(&mut self) -> Option<Result<Batch>> {
         let loader = self.loader.borrow_mut();
-        let State::Running { feed, first, batches, ready } = &mut self.state else {
-            return match std::mem::replace(&mut self.state, State::Over) {
-                State::Failed(error) => Some(Err(error)),
+        let LoaderState::Running { feed, first, batches, ready } = &mut self.state else {
+            return match std::mem::replace(&mut self.state, LoaderState::Over) {
+                LoaderState::Failed(error) => Some(Err(error)),
                 _ => None,
             };
         };
@@ -74,7 +74,7 @@ impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
                 if loader.given as usize >= *batches {
                     // Now, and not when asked for one more: who counts batches need not ask.
                     (loader.epoch, loader.given) = (loader.epoch + 1, 0);
-                    self.state = State::Over;
+                    self.state = LoaderState::Over;
                 } else {
                     // Before the step on this batch is recorded, so that nothing waits for the next one.
                     *ready = feed.take_ready(*first).map(|made| upload(made, &loader.device));
@@ -82,7 +82,7 @@ impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
                 Some(Ok(batch))
             }
             Err(error) => {
-                self.state = State::Over;
+                self.state = LoaderState::Over;
                 Some(Err(error))
             }
         }

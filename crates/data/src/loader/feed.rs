@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-use super::work::{HostBatch, Work};
+use super::work::{EpochWork, HostBatch};
 use crate::error::{DataError, Error, Result};
 
 /// Where batches come from, in order.
 pub(super) struct Feed {
-    work: Arc<Work>,
+    work: Arc<EpochWork>,
     next: usize,
     channels: Vec<Receiver<Result<HostBatch>>>,
     threads: Vec<JoinHandle<()>>,
@@ -22,7 +22,7 @@ pub(super) struct Feed {
 impl Feed {
     /// Starts to make batches from number `first` on, with so many threads (0: none) that are `prefetch` batches
     /// ahead together.
-    pub fn start(work: Work, first: usize, workers: usize, prefetch: usize) -> Result<Feed> {
+    pub fn start(work: EpochWork, first: usize, workers: usize, prefetch: usize) -> Result<Feed> {
         let workers = workers.min(work.batches.saturating_sub(first));
         let work = Arc::new(work);
         let mut feed = Feed { work: work.clone(), next: first, channels: vec![], threads: vec![] };

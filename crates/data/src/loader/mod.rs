@@ -1,8 +1,11 @@
 //! Batches of a data set on a device, epoch by epoch.
 //!
-//! Invariant: what a batch holds depends on the set, the batch size, the seed and the batch's number only, never on
-//! threads or on where an epoch was broken off. `work` makes batches on the host, `feed` does so ahead of time on
-//! threads that know no device, and [`Batches`] uploads: one batch ahead of the one that it gives.
+//! `work` makes batches on the host. `feed` does so ahead of time, on threads that know no device.
+//! [`Batches`] uploads on the consuming thread: the next batch, if it is ready, before it gives out the
+//! current one.
+//!
+//! Invariant: what a batch holds depends on the set, the batch size, the seed and the batch's number only. It
+//! never depends on threads or on where an epoch was interrupted.
 
 mod batches;
 mod feed;

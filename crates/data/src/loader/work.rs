@@ -14,7 +14,7 @@ const ORDER: u32 = u32::MAX;
 pub(super) type HostBatch = (Array, Array);
 
 /// The batches of one epoch, by number.
-pub(super) struct Work {
+pub(super) struct EpochWork {
     dataset: Arc<dyn Dataset>,
     transforms: Vec<Arc<dyn Transform>>,
     /// The samples in the order of this epoch; in order if none.
@@ -28,12 +28,12 @@ pub(super) struct Work {
     pub stopped: AtomicBool,
 }
 
-impl Work {
+impl EpochWork {
     /// What a loader has to do in the epoch where it stands.
-    pub fn of(loader: &DataLoader) -> Result<Work> {
+    pub fn of(loader: &DataLoader) -> Result<EpochWork> {
         let batches = loader.batches()?;
         let samples = loader.dataset.len();
-        Ok(Work {
+        Ok(EpochWork {
             dataset: loader.dataset.clone(),
             transforms: loader.transforms.clone(),
             order: loader.seed.map(|seed| Random::at(seed, ORDER, loader.epoch).permutation(samples)),

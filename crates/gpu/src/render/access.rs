@@ -6,7 +6,7 @@ use farad_ir::DType;
 
 use super::code::type_name;
 use super::module::{Module, line};
-use super::point::{Mask, Point, Value};
+use super::point::{LaneText, Mask, Point};
 
 /// Joins terms of a sum.
 fn sum(terms: Vec<String>) -> String {
@@ -38,14 +38,14 @@ fn moved(module: &mut Module, base: &str, factor: &i64, point: &Point, lane: usi
 }
 
 /// The index of a view in every lane (or once), without guards.
-pub(super) fn index(module: &mut Module, view: &View, point: &Point) -> Value {
+pub(super) fn index(module: &mut Module, view: &View, point: &Point) -> LaneText {
     let terms = affine(module, &view.offset, &view.strides, point);
     let base = module.bind("i", &sum(terms));
     let factor = point.factor(&view.strides);
     if *factor == 0 {
-        return Value::one(base);
+        return LaneText::one(base);
     }
-    Value((0..point.lanes).map(|lane| moved(module, &base, factor, point, lane)).collect())
+    LaneText((0..point.lanes).map(|lane| moved(module, &base, factor, point, lane)).collect())
 }
 
 /// Whether a guard holds for all lanes of an even point or for none.
@@ -82,7 +82,7 @@ fn is_multiple(module: &Module, buffer: BufferId, view: &View, point: &Point, st
 }
 
 /// Conditions and additions to the index that guards make, per lane (or once).
-fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<Value>, Vec<Value>) {
+fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<LaneText>, Vec<LaneText>) {
     let (mut conditions, mut additions) = (Vec::new(), Vec::new());
     for guard in &view.guards {
         let factor = point.factor(&guard.coefficients);
@@ -103,9 +103,9 @@ fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<Value>, Ve
             holds.push(format!("{c} < 0x80000000u && {position} < {size} && {position} * {divisor} == {c}"));
             adds.push(format!("{} * {position}", module.number(&guard.stride)));
         }
-        conditions.push(Value(holds));
+        conditions.push(LaneText(holds));
         if guard.stride != 0 {
-            additions.push(Value(adds));
+            additions.push(LaneText(adds));
         }
     }
     if conditions.is_empty() {
@@ -118,11 +118,11 @@ fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<Value>, Ve
     });
     let all: Vec<String> = all.collect();
     let names = all.iter().map(|text| module.bind("ok", text)).collect();
-    (Some(Value(names)), additions)
+    (Some(LaneText(names)), additions)
 }
 
 /// The condition under which a view's element exists, per lane (or once), if it has guards.
-pub(super) fn condition(module: &mut Module, view: &View, point: &Point) -> Option<Value> {
+pub(super) fn condition(module: &mut Module, view: &View, point: &Point) -> Option<LaneText> {
     guards(module, view, point).0
 }
 
@@ -162,8 +162,8 @@ pub(super) fn load(
     buffer: BufferId,
     view: &View,
     point: &Point,
-    extra: Option<(Value, i64)>,
-) -> Value {
+    extra: Option<(LaneText, i64)>,
+) -> LaneText {
     let bound = module.bound(buffer);
     let dtype = module.at(bound).dtype;
     let (condition, additions) = guards(module, view, point);
@@ -183,7 +183,7 @@ pub(super) fn load(
         }
     });
     let base = module.bind("i", &sum(terms));
-    let one = parts.is_empty() && condition.as_ref().is_none_or(Value::is_one);
+    let one = parts.is_empty() && condition.as_ref().is_none_or(LaneText::is_one);
     if one && multiple % 4 == 0 && is_wide(module, buffer, view, point) {
         return load_wide(module, bound, &base, condition.as_ref());
     }
@@ -205,7 +205,7 @@ pub(super) fn load(
         };
         values.push(module.bind("v", &text));
     }
-    Value(values)
+    LaneText(values)
 }
 
 /// Where the one `vec4` lies that the lanes of a point are, and the condition under which it exists, if it has one;
@@ -232,7 +232,7 @@ pub(super) fn wide_place(
 }
 
 /// Reads one `vec4` at an aligned index.
-fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&Value>) -> Value {
+fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&LaneText>) -> LaneText {
     module.take_wide(bound);
     let (name, dtype) = (module.at(bound).name.clone(), module.at(bound).dtype);
     let at = match condition {
@@ -258,11 +258,11 @@ fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&V
         text = format!("select(vec4<{}>(), {text}, {})", type_name(dtype), ok.lane(0));
     }
     let vector = module.bind("v", &text);
-    Value(["x", "y", "z", "w"].iter().map(|lane| format!("{vector}.{lane}")).collect())
+    LaneText(["x", "y", "z", "w"].iter().map(|lane| format!("{vector}.{lane}")).collect())
 }
 
 /// Writes a value at a view's elements, in the lanes that exist.
-pub(super) fn store(module: &mut Module, buffer: BufferId, view: &View, value: &Value, point: &Point) {
+pub(super) fn store(module: &mut Module, buffer: BufferId, view: &View, value: &LaneText, point: &Point) {
     let bound = module.bound(buffer);
     let dtype = module.at(bound).dtype;
     let mut terms = affine(module, &view.offset, &view.strides, point);
@@ -321,7 +321,7 @@ fn store_element(module: &mut Module, bound: usize, at: &str, value: &str) {
     }
 }
 
-fn store_wide(module: &mut Module, bound: usize, base: &str, value: &Value, point: &Point) {
+fn store_wide(module: &mut Module, bound: usize, base: &str, value: &LaneText, point: &Point) {
     module.take_wide(bound);
     let (name, dtype) = (module.at(bound).name.clone(), module.at(bound).dtype);
     let lanes: Vec<&str> = (0..4).map(|lane| value.lane(lane)).collect();
@@ -348,7 +348,7 @@ fn store_words(
     buffer: BufferId,
     view: &View,
     base: &str,
-    value: &Value,
+    value: &LaneText,
     point: &Point,
 ) -> bool {
     let bound = module.bound(buffer);

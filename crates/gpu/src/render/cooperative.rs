@@ -1,15 +1,19 @@
-//! Products of halves by subgroups: each holds a piece of the tile as 16×16 matrices in `f32` and
-//! multiplies matrices of halves from workgroup memory into them.
+//! f16 products on tensor cores: subgroups multiply 16×16 matrices of f16 operands and sum in `f32`.
 //!
-//! Two workgroups of 24 KiB share a processor, and one reads while the other multiplies: tiles with two
-//! buffers, longer steps or more padding were slower because only one of them fits. The next pieces of
-//! the operands are read into registers meanwhile. Matrices cannot be looked into, so results go to the
-//! epilogue through workgroup memory, one matrix at a time.
+//! Each subgroup holds a piece of the tile as 16×16 matrices in `f32`. It multiplies f16 matrices from
+//! workgroup memory into them. Matrices cannot be indexed, so results reach the epilogue through workgroup
+//! memory, one matrix at a time. Everything else is shared with the scalar product: prologues, ragged edges,
+//! batches, transposed operands, and the rule that chooses a tile.
+//!
+//! There is one buffer of workgroup memory, of 24 KiB, so that two workgroups fit on a processor. One of them
+//! reads while the other multiplies. Meanwhile the next pieces of the operands are read into registers.
+//! Double buffering, longer steps and more padding were slower, because then only one workgroup fits.
+//! `docs/lab/f16-products.md` has the measurements, and says why f32 products are not made of f16 ones.
 
-use super::layout::Layout;
+use super::layout::OperandLayout;
 use super::module::{Module, line};
 use super::operand::Side;
-use super::product::{Tile, call};
+use super::product::{ProductTile, call};
 
 /// Rows and columns of a matrix.
 const SIDE: usize = 16;
@@ -19,9 +23,9 @@ const COMFORT: usize = 24 << 10;
 /// Writes the product of a tile that starts at `at`, with the epilogue.
 pub(super) fn write(
     module: &mut Module,
-    operands: &[Layout; 2],
+    operands: &[OperandLayout; 2],
     terms: usize,
-    tile: Tile,
+    tile: ProductTile,
     batch: &[String],
     at: (&str, &str),
 ) {
@@ -39,9 +43,9 @@ pub(super) fn write(
 /// starts in it.
 fn multiply(
     module: &mut Module,
-    operands: &[Layout; 2],
+    operands: &[OperandLayout; 2],
     terms: usize,
-    tile: Tile,
+    tile: ProductTile,
     batch: &[String],
     at: [&str; 2],
     own: [&str; 2],
@@ -86,14 +90,14 @@ fn rooms(subgroups: usize, halves: usize) -> usize {
 }
 
 /// The subgroup's matrices, by row and column.
-fn matrices(tile: Tile) -> impl Iterator<Item = (usize, usize)> {
+fn matrices(tile: ProductTile) -> impl Iterator<Item = (usize, usize)> {
     let columns = tile.columns / SIDE;
     (0..tile.rows / SIDE).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }
 
 /// Takes the matrices through workgroup memory to the epilogue. `rooms` subgroups at a time have a room
 /// there each.
-fn finish(module: &mut Module, tile: Tile, rooms: usize, batch: &[String], at: [&str; 2]) {
+fn finish(module: &mut Module, tile: ProductTile, rooms: usize, batch: &[String], at: [&str; 2]) {
     let (turns, room) = (tile.group().0 / rooms, SIDE * SIDE);
     module.global(&format!("var<workgroup> results: array<f32, {}>;", rooms * room));
     let (row, column) = (module.bind("m", at[0]), module.bind("n", at[1]));

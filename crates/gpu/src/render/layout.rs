@@ -1,4 +1,4 @@
-//! How a product's operand lies in memory: whether it is of halves, over which axes it is walked, and along which of them
+//! How a product's operand lies in memory: whether it is `f16`, over which axes it is walked, and along which of them
 //! neighbors are read together.
 
 use farad_compile::program::{Code, Operand, Product, Program};
@@ -26,7 +26,7 @@ fn is_half(operand: &Operand, program: &Program) -> bool {
 
 /// An operand over its own simplest axes: those that rows (or columns) are made of and those of the terms, merged
 /// where this operand walks them as one, whatever the other operand does.
-pub(crate) struct Layout {
+pub(crate) struct OperandLayout {
     pub operand: Operand,
     /// How many batch axes there are.
     batch: usize,
@@ -40,9 +40,9 @@ pub(crate) struct Layout {
     pub alone: bool,
 }
 
-impl Layout {
+impl OperandLayout {
     /// The left or the right operand's.
-    pub fn of(product: &Product, left: bool) -> Layout {
+    pub fn of(product: &Product, left: bool) -> OperandLayout {
         let mut operand = if left { product.lhs.clone() } else { product.rhs.clone() };
         let groups = if left { [&product.m, &product.k] } else { [&product.k, &product.n] };
         let batch = product.batch.len();
@@ -65,7 +65,7 @@ impl Layout {
         };
         let alone =
             operand.tape.iter().filter_map(|instr| read(&instr.code)).all(|buffer| loads(buffer) == 1);
-        Layout { operand, batch, width, terms, width_first: left, alone }
+        OperandLayout { operand, batch, width, terms, width_first: left, alone }
     }
 
     /// Whether rows, columns or terms are several axes, so that a place along them has to be taken apart.

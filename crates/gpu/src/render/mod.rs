@@ -1,9 +1,10 @@
 //! Kernels to WGSL: pure text, the same for the same input.
 //!
-//! Sizes, strides and offsets are words of the uniform, so the text depends only on a kernel's
-//! structure: its instructions, how its operands lie in memory, and small choices of tiles. Every
-//! form works within WebGPU's default limits; subgroups are used where there are any. Start at
-//! [`render`]; a form is a file.
+//! Sizes, strides and offsets are words of the uniform, so a new batch size is not a new shader. The text
+//! depends on the structure of a kernel only: its rank, its instructions, and the access class of each
+//! operand (vector, broadcast or strided). It also depends on which sizes divide evenly, and on the length of
+//! rows, rounded to a power of two. Every form works in core WGSL within WebGPU's default limits. Subgroups
+//! and larger workgroups are used where the adapter has them. Start at [`render`]; each form is a file.
 
 mod access;
 mod code;
@@ -56,9 +57,10 @@ pub fn render(
                 let canonical = space::canonical_product(product);
                 let shape = tuning::shape_of(&canonical, program);
                 let tile = tuning::tile(tuning, &shape, capabilities);
-                let fours = || [true, false].map(|left| layout::Layout::of(&canonical, left).is_in_fours());
+                let fours =
+                    || [true, false].map(|left| layout::OperandLayout::of(&canonical, left).is_in_fours());
                 let halves = shape.halves && capabilities.cooperative > 0 && fours() == [true, true];
-                let tile = tile.unwrap_or_else(|| product::Tile::of(&canonical, halves));
+                let tile = tile.unwrap_or_else(|| product::ProductTile::of(&canonical, halves));
                 module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))
             }
         },

@@ -12,10 +12,10 @@ use farad_compile::program::{BufferId, Program};
 use farad_ir::DType;
 
 use super::prelude;
-use crate::dispatch::{Binding, Capabilities, Dispatch, ERROR_WORDS, SIGNED, UNSIGNED, Word};
+use crate::dispatch::{Capabilities, Dispatch, ERROR_WORDS, SIGNED, StorageBinding, UNSIGNED, Word};
 
 /// A storage array of the module, `b0`, `b1`, …
-pub(super) struct Bound {
+pub(super) struct BoundArray {
     pub buffer: BufferId,
     pub dtype: DType,
     pub name: String,
@@ -31,7 +31,7 @@ pub(super) struct Bound {
 }
 
 /// How a module is launched.
-pub(super) struct Launch {
+pub(super) struct ModuleLaunch {
     /// Invocations a workgroup.
     pub threads: u32,
     /// Workgroups in all.
@@ -44,7 +44,7 @@ pub(super) struct Module<'a> {
     pub program: &'a Program,
     pub capabilities: &'a Capabilities,
     slots: &'a [(BufferId, usize)],
-    bounds: Vec<Bound>,
+    bounds: Vec<BoundArray>,
     words: Vec<Word>,
     numbers: HashMap<usize, String>,
     globals: String,
@@ -66,18 +66,18 @@ pub(super) use line;
 pub(super) fn build<'a>(
     touches: (Vec<BufferId>, Vec<BufferId>),
     context: (&'a Program, &'a [(BufferId, usize)], &'a Capabilities),
-    write: impl Fn(&mut Module<'a>) -> Launch,
+    write: impl Fn(&mut Module<'a>) -> ModuleLaunch,
 ) -> Dispatch {
     let (program, slots, capabilities) = context;
     let (reads, writes) = touches;
     let order = reads.iter().chain(writes.iter().filter(|id| !reads.contains(id)));
-    let mut bounds: Vec<Bound> = order
+    let mut bounds: Vec<BoundArray> = order
         .enumerate()
         .map(|(at, &buffer)| {
             let spec = program.buffers[buffer.0 as usize];
             let (name, write) = (format!("b{at}"), writes.contains(&buffer));
             let wide = spec.len % 4 == 0 && spec.len > 0;
-            Bound {
+            BoundArray {
                 buffer,
                 dtype: spec.dtype,
                 name,
@@ -141,7 +141,7 @@ impl Module<'_> {
     }
 
     /// The binding at a place.
-    pub fn at(&self, bound: usize) -> &Bound {
+    pub fn at(&self, bound: usize) -> &BoundArray {
         &self.bounds[bound]
     }
 
@@ -263,7 +263,7 @@ impl Module<'_> {
         self.take_wide(bound);
     }
 
-    fn finish(mut self, launch: Launch) -> Dispatch {
+    fn finish(mut self, launch: ModuleLaunch) -> Dispatch {
         let grid = fold(launch.workgroups, self.capabilities.workgroups);
         self.words[0] = Word::Fixed(grid[0]);
         self.words[1] = Word::Fixed(launch.workgroups as u32);
@@ -297,8 +297,11 @@ impl Module<'_> {
         text.push_str("    if (w >= p[0].y) {\n        return;\n    }\n");
         text.push_str(&self.text);
         text.push_str("}\n");
-        let bindings =
-            self.bounds.iter().map(|bound| Binding { buffer: bound.buffer, write: bound.write }).collect();
+        let bindings = self
+            .bounds
+            .iter()
+            .map(|bound| StorageBinding { buffer: bound.buffer, write: bound.write })
+            .collect();
         Dispatch {
             wgsl: Arc::from(text),
             entry: "main",
@@ -311,7 +314,7 @@ impl Module<'_> {
     }
 }
 
-impl Bound {
+impl BoundArray {
     fn element(&self) -> &'static str {
         match (self.dtype, self.wide, self.atomic) {
             (_, _, true) => "atomic<u32>",

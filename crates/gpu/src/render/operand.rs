@@ -1,16 +1,16 @@
 //! An operand of a product on its way from memory into registers: read in pieces along the axis
 //! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
-//! taken in `vec4`s; tiles of halves lie as they lie in memory and are taken as matrices by subgroups.
+//! taken in `vec4`s; f16 tiles lie as they lie in memory and are taken as matrices by subgroups.
 
 use farad_compile::program::{BufferId, Code, Instr, View};
 use farad_ir::DType;
 
 use super::access::wide_place;
-use super::layout::Layout;
+use super::layout::OperandLayout;
 use super::module::{Module, line};
-use super::point::{Point, Value};
+use super::point::{LaneText, Point};
 use super::pointwise::decode;
-use super::product::{Form, Tile};
+use super::product::{ProductForm, ProductTile};
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Word;
 
@@ -23,7 +23,7 @@ const LARGEST_WINDOW: usize = 16;
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
 pub(super) struct Side<'p> {
-    layout: &'p Layout,
+    layout: &'p OperandLayout,
     /// `a` or `b`: what the names of its registers start with.
     stem: &'static str,
     /// Indices of the batch axes.
@@ -48,7 +48,7 @@ pub(super) struct Side<'p> {
     along_terms: bool,
     lanes: usize,
     /// What the thread reads of every piece.
-    parts: Vec<Part>,
+    parts: Vec<LaneGroup>,
     /// Places of `vec4`s that a thread takes from a row, by four terms (and then over again).
     columns: Vec<String>,
     /// Names of the places that a thread reads next, if they move on by the same step all along.
@@ -58,7 +58,7 @@ pub(super) struct Side<'p> {
 }
 
 /// A group of lanes of a piece (texts).
-struct Part {
+struct LaneGroup {
     /// The place in the tile: along the width and among the terms.
     across: String,
     deep: String,
@@ -72,7 +72,12 @@ struct Part {
 impl<'p> Side<'p> {
     /// The operand of a tile that starts at `at`: the indices of batch axes, the first row or column, and the
     /// number of terms, as texts.
-    pub fn new(module: &mut Module, layout: &'p Layout, tile: Tile, at: (&[String], &str, &str)) -> Side<'p> {
+    pub fn new(
+        module: &mut Module,
+        layout: &'p OperandLayout,
+        tile: ProductTile,
+        at: (&[String], &str, &str),
+    ) -> Side<'p> {
         let left = layout.width_first;
         let width = if left { tile.m } else { tile.n };
         let [size, terms] = [&layout.width, &layout.terms].map(|axes| axes.iter().product::<usize>());
@@ -89,7 +94,7 @@ impl<'p> Side<'p> {
             depth: tile.k,
             split: tile.split,
             threads: tile.threads(module.capabilities),
-            half: tile.form == Form::Cooperative,
+            half: tile.form == ProductForm::Cooperative,
             limit: module.size(size),
             terms: at.2.into(),
             even: (size.is_multiple_of(width), terms.is_multiple_of(tile.k)),
@@ -217,7 +222,7 @@ impl<'p> Side<'p> {
     }
 
     /// Names the place of a group of lanes.
-    fn part(&self, module: &mut Module, number: usize) -> Part {
+    fn part(&self, module: &mut Module, number: usize) -> LaneGroup {
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
         // All of a thread's places share one index if whole rows of threads fit.
         let shared = self.layout.is_composed() && self.threads.is_multiple_of(row);
@@ -241,7 +246,7 @@ impl<'p> Side<'p> {
         if let Some(first) = self.parts.first().filter(|first| first.across == across) {
             let (x, index) = (first.x.clone(), first.index.clone());
             let column = self.column(module, &across, &deep);
-            return Part { across, deep, x, index, column };
+            return LaneGroup { across, deep, x, index, column };
         }
         let mut x = module.bind("x", &format!("{} + {across}", self.first));
         if !self.even.0 {
@@ -250,7 +255,7 @@ impl<'p> Side<'p> {
         }
         let column = self.column(module, &across, &deep);
         let index = self.axes(module, &x, false);
-        Part { across, deep, x, index, column }
+        LaneGroup { across, deep, x, index, column }
     }
 
     /// The row that a group of lanes belongs to, for threads that would take rows of half of all banks one after the
@@ -356,7 +361,7 @@ impl<'p> Side<'p> {
         self.piece(&scope[&operand.value])
     }
 
-    fn piece(&self, value: &Value) -> String {
+    fn piece(&self, value: &LaneText) -> String {
         let lanes: Vec<&str> = (0..self.lanes).map(|lane| value.lane(lane)).collect();
         let text = if self.lanes == 4 { format!("vec4<f32>({})", lanes.join(", ")) } else { lanes[0].into() };
         match (self.half, self.lanes) {
@@ -389,7 +394,7 @@ impl<'p> Side<'p> {
     /// Lays the registers' piece into workgroup memory.
     pub fn put(&self, module: &mut Module) {
         let stem = self.stem;
-        for (number, Part { across, column, .. }) in self.parts.iter().enumerate() {
+        for (number, LaneGroup { across, column, .. }) in self.parts.iter().enumerate() {
             if self.half {
                 for lane in 0..self.lanes {
                     let value = if self.lanes == 4 { format!("[{lane}]") } else { String::new() };

@@ -11,7 +11,7 @@ use crate::dispatch::Capabilities;
 
 /// The layout of a kernel with reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct ReducePlan {
     /// Lanes lie along the last outer axis instead of the last reduced one.
     pub columns: bool,
     /// Neighbors that a thread takes together.
@@ -44,9 +44,9 @@ fn contiguous(kernel: &Fused, axis: usize) -> usize {
     loads.chain(stores).sum()
 }
 
-impl Plan {
+impl ReducePlan {
     /// The layout for a canonical kernel that has reduced axes.
-    pub fn of(kernel: &Fused, capabilities: &Capabilities) -> Plan {
+    pub fn of(kernel: &Fused, capabilities: &Capabilities) -> ReducePlan {
         let full = kernel.tape.iter().filter(|instr| instr.level == Level::Full).count().max(1);
         let rank = kernel.axes.len();
         let along_rows = contiguous(kernel, rank - 1);
@@ -54,12 +54,12 @@ impl Plan {
             && kernel.axes[kernel.outer - 1] >= 8
             && contiguous(kernel, kernel.outer - 1) > along_rows;
         match columns {
-            true => Plan::columns(kernel, full),
-            false => Plan::rows(kernel, full, along_rows > 0, capabilities),
+            true => ReducePlan::columns(kernel, full),
+            false => ReducePlan::rows(kernel, full, along_rows > 0, capabilities),
         }
     }
 
-    fn rows(kernel: &Fused, full: usize, contiguous: bool, capabilities: &Capabilities) -> Plan {
+    fn rows(kernel: &Fused, full: usize, contiguous: bool, capabilities: &Capabilities) -> ReducePlan {
         let (outer, reduced) = (kernel.outer_len(), kernel.reduced_len());
         let inner = kernel.axes[kernel.axes.len() - 1];
         let lanes = if contiguous && inner.is_multiple_of(4) { 4 } else { 1 };
@@ -92,10 +92,17 @@ impl Plan {
             teams /= 2;
         }
         let kept = (reduced > 0 && each <= most).then_some(each);
-        Plan { columns: false, lanes, team, teams, kept, unroll: if full * lanes <= 128 { 4 } else { 1 } }
+        ReducePlan {
+            columns: false,
+            lanes,
+            team,
+            teams,
+            kept,
+            unroll: if full * lanes <= 128 { 4 } else { 1 },
+        }
     }
 
-    fn columns(kernel: &Fused, full: usize) -> Plan {
+    fn columns(kernel: &Fused, full: usize) -> ReducePlan {
         let (outer, reduced) = (kernel.outer_len(), kernel.reduced_len());
         let lanes = if kernel.axes[kernel.outer - 1].is_multiple_of(4) { 4 } else { 1 };
         let groups = outer / lanes;
@@ -104,7 +111,14 @@ impl Plan {
         let each = reduced.div_ceil(team);
         let most = (1024 / (full * lanes)).clamp(1, 8);
         let kept = (reduced > 0 && each <= most).then_some(each);
-        Plan { columns: true, lanes, team, teams, kept, unroll: if full * lanes <= 128 { 4 } else { 1 } }
+        ReducePlan {
+            columns: true,
+            lanes,
+            team,
+            teams,
+            kept,
+            unroll: if full * lanes <= 128 { 4 } else { 1 },
+        }
     }
 
     /// Threads a workgroup.

@@ -37,12 +37,12 @@ pub(super) struct Point {
 
 /// A register's text in every lane; one text if all lanes have the same.
 #[derive(Clone, Debug)]
-pub(super) struct Value(pub Vec<String>);
+pub(super) struct LaneText(pub Vec<String>);
 
-impl Value {
+impl LaneText {
     /// The same in all lanes.
-    pub fn one(text: impl Into<String>) -> Value {
-        Value(vec![text.into()])
+    pub fn one(text: impl Into<String>) -> LaneText {
+        LaneText(vec![text.into()])
     }
 
     /// The text in a lane.

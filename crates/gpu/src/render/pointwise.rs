@@ -1,4 +1,4 @@
-//! Pointwise kernels: a few neighboring elements a thread, or tiles through workgroup memory where
+//! Pointwise kernels: a few neighboring elements per thread, or tiles through workgroup memory where
 //! an operand lies across the result.
 
 use farad_compile::program::{Code, Fused, Reg};
@@ -6,8 +6,8 @@ use farad_ir::DType;
 
 use super::access::{load, store};
 use super::code::type_name;
-use super::module::{Launch, Module, line};
-use super::point::{Point, Value, ragged};
+use super::module::{Module, ModuleLaunch, line};
+use super::point::{LaneText, Point, ragged};
 use super::tape::{Scope, evaluate};
 
 /// Threads a workgroup.
@@ -36,7 +36,7 @@ pub(super) fn decode(module: &mut Module, linear: &str, sizes: &[String]) -> Vec
 }
 
 /// Writes the kernel, whose axes are canonical and none reduced.
-pub(super) fn write(module: &mut Module, kernel: &Fused) -> Launch {
+pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
     match transposed(module, kernel) {
         Some((axis, staged)) => write_tiles(module, kernel, axis, &staged),
         None => write_groups(module, kernel),
@@ -61,7 +61,7 @@ fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
     }
 }
 
-fn write_groups(module: &mut Module, kernel: &Fused) -> Launch {
+fn write_groups(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
     let (lanes, unroll) = grouping(module, kernel);
     let last = kernel.axes.len() - 1;
     let per_axis: Vec<usize> =
@@ -89,7 +89,7 @@ fn write_groups(module: &mut Module, kernel: &Fused) -> Launch {
         points.push(ragged(module, index, last, kernel.axes[last], lanes, mask));
     }
     finish(module, kernel, points.into_iter().map(|point| (point, Scope::new())).collect());
-    Launch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS * unroll) }
+    ModuleLaunch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS * unroll) }
 }
 
 /// Evaluates the tape at every point, then stores: loads of all points come before the first store.
@@ -154,7 +154,7 @@ fn tile_points(
     points
 }
 
-fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg]) -> Launch {
+fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg]) -> ModuleLaunch {
     let last = kernel.axes.len() - 1;
     let tiles: Vec<usize> = kernel
         .axes
@@ -188,10 +188,10 @@ fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg])
             let lanes = (0..point.lanes)
                 .map(|lane| module.bind("v", &format!("s{number}[({near} + {lane}u) * {PITCH}u + {far}]")))
                 .collect();
-            scope.insert(*register, Value(lanes));
+            scope.insert(*register, LaneText(lanes));
         }
         points.push((point, scope));
     }
     finish(module, kernel, points);
-    Launch { threads: THREADS as u32, workgroups: tiles.iter().product() }
+    ModuleLaunch { threads: THREADS as u32, workgroups: tiles.iter().product() }
 }

@@ -1,19 +1,22 @@
-//! Matrix products: register tiles over operands in workgroup memory. Products of halves are made by
-//! subgroups where the adapter can (`cooperative`), all others here.
+//! Matrix products: register tiles over operands in workgroup memory. f16 products run on tensor cores where
+//! the adapter has them (`cooperative`), all others here.
 //!
-//! A workgroup of 256 threads makes a tile of the result. Tiles smaller than 128×128 split the terms
-//! of the sum among groups of threads, which meet at the end. The next pieces of the operands are
-//! read into registers while the present ones are multiplied.
+//! A workgroup of 256 threads computes a tile of the result. Tiles smaller than 128×128 split the terms of
+//! the sum among groups of threads, whose sums are added at the end. The next pieces of the operands are read
+//! into registers while the present ones are multiplied. Which tile a product uses is a fixed rule on its
+//! sizes, so that runs repeat bit for bit. The rule uses the cost model of `farad_compile`'s `tiles`, which
+//! also decides into how many parts the compiler cuts the terms. Only a table made by `farad tune` overrides
+//! it ([`crate::tuning`]).
 
 use farad_compile::program::{Code, Product, Reg};
 use farad_compile::tiles::{self, Sizes, TileCost};
 
 use super::access::store;
 use super::cooperative;
-use super::layout::Layout;
-use super::module::{Launch, Module, line};
+use super::layout::OperandLayout;
+use super::module::{Module, ModuleLaunch, line};
 use super::operand::Side;
-use super::point::{Point, Value, ragged};
+use super::point::{LaneText, Point, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Capabilities;
@@ -27,7 +30,7 @@ const BAND: usize = 8;
 
 /// How a workgroup makes a piece of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tile {
+pub(crate) struct ProductTile {
     /// Rows and columns of the piece.
     pub m: usize,
     pub n: usize,
@@ -39,12 +42,12 @@ pub(crate) struct Tile {
     /// Groups of threads that share the terms.
     pub split: usize,
     /// Who multiplies.
-    pub form: Form,
+    pub form: ProductForm,
 }
 
 /// Who multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ProductForm {
     /// Each thread its own numbers, in `f32`.
     Scalar,
     /// Subgroups multiply matrices of halves and add up in `f32`.
@@ -53,15 +56,15 @@ pub(crate) enum Form {
 
 /// A tile and what the rule knows of it.
 pub(crate) struct Choice {
-    pub tile: Tile,
+    pub tile: ProductTile,
     cost: TileCost,
 }
 
 /// The `number`-th tile of the model: rows and columns that a thread or a subgroup holds, groups that share the terms.
 const fn choice(number: usize, rows: usize, columns: usize, split: usize) -> Choice {
     let cost = tiles::TILES[number];
-    let form = if cost.halves { Form::Cooperative } else { Form::Scalar };
-    Choice { tile: Tile { m: cost.m, n: cost.n, k: cost.k, rows, columns, split, form }, cost }
+    let form = if cost.halves { ProductForm::Cooperative } else { ProductForm::Scalar };
+    Choice { tile: ProductTile { m: cost.m, n: cost.n, k: cost.k, rows, columns, split, form }, cost }
 }
 
 pub(crate) const TILES: [Choice; 7] = [
@@ -82,30 +85,30 @@ impl Choice {
     }
 }
 
-impl Tile {
+impl ProductTile {
     /// The tile that should take least time, by a fixed rule on the product's sizes; `half`: whether
     /// tiles of halves can be had.
-    pub fn of(product: &Product, half: bool) -> Tile {
-        let usable = TILES.iter().filter(|choice| half || choice.tile.form == Form::Scalar);
+    pub fn of(product: &Product, half: bool) -> ProductTile {
+        let usable = TILES.iter().filter(|choice| half || choice.tile.form == ProductForm::Scalar);
         let best = usable.min_by(|a, b| a.cost(product).total_cmp(&b.cost(product)));
         best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
     /// What tables call it.
     pub fn name(&self) -> String {
-        let Tile { m, n, k, split, form, .. } = self;
+        let ProductTile { m, n, k, split, form, .. } = self;
         match (form, split) {
-            (Form::Scalar, 1) => format!("{m}x{n}x{k}"),
-            (Form::Scalar, _) => format!("{m}x{n}x{k} in {split} parts"),
-            (Form::Cooperative, _) => format!("{m}x{n}x{k} by subgroups"),
+            (ProductForm::Scalar, 1) => format!("{m}x{n}x{k}"),
+            (ProductForm::Scalar, _) => format!("{m}x{n}x{k} in {split} parts"),
+            (ProductForm::Cooperative, _) => format!("{m}x{n}x{k} by subgroups"),
         }
     }
 
     /// Threads of a workgroup.
     pub fn threads(&self, capabilities: &Capabilities) -> usize {
         match self.form {
-            Form::Scalar => THREADS,
-            Form::Cooperative => self.group().0 * capabilities.cooperative as usize,
+            ProductForm::Scalar => THREADS,
+            ProductForm::Cooperative => self.group().0 * capabilities.cooperative as usize,
         }
     }
 
@@ -116,12 +119,12 @@ impl Tile {
 }
 
 /// Writes the product, whose batch axes are canonical, in these tiles.
-pub(super) fn write(module: &mut Module, product: &Product, tile: Tile) -> Launch {
+pub(super) fn write(module: &mut Module, product: &Product, tile: ProductTile) -> ModuleLaunch {
     let (rows, columns) = (product.rows().div_ceil(tile.m), product.columns().div_ceil(tile.n));
-    let operands = [Layout::of(product, true), Layout::of(product, false)];
+    let operands = [OperandLayout::of(product, true), OperandLayout::of(product, false)];
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
     let counts = [module.size(rows), module.size(columns)];
-    let (row, column, batch) = if tile.form == Form::Cooperative {
+    let (row, column, batch) = if tile.form == ProductForm::Cooperative {
         sizes.push(module.size(rows * columns));
         let mut batch = decode(module, "w", &sizes);
         let number = batch.pop().unwrap_or_default();
@@ -137,13 +140,13 @@ pub(super) fn write(module: &mut Module, product: &Product, tile: Tile) -> Launc
     let column = module.bind("n", &format!("{column} * {}u", tile.n));
     write_finish(module, product, tile);
     match tile.form {
-        Form::Scalar => scalar(module, &operands, product.terms(), tile, &batch, (&row, &column)),
-        Form::Cooperative => {
+        ProductForm::Scalar => scalar(module, &operands, product.terms(), tile, &batch, (&row, &column)),
+        ProductForm::Cooperative => {
             cooperative::write(module, &operands, product.terms(), tile, &batch, (&row, &column));
         }
     }
     let threads = tile.threads(module.capabilities) as u32;
-    Launch { threads, workgroups: product.batches() * rows * columns }
+    ModuleLaunch { threads, workgroups: product.batches() * rows * columns }
 }
 
 /// Row and column of a tile, by its number: down a band of a few rows, then on to the next column, so that
@@ -158,9 +161,9 @@ fn banded(module: &mut Module, number: &str, [rows, columns]: &[String; 2]) -> (
 
 fn scalar(
     module: &mut Module,
-    operands: &[Layout; 2],
+    operands: &[OperandLayout; 2],
     terms: usize,
-    tile: Tile,
+    tile: ProductTile,
     batch: &[String],
     at: (&str, &str),
 ) {
@@ -175,9 +178,9 @@ fn scalar(
 /// The loop over the terms; leaves the thread's sums in `c{row}_{quarter}`.
 fn multiply(
     module: &mut Module,
-    operands: &[Layout; 2],
+    operands: &[OperandLayout; 2],
     terms: usize,
-    tile: Tile,
+    tile: ProductTile,
     batch: &[String],
     at: (&str, &str),
 ) {
@@ -220,12 +223,12 @@ fn multiply(
 }
 
 /// The thread's sums: a row and a quarter of four columns each.
-fn sums(tile: Tile) -> impl Iterator<Item = (usize, usize)> {
+fn sums(tile: ProductTile) -> impl Iterator<Item = (usize, usize)> {
     (0..tile.rows).flat_map(move |row| (0..tile.columns / 4).map(move |quarter| (row, quarter)))
 }
 
 /// The function that takes four neighboring results through the epilogue to memory.
-fn write_finish(module: &mut Module, product: &Product, tile: Tile) {
+fn write_finish(module: &mut Module, product: &Product, tile: ProductTile) {
     let batch: Vec<String> = (0..product.batch.len()).map(|axis| format!("j{axis}")).collect();
     let mut parameters: Vec<String> = batch.iter().map(|name| format!("{name}: u32")).collect();
     parameters.extend(["row: u32", "column: u32", "value: vec4<f32>"].map(String::from));
@@ -273,7 +276,7 @@ fn finish_point(module: &mut Module, product: &Product, point: &Point, lanes: Ve
         lanes.iter().map(|&lane| format!("value.{}", ["x", "y", "z", "w"][lane])).collect();
     for (at, instr) in product.epilogue.iter().enumerate() {
         if matches!(instr.code, Code::Accumulator) {
-            scope.insert(Reg(at as u32), Value(lanes.clone()));
+            scope.insert(Reg(at as u32), LaneText(lanes.clone()));
         }
     }
     let wanted: Vec<Reg> = product.stores.iter().map(|store| store.value).collect();
@@ -290,7 +293,7 @@ pub(super) fn call(module: &mut Module, batch: &[String], row: &str, column: &st
     line!(module, "finish({});", arguments.join(", "));
 }
 
-fn finish_whole(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &str)) {
+fn finish_whole(module: &mut Module, tile: ProductTile, batch: &[String], at: (&str, &str)) {
     for (row, quarter) in sums(tile) {
         let (down, right) =
             ((row / 4) * (tile.m / tile.rows) * 4 + row % 4, quarter * (tile.n / tile.columns) * 4);
@@ -302,7 +305,7 @@ fn finish_whole(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &s
 
 /// Groups of threads leave their sums in workgroup memory, as many at once as fit; then each thread
 /// adds up and finishes some.
-fn finish_split(module: &mut Module, tile: Tile, batch: &[String], at: (&str, &str)) {
+fn finish_split(module: &mut Module, tile: ProductTile, batch: &[String], at: (&str, &str)) {
     let (group, across) = tile.group();
     let quarters = tile.columns / 4;
     let each = tile.rows * quarters;

@@ -1,10 +1,13 @@
-//! Recurrences: an element (or four neighbors) a thread, all positions in a loop, carries in variables.
+//! Recurrences: a `for` loop over all positions, with a variable for each carry.
+//!
+//! A thread computes one element. It computes four neighbors if they share random blocks and there are at
+//! least 2¹⁵ elements, or without random blocks from 2²⁰ elements on.
 
 use farad_compile::program::{Code, Level, Recurrence, Reg};
 
 use super::access::store;
-use super::module::{Launch, Module, line};
-use super::point::{Point, Value, ragged};
+use super::module::{Module, ModuleLaunch, line};
+use super::point::{LaneText, Point, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
 
@@ -33,7 +36,7 @@ fn lanes(module: &Module, kernel: &Recurrence) -> usize {
 }
 
 /// Writes the kernel, whose axes are canonical.
-pub(super) fn write(module: &mut Module, kernel: &Recurrence) -> Launch {
+pub(super) fn write(module: &mut Module, kernel: &Recurrence) -> ModuleLaunch {
     let lanes = lanes(module, kernel);
     let elements = &kernel.axes[..kernel.axes.len() - 1];
     let last = elements.len() - 1;
@@ -65,7 +68,7 @@ pub(super) fn write(module: &mut Module, kernel: &Recurrence) -> Launch {
             store(module, *buffer, view, value, &point);
         }
     }
-    Launch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS) }
+    ModuleLaunch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS) }
 }
 
 /// What is computed once, before the loop.
@@ -82,12 +85,12 @@ fn steady(kernel: &Recurrence) -> Vec<Reg> {
 }
 
 /// Declares the carries and puts them into scope.
-fn begin(module: &mut Module, kernel: &Recurrence, point: &Point, scope: &mut Scope) -> Vec<Value> {
+fn begin(module: &mut Module, kernel: &Recurrence, point: &Point, scope: &mut Scope) -> Vec<LaneText> {
     let mut carries = Vec::with_capacity(kernel.carries.len());
     for carry in &kernel.carries {
         let start = scope[&carry.start].clone();
         let lanes = (0..point.lanes).map(|lane| module.variable("c", start.lane(lane)));
-        carries.push(Value(lanes.collect()));
+        carries.push(LaneText(lanes.collect()));
     }
     for (at, instr) in kernel.tape.iter().enumerate() {
         if let Code::Carry(n) = instr.code {
@@ -98,7 +101,7 @@ fn begin(module: &mut Module, kernel: &Recurrence, point: &Point, scope: &mut Sc
 }
 
 /// One position: results are written, and carries become their next values.
-fn trip(module: &mut Module, kernel: &Recurrence, point: &Point, mut scope: Scope, carries: &[Value]) {
+fn trip(module: &mut Module, kernel: &Recurrence, point: &Point, mut scope: Scope, carries: &[LaneText]) {
     let wanted: Vec<Reg> =
         kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).collect();
     evaluate(module, &kernel.tape, &wanted, point, &mut scope);

@@ -5,17 +5,17 @@ use farad_ir::Reduce;
 
 use super::access::store;
 use super::code::{combine, identity};
-use super::module::{Launch, Module, line};
-use super::plan::{Passes, Plan, read};
-use super::point::{Mask, Point, Value};
+use super::module::{Module, ModuleLaunch, line};
+use super::plan::{Passes, ReducePlan, read};
+use super::point::{LaneText, Mask, Point};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
-use super::team::{Meeting, NOWHERE, Partial, take_element};
+use super::team::{Meeting, NOWHERE, PartialText, take_element};
 
 /// A kernel with reductions being written.
-struct Writer<'k> {
+struct ReduceWriter<'k> {
     kernel: &'k Fused,
-    plan: Plan,
+    plan: ReducePlan,
     passes: Passes,
     /// What is known once per outer position.
     outer: Scope,
@@ -33,7 +33,7 @@ struct Writer<'k> {
 }
 
 /// Accumulators of one reduction: `[copy][lane]` variables, and positions for indices.
-struct Accumulator {
+struct ReduceVariables {
     at: usize,
     op: Reduce,
     operand: Reg,
@@ -44,9 +44,9 @@ struct Accumulator {
 }
 
 /// Writes the kernel, whose axes are canonical and partly reduced.
-pub(super) fn write(module: &mut Module, kernel: &Fused) -> Launch {
-    let plan = Plan::of(kernel, module.capabilities);
-    let (mut writer, workgroups) = Writer::start(module, kernel, plan);
+pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
+    let plan = ReducePlan::of(kernel, module.capabilities);
+    let (mut writer, workgroups) = ReduceWriter::start(module, kernel, plan);
     let words = writer.passes.reduces.iter().map(|reduces| {
         let words = |&at: &usize| match kernel.tape[at].code {
             Code::Reduce(op, _) if op.is_index() => 2,
@@ -61,12 +61,12 @@ pub(super) fn write(module: &mut Module, kernel: &Fused) -> Launch {
         writer.outer_values(module, pass + 1);
     }
     writer.outer_stores(module);
-    Launch { threads: plan.threads() as u32, workgroups }
+    ModuleLaunch { threads: plan.threads() as u32, workgroups }
 }
 
-impl<'k> Writer<'k> {
+impl<'k> ReduceWriter<'k> {
     /// Writes where the thread is, and its kept groups.
-    fn start(module: &mut Module, kernel: &'k Fused, plan: Plan) -> (Writer<'k>, usize) {
+    fn start(module: &mut Module, kernel: &'k Fused, plan: ReducePlan) -> (ReduceWriter<'k>, usize) {
         let (rank, outer) = (kernel.axes.len(), kernel.outer);
         let per = |axis: usize, split: bool| kernel.axes[axis] / if split { plan.lanes } else { 1 };
         let outer_sizes: Vec<usize> = (0..outer).map(|a| per(a, plan.columns && a + 1 == outer)).collect();
@@ -96,7 +96,7 @@ impl<'k> Writer<'k> {
             false => Point::single(index),
         };
         let reduced = reduced_sizes.iter().map(|&size| module.size(size)).collect();
-        let mut writer = Writer {
+        let mut writer = ReduceWriter {
             kernel,
             plan,
             passes: Passes::of(kernel),
@@ -157,7 +157,7 @@ impl<'k> Writer<'k> {
     }
 
     /// The accumulators of a pass; `copies` of each so that long sums are many short ones.
-    fn accumulators(&self, module: &mut Module, pass: usize, copies: usize) -> Vec<Accumulator> {
+    fn accumulators(&self, module: &mut Module, pass: usize, copies: usize) -> Vec<ReduceVariables> {
         let mut list = Vec::new();
         for &at in &self.passes.reduces[pass] {
             let Code::Reduce(op, operand) = self.kernel.tape[at].code else { continue };
@@ -169,7 +169,7 @@ impl<'k> Writer<'k> {
             };
             let values = (0..copies).map(|_| variables("r", &none)).collect();
             let positions = if op.is_index() { variables("r", NOWHERE) } else { vec![] };
-            list.push(Accumulator { at, op, operand, none, values, positions });
+            list.push(ReduceVariables { at, op, operand, none, values, positions });
         }
         list
     }
@@ -178,7 +178,7 @@ impl<'k> Writer<'k> {
     fn accumulate(
         &self,
         module: &mut Module,
-        list: &[Accumulator],
+        list: &[ReduceVariables],
         copy: usize,
         at: (&Point, &Scope, &str),
         masked: bool,
@@ -260,7 +260,7 @@ impl<'k> Writer<'k> {
     }
 
     /// A loop over several groups at once while all exist, then one over single groups.
-    fn loops(&self, module: &mut Module, wanted: &[Reg], list: &[Accumulator], stores: bool) {
+    fn loops(&self, module: &mut Module, wanted: &[Reg], list: &[ReduceVariables], stores: bool) {
         let (team, unroll) = (self.plan.team, self.plan.unroll);
         let next = module.variable("q", &self.place);
         for copies in if unroll > 1 { vec![unroll, 1] } else { vec![1] } {
@@ -290,7 +290,7 @@ impl<'k> Writer<'k> {
     }
 
     /// Combines the accumulators of the team and puts the results into scope.
-    fn meet(&mut self, module: &mut Module, list: &[Accumulator], meeting: &mut Meeting) {
+    fn meet(&mut self, module: &mut Module, list: &[ReduceVariables], meeting: &mut Meeting) {
         let mut partials = Vec::new();
         for accumulator in list {
             let op = accumulator.op;
@@ -312,7 +312,7 @@ impl<'k> Writer<'k> {
                 }
             }
             let positions = op.is_index().then(|| accumulator.positions.clone());
-            partials.push(Partial { op, dtype, values, positions });
+            partials.push(PartialText { op, dtype, values, positions });
         }
         let results = meeting.combine(module, &partials);
         for (accumulator, mut texts) in list.iter().zip(results) {
@@ -320,7 +320,7 @@ impl<'k> Writer<'k> {
                 texts = texts.iter().map(|text| module.bind("v", &format!("bitcast<i32>({text})"))).collect();
             }
             let register = Reg(accumulator.at as u32);
-            self.outer.insert(register, Value(texts.clone()));
+            self.outer.insert(register, LaneText(texts.clone()));
         }
     }
 

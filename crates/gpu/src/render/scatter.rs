@@ -1,18 +1,20 @@
-//! Scattered additions without atomics on floats: every target element collects its sources, in
-//! order, so that results repeat bit for bit.
+//! Scattered additions without float atomics: every target element collects its sources in order, so that
+//! results repeat bit for bit.
 //!
-//! Where whole rows go to one place (the index does not depend on the axes behind the scattered
-//! one), a workgroup holds a few target rows and scans the index once for all of them, or, given the
-//! index's order, a thread finds its sources there; otherwise a thread scans for its own elements. Sources that go to
-//! different places are written there ([`clear`], [`write_distinct`]).
+//! Where whole rows go to one place (the index does not depend on the axes behind the scattered one), there
+//! are two forms. With few sources and rows, a workgroup holds a few target rows and scans the index once for
+//! all of them. With many, the index is sorted first, and a thread finds its sources there. Which form is
+//! used is a fixed rule on both numbers (`farad_compile`'s `planning.rs`). Both add in the order in which
+//! sources stand, so both give the same bits. Otherwise a thread scans the index for its own elements.
+//! Sources that go to different places are written there ([`clear`], [`write_distinct`]).
 
 use farad_compile::program::{BufferId, Scatter, View};
 use farad_ir::DType;
 
 use super::access::{load, store};
 use super::code::identity;
-use super::module::{Launch, Module, line};
-use super::point::{Mask, Point, Value};
+use super::module::{Module, ModuleLaunch, line};
+use super::point::{LaneText, Mask, Point};
 use super::pointwise::decode;
 use super::space::simplify;
 
@@ -40,7 +42,7 @@ fn simplified(scatter: &Scatter) -> Scatter {
 }
 
 /// Writes the kernel.
-pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
+pub(super) fn write(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     if let Some(order) = scatter.order {
         return write_sorted(module, &scatter, order);
@@ -54,22 +56,22 @@ pub(super) fn write(module: &mut Module, scatter: &Scatter) -> Launch {
 }
 
 /// Writes zeros to the whole target, which is what there is before sources that go to different places are written.
-pub(super) fn clear(module: &mut Module, scatter: &Scatter) -> Launch {
+pub(super) fn clear(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     let axes = target_axes(&scatter);
     let last = axes.len() - 1;
     let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
-    let Places { index, launch, .. } = Places::of(module, &scatter, &axes, lanes);
+    let TargetPlaces { index, launch, .. } = TargetPlaces::of(module, &scatter, &axes, lanes);
     let held = sums(module, &scatter, lanes);
     let target = Point::along(index, last, axes[last], lanes);
-    store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
+    store(module, scatter.target, &View::contiguous(&axes), &LaneText(held), &target);
     launch
 }
 
 /// Writes every source to its place, which is no other's.
-pub(super) fn write_distinct(module: &mut Module, scatter: &Scatter) -> Launch {
+pub(super) fn write_distinct(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
-    let Places { mut index, launch, .. } = Places::of(module, &scatter, &scatter.axes, 1);
+    let TargetPlaces { mut index, launch, .. } = TargetPlaces::of(module, &scatter, &scatter.axes, 1);
     let point = Point::single(index.clone());
     let value = load(module, scatter.source.0, &scatter.source.1, &point, None);
     let place = index_bits(module, &scatter, &point);
@@ -85,13 +87,13 @@ fn target_axes(scatter: &Scatter) -> Vec<usize> {
 }
 
 /// The index's bits at a point (negative ones are huge), per lane or once.
-fn index_bits(module: &mut Module, scatter: &Scatter, point: &Point) -> Value {
+fn index_bits(module: &mut Module, scatter: &Scatter, point: &Point) -> LaneText {
     let (buffer, view) = &scatter.index;
-    let Value(texts) = load(module, *buffer, view, point, None);
+    let LaneText(texts) = load(module, *buffer, view, point, None);
     let signed = is_signed(module, scatter);
     let bits = |text: &String| if signed { format!("bitcast<u32>({text})") } else { text.clone() };
     let texts: Vec<String> = texts.iter().map(bits).collect();
-    Value(texts.iter().map(|text| module.bind("q", text)).collect())
+    LaneText(texts.iter().map(|text| module.bind("q", text)).collect())
 }
 
 /// Whether indices may be negative.
@@ -112,17 +114,17 @@ fn sums(module: &mut Module, scatter: &Scatter, lanes: usize) -> Vec<String> {
 }
 
 /// A thread's place in the target, or the first of its lanes, with what both ways to add up need.
-struct Places {
+struct TargetPlaces {
     index: Vec<String>,
     /// Positions and sources on the scattered axis, as texts.
     size: String,
     sources: String,
-    launch: Launch,
+    launch: ModuleLaunch,
 }
 
-impl Places {
+impl TargetPlaces {
     /// Names the place of every thread; threads beyond the last return.
-    fn of(module: &mut Module, scatter: &Scatter, axes: &[usize], lanes: usize) -> Places {
+    fn of(module: &mut Module, scatter: &Scatter, axes: &[usize], lanes: usize) -> TargetPlaces {
         let last = axes.len() - 1;
         let per: Vec<usize> =
             axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
@@ -138,16 +140,16 @@ impl Places {
         if lanes > 1 {
             index[last] = module.bind("a", &format!("{} * {lanes}u", index[last]));
         }
-        let launch = Launch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) };
-        Places { index, size, sources, launch }
+        let launch = ModuleLaunch { threads: THREADS as u32, workgroups: count.div_ceil(THREADS) };
+        TargetPlaces { index, size, sources, launch }
     }
 }
 
-fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
+fn write_elements(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
-    let Places { mut index, size, sources, launch } = Places::of(module, scatter, &axes, lanes);
+    let TargetPlaces { mut index, size, sources, launch } = TargetPlaces::of(module, scatter, &axes, lanes);
     let target = Point::along(index.clone(), last, axes[last], lanes);
     let own = index[axis].clone();
     let held = sums(module, scatter, lanes);
@@ -169,16 +171,16 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> Launch {
         module.line("}");
     }
     module.line("}");
-    store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
+    store(module, scatter.target, &View::contiguous(&axes), &LaneText(held), &target);
     launch
 }
 
 /// A thread finds where its place starts and ends in the order, and adds what stands between.
-fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> Launch {
+fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if last > axis && axes[last].is_multiple_of(4) { 4 } else { 1 };
-    let Places { index, size, sources, launch } = Places::of(module, scatter, &axes, lanes);
+    let TargetPlaces { index, size, sources, launch } = TargetPlaces::of(module, scatter, &axes, lanes);
     let own = index[axis].clone();
     let at = |place: &str| [&index[..axis], &[place.to_string()], &index[axis + 1..]].concat();
     let sorted = Sorted { scatter, order, lanes, at: &at };
@@ -193,7 +195,7 @@ fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> Laun
         module.line("}");
     }
     let target = sorted.point(&index);
-    store(module, scatter.target, &View::contiguous(&axes), &Value(held), &target);
+    store(module, scatter.target, &View::contiguous(&axes), &LaneText(held), &target);
     launch
 }
 
@@ -271,7 +273,7 @@ impl Sorted<'_> {
         let sources: Vec<String> =
             (0..count).map(|n| self.source(module, &format!("({next} + {n}u)"))).collect();
         let source = &self.scatter.source;
-        let values: Vec<Value> = sources
+        let values: Vec<LaneText> = sources
             .iter()
             .map(|at| load(module, source.0, &source.1, &self.point(&(self.at)(at)), None))
             .collect();
@@ -283,7 +285,7 @@ impl Sorted<'_> {
     }
 }
 
-fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
+fn write_rows(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let axis = scatter.axis;
     let inner = &axes[axis + 1..];
@@ -317,7 +319,7 @@ fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
     }
     let sums: Vec<Vec<String>> = (0..held).map(|_| sums(module, scatter, lanes)).collect();
     let at = |place: &str| [&outer[..], &[place.to_string()], &tail[..]].concat();
-    let scan = Scan { scatter, rows, teams, lanes, at: &at };
+    let scan = IndexScan { scatter, rows, teams, lanes, at: &at };
     let reports = format!("{tile} == 0u && {chunk} == 0u");
     scan.write(module, &first, &own, &sums, (&reports, &size));
     let view = View::contiguous(&axes);
@@ -326,13 +328,16 @@ fn write_rows(module: &mut Module, scatter: &Scatter) -> Launch {
         let row = module.bind("a", &format!("{first} + {local}"));
         let mut point = scan.point(&at(&row));
         point.mask = Mask::Group(format!("{local} < {rows}u && {row} < {size} && {group} < {count}"));
-        store(module, scatter.target, &view, &Value(sums), &point);
+        store(module, scatter.target, &view, &LaneText(sums), &point);
     }
-    Launch { threads: THREADS as u32, workgroups: axes[..axis].iter().product::<usize>() * tiles * chunks }
+    ModuleLaunch {
+        threads: THREADS as u32,
+        workgroups: axes[..axis].iter().product::<usize>() * tiles * chunks,
+    }
 }
 
 /// The loop over the index: mark the hits of every row, then add each row's in order.
-struct Scan<'s> {
+struct IndexScan<'s> {
     scatter: &'s Scatter,
     rows: usize,
     teams: usize,
@@ -341,7 +346,7 @@ struct Scan<'s> {
     at: &'s dyn Fn(&str) -> Vec<String>,
 }
 
-impl Scan<'_> {
+impl IndexScan<'_> {
     fn point(&self, index: &[String]) -> Point {
         let last = index.len() - 1;
         match self.lanes {

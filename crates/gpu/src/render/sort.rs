@@ -1,8 +1,13 @@
-//! Sorting in launches of the entry points of `wgsl/sort.wgsl` and `wgsl/select.wgsl`: one for short rows and for
-//! permutations, three a digit for long rows, and to select the first of an order one a digit and three more.
+//! Sorting: launches of the entry points of `wgsl/sort.wgsl` and `wgsl/select.wgsl`.
 //!
-//! Invariant: positions pass between the result and one scratch buffer so that the last pass writes the
-//! result; keys pass between two, and the first pass makes them from the operand.
+//! Every sort is stable, because keys carry their positions. Rows of up to 2048 elements are sorted by a
+//! bitonic network in workgroup memory, in one launch. Longer rows are sorted by radix, eight bits per pass:
+//! count, prefix sum, move. There are only as many passes as the keys have bits, and three launches per pass.
+//! Scratch memory is 12 bytes per element and the counts; the compiler plans it. Inverting a permutation
+//! takes one launch and sorts nothing.
+//!
+//! Invariant: positions alternate between the result and one scratch buffer, so that the last pass writes the
+//! result. Keys alternate between two buffers, and the first pass computes them from the operand.
 
 mod select;
 
@@ -13,7 +18,7 @@ use farad_compile::program::{BufferId, Keys, Program, Sort};
 use farad_ir::DType;
 
 use super::module::fold;
-use crate::dispatch::{Binding, Capabilities, Dispatch, Word};
+use crate::dispatch::{Capabilities, Dispatch, StorageBinding, Word};
 use crate::transfer::WORD;
 
 /// Invocations a workgroup.
@@ -39,7 +44,7 @@ fn text() -> Arc<str> {
 
 /// The words of the uniform, as the text declares them, apart from the grid.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct SortSizes {
     source_start: Word,
     places_start: Word,
     result_start: Word,
@@ -86,7 +91,7 @@ impl Sorting<'_> {
     }
 
     /// Words for a launch that reads the operand and writes the result.
-    fn sizes(&self) -> Sizes {
+    fn sizes(&self) -> SortSizes {
         let (kind, ones) = match self.dtype {
             DType::F16 => (HALVES, 0xffff),
             DType::F32 => (FLOATS, u32::MAX),
@@ -98,7 +103,7 @@ impl Sorting<'_> {
             Keys::Below(size) => (WORDS, size as u32),
             _ => (kind, u32::MAX),
         };
-        Sizes {
+        SortSizes {
             source_start: self.start(self.sort.operand),
             places_start: Word::Fixed(0),
             result_start: self.start(self.sort.order),
@@ -135,12 +140,12 @@ impl Sorting<'_> {
         &self,
         entry: &'static str,
         bindings: &[(BufferId, bool)],
-        sizes: Sizes,
+        sizes: SortSizes,
         bytes: usize,
     ) -> Dispatch {
         let padded = self.sort.len.next_power_of_two();
         let held = (Sort::SHORT / padded).min(self.sort.rows.div_ceil(BUSY));
-        let sizes = Sizes { strips: padded, tiles: held, ..sizes };
+        let sizes = SortSizes { strips: padded, tiles: held, ..sizes };
         self.launch(entry, self.sort.rows.div_ceil(held), bindings, sizes, bytes)
     }
 
@@ -164,7 +169,7 @@ impl Sorting<'_> {
         let source = if first { sort.operand } else { from };
         let [places_from, places_to] =
             if (passes - pass) % 2 == 1 { [places, sort.order] } else { [sort.order, places] };
-        let mut sizes = Sizes {
+        let mut sizes = SortSizes {
             shift: DIGIT * pass,
             strips: sort.tile() / Sort::STRIP,
             tiles: sort.tiles(),
@@ -177,7 +182,7 @@ impl Sorting<'_> {
         };
         if !first {
             // Keys that a pass wrote.
-            sizes = Sizes { source_start: Word::Fixed(0), kind: WORDS, flip: 0, most: u32::MAX, ..sizes };
+            sizes = SortSizes { source_start: Word::Fixed(0), kind: WORDS, flip: 0, most: u32::MAX, ..sizes };
         }
         let (all, tiles) = (self.all(), sort.rows * sort.tiles());
         let read = all * if first { self.dtype.size() } else { WORD };
@@ -208,7 +213,7 @@ impl Sorting<'_> {
         entry: &'static str,
         groups: usize,
         bindings: &[(BufferId, bool)],
-        sizes: Sizes,
+        sizes: SortSizes,
         bytes: usize,
     ) -> Dispatch {
         let grid = fold(groups, self.capabilities.workgroups);
@@ -236,7 +241,7 @@ impl Sorting<'_> {
         Dispatch {
             wgsl: text(),
             entry,
-            bindings: bindings.iter().map(|&(buffer, write)| Binding { buffer, write }).collect(),
+            bindings: bindings.iter().map(|&(buffer, write)| StorageBinding { buffer, write }).collect(),
             parameters,
             reports: false,
             workgroups: grid,

@@ -3,7 +3,7 @@
 
 use farad_compile::program::Sums;
 
-use super::module::{Launch, Module, line};
+use super::module::{Module, ModuleLaunch, line};
 
 /// Columns a workgroup.
 const COLUMNS: usize = 32;
@@ -11,7 +11,7 @@ const COLUMNS: usize = 32;
 const SHARERS: usize = 8;
 
 /// Writes the kernel.
-pub(super) fn write(module: &mut Module, sums: &Sums) -> Launch {
+pub(super) fn write(module: &mut Module, sums: &Sums) -> ModuleLaunch {
     let [source, target] = [sums.source, sums.target].map(|id| module.at(module.bound(id)).name.clone());
     module.global(&format!("var<workgroup> shares: array<f32, {}>;", COLUMNS * SHARERS));
     let names = ["first", "start", "place", "parts", "results"];
@@ -44,5 +44,5 @@ pub(super) fn write(module: &mut Module, sums: &Sums) -> Launch {
     module.line("}");
     line!(module, "{target}[place + column] = total;");
     module.line("}");
-    Launch { threads: (COLUMNS * SHARERS) as u32, workgroups }
+    ModuleLaunch { threads: (COLUMNS * SHARERS) as u32, workgroups }
 }

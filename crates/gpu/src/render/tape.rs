@@ -1,4 +1,4 @@
-//! Instructions of a tape written out at a point, a text a lane; what all lanes share is computed
+//! Instructions of a tape written out at a point, one text per lane; what all lanes share is computed
 //! once.
 
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use farad_ir::{Binary, DType, Unary};
 use super::access::{condition, index, load};
 use super::code;
 use super::module::Module;
-use super::point::{Point, Value};
+use super::point::{LaneText, Point};
 use crate::dispatch::Word;
 
 /// What registers hold at a point, by the texts that name them.
-pub(super) type Scope = HashMap<Reg, Value>;
+pub(super) type Scope = HashMap<Reg, LaneText>;
 
 /// Writes the instructions that `wanted` depend on and `scope` lacks, in tape order.
 pub(super) fn evaluate(
@@ -39,29 +39,30 @@ pub(super) fn evaluate(
 }
 
 /// Writes one instruction whose operands are in scope.
-fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, scope: &Scope) -> Value {
+fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, scope: &Scope) -> LaneText {
     let Instr { code: instr, dtype, .. } = &tape[at];
     let typed = |register: &Reg| tape[register.0 as usize].dtype.register();
     match instr {
         Code::Constant(scalar) => match code::literal(*scalar) {
-            Some(text) => Value::one(text),
+            Some(text) => LaneText::one(text),
             None => {
                 let word = module.word(Word::Fixed(scalar.word()));
-                Value::one(code::from_word(*dtype, &word))
+                LaneText::one(code::from_word(*dtype, &word))
             }
         },
         Code::Parameter(number) => {
             let word = module.word(Word::Parameter(*number));
-            Value::one(code::from_word(*dtype, &word))
+            LaneText::one(code::from_word(*dtype, &word))
         }
         Code::Load(buffer, view) => load(module, *buffer, view, point, None),
         Code::Take { .. } => take(module, instr, typed, point, scope),
         Code::Position(view) => {
-            let Value(texts) = index(module, view, point);
-            Value(texts.iter().map(|text| module.bind("v", &format!("bitcast<i32>({text})"))).collect())
+            let LaneText(texts) = index(module, view, point);
+            LaneText(texts.iter().map(|text| module.bind("v", &format!("bitcast<i32>({text})"))).collect())
         }
         Code::Random(registers, stream, view) => {
-            let keys: Vec<&Value> = registers.iter().chain(stream).map(|register| &scope[register]).collect();
+            let keys: Vec<&LaneText> =
+                registers.iter().chain(stream).map(|register| &scope[register]).collect();
             random(module, &keys, view, point)
         }
         Code::Unary(op, x) => {
@@ -90,7 +91,13 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
 }
 
 /// A binary op on floats, in a form in which drivers cannot take NaN, infinities and the sign of zero not to occur.
-fn float_binary(module: &mut Module, tape: &[Instr], scope: &Scope, op: Binary, [a, b]: [Reg; 2]) -> Value {
+fn float_binary(
+    module: &mut Module,
+    tape: &[Instr],
+    scope: &Scope,
+    op: Binary,
+    [a, b]: [Reg; 2],
+) -> LaneText {
     let code = |register: Reg| &tape[register.0 as usize].code;
     let negates = |one: Reg, other: Reg| matches!(code(one), Code::Unary(Unary::Neg, x) if *x == other);
     let (op, b) = match op {
@@ -106,7 +113,7 @@ fn float_binary(module: &mut Module, tape: &[Instr], scope: &Scope, op: Binary, 
     let zero = |register: Reg| matches!(code(register), Code::Constant(scalar) if scalar.word() == 0);
     if matches!(op, Binary::Add | Binary::Sub | Binary::Mul) && (zero(a) || zero(b)) {
         let word = code::from_word(DType::F32, &module.word(Word::Fixed(0)));
-        let values = [a, b].map(|x| if zero(x) { Value::one(word.clone()) } else { scope[&x].clone() });
+        let values = [a, b].map(|x| if zero(x) { LaneText::one(word.clone()) } else { scope[&x].clone() });
         return each_lane(module, &values, |texts| code::binary(op, DType::F32, texts[0], texts[1]));
     }
     lanes(module, tape, scope, &[a, b], |texts| code::binary(op, DType::F32, texts[0], texts[1]))
@@ -119,14 +126,14 @@ fn lanes(
     scope: &Scope,
     operands: &[Reg],
     text: impl Fn(&[&str]) -> String,
-) -> Value {
+) -> LaneText {
     // WGSL refuses constant expressions that overflow; a named value is no constant expression.
     let constant =
         operands.iter().all(|register| matches!(tape[register.0 as usize].code, Code::Constant(_)));
-    let values: Vec<Value> = operands
+    let values: Vec<LaneText> = operands
         .iter()
         .map(|register| match constant {
-            true => Value::one(module.bind("v", scope[register].lane(0))),
+            true => LaneText::one(module.bind("v", scope[register].lane(0))),
             false => scope[register].clone(),
         })
         .collect();
@@ -134,13 +141,13 @@ fn lanes(
 }
 
 /// Names an expression of values in every lane, or once if none differs between lanes.
-fn each_lane(module: &mut Module, values: &[Value], text: impl Fn(&[&str]) -> String) -> Value {
+fn each_lane(module: &mut Module, values: &[LaneText], text: impl Fn(&[&str]) -> String) -> LaneText {
     let count = values.iter().map(|value| value.0.len()).max().unwrap_or(1);
     let texts = (0..count).map(|lane| {
         let operands: Vec<&str> = values.iter().map(|value| value.lane(lane)).collect();
         module.bind("v", &text(&operands))
     });
-    Value(texts.collect())
+    LaneText(texts.collect())
 }
 
 /// An element at a position known only at run time; positions out of range are clamped and reported.
@@ -150,7 +157,7 @@ fn take(
     typed: impl Fn(&Reg) -> DType,
     point: &Point,
     scope: &Scope,
-) -> Value {
+) -> LaneText {
     let Code::Take { buffer, view, position, stride, size, site } = instr else {
         unreachable!("only called for takes")
     };
@@ -176,11 +183,16 @@ fn take(
         let inside = module.bind("q", &format!("select({raw}, {nearest}, {raw} >= {limit})"));
         extra.push(format!("{step} * {inside}"));
     }
-    load(module, *buffer, view, point, Some((Value(extra), *stride)))
+    load(module, *buffer, view, point, Some((LaneText(extra), *stride)))
 }
 
 /// Philox bits; one block serves four aligned lanes.
-fn random(module: &mut Module, keys: &[&Value], view: &farad_compile::program::View, point: &Point) -> Value {
+fn random(
+    module: &mut Module,
+    keys: &[&LaneText],
+    view: &farad_compile::program::View,
+    point: &Point,
+) -> LaneText {
     let block = point.lanes == 4
         && point.aligned
         && keys.iter().all(|key| key.is_one())
@@ -197,11 +209,11 @@ fn random(module: &mut Module, keys: &[&Value], view: &farad_compile::program::V
     if block {
         let words =
             module.bind("v", &format!("farad_philox{within}({} >> 2u, {})", elements.lane(0), key(0)));
-        return Value(["x", "y", "z", "w"].iter().map(|lane| format!("{words}.{lane}")).collect());
+        return LaneText(["x", "y", "z", "w"].iter().map(|lane| format!("{words}.{lane}")).collect());
     }
     let one = elements.is_one() && keys.iter().all(|key| key.is_one());
     let lanes = if one { 1 } else { point.lanes };
-    Value(
+    LaneText(
         (0..lanes)
             .map(|lane| {
                 let text = format!("farad_random{within}({}, {})", elements.lane(lane), key(lane));

@@ -5,13 +5,13 @@ use farad_ir::{DType, Reduce};
 
 use super::code::{beats, combine, from_word, identity, subgroup, to_word};
 use super::module::{Module, line};
-use super::plan::Plan;
+use super::plan::ReducePlan;
 
 /// A position that no element has.
 pub(super) const NOWHERE: &str = "0xffffffffu";
 
 /// What a thread knows of a reduction: a text a lane.
-pub(super) struct Partial {
+pub(super) struct PartialText {
     pub op: Reduce,
     pub dtype: DType,
     pub values: Vec<String>,
@@ -40,7 +40,7 @@ fn keep_better(
 
 /// How a plan's teams meet.
 pub(super) struct Meeting {
-    plan: Plan,
+    plan: ReducePlan,
     /// Whether two sets of arrays fit, so that rounds need not wait for each other.
     double: bool,
     /// Rounds so far.
@@ -50,7 +50,7 @@ pub(super) struct Meeting {
 
 impl Meeting {
     /// `words`: the most words a thread brings to one round.
-    pub fn new(module: &Module, plan: Plan, words: usize) -> Meeting {
+    pub fn new(module: &Module, plan: ReducePlan, words: usize) -> Meeting {
         let bytes = 2 * words * plan.threads() * 4;
         Meeting {
             plan,
@@ -62,7 +62,7 @@ impl Meeting {
 
     /// Combines a round of partial results; gives the results' texts a lane (positions for
     /// `argmax` and `argmin`).
-    pub fn combine(&mut self, module: &mut Module, partials: &[Partial]) -> Vec<Vec<String>> {
+    pub fn combine(&mut self, module: &mut Module, partials: &[PartialText]) -> Vec<Vec<String>> {
         if self.plan.team == 1 {
             return partials
                 .iter()
@@ -95,7 +95,7 @@ impl Meeting {
         name
     }
 
-    fn round(&mut self, module: &mut Module, partials: &[Partial], first: usize) -> Vec<Vec<String>> {
+    fn round(&mut self, module: &mut Module, partials: &[PartialText], first: usize) -> Vec<Vec<String>> {
         let mut arrays = Vec::new();
         let mut number = first;
         let subgroups = module.capabilities.subgroups && self.plan.teams == 1 && !self.plan.columns;
@@ -149,7 +149,7 @@ impl Meeting {
     fn gather(
         &self,
         module: &mut Module,
-        partials: &[Partial],
+        partials: &[PartialText],
         arrays: &[(bool, Vec<(String, Option<String>)>)],
     ) {
         module.line("if (t < 16u) {");
@@ -181,7 +181,7 @@ impl Meeting {
     fn step(
         &self,
         module: &mut Module,
-        partial: &Partial,
+        partial: &PartialText,
         [sum, at]: [&str; 2],
         value: &str,
         place: Option<&str>,
@@ -207,7 +207,7 @@ impl Meeting {
         }
     }
 
-    fn read(&self, module: &mut Module, partial: &Partial, value: &str, deep: bool) -> String {
+    fn read(&self, module: &mut Module, partial: &PartialText, value: &str, deep: bool) -> String {
         let (start, apart, count) = self.span(deep);
         let start = module.bind("k", &start);
         let sum = module.variable("r", &from_word(partial.dtype, &format!("{value}[{start}]")));
@@ -220,7 +220,7 @@ impl Meeting {
     fn read_position(
         &self,
         module: &mut Module,
-        partial: &Partial,
+        partial: &PartialText,
         value: &str,
         place: &str,
         deep: bool,
@@ -237,7 +237,7 @@ impl Meeting {
 }
 
 /// Combines what each subgroup left, whatever their number and width.
-fn across_subgroups(module: &mut Module, partial: &Partial, value: &str) -> String {
+fn across_subgroups(module: &mut Module, partial: &PartialText, value: &str) -> String {
     let none = identity(module, partial.op, partial.dtype);
     let sum = module.variable("r", &none);
     module.line("for (var k = 0u; k < subgroups; k += width) {");

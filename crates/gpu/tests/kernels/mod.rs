@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Site, Spec};
-use farad_gpu::dispatch::{Binding, Dispatch, Word};
-use farad_gpu::{Device, Executable, Routine, Stage};
+use farad_gpu::dispatch::{Dispatch, StorageBinding, Word};
+use farad_gpu::{Device, Executable, LaunchStage, Routine};
 use farad_ir::DType;
 
 pub const LEN: usize = 100;
@@ -53,11 +53,11 @@ pub fn spec(len: usize) -> Spec {
     Spec { dtype: DType::F32, len }
 }
 
-pub fn binding(buffer: u32, write: bool) -> Binding {
-    Binding { buffer: BufferId(buffer), write }
+pub fn binding(buffer: u32, write: bool) -> StorageBinding {
+    StorageBinding { buffer: BufferId(buffer), write }
 }
 
-pub fn routine(label: &str, wgsl: &str, bindings: Vec<Binding>, parameters: Vec<Word>) -> Routine {
+pub fn routine(label: &str, wgsl: &str, bindings: Vec<StorageBinding>, parameters: Vec<Word>) -> Routine {
     let dispatch = Dispatch {
         wgsl: wgsl.into(),
         entry: "main",
@@ -95,7 +95,8 @@ pub fn affine(device: &Device) -> Executable {
     };
     let first = scale(0, 2, Word::Parameter(0), fixed(1.0));
     let second = scale(2, 1, fixed(2.0), Word::Parameter(1));
-    Executable::from_dispatches(device, Arc::new(program), vec![Stage::Once(vec![first, second])]).unwrap()
+    Executable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![first, second])])
+        .unwrap()
 }
 
 pub fn ramp() -> Vec<f32> {
@@ -119,7 +120,7 @@ pub fn counter(device: &Device) -> Executable {
         ..Program::default()
     };
     let step = routine("increment", INCREMENT, vec![binding(0, true)], vec![Word::Fixed(LEN as u32)]);
-    Executable::from_dispatches(device, Arc::new(program), vec![Stage::Once(vec![step])]).unwrap()
+    Executable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![step])]).unwrap()
 }
 
 /// Reports the second site where an element is not below 50.
@@ -135,5 +136,5 @@ pub fn checker(device: &Device) -> Executable {
     };
     let words = vec![Word::Fixed(LEN as u32), Word::Fixed(1), Word::Fixed(50)];
     let step = routine("check", CHECK, vec![binding(0, false)], words);
-    Executable::from_dispatches(device, Arc::new(program), vec![Stage::Once(vec![step])]).unwrap()
+    Executable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![step])]).unwrap()
 }

@@ -3,14 +3,14 @@
 //!
 //! Start at [`Hoist::take`], which says what the loop must hand out; [`sum_over_time`] then builds the sum.
 
-use super::scan::Source;
-use crate::binary::Binary;
-use crate::contraction::{Contraction, IndexMap};
+use super::scan::BodyInput;
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;
-use crate::reduce::Reduce;
+use crate::ops::binary::Binary;
+use crate::ops::contraction::{Contraction, IndexMap};
+use crate::ops::reduce::Reduce;
+use crate::ops::unary::Unary;
 use crate::shape::{MAX_RANK, Shape};
-use crate::unary::Unary;
 
 /// Sums that are nested deeper than this stay in their loop.
 const DEEPEST: usize = 128;
@@ -18,23 +18,23 @@ const DEEPEST: usize = 128;
 /// Which nodes of a reverse body are handed out as sequences.
 pub(super) struct Hoist<'a> {
     body: &'a Graph,
-    sources: &'a [Source],
+    sources: &'a [BodyInput],
     /// Whether each node differs from position to position.
     varies: Vec<bool>,
     steps: usize,
     /// Slices handed out, each once, in order.
     pub(super) stacked: Vec<NodeId>,
     /// Sequences that are there already and are read after the loop.
-    pub(super) read: Vec<Source>,
+    pub(super) read: Vec<BodyInput>,
 }
 
 impl<'a> Hoist<'a> {
-    pub(super) fn new(body: &'a Graph, sources: &'a [Source], steps: usize) -> Hoist<'a> {
+    pub(super) fn new(body: &'a Graph, sources: &'a [BodyInput], steps: usize) -> Hoist<'a> {
         let mut varies = vec![false; body.nodes.len()];
         for id in body.ids() {
             let node = body.node(id);
             varies[id.index()] = match node.op {
-                Op::Input(n) => !matches!(sources[n], Source::Constant(_)),
+                Op::Input(n) => !matches!(sources[n], BodyInput::Constant(_)),
                 _ => node.operands.iter().any(|o| varies[o.index()]),
             };
         }
@@ -56,11 +56,14 @@ impl<'a> Hoist<'a> {
     }
 
     /// The sequence that an input is a slice of.
-    fn given(&self, id: NodeId) -> Option<Source> {
+    fn given(&self, id: NodeId) -> Option<BodyInput> {
         let Op::Input(n) = self.body.node(id).op else { return None };
         let source = self.sources[n];
-        matches!(source, Source::Before(_) | Source::Sequence(_) | Source::Result(_) | Source::Kept(_))
-            .then_some(source)
+        matches!(
+            source,
+            BodyInput::Before(_) | BodyInput::Sequence(_) | BodyInput::Result(_) | BodyInput::Kept(_)
+        )
+        .then_some(source)
     }
 
     /// Whether the sum of a node over all positions is better made after the loop; if so, all that it needs is

@@ -2,20 +2,20 @@
 //! position adds to a constant.
 //!
 //! Invariant: no product of the forward body is computed again. What its gradient needs of them, and of the
-//! carries, the forward scan hands out; only cheap work on these is done twice. Start at [`Tape::scan`].
+//! carries, the forward scan hands out; only cheap work on these is done twice. Start at [`BackwardPass::scan`].
 
 use std::sync::Arc;
 
 use super::hoist::{Hoist, sum_over_time};
-use super::{Tape, pull_back};
+use super::{BackwardPass, pull_back};
 use crate::dtype::{DType, Scalar};
 use crate::error::OpError;
 use crate::graph::{Graph, Node, NodeId};
-use crate::op::{Op, Span};
 use crate::scan::Scan;
 use crate::shape::Shape;
+use crate::{Op, Span};
 
-impl Tape {
+impl BackwardPass {
     /// Pulls gradients at a scan's results to its operands.
     pub(super) fn scan(
         &mut self,
@@ -27,7 +27,7 @@ impl Tape {
         let first = picks.iter().flatten().next().copied().expect("a gradient reached a result");
         let operands = self.operands(graph, node, first);
         let wanted: Vec<bool> = node.operands.iter().map(|o| self.active[o.index()]).collect();
-        let mut body = Body::new(graph, &scan, &operands, picks, &wanted)?;
+        let mut body = ReverseBody::new(graph, &scan, &operands, picks, &wanted)?;
         body.keep_products(&scan);
         let reverse = body.finish(&scan);
         for (operand, g) in reverse.run(graph, &scan, &operands, picks) {
@@ -41,7 +41,7 @@ impl Tape {
 
 /// What an input of the reverse body stands for; numbers are those of the forward scan's operands and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum BodyInput {
     /// The gradient at a carry.
     Carry(usize),
     /// The sum so far of the gradient at a constant.
@@ -58,17 +58,17 @@ pub(super) enum Source {
     Constant(usize),
 }
 
-impl Source {
+impl BodyInput {
     fn is_carry(self) -> bool {
-        matches!(self, Source::Carry(_) | Source::Sum(_))
+        matches!(self, BodyInput::Carry(_) | BodyInput::Sum(_))
     }
 }
 
 /// The reverse body while it is made.
-struct Body {
+struct ReverseBody {
     graph: Graph,
     /// What `Op::Input(n)` stands for.
-    sources: Vec<Source>,
+    sources: Vec<BodyInput>,
     /// Where the nodes of the forward body went, and how many nodes there were then.
     inlined: Vec<NodeId>,
     forward: usize,
@@ -78,14 +78,14 @@ struct Body {
     untouched: Vec<usize>,
 }
 
-impl Body {
+impl ReverseBody {
     fn new(
         outer: &Graph,
         scan: &Scan,
         operands: &[NodeId],
         picks: &[Option<NodeId>],
         wanted: &[bool],
-    ) -> Result<Body, OpError> {
+    ) -> Result<ReverseBody, OpError> {
         let slices = scan.carries + scan.sequences;
         let float = |n: &usize| outer.dtype(operands[*n]).is_float();
         let kind = |n: usize| {
@@ -95,27 +95,27 @@ impl Body {
         };
         let mut graph = Graph::new();
         let mut sources = Vec::new();
-        let mut input = |graph: &mut Graph, source: Source, (shape, dtype): (Shape, DType)| {
+        let mut input = |graph: &mut Graph, source: BodyInput, (shape, dtype): (Shape, DType)| {
             sources.push(source);
             graph.input(sources.len() - 1, shape, dtype)
         };
         let mut seeds = Vec::new();
         for n in (0..scan.carries).filter(float) {
-            seeds.push((n, input(&mut graph, Source::Carry(n), kind(n))));
+            seeds.push((n, input(&mut graph, BodyInput::Carry(n), kind(n))));
         }
         let reached = |n: &usize| picks.get(*n).is_some_and(Option::is_some);
         for n in (scan.carries..scan.outputs.len()).filter(reached) {
             let of = (scan.body.shape(scan.outputs[n]), scan.body.dtype(scan.outputs[n]));
             if of.1.is_float() {
-                seeds.push((n, input(&mut graph, Source::Result(n), of)));
+                seeds.push((n, input(&mut graph, BodyInput::Result(n), of)));
             }
         }
         let forward: Vec<NodeId> = (0..operands.len())
             .map(|n| {
                 let source = match n {
-                    n if n < scan.carries => Source::Before(n),
-                    n if n < slices => Source::Sequence(n),
-                    n => Source::Constant(n),
+                    n if n < scan.carries => BodyInput::Before(n),
+                    n if n < slices => BodyInput::Sequence(n),
+                    n => BodyInput::Constant(n),
                 };
                 input(&mut graph, source, kind(n))
             })
@@ -135,7 +135,7 @@ impl Body {
                 None => untouched.push(n),
             }
         }
-        Ok(Body { graph, sources, inlined, forward: count, found, untouched })
+        Ok(ReverseBody { graph, sources, inlined, forward: count, found, untouched })
     }
 
     /// Products of the forward body, with the pointwise work on them that their kernels can do, become inputs.
@@ -163,7 +163,7 @@ impl Body {
                 }
                 end = user;
             }
-            let source = Source::Kept(end);
+            let source = BodyInput::Kept(end);
             if !self.sources.contains(&source) {
                 let node = &mut self.graph.nodes[self.inlined[end.index()].index()];
                 node.op = Op::Input(self.sources.len());
@@ -176,7 +176,7 @@ impl Body {
     /// Decides what is summed in the loop and what after it, and gives every input its place.
     fn finish(mut self, scan: &Scan) -> Reverse {
         let constants = scan.carries + scan.sequences;
-        let part = |from: &Body, range: std::ops::Range<usize>| -> Vec<(usize, NodeId)> {
+        let part = |from: &ReverseBody, range: std::ops::Range<usize>| -> Vec<(usize, NodeId)> {
             from.found.iter().copied().filter(|(n, _)| range.contains(n)).collect()
         };
         let mut next = part(&self, 0..scan.carries);
@@ -193,7 +193,7 @@ impl Body {
         for (n, g) in inside {
             let (shape, dtype) = (self.graph.shape(g), self.graph.dtype(g));
             let sum = self.graph.input(self.sources.len(), shape, dtype);
-            self.sources.push(Source::Sum(n));
+            self.sources.push(BodyInput::Sum(n));
             next.push((n, self.graph.add(sum, g)));
         }
         let outputs: Vec<NodeId> = next.iter().map(|&(_, g)| g).chain(stacked.iter().copied()).collect();
@@ -201,16 +201,16 @@ impl Body {
         let used = |n: usize| {
             self.graph.ids().any(|id| needed[id.index()] && self.graph.node(id).op == Op::Input(n))
         };
-        let rank = |source: Source| match source {
-            Source::Carry(_) | Source::Sum(_) => 0,
-            Source::Constant(_) => 2,
+        let rank = |source: BodyInput| match source {
+            BodyInput::Carry(_) | BodyInput::Sum(_) => 0,
+            BodyInput::Constant(_) => 2,
             _ => 1,
         };
         let mut order: Vec<usize> =
             (0..self.sources.len()).filter(|&n| self.sources[n].is_carry() || used(n)).collect();
         order.sort_by_key(|&n| rank(self.sources[n]));
         let (body, outputs) = renumbered(&self.graph, &outputs, &order);
-        let given: Vec<Source> = order.iter().map(|&n| self.sources[n]).collect();
+        let given: Vec<BodyInput> = order.iter().map(|&n| self.sources[n]).collect();
         let count = |r: usize| given.iter().filter(|&&source| rank(source) == r).count();
         let reversed = Scan {
             body,
@@ -242,16 +242,16 @@ fn renumbered(graph: &Graph, outputs: &[NodeId], order: &[usize]) -> (Graph, Vec
 
 /// The reverse scan and what is done with its results.
 pub(super) struct Reverse {
-    body: Body,
+    body: ReverseBody,
     /// What the scan's operands are, in order.
-    given: Vec<Source>,
+    given: Vec<BodyInput>,
     scan: Scan,
     /// The forward operands that the carries belong to, then the nodes whose slices are handed out.
     next: Vec<(usize, NodeId)>,
     slices: Vec<(usize, NodeId)>,
     stacked: Vec<NodeId>,
     /// Sequences that are read after the loop.
-    read: Vec<Source>,
+    read: Vec<BodyInput>,
     /// Constants whose gradient is summed after the loop.
     after: Vec<(usize, NodeId)>,
 }
@@ -265,18 +265,18 @@ impl Reverse {
         operands: &[NodeId],
         picks: &[Option<NodeId>],
     ) -> Vec<(usize, NodeId)> {
-        let mut forward = Forward { scan, operands, keeping: scan.clone(), asked: Vec::new() };
+        let mut forward = KeepingScan { scan, operands, keeping: scan.clone(), asked: Vec::new() };
         self.given.iter().chain(&self.read).for_each(|&source| forward.ask(source));
         let kept = forward.push(graph);
-        let outside = |graph: &mut Graph, source: Source| match source {
-            Source::Carry(n) | Source::Result(n) => {
+        let outside = |graph: &mut Graph, source: BodyInput| match source {
+            BodyInput::Carry(n) | BodyInput::Result(n) => {
                 let (shape, dtype) = scan.results()[n];
                 let g = picks.get(n).copied().flatten();
                 g.unwrap_or_else(|| graph.fill(Scalar::of(dtype, 0.0), shape))
             }
-            Source::Sum(n) => graph.fill_like(operands[n], 0.0),
-            Source::Sequence(n) | Source::Constant(n) => operands[n],
-            Source::Before(_) | Source::Kept(_) => {
+            BodyInput::Sum(n) => graph.fill_like(operands[n], 0.0),
+            BodyInput::Sequence(n) | BodyInput::Constant(n) => operands[n],
+            BodyInput::Before(_) | BodyInput::Kept(_) => {
                 kept.iter().find(|(s, _)| *s == source).expect("asked for above").1
             }
         };
@@ -307,25 +307,25 @@ impl Reverse {
 }
 
 /// The forward scan with more results: what the reverse one needs.
-struct Forward<'a> {
+struct KeepingScan<'a> {
     scan: &'a Scan,
     operands: &'a [NodeId],
     keeping: Scan,
     /// What was asked for, and which result it is made from.
-    asked: Vec<(Source, usize)>,
+    asked: Vec<(BodyInput, usize)>,
 }
 
-impl Forward<'_> {
-    fn ask(&mut self, source: Source) {
+impl KeepingScan<'_> {
+    fn ask(&mut self, source: BodyInput) {
         let node = match source {
-            Source::Before(n) if self.shifts(n) => self.scan.outputs[n],
-            Source::Before(n) => {
+            BodyInput::Before(n) if self.shifts(n) => self.scan.outputs[n],
+            BodyInput::Before(n) => {
                 let body = &mut self.keeping.body;
                 let found = body.ids().find(|&id| body.node(id).op == Op::Input(n));
                 let (shape, dtype) = self.scan.results()[n];
                 found.unwrap_or_else(|| body.input(n, shape, dtype))
             }
-            Source::Kept(id) => id,
+            BodyInput::Kept(id) => id,
             _ => return,
         };
         if self.asked.iter().any(|(other, _)| *other == source) {
@@ -345,7 +345,7 @@ impl Forward<'_> {
         self.scan.body.dtype(self.scan.outputs[carry]) != DType::Bool
     }
 
-    fn push(self, graph: &mut Graph) -> Vec<(Source, NodeId)> {
+    fn push(self, graph: &mut Graph) -> Vec<(BodyInput, NodeId)> {
         if self.asked.is_empty() {
             return Vec::new();
         }
@@ -356,7 +356,7 @@ impl Forward<'_> {
         for &(source, n) in &self.asked {
             let all = graph.push(Op::Pick(n, kinds[n].0, kinds[n].1), &[node]);
             kept.push(match source {
-                Source::Before(carry) if self.shifts(carry) => {
+                BodyInput::Before(carry) if self.shifts(carry) => {
                     (source, shifted(graph, all, self.operands[carry], steps, reverse))
                 }
                 _ => (source, all),

@@ -1,9 +1,9 @@
-//! Ops that take each element for itself: unary, binary, select, cast.
+//! Ops that take each element for itself: unary, binary, cast.
 
 use super::Values;
-use crate::binary::Binary;
 use crate::dtype::{DType, wrap};
-use crate::unary::Unary;
+use crate::ops::binary::Binary;
+use crate::ops::unary::Unary;
 
 pub(super) fn unary(op: Unary, dtype: DType, x: &Values) -> Values {
     let row = op.row();
@@ -34,16 +34,6 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &Values, b: &Values) -> Values
             let int = row.int.unwrap_or_else(|| panic!("{}: dtype not supported: {dtype}", row.name));
             Values::Int(a.ints().iter().zip(b.ints()).map(|(&a, &b)| wrap(dtype, int(a, b))).collect())
         }
-    }
-}
-
-pub(super) fn select(condition: &Values, a: &Values, b: &Values) -> Values {
-    fn choose<T: Copy>(condition: &[i64], a: &[T], b: &[T]) -> Vec<T> {
-        condition.iter().zip(a.iter().zip(b)).map(|(&c, (&a, &b))| if c != 0 { a } else { b }).collect()
-    }
-    match (a, b) {
-        (Values::Float(a), Values::Float(b)) => Values::Float(choose(condition.ints(), a, b)),
-        _ => Values::Int(choose(condition.ints(), a.ints(), b.ints())),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::tokenize::TokenizerKind;
 
 /// A text and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct SourceText {
     /// Where it is from.
     pub name: String,
     /// The text.
@@ -22,16 +22,16 @@ pub struct Text {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corpus {
     /// What is learned from.
-    pub train: Text,
+    pub train: SourceText,
     /// What training is watched by; none if the share for it is 0 and no file has it.
-    pub validation: Option<Text>,
+    pub validation: Option<SourceText>,
     /// What the end is judged on, if a file has it.
-    pub test: Option<Text>,
+    pub test: Option<SourceText>,
 }
 
 /// What a file of a split folder is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum FileRole {
     Train,
     Validation,
     Test,
@@ -42,7 +42,7 @@ impl Corpus {
     pub fn open(path: &Path, kind: &TokenizerKind, share: f64) -> Result<Corpus> {
         let files = if path.is_dir() { listed(path)? } else { vec![path.to_path_buf()] };
         let role = |wanted| files.iter().find(|file| role(path, file) == Some(wanted));
-        let found = (role(Role::Train), role(Role::Validation), role(Role::Test));
+        let found = (role(FileRole::Train), role(FileRole::Validation), role(FileRole::Test));
         let one = |file: &PathBuf| read_all(file, std::slice::from_ref(file), kind);
         let corpus = match found {
             (Some(train), validation, test) => Corpus {
@@ -61,7 +61,7 @@ impl Corpus {
     }
 
     /// What there is to be judged on, if nothing is to be learned: the test text, else the validation text, else all.
-    pub fn judged(self) -> Text {
+    pub fn judged(self) -> SourceText {
         self.test.or(self.validation).unwrap_or(self.train)
     }
 
@@ -70,7 +70,7 @@ impl Corpus {
         if self.validation.is_some() || share <= 0.0 {
             return self;
         }
-        let Text { name, bytes } = &mut self.train;
+        let SourceText { name, bytes } = &mut self.train;
         let mut at = ((1.0 - share) * bytes.len() as f64) as usize;
         let whole = |at: usize| match by_line {
             // Lines have an end in the vocabulary, so none is torn.
@@ -82,13 +82,13 @@ impl Corpus {
             at += 1;
         }
         let end = bytes.split_off(at);
-        self.validation = Some(Text { name: format!("the end of {name}"), bytes: end });
+        self.validation = Some(SourceText { name: format!("the end of {name}"), bytes: end });
         self
     }
 }
 
 /// What a file in a folder is for, by its name alone.
-fn role(folder: &Path, file: &Path) -> Option<Role> {
+fn role(folder: &Path, file: &Path) -> Option<FileRole> {
     if file.parent() != Some(folder) {
         return None;
     }
@@ -101,9 +101,9 @@ fn role(folder: &Path, file: &Path) -> Option<Role> {
         parts.remove(0);
     }
     match parts[..] {
-        ["train"] => Some(Role::Train),
-        ["valid" | "validation" | "val"] => Some(Role::Validation),
-        ["test"] => Some(Role::Test),
+        ["train"] => Some(FileRole::Train),
+        ["valid" | "validation" | "val"] => Some(FileRole::Validation),
+        ["test"] => Some(FileRole::Test),
         _ => None,
     }
 }
@@ -133,7 +133,7 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The files one after another, each ended by a line's end where there are several.
-fn read_all(name: &Path, files: &[PathBuf], kind: &TokenizerKind) -> Result<Text> {
+fn read_all(name: &Path, files: &[PathBuf], kind: &TokenizerKind) -> Result<SourceText> {
     let mut bytes = Vec::new();
     for path in files {
         let fail = |source| farad::Error::File { op: "data", path: path.clone(), source };
@@ -151,7 +151,7 @@ fn read_all(name: &Path, files: &[PathBuf], kind: &TokenizerKind) -> Result<Text
     if bytes.is_empty() {
         return Err(Error::NoText { path: name.into(), files: files.len() });
     }
-    Ok(Text { name: name.display().to_string(), bytes })
+    Ok(SourceText { name: name.display().to_string(), bytes })
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    fn bytes(text: &Option<Text>) -> &[u8] {
+    fn bytes(text: &Option<SourceText>) -> &[u8] {
         text.as_ref().map_or(b"none", |text| &text.bytes)
     }
 

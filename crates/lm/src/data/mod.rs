@@ -1,8 +1,13 @@
 //! Text from files, as tokens on a device: what is trained on and what is judged on.
 //!
-//! [`Corpus`] finds and splits text, [`TokenFile`] keeps its tokens mapped from a file, [`Windows`] gives random windows to
-//! train on, [`Coverage`] every token once to be judged on. Invariant: a window depends on the seed and the number of
-//! its batch only, so a training goes on where it was stopped with the same bits.
+//! [`Corpus`] finds and splits text. [`TokenFile`] keeps its tokens in a memory-mapped file of the run's
+//! folder. They are also held on the device where they fit into 128 MiB. [`Windows`] gives random windows to
+//! train on. Their starts are Philox counters of the seed and the batch, uploaded 256 batches at a time. The
+//! batch's number is given with the run, so most steps upload nothing. [`Coverage`] predicts every token
+//! once, in windows side by side, to be judged on.
+//!
+//! Invariant: a window depends on the seed and the number of its batch only, so a resumed training has the
+//! same bits.
 
 mod corpus;
 mod coverage;
@@ -10,7 +15,7 @@ mod token_file;
 mod tokens;
 mod windows;
 
-pub use corpus::{Corpus, Text};
+pub use corpus::{Corpus, SourceText};
 pub use coverage::Coverage;
 pub(crate) use coverage::IGNORED;
 pub use token_file::TokenFile;

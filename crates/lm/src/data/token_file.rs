@@ -27,14 +27,14 @@ const HEAD: usize = 32;
 /// ```
 #[derive(Debug)]
 pub struct TokenFile {
-    bytes: Bytes,
+    bytes: TokenBytes,
     /// Bytes of a token.
     width: usize,
 }
 
 /// Where the bytes are.
 #[derive(Debug)]
-enum Bytes {
+enum TokenBytes {
     Mapped(MappedFile),
     Here(Vec<u8>),
 }
@@ -45,7 +45,10 @@ impl TokenFile {
     pub fn in_memory(tokens: &[u32], vocabulary: usize) -> TokenFile {
         let outside = tokens.iter().find(|&&token| token as usize >= vocabulary);
         assert!(outside.is_none(), "tokens: outside of the vocabulary: ({outside:?} vs below {vocabulary})");
-        TokenFile { bytes: Bytes::Here(TokenFile::encoded(tokens, vocabulary)), width: width(vocabulary) }
+        TokenFile {
+            bytes: TokenBytes::Here(TokenFile::encoded(tokens, vocabulary)),
+            width: width(vocabulary),
+        }
     }
 
     /// The bytes of such a file.
@@ -83,7 +86,7 @@ impl TokenFile {
         if !matches!(width, 2 | 4) || wanted != Some(bytes.len() as u64) {
             return Err(wrong(format!("it is cut or damaged ({} bytes vs {} tokens)", bytes.len(), count)));
         }
-        let tokens = TokenFile { bytes: Bytes::Mapped(file), width };
+        let tokens = TokenFile { bytes: TokenBytes::Mapped(file), width };
         let outside = tokens.iter(0, tokens.len()).find(|&token| token as usize >= vocabulary);
         match outside {
             Some(token) => {
@@ -117,8 +120,8 @@ impl TokenFile {
 
     fn all(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(file) => file.bytes(),
-            Bytes::Here(bytes) => bytes,
+            TokenBytes::Mapped(file) => file.bytes(),
+            TokenBytes::Here(bytes) => bytes,
         }
     }
 

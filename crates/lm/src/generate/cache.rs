@@ -1,8 +1,12 @@
 //! Keys and values of the tokens so far.
 //!
-//! Every layer has room for the whole context from the start, and where new tokens go is a number given with the run, so
-//! that one plan serves every place. A chunk of tokens is filled up to a power of two: what is written beyond
-//! its last token is seen by none before a later token takes the place.
+//! Every layer has room for the whole context from the start, and where new tokens go is a number given with
+//! the run. So one plan serves every place. A prompt goes in chunks of a power of two, at most 256, so there
+//! are at most nine plans. A chunk is padded to its power of two. What is written beyond its last token is
+//! seen by none before a later token takes the place.
+//!
+//! A full context forgets its older half and computes the newer half again from the first place on. That is
+//! one long run every half context, instead of rotated or shifted places.
 
 use farad::nn::{Module, Rotary};
 use farad::{Attention, DType, Device, Tensor};
@@ -32,7 +36,7 @@ pub struct Cache {
 }
 
 /// Where a chunk's tokens stand, as numbers given with the run.
-struct Places {
+struct ChunkPlaces {
     /// The first, `[]`.
     start: Tensor,
     /// All, `[chunk]`; those beyond the context are at its end.
@@ -108,7 +112,7 @@ impl Cache {
         let (device, count) = (model.device(), tokens.len().next_power_of_two());
         let ids = tokens.iter().map(|&token| token as i32).chain(std::iter::repeat(0)).take(count);
         let ids = Tensor::try_from_vec(&ids.collect::<Vec<i32>>(), [1, count], &device)?;
-        let places = Places::new(self.length, count, self.context, &device);
+        let places = ChunkPlaces::new(self.length, count, self.context, &device);
         let mut x = model.embed_at(&ids, &places.tokens);
         let mut layers = Vec::with_capacity(self.layers.len());
         for (block, kept) in model.h.iter().zip(&self.layers) {
@@ -131,8 +135,8 @@ impl Cache {
     }
 }
 
-impl Places {
-    fn new(start: usize, count: usize, context: usize, device: &Device) -> Places {
+impl ChunkPlaces {
+    fn new(start: usize, count: usize, context: usize, device: &Device) -> ChunkPlaces {
         // Exact: the context is at most 2^24.
         let start = Tensor::number(start as f32, device).cast(DType::I32);
         let all = Tensor::arange(context, device);
@@ -140,7 +144,7 @@ impl Places {
         let seen = all.less_equal(tokens.unsqueeze(1));
         let fresh = all.greater_equal(&start).and(all.less(&start + count as f64)).unsqueeze(1);
         let tokens = tokens.minimum((context - 1) as f64);
-        Places { start, tokens, all, seen, fresh }
+        ChunkPlaces { start, tokens, all, seen, fresh }
     }
 
     /// Attention of new tokens to all so far, and the keys and values with theirs among them.

@@ -1,7 +1,10 @@
-//! Text made with a model, token by token: what was computed of earlier tokens is kept, and the next is drawn from the
-//! logits on the host.
+//! Text made with a model, token by token: keys and values of earlier tokens are kept, and the next token is
+//! drawn from the logits on the host.
 //!
-//! Invariant: the number of plans does not depend on how long the text is. Start at [`Generator`].
+//! The host draws from one row of logits, by Philox. So a seed gives the same text wherever the logits are
+//! the same.
+//!
+//! Invariant: the number of plans does not depend on the length of the text. Start at [`Generator`].
 
 mod cache;
 mod generator;

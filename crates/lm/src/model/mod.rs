@@ -1,7 +1,12 @@
-//! The decoder transformer: what sizes it has, its parts, and the whole.
+//! The decoder transformer: its sizes, its parts, and the whole.
 //!
-//! Invariant: parts are named as GPT-2 names them, so paths of parameters are the names in weight files. Start at
-//! [`ModelOptions`] and [`Transformer`].
+//! [`ModelOptions`] are the sizes and kinds. Weights lie as GPT-2's files have them (`[inputs, outputs]`), so
+//! they load without renaming. Queries, keys and values are one product. The loss takes logits as `[tokens,
+//! vocabulary]`, so that cross-entropy moves nothing. Dropout is on the embeddings and at the end of each
+//! residual path. It is not on the probabilities of attention, which are never held.
+//!
+//! Invariant: parts are named as GPT-2 names them, so paths of parameters are the names in weight files.
+//! Start at [`ModelOptions`] and [`Transformer`].
 
 mod attention;
 mod block;

@@ -1,8 +1,8 @@
 //! Learning byte pairs: the most frequent pair becomes a token, again and again.
 //!
-//! Counts of pairs are kept up to date piece by piece; a pair whose count fell stays in the heap under its old count and
-//! is put back when it comes up. Pairs of one count are merged in the order of their tokens, so the same text
-//! gives the same merges everywhere.
+//! Pairs are counted within pieces of text, and the counts are kept up to date merge by merge. A pair whose
+//! count fell stays in the heap under its old count and is put back when it comes up. Pairs with equal counts
+//! are merged in the order of their tokens, so the same text gives the same merges everywhere.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

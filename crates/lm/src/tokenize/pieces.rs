@@ -7,19 +7,19 @@
 const LONGEST: usize = 128;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     Letter,
     Digit,
     Space,
     Sign,
 }
 
-fn class(byte: u8) -> Class {
+fn class(byte: u8) -> CharacterClass {
     match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | 128.. => Class::Letter,
-        b'0'..=b'9' => Class::Digit,
-        b' ' | b'\t'..=b'\r' => Class::Space,
-        _ => Class::Sign,
+        b'a'..=b'z' | b'A'..=b'Z' | 128.. => CharacterClass::Letter,
+        b'0'..=b'9' => CharacterClass::Digit,
+        b' ' | b'\t'..=b'\r' => CharacterClass::Space,
+        _ => CharacterClass::Sign,
     }
 }
 
@@ -41,7 +41,7 @@ fn first(text: &[u8]) -> usize {
         text[from..].iter().take(LONGEST).take_while(alike).count()
     };
     let own = run(0);
-    if text.first().map(|&byte| class(byte)) != Some(Class::Space) || own == text.len() {
+    if text.first().map(|&byte| class(byte)) != Some(CharacterClass::Space) || own == text.len() {
         return own;
     }
     // The last space of a run goes with what follows it.

@@ -56,8 +56,8 @@ impl Breakdown {
         let share = |whole: f64| {
             move |name, part: f64| Share { name, milliseconds: part, share: part / whole.max(1e-12) }
         };
-        let kind = |wanted: Kind| {
-            let own = kernels.kernels.iter().filter(|kernel| Kind::of(kernel) == wanted);
+        let kind = |wanted: ShareKind| {
+            let own = kernels.kernels.iter().filter(|kernel| ShareKind::of(kernel) == wanted);
             own.map(|kernel| kernel.nanoseconds).sum::<u64>() as f64 / 1e6 / of_kernels
         };
         let phases =
@@ -68,9 +68,9 @@ impl Breakdown {
             wall_milliseconds: wall,
             launches: kernels.launches() as f64 / of_kernels,
             kernels: vec![
-                kernel("contraction", kind(Kind::Contraction)),
-                kernel("attention", kind(Kind::Attention)),
-                kernel("other kernels", kind(Kind::Other)),
+                kernel("contraction", kind(ShareKind::Contraction)),
+                kernel("attention", kind(ShareKind::Attention)),
+                kernel("other kernels", kind(ShareKind::Other)),
             ],
             host: vec![
                 part("waiting for the device", phases(&["waiting"])),
@@ -119,19 +119,19 @@ impl Breakdown {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ShareKind {
     Contraction,
     Attention,
     Other,
 }
 
-impl Kind {
-    fn of(kernel: &farad::KernelTime) -> Kind {
+impl ShareKind {
+    fn of(kernel: &farad::KernelTime) -> ShareKind {
         if kernel.label.contains("attention") {
-            return Kind::Attention;
+            return ShareKind::Attention;
         }
         let dense = kernel.flops > DENSE * kernel.bytes;
-        if kernel.label.contains("contract") || dense { Kind::Contraction } else { Kind::Other }
+        if kernel.label.contains("contract") || dense { ShareKind::Contraction } else { ShareKind::Other }
     }
 }
 

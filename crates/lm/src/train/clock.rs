@@ -26,16 +26,16 @@ impl Speed {
 }
 
 /// Times the updates of a process without the first, which compiles, and without validations and checkpoints.
-pub(super) struct Clock {
+pub(super) struct UpdateClock {
     /// Since when the clock runs.
     since: Option<Instant>,
     update_tokens: u64,
     speed: Speed,
 }
 
-impl Clock {
-    pub fn new(update_tokens: u64) -> Clock {
-        Clock { since: None, update_tokens, speed: Speed::default() }
+impl UpdateClock {
+    pub fn new(update_tokens: u64) -> UpdateClock {
+        UpdateClock { since: None, update_tokens, speed: Speed::default() }
     }
 
     /// An update was made.

@@ -9,7 +9,7 @@ use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError,
 use farad::{Device, Result};
 
 use super::learned::run_to_start_from;
-use super::{LanguageModel, Learned, Parts, Settings, Tokenized, report};
+use super::{LanguageModel, Learned, Settings, TokenParts, Tokenized, report};
 use crate::data::{Corpus, TokenFile, Tokens};
 
 /// What a run folder of a language model is, in `config.toml` and checkpoints.
@@ -51,14 +51,14 @@ impl Kind for Language {
             return Err(TrainError::NeedsData { subject: asked.subject.into() }.into());
         }
         asked.watcher.say(&format!("reading {} as {}", settings.data, settings.tokenizer));
-        Ok(Box::new(Setup::new(settings, || asked.device_or_best())?))
+        Ok(Box::new(LanguageSetup::new(settings, || asked.device_or_best())?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let mut settings = Settings::of(run)?;
         fill(asked, &mut settings)?;
         settings.check()?;
-        Ok(Box::new(Setup::again(settings, &asked.device_of(run)?)?))
+        Ok(Box::new(LanguageSetup::again(settings, &asked.device_of(run)?)?))
     }
 
     fn judge(&self, run: &Run, asked: &Asked, device: &Device) -> Result<Outcome> {
@@ -66,7 +66,7 @@ impl Kind for Language {
         let (tokens, name) = match asked.flag("data") {
             Some(path) => (text(&learned, path.as_ref(), device)?, path.to_string()),
             None => {
-                let parts = Parts::open(run, device)?;
+                let parts = TokenParts::open(run, device)?;
                 let (tokens, name) = parts.judged();
                 (tokens.clone(), name.to_string())
             }
@@ -134,35 +134,38 @@ fn text(learned: &Learned, path: &Path, device: &Device) -> crate::Result<Tokens
 }
 
 /// A training that was looked at: its settings, and its text as tokens unless the run has it.
-pub struct Setup {
+pub struct LanguageSetup {
     settings: Settings,
     tokenized: Option<Tokenized>,
     device: Device,
 }
 
-impl Setup {
+impl LanguageSetup {
     /// Of a new run: reads the text, and fills in what the settings leave open. The device is asked for after that, as it
     /// may take its time.
-    pub fn new(mut settings: Settings, device: impl FnOnce() -> Result<Device>) -> crate::Result<Setup> {
+    pub fn new(
+        mut settings: Settings,
+        device: impl FnOnce() -> Result<Device>,
+    ) -> crate::Result<LanguageSetup> {
         let tokenized = Tokenized::new(&mut settings)?;
         // When it is validated is a number of updates from here on, and the run says which.
         if settings.course.evaluate_every == 0 {
             settings.course.evaluate_every = settings.updates_of_epoch(tokenized.train_tokens());
         }
-        Ok(Setup { tokenized: Some(tokenized), ..Setup::again(settings, &device()?)? })
+        Ok(LanguageSetup { tokenized: Some(tokenized), ..LanguageSetup::again(settings, &device()?)? })
     }
 
     /// Of a run that goes on.
-    pub fn again(mut settings: Settings, device: &Device) -> crate::Result<Setup> {
+    pub fn again(mut settings: Settings, device: &Device) -> crate::Result<LanguageSetup> {
         settings.device = device.name().to_string();
         settings.check_memory(device)?;
-        Ok(Setup { settings, tokenized: None, device: device.clone() })
+        Ok(LanguageSetup { settings, tokenized: None, device: device.clone() })
     }
 
     /// The model before its first update. A run that has no tokens yet, as its process was stopped while it made them,
     /// gets them.
     pub fn model(self, run: &Run) -> crate::Result<LanguageModel> {
-        if !Parts::exist(run) {
+        if !TokenParts::exist(run) {
             let tokenized = match self.tokenized {
                 Some(tokenized) => tokenized,
                 None => Tokenized::new(&mut self.settings.clone())?,
@@ -173,7 +176,7 @@ impl Setup {
     }
 }
 
-impl Prepared for Setup {
+impl Prepared for LanguageSetup {
     fn config(&self) -> Table {
         self.settings.table()
     }

@@ -7,7 +7,7 @@ use farad::run::Run;
 
 use super::Settings;
 use super::learned;
-use crate::data::{Corpus, Text, TokenFile, Tokens};
+use crate::data::{Corpus, SourceText, TokenFile, Tokens};
 use crate::error::{Error, Result};
 use crate::tokenize::{Tokenizer, TokenizerKind};
 
@@ -46,7 +46,7 @@ impl Tokenized {
         let Corpus { train, validation, test } = corpus;
         let mut parts = vec![];
         for (part, text) in [(TRAIN, Some(train)), (VALIDATION, validation), (TEST, test)] {
-            let Some(Text { name, bytes }) = text else { continue };
+            let Some(SourceText { name, bytes }) = text else { continue };
             let tokens = tokenizer.encode(&bytes)?;
             let context = if part == TRAIN { settings.model.context } else { 1 };
             if tokens.len() <= context {
@@ -87,7 +87,7 @@ fn tokenizer(kind: &TokenizerKind, corpus: &Corpus, vocabulary: usize) -> Result
 }
 
 /// The tokens of a run, on its device.
-pub struct Parts {
+pub struct TokenParts {
     /// What they mean.
     pub tokenizer: Tokenizer,
     /// What is learned from.
@@ -98,21 +98,21 @@ pub struct Parts {
     pub test: Option<Tokens>,
 }
 
-impl Parts {
+impl TokenParts {
     /// Whether a run has its tokens; not if the process was stopped while it made them.
     pub fn exist(run: &Run) -> bool {
         path(run, TRAIN).exists()
     }
 
     /// Opens the tokens in a run's folder.
-    pub fn open(run: &Run, device: &Device) -> Result<Parts> {
+    pub fn open(run: &Run, device: &Device) -> Result<TokenParts> {
         let tokenizer = read_tokenizer(run)?;
         let tokens = |part: &str| -> Result<Tokens> {
             Tokens::new(TokenFile::open(&path(run, part), tokenizer.size())?, device)
         };
         let there = |part: &str| path(run, part).exists().then(|| tokens(part)).transpose();
         let (train, validation, test) = (tokens(TRAIN)?, there(VALIDATION)?, there(TEST)?);
-        Ok(Parts { tokenizer, train, validation, test })
+        Ok(TokenParts { tokenizer, train, validation, test })
     }
 
     /// What the end is judged on, and its name: the test text, else the validation text, else what was trained on.

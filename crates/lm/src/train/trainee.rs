@@ -11,16 +11,16 @@ use farad::train::{LoopSettings, Outcome, Standing, Summary, Trainee, Validation
 use farad::{Device, RandomState, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::clock::{Clock, Probe};
+use super::clock::{Probe, UpdateClock};
 use super::learned::{Vocabulary, check_vocabulary};
-use super::{Breakdown, KIND, Learned, Parts, Score, Settings, Speed, Trainer, report};
+use super::{Breakdown, KIND, Learned, Score, Settings, Speed, TokenParts, Trainer, report};
 
 /// The columns of the log.
 const COLUMNS: [&str; 4] = ["tokens", "loss", "learning_rate", "validation_loss"];
 
 /// What a checkpoint holds beside tensors.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredLanguage {
     #[serde(flatten)]
     vocabulary: Vocabulary,
     random: RandomState,
@@ -32,13 +32,13 @@ struct Stored {
 /// A language model in training, with its text.
 pub struct LanguageModel {
     trainer: Trainer,
-    parts: Parts,
+    parts: TokenParts,
     settings: Settings,
     /// Where its checkpoints are, for messages.
     checkpoint: PathBuf,
     /// The loss at the last validation.
     validation: Option<f64>,
-    clock: Clock,
+    clock: UpdateClock,
     /// None before the first update of the process.
     probe: Option<Probe>,
 }
@@ -46,10 +46,10 @@ pub struct LanguageModel {
 impl LanguageModel {
     /// Before its first update, in a run that has its tokens.
     pub(super) fn new(run: &Run, settings: Settings, device: &Device) -> crate::Result<LanguageModel> {
-        let parts = Parts::open(run, device)?;
+        let parts = TokenParts::open(run, device)?;
         check_vocabulary(run.path(), &parts.tokenizer, &settings)?;
         let trainer = Trainer::new(&settings, &parts, device)?;
-        let clock = Clock::new(settings.update_tokens());
+        let clock = UpdateClock::new(settings.update_tokens());
         let checkpoint = run.checkpoint_path();
         Ok(LanguageModel { trainer, parts, settings, checkpoint, validation: None, clock, probe: None })
     }
@@ -148,12 +148,12 @@ impl Trainee for LanguageModel {
     fn save(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         self.trainer.put(checkpoint)?;
         let (vocabulary, random) = (self.vocabulary(), self.trainer.device().random_state());
-        checkpoint.set_value(Stored { vocabulary, random, best: None });
+        checkpoint.set_value(StoredLanguage { vocabulary, random, best: None });
         Ok(())
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
-        let stored: Stored = checkpoint.value()?;
+        let stored: StoredLanguage = checkpoint.value()?;
         check_vocabulary(&self.checkpoint, &stored.vocabulary.tokenizer, &self.settings)?;
         self.trainer.restore(checkpoint)?;
         self.trainer.device().set_random_state(stored.random);
@@ -162,7 +162,7 @@ impl Trainee for LanguageModel {
     }
 
     fn former_standing(&self, checkpoint: &Checkpoint) -> Result<Standing> {
-        let stored: Stored = checkpoint.value()?;
+        let stored: StoredLanguage = checkpoint.value()?;
         Ok(Standing { best: stored.best.map(|loss| -loss), ..Standing::default() })
     }
 

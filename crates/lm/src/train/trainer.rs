@@ -7,7 +7,7 @@ use farad::run::Checkpoint;
 use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{Device, Precision, Tensor};
 
-use super::{Parts, Settings};
+use super::{Settings, TokenParts};
 use crate::data::Windows;
 use crate::error::Result;
 use crate::model::Transformer;
@@ -28,7 +28,7 @@ pub struct Trainer {
 impl Trainer {
     /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
     /// the seed.
-    pub fn new(settings: &Settings, parts: &Parts, device: &Device) -> Result<Trainer> {
+    pub fn new(settings: &Settings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
         farad::seed(settings.seed);
         let model = Transformer::new(&settings.model)?.try_to_device(device)?;
         device.seed(settings.seed);

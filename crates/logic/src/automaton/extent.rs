@@ -11,7 +11,7 @@ pub const GROUP: usize = 4;
 
 /// A roll-out with all its sizes.
 #[derive(Clone, Debug)]
-pub struct Extent<'a> {
+pub struct RollOutExtent<'a> {
     pub topology: &'a Topology,
     pub policy: Policy,
     /// Whether there is an array that says which cells fire.
@@ -23,7 +23,7 @@ pub struct Extent<'a> {
     pub width: usize,
 }
 
-impl Extent<'_> {
+impl RollOutExtent<'_> {
     /// Cells of one seed: all of a batch.
     pub fn cells(&self) -> usize {
         self.batch * self.height * self.width

@@ -2,15 +2,14 @@
 //!
 //! Operands of the roll-out: coefficients, wires, consumers, states, and fired if cells do not all
 //! fire (see [`Topology`] for the arrays); results: the states after the last step, and the kept
-//! array ([`Extent::kept_len`]). Operands of the backward pass: the same, then the kept array, then
+//! array ([`RollOutExtent::kept_len`]). Operands of the backward pass: the same, then the kept array, then
 //! the gradient at the last states; results: gradients at coefficients and at the first states.
 
 use std::sync::Arc;
 
-use farad::custom::{Graph, NodeId, Op};
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, Var, Words};
 
-use super::extent::Extent;
+use super::extent::RollOutExtent;
 use super::topology::Topology;
 use super::{cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
@@ -87,7 +86,7 @@ impl RollOut {
         states: &Tensor,
         fired: Option<&Tensor>,
     ) -> Tensor {
-        let op = Forward(Stages {
+        let op = RollOutOp(Stages {
             topology: self.topology.clone(),
             steps: self.steps,
             policy: self.policy,
@@ -114,9 +113,9 @@ impl Stages {
         4 + self.asynchronous as usize
     }
 
-    fn extent(&self, shapes: &[Shape]) -> Extent<'_> {
+    fn extent(&self, shapes: &[Shape]) -> RollOutExtent<'_> {
         let states = shapes[3].to_vec();
-        Extent {
+        RollOutExtent {
             topology: &self.topology,
             policy: self.policy,
             asynchronous: self.asynchronous,
@@ -128,7 +127,7 @@ impl Stages {
         }
     }
 
-    fn checked(&self, operands: &[(Shape, DType)]) -> Result<Extent<'_>, OpError> {
+    fn checked(&self, operands: &[(Shape, DType)]) -> Result<RollOutExtent<'_>, OpError> {
         let shapes: Vec<Shape> = operands.iter().map(|operand| operand.0).collect();
         if shapes[3].rank() != 5 {
             let (shape, rank) = (shapes[3], shapes[3].rank());
@@ -147,7 +146,7 @@ impl Stages {
 }
 
 /// Operands split into what they are.
-pub(super) struct Operands<'a, T> {
+pub(super) struct RollOutOperands<'a, T> {
     pub coefficients: &'a [T],
     pub states: &'a [T],
     pub fired: Option<&'a [T]>,
@@ -156,10 +155,10 @@ pub(super) struct Operands<'a, T> {
     pub upstream: &'a [T],
 }
 
-impl<'a, T> Operands<'a, T> {
-    fn of(stages: &Stages, all: &[&'a [T]]) -> Operands<'a, T> {
+impl<'a, T> RollOutOperands<'a, T> {
+    fn of(stages: &Stages, all: &[&'a [T]]) -> RollOutOperands<'a, T> {
         let n = stages.operands();
-        Operands {
+        RollOutOperands {
             coefficients: all[0],
             states: all[3],
             fired: stages.asynchronous.then(|| all[4]),
@@ -174,12 +173,12 @@ fn words_of(numbers: &[f64]) -> Vec<u32> {
 }
 
 #[derive(Clone, Debug, Hash)]
-struct Forward(Stages);
+struct RollOutOp(Stages);
 
 #[derive(Clone, Debug, Hash)]
-struct Backward(Stages);
+struct RollOutGradients(Stages);
 
-impl CustomOp for Forward {
+impl CustomOp for RollOutOp {
     fn name(&self) -> &str {
         "automaton"
     }
@@ -193,7 +192,8 @@ impl CustomOp for Forward {
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let extent = self.0.extent(shapes);
         let slices: Vec<&[f64]> = operands.iter().map(Vec::as_slice).collect();
-        let states = reference::forward(&extent, &words_of(&operands[1]), &Operands::of(&self.0, &slices));
+        let states =
+            reference::forward(&extent, &words_of(&operands[1]), &RollOutOperands::of(&self.0, &slices));
         vec![states, vec![0.0; extent.kept_len()]]
     }
 
@@ -202,7 +202,7 @@ impl CustomOp for Forward {
         let floats: Vec<&[f32]> = operands.iter().map(|words| bytemuck::cast_slice(words)).collect();
         let [states, kept] = results else { unreachable!("two results") };
         let (states, kept) = (bytemuck::cast_slice_mut(states), bytemuck::cast_slice_mut(kept));
-        cpu::forward(&extent, operands[1], &Operands::of(&self.0, &floats), states, kept);
+        cpu::forward(&extent, operands[1], &RollOutOperands::of(&self.0, &floats), states, kept);
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
@@ -220,26 +220,21 @@ impl CustomOp for Forward {
         gpu::forward_scratch(&self.0.extent(shapes))
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        results: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
-        let backward = Backward(self.0.clone());
-        let all: Vec<NodeId> = operands.iter().copied().chain([results[1], upstream[0]]).collect();
-        let kinds: Vec<_> = all.iter().map(|&id| (graph.shape(id), graph.dtype(id))).collect();
-        let outputs = backward.infer(&kinds)?;
-        let node = graph.push(Op::Custom(Arc::new(backward)), &all);
-        let mut pick = |n: usize| graph.push(Op::Pick(n, outputs[n].0, outputs[n].1), &[node]);
+        operands: &[Var<'g>],
+        results: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
+        let all: Vec<Var> = operands.iter().copied().chain([results[1], upstream[0]]).collect();
+        let found = Var::custom(RollOutGradients(self.0.clone()), &all)?;
         let mut gradients = vec![None; operands.len()];
-        (gradients[0], gradients[3]) = (Some(pick(0)), Some(pick(1)));
+        (gradients[0], gradients[3]) = (Some(found[0]), Some(found[1]));
         Ok(gradients)
     }
 }
 
-impl CustomOp for Backward {
+impl CustomOp for RollOutGradients {
     fn name(&self) -> &str {
         "automaton_backward"
     }
@@ -251,7 +246,7 @@ impl CustomOp for Backward {
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let slices: Vec<&[f64]> = operands.iter().map(Vec::as_slice).collect();
-        let operands_of = Operands::of(&self.0, &slices);
+        let operands_of = RollOutOperands::of(&self.0, &slices);
         let (coefficients, states) =
             reference::backward(&self.0.extent(shapes), &words_of(&operands[1]), &operands_of);
         vec![coefficients, states]
@@ -263,7 +258,7 @@ impl CustomOp for Backward {
         let [coefficients, states] = results else { unreachable!("two results") };
         let (coefficients, states) =
             (bytemuck::cast_slice_mut(coefficients), bytemuck::cast_slice_mut(states));
-        cpu::backward(&extent, operands[1], &Operands::of(&self.0, &floats), coefficients, states);
+        cpu::backward(&extent, operands[1], &RollOutOperands::of(&self.0, &floats), coefficients, states);
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {

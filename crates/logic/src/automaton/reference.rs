@@ -2,11 +2,11 @@
 
 use farad_circuit::Edge;
 
-use super::extent::Extent;
-use super::op::Operands;
+use super::extent::RollOutExtent;
+use super::op::RollOutOperands;
 
 /// Everything one cell computed in one step, layer by layer.
-struct Trace {
+struct CellTrace {
     /// For each kernel and channel, the values of every layer of its circuit, inputs first.
     perceived: Vec<Vec<Vec<f64>>>,
     /// The values of every layer of the update circuit, inputs first.
@@ -15,7 +15,7 @@ struct Trace {
 
 /// One automaton of the operands.
 struct One<'a> {
-    extent: &'a Extent<'a>,
+    extent: &'a RollOutExtent<'a>,
     coefficients: &'a [f64],
     wires: &'a [u32],
 }
@@ -26,7 +26,12 @@ fn gate(c: &[f64], a: f64, b: f64) -> f64 {
 }
 
 impl<'a> One<'a> {
-    fn of(extent: &'a Extent<'a>, wires: &'a [u32], operands: &Operands<'a, f64>, seed: usize) -> One<'a> {
+    fn of(
+        extent: &'a RollOutExtent<'a>,
+        wires: &'a [u32],
+        operands: &RollOutOperands<'a, f64>,
+        seed: usize,
+    ) -> One<'a> {
         let (gates, count) = (extent.topology.gates(), extent.topology.wires());
         One {
             extent,
@@ -90,7 +95,7 @@ impl<'a> One<'a> {
         g
     }
 
-    fn cell(&self, patch: &[f64]) -> Trace {
+    fn cell(&self, patch: &[f64]) -> CellTrace {
         let topology = self.extent.topology;
         let (channels, kernels, bits) = (topology.channels, topology.kernels, topology.bits());
         let mut inputs = vec![0.0; topology.update[0]];
@@ -109,11 +114,11 @@ impl<'a> One<'a> {
         }
         let first = kernels * topology.perception_gates();
         let update = self.circuit(&topology.update, first, topology.perception_gates(), inputs);
-        Trace { perceived, update }
+        CellTrace { perceived, update }
     }
 
     /// The gradient at a cell's neighborhood, `[9, channels]`.
-    fn cell_back(&self, trace: &Trace, upstream: Vec<f64>, coefficients: &mut [f64]) -> Vec<f64> {
+    fn cell_back(&self, trace: &CellTrace, upstream: Vec<f64>, coefficients: &mut [f64]) -> Vec<f64> {
         let topology = self.extent.topology;
         let (channels, kernels, bits) = (topology.channels, topology.kernels, topology.bits());
         let first = kernels * topology.perception_gates();
@@ -136,7 +141,7 @@ impl<'a> One<'a> {
 }
 
 /// The place of neighbor `n` of cell (y, x) in its grid, if there is one.
-fn neighbor(extent: &Extent, y: usize, x: usize, n: usize) -> Option<usize> {
+fn neighbor(extent: &RollOutExtent, y: usize, x: usize, n: usize) -> Option<usize> {
     let shift = |at: usize, by: usize, size: usize| match extent.topology.edge {
         Edge::Wrap => Some((at + size + by - 1) % size),
         Edge::Zero => (at + by).checked_sub(1).filter(|&place| place < size),
@@ -145,7 +150,10 @@ fn neighbor(extent: &Extent, y: usize, x: usize, n: usize) -> Option<usize> {
 }
 
 /// Every cell of a seed: its grid's first cell, its place in the grid, and its neighborhood's values.
-fn patches<'a>(extent: &'a Extent, states: &'a [f64]) -> impl Iterator<Item = (usize, usize, Vec<f64>)> + 'a {
+fn patches<'a>(
+    extent: &'a RollOutExtent,
+    states: &'a [f64],
+) -> impl Iterator<Item = (usize, usize, Vec<f64>)> + 'a {
     let (area, channels) = (extent.height * extent.width, extent.topology.channels);
     (0..extent.cells()).map(move |cell| {
         let (grid, place) = (cell / area * area, cell % area);
@@ -161,13 +169,24 @@ fn patches<'a>(extent: &'a Extent, states: &'a [f64]) -> impl Iterator<Item = (u
 }
 
 /// Whether a cell takes over its next state, as a weight.
-fn fires(extent: &Extent, operands: &Operands<f64>, seed: usize, step: usize, place: usize) -> f64 {
+fn fires(
+    extent: &RollOutExtent,
+    operands: &RollOutOperands<f64>,
+    seed: usize,
+    step: usize,
+    place: usize,
+) -> f64 {
     let area = extent.height * extent.width;
     operands.fired.map_or(1.0, |fired| fired[(seed * extent.steps + step) * area + place])
 }
 
 /// The states of one seed before every step and after the last.
-fn roll_out(extent: &Extent, wires: &[u32], operands: &Operands<f64>, seed: usize) -> Vec<Vec<f64>> {
+fn roll_out(
+    extent: &RollOutExtent,
+    wires: &[u32],
+    operands: &RollOutOperands<f64>,
+    seed: usize,
+) -> Vec<Vec<f64>> {
     let one = One::of(extent, wires, operands, seed);
     let (len, channels) = (extent.cells() * extent.topology.channels, extent.topology.channels);
     let mut all = vec![operands.states[seed * len..(seed + 1) * len].to_vec()];
@@ -188,13 +207,17 @@ fn roll_out(extent: &Extent, wires: &[u32], operands: &Operands<f64>, seed: usiz
 }
 
 /// The states after the last step.
-pub fn forward(extent: &Extent, wires: &[u32], operands: &Operands<f64>) -> Vec<f64> {
+pub fn forward(extent: &RollOutExtent, wires: &[u32], operands: &RollOutOperands<f64>) -> Vec<f64> {
     let last = |seed| roll_out(extent, wires, operands, seed).pop().expect("a step");
     (0..extent.seeds).flat_map(last).collect()
 }
 
 /// Gradients at the coefficients and at the first states.
-pub fn backward(extent: &Extent, wires: &[u32], operands: &Operands<f64>) -> (Vec<f64>, Vec<f64>) {
+pub fn backward(
+    extent: &RollOutExtent,
+    wires: &[u32],
+    operands: &RollOutOperands<f64>,
+) -> (Vec<f64>, Vec<f64>) {
     let channels = extent.topology.channels;
     let len = extent.cells() * channels;
     let (mut coefficients, mut first) = (vec![], vec![]);

@@ -1,8 +1,9 @@
 //! Boolean functions from tables: `farad train table --data truth.csv`.
 //!
-//! A [`TruthTable`] is rows of bits, all of them or samples. A network of gates learns it, becomes a circuit, and the rows that
-//! the circuit still has wrong are put right by terms of their own ([`fn@patch`]), so that it ends exact on every row that it
-//! was given. [`BooleanTables`] is the kind of training.
+//! A [`TruthTable`] is rows of bits, all of them or samples. A network of gates learns it and becomes a
+//! circuit. Then [`fn@patch`] corrects the rows that the circuit still has wrong. Each correction is a
+//! product of inputs, as short as the right rows allow. So the circuit is exact on every row that it was
+//! given. [`BooleanTables`] is the kind of training.
 
 mod kind;
 mod patch;
@@ -14,7 +15,7 @@ mod trainee;
 
 pub use kind::BooleanTables;
 pub use patch::patch;
-pub use report::{Verdict, conclude, judge, simplified};
+pub use report::{BooleanVerdict, conclude, judge, simplified};
 pub use settings::Settings;
-pub use table::{Rows, TruthTable};
+pub use table::{BitRows, TruthTable};
 pub use trainee::{KIND, Learned};

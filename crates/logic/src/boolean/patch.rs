@@ -6,14 +6,14 @@
 
 use farad_circuit::{Gate, Netlist, Simulator, Wire};
 
-use super::table::Rows;
+use super::table::BitRows;
 use crate::error::Result;
 
 /// A product of literals: inputs, and what they must be.
 type Term = Vec<(usize, bool)>;
 
 /// The circuit with terms for the rows that it has wrong, and how many. Rows have an input for each of the circuit's.
-pub fn patch(netlist: &Netlist, rows: &Rows) -> Result<(Netlist, usize)> {
+pub fn patch(netlist: &Netlist, rows: &BitRows) -> Result<(Netlist, usize)> {
     let seen = Simulator::new(netlist)?.run(&rows.slices());
     let mut patched = netlist.clone();
     let mut count = 0;
@@ -32,7 +32,7 @@ pub fn patch(netlist: &Netlist, rows: &Rows) -> Result<(Netlist, usize)> {
 }
 
 /// Terms that hold of the wrong rows, each of some, and of no other.
-fn terms(rows: &Rows, wrong: Vec<u64>) -> Vec<Term> {
+fn terms(rows: &BitRows, wrong: Vec<u64>) -> Vec<Term> {
     let right: Vec<u64> = wrong.iter().enumerate().map(|(word, wrong)| !wrong & rows.mask(word)).collect();
     let mut left = wrong;
     let mut terms = Vec::new();
@@ -50,7 +50,7 @@ fn first(rows: &[u64]) -> Option<usize> {
 }
 
 /// The term of a row without the literals that it does not need to keep clear of `others`.
-fn widest(rows: &Rows, row: usize, others: &[u64]) -> Term {
+fn widest(rows: &BitRows, row: usize, others: &[u64]) -> Term {
     let value = |plane: &[u64]| plane[row / 64] >> (row % 64) & 1 == 1;
     let mut term: Term = rows.inputs.iter().map(|plane| value(plane)).enumerate().collect();
     for input in 0..rows.inputs.len() {
@@ -63,7 +63,7 @@ fn widest(rows: &Rows, row: usize, others: &[u64]) -> Term {
 }
 
 /// The rows that a term holds of.
-fn holds(rows: &Rows, term: &Term) -> Vec<u64> {
+fn holds(rows: &BitRows, term: &Term) -> Vec<u64> {
     let all = (0..rows.count.div_ceil(64)).map(|word| rows.mask(word)).collect::<Vec<u64>>();
     term.iter().fold(all, |held, &(input, value)| {
         let plane = &rows.inputs[input];
@@ -126,7 +126,7 @@ mod tests {
                 (0..count).for_each(|n| words[n / 64] |= u64::from(bit(n)) << (n % 64));
                 words
             };
-            let rows = Rows {
+            let rows = BitRows {
                 count,
                 inputs: (0..inputs).map(|bit| planes(&mut |n| row(n)[bit])).collect(),
                 outputs: (0..2).map(|_| planes(&mut |_| random.below(2) == 1)).collect(),

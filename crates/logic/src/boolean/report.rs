@@ -12,12 +12,12 @@ use farad_circuit::simplify::{Options, simplify};
 use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
 
 use super::patch::patch;
-use super::table::{Rows, TruthTable};
+use super::table::{BitRows, TruthTable};
 use super::trainee::Learned;
 use crate::error::Result;
 
 /// What is known of a run's circuit.
-pub struct Verdict {
+pub struct BooleanVerdict {
     /// What was learned.
     pub learned: Learned,
     /// Rows that were learned, and whether they are all that there are.
@@ -42,7 +42,7 @@ pub struct Verdict {
     pub out_of_time: bool,
 }
 
-impl Verdict {
+impl BooleanVerdict {
     /// Whether no row is wrong.
     pub fn exact(&self) -> bool {
         self.wrong == 0
@@ -94,12 +94,12 @@ impl Verdict {
 }
 
 /// Puts right, simplifies and judges the kept circuit of a run.
-pub fn judge(run: &Run) -> Result<Verdict> {
+pub fn judge(run: &Run) -> Result<BooleanVerdict> {
     let learned = Learned::of(run)?;
     let settings = &learned.settings;
     let table = TruthTable::read(Path::new(&settings.data), &settings.target)?;
     let (rows, held) = table.parts(settings.test, settings.seed);
-    let wrong = |netlist: &Netlist, rows: &Rows| -> Result<usize> {
+    let wrong = |netlist: &Netlist, rows: &BitRows| -> Result<usize> {
         Ok(rows.wrong(&Simulator::new(netlist)?.run(&rows.slices())).1)
     };
     let wrong_before = wrong(&learned.netlist, &rows)?;
@@ -114,7 +114,7 @@ pub fn judge(run: &Run) -> Result<Verdict> {
         Some(held) => Some((held.count, held.count - wrong(&smaller.netlist, held)?)),
         None => None,
     };
-    Ok(Verdict {
+    Ok(BooleanVerdict {
         rows: rows.count,
         complete: table.is_complete(),
         wrong_before,
@@ -151,7 +151,7 @@ fn text(netlist: &Netlist) -> String {
 }
 
 /// Judges, and writes circuits, plots and the report into the run's folder.
-pub fn conclude(run: &Run) -> Result<Verdict> {
+pub fn conclude(run: &Run) -> Result<BooleanVerdict> {
     let verdict = judge(run)?;
     let circuits =
         [(LEARNED, &verdict.learned.netlist), (RAW, &verdict.netlist), (SIMPLIFIED, &verdict.simplified)];
@@ -166,7 +166,7 @@ pub fn conclude(run: &Run) -> Result<Verdict> {
     Ok(verdict)
 }
 
-fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
+fn plots(run: &Run, verdict: &BooleanVerdict) -> Result<()> {
     let settings = &verdict.learned.settings;
     let (log, about) =
         (LogTable::read(run.log_path())?, format!("seed {}, {}", settings.seed, settings.device));
@@ -178,7 +178,7 @@ fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
     Ok(())
 }
 
-fn page(run: &Run, verdict: &Verdict) -> Result<String> {
+fn page(run: &Run, verdict: &BooleanVerdict) -> Result<String> {
     let settings = &verdict.learned.settings;
     let (before, after) = (Statistics::of(&verdict.netlist), Statistics::of(&verdict.simplified));
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);

@@ -22,12 +22,12 @@ pub struct TruthTable {
     /// The names of the outputs.
     pub outputs: Vec<String>,
     /// What is known.
-    pub rows: Rows,
+    pub rows: BitRows,
 }
 
 /// Rows of bits, column by column: 64 rows a word.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Rows {
+pub struct BitRows {
     /// How many there are.
     pub count: usize,
     /// The inputs, a plane each.
@@ -36,15 +36,15 @@ pub struct Rows {
     pub outputs: Vec<Vec<u64>>,
 }
 
-impl Rows {
+impl BitRows {
     /// Of inputs and outputs as words.
-    fn of(rows: &[(u64, u64)], inputs: usize, outputs: usize) -> Rows {
+    fn of(rows: &[(u64, u64)], inputs: usize, outputs: usize) -> BitRows {
         let plane = |bit: &dyn Fn(&(u64, u64)) -> u64| {
             let mut words = vec![0; rows.len().div_ceil(64)];
             rows.iter().enumerate().for_each(|(n, row)| words[n / 64] |= bit(row) << (n % 64));
             words
         };
-        Rows {
+        BitRows {
             count: rows.len(),
             inputs: (0..inputs).map(|n| plane(&|row: &(u64, u64)| row.0 >> n & 1)).collect(),
             outputs: (0..outputs).map(|n| plane(&|row: &(u64, u64)| row.1 >> n & 1)).collect(),
@@ -138,7 +138,7 @@ impl TruthTable {
         }
         let named = |columns: &[usize]| columns.iter().map(|&column| names[column].clone()).collect();
         Ok(TruthTable {
-            rows: Rows::of(&rows, inputs.len(), targets.len()),
+            rows: BitRows::of(&rows, inputs.len(), targets.len()),
             inputs: named(&inputs),
             outputs: named(&targets),
         })
@@ -151,7 +151,7 @@ impl TruthTable {
 
     /// What is learned, and a share of the rows that is held back to judge, in an order from the seed. Of a complete table
     /// nothing is held back: there is nothing to guess.
-    pub fn parts(&self, share: f64, seed: u64) -> (Rows, Option<Rows>) {
+    pub fn parts(&self, share: f64, seed: u64) -> (BitRows, Option<BitRows>) {
         if self.is_complete() || share == 0.0 {
             return (self.rows.clone(), None);
         }
@@ -162,13 +162,13 @@ impl TruthTable {
         (self.picked(kept), Some(self.picked(held)))
     }
 
-    fn picked(&self, places: &[usize]) -> Rows {
+    fn picked(&self, places: &[usize]) -> BitRows {
         let word = |planes: &[Vec<u64>], row: usize| {
             planes.iter().enumerate().map(|(n, plane)| (plane[row / 64] >> (row % 64) & 1) << n).sum::<u64>()
         };
         let rows: Vec<(u64, u64)> =
             places.iter().map(|&row| (word(&self.rows.inputs, row), word(&self.rows.outputs, row))).collect();
-        Rows::of(&rows, self.inputs.len(), self.outputs.len())
+        BitRows::of(&rows, self.inputs.len(), self.outputs.len())
     }
 }
 

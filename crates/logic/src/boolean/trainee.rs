@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report;
 use super::settings::Settings;
-use super::table::{Rows, TruthTable};
+use super::table::{BitRows, TruthTable};
 use crate::error::{Error, Result};
 use crate::layer::{GateLayer, GateNetwork, Pass};
 use crate::network::WiringKind;
@@ -27,7 +27,7 @@ const STEPS: u64 = 1 << 33;
 
 /// What a checkpoint holds beside tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Stored {
+struct StoredBoolean {
     inputs: Vec<String>,
     outputs: Vec<String>,
     /// Rows that are learned.
@@ -51,19 +51,19 @@ pub fn network(settings: &Settings, inputs: usize, outputs: usize) -> Result<Gat
 }
 
 /// Rows as numbers on a device, features by samples.
-struct Numbers {
+struct DeviceRows {
     inputs: Tensor,
     outputs: Tensor,
     count: usize,
 }
 
-impl Numbers {
-    fn new(rows: &Rows, device: &Device) -> Numbers {
+impl DeviceRows {
+    fn new(rows: &BitRows, device: &Device) -> DeviceRows {
         let numbers = |planes: &[Vec<u64>]| {
-            let bits = planes.iter().flat_map(|plane| Rows::bits(plane, rows.count)).map(f32::from);
+            let bits = planes.iter().flat_map(|plane| BitRows::bits(plane, rows.count)).map(f32::from);
             Tensor::from_vec(bits.collect::<Vec<f32>>(), [planes.len(), rows.count], device)
         };
-        Numbers { inputs: numbers(&rows.inputs), outputs: numbers(&rows.outputs), count: rows.count }
+        DeviceRows { inputs: numbers(&rows.inputs), outputs: numbers(&rows.outputs), count: rows.count }
     }
 }
 
@@ -72,10 +72,10 @@ pub struct Learner {
     settings: Settings,
     network: GateNetwork,
     optimizer: Box<dyn AnyOptimizer>,
-    rows: Numbers,
+    rows: DeviceRows,
     device: Device,
     steps: u64,
-    stored: Stored,
+    stored: StoredBoolean,
     /// The parameters of the kept network.
     kept: Vec<(String, Tensor)>,
     /// The share of bits that were right at the last look.
@@ -90,8 +90,8 @@ impl Learner {
         let groups = vec![(network.parameters(), 0.0)];
         let optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions::default());
         let (inputs, outputs) = (table.inputs.clone(), table.outputs.clone());
-        let stored = Stored { inputs, outputs, rows: learned.count, best: None, best_step: 0 };
-        let (rows, kept) = (Numbers::new(&learned, device), state(&network)?);
+        let stored = StoredBoolean { inputs, outputs, rows: learned.count, best: None, best_step: 0 };
+        let (rows, kept) = (DeviceRows::new(&learned, device), state(&network)?);
         Ok(Learner {
             settings,
             network,
@@ -148,7 +148,7 @@ fn state(network: &GateNetwork) -> Result<Vec<(String, Tensor)>> {
 
 impl Trainee for Learner {
     fn title(&self) -> String {
-        let Stored { inputs, outputs, rows, .. } = &self.stored;
+        let StoredBoolean { inputs, outputs, rows, .. } = &self.stored;
         let (inputs, outputs) = (counted(inputs.len(), "input"), counted(outputs.len(), "output"));
         format!("table: a Boolean function of {inputs} and {outputs} from {}", counted(*rows, "row"))
     }
@@ -210,8 +210,8 @@ impl Trainee for Learner {
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint) -> farad::Result<()> {
-        let before: Stored = checkpoint.value()?;
-        let alike = |s: &Stored| (s.inputs.clone(), s.outputs.clone(), s.rows);
+        let before: StoredBoolean = checkpoint.value()?;
+        let alike = |s: &StoredBoolean| (s.inputs.clone(), s.outputs.clone(), s.rows);
         if alike(&before) != alike(&self.stored) {
             let what = format!("the table has changed: {} rows, now {}", before.rows, self.stored.rows);
             return Err(Error::Mismatch { what }.into());
@@ -273,7 +273,7 @@ impl Learned {
         let settings = Settings::of(run)?;
         let nothing = || TrainError::NothingLearned { path: run.path().into() };
         let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
-        let stored: Stored = checkpoint.value()?;
+        let stored: StoredBoolean = checkpoint.value()?;
         let network = network(&settings, stored.inputs.len(), stored.outputs.len())?;
         checkpoint.restore_module("best", &network)?;
         let mut netlist = network.to_netlist("table")?;

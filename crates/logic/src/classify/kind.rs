@@ -10,13 +10,13 @@ use super::data::{Data, TaskKind};
 use super::learned::Learned;
 use super::predictor::CircuitInUse;
 use super::presets::{PRESETS, Preset};
-use super::report::{self, Verdict};
+use super::report::{self, ClassifierVerdict};
 use super::settings::Settings;
-use super::speed::{Speed, measure};
+use super::speed::{CircuitSpeed, measure};
 use super::trainee::{Classifier, KIND};
 use super::trainer::Trainer;
 use crate::error::{Error, Result};
-use crate::network::Block;
+use crate::network::NetworkBlock;
 
 /// Logic networks that classify.
 pub struct Classifiers;
@@ -223,12 +223,12 @@ impl Prepared for Ready {
     }
 }
 
-fn layer(block: &Block) -> Value {
+fn layer(block: &NetworkBlock) -> Value {
     json!({ "inputs": block.inputs(), "outputs": block.outputs(), "gates": block.gates() })
 }
 
 /// How quickly the circuit classifies.
-fn speed(verdict: &Verdict) -> Result<Speed> {
+fn speed(verdict: &ClassifierVerdict) -> Result<CircuitSpeed> {
     let data = Data::open(&mut verdict.learned.settings.clone())?;
     let thresholds = verdict.learned.network.encoding().levels()?;
     let gpu = Device::gpu(0).ok();

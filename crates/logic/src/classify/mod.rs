@@ -1,12 +1,18 @@
 //! Training logic networks to classify: pictures and tables in, circuits out.
 //!
-//! [`Settings`] is what a user may set, and [`PRESETS`] are what it starts from; `data` opens a set, `samples` holds it on a device; `model` builds the network;
-//! [`Trainer`] is the state and one step; [`Classifier`] is what the loop of all trainings drives; [`Classifiers`] is the kind of
-//! training that the command has; [`Learned`] is what a run folder holds; `smaller` makes its circuit small and `cut` its head; `repair` searches for a better one; `report` judges the circuit on samples that nothing
-//! was tuned on.
+//! - [`Settings`] is what a user may set. [`PRESETS`] has a row for every network by name, which settings
+//!   start from.
+//! - `data` opens a set, and `samples` holds it on a device. `augment` makes changed copies of pictures, on
+//!   all cores before the first step.
+//! - `model` builds the network; [`Trainer`] is the state and one step.
+//! - [`Classifier`] is what the training loop drives; [`Classifiers`] is the kind of training that the
+//!   command has.
+//! - [`Learned`] is what a run folder holds. The best network by validation of the hard accuracy is kept.
+//! - `smaller` makes the circuit small and `cut` its head; `repair` searches for a better one.
+//! - `report` judges the finished circuit on the test part, which nothing else sees.
 //!
-//! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends with the bits
-//! of an unbroken one. Start at [`Classifiers`].
+//! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends
+//! with the bits of an unbroken one. Start at [`Classifiers`].
 
 mod augment;
 mod cut;
@@ -36,6 +42,6 @@ pub use predictor::CircuitInUse;
 pub use presets::{PRESETS, Preset};
 pub use samples::{Augment, Margin, Samples};
 pub use settings::Settings;
-pub use speed::{Speed, measure};
+pub use speed::{CircuitSpeed, measure};
 pub use trainee::{Classifier, KIND};
 pub use trainer::Trainer;

@@ -9,7 +9,7 @@ use super::data::{Levels, Part};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::network::{
-    Block, CompactLayer, GroupSum, LogicLayer, LogicNetwork, Reach, Thermometer, TreeShape, Trees,
+    CompactLayer, GroupSum, LogicLayer, LogicNetwork, NetworkBlock, Reach, Thermometer, TreeShape, Trees,
     WiredLayer, WiringKind,
 };
 
@@ -66,7 +66,7 @@ const LOGITS: u128 = 16;
 
 /// A picture between stages.
 #[derive(Clone, Copy)]
-struct Plane {
+struct PicturePlane {
     channels: usize,
     /// A thermometer puts the bits of a pixel beside each other.
     beside: usize,
@@ -75,16 +75,16 @@ struct Plane {
 }
 
 /// The stages over windows, and how many bits they give.
-fn stages(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<Block>, usize)> {
+fn stages(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<NetworkBlock>, usize)> {
     let bits = settings.bits();
-    let mut plane = Plane { channels: channels * bits, beside: bits, height, width };
+    let mut plane = PicturePlane { channels: channels * bits, beside: bits, height, width };
     let mut blocks = vec![];
     for stage in 0..settings.kernels.len() {
         let (block, (height, width)) = match settings.wiring.as_str() {
             "resampled" => neurons(settings, stage, plane)?,
             _ => trees(settings, stage, plane)?,
         };
-        plane = Plane { channels: settings.kernels[stage] as usize, beside: 1, height, width };
+        plane = PicturePlane { channels: settings.kernels[stage] as usize, beside: 1, height, width };
         blocks.push(block);
     }
     Ok((blocks, plane.channels * plane.height * plane.width))
@@ -96,8 +96,8 @@ fn of_stage(all: &[i64], stage: usize) -> usize {
 }
 
 /// A stage of trees, and height and width of what comes out.
-fn trees(settings: &Settings, stage: usize, plane: Plane) -> Result<(Block, (usize, usize))> {
-    let Plane { channels, beside, height, width } = plane;
+fn trees(settings: &Settings, stage: usize, plane: PicturePlane) -> Result<(NetworkBlock, (usize, usize))> {
+    let PicturePlane { channels, beside, height, width } = plane;
     let shape = TreeShape {
         channels,
         beside,
@@ -112,12 +112,12 @@ fn trees(settings: &Settings, stage: usize, plane: Plane) -> Result<(Block, (usi
     };
     let trees = Trees::new(shape, settings.seed as u64, stage as u64)?;
     let pooled = trees.pooled();
-    Ok((Block::Trees(trees.passing(settings.initial_logit as f32)), pooled))
+    Ok((NetworkBlock::Trees(trees.passing(settings.initial_logit as f32)), pooled))
 }
 
 /// A stage of neurons over windows, and height and width of what comes out.
-fn neurons(settings: &Settings, stage: usize, plane: Plane) -> Result<(Block, (usize, usize))> {
-    let Plane { channels, beside, height, width } = plane;
+fn neurons(settings: &Settings, stage: usize, plane: PicturePlane) -> Result<(NetworkBlock, (usize, usize))> {
+    let PicturePlane { channels, beside, height, width } = plane;
     let reach = Reach::Window {
         channels,
         beside,
@@ -128,25 +128,25 @@ fn neurons(settings: &Settings, stage: usize, plane: Plane) -> Result<(Block, (u
         stride: of_stage(&settings.strides, stage),
     };
     let layer = CompactLayer::new(reach, settings.seed as u64, stage as u64)?;
-    Ok((Block::Compact(layer), reach.grid()))
+    Ok((NetworkBlock::Compact(layer), reach.grid()))
 }
 
-fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<Block> {
+fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<NetworkBlock> {
     let strength = settings.initial_logit as f32;
     let kind = match settings.wiring.as_str() {
         "learned" => {
             let (candidates, spread) = (settings.candidates as usize, settings.choice_spread as f32);
             let layer = WiredLayer::new(inputs, outputs, candidates, spread, seed, stream)?;
-            return Ok(Block::Wired(layer.passing(strength)));
+            return Ok(NetworkBlock::Wired(layer.passing(strength)));
         }
         "resampled" => {
             let reach = Reach::All { inputs, neurons: outputs };
-            return Ok(Block::Compact(CompactLayer::new(reach, seed, stream)?));
+            return Ok(NetworkBlock::Compact(CompactLayer::new(reach, seed, stream)?));
         }
         "unique" => WiringKind::Unique,
         _ => WiringKind::Random,
     };
-    Ok(Block::Gates(LogicLayer::new(inputs, outputs, kind, seed, stream)?.passing(strength)))
+    Ok(NetworkBlock::Gates(LogicLayer::new(inputs, outputs, kind, seed, stream)?.passing(strength)))
 }
 
 /// The kept network of a checkpoint, on the CPU.

@@ -96,7 +96,7 @@ impl Packer {
             for n in 0..count {
                 let (bounds, reachable) = (&self.bounds[n][..], &self.reachable[n][..]);
                 let (eight, words) = (&mut eight[..], &mut words[..]);
-                self.arch.dispatch(Compare { samples, bounds, reachable, eight, words });
+                self.arch.dispatch(CompareBits { samples, bounds, reachable, eight, words });
                 for (line, &word) in lines[n..].iter_mut().step_by(count).zip(&*words) {
                     line.0[block] = word;
                 }
@@ -106,7 +106,7 @@ impl Packer {
 }
 
 /// For every feature the bits of up to 64 samples, by way of those of eight at a time.
-struct Compare<'a> {
+struct CompareBits<'a> {
     samples: &'a [u8],
     bounds: &'a [u8],
     reachable: &'a [u8],
@@ -114,12 +114,12 @@ struct Compare<'a> {
     words: &'a mut [u64],
 }
 
-impl WithSimd for Compare<'_> {
+impl WithSimd for CompareBits<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Compare { samples, bounds, reachable, eight, words } = self;
+        let CompareBits { samples, bounds, reachable, eight, words } = self;
         words.fill(0);
         for (part, samples) in samples.chunks(8 * bounds.len()).enumerate() {
             eight.fill(0);

@@ -18,9 +18,9 @@ use super::data::{Data, Part};
 use super::learned::Learned;
 use super::packed::pack;
 use super::report::{self, classify, hash, netlist_in, text};
-use super::smaller::{Form, SMALL, smaller};
+use super::smaller::{CircuitForm, SMALL, smaller};
 use crate::error::Result;
-use crate::network::{Block, LogicNetwork};
+use crate::network::{LogicNetwork, NetworkBlock};
 use crate::repair::Effort;
 
 /// Training samples that the search looks at, at most.
@@ -66,18 +66,18 @@ impl Note {
 
 /// A repaired circuit.
 #[derive(Clone, Debug)]
-pub(super) struct Repaired {
-    pub form: Form,
+pub(super) struct StoredRepair {
+    pub form: CircuitForm,
     pub note: Note,
 }
 
 /// The repaired circuit from the run's folder; none if there is none, or it is of another circuit.
-pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<Repaired> {
+pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<StoredRepair> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let note: Note = serde_json::from_str(&read(NOTE)?).ok()?;
     let circuit = read(REPAIRED)?;
     match note.circuits == hash(&[&text(learned), &circuit]) {
-        true => Some(Repaired { form: Form::read(netlist_in(&circuit)?)?, note }),
+        true => Some(StoredRepair { form: CircuitForm::read(netlist_in(&circuit)?)?, note }),
         false => None,
     }
 }
@@ -143,8 +143,8 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
     let found = run_search(&learned, &form, &suggestions, &data, effort)?;
     let RepairedClassifier { candidates, cut, .. } = found;
     let form = match form {
-        Form::Votes { of, .. } => Form::Votes { netlist: found.netlist, of },
-        Form::Number(_) => Form::Number(found.netlist),
+        CircuitForm::Votes { of, .. } => CircuitForm::Votes { netlist: found.netlist, of },
+        CircuitForm::Number(_) => CircuitForm::Number(found.netlist),
     };
     let after = smaller(&learned, &form)?;
     let judged = |part: &Part| -> Result<[f64; 2]> {
@@ -167,7 +167,7 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
         candidates: candidates + first.as_ref().map_or(0, |note| note.candidates),
         cut: cut || first.is_some_and(|note| note.cut),
     };
-    let repaired = Repaired { form, note: note.clone() };
+    let repaired = StoredRepair { form, note: note.clone() };
     // The circuit first: what is known of it is what makes it count.
     run.write_file(REPAIRED, text(repaired.form.netlist()).as_bytes())?;
     run.write_file(NOTE, (serde_json::to_string(&note).expect("numbers") + "\n").as_bytes())?;
@@ -178,12 +178,12 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
 /// The circuit that the search begins with, and changes that are likely to help.
 fn begin(
     learned: &Learned,
-    former: Option<&Repaired>,
+    former: Option<&StoredRepair>,
     simplified: &Netlist,
     data: &Data,
-) -> Result<(Form, Vec<Suggestion>)> {
+) -> Result<(CircuitForm, Vec<Suggestion>)> {
     if Statistics::of(simplified).active <= SMALL {
-        return Ok((Form::Number(simplified.clone().without_parts()), vec![]));
+        return Ok((CircuitForm::Number(simplified.clone().without_parts()), vec![]));
     }
     if let Some(former) = former {
         return Ok((former.form.clone(), vec![]));
@@ -195,7 +195,7 @@ fn begin(
 
 fn run_search(
     learned: &Learned,
-    form: &Form,
+    form: &CircuitForm,
     suggestions: &[Suggestion],
     data: &Data,
     effort: &Effort,
@@ -211,8 +211,8 @@ fn run_search(
         false => samples(&data.train).first(MOST_SAMPLES),
     };
     let reading = match form {
-        Form::Number(_) => Reading::Number,
-        Form::Votes { of, .. } => {
+        CircuitForm::Number(_) => Reading::Number,
+        CircuitForm::Votes { of, .. } => {
             let (classes, scale) = (learned.classes.len(), learned.network.head().tau());
             Reading::Votes { of: of.clone(), classes, scale }
         }
@@ -247,7 +247,7 @@ fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggesti
                 suggest(margin, n, Node { gate, ..*node });
             }
         }
-        if let Block::Wired(layer) = block {
+        if let NetworkBlock::Wired(layer) = block {
             let second = layer.second_wires()?;
             for (row, (margin, wire)) in second.into_iter().enumerate() {
                 let (n, wire) = (row % gates, Wire((below.start + wire as usize) as u32));
@@ -267,10 +267,10 @@ fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggesti
 const FUNCTIONS: usize = 16;
 
 /// The logits of a layer's gates, one row each, if it has gates of its own.
-fn logits(block: &Block) -> Result<Option<Vec<f32>>> {
+fn logits(block: &NetworkBlock) -> Result<Option<Vec<f32>>> {
     Ok(match block {
-        Block::Gates(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),
-        Block::Wired(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),
+        NetworkBlock::Gates(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),
+        NetworkBlock::Wired(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),
         _ => None,
     })
 }

@@ -13,13 +13,13 @@ use farad_circuit::{Circuit, Drawing, LookupTables, Netlist, Simulator, Statisti
 use super::data::{Data, Levels, Part};
 use super::learned::Learned;
 use super::packed::pack;
-use super::repair::{self, Note, Repaired};
-use super::smaller::{Form, Smaller, smaller};
+use super::repair::{self, Note, StoredRepair};
+use super::smaller::{CircuitForm, Smaller, smaller};
 use crate::error::Result;
 use crate::histogram;
 
 /// What is known of a run's circuit.
-pub struct Verdict {
+pub struct ClassifierVerdict {
     /// What was learned.
     pub learned: Learned,
     /// Samples of the test part.
@@ -43,10 +43,10 @@ pub struct Verdict {
     /// The share of the validation part that the simplified circuit has right.
     pub validation: f64,
     /// The circuit that repair made of the learned one, if it did.
-    pub(super) repaired: Option<Repaired>,
+    pub(super) repaired: Option<StoredRepair>,
 }
 
-impl Verdict {
+impl ClassifierVerdict {
     /// The share of the test part that the circuit has right.
     pub fn accuracy(&self) -> f64 {
         self.confusion.accuracy()
@@ -127,7 +127,7 @@ pub fn classify(netlist: &Netlist, thresholds: &[f32], part: &Part) -> Result<Ve
 }
 
 /// Simplifies and judges the kept circuit of a run.
-pub fn judge(run: &Run) -> Result<Verdict> {
+pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
     let learned = Learned::of(run)?;
     let data = Data::open(&mut learned.settings.clone())?;
     let netlist = learned.netlist()?;
@@ -145,7 +145,7 @@ pub fn judge(run: &Run) -> Result<Verdict> {
     let seen = classify(&small.netlist, &thresholds, &data.test)?;
     let validated = classify(&small.netlist, &thresholds, &data.validation)?;
     let Smaller { netlist: simplified, with_counts, proved, out_of_time, votes } = small;
-    Ok(Verdict {
+    Ok(ClassifierVerdict {
         samples: data.test.len(),
         confusion: confusion(&data.test, &seen),
         sheet: sheet(&learned, &data.test, &seen),
@@ -162,16 +162,20 @@ pub fn judge(run: &Run) -> Result<Verdict> {
 }
 
 /// Whether a circuit can be made smaller only with the data that its head is cut by.
-fn is_cut(learned: &Learned, repaired: Option<&Repaired>) -> bool {
+fn is_cut(learned: &Learned, repaired: Option<&StoredRepair>) -> bool {
     repaired.is_none() && learned.settings.head == "cut"
 }
 
 /// The circuit of a run before it is made smaller: the repaired one, or what was learned, its head cut by the data if it is
 /// to be.
-pub(super) fn form(learned: &Learned, repaired: Option<&Repaired>, data: Option<&Data>) -> Result<Form> {
+pub(super) fn form(
+    learned: &Learned,
+    repaired: Option<&StoredRepair>,
+    data: Option<&Data>,
+) -> Result<CircuitForm> {
     match repaired {
         Some(repaired) => Ok(repaired.form.clone()),
-        None => Form::of(learned, data.filter(|_| is_cut(learned, repaired))),
+        None => CircuitForm::of(learned, data.filter(|_| is_cut(learned, repaired))),
     }
 }
 
@@ -199,7 +203,7 @@ const COUNTED: &str = "circuits/counted.json";
 const PROOF: &str = "circuits/proof.json";
 
 /// What the run's folder has, if it belongs to this very circuit.
-pub(super) fn stored(run: &Run, netlist: &Netlist, repaired: Option<&Repaired>) -> Option<Smaller> {
+pub(super) fn stored(run: &Run, netlist: &Netlist, repaired: Option<&StoredRepair>) -> Option<Smaller> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let (raw, simplified) = (read(RAW)?, read(SIMPLIFIED)?);
     let proof: Value = serde_json::from_str(&read(PROOF)?).ok()?;
@@ -218,7 +222,7 @@ pub(super) fn stored(run: &Run, netlist: &Netlist, repaired: Option<&Repaired>) 
 }
 
 /// What a proof is about: the learned circuit, the repaired one if there is one, and the simplified one.
-fn hash_of(raw: &str, repaired: Option<&Repaired>, simplified: &str) -> u64 {
+fn hash_of(raw: &str, repaired: Option<&StoredRepair>, simplified: &str) -> u64 {
     let repaired = repaired.map(|repaired| text(repaired.form.netlist()));
     let texts: Vec<&str> = [Some(raw), repaired.as_deref(), Some(simplified)].into_iter().flatten().collect();
     hash(&texts)
@@ -228,7 +232,7 @@ fn hash_of(raw: &str, repaired: Option<&Repaired>, simplified: &str) -> u64 {
 pub(super) fn write(
     run: &Run,
     netlist: &Netlist,
-    repaired: Option<&Repaired>,
+    repaired: Option<&StoredRepair>,
     small: &Smaller,
 ) -> Result<()> {
     let (raw, simplified) = (text(netlist), text(&small.netlist));
@@ -280,7 +284,7 @@ pub(super) fn hash(texts: &[&str]) -> u64 {
 }
 
 /// Judges, and writes circuits, plots and the report into the run's folder.
-pub fn conclude(run: &Run) -> Result<Verdict> {
+pub fn conclude(run: &Run) -> Result<ClassifierVerdict> {
     let verdict = judge(run)?;
     write(run, &verdict.netlist, verdict.repaired.as_ref(), &verdict.smaller())?;
     run.write_file("circuits/gates.csv", Statistics::of(&verdict.netlist).csv().as_bytes())?;
@@ -296,7 +300,7 @@ fn about(learned: &Learned) -> String {
     format!("{}, seed {}, {}", settings.title(), settings.seed, settings.device)
 }
 
-fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
+fn plots(run: &Run, verdict: &ClassifierVerdict) -> Result<()> {
     let (log, about) = (LogTable::read(run.log_path())?, about(&verdict.learned));
     let soft = Series::new("soft gates, training batches", log.series("soft_loss")).smoothed();
     let chart = Chart::new("Loss during training", "step", "cross-entropy (nats)").log_y().about(&about);
@@ -326,8 +330,8 @@ fn plots(run: &Run, verdict: &Verdict) -> Result<()> {
 /// Classes in a table at most.
 const MOST_CLASSES: usize = 30;
 
-fn page(run: &Run, verdict: &Verdict) -> Result<String> {
-    let Verdict { learned, confusion, .. } = verdict;
+fn page(run: &Run, verdict: &ClassifierVerdict) -> Result<String> {
+    let ClassifierVerdict { learned, confusion, .. } = verdict;
     let mut page = Page::with_result(&learned.settings.title(), &verdict.sentence());
     page.facts(facts(run, verdict)?);
     page.words("The test part was looked at only to judge, by the simplified circuit itself; the network was chosen by the validation part, and so was what repair kept.");
@@ -373,8 +377,8 @@ fn tables(netlist: &Netlist) -> String {
     format!("{}; or {}", said(four), said(six))
 }
 
-fn facts(run: &Run, verdict: &Verdict) -> Result<Vec<(&'static str, String)>> {
-    let Verdict { learned, netlist, simplified, .. } = verdict;
+fn facts(run: &Run, verdict: &ClassifierVerdict) -> Result<Vec<(&'static str, String)>> {
+    let ClassifierVerdict { learned, netlist, simplified, .. } = verdict;
     let settings = &learned.settings;
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (before, after) = (Statistics::of(netlist), Statistics::of(simplified));

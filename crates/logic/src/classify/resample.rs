@@ -9,7 +9,7 @@ use farad::train::AnyOptimizer;
 use super::settings::Settings;
 use crate::error::Result;
 use crate::network::neurons::CANDIDATES;
-use crate::network::{Block, CompactLayer, LogicNetwork, Review};
+use crate::network::{CompactLayer, LogicNetwork, NetworkBlock, Review};
 
 /// Steps between two looks at most: looking waits for the device.
 const MOST_STEPS: u64 = 500;
@@ -52,9 +52,9 @@ pub fn after_step(
     clear(optimizer, &cleared)
 }
 
-fn compact(block: &Block) -> Option<&CompactLayer> {
+fn compact(block: &NetworkBlock) -> Option<&CompactLayer> {
     match block {
-        Block::Compact(layer) => Some(layer),
+        NetworkBlock::Compact(layer) => Some(layer),
         _ => None,
     }
 }

@@ -1,7 +1,10 @@
 //! Samples on a device, gathered there by number.
 //!
-//! Invariant: after the first upload no picture crosses to the device again; a batch is computed from the numbers of its
-//! samples, their shifts and the stored bytes, four of which lie in a word. Start at [`Samples::batch`].
+//! Samples and their changed copies lie on the device as bytes, four per word. The step's own program gathers
+//! a batch, shifts it and compares it with thresholds.
+//!
+//! Invariant: after the first upload no picture crosses to the device again. A step uploads only the numbers
+//! of its samples and their shifts. Start at [`Samples::batch`].
 
 use farad::{DType, Device, Tensor};
 

@@ -36,7 +36,7 @@ pub struct Smaller {
 
 /// A circuit before it is made smaller.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Form {
+pub enum CircuitForm {
     /// Its outputs vote, each for a class.
     Votes {
         /// Named `vote_c_k`.
@@ -48,9 +48,9 @@ pub enum Form {
     Number(Netlist),
 }
 
-impl Form {
+impl CircuitForm {
     /// Of a network, with the votes that decide on these data; without them with all votes.
-    pub fn of(learned: &Learned, data: Option<&Data>) -> Result<Form> {
+    pub fn of(learned: &Learned, data: Option<&Data>) -> Result<CircuitForm> {
         let mut netlist = learned.network.to_netlist_of_votes(&learned.name())?;
         let head = learned.network.head();
         let group = head.features() / head.classes();
@@ -63,38 +63,38 @@ impl Form {
             netlist.outputs = kept.iter().map(|&vote| netlist.outputs[vote].clone()).collect();
             of = kept.iter().map(|&vote| of[vote]).collect();
         }
-        Ok(Form::Votes { netlist, of })
+        Ok(CircuitForm::Votes { netlist, of })
     }
 
     /// The gates.
     pub fn netlist(&self) -> &Netlist {
         match self {
-            Form::Votes { netlist, .. } | Form::Number(netlist) => netlist,
+            CircuitForm::Votes { netlist, .. } | CircuitForm::Number(netlist) => netlist,
         }
     }
 
     /// What a file holds: names of outputs say what they are.
-    pub fn read(netlist: Netlist) -> Option<Form> {
+    pub fn read(netlist: Netlist) -> Option<CircuitForm> {
         if netlist.outputs.iter().all(|output| output.name.starts_with("class")) {
-            return Some(Form::Number(netlist));
+            return Some(CircuitForm::Number(netlist));
         }
         let class = |name: &str| name.strip_prefix("vote_")?.split('_').next()?.parse().ok();
         let of = netlist.outputs.iter().map(|output| class(&output.name)).collect::<Option<_>>()?;
-        Some(Form::Votes { netlist, of })
+        Some(CircuitForm::Votes { netlist, of })
     }
 }
 
 /// Makes a network's circuit smaller.
-pub fn smaller(learned: &Learned, form: &Form) -> Result<Smaller> {
-    let small = Simplifier { options: options(learned), order: Order::of(learned)? };
+pub fn smaller(learned: &Learned, form: &CircuitForm) -> Result<Smaller> {
+    let small = Simplifier { options: options(learned), order: BitOrder::of(learned)? };
     let mut made = match form {
-        Form::Votes { netlist, of } => {
+        CircuitForm::Votes { netlist, of } => {
             let (simple, proved, out_of_time) = small.run(netlist)?;
             let elected = simple.with_class_head(of, learned.classes.len());
             let (netlist, with_counts) = (elected.netlist, Some(elected.with_counts));
             Smaller { netlist, with_counts, proved, out_of_time, votes: of.len() }
         }
-        Form::Number(netlist) => Smaller {
+        CircuitForm::Number(netlist) => Smaller {
             netlist: netlist.clone().without_parts(),
             with_counts: None,
             proved: true,
@@ -124,15 +124,15 @@ fn options(learned: &Learned) -> Options {
 }
 
 /// Which input bits imply others: of two thresholds of a number, the higher one is never reached alone.
-struct Order {
+struct BitOrder {
     thresholds: Vec<f32>,
     levels: usize,
 }
 
-impl Order {
-    fn of(learned: &Learned) -> Result<Order> {
+impl BitOrder {
+    fn of(learned: &Learned) -> Result<BitOrder> {
         let encoding = learned.network.encoding();
-        Ok(Order { thresholds: encoding.levels()?, levels: encoding.thresholds_per_feature() })
+        Ok(BitOrder { thresholds: encoding.levels()?, levels: encoding.thresholds_per_feature() })
     }
 
     fn implies(&self, n: usize, m: usize) -> bool {
@@ -143,7 +143,7 @@ impl Order {
 /// Simplification that knows which inputs happen.
 struct Simplifier {
     options: Options,
-    order: Order,
+    order: BitOrder,
 }
 
 impl Simplifier {

@@ -19,7 +19,7 @@ const GPU_WORDS: usize = 1 << 15;
 
 /// What was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Speed {
+pub struct CircuitSpeed {
     /// Gates left to compute after constants, copies and negations are folded.
     pub gates: usize,
     /// Nanoseconds an image on one core, from bits: the mean, and the quickest 512.
@@ -36,7 +36,7 @@ pub struct Speed {
     pub gpu_images_per_second: Option<f64>,
 }
 
-impl Speed {
+impl CircuitSpeed {
     /// The same in words, a line for each way.
     pub fn lines(&self) -> Vec<String> {
         let (mean, best, gates) = (self.nanoseconds, self.best_nanoseconds, counted(self.gates, "gate"));
@@ -51,7 +51,12 @@ impl Speed {
 }
 
 /// Times a circuit on the pictures of a part, of which there must be 512.
-pub fn measure(netlist: &Netlist, thresholds: &[f32], part: &Part, gpu: Option<&Device>) -> Result<Speed> {
+pub fn measure(
+    netlist: &Netlist,
+    thresholds: &[f32],
+    part: &Part,
+    gpu: Option<&Device>,
+) -> Result<CircuitSpeed> {
     let Levels::Bytes(bytes) = &part.levels else {
         return Err(Error::SpeedOfTable);
     };
@@ -69,7 +74,7 @@ pub fn measure(netlist: &Netlist, thresholds: &[f32], part: &Part, gpu: Option<&
         packer.pack(next.next().expect("it goes round"), simulator.inputs_mut());
         simulator.run();
     });
-    Ok(Speed {
+    Ok(CircuitSpeed {
         gates: simulator.gates(),
         nanoseconds,
         best_nanoseconds,

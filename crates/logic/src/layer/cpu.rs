@@ -2,20 +2,20 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::extent::Extent;
+use super::extent::LayerExtent;
 use crate::row_grid::cpu::{LANES, each_part, row};
 
 /// `[outputs, 4], [2, outputs], [inputs, batch] -> [outputs, batch]`
-pub fn forward(extent: &Extent, coefficients: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
+pub fn forward(extent: &LayerExtent, coefficients: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
     let arch = Arch::new();
     each_part(y, extent.batch, extent.batch, |first, y| {
-        arch.dispatch(Forward { extent, coefficients, wires, x, first, y });
+        arch.dispatch(GateOutputs { extent, coefficients, wires, x, first, y });
     });
 }
 
 /// The outputs of some gates. A structure, as closures are not compiled for the vectors that there are.
-struct Forward<'a> {
-    extent: &'a Extent,
+struct GateOutputs<'a> {
+    extent: &'a LayerExtent,
     coefficients: &'a [f32],
     wires: &'a [u32],
     x: &'a [f32],
@@ -23,7 +23,7 @@ struct Forward<'a> {
     y: &'a mut [f32],
 }
 
-impl WithSimd for Forward<'_> {
+impl WithSimd for GateOutputs<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -48,16 +48,16 @@ fn evaluate(c: &[f32], a: &[f32], b: &[f32], y: &mut [f32]) {
 }
 
 /// Gradients at the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
-pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
+pub fn weights(extent: &LayerExtent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let arch = Arch::new();
     each_part(sums, 4, extent.batch, |first, sums| {
-        arch.dispatch(Weights { extent, wires, x, g, first, sums });
+        arch.dispatch(GateWeights { extent, wires, x, g, first, sums });
     });
 }
 
 /// The gradients of some gates' coefficients.
-struct Weights<'a> {
-    extent: &'a Extent,
+struct GateWeights<'a> {
+    extent: &'a LayerExtent,
     wires: &'a [u32],
     x: &'a [f32],
     g: &'a [f32],
@@ -65,7 +65,7 @@ struct Weights<'a> {
     sums: &'a mut [f32],
 }
 
-impl WithSimd for Weights<'_> {
+impl WithSimd for GateWeights<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -109,7 +109,7 @@ fn add(sums: &mut [[f32; LANES]; 4], lane: usize, g: f32, a: f32, b: f32) {
 /// Gradients at the inputs.
 /// `[outputs, 4], readers, [inputs, batch], [outputs, batch] -> [inputs, batch]`
 pub fn inputs(
-    extent: &Extent,
+    extent: &LayerExtent,
     coefficients: &[f32],
     readers: &[u32],
     x: &[f32],
@@ -118,13 +118,13 @@ pub fn inputs(
 ) {
     let arch = Arch::new();
     each_part(result, extent.batch, extent.batch, |first, result| {
-        arch.dispatch(Inputs { extent, coefficients, readers, x, g, first, result });
+        arch.dispatch(GateInputs { extent, coefficients, readers, x, g, first, result });
     });
 }
 
 /// The gradients of some inputs.
-struct Inputs<'a> {
-    extent: &'a Extent,
+struct GateInputs<'a> {
+    extent: &'a LayerExtent,
     coefficients: &'a [f32],
     readers: &'a [u32],
     x: &'a [f32],
@@ -133,7 +133,7 @@ struct Inputs<'a> {
     result: &'a mut [f32],
 }
 
-impl WithSimd for Inputs<'_> {
+impl WithSimd for GateInputs<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -4,16 +4,16 @@ use farad::{DType, OpError, Shape};
 
 /// Sizes of a layer at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct LayerExtent {
     pub inputs: usize,
     pub outputs: usize,
     pub batch: usize,
 }
 
-impl Extent {
+impl LayerExtent {
     /// From the shapes of features `[inputs, batch]` and wires `[2, outputs]`.
-    pub fn of(x: Shape, wires: Shape) -> Extent {
-        Extent { inputs: x.to_vec()[0], batch: x.to_vec()[1], outputs: wires.to_vec()[1] }
+    pub fn of(x: Shape, wires: Shape) -> LayerExtent {
+        LayerExtent { inputs: x.to_vec()[0], batch: x.to_vec()[1], outputs: wires.to_vec()[1] }
     }
 
     pub fn coefficients(&self) -> Shape {
@@ -42,7 +42,7 @@ impl Extent {
     }
 
     /// Says what is wrong with the coefficients, wires, readers and features of a layer.
-    pub fn check(operands: &[(Shape, DType)]) -> Result<Extent, OpError> {
+    pub fn check(operands: &[(Shape, DType)]) -> Result<LayerExtent, OpError> {
         let [coefficients, wires, readers, x] = operands else {
             return Err(OpError::Arity { op: "gates", got: operands.len(), least: 4 });
         };
@@ -58,7 +58,7 @@ impl Extent {
         }
         let outputs = wires.0.to_vec()[1];
         let inputs = readers.0.numel().saturating_sub(1 + 4 * outputs);
-        let extent = Extent { inputs, outputs, batch: x.0.to_vec()[1] };
+        let extent = LayerExtent { inputs, outputs, batch: x.0.to_vec()[1] };
         let wanted = [extent.coefficients(), extent.wires(), extent.readers(), extent.x()];
         for ((&(shape, _), wanted), name) in
             operands.iter().zip(wanted).zip(["coefficients", "wires", "readers", "features"])

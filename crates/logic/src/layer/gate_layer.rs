@@ -45,11 +45,11 @@ pub struct GateLayer {
     copies: usize,
     /// The wires and the gate table where they were needed last.
     #[module(skip)]
-    placed: Arc<Mutex<Option<Placed>>>,
+    placed: Arc<Mutex<Option<PlacedGates>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedGates {
     device: Device,
     wiring: LayerWiring,
     table: GateTable,
@@ -145,7 +145,7 @@ impl GateLayer {
     /// The layer on features by samples, one way or another. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
-        let (logits, Placed { wiring, table, .. }) = self.placed();
+        let (logits, PlacedGates { wiring, table, .. }) = self.placed();
         let soft = || self.everywhere(table.soft(&logits));
         let hard = || self.everywhere(table.hard(&logits));
         match pass {
@@ -176,14 +176,14 @@ impl GateLayer {
     }
 
     /// The logits, and everything else on their device.
-    fn placed(&self) -> (Tensor, Placed) {
+    fn placed(&self) -> (Tensor, PlacedGates) {
         let logits = self.logits.value();
         let mut place = self.placed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let placed = place.take().filter(|placed| placed.device == *logits.device());
         let placed = placed.unwrap_or_else(|| {
             let device = logits.device().clone();
             let wiring = LayerWiring::new(&self.wires, &device);
-            Placed { wiring, table: GateTable::on(&device), device }
+            PlacedGates { wiring, table: GateTable::on(&device), device }
         });
         *place = Some(placed.clone());
         (logits, placed)

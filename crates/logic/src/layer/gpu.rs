@@ -2,7 +2,7 @@
 
 use farad::{CustomKernel, CustomLimits};
 
-use super::extent::Extent;
+use super::extent::LayerExtent;
 use crate::row_grid::{RowGrid, add_parts};
 
 const FORWARD: &str = include_str!("forward.wgsl");
@@ -13,13 +13,13 @@ const INPUTS: &str = include_str!("inputs.wgsl");
 const PARTS: usize = 64;
 
 /// Operands: coefficients, wires, readers, x, and so many in all; result: y.
-pub fn forward(extent: &Extent, operands: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn forward(extent: &LayerExtent, operands: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.outputs, extent.batch);
     vec![grid.each(FORWARD, &[], &[0, 1, 3, operands], limits)]
 }
 
 /// Operands: wires, x, g; result: weights; scratch: parts, if there are several.
-pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn weights(extent: &LayerExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.outputs, extent.batch);
     let parts = parts(extent);
     if parts == 1 {
@@ -30,18 +30,18 @@ pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
 }
 
 /// Words of the parts of weights' gradients.
-pub fn weights_scratch(extent: &Extent) -> Vec<usize> {
+pub fn weights_scratch(extent: &LayerExtent) -> Vec<usize> {
     let parts = parts(extent);
     if parts == 1 { vec![] } else { vec![parts * extent.outputs * 4] }
 }
 
 /// Operands: coefficients, readers, x, g; result: gradients at x.
-pub fn inputs(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn inputs(extent: &LayerExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     vec![grid.each(INPUTS, &[], &[0, 1, 2, 3, 4], limits)]
 }
 
-fn parts(extent: &Extent) -> usize {
+fn parts(extent: &LayerExtent) -> usize {
     RowGrid::new(extent.outputs, extent.batch).blocks().clamp(1, PARTS)
 }
 
@@ -53,11 +53,11 @@ mod tests {
     #[test]
     fn grids_stay_within_the_limits() {
         for (inputs, outputs, batch) in SIZES {
-            let extent = Extent { inputs, outputs, batch };
+            let extent = LayerExtent { inputs, outputs, batch };
             check_limits(&forward(&extent, 4, &LIMITS));
             [weights, super::inputs].iter().for_each(|op| check_limits(&op(&extent, &LIMITS)));
         }
-        let wide = forward(&Extent { inputs: 65_536, outputs: 65_536, batch: 256 }, 4, &LIMITS);
+        let wide = forward(&LayerExtent { inputs: 65_536, outputs: 65_536, batch: 256 }, 4, &LIMITS);
         assert_eq!(wide[0].workgroups, [4096, 4, 1]);
     }
 }

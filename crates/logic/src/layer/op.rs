@@ -1,15 +1,13 @@
 //! The three ops of a layer: its outputs, and the gradients at its coefficients and at its inputs.
 //!
-//! Everything is feature-major: rows are features and columns samples, because each gate reads two
-//! whole rows, wherever they lie. The two gradients are ops of their own, so that a first layer,
-//! whose inputs nobody differentiates, computes only one.
+//! Everything is feature-major: rows are features and columns samples, because each gate reads two whole
+//! rows, wherever they lie. The two gradients are ops of their own, so that a first layer, whose inputs
+//! nobody differentiates, computes only one. Hard gates that learn like soft ones take their values from one
+//! set of coefficients and their gradients from another.
 
-use std::sync::Arc;
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
-use farad::custom::{Graph, NodeId, Op};
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
-
-use super::extent::Extent;
+use super::extent::LayerExtent;
 use super::wiring::LayerWiring;
 use super::{cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
@@ -29,7 +27,7 @@ use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 /// ```
 #[track_caller]
 pub fn gates(coefficients: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor {
-    Tensor::custom(Gates, &[coefficients, wiring.wires(), wiring.readers(), x]).swap_remove(0)
+    Tensor::custom(GateLayerOp, &[coefficients, wiring.wires(), wiring.readers(), x]).swap_remove(0)
 }
 
 /// The outputs of gates with the gradient of others: values come from `coefficients`, gradients at these and at the inputs
@@ -39,28 +37,28 @@ pub fn gates(coefficients: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor 
 pub fn straight_gates(coefficients: &Tensor, slopes: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor {
     let coefficients = coefficients.stop_gradient();
     let operands = [&coefficients, wiring.wires(), wiring.readers(), x, slopes];
-    Tensor::custom(Gates, &operands).swap_remove(0)
+    Tensor::custom(GateLayerOp, &operands).swap_remove(0)
 }
 
 /// Coefficients, wires, readers, x, and slopes if they are others -> y.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Gates;
+struct GateLayerOp;
 
 /// Wires, x, g -> gradients at the coefficients.
 #[derive(Clone, Copy, Debug, Hash)]
-struct WeightGradients;
+struct GateWeightGradients;
 
 /// Coefficients, readers, x, g -> gradients at x.
 #[derive(Clone, Copy, Debug, Hash)]
-struct InputGradients;
+struct GateInputGradients;
 
-impl CustomOp for Gates {
+impl CustomOp for GateLayerOp {
     fn name(&self) -> &str {
         "gates"
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        let extent = Extent::check(&operands[..operands.len().min(4)])?;
+        let extent = LayerExtent::check(&operands[..operands.len().min(4)])?;
         if let Some(&(shape, _)) = operands.get(4).filter(|slopes| slopes.0 != extent.coefficients()) {
             let what = format!("slopes have the wrong shape: {shape} where {} fit", extent.coefficients());
             return Err(OpError::Sizes {
@@ -74,46 +72,39 @@ impl CustomOp for Gates {
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
-        let extent = Extent::of(shapes[3], shapes[1]);
+        let extent = LayerExtent::of(shapes[3], shapes[1]);
         vec![reference::forward(&extent, &operands[0], &operands[1], &operands[3])]
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let extent = Extent::of(shapes[3], shapes[1]);
+        let extent = LayerExtent::of(shapes[3], shapes[1]);
         let y = bytemuck::cast_slice_mut(&mut results[0]);
         cpu::forward(&extent, floats(operands[0]), operands[1], floats(operands[3]), y);
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        gpu::forward(&Extent::of(shapes[3], shapes[1]), shapes.len(), limits)
+        gpu::forward(&LayerExtent::of(shapes[3], shapes[1]), shapes.len(), limits)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
-        let extent = Extent::of(shapes[3], shapes[1]);
+        let extent = LayerExtent::of(shapes[3], shapes[1]);
         // The readers are for the gradient only.
         let words =
             extent.coefficients().numel() + extent.wires().numel() + extent.x().numel() + extent.y().numel();
         Some((4 * words as u64, GATE_FLOPS * extent.evaluations()))
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        _: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        operands: &[Var<'g>],
+        _: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         let (&[coefficients, wires, readers, x], others) =
             operands.split_first_chunk().expect("checked by infer");
         let (slopes, g) = (others.first().copied(), upstream[0]);
-        let extent = Extent::of(graph.shape(x), graph.shape(wires));
-        let mut push = |op: Arc<dyn CustomOp>, operands: &[NodeId], shape: Shape| {
-            let node = graph.push(Op::Custom(op), operands);
-            graph.push(Op::Pick(0, shape, DType::F32), &[node])
-        };
-        let weights = push(Arc::new(WeightGradients), &[wires, x, g], extent.coefficients());
-        let inputs =
-            push(Arc::new(InputGradients), &[slopes.unwrap_or(coefficients), readers, x, g], extent.x());
+        let weights = Var::custom(GateWeightGradients, &[wires, x, g])?[0];
+        let inputs = Var::custom(GateInputGradients, &[slopes.unwrap_or(coefficients), readers, x, g])?[0];
         Ok(match slopes {
             None => vec![Some(weights), None, None, Some(inputs)],
             Some(_) => vec![None, None, None, Some(inputs), Some(weights)],
@@ -121,43 +112,43 @@ impl CustomOp for Gates {
     }
 }
 
-impl CustomOp for WeightGradients {
+impl CustomOp for GateWeightGradients {
     fn name(&self) -> &str {
         "gates_weight_gradients"
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        Ok(vec![(Extent::of(operands[1].0, operands[0].0).coefficients(), DType::F32)])
+        Ok(vec![(LayerExtent::of(operands[1].0, operands[0].0).coefficients(), DType::F32)])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
-        let extent = Extent::of(shapes[1], shapes[0]);
+        let extent = LayerExtent::of(shapes[1], shapes[0]);
         vec![reference::weights(&extent, &operands[0], &operands[1], &operands[2])]
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let extent = Extent::of(shapes[1], shapes[0]);
+        let extent = LayerExtent::of(shapes[1], shapes[0]);
         let sums = bytemuck::cast_slice_mut(&mut results[0]);
         cpu::weights(&extent, operands[0], floats(operands[1]), floats(operands[2]), sums);
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        gpu::weights(&Extent::of(shapes[1], shapes[0]), limits)
+        gpu::weights(&LayerExtent::of(shapes[1], shapes[0]), limits)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
-        let extent = Extent::of(shapes[1], shapes[0]);
+        let extent = LayerExtent::of(shapes[1], shapes[0]);
         let words =
             extent.coefficients().numel() + extent.wires().numel() + extent.x().numel() + extent.y().numel();
         Some((4 * words as u64, WEIGHT_FLOPS * extent.evaluations()))
     }
 
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {
-        gpu::weights_scratch(&Extent::of(shapes[1], shapes[0]))
+        gpu::weights_scratch(&LayerExtent::of(shapes[1], shapes[0]))
     }
 }
 
-impl CustomOp for InputGradients {
+impl CustomOp for GateInputGradients {
     fn name(&self) -> &str {
         "gates_input_gradients"
     }
@@ -188,10 +179,10 @@ impl CustomOp for InputGradients {
     }
 }
 
-impl InputGradients {
-    fn extent(&self, shapes: &[Shape]) -> Extent {
+impl GateInputGradients {
+    fn extent(&self, shapes: &[Shape]) -> LayerExtent {
         let (x, g) = (shapes[2].to_vec(), shapes[3].to_vec());
-        Extent { inputs: x[0], outputs: g[0], batch: x[1] }
+        LayerExtent { inputs: x[0], outputs: g[0], batch: x[1] }
     }
 }
 
@@ -208,9 +199,9 @@ mod tests {
         let shape = |sizes: &[usize]| Shape::new(sizes);
         let (c, wires, readers, x) = (shape(&[8, 4]), shape(&[2, 8]), shape(&[6 + 1 + 32]), shape(&[6, 100]));
         let y = shape(&[8, 100]);
-        assert_eq!(Gates.costs(&[c, wires, readers, x]), Some((4 * (32 + 16 + 600 + 800), 6 * 800)));
-        assert_eq!(WeightGradients.costs(&[wires, x, y]), Some((4 * (32 + 16 + 600 + 800), 7 * 800)));
-        let inputs = InputGradients.costs(&[c, readers, x, y]);
+        assert_eq!(GateLayerOp.costs(&[c, wires, readers, x]), Some((4 * (32 + 16 + 600 + 800), 6 * 800)));
+        assert_eq!(GateWeightGradients.costs(&[wires, x, y]), Some((4 * (32 + 16 + 600 + 800), 7 * 800)));
+        let inputs = GateInputGradients.costs(&[c, readers, x, y]);
         assert_eq!(inputs, Some((4 * (32 + 39 + 2 * 600 + 800), 8 * 800)));
     }
 }

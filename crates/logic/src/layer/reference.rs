@@ -1,6 +1,6 @@
-//! What the ops mean, in double precision and without haste.
+//! What the ops mean, in `f64`, written for clarity.
 
-use super::extent::Extent;
+use super::extent::LayerExtent;
 
 /// Wires as indices: first operands, then second.
 fn operands(wires: &[f64], gate: usize) -> (usize, usize) {
@@ -8,7 +8,7 @@ fn operands(wires: &[f64], gate: usize) -> (usize, usize) {
 }
 
 /// `[outputs, 4], [2, outputs], [inputs, batch] -> [outputs, batch]`
-pub fn forward(extent: &Extent, coefficients: &[f64], wires: &[f64], x: &[f64]) -> Vec<f64> {
+pub fn forward(extent: &LayerExtent, coefficients: &[f64], wires: &[f64], x: &[f64]) -> Vec<f64> {
     let mut y = Vec::with_capacity(extent.outputs * extent.batch);
     for (gate, c) in coefficients.chunks_exact(4).enumerate() {
         let (a, b) = operands(wires, gate);
@@ -21,7 +21,7 @@ pub fn forward(extent: &Extent, coefficients: &[f64], wires: &[f64], x: &[f64]) 
 }
 
 /// Gradients at the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
-pub fn weights(extent: &Extent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
+pub fn weights(extent: &LayerExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; extent.outputs * 4];
     for (gate, sums) in sums.chunks_exact_mut(4).enumerate() {
         let (a, b) = operands(wires, gate);
@@ -37,7 +37,7 @@ pub fn weights(extent: &Extent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64>
 
 /// Gradients at the inputs.
 /// `[outputs, 4], readers, [inputs, batch], [outputs, batch] -> [inputs, batch]`
-pub fn inputs(extent: &Extent, coefficients: &[f64], readers: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
+pub fn inputs(extent: &LayerExtent, coefficients: &[f64], readers: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let batch = extent.batch;
     let (starts, lists) = readers.split_at(extent.inputs + 1);
     let mut sums = vec![0.0; extent.inputs * batch];

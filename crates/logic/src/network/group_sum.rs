@@ -1,9 +1,6 @@
 //! The head of a network: every class counts its own bits.
 
-use std::sync::Arc;
-
-use farad::custom::{Graph, NodeId, Op};
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 use farad_circuit::{Netlist, Wire};
 
 use crate::error::{Error, Result};
@@ -113,15 +110,12 @@ impl CustomOp for Hold {
         vec![CustomKernel::new(HOLD, "main", workgroups).parameters(&[shapes[0].numel() as u32])]
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        _: &[NodeId],
-        upstream: &[NodeId],
-    ) -> std::result::Result<Vec<Option<NodeId>>, OpError> {
-        let shape = graph.shape(operands[0]);
-        let node = graph.push(Op::Custom(Arc::new(Hold)), &[upstream[0]]);
-        Ok(vec![Some(graph.push(Op::Pick(0, shape, DType::F32), &[node]))])
+        _: &[Var<'g>],
+        _: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> std::result::Result<Vec<Option<Var<'g>>>, OpError> {
+        Ok(vec![Some(Var::custom(Hold, &upstream[..1])?[0])])
     }
 }

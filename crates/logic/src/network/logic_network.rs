@@ -11,7 +11,7 @@ use crate::layer::Pass;
 /// A layer of a network, of whatever kind.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Block {
+pub enum NetworkBlock {
     /// Gates on drawn wires.
     Gates(LogicLayer),
     /// Gates that learn their wires.
@@ -22,34 +22,34 @@ pub enum Block {
     Compact(CompactLayer),
 }
 
-impl Block {
+impl NetworkBlock {
     /// Bits that come in.
     pub fn inputs(&self) -> usize {
         match self {
-            Block::Gates(layer) => layer.gates().inputs(),
-            Block::Wired(layer) => layer.inputs(),
-            Block::Trees(trees) => trees.inputs(),
-            Block::Compact(layer) => layer.inputs(),
+            NetworkBlock::Gates(layer) => layer.gates().inputs(),
+            NetworkBlock::Wired(layer) => layer.inputs(),
+            NetworkBlock::Trees(trees) => trees.inputs(),
+            NetworkBlock::Compact(layer) => layer.inputs(),
         }
     }
 
     /// Bits that come out.
     pub fn outputs(&self) -> usize {
         match self {
-            Block::Gates(layer) => layer.gates().outputs(),
-            Block::Wired(layer) => layer.outputs(),
-            Block::Trees(trees) => trees.outputs(),
-            Block::Compact(layer) => layer.outputs(),
+            NetworkBlock::Gates(layer) => layer.gates().outputs(),
+            NetworkBlock::Wired(layer) => layer.outputs(),
+            NetworkBlock::Trees(trees) => trees.outputs(),
+            NetworkBlock::Compact(layer) => layer.outputs(),
         }
     }
 
     /// Gates of the circuit that it becomes, before anything is simplified.
     pub fn gates(&self) -> usize {
         match self {
-            Block::Gates(layer) => layer.gates().outputs(),
-            Block::Wired(layer) => layer.outputs(),
-            Block::Trees(trees) => trees.gates(),
-            Block::Compact(layer) => layer.outputs(),
+            NetworkBlock::Gates(layer) => layer.gates().outputs(),
+            NetworkBlock::Wired(layer) => layer.outputs(),
+            NetworkBlock::Trees(trees) => trees.gates(),
+            NetworkBlock::Compact(layer) => layer.outputs(),
         }
     }
 
@@ -57,40 +57,40 @@ impl Block {
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         match self {
-            Block::Gates(layer) => layer.gates().features(x, pass),
-            Block::Wired(layer) => layer.features(x, pass),
-            Block::Trees(trees) => trees.features(x, pass),
-            Block::Compact(layer) => layer.features(x, pass),
+            NetworkBlock::Gates(layer) => layer.gates().features(x, pass),
+            NetworkBlock::Wired(layer) => layer.features(x, pass),
+            NetworkBlock::Trees(trees) => trees.features(x, pass),
+            NetworkBlock::Compact(layer) => layer.features(x, pass),
         }
     }
 
     /// Adds the hard layer to a netlist.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
         match self {
-            Block::Gates(layer) => Ok(layer.gates().add_to(netlist, values)?),
-            Block::Wired(layer) => layer.add_to(netlist, values),
-            Block::Trees(trees) => trees.add_to(netlist, values),
-            Block::Compact(layer) => layer.add_to(netlist, values),
+            NetworkBlock::Gates(layer) => Ok(layer.gates().add_to(netlist, values)?),
+            NetworkBlock::Wired(layer) => layer.add_to(netlist, values),
+            NetworkBlock::Trees(trees) => trees.add_to(netlist, values),
+            NetworkBlock::Compact(layer) => layer.add_to(netlist, values),
         }
     }
 }
 
-impl Module for Block {
+impl Module for NetworkBlock {
     fn visit(&self, visitor: &mut dyn Visitor) {
         match self {
-            Block::Gates(layer) => layer.visit(visitor),
-            Block::Wired(layer) => layer.visit(visitor),
-            Block::Trees(trees) => trees.visit(visitor),
-            Block::Compact(layer) => layer.visit(visitor),
+            NetworkBlock::Gates(layer) => layer.visit(visitor),
+            NetworkBlock::Wired(layer) => layer.visit(visitor),
+            NetworkBlock::Trees(trees) => trees.visit(visitor),
+            NetworkBlock::Compact(layer) => layer.visit(visitor),
         }
     }
 
     fn kind(&self) -> String {
         match self {
-            Block::Gates(layer) => layer.kind(),
-            Block::Wired(layer) => layer.kind(),
-            Block::Trees(trees) => trees.kind(),
-            Block::Compact(layer) => layer.kind(),
+            NetworkBlock::Gates(layer) => layer.kind(),
+            NetworkBlock::Wired(layer) => layer.kind(),
+            NetworkBlock::Trees(trees) => trees.kind(),
+            NetworkBlock::Compact(layer) => layer.kind(),
         }
     }
 }
@@ -112,14 +112,14 @@ impl Module for Block {
 #[derive(Clone, Debug, Module)]
 pub struct LogicNetwork {
     encoding: Thermometer,
-    layers: Vec<Block>,
+    layers: Vec<NetworkBlock>,
     #[module(skip)]
     head: GroupSum,
 }
 
 impl LogicNetwork {
     /// From its parts, each of which takes what the one before gives.
-    pub fn new(encoding: Thermometer, layers: Vec<Block>, head: GroupSum) -> Result<LogicNetwork> {
+    pub fn new(encoding: Thermometer, layers: Vec<NetworkBlock>, head: GroupSum) -> Result<LogicNetwork> {
         let mut given = encoding.outputs();
         for (layer, block) in layers.iter().enumerate() {
             if block.inputs() != given {
@@ -139,14 +139,14 @@ impl LogicNetwork {
     }
 
     /// The layers.
-    pub fn layers(&self) -> &[Block] {
+    pub fn layers(&self) -> &[NetworkBlock] {
         &self.layers
     }
 
     /// Forgets what layers computed from their tensors, after something else put others in, as a checkpoint does.
     pub fn refresh(&self) {
         for block in &self.layers {
-            if let Block::Compact(layer) = block {
+            if let NetworkBlock::Compact(layer) = block {
                 layer.refresh();
             }
         }
@@ -159,7 +159,7 @@ impl LogicNetwork {
 
     /// Gates in all layers, before anything is simplified; the head's are not counted.
     pub fn gates(&self) -> usize {
-        self.layers.iter().map(Block::gates).sum()
+        self.layers.iter().map(NetworkBlock::gates).sum()
     }
 
     /// The network on numbers by samples. `[features, batch] -> [classes, batch]`

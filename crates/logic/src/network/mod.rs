@@ -1,9 +1,14 @@
-//! Logic networks that classify: numbers become bits, bits go through layers of gates, and each class counts its own.
+//! Logic networks that classify: numbers become bits, bits go through layers of gates, and each class counts
+//! its own.
 //!
-//! Invariant: everything but the encoding is logic, so that the hard network is a circuit: what it says of a sample and
-//! what [`LogicNetwork::to_netlist`] says are the same, class heads included. Values are feature-major inside
-//! (`[features, batch]`), since every gate reads two whole rows. Start at [`LogicNetwork`]; [`Thermometer`] encodes, a
-//! [`Block`] is a layer of some kind, [`GroupSum`] is the head.
+//! Start at [`LogicNetwork`]. [`Thermometer`] encodes numbers as bits, by thresholds that are fixed,
+//! quantiles or learned. A [`NetworkBlock`] is a layer of some kind: gates on drawn wires, gates that learn
+//! their wires (`choice`), trees over windows of pictures (`trees`), neurons with candidates (`neurons`), or
+//! a cell with state. [`GroupSum`] is the head.
+//!
+//! Invariant: everything but the encoding is logic, so the hard network is a circuit. What it says of a
+//! sample and what [`LogicNetwork::to_netlist`] says are the same, class heads and ties included. Values are
+//! feature-major inside (`[features, batch]`), since every gate reads two whole rows.
 
 pub mod choice;
 mod encoding;
@@ -18,7 +23,7 @@ mod wired_layer;
 pub use encoding::Thermometer;
 pub use group_sum::GroupSum;
 pub use logic_layer::{LogicLayer, WiringKind};
-pub use logic_network::{Block, LogicNetwork};
+pub use logic_network::{LogicNetwork, NetworkBlock};
 pub use neurons::{CompactLayer, Reach, Review, Reviewed};
 pub use recurrent::RecurrentLogic;
 pub use trees::{TreeShape, Trees};

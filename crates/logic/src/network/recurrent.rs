@@ -4,7 +4,7 @@ use farad::Tensor;
 use farad::nn::Module;
 use farad_circuit::{Netlist, Wire};
 
-use super::Block;
+use super::NetworkBlock;
 use crate::error::{Error, Result};
 use crate::layer::Pass;
 
@@ -26,15 +26,15 @@ use crate::layer::Pass;
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct RecurrentLogic {
-    layers: Vec<Block>,
+    layers: Vec<NetworkBlock>,
     inputs: usize,
     states: usize,
 }
 
 impl RecurrentLogic {
     /// From layers of which the first reads the inputs, then the state that the last one gives.
-    pub fn new(inputs: usize, layers: Vec<Block>) -> Result<RecurrentLogic> {
-        let states = layers.last().map_or(0, Block::outputs);
+    pub fn new(inputs: usize, layers: Vec<NetworkBlock>) -> Result<RecurrentLogic> {
+        let states = layers.last().map_or(0, NetworkBlock::outputs);
         let mut given = inputs + states;
         for (layer, block) in layers.iter().enumerate() {
             if block.inputs() != given {

@@ -1,7 +1,14 @@
-//! The recipes: what each automaton is made of, what it learns and how it is judged. One file each.
+//! The recipes: one file per automaton, with its topology, settings (ours and the published ones), target and
+//! trials.
 //!
 //! A [`Recipe`] is data; `train` and `evaluate` know how to use it. To add one, write a file with a
-//! `recipe()` and give it a row in [`Recipe::all`]. [`own`] makes recipes of what users bring: a rule, a picture.
+//! `recipe()` and give it a row in [`Recipe::all`]. [`own`] makes recipes of what users bring: a rule, a
+//! picture.
+//!
+//! A run keeps the best hard circuit that an evaluation met. Recipes that set `stop_after_exact` (life,
+//! lizard) end early, once all circuits were right in two evaluations in a row. Those with the settings of
+//! `checkerboard::swift` go on to the end, since longer training removes more gates. The published recipe
+//! (`--recipe reference`) keeps the last circuit and never ends early.
 
 mod checkerboard;
 mod checkerboard_async;

@@ -1,6 +1,7 @@
 //! Tasks that users bring: a rule to learn, a picture to grow, a texture to make out of noise. One row each.
 //!
-//! What was brought is kept in the run's configuration, not where it lay, so that a run needs no file but its own.
+//! A row says how the flag is read, what the configuration keeps, and which recipe it makes. A run keeps the
+//! content of the file, not its path, so that it needs no file but its own.
 
 use std::sync::Arc;
 

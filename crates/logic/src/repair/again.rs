@@ -1,6 +1,6 @@
 //! Soft training that begins again from a repaired circuit, where a search was stuck.
 //!
-//! The circuit becomes a [`Network`], its gates are sure of their functions but soft, and some hundred updates of the recipe's
+//! The circuit becomes a [`CircuitNetwork`], its gates are sure of their functions but soft, and some hundred updates of the recipe's
 //! own task change it. What is left when it hardens is one more circuit that the next search begins with. All of it
 //! shares one budget. Start at [`School::search`].
 //!
@@ -14,7 +14,7 @@ use farad_circuit::Automaton;
 use farad_circuit::repair::{Beginning, Circuits, Options, Proposal, Repaired};
 use serde::{Deserialize, Serialize};
 
-use super::network::Network;
+use super::network::CircuitNetwork;
 use super::{Searcher, proposals};
 use crate::error::Result;
 use crate::recipe::Recipe;
@@ -71,7 +71,7 @@ pub(super) struct School<'a> {
 }
 
 /// A circuit that was trained again.
-struct Trained {
+struct TrainedAgain {
     automaton: Automaton,
     /// What its gates nearly became.
     proposals: Vec<Proposal>,
@@ -92,7 +92,7 @@ impl Found {
         self.repaired.candidates + updates * CANDIDATES_PER_UPDATE
     }
 
-    fn was_trained(&mut self, trained: &Trained) {
+    fn was_trained(&mut self, trained: &TrainedAgain) {
         let wrong_before = self.repaired.wrong;
         let again = self.again.get_or_insert(Again { wrong_before, ..Again::default() });
         again.updates += trained.updates;
@@ -123,7 +123,7 @@ impl Found {
 impl School<'_> {
     /// Searches, and where that is stuck trains again and searches on, within the same budget.
     pub fn search(&self, searcher: &mut Searcher, circuits: &Circuits, options: &Options) -> Result<Found> {
-        let budget = Budget { options, began: Instant::now() };
+        let budget = SearchBudget { options, began: Instant::now() };
         let mut found = Found::new(searcher.search(circuits, &budget.part(0, 0, 2))?);
         for round in 1..=ROUNDS {
             let done = found.repaired.wrong == 0 || budget.is_over(found.spent());
@@ -136,7 +136,13 @@ impl School<'_> {
     }
 
     /// One training and the search after it. Whether there may be another.
-    fn round(&self, round: u32, budget: &Budget, searcher: &mut Searcher, found: &mut Found) -> Result<bool> {
+    fn round(
+        &self,
+        round: u32,
+        budget: &SearchBudget,
+        searcher: &mut Searcher,
+        found: &mut Found,
+    ) -> Result<bool> {
         // An equal part of what is left for every round that is left, at most half of it for training.
         let parts = ROUNDS + 1 - round;
         let part = budget.part(round, found.spent(), parts);
@@ -163,8 +169,8 @@ impl School<'_> {
         seed: u64,
         updates: u64,
         deadline: Option<Instant>,
-    ) -> Result<Option<Trained>> {
-        let Some(network) = Network::of(circuit, seed) else { return Ok(None) };
+    ) -> Result<Option<TrainedAgain>> {
+        let Some(network) = CircuitNetwork::of(circuit, seed) else { return Ok(None) };
         let settings = settings(self.settings, updates);
         let soft = SoftGates::new(settings.gates, settings.rounding, self.device);
         let logits = soft.sure(&network.gates, &[1, network.gates.len()], STRENGTH, self.device);
@@ -188,7 +194,7 @@ impl School<'_> {
                 }
             }
         }
-        Ok(kept.map(|(gates, logits)| Trained {
+        Ok(kept.map(|(gates, logits)| TrainedAgain {
             automaton: network.harden(&gates),
             proposals: proposals::unsure(&network.topology, &gates, &logits, soft.width()),
             updates: trainer.updates(),
@@ -198,12 +204,12 @@ impl School<'_> {
 }
 
 /// What is left for searches and trainings.
-struct Budget<'a> {
+struct SearchBudget<'a> {
     options: &'a Options,
     began: Instant,
 }
 
-impl Budget<'_> {
+impl SearchBudget<'_> {
     fn is_over(&self, spent: u64) -> bool {
         let late = self.options.time.is_some_and(|time| self.began.elapsed() >= time);
         late || spent + CANDIDATES_PER_UPDATE >= self.options.candidates
@@ -301,7 +307,7 @@ mod tests {
             trained.automaton.check().unwrap();
             assert_eq!((trained.updates, trained.cut), (40, false));
             assert!(!trained.proposals.is_empty());
-            let network = Network::of(&automaton, 3).unwrap();
+            let network = CircuitNetwork::of(&automaton, 3).unwrap();
             assert_ne!(trained.automaton, network.harden(&network.gates), "nothing was learned on {device}");
             // Without time there is one update, which is looked at.
             let cut = school.train(&automaton, 3, 40, Some(Instant::now())).unwrap().unwrap();
@@ -312,7 +318,7 @@ mod tests {
     #[test]
     fn time_and_candidates_are_shared_out() {
         let options = Options { candidates: 1_000, time: Some(Duration::from_secs(60)), seed: 5 };
-        let budget = Budget { options: &options, began: Instant::now() };
+        let budget = SearchBudget { options: &options, began: Instant::now() };
         let half = budget.part(0, 0, 2);
         assert_eq!((half.candidates, half.seed), (500, 5));
         assert!(half.time.is_some_and(|time| time <= Duration::from_secs(30)));
@@ -320,6 +326,6 @@ mod tests {
         assert_ne!(budget.part(1, 700, 2).seed, 5);
         assert!(!budget.is_over(800) && budget.is_over(950));
         let late = Options { time: Some(Duration::ZERO), ..options.clone() };
-        assert!(Budget { options: &late, began: Instant::now() }.is_over(0));
+        assert!(SearchBudget { options: &late, began: Instant::now() }.is_over(0));
     }
 }

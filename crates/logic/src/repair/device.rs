@@ -1,7 +1,10 @@
-//! Candidates on a device: thousands at once, each in a workgroup of its own.
+//! Candidates on a GPU: thousands at once.
 //!
-//! Invariant: scores are those of the CPU. What does not fit a workgroup, and everything once the device has failed, runs on
-//! the CPU; [`Tally`] says how much that was. Start at [`DeviceEvaluator`].
+//! A workgroup for each candidate and word of starts goes through the candidate's tape, with the state in
+//! workgroup memory (`score.wgsl`).
+//!
+//! Invariant: scores are those of the CPU. What does not fit a workgroup, and everything once the device has
+//! failed, runs on the CPU; [`CandidateTally`] says how much that was. Start at [`DeviceEvaluator`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use farad_circuit::Edge;
 use farad_circuit::repair::{Batch, Evaluator, Job, Origin, Processor, Score, Task, Wrong};
 
 use super::plain::{self, Operands};
-use super::program::Program;
+use super::program::CandidateProgram;
 
 const TEXT: &str = include_str!("score.wgsl");
 
@@ -33,9 +36,9 @@ const RUNS: usize = 8192;
 
 /// How many candidates ran where.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(Arc<[AtomicU64; 2]>);
+pub struct CandidateTally(Arc<[AtomicU64; 2]>);
 
-impl Tally {
+impl CandidateTally {
     fn add(&self, [on_device, on_processor]: [usize; 2]) {
         self.0[0].fetch_add(on_device as u64, Ordering::Relaxed);
         self.0[1].fetch_add(on_processor as u64, Ordering::Relaxed);
@@ -58,7 +61,7 @@ pub struct DeviceEvaluator {
     /// Words of a workgroup's state at most.
     most: usize,
     shape: [usize; 2],
-    tally: Tally,
+    tally: CandidateTally,
     failed: bool,
 }
 
@@ -76,7 +79,7 @@ impl DeviceEvaluator {
             banks: vec![],
             most: memory / 4 - COUNTS,
             shape: [CHAINS, BLOCK],
-            tally: Tally::default(),
+            tally: CandidateTally::default(),
             failed: false,
             board,
         })
@@ -89,7 +92,7 @@ impl DeviceEvaluator {
     }
 
     /// What will tell how many candidates ran where.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> CandidateTally {
         self.tally.clone()
     }
 
@@ -107,7 +110,7 @@ impl DeviceEvaluator {
     }
 
     /// The scores of jobs that fit, all their batches.
-    fn run(&mut self, jobs: &[(&Job, Program)]) -> farad::Result<Vec<Vec<Score>>> {
+    fn run(&mut self, jobs: &[(&Job, CandidateProgram)]) -> farad::Result<Vec<Vec<Score>>> {
         let (mut batches, mut known): (Vec<&Batch>, HashMap<u64, usize>) = Default::default();
         for batch in jobs.iter().flat_map(|(job, _)| job.batches) {
             known.entry(batch.number()).or_insert_with(|| {
@@ -169,15 +172,15 @@ impl Evaluator for DeviceEvaluator {
     }
 
     fn score(&mut self, jobs: &[Job]) -> Vec<Vec<Score>> {
-        let fits = |program: &Program| {
+        let fits = |program: &CandidateProgram| {
             program.channels * self.board.places <= self.most
                 && SLOTS.iter().any(|&slots| program.slots <= slots)
         };
-        let ready = |job: &Job| Some(Program::new(job.tape, job.shape)).filter(fits);
+        let ready = |job: &Job| Some(CandidateProgram::new(job.tape, job.shape)).filter(fits);
         let programs = jobs.iter().map(|job| if self.failed { None } else { ready(job) });
-        let programs: Vec<Option<Program>> = programs.collect();
+        let programs: Vec<Option<CandidateProgram>> = programs.collect();
         let here: Vec<bool> = programs.iter().map(Option::is_none).collect();
-        let there: Vec<(&Job, Program)> =
+        let there: Vec<(&Job, CandidateProgram)> =
             jobs.iter().zip(programs).filter_map(|(job, program)| Some((job, program?))).collect();
         let found = if there.is_empty() { Ok(vec![]) } else { self.run(&there) };
         let mut found = found.unwrap_or_else(|error| {

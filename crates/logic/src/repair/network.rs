@@ -27,7 +27,7 @@ const STREAM: u64 = 1 << 20;
 
 /// A circuit in the form of an automaton in training.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct CircuitNetwork {
     pub topology: Topology,
     /// As [`Topology::wire`] makes them.
     pub layers: Vec<Wires>,
@@ -38,10 +38,10 @@ pub struct Network {
     fire_rate: f32,
 }
 
-impl Network {
+impl CircuitNetwork {
     /// The part of an automaton that visible channels depend on. Operands that a gate does not need are drawn from the
     /// seed. `None` if the circuit is too wide, or shows other channels than its first.
-    pub fn of(automaton: &Automaton, seed: u64) -> Option<Network> {
+    pub fn of(automaton: &Automaton, seed: u64) -> Option<CircuitNetwork> {
         let (cell, shell) = Cell::of(automaton, SPARE);
         let visible = shell.visible.len();
         if !shell.visible.iter().copied().eq(0..visible) {
@@ -50,7 +50,7 @@ impl Network {
         let mut layers = selection();
         let mut gates: Vec<Gate> = (0..NEIGHBORS).flat_map(selecting).collect();
         let perception: Vec<usize> = [9].into_iter().chain(layers.iter().map(Wires::outputs)).collect();
-        let mut levels = Levels::new(&cell, seed);
+        let mut levels = WireLevels::new(&cell, seed);
         let mut update = vec![levels.width];
         for number in 1..=levels.count {
             let (layer, own) = levels.layer(number);
@@ -62,7 +62,7 @@ impl Network {
             Topology { channels: cell.channels, kernels: NEIGHBORS, perception, update, edge: shell.edge };
         let narrow = topology.update.iter().all(|&width| width <= WIDEST);
         let (name, fire_rate) = (shell.cell.name, shell.fire_rate);
-        narrow.then_some(Network { topology, layers, gates, name, visible, fire_rate })
+        narrow.then_some(CircuitNetwork { topology, layers, gates, name, visible, fire_rate })
     }
 
     /// The automaton of these gates.
@@ -87,7 +87,7 @@ fn selecting(neighbor: usize) -> impl Iterator<Item = Gate> {
 }
 
 /// Which wires of a cell are there at which level, layer by layer.
-struct Levels<'a> {
+struct WireLevels<'a> {
     cell: &'a Cell,
     /// Where each wire is made; 0: an input.
     made: Vec<usize>,
@@ -102,8 +102,8 @@ struct Levels<'a> {
     random: Shuffler,
 }
 
-impl<'a> Levels<'a> {
-    fn new(cell: &'a Cell, seed: u64) -> Levels<'a> {
+impl<'a> WireLevels<'a> {
+    fn new(cell: &'a Cell, seed: u64) -> WireLevels<'a> {
         let mut made = vec![0; cell.inputs()];
         for node in &cell.gates {
             let level = 1 + node.operands().map(|wire| made[wire.index()]).max().unwrap_or(0);
@@ -121,7 +121,7 @@ impl<'a> Levels<'a> {
         let mut places: Vec<Option<u32>> = inputs.collect();
         places.resize(cell.wires(), None);
         let (width, random) = (cell.inputs(), Shuffler::new(seed, STREAM));
-        Levels { cell, made, last, count, places, width, random }
+        WireLevels { cell, made, last, count, places, width, random }
     }
 
     /// The next layer: its wires and its gates.
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_network_hardened_at_once_is_its_circuit() {
         for automaton in automata() {
-            let network = Network::of(&automaton, 7).unwrap();
+            let network = CircuitNetwork::of(&automaton, 7).unwrap();
             network.topology.check().unwrap();
             let hard = network.harden(&network.gates);
             hard.check().unwrap();
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn seeds_draw_other_operands_and_nothing_else() {
         let automaton = &automata()[0];
-        let [one, same, other] = [3, 3, 4].map(|seed| Network::of(automaton, seed).unwrap());
+        let [one, same, other] = [3, 3, 4].map(|seed| CircuitNetwork::of(automaton, seed).unwrap());
         assert_eq!(one.layers, same.layers);
         assert_ne!(one.layers, other.layers);
         assert_eq!((&one.gates, &one.topology), (&other.gates, &other.topology));
@@ -239,6 +239,6 @@ mod tests {
     #[test]
     fn channels_in_another_order_are_left_alone() {
         let automaton = Automaton { visible: vec![1], ..automata().swap_remove(1) };
-        assert!(Network::of(&automaton, 1).is_none());
+        assert!(CircuitNetwork::of(&automaton, 1).is_none());
     }
 }

@@ -16,12 +16,12 @@ pub struct Operands<'a> {
 
 /// The scores of all runs, four words each.
 pub fn scores(operands: &Operands) -> Vec<u32> {
-    let run = |run: &[u32]| Run::new(operands, run).scores();
+    let run = |run: &[u32]| CandidateRun::new(operands, run).scores();
     operands.runs.par_chunks_exact(8).flat_map_iter(run).collect()
 }
 
 /// One candidate from one word of starts.
-struct Run<'a> {
+struct CandidateRun<'a> {
     operands: &'a Operands<'a>,
     channels: &'a [[u32; 4]],
     ops: &'a [[u32; 4]],
@@ -30,15 +30,15 @@ struct Run<'a> {
     state: Vec<u32>,
 }
 
-impl<'a> Run<'a> {
-    fn new(operands: &'a Operands<'a>, run: &[u32]) -> Run<'a> {
+impl<'a> CandidateRun<'a> {
+    fn new(operands: &'a Operands<'a>, run: &[u32]) -> CandidateRun<'a> {
         let [first, channels, ops, _, start, fires] = std::array::from_fn(|n| run[n] as usize);
         let rows = &operands.tape.as_chunks::<4>().0[first..][..channels + ops];
         let (channels, ops) = rows.split_at(channels);
         let places = operands.board.places;
         let channel =
             |row: &[u32; 4]| operands.starts[start + row[0] as usize * places..][..places].iter().copied();
-        Run { operands, channels, ops, fires, state: channels.iter().flat_map(channel).collect() }
+        CandidateRun { operands, channels, ops, fires, state: channels.iter().flat_map(channel).collect() }
     }
 
     fn scores(mut self) -> [u32; 4] {

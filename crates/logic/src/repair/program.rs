@@ -14,7 +14,7 @@ const NEGATED: u32 = 1;
 const CONSTANT: u32 = 2;
 
 /// A candidate made ready.
-pub struct Program {
+pub struct CandidateProgram {
     /// A row for each channel that matters, then one for each op.
     pub rows: Vec<[u32; 4]>,
     pub channels: usize,
@@ -23,8 +23,8 @@ pub struct Program {
     pub slots: usize,
 }
 
-impl Program {
-    pub fn new(tape: &Tape, shape: &Shape) -> Program {
+impl CandidateProgram {
+    pub fn new(tape: &Tape, shape: &Shape) -> CandidateProgram {
         let slots = Slots::new(tape, shape);
         let operand = |wire: usize| match wire.checked_sub(slots.inputs) {
             Some(op) => slots.places[op],
@@ -46,7 +46,7 @@ impl Program {
             let [a, b] = [op.a, op.b].map(|wire| operand(wire as usize));
             [polynomial(op.gate), a, b, slots.places[n]]
         });
-        Program {
+        CandidateProgram {
             rows: tape.outputs.iter().map(channel).chain(ops).collect(),
             channels: tape.outputs.len(),
             ops: tape.ops.len(),

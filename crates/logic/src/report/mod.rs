@@ -12,7 +12,7 @@ mod proof;
 pub use check::{Check, check, note};
 pub use outcome::{glance, learned, outcome};
 pub use pictures::frame;
-pub use proof::Pass;
+pub use proof::SimplifyPass;
 
 use farad::run::{Conclusion, Run, Value, count, counted, json};
 use farad_circuit::{Automaton, Statistics};
@@ -23,7 +23,7 @@ use crate::evaluate::{Evaluation, Examination};
 use crate::recipe::Trial;
 use crate::repair::Note;
 use crate::train::{Learned, LearnedCircuit};
-use proof::Simplified;
+use proof::SimplifiedNote;
 pub(crate) use proof::{hash, text};
 
 /// What is known of one seed's circuit.
@@ -49,7 +49,7 @@ pub struct Verdict {
     /// The simplified circuit.
     pub simplified: Automaton,
     /// What simplification did, pass by pass.
-    pub stages: Vec<Pass>,
+    pub stages: Vec<SimplifyPass>,
     /// Whether the time ran out before simplification was done; then another run may find another circuit.
     pub out_of_time: bool,
     /// Outputs that keep their learned gates because nothing smaller could be proved.
@@ -104,7 +104,7 @@ fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<V
         seed: circuit.seed,
     };
     let evaluation = examination.evaluate()?;
-    let simplified = Simplified::of(run, circuit)?;
+    let simplified = SimplifiedNote::of(run, circuit)?;
     let before = Statistics::of(&circuit.automaton.cell);
     let after = Statistics::of(&simplified.automaton.cell);
     Ok(Verdict {
@@ -172,7 +172,7 @@ fn inexact(circuits: &[(usize, usize)]) -> String {
 
 /// The simplified circuit of a seed: from its file if that is of this very circuit, else made anew.
 pub fn simplified(run: &Run, circuit: &LearnedCircuit) -> Result<Automaton> {
-    Ok(Simplified::of(run, circuit)?.automaton)
+    Ok(SimplifiedNote::of(run, circuit)?.automaton)
 }
 
 /// The simplified circuit of a seed from the run's folder; none if there is none, or it is of another circuit.

@@ -6,7 +6,7 @@ use farad::run::{Events, Page, Run, count, counted, shell_word};
 use farad::train::settings::Settings as _;
 use farad_circuit::Statistics;
 
-use super::{Pass, Verdict, yes};
+use super::{SimplifyPass, Verdict, yes};
 use crate::error::Result;
 use crate::settings::Settings;
 use crate::train::{Configuration, Learned};
@@ -199,7 +199,7 @@ fn further(page: &mut Page, verdicts: &[Verdict]) {
 
 /// The numbers of the table below in words. Both come from the passes, so that they agree.
 fn described(before: &Statistics, verdict: &Verdict) -> String {
-    let gates = |pass: &Pass| pass.gates;
+    let gates = |pass: &SimplifyPass| pass.gates;
     let active = verdict.stages.first().map_or(before.active, gates);
     let cone = verdict.stages.iter().find(|stage| stage.pass == "cone of influence");
     let matter = cone.map_or(active, gates);
@@ -243,7 +243,7 @@ fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Ve
             continue;
         }
         gates = stage.gates;
-        let Pass { pass, gates, depth, seconds } = stage;
+        let SimplifyPass { pass, gates, depth, seconds } = stage;
         rows.push(vec![pass.to_string(), count(*gates), depth.to_string(), format!("{seconds:.2}")]);
     }
     page.table(&["pass", "active gates", "depth", "seconds"], &rows);

@@ -1,7 +1,9 @@
-//! Simplified circuits and what is proved of them, kept beside the learned ones in `circuits/`.
+//! Simplified circuits and what is proved of them, kept beside the learned ones in `circuits/`
+//! (`seed-N.proof.json`).
 //!
-//! Invariant: what is read from there belongs to this very circuit, to the byte. Anything else (an older
-//! circuit, a file that somebody changed) is simplified and proved anew. Start at [`Simplified::of`].
+//! Invariant: a proof is used only for the circuits that it was made for, byte for byte. For anything else
+//! (an older circuit, a file that somebody changed) the circuit is simplified and proved again. Start at
+//! [`SimplifiedNote::of`].
 
 use farad::run::Run;
 use farad_circuit::simplify::{Options, Stage, simplify_automaton};
@@ -14,7 +16,7 @@ use crate::train::LearnedCircuit;
 
 /// A pass of simplification, and how large the circuit was after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pass {
+pub struct SimplifyPass {
     /// Its name.
     pub pass: String,
     /// Active gates after it.
@@ -25,33 +27,33 @@ pub struct Pass {
     pub seconds: f64,
 }
 
-impl From<&Stage> for Pass {
-    fn from(stage: &Stage) -> Pass {
+impl From<&Stage> for SimplifyPass {
+    fn from(stage: &Stage) -> SimplifyPass {
         let seconds = stage.time.as_secs_f64();
-        Pass { pass: stage.pass.into(), gates: stage.gates, depth: stage.depth, seconds }
+        SimplifyPass { pass: stage.pass.into(), gates: stage.gates, depth: stage.depth, seconds }
     }
 }
 
 /// What is proved of a simplified circuit, and how it came about: `seed-N.proof.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Proof {
+pub struct ProofNote {
     /// A hash of the two circuits' files.
     circuits: u64,
     pub proved: bool,
     pub out_of_time: bool,
     pub unproved: Vec<String>,
-    pub passes: Vec<Pass>,
+    pub passes: Vec<SimplifyPass>,
 }
 
 /// A simplified circuit.
-pub struct Simplified {
+pub struct SimplifiedNote {
     pub automaton: Automaton,
-    pub proof: Proof,
+    pub proof: ProofNote,
 }
 
-impl Simplified {
+impl SimplifiedNote {
     /// That of a learned circuit: from the run's folder if it is there, else made now.
-    pub fn of(run: &Run, circuit: &LearnedCircuit) -> Result<Simplified> {
+    pub fn of(run: &Run, circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
         match stored(run, circuit) {
             Some(stored) => Ok(stored),
             None => made(circuit),
@@ -62,7 +64,7 @@ impl Simplified {
 /// Writes the kept circuit, the simplified one and, last, the proof that belongs to both.
 pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<()> {
     let texts = [text(&circuit.automaton), text(&verdict.simplified)];
-    let proof = Proof {
+    let proof = ProofNote {
         circuits: hash(&texts),
         proved: verdict.proved,
         out_of_time: verdict.out_of_time,
@@ -80,29 +82,29 @@ pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<(
     Ok(())
 }
 
-fn made(circuit: &LearnedCircuit) -> Result<Simplified> {
+fn made(circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
     let simplified = simplify_automaton(&circuit.automaton, &Options::default())?;
-    let proof = Proof {
+    let proof = ProofNote {
         circuits: hash(&[text(&circuit.automaton), text(&simplified.automaton)]),
         proved: simplified.equivalence.is_proved(),
         out_of_time: simplified.report.out_of_time,
         unproved: simplified.report.unproved,
-        passes: simplified.report.stages.iter().map(Pass::from).collect(),
+        passes: simplified.report.stages.iter().map(SimplifyPass::from).collect(),
     };
-    Ok(Simplified { automaton: simplified.automaton, proof })
+    Ok(SimplifiedNote { automaton: simplified.automaton, proof })
 }
 
 /// What the run's folder has, if all of it belongs to this circuit.
-pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Simplified> {
+pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<SimplifiedNote> {
     let [raw, simplified, proof] = names(circuit);
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let texts = [read(&raw)?, read(&simplified)?];
-    let proof: Proof = serde_json::from_str(&read(&proof)?).ok()?;
+    let proof: ProofNote = serde_json::from_str(&read(&proof)?).ok()?;
     if texts[0] != text(&circuit.automaton) || proof.circuits != hash(&texts) {
         return None;
     }
     match Circuit::from_json(&texts[1]).ok()? {
-        Circuit::Automaton(automaton) => Some(Simplified { automaton, proof }),
+        Circuit::Automaton(automaton) => Some(SimplifiedNote { automaton, proof }),
         Circuit::Netlist(_) => None,
     }
 }

@@ -8,8 +8,8 @@ use farad_circuit::{Automaton, Edge};
 use rayon::prelude::*;
 
 use super::netlist::{grid, key};
-use super::plain::{self, Sizes};
-use super::tape::Tape;
+use super::plain::{self, GridSizes};
+use super::tape::InstructionTape;
 use super::text::{invocations, with_tape, written_out};
 use super::{BITS, pack, unpack};
 
@@ -40,7 +40,7 @@ const BLOCK: usize = 16;
 #[derive(Clone, Debug)]
 pub struct AutomatonSimulation {
     automaton: Arc<Automaton>,
-    program: Arc<Tape>,
+    program: Arc<InstructionTape>,
     key: u64,
     tape: Tensor,
 }
@@ -49,7 +49,7 @@ impl AutomatonSimulation {
     /// Checks an automaton and prepares it.
     pub fn new(automaton: &Automaton, device: &Device) -> farad_circuit::Result<AutomatonSimulation> {
         automaton.check()?;
-        let program = Tape::new(&automaton.cell);
+        let program = InstructionTape::new(&automaton.cell);
         let words: Vec<u32> = program.words();
         Ok(AutomatonSimulation {
             tape: Tensor::from_vec(words, [program.code.len(), 4], device),
@@ -70,7 +70,7 @@ impl AutomatonSimulation {
     pub fn run(&self, states: &Tensor, width: usize, steps: usize, fired: Option<&Tensor>) -> Tensor {
         assert!(steps > 0, "simulate: needs at least one step (0 vs 1)");
         assert!(width > 0, "simulate: a row has at least one cell (0 vs 1)");
-        let op = Simulate {
+        let op = SimulateAutomaton {
             automaton: self.automaton.clone(),
             program: self.program.clone(),
             key: self.key,
@@ -94,9 +94,9 @@ impl AutomatonSimulation {
 
 /// States, masks of cells that fire, tape -> states.
 #[derive(Clone, Debug)]
-struct Simulate {
+struct SimulateAutomaton {
     automaton: Arc<Automaton>,
-    program: Arc<Tape>,
+    program: Arc<InstructionTape>,
     key: u64,
     width: usize,
     steps: usize,
@@ -104,17 +104,17 @@ struct Simulate {
 }
 
 // Circuits are long, so what they compute was hashed once.
-impl Hash for Simulate {
+impl Hash for SimulateAutomaton {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Simulate { automaton, program: _, key, width, steps, asynchronous } = self;
+        let SimulateAutomaton { automaton, program: _, key, width, steps, asynchronous } = self;
         (key, automaton.edge, automaton.channels, width, steps, asynchronous).hash(state);
     }
 }
 
-impl Simulate {
-    fn sizes(&self, states: &Shape) -> Sizes {
+impl SimulateAutomaton {
+    fn sizes(&self, states: &Shape) -> GridSizes {
         let sizes = states.to_vec();
-        Sizes { grids: sizes[0], channels: sizes[1], height: sizes[2], width: self.width }
+        GridSizes { grids: sizes[0], channels: sizes[1], height: sizes[2], width: self.width }
     }
 
     fn row_words(&self) -> usize {
@@ -122,13 +122,13 @@ impl Simulate {
     }
 
     /// The masks of a step.
-    fn fired<'a, T>(&self, fired: &'a [T], step: usize, sizes: Sizes) -> &'a [T] {
+    fn fired<'a, T>(&self, fired: &'a [T], step: usize, sizes: GridSizes) -> &'a [T] {
         let len = sizes.height * self.row_words();
         &fired[if self.asynchronous { step * len } else { 0 }..][..len]
     }
 }
 
-impl CustomOp for Simulate {
+impl CustomOp for SimulateAutomaton {
     fn name(&self) -> &str {
         "simulate_automaton"
     }
@@ -195,7 +195,7 @@ impl CustomOp for Simulate {
         const STATES: usize = 0;
         const RESULT: usize = 3;
         const OTHER: usize = 4;
-        let Sizes { grids, channels, height, width } = self.sizes(&shapes[0]);
+        let GridSizes { grids, channels, height, width } = self.sizes(&shapes[0]);
         let words = grids * height * self.row_words();
         let count = invocations(&self.program, words);
         let text: Arc<str> = with_tape(TEXT, &self.program).into();
@@ -219,7 +219,7 @@ impl CustomOp for Simulate {
     }
 
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {
-        let Sizes { grids, height, .. } = self.sizes(&shapes[0]);
+        let GridSizes { grids, height, .. } = self.sizes(&shapes[0]);
         let slots = invocations(&self.program, grids * height * self.row_words()) * self.program.slots;
         let mut all = vec![shapes[0].numel()];
         if !written_out(&self.program) {
@@ -229,9 +229,9 @@ impl CustomOp for Simulate {
     }
 }
 
-impl Simulate {
+impl SimulateAutomaton {
     /// One step on the CPU, a row of a grid a task.
-    fn step(&self, sizes: Sizes, states: &[u32], fired: &[u32], next: &mut [u32]) {
+    fn step(&self, sizes: GridSizes, states: &[u32], fired: &[u32], next: &mut [u32]) {
         let (words, rows) = (self.row_words(), sizes.grids * sizes.height);
         let place = |grid: usize, channel: usize, y: usize| {
             ((grid * sizes.channels + channel) * sizes.height + y) * words
@@ -248,7 +248,7 @@ impl Simulate {
     }
 
     /// The next states of row `n` of all grids: `[channels, words]`.
-    fn row(&self, sizes: Sizes, states: &[u32], fired: &[u32], n: usize) -> Vec<u32> {
+    fn row(&self, sizes: GridSizes, states: &[u32], fired: &[u32], n: usize) -> Vec<u32> {
         let words = self.row_words();
         let (grid, y) = (n / sizes.height, n % sizes.height);
         let wraps = self.automaton.edge == Edge::Wrap;

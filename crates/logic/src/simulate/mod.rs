@@ -1,9 +1,13 @@
-//! Hard circuits on a device: 32 samples of a netlist or 32 cells of an automaton's row in a word.
+//! Hard circuits on a device: 32 samples of a netlist or 32 cells of an automaton's row per word.
 //!
-//! A netlist becomes a tape of instructions on numbered slots. On a GPU a short tape is written out
-//! as WGSL (`text`); a longer one is data that a kernel goes through. The CPU goes through it too,
-//! several words at a time; `plain` says in single bits what all of them must give. Start at
-//! [`NetlistSimulation`] and [`AutomatonSimulation`].
+//! A netlist becomes a tape of instructions on numbered slots. On a GPU a short tape is written out as WGSL
+//! (`text`); a longer one is data that a kernel goes through. The CPU goes through it too, several words at a
+//! time. `plain` says in single bits what all of them must give. Start at [`NetlistSimulation`] and
+//! [`AutomatonSimulation`].
+//!
+//! These are ops on tensors, for GPUs and for circuits inside a graph. To judge circuits on the CPU,
+//! `Simulator` and `Grid` of `farad-circuit` are faster. All of them draw the cells that fire from the same
+//! counters, so all give the same bits.
 
 mod automaton;
 mod netlist;

@@ -8,7 +8,7 @@ use farad_circuit::Netlist;
 use rayon::prelude::*;
 
 use super::plain;
-use super::tape::Tape;
+use super::tape::InstructionTape;
 use super::text::{invocations, with_tape, written_out};
 
 const TEXT: &str = include_str!("netlist.wgsl");
@@ -35,7 +35,7 @@ const BLOCK: usize = 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct NetlistSimulation {
-    op: Simulate,
+    op: SimulateNetlist,
     initial: Tensor,
     tape: Tensor,
 }
@@ -44,7 +44,7 @@ impl NetlistSimulation {
     /// Checks a netlist and prepares it.
     pub fn new(netlist: &Netlist, device: &Device) -> farad_circuit::Result<NetlistSimulation> {
         netlist.check()?;
-        let tape = Tape::new(netlist);
+        let tape = InstructionTape::new(netlist);
         let (words, len) = (tape.words(), tape.code.len());
         let starts = netlist.registers.iter().map(|register| if register.initial { !0u32 } else { 0 });
         // No array is empty: a netlist without registers or without outputs has a word of padding.
@@ -54,7 +54,7 @@ impl NetlistSimulation {
         Ok(NetlistSimulation {
             initial: Tensor::from_vec(initial, [count], device),
             tape: Tensor::from_vec(padded, [len + 1, 4], device),
-            op: Simulate {
+            op: SimulateNetlist {
                 key: key(&tape, netlist),
                 netlist: Arc::new(netlist.clone()),
                 tape: Arc::new(tape),
@@ -71,7 +71,7 @@ impl NetlistSimulation {
 }
 
 /// A hash of all that decides what is computed.
-pub(super) fn key(tape: &Tape, netlist: &Netlist) -> u64 {
+pub(super) fn key(tape: &InstructionTape, netlist: &Netlist) -> u64 {
     let mut hasher = DefaultHasher::new();
     (tape, netlist.inputs.len(), netlist.outputs.len()).hash(&mut hasher);
     netlist.registers.iter().for_each(|register| register.initial.hash(&mut hasher));
@@ -80,27 +80,27 @@ pub(super) fn key(tape: &Tape, netlist: &Netlist) -> u64 {
 
 /// x, initial registers, tape -> y.
 #[derive(Clone, Debug)]
-struct Simulate {
+struct SimulateNetlist {
     netlist: Arc<Netlist>,
-    tape: Arc<Tape>,
+    tape: Arc<InstructionTape>,
     key: u64,
 }
 
 // Netlists are long, so what they compute was hashed once.
-impl Hash for Simulate {
+impl Hash for SimulateNetlist {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key.hash(state);
     }
 }
 
-impl Simulate {
+impl SimulateNetlist {
     fn steps_and_words(shapes: &[Shape]) -> (usize, usize) {
         let x = shapes[0].to_vec();
         (x[0], x[2])
     }
 }
 
-impl CustomOp for Simulate {
+impl CustomOp for SimulateNetlist {
     fn name(&self) -> &str {
         "simulate_netlist"
     }
@@ -123,13 +123,13 @@ impl CustomOp for Simulate {
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
-        let (steps, words) = Simulate::steps_and_words(shapes);
+        let (steps, words) = SimulateNetlist::steps_and_words(shapes);
         let x: Vec<u32> = operands[0].iter().map(|&word| word as u32).collect();
         vec![plain::samples(&self.netlist, &x, steps, words).into_iter().map(f64::from).collect()]
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let (steps, words) = Simulate::steps_and_words(shapes);
+        let (steps, words) = SimulateNetlist::steps_and_words(shapes);
         let outputs = self.netlist.outputs.len();
         let blocks: Vec<Vec<[u32; BLOCK]>> = (0..words.div_ceil(BLOCK))
             .into_par_iter()
@@ -145,7 +145,7 @@ impl CustomOp for Simulate {
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        let (steps, words) = Simulate::steps_and_words(shapes);
+        let (steps, words) = SimulateNetlist::steps_and_words(shapes);
         let count = invocations(&self.tape, words);
         let netlist = &self.netlist;
         let sizes = [words, steps, netlist.inputs.len(), netlist.registers.len(), netlist.outputs.len()];
@@ -157,14 +157,14 @@ impl CustomOp for Simulate {
     }
 
     fn scratch(&self, shapes: &[Shape]) -> Vec<usize> {
-        let (_, words) = Simulate::steps_and_words(shapes);
+        let (_, words) = SimulateNetlist::steps_and_words(shapes);
         let states = (2 * self.netlist.registers.len() * words).max(1);
         let slots = invocations(&self.tape, words) * self.tape.slots;
         if written_out(&self.tape) { vec![states] } else { vec![states, slots] }
     }
 }
 
-impl Simulate {
+impl SimulateNetlist {
     /// Every output of every step for some words from `first` on.
     fn block(&self, x: &[u32], steps: usize, words: usize, first: usize) -> Vec<[u32; BLOCK]> {
         let (inputs, outputs) = (self.netlist.inputs.len(), self.netlist.outputs.len());

@@ -37,7 +37,7 @@ pub fn samples(netlist: &Netlist, x: &[u32], steps: usize, words: usize) -> Vec<
 
 /// The sizes of grids beside each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct GridSizes {
     pub grids: usize,
     pub channels: usize,
     pub height: usize,
@@ -45,8 +45,8 @@ pub struct Sizes {
 }
 
 /// One step of automata. `[grids, channels, height, width], [height, width]` -> the first
-pub fn step(cell: &Netlist, edge: Edge, sizes: Sizes, states: &[bool], fired: &[bool]) -> Vec<bool> {
-    let Sizes { grids, channels, height, width } = sizes;
+pub fn step(cell: &Netlist, edge: Edge, sizes: GridSizes, states: &[bool], fired: &[bool]) -> Vec<bool> {
+    let GridSizes { grids, channels, height, width } = sizes;
     let place = |grid: usize, channel: usize, y: usize, x: usize| {
         ((grid * channels + channel) * height + y) * width + x
     };

@@ -7,7 +7,7 @@ use farad_circuit::{Gate, Netlist, Wire};
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Instruction {
+pub enum TapeInstruction {
     /// The value of a source: an input, or the present value of a register.
     Load { source: u32, target: u32 },
     /// A gate.
@@ -18,15 +18,15 @@ pub enum Instruction {
 
 /// All instructions of one step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tape {
-    pub code: Vec<Instruction>,
+pub struct InstructionTape {
+    pub code: Vec<TapeInstruction>,
     /// At least 1.
     pub slots: usize,
 }
 
-impl Tape {
+impl InstructionTape {
     /// What a netlist's outputs and registers need. Sinks are outputs, then registers.
-    pub fn new(netlist: &Netlist) -> Tape {
+    pub fn new(netlist: &Netlist) -> InstructionTape {
         let mut build = Build::new(netlist);
         let sources = netlist.sources();
         for source in 0..sources {
@@ -49,7 +49,7 @@ impl Tape {
             let mut slots = slots.into_iter();
             let a = if node.gate.reads_a() { slots.next().unwrap_or(any) } else { any };
             let b = if node.gate.reads_b() { slots.next().unwrap_or(any) } else { any };
-            build.tape.code.push(Instruction::Gate { gate: node.gate, a, b, target });
+            build.tape.code.push(TapeInstruction::Gate { gate: node.gate, a, b, target });
             build.show(wire);
         }
         build.tape
@@ -57,16 +57,16 @@ impl Tape {
 
     /// Gates on the tape.
     pub fn gates(&self) -> usize {
-        self.code.iter().filter(|instruction| matches!(instruction, Instruction::Gate { .. })).count()
+        self.code.iter().filter(|instruction| matches!(instruction, TapeInstruction::Gate { .. })).count()
     }
 
     /// Four words an instruction: what it does, two operands and where the result goes. What a gate
     /// does is the coefficients `c0`, `ca`, `cb`, `cab` of its polynomial over bits, in bits 0 to 3.
     pub fn words(&self) -> Vec<u32> {
-        let word = |instruction: &Instruction| match *instruction {
-            Instruction::Load { source, target } => [LOAD, source, 0, target],
-            Instruction::Gate { gate, a, b, target } => [polynomial(gate), a, b, target],
-            Instruction::Store { value, sink } => [STORE, value, 0, sink],
+        let word = |instruction: &TapeInstruction| match *instruction {
+            TapeInstruction::Load { source, target } => [LOAD, source, 0, target],
+            TapeInstruction::Gate { gate, a, b, target } => [polynomial(gate), a, b, target],
+            TapeInstruction::Store { value, sink } => [STORE, value, 0, sink],
         };
         self.code.iter().flat_map(word).collect()
     }
@@ -81,8 +81,8 @@ impl Tape {
     ) {
         for instruction in &self.code {
             match *instruction {
-                Instruction::Load { source, target } => slots[target as usize] = load(source),
-                Instruction::Gate { gate, a, b, target } => {
+                TapeInstruction::Load { source, target } => slots[target as usize] = load(source),
+                TapeInstruction::Gate { gate, a, b, target } => {
                     let (a, b) = (slots[a as usize], slots[b as usize]);
                     let masks = [0, 1, 2, 3].map(|bit| (polynomial(gate) >> bit & 1).wrapping_neg());
                     let [one, by_a, by_b, by_both] = masks;
@@ -90,15 +90,15 @@ impl Tape {
                         one ^ (by_a & a[n]) ^ (by_b & b[n]) ^ (by_both & a[n] & b[n])
                     });
                 }
-                Instruction::Store { value, sink } => store(sink, slots[value as usize]),
+                TapeInstruction::Store { value, sink } => store(sink, slots[value as usize]),
             }
         }
     }
 }
 
-/// What [`Tape::words`] writes for a load.
+/// What [`InstructionTape::words`] writes for a load.
 const LOAD: u32 = 16;
-/// What [`Tape::words`] writes for a store.
+/// What [`InstructionTape::words`] writes for a store.
 const STORE: u32 = 17;
 
 /// The coefficients over bits are those over numbers modulo 2.
@@ -108,7 +108,7 @@ fn polynomial(gate: Gate) -> u32 {
 
 /// A tape in the making.
 struct Build {
-    tape: Tape,
+    tape: InstructionTape,
     /// Whether a wire leads to a sink.
     needed: Vec<bool>,
     /// How many gates have yet to read a wire.
@@ -128,7 +128,7 @@ impl Build {
         netlist.roots().enumerate().for_each(|(sink, wire)| sinks[wire.index()].push(sink as u32));
         let read = netlist.gates.iter().zip(&needed[netlist.sources()..]).filter(|(_, needed)| **needed);
         read.flat_map(|(node, _)| node.operands()).for_each(|operand| readers[operand.index()] += 1);
-        let tape = Tape { code: Vec::new(), slots: 1 };
+        let tape = InstructionTape { code: Vec::new(), slots: 1 };
         Build { tape, needed, readers, sinks, places: vec![None; wires], free: vec![0] }
     }
 
@@ -138,7 +138,7 @@ impl Build {
             return slot;
         }
         let target = self.allocate(wire.index());
-        self.tape.code.push(Instruction::Load { source: wire.0, target });
+        self.tape.code.push(TapeInstruction::Load { source: wire.0, target });
         target
     }
 
@@ -168,7 +168,7 @@ impl Build {
     /// Shows a wire that has just got its value at its sinks.
     fn show(&mut self, wire: usize) {
         let value = self.places[wire].expect("it has just got a slot");
-        let stores = self.sinks[wire].iter().map(|&sink| Instruction::Store { value, sink });
+        let stores = self.sinks[wire].iter().map(|&sink| TapeInstruction::Store { value, sink });
         self.tape.code.extend(stores);
         self.release(wire);
     }
@@ -197,7 +197,7 @@ mod tests {
             wire = chain.gate(Gate::XOR, wire, other);
         }
         chain.output("y", wire);
-        let tape = Tape::new(&chain);
+        let tape = InstructionTape::new(&chain);
         assert_eq!((tape.gates(), tape.slots), (100, 2));
     }
 
@@ -209,7 +209,7 @@ mod tests {
         netlist.output("a", a);
         netlist.output("one", one);
         netlist.output("again", a);
-        let tape = Tape::new(&netlist);
+        let tape = InstructionTape::new(&netlist);
         let mut shown = [0; 3];
         tape.run(&mut vec![[7]; tape.slots], |_| [5], |sink, [word]| shown[sink as usize] = word);
         assert_eq!(shown, [5, !0, 5]);

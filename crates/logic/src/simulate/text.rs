@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::tape::{Instruction, Tape};
+use super::tape::{InstructionTape, TapeInstruction};
 
 /// What goes through a tape as data.
 const INTERPRETER: &str = include_str!("tape.wgsl");
@@ -14,19 +14,19 @@ const LONGEST: usize = 1500;
 const SLOT_BYTES: usize = 64 << 20;
 
 /// Whether a tape is written out.
-pub fn written_out(tape: &Tape) -> bool {
+pub fn written_out(tape: &InstructionTape) -> bool {
     tape.gates() <= LONGEST
 }
 
 /// Invocations for so many words: each needs slots of its own if the tape is data.
-pub fn invocations(tape: &Tape, words: usize) -> usize {
+pub fn invocations(tape: &InstructionTape, words: usize) -> usize {
     let most = if written_out(tape) { usize::MAX } else { SLOT_BYTES / (4 * tape.slots) };
     words.min(most.max(64)).max(1)
 }
 
 /// The kernel's text for a tape: with the tape written out in place of its regions, or with what goes through
 /// it as data.
-pub fn with_tape(text: &str, tape: &Tape) -> String {
+pub fn with_tape(text: &str, tape: &InstructionTape) -> String {
     match written_out(tape) {
         true => replace(&replace(text, "data", ""), "circuit", &lines(tape)),
         false => format!("{text}\n{INTERPRETER}"),
@@ -41,21 +41,21 @@ fn replace(text: &str, name: &str, with: &str) -> String {
     format!("{before}{with}{after}")
 }
 
-fn lines(tape: &Tape) -> String {
+fn lines(tape: &InstructionTape) -> String {
     let mut text = String::with_capacity(40 * tape.code.len());
     let mut names = vec![String::from("0u"); tape.slots];
     for (n, instruction) in tape.code.iter().enumerate() {
         match *instruction {
-            Instruction::Load { source, target } => {
+            TapeInstruction::Load { source, target } => {
                 writeln!(text, "    let v{n} = source({source}u);").expect("strings take everything");
                 names[target as usize] = format!("v{n}");
             }
-            Instruction::Gate { gate, a, b, target } => {
+            TapeInstruction::Gate { gate, a, b, target } => {
                 let value = expression(gate.number(), &names[a as usize], &names[b as usize]);
                 writeln!(text, "    let v{n} = {value};").expect("strings take everything");
                 names[target as usize] = format!("v{n}");
             }
-            Instruction::Store { value, sink } => {
+            TapeInstruction::Store { value, sink } => {
                 writeln!(text, "    sink({sink}u, {});", names[value as usize])
                     .expect("strings take everything");
             }

@@ -68,7 +68,7 @@ impl Learned {
         let nothing = || TrainError::NothingLearned { path: run.path().into() };
         let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
         let topology = configuration.recipe.topology.clone();
-        let kept = Kept::of(&checkpoint, configuration.seeds.len(), topology.gates())?;
+        let kept = KeptSeeds::of(&checkpoint, configuration.seeds.len(), topology.gates())?;
         let (recipe, rate) = (&configuration.recipe, configuration.settings.fire_rate);
         let name = recipe.name.replace('-', "_");
         let circuits =
@@ -98,7 +98,7 @@ pub(super) struct Best {
 }
 
 /// What training keeps beside parameters, for as long as it lasts.
-pub(super) struct Kept {
+pub(super) struct KeptSeeds {
     /// How good the kept circuit of every seed was.
     pub best: Vec<Best>,
     /// Its gates.
@@ -111,22 +111,22 @@ pub(super) struct Kept {
 
 /// What of it a checkpoint holds beside tensors.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredSeeds {
     best: Vec<Best>,
     hard_loss: Option<f32>,
     last_wrong: Option<f32>,
 }
 
-impl Kept {
+impl KeptSeeds {
     /// Before the first evaluation.
-    pub fn new(gates: Vec<Vec<Gate>>) -> Kept {
+    pub fn new(gates: Vec<Vec<Gate>>) -> KeptSeeds {
         let best = vec![Best { wrong: None, update: 0, right_in_a_row: 0 }; gates.len()];
-        Kept { best, gates, hard_loss: None, wrong: None }
+        KeptSeeds { best, gates, hard_loss: None, wrong: None }
     }
 
     /// From a checkpoint of so many seeds and gates.
-    pub fn of(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<Kept> {
-        let Stored { best, hard_loss, last_wrong } = checkpoint.value()?;
+    pub fn of(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<KeptSeeds> {
+        let StoredSeeds { best, hard_loss, last_wrong } = checkpoint.value()?;
         if best.len() != seeds {
             return Err(Error::Mismatch { what: format!("seeds ({} vs {seeds})", best.len()) });
         }
@@ -136,7 +136,7 @@ impl Kept {
             gate.ok_or_else(|| Error::Mismatch { what: format!("a gate's number ({number} vs below 16)") })
         };
         let rows = numbers.chunks_exact(gates).map(|row| row.iter().map(gate).collect());
-        Ok(Kept { best, gates: rows.collect::<Result<_>>()?, hard_loss, wrong: last_wrong })
+        Ok(KeptSeeds { best, gates: rows.collect::<Result<_>>()?, hard_loss, wrong: last_wrong })
     }
 
     /// Puts it into a checkpoint.
@@ -145,7 +145,7 @@ impl Kept {
         let shape = [self.gates.len(), numbers.len() / self.gates.len()];
         checkpoint.put("gates", &Tensor::from_vec(numbers, shape, &Device::cpu()));
         let (best, hard_loss, last_wrong) = (self.best.clone(), self.hard_loss, self.wrong);
-        checkpoint.set_value(&Stored { best, hard_loss, last_wrong });
+        checkpoint.set_value(&StoredSeeds { best, hard_loss, last_wrong });
     }
 
     /// Seeds whose kept circuit was right.

@@ -1,12 +1,18 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
-//! [`Trainer`] is the state and one update; `forward` is its forward pass, by numbers of the `schedule`; `starts`
-//! draws where roll-outs start, `loss` compares their ends; [`Learners`] is what the loop of all trainings drives; [`Automata`] is
-//! the kind of training that the command has; `configuration` and `learned` are what a run folder says.
+//! [`Trainer`] is the state and one update. `forward` is its forward pass: it makes coefficients and states
+//! by the settings (noise, sharpness, freezing, rounding). `schedule` is what changes from update to update.
+//! `starts` draws where roll-outs start, and `loss` compares their ends. [`Learners`] is what the training
+//! loop drives; [`Automata`] is the kind of training that the command has. `configuration` and `learned` are
+//! the contents of a run folder.
 //!
-//! Every random number comes from a seed and the number of the update, so a seed sees the same data
-//! alone or among others (and on the CPU learns the same bits; a GPU sums in another order when it has
-//! more to do), and a run goes on after a checkpoint as if nothing had happened.
+//! The loop knows one model; here it has several seeds. So each seed keeps its best circuit by itself. A
+//! validation is judged by the number of wrong bits of all seeds together. Gates are meaningful only on the
+//! wires of their seed, so `--from RUN` takes the seeds that both runs have.
+//!
+//! Every random number comes from a seed and the number of the update. So a seed sees the same data alone or
+//! among others. On the CPU it also learns the same bits; a GPU sums in another order when it has more to do.
+//! A resumed run ends with the bits of an unbroken one.
 
 mod configuration;
 mod forward;

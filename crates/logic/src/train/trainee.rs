@@ -6,7 +6,7 @@ use farad::run::{Cell, Checkpoint, Run, Value, count, json};
 use farad::train::{LoopSettings, Outcome, Standing, Summary, Trainee, Validation, Watcher};
 use farad::{Device, Tensor};
 
-use super::learned::Kept;
+use super::learned::KeptSeeds;
 use super::{Configuration, Trainer};
 use crate::error::Result;
 use crate::repair::{self, Effort, Which};
@@ -27,7 +27,7 @@ const MORE: u64 = 1 << 40;
 pub struct Learners {
     configuration: Configuration,
     trainer: Trainer,
-    kept: Kept,
+    kept: KeptSeeds,
     /// Only wrong bits are counted at the end.
     quick: bool,
     /// Seeds of the run that training starts from, and which of them are those of this one.
@@ -42,7 +42,7 @@ impl Learners {
         quick: bool,
         from: (usize, Vec<usize>),
     ) -> Result<Learners> {
-        let kept = Kept::new(trainer.hard_gates()?);
+        let kept = KeptSeeds::new(trainer.hard_gates()?);
         Ok(Learners { configuration, trainer, kept, quick, from })
     }
 
@@ -157,7 +157,7 @@ impl Trainee for Learners {
         let (seeds, device) = (self.configuration.seeds.len(), self.trainer.device().clone());
         let logits = checkpoint.tensor("logits", self.trainer.logits().shape(), &device)?;
         self.trainer.restore(logits, &checkpoint.tensors("optimizer", &device)?, checkpoint.step())?;
-        self.kept = Kept::of(checkpoint, seeds, self.kept.gates[0].len())?;
+        self.kept = KeptSeeds::of(checkpoint, seeds, self.kept.gates[0].len())?;
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl Trainee for Learners {
         let count = places.len();
         let logits = all.index_select(0, &Tensor::from_vec(places, [count], &device)).detach()?;
         self.trainer.parameter().set(logits);
-        self.kept = Kept::new(self.trainer.hard_gates()?);
+        self.kept = KeptSeeds::new(self.trainer.hard_gates()?);
         Ok(())
     }
 

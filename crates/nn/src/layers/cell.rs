@@ -15,10 +15,10 @@ use farad_tensor::engine::{finish_pending, is_pending, note_pending};
 /// A cell that holds a tensor which is kept, saved and moved with its module, but not trained: running
 /// statistics, fixed tables. Clones are the same cell.
 #[derive(Clone)]
-pub struct Buffer(Arc<Mutex<Held>>);
+pub struct Buffer(Arc<Mutex<HeldBuffer>>);
 
 /// What a buffer holds.
-struct Held {
+struct HeldBuffer {
     tensor: Tensor,
     /// How often something that is not computed yet was put in since there was a value.
     pending: u32,
@@ -32,7 +32,7 @@ impl Buffer {
     /// A buffer that starts with this tensor.
     pub fn new(tensor: Tensor) -> Buffer {
         note_pending(&tensor);
-        Buffer(Arc::new(Mutex::new(Held { tensor, pending: 0 })))
+        Buffer(Arc::new(Mutex::new(HeldBuffer { tensor, pending: 0 })))
     }
 
     /// The current tensor.
@@ -52,7 +52,7 @@ impl Buffer {
             pending = 0;
         }
         note_pending(&tensor);
-        let held = Held { tensor, pending };
+        let held = HeldBuffer { tensor, pending };
         let before = std::mem::replace(&mut *self.lock(), held);
         drop(before); // after the lock is released
     }
@@ -69,7 +69,7 @@ impl Buffer {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldBuffer> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -1,4 +1,14 @@
-//! Layers: what has parameters and turns a tensor into a tensor. One file a layer. Start at [`Module`].
+//! Layers: modules that turn a tensor into a tensor. One file per layer. Start at [`Module`].
+//!
+//! A [`Module`] shows its named parts to a [`Visitor`] and has no `forward`. A [`Layer`] is a module that
+//! turns one tensor into one tensor. Everything else about modules is a visitor: parameters, saving, moving,
+//! modes, freezing, the summary. The parts are cells: [`Parameter`] (trained unless frozen), [`Buffer`]
+//! (kept, saved, moved) and [`Mode`] (training or in use). `#[derive(Module)]` visits fields by name, so
+//! paths are the same as PyTorch's.
+//!
+//! The ops behind the layers are in `farad-tensor`, and their modules say how they work: `convolution`,
+//! `pooling`, `resample`, `attention`. Norms subtract the mean before they square. Running statistics are
+//! pending tensors in buffers, which the next step computes along with its own work.
 
 mod activation;
 mod attention;

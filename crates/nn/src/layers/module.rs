@@ -71,7 +71,7 @@ pub trait Module {
     fn named_parameters(&self) -> Vec<(String, Parameter)> {
         let mut all = Vec::new();
         self.visit(&mut Cells::new(|path, cell| {
-            if let Cell::Parameter(parameter) = cell {
+            if let LeafCell::Parameter(parameter) = cell {
                 all.push((path.to_string(), parameter.clone()));
             }
         }));
@@ -82,7 +82,7 @@ pub trait Module {
     fn named_buffers(&self) -> Vec<(String, Buffer)> {
         let mut all = Vec::new();
         self.visit(&mut Cells::new(|path, cell| {
-            if let Cell::Buffer(buffer) = cell {
+            if let LeafCell::Buffer(buffer) = cell {
                 all.push((path.to_string(), buffer.clone()));
             }
         }));
@@ -93,9 +93,9 @@ pub trait Module {
     fn state(&self) -> Vec<(String, Tensor)> {
         let mut all = Vec::new();
         self.visit(&mut Cells::new(|path, cell| match cell {
-            Cell::Parameter(parameter) => all.push((path.to_string(), parameter.value())),
-            Cell::Buffer(buffer) => all.push((path.to_string(), buffer.value())),
-            Cell::Mode(_) => {}
+            LeafCell::Parameter(parameter) => all.push((path.to_string(), parameter.value())),
+            LeafCell::Buffer(buffer) => all.push((path.to_string(), buffer.value())),
+            LeafCell::Mode(_) => {}
         }));
         all
     }
@@ -115,7 +115,7 @@ pub trait Module {
     fn is_training(&self) -> bool {
         let mut training = true;
         self.visit(&mut Cells::new(|_, cell| {
-            if let Cell::Mode(mode) = cell {
+            if let LeafCell::Mode(mode) = cell {
                 training &= mode.is_training();
             }
         }));
@@ -194,7 +194,7 @@ pub trait Visitor {
 }
 
 /// A part that consists of no others.
-pub(super) enum Cell<'a> {
+pub(super) enum LeafCell<'a> {
     Parameter(&'a Parameter),
     Buffer(&'a Buffer),
     Mode(&'a Mode),
@@ -206,13 +206,13 @@ pub(super) struct Cells<F> {
     found: F,
 }
 
-impl<F: FnMut(&str, Cell)> Cells<F> {
+impl<F: FnMut(&str, LeafCell)> Cells<F> {
     pub fn new(found: F) -> Cells<F> {
         Cells { path: String::new(), found }
     }
 }
 
-impl<F: FnMut(&str, Cell)> Visitor for Cells<F> {
+impl<F: FnMut(&str, LeafCell)> Visitor for Cells<F> {
     fn child(&mut self, name: &str, part: &dyn Module) {
         let before = self.path.len();
         if before > 0 {
@@ -224,21 +224,21 @@ impl<F: FnMut(&str, Cell)> Visitor for Cells<F> {
     }
 
     fn parameter(&mut self, parameter: &Parameter) {
-        (self.found)(&self.path, Cell::Parameter(parameter));
+        (self.found)(&self.path, LeafCell::Parameter(parameter));
     }
 
     fn buffer(&mut self, buffer: &Buffer) {
-        (self.found)(&self.path, Cell::Buffer(buffer));
+        (self.found)(&self.path, LeafCell::Buffer(buffer));
     }
 
     fn mode(&mut self, mode: &Mode) {
-        (self.found)(&self.path, Cell::Mode(mode));
+        (self.found)(&self.path, LeafCell::Mode(mode));
     }
 }
 
 fn set_mode(module: &(impl Module + ?Sized), training: bool) {
     module.visit(&mut Cells::new(|_, cell| {
-        if let Cell::Mode(mode) = cell {
+        if let LeafCell::Mode(mode) = cell {
             mode.set(training);
         }
     }));

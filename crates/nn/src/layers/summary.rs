@@ -44,7 +44,7 @@ pub struct SummaryRow {
 impl Summary {
     pub(super) fn of(module: &(impl Module + ?Sized)) -> Summary {
         let first = SummaryRow { path: String::new(), kind: module.kind(), parameters: 0 };
-        let mut rows = Rows { rows: vec![first], open: vec![0], seen: Vec::new() };
+        let mut rows = SummaryRows { rows: vec![first], open: vec![0], seen: Vec::new() };
         module.visit(&mut rows);
         let size = |parameter: &&Parameter| parameter.value().numel();
         let parameters = rows.seen.iter().map(|p| size(&p)).sum();
@@ -66,14 +66,14 @@ impl fmt::Display for Summary {
     }
 }
 
-struct Rows {
+struct SummaryRows {
     rows: Vec<SummaryRow>,
     /// The rows of the parts that we are inside of, by number.
     open: Vec<usize>,
     seen: Vec<Parameter>,
 }
 
-impl Rows {
+impl SummaryRows {
     /// The part that was entered last is a cell of this kind.
     fn cell(&mut self, kind: String, parameters: usize) {
         for &row in &self.open {
@@ -85,7 +85,7 @@ impl Rows {
     }
 }
 
-impl Visitor for Rows {
+impl Visitor for SummaryRows {
     fn child(&mut self, name: &str, part: &dyn Module) {
         let kind = part.kind();
         if kind.is_empty() {

@@ -7,7 +7,7 @@ use std::panic::Location;
 use farad_ir::{DType, Shape};
 
 use super::flat::Flat;
-use super::layout::Layout;
+use super::layout::ParameterLayout;
 use super::rule::AnyRule;
 use crate::error::{NnError, Result};
 use farad_tensor::engine::Array;
@@ -37,7 +37,7 @@ impl Flat {
         let mut members = self.members.clone();
         born.into_iter().for_each(|n| members[n].born = self.step);
         let shapes: Vec<Shape> = self.parameters.iter().map(|p| p.value().shape()).collect();
-        let layout = Layout::new(&shapes, &members, trained, rule);
+        let layout = ParameterLayout::new(&shapes, &members, trained, rule);
         let mut states = Vec::with_capacity(self.states.len());
         for n in 0..self.states.len() {
             states.push(self.moved(n, &layout, rule, device, location)?);
@@ -61,7 +61,7 @@ impl Flat {
     fn moved(
         &self,
         state: usize,
-        to: &Layout,
+        to: &ParameterLayout,
         rule: &dyn AnyRule,
         device: &Device,
         location: &'static Location<'static>,

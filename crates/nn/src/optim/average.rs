@@ -32,7 +32,7 @@ pub struct WeightAverage {
     parameters: Vec<Parameter>,
     averages: Vec<Tensor>,
     /// The arrays that averages are parts of.
-    arrays: Vec<(Group, Array)>,
+    arrays: Vec<(AverageGroup, Array)>,
     decay: f64,
     warm: bool,
     updates: u64,
@@ -42,13 +42,13 @@ pub struct WeightAverage {
 
 /// Where parameters lie: the length of the whole and who is in it.
 #[derive(PartialEq, Hash)]
-struct Group {
+struct AverageGroup {
     len: usize,
     /// Parameter and offset.
     members: Vec<(usize, usize)>,
 }
 
-impl Group {
+impl AverageGroup {
     /// Whether averages lie in an array as the group does.
     fn is_in(&self, array: &Array, averages: &[Tensor]) -> bool {
         self.members.iter().all(|&(n, offset)| array.holds(&averages[n], offset))
@@ -92,8 +92,8 @@ impl WeightAverage {
     }
 
     /// Where the parameters lie that are not their averages themselves.
-    fn groups(&self, values: &[Tensor]) -> Result<Vec<Group>> {
-        let mut groups: Vec<Group> = Vec::new();
+    fn groups(&self, values: &[Tensor]) -> Result<Vec<AverageGroup>> {
+        let mut groups: Vec<AverageGroup> = Vec::new();
         let mut known: HashMap<u64, usize> = HashMap::new();
         for (n, value) in values.iter().enumerate() {
             if value.dtype() != DType::F32 {
@@ -105,7 +105,7 @@ impl WeightAverage {
                 continue;
             };
             let at = *known.entry(place.memory).or_insert_with(|| {
-                groups.push(Group { len: place.len, members: Vec::new() });
+                groups.push(AverageGroup { len: place.len, members: Vec::new() });
                 groups.len() - 1
             });
             groups[at].members.push((n, place.offset));
@@ -118,7 +118,7 @@ impl WeightAverage {
     fn run(
         &mut self,
         device: &Device,
-        groups: Vec<Group>,
+        groups: Vec<AverageGroup>,
         values: &[Tensor],
         decay: f64,
         location: &'static Location<'static>,
@@ -126,8 +126,9 @@ impl WeightAverage {
         let WeightAverage { averages, arrays, .. } = self;
         let mut step = Step::new(device, location);
         let numbers = [decay, 1.0 - decay].map(|number| step.number(number as f32));
-        let home =
-            |group: &Group| arrays.iter().position(|(of, array)| of == group && of.is_in(array, averages));
+        let home = |group: &AverageGroup| {
+            arrays.iter().position(|(of, array)| of == group && of.is_in(array, averages))
+        };
         let homes: Vec<Option<usize>> = groups.iter().map(home).collect();
         let mut alike: Vec<Option<&mut Array>> = groups.iter().map(|_| None).collect();
         for (n, (_, array)) in arrays.iter_mut().enumerate() {
@@ -144,7 +145,7 @@ impl WeightAverage {
                 None => Old::Parts(members().map(|average| step.leaf(average)).collect::<Result<_>>()?),
             });
         }
-        let program = Program { numbers, weights, old, groups: &groups };
+        let program = AverageProgram { numbers, weights, old, groups: &groups };
         let new = step.run(&program, |writer| Ok(program.write(&mut writer.graph)))?;
         self.take(groups, &homes, new, location);
         Ok(())
@@ -153,13 +154,13 @@ impl WeightAverage {
     /// Makes the averages parts of their arrays: those at home in one, and the others of new ones.
     fn take(
         &mut self,
-        groups: Vec<Group>,
+        groups: Vec<AverageGroup>,
         homes: &[Option<usize>],
         new: Vec<Array>,
         location: &'static Location<'static>,
     ) {
         let mut new = new.into_iter();
-        let mut old: Vec<Option<(Group, Array)>> =
+        let mut old: Vec<Option<(AverageGroup, Array)>> =
             std::mem::take(&mut self.arrays).into_iter().map(Some).collect();
         for (group, home) in groups.into_iter().zip(homes) {
             let array = match home {
@@ -174,7 +175,7 @@ impl WeightAverage {
         }
         // Parameters that are averages themselves are in no group: theirs stay.
         let averages = &self.averages;
-        let is_used = |(group, array): &(Group, Array)| {
+        let is_used = |(group, array): &(AverageGroup, Array)| {
             group.members.iter().any(|&(n, offset)| array.holds(&averages[n], offset))
         };
         self.arrays.extend(old.into_iter().flatten().filter(is_used));
@@ -258,16 +259,16 @@ enum Old {
 
 /// The program of an update, and all that decides it.
 #[derive(Hash)]
-struct Program<'a> {
+struct AverageProgram<'a> {
     /// What is kept of the averages, and what is taken of the weights.
     numbers: [NodeId; 2],
     /// The arrays of the weights, group by group.
     weights: Vec<NodeId>,
     old: Vec<Old>,
-    groups: &'a [Group],
+    groups: &'a [AverageGroup],
 }
 
-impl Program<'_> {
+impl AverageProgram<'_> {
     /// `keep · average + rest · weight`, group by group.
     fn write(&self, graph: &mut Graph) -> Vec<Output> {
         let mut outputs = Vec::with_capacity(self.groups.len());

@@ -9,14 +9,14 @@ use std::panic::Location;
 
 use farad_ir::{DType, NodeId, Shape};
 
-use super::layout::{Layout, Member};
-use super::program::{Parts, Program};
+use super::layout::{Member, ParameterLayout};
+use super::program::{StepParts, StepProgram};
 use super::rule::AnyRule;
 use super::scale::Scaling;
 use super::{Clip, GradientNoise};
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::engine::{Array, History, Step};
+use farad_tensor::engine::{Array, RecordDepth, Step};
 use farad_tensor::{Device, Tensor};
 
 /// Parameters in one array, with their moments.
@@ -24,7 +24,7 @@ use farad_tensor::{Device, Tensor};
 pub(super) struct Flat {
     pub parameters: Vec<Parameter>,
     pub members: Vec<Member>,
-    pub layout: Layout,
+    pub layout: ParameterLayout,
     pub array: Option<Array>,
     pub states: Vec<Array>,
     pub step: u64,
@@ -35,7 +35,7 @@ pub(super) struct Flat {
 }
 
 /// What a step starts from.
-pub(super) enum Source<'a> {
+pub(super) enum StepSource<'a> {
     Loss(&'a Tensor),
     Gradients(&'a [Tensor]),
 }
@@ -63,7 +63,7 @@ impl Flat {
     pub fn run(
         &mut self,
         rules: &[&dyn AnyRule],
-        source: Source,
+        source: StepSource,
         location: &'static Location<'static>,
     ) -> Result<()> {
         let device = self.device()?;
@@ -83,7 +83,7 @@ impl Flat {
     fn update(
         &mut self,
         rules: &[&dyn AnyRule],
-        source: &Source,
+        source: &StepSource,
         values: Vec<Tensor>,
         device: &Device,
         location: &'static Location<'static>,
@@ -103,9 +103,10 @@ impl Flat {
             0 => (None, None),
             _ => scaling.record(&mut step, halves, *clip != Clip::None, location)?,
         };
-        let from_loss = matches!(source, Source::Loss(_));
-        let parts = Parts { from_loss, seeds, ids, array, states, numbers, limits, noise, scale, skipped };
-        let program = Program { parts, layout, clip: *clip, rule: rules[0] };
+        let from_loss = matches!(source, StepSource::Loss(_));
+        let parts =
+            StepParts { from_loss, seeds, ids, array, states, numbers, limits, noise, scale, skipped };
+        let program = StepProgram { parts, layout, clip: *clip, rule: rules[0] };
         let mut new = step.run(&program, |writer| program.write(writer))?.into_iter();
         for (home, is_new) in [
             (&mut self.array, !packed),
@@ -135,13 +136,13 @@ impl Flat {
     }
 
     /// What a wrong program would trip over: panics at no line of the user's, so it is an error.
-    fn check(&self, source: &Source) -> Result<()> {
+    fn check(&self, source: &StepSource) -> Result<()> {
         let values = || self.parameters.iter().map(Parameter::value);
         if let Some(value) = values().find(|value| value.dtype() != DType::F32) {
             let help = "\nhelp: parameters are f32";
             return Err(farad_ir::OpError::DType { op: "step", dtype: value.dtype(), help }.into());
         }
-        let Source::Gradients(gradients) = source else { return Ok(()) };
+        let StepSource::Gradients(gradients) = source else { return Ok(()) };
         if gradients.len() != self.parameters.len() {
             return Err(NnError::Gradients { got: gradients.len(), wanted: self.parameters.len() }.into());
         }
@@ -158,15 +159,15 @@ impl Flat {
     fn record<'a>(
         &self,
         device: &Device,
-        source: &Source,
+        source: &StepSource,
         location: &'static Location<'static>,
     ) -> Result<Step<'a>> {
         match source {
-            Source::Loss(loss) => Step::of(device, &[*loss], History::Whole, location),
-            Source::Gradients(gradients) => {
+            StepSource::Loss(loss) => Step::of(device, &[*loss], RecordDepth::Whole, location),
+            StepSource::Gradients(gradients) => {
                 let slots = self.layout.slots.iter();
                 let roots: Vec<&Tensor> = slots.map(|slot| &gradients[slot.parameter]).collect();
-                Step::of(device, &roots, History::ToValues, location)
+                Step::of(device, &roots, RecordDepth::ToValues, location)
             }
         }
     }
@@ -177,16 +178,16 @@ impl Flat {
         &self,
         step: &mut Step,
         values: &[Tensor],
-        source: &Source,
+        source: &StepSource,
     ) -> Result<(Vec<NodeId>, Vec<NodeId>)> {
         let slots = &self.layout.slots;
         match source {
-            Source::Loss(loss) => {
+            StepSource::Loss(loss) => {
                 let seed = step.id(loss).expect("recorded");
                 let targets = slots.iter().map(|slot| slot.parameter).zip(values);
                 Ok((vec![seed], step.targets(seed, targets)?))
             }
-            Source::Gradients(gradients) => {
+            StepSource::Gradients(gradients) => {
                 let seeds = slots.iter().map(|slot| step.id(&gradients[slot.parameter]).expect("recorded"));
                 let seeds = seeds.collect();
                 let of = |value: &Tensor| step.id(value).map_or_else(|| step.leaf(value), Ok);

@@ -1,7 +1,7 @@
 //! Where every trained parameter lies in an optimizer's array.
 //!
-//! Invariant: parameters with the same numbers lie side by side, so which number an element has is a matter of
-//! comparing its position with a few ends.
+//! Invariant: the parameters of a group, which have the same settings, lie side by side. So an element finds
+//! its group's numbers by comparing its position with a few ends, and one kernel updates all groups.
 
 use std::hash::{Hash, Hasher};
 
@@ -36,13 +36,13 @@ pub struct Slot {
 
 /// Parameters side by side that have the same numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(super) struct NumberSegment {
     pub member: Member,
     pub class: usize,
     pub end: usize,
 }
 
-impl Hash for Segment {
+impl Hash for NumberSegment {
     /// Whose numbers they are is no part of the program.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.class, self.end).hash(state);
@@ -51,18 +51,23 @@ impl Hash for Segment {
 
 /// The places of all parameters that are trained.
 #[derive(Clone, Hash, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct ParameterLayout {
     pub slots: Vec<Slot>,
-    pub segments: Vec<Segment>,
+    pub segments: Vec<NumberSegment>,
     pub len: usize,
     /// Which parameters of the optimizer have a slot.
     pub trained: Vec<bool>,
 }
 
-impl Layout {
+impl ParameterLayout {
     /// Places for the parameters that are trained, by class, then by group, then in order. In classes above
     /// the lowest, those of equal shape come together.
-    pub fn new(shapes: &[Shape], members: &[Member], trained: Vec<bool>, rule: &dyn AnyRule) -> Layout {
+    pub fn new(
+        shapes: &[Shape],
+        members: &[Member],
+        trained: Vec<bool>,
+        rule: &dyn AnyRule,
+    ) -> ParameterLayout {
         let mut order: Vec<(usize, Member, &[usize], usize)> = (0..shapes.len())
             .filter(|&n| trained[n])
             .map(|n| match rule.class(shapes[n]) {
@@ -71,14 +76,14 @@ impl Layout {
             })
             .collect();
         order.sort();
-        let mut layout = Layout { trained, ..Layout::default() };
+        let mut layout = ParameterLayout { trained, ..ParameterLayout::default() };
         for (class, member, _, parameter) in order {
             let shape = shapes[parameter];
             layout.slots.push(Slot { parameter, offset: layout.len, shape, class });
             layout.len += shape.numel().next_multiple_of(SLOT);
             match layout.segments.last_mut() {
                 Some(last) if last.class == class && last.member == member => last.end = layout.len,
-                _ => layout.segments.push(Segment { member, class, end: layout.len }),
+                _ => layout.segments.push(NumberSegment { member, class, end: layout.len }),
             }
         }
         layout

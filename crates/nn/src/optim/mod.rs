@@ -1,8 +1,12 @@
 //! Optimizers: gradients and update of all parameters in one program and one submission.
 //!
-//! An optimizer is one file, with its formula as a [`Rule`], and one row of the table below. What they share: `updater`
-//! is what users hold, `flat` a step from end to end, `program` its graph, `var` what formulas are written with, `layout`
-//! and `array` where parameters lie, `state` what is saved.
+//! All parameters of an optimizer lie in one array, gradients in another, moments in more, so the update is
+//! one kernel. Parameters are parts of the array, and the forward pass reads them there.
+//!
+//! An optimizer is one file, with its formula as a [`Rule`], and one row of the table below. What they share:
+//! `updater` is what users hold, `flat` runs a step from end to end, and `program` builds its graph with the
+//! IR's `Var`. `layout` and `array` say where parameters lie, `scale` is the loss scale, and `state` is what
+//! is saved.
 
 mod accumulate;
 mod adagrad;
@@ -25,18 +29,17 @@ mod sgd;
 mod state;
 mod table;
 mod updater;
-mod var;
 
 pub use accumulate::Accumulator;
 pub use average::WeightAverage;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
+pub use farad_ir::{Var, VarOperand};
 pub use layout::Slot;
 pub use noise::GradientNoise;
 pub use rule::{Rule, Update};
 pub use scale::LossScale;
 pub use table::{AnyOptimizer, Common, Decayed, Named};
 pub use updater::Updater;
-pub use var::{Operand, Var};
 
 use crate::error::Result;
 use crate::layers::Parameter;

@@ -3,7 +3,7 @@
 //! Invariant: matrices of one shape lie side by side in the array, so each iteration is three products for all of
 //! them together, whatever their number.
 
-use farad_ir::Shape;
+use farad_ir::{Scalar, Shape};
 
 use super::adam::{AdamRule, Decoupled, adaptive};
 use super::{Rule, Slot, Update, Updater, Var};
@@ -179,7 +179,7 @@ impl Rule for MuonRule {
 fn others<'g>(u: &Update<'g>, m: Var<'g>) -> (Option<Var<'g>>, Var<'g>) {
     let end = u.states[1].len();
     if end == 0 {
-        return (None, u.p.none());
+        return (None, u.p.writer().fill(Scalar::f32(0.0), Shape::new(&[0])));
     }
     let [_, _, beta2, rest2, size, spread, epsilon, _] = u.numbers().map(|number| number.part(0, end));
     let (g, m) = (u.g.part(0, end), m.part(0, end));
@@ -198,11 +198,11 @@ impl MuonForm {
             let (rows, columns, size) = (shape[0], shape[1], shape.numel());
             // Slots are padded, so every matrix but a lone one has its stride to itself.
             let stride = run.get(1).map_or(size, |next| next.offset - offset);
-            let x = ahead.part(offset, count * stride).reshape(&[count, stride]);
-            let x = x.first(size).reshape(&[count, rows, columns]);
+            let x = ahead.part(offset, count * stride).reshape([count, stride]);
+            let x = x.first(size).reshape([count, rows, columns]);
             let y = orthogonal(x, self.iterations) * self.adjustment(rows, columns);
-            let y = y.reshape(&[count, size]).padded(stride);
-            directions.push((offset, y.reshape(&[count * stride])));
+            let y = y.reshape([count, size]).padded(stride);
+            directions.push((offset, y.reshape([count * stride])));
         }
         (!slots.is_empty()).then(|| Var::packed(&directions, u.p.len()))
     }
@@ -219,15 +219,15 @@ impl MuonForm {
 /// Matrices `[count, rows, columns]` with singular values near 1: Newton–Schulz on the smaller side.
 fn orthogonal(x: Var, iterations: usize) -> Var {
     let tall = x.shape()[1] > x.shape()[2];
-    let x = if tall { x.turned() } else { x };
+    let x = if tall { x.transposed() } else { x };
     let norm = x.square().sum(&[1, 2]).sqrt().max(SMALLEST_NORM);
-    let mut x = x / norm.reshape(&[x.shape()[0], 1, 1]).expand(x.shape());
+    let mut x = x / norm.reshape([x.shape()[0], 1, 1]).expand(x.shape());
     let [a, b, c] = COEFFICIENTS;
     for _ in 0..iterations {
-        let gram = x.matmul(x.turned());
+        let gram = x.matmul(x.transposed());
         let square = gram.matmul(gram);
         let product = (gram * b + square * c).matmul(x);
         x = x * a + product;
     }
-    if tall { x.turned() } else { x }
+    if tall { x.transposed() } else { x }
 }

@@ -2,12 +2,11 @@
 //!
 //! Invariant: the graph depends on nothing but what [`Structure`] hashes; numbers are its inputs.
 
-use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op};
 
-use super::layout::Layout;
+use super::layout::ParameterLayout;
 use super::noise::Noise;
 use super::rule::AnyRule;
 use super::scale::{Scale, all_finite, counted};
@@ -16,16 +15,16 @@ use farad_tensor::Result;
 use farad_tensor::engine::{Output, Writer};
 
 /// What decides a step's program, beside what was recorded.
-pub(super) struct Program<'a> {
-    pub parts: Parts,
-    pub layout: &'a Layout,
+pub(super) struct StepProgram<'a> {
+    pub parts: StepParts,
+    pub layout: &'a ParameterLayout,
     pub clip: Clip,
     pub rule: &'a dyn AnyRule,
 }
 
-impl Hash for Program<'_> {
+impl Hash for StepProgram<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Program { parts, layout, clip, rule } = self;
+        let StepProgram { parts, layout, clip, rule } = self;
         (parts, layout, std::mem::discriminant(clip)).hash(state);
         rule.identify(state);
     }
@@ -33,7 +32,7 @@ impl Hash for Program<'_> {
 
 /// The nodes that a step's graph starts from.
 #[derive(Hash)]
-pub(super) struct Parts {
+pub(super) struct StepParts {
     /// Whether the seed is a loss, or the seeds are gradients.
     pub from_loss: bool,
     pub seeds: Vec<NodeId>,
@@ -51,7 +50,7 @@ pub(super) struct Parts {
     pub skipped: Option<NodeId>,
 }
 
-impl Program<'_> {
+impl StepProgram<'_> {
     /// Writes the program behind what was recorded.
     pub fn write(&self, writer: &mut Writer) -> Result<Vec<Output>> {
         let (parts, scale) = (&self.parts, self.parts.scale);
@@ -121,17 +120,15 @@ impl Program<'_> {
         let states = moved.into_iter().zip(&self.parts.states);
         (kept(new, p), states.map(|(state, &old)| kept(state, old)).collect())
     }
+
     /// What the rule writes.
     fn formula(&self, graph: &mut Graph, p: NodeId, g: NodeId, numbers: &[NodeId]) -> (NodeId, Vec<NodeId>) {
-        let shared = RefCell::new(std::mem::take(graph));
-        let var = |id: NodeId| Var::new(&shared, id);
-        let vars = |ids: &[NodeId]| ids.iter().map(|&id| var(id)).collect();
-        let (states, numbers) = (vars(&self.parts.states), vars(numbers));
-        let update = Update { p: var(p), g: var(g), states, numbers, slots: &self.layout.slots };
-        let (new, moved) = self.rule.update(&update);
-        let (new, moved) = (new.id(), moved.into_iter().map(Var::id).collect());
-        drop(update);
-        *graph = shared.into_inner();
-        (new, moved)
+        graph.write(|writer| {
+            let (states, numbers) = (writer.vars(&self.parts.states), writer.vars(numbers));
+            let slots = &self.layout.slots;
+            let update = Update { p: writer.var(p), g: writer.var(g), states, numbers, slots };
+            let (new, moved) = self.rule.update(&update);
+            (new.id(), moved.into_iter().map(Var::id).collect())
+        })
     }
 }

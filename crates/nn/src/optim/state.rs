@@ -9,7 +9,7 @@ use std::panic::Location;
 use farad_ir::{DType, Shape};
 
 use super::flat::Flat;
-use super::layout::{Layout, Member};
+use super::layout::{Member, ParameterLayout};
 use super::rule::AnyRule;
 use super::scale::{WORDS, written};
 use crate::error::{Error, NnError, Result};
@@ -71,7 +71,7 @@ impl Flat {
         let members = self.members_of(&named, &mut taken)?;
         let values: Vec<Tensor> = self.parameters.iter().map(Parameter::value).collect();
         let shapes: Vec<Shape> = values.iter().map(Tensor::shape).collect();
-        let layout = Layout::new(&shapes, &members, self.trained(), rule);
+        let layout = ParameterLayout::new(&shapes, &members, self.trained(), rule);
         let moments = if step == 0 { 0 } else { rule.states() };
         let mut states = Vec::with_capacity(moments);
         for number in 0..moments {

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use farad_ir::DType;
 
-use super::flat::{Flat, Source};
+use super::flat::{Flat, StepSource};
 use super::rule::AnyRule;
 use super::schedule::Schedule;
 use super::{Clip, GradientNoise, LossScale, Optimizer, Rule};
@@ -16,12 +16,12 @@ use farad_tensor::Tensor;
 /// others are this with their rules; a rule of your own makes another.
 pub struct Updater<R> {
     flat: Flat,
-    groups: Vec<Group<R>>,
+    groups: Vec<RuleGroup<R>>,
     schedule: Option<Box<dyn Schedule + Send + Sync>>,
 }
 
 /// The rule of a group and the learning rate that it was set up with.
-struct Group<R> {
+struct RuleGroup<R> {
     rule: R,
     base: f32,
 }
@@ -32,7 +32,7 @@ impl<R: Rule + Clone> Updater<R> {
         let mut flat = Flat::default();
         flat.add(parameters, 0);
         let base = rule.rate();
-        Updater { flat, groups: vec![Group { rule, base }], schedule: None }
+        Updater { flat, groups: vec![RuleGroup { rule, base }], schedule: None }
     }
 
     /// More parameters, with numbers of their own: they begin as those so far, and what is set from here on
@@ -53,7 +53,7 @@ impl<R: Rule + Clone> Updater<R> {
     pub fn group(mut self, parameters: Vec<Parameter>) -> Updater<R> {
         self.flat.add(parameters, self.groups.len());
         let rule = self.own().clone();
-        self.groups.push(Group { base: rule.rate(), rule });
+        self.groups.push(RuleGroup { base: rule.rate(), rule });
         self
     }
 
@@ -157,7 +157,7 @@ impl<R: Rule + Clone> Updater<R> {
     }
 
     #[track_caller]
-    fn run(&mut self, source: Source) -> Result<()> {
+    fn run(&mut self, source: StepSource) -> Result<()> {
         if let Some(rate) = self.schedule.as_ref().map(|schedule| schedule.rate(self.flat.step)) {
             self.set_learning_rate(rate);
         }
@@ -169,12 +169,12 @@ impl<R: Rule + Clone> Updater<R> {
 impl<R: Rule + Clone> Optimizer for Updater<R> {
     #[track_caller]
     fn step(&mut self, loss: &Tensor) -> Result<()> {
-        self.run(Source::Loss(loss))
+        self.run(StepSource::Loss(loss))
     }
 
     #[track_caller]
     fn apply(&mut self, gradients: &[Tensor]) -> Result<()> {
-        self.run(Source::Gradients(gradients))
+        self.run(StepSource::Gradients(gradients))
     }
 
     fn set_learning_rate(&mut self, rate: f32) {

@@ -1,7 +1,11 @@
-//! Named tensors on their way into a module: read, renamed, and compared with what the module has.
+//! Named tensors on their way from a file (safetensors, npz) into a module: read, renamed by patterns, and
+//! compared with what the module has.
 //!
-//! Invariant: nothing is lost in silence. A name that two tensors would have is an error, and whatever does not reach
-//! the module, or is not there for it, is in the [`Difference`]. Start at [`StateDict::read`].
+//! PyTorch's `.pt` files are not read: they are pickles, which are programs. Export to safetensors instead.
+//! npy is read and written by `farad-tensor` (`numpy/`): the format is a line of text and bytes.
+//!
+//! Invariant: nothing is dropped silently. Two tensors with the same name are an error. Whatever does not
+//! reach the module, or is missing for it, is in the [`Difference`]. Start at [`StateDict::read`].
 
 mod difference;
 mod pattern;
@@ -194,30 +198,30 @@ impl StateDict {
 }
 
 /// A cell of a module, whatever its kind.
-enum Cell {
+enum CellRef {
     Parameter(Parameter),
     Buffer(Buffer),
 }
 
-impl Cell {
+impl CellRef {
     fn value(&self) -> Tensor {
         match self {
-            Cell::Parameter(parameter) => parameter.value(),
-            Cell::Buffer(buffer) => buffer.value(),
+            CellRef::Parameter(parameter) => parameter.value(),
+            CellRef::Buffer(buffer) => buffer.value(),
         }
     }
 
     fn set(&self, tensor: Tensor) {
         match self {
-            Cell::Parameter(parameter) => parameter.set(tensor),
-            Cell::Buffer(buffer) => buffer.set(tensor),
+            CellRef::Parameter(parameter) => parameter.set(tensor),
+            CellRef::Buffer(buffer) => buffer.set(tensor),
         }
     }
 }
 
-fn cells(module: &(impl Module + ?Sized)) -> Vec<(String, Cell)> {
-    let parameters = module.named_parameters().into_iter().map(|(name, p)| (name, Cell::Parameter(p)));
-    parameters.chain(module.named_buffers().into_iter().map(|(name, b)| (name, Cell::Buffer(b)))).collect()
+fn cells(module: &(impl Module + ?Sized)) -> Vec<(String, CellRef)> {
+    let parameters = module.named_parameters().into_iter().map(|(name, p)| (name, CellRef::Parameter(p)));
+    parameters.chain(module.named_buffers().into_iter().map(|(name, b)| (name, CellRef::Buffer(b)))).collect()
 }
 
 /// A tensor as a dtype on a device. Casts run where the tensor is: a GPU may not hold what it was.

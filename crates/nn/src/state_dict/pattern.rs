@@ -2,10 +2,10 @@
 
 /// A pattern: texts between stars.
 pub(super) struct Pattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
-enum Part {
+enum PatternPart {
     Text(String),
     /// Some letters, without a dot.
     Star,
@@ -19,12 +19,12 @@ impl Pattern {
         let mut rest = text;
         while !rest.is_empty() {
             let (part, length) = if rest.starts_with("**") {
-                (Part::Stars, 2)
+                (PatternPart::Stars, 2)
             } else if rest.starts_with('*') {
-                (Part::Star, 1)
+                (PatternPart::Star, 1)
             } else {
                 let length = rest.find('*').unwrap_or(rest.len());
-                (Part::Text(rest[..length].into()), length)
+                (PatternPart::Text(rest[..length].into()), length)
             };
             parts.push(part);
             rest = &rest[length..];
@@ -39,8 +39,9 @@ impl Pattern {
     /// Panics if `to` has more stars than this pattern.
     #[track_caller]
     pub fn check(&self, to: &str) {
-        let stars =
-            |pattern: &Pattern| pattern.parts.iter().filter(|part| !matches!(part, Part::Text(_))).count();
+        let stars = |pattern: &Pattern| {
+            pattern.parts.iter().filter(|part| !matches!(part, PatternPart::Text(_))).count()
+        };
         let (has, asked) = (stars(self), stars(&Pattern::new(to)));
         assert!(asked <= has, "rename: more stars than the pattern has: {to} ({asked} vs {has})");
     }
@@ -48,8 +49,8 @@ impl Pattern {
     /// `to` with what the stars stand for in this name; none if it does not match.
     pub fn replaced(&self, name: &str, to: &str) -> Option<String> {
         let mut found = found(&self.parts, name)?.into_iter();
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
+        let part = |part: &PatternPart| match part {
+            PatternPart::Text(text) => text.clone(),
             _ => found.next().unwrap_or_default().to_string(),
         };
         Some(Pattern::new(to).parts.iter().map(part).collect())
@@ -57,15 +58,15 @@ impl Pattern {
 }
 
 /// What the stars stand for, each for as little as will do.
-fn found<'a>(parts: &[Part], name: &'a str) -> Option<Vec<&'a str>> {
+fn found<'a>(parts: &[PatternPart], name: &'a str) -> Option<Vec<&'a str>> {
     let Some((first, rest)) = parts.split_first() else { return name.is_empty().then(Vec::new) };
-    if let Part::Text(text) = first {
+    if let PatternPart::Text(text) = first {
         return found(rest, name.strip_prefix(text.as_str())?);
     }
     let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
     for end in ends {
         let (taken, left) = name.split_at(end);
-        if matches!(first, Part::Star) && taken.contains('.') {
+        if matches!(first, PatternPart::Star) && taken.contains('.') {
             return None;
         }
         if let Some(mut others) = found(rest, left) {

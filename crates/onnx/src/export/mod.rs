@@ -15,6 +15,8 @@ mod scan;
 mod sizes;
 mod writer;
 
+use std::cell::Cell;
+
 use farad_nn::Result;
 use farad_tensor::engine::{Traced, composing};
 use farad_tensor::{DType, Device, Tensor};
@@ -62,7 +64,10 @@ pub fn export(
     let traced = |batch: usize| {
         let sizes: Vec<usize> = std::iter::once(batch).chain(ports.shape.iter().copied()).collect();
         let x = Tensor::zeros(sizes.as_slice(), &device).cast(ports.dtype);
-        let y = composing(|| forward(&x));
+        let y = {
+            let _recording = Recording::start();
+            composing(|| forward(&x))
+        };
         let leaves: Vec<&Tensor> =
             std::iter::once(&x).chain(state.iter().map(|(_, tensor)| tensor)).collect();
         Traced::of(&[&y], &leaves)
@@ -88,6 +93,31 @@ pub fn export(
         ..GraphProto::default()
     };
     Ok(ModelProto::new(graph, OPSET))
+}
+
+thread_local! {
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread records what is to be written: an imported model must not read its values then.
+pub fn is_recording() -> bool {
+    RECORDING.get()
+}
+
+/// Recording, until this is dropped.
+struct Recording;
+
+impl Recording {
+    fn start() -> Recording {
+        RECORDING.set(true);
+        Recording
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        RECORDING.set(false);
+    }
 }
 
 impl ValueInfoProto {

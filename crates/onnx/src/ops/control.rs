@@ -71,36 +71,6 @@ pub const ROWS: &[Row] = &[
         scan,
     )
     .since(9),
-    row("OptionalHasElement", (0, 1), &[], |call| {
-        let there = call.optional(0).is_some() as i64;
-        super::one(Array::ints(Kind::Bool, vec![], vec![there]).into())
-    }),
-    row("OptionalGetElement", (1, 1), &[], |call| super::one(call.input(0)?.clone())),
-    row("SequenceConstruct", (1, MANY), &[], |call| {
-        super::one(Value::List(std::sync::Arc::new(call.all()?)))
-    }),
-    row("SequenceLength", (1, 1), &[], |call| match call.input(0)? {
-        Value::List(list) => super::one(Array::whole(list.len() as i64).into()),
-        _ => refuse!("a list is wanted"),
-    }),
-    row("SequenceAt", (2, 2), &[], |call| match call.input(0)? {
-        Value::List(list) => {
-            let place = crate::value::resolve(call.input(1)?.int()?, list.len())?;
-            super::one(list[place].clone())
-        }
-        _ => refuse!("a list is wanted"),
-    }),
-    row("ConcatFromSequence", (1, 1), &[("axis", AnInt), ("new_axis", super::Default::Int(0))], |call| {
-        let Value::List(list) = call.input(0)? else { refuse!("a list is wanted") };
-        let mut parts = list.to_vec();
-        let Some(first) = parts.first() else { refuse!("nothing to join") };
-        let new = call.flag("new_axis")?;
-        let axis = crate::value::resolve(call.int("axis")?, first.rank()? + new as usize)?;
-        if new {
-            parts = parts.iter().map(|part| part.unsqueeze(axis)).collect::<Result<_>>()?;
-        }
-        super::one(Value::concat(&parts, axis)?)
-    }),
 ];
 
 /// Runs a body over the slices of sequences: states go from one trip to the next, other results are stacked.

@@ -1,7 +1,10 @@
 //! Ops that take and put elements by position: gather, scatter and their relatives.
 //!
-//! Positions are read on the host and checked there. What is put is found from the other side: for every element of the
-//! result, where it comes from. So everything is a gather, gradients included.
+//! Positions that are on a device already stay there for `Gather` and `GatherElements` (tokens, what is largest); others are
+//! read on the host and checked there. What is put is found from the other side: for every element of the result, where it
+//! comes from. So everything is a gather, gradients included.
+
+use farad_tensor::{DType, Tensor};
 
 use super::Default::{AnInt, Int, Text};
 use super::{Row, one, row};
@@ -20,15 +23,24 @@ pub const ROWS: &[Row] = &[
         let (x, index) = (call.input(0)?, call.input(1)?);
         let axis = x.axis(call.int("axis")?)?;
         let shape = x.shape()?;
-        let places = places(&index.ints()?, shape[axis])?;
         let taken = [&shape[..axis], &index.shape()?, &shape[axis + 1..]].concat();
+        if let Some((tensor, kind, index)) = on_device(x, index, shape[axis]) {
+            crate::value::shape_of(&taken)?;
+            let flat = tensor.index_select(axis as isize, &index.reshape([index.numel()]));
+            return one(Value::Device(flat, kind).reshape(&taken)?);
+        }
+        let places = places(&index.ints()?, shape[axis])?;
         one(x.take(axis, &places)?.reshape(&taken)?)
     }),
     row("GatherElements", (2, 2), &[("axis", Int(0))], |call| {
         let (x, index) = (call.input(0)?, call.input(1)?);
         let axis = x.axis(call.int("axis")?)?;
-        let shape = index.shape()?;
-        let flat = elements(&x.shape()?, &shape, &index.ints()?, axis)?;
+        let (own, shape) = (x.shape()?, index.shape()?);
+        let along = own.len() == shape.len() && (0..own.len()).all(|a| a == axis || own[a] == shape[a]);
+        if let (true, Some((tensor, kind, index))) = (along, on_device(x, index, own[axis])) {
+            return one(Value::Device(tensor.gather(axis as isize, &index), kind));
+        }
+        let flat = elements(&own, &shape, &index.ints()?, axis)?;
         one(x.pick(&shape, &flat)?)
     }),
     row("GatherND", (2, 2), &[("batch_dims", Int(0))], |call| {
@@ -89,6 +101,22 @@ pub const ROWS: &[Row] = &[
     })
     .of("ai.onnx.ml"),
 ];
+
+/// Floats and positions that are both on a device; positions count from the start. Those outside are told by the device.
+fn on_device<'a>(x: &'a Value, index: &Value, size: usize) -> Option<(&'a Tensor, Kind, Tensor)> {
+    match (x, index) {
+        (Value::Device(x, kind @ (Kind::F32 | Kind::F16)), Value::Device(index, _))
+            if index.dtype() == DType::I32
+                && index.device() == x.device()
+                && size > 0
+                && index.numel() > 0 =>
+        {
+            let index = index.less(0).select(&(index + size as i32), index);
+            Some((x, *kind, index))
+        }
+        _ => None,
+    }
+}
 
 /// Positions that may count from the end, checked.
 fn places(index: &[i64], size: usize) -> Result<Vec<usize>> {

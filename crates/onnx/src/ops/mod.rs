@@ -6,16 +6,22 @@
 mod attention;
 mod control;
 mod create;
+mod detect;
 mod elementwise;
 mod index;
+mod integer;
 mod loss;
 mod movement;
 mod normalize;
 mod product;
 mod quantize;
+mod random;
 mod recurrent;
 mod reduction;
 mod resize;
+mod sample;
+mod sequence;
+mod unpool;
 mod window;
 
 use std::collections::HashMap;
@@ -136,16 +142,22 @@ const FAMILIES: &[&[Row]] = &[
     attention::ROWS,
     control::ROWS,
     create::ROWS,
+    detect::ROWS,
     elementwise::ROWS,
     index::ROWS,
+    integer::ROWS,
     loss::ROWS,
     movement::ROWS,
     normalize::ROWS,
     product::ROWS,
     quantize::ROWS,
+    random::ROWS,
     recurrent::ROWS,
     reduction::ROWS,
     resize::ROWS,
+    sample::ROWS,
+    sequence::ROWS,
+    unpool::ROWS,
     window::ROWS,
 ];
 

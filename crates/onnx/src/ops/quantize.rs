@@ -1,5 +1,7 @@
 //! Ops between floats and few bits.
 
+use farad_tensor::DType;
+
 use super::Default::{AnInt, Int};
 use super::{Row, one, row};
 use crate::array::Array;
@@ -20,6 +22,9 @@ const LINEAR: &[(&str, super::Default)] = &[
 pub const ROWS: &[Row] = &[
     row("QuantizeLinear", (2, 3), LINEAR, |call| {
         let x = call.input(0)?;
+        if let Some(y) = quantized(call, x)? {
+            return one(y);
+        }
         let scale = Value::Host(call.input(1)?.host()?);
         let zero = call.optional(2).cloned();
         let kind = match &zero {
@@ -40,6 +45,14 @@ pub const ROWS: &[Row] = &[
         let x = call.input(0)?;
         let scale = call.input(1)?;
         let kind = call.kind("output_dtype")?.unwrap_or(scale.kind()?);
+        // What was quantized on the device comes back there.
+        if let (Value::Device(..), Kind::F32) = (x, kind) {
+            let wide = x.cast(Kind::F32, true)?;
+            let zero =
+                call.optional(2).map(|zero| along(call, x, &zero.cast(Kind::F32, true)?)).transpose()?;
+            let centered = zero.map_or(Ok(wide.clone()), |zero| wide.sub(&zero))?;
+            return one(centered.mul(&along(call, x, scale)?)?);
+        }
         let wide = |value: &Value| Value::Host(value.host()?).cast(Kind::F64, true);
         let mut y = wide(x)?;
         if let Some(zero) = call.optional(2) {
@@ -64,34 +77,38 @@ pub const ROWS: &[Row] = &[
             Array::ints(Kind::U8, vec![], vec![zero as i64]).into(),
         ])
     }),
-    row("MatMulInteger", (2, 4), &[], |call| {
-        let side = |place: usize, rows: bool| centered(call.input(place)?, call.optional(place + 2), rows);
-        one(side(0, true)?.matmul(&side(1, false)?)?.cast(Kind::I32, true)?)
-    }),
-    row("QLinearMatMul", (8, 8), &[], |call| {
-        let a = centered(call.input(0)?, Some(call.input(2)?), true)?;
-        let b = centered(call.input(3)?, Some(call.input(5)?), false)?;
-        let wide = |place: usize| Value::Host(call.input(place)?.host()?).cast(Kind::F64, true);
-        let product = a.matmul(&b)?.cast(Kind::F64, true)?;
-        let factor = wide(1)?.mul(&wide(4)?)?.div(&wide(6)?)?;
-        let zero = call.input(7)?;
-        one(rounded(&product.mul(&factor)?, Some(&wide(7)?), zero.kind()?, true)?)
-    }),
 ];
 
-/// Whole numbers less their zero, in i64. A zero per row or column stands along it.
-fn centered(x: &Value, zero: Option<&Value>, rows: bool) -> Result<Value> {
-    let wide = x.cast(Kind::I64, true)?;
-    let Some(zero) = zero else { return Ok(wide) };
-    let mut zero = zero.cast(Kind::I64, true)?;
-    if rows && zero.rank()? == 1 && zero.len()? > 1 {
-        zero = zero.unsqueeze(1)?;
+/// Floats on a device as whole numbers of 16 bits or less, held there in 32. `None` for all else.
+fn quantized(call: &Call, x: &Value) -> Result<Option<Value>> {
+    let zero = call.optional(2);
+    let kind = match zero {
+        Some(zero) => zero.kind()?,
+        None => call.kind("output_dtype")?.unwrap_or(Kind::U8),
+    };
+    let scale = call.input(1)?;
+    if !matches!((x, scale), (Value::Device(_, Kind::F32), Value::Host(_)))
+        || !kind.is_int()
+        || kind.bits() > 16
+        || scale.kind()? != Kind::F32
+    {
+        return Ok(None);
     }
-    wide.sub(&zero)
+    let (least, most) = kind.range();
+    // As a tensor: by a number known beforehand, devices may multiply with its inverse.
+    let scale = Value::of(along(call, x, scale)?.host()?.upload_as(DType::F32, call.device)?);
+    let mut y = x.div(&scale)?.apply(f64::round_ties_even, |x| x.round())?;
+    if let Some(zero) = zero {
+        y = y.add(&along(call, x, &zero.cast(Kind::F32, true)?)?)?;
+    }
+    match y.apply(|x| x, |x| x.maximum(least as f64).minimum(most as f64))? {
+        Value::Device(tensor, _) => Ok(Some(Value::Device(tensor.cast(DType::I32), kind))),
+        _ => Ok(None),
+    }
 }
 
 /// A quotient as the nearest number of a kind that its zero moves.
-fn rounded(quotient: &Value, zero: Option<&Value>, kind: Kind, saturate: bool) -> Result<Value> {
+pub fn rounded(quotient: &Value, zero: Option<&Value>, kind: Kind, saturate: bool) -> Result<Value> {
     if kind.is_float() {
         let moved = zero.map_or(Ok(quotient.clone()), |zero| quotient.add(zero))?;
         return moved.cast(kind, saturate);

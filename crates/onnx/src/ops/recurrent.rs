@@ -1,4 +1,9 @@
-//! Recurrent layers: one step per position, the gates of all steps from one product before.
+//! Recurrent layers: the gates of all positions from one product, then one loop over the positions.
+//!
+//! On devices the loop is a scan, so that what is compiled does not grow with the sequence.
+
+use farad_tensor::Tensor;
+use farad_tensor::engine::sequence::scan_along;
 
 use super::Default::{AFloat, AnInt, Floats, Int, Texts};
 use super::{Row, row};
@@ -56,7 +61,9 @@ impl Cell {
 struct Direction<'a> {
     cell: Cell,
     width: usize,
-    activations: Vec<&'a str>,
+    activations: Vec<Activation<'a>>,
+    /// Sums before activations stay between this number and its negative.
+    clip: Option<f64>,
     recurrence: Value,
     /// The recurrence's own bias, which a GRU may need apart.
     bias: Option<Value>,
@@ -65,13 +72,53 @@ struct Direction<'a> {
     coupled: bool,
 }
 
-fn activated(x: &Value, name: &str) -> Result<Value> {
-    match name.to_ascii_lowercase().as_str() {
-        "sigmoid" => x.apply(|x| 1.0 / (1.0 + (-x).exp()), |x| x.sigmoid()),
-        "tanh" => x.apply(f64::tanh, |x| x.tanh()),
-        "relu" => x.apply(|x| x.max(0.0), |x| x.relu()),
-        "softsign" => x.apply(|x| x / (1.0 + x.abs()), |x| x.softsign()),
-        other => refuse!("no such activation: {other}"),
+/// An activation with its numbers.
+struct Activation<'a> {
+    name: &'a str,
+    alpha: f64,
+    beta: f64,
+}
+
+impl<'a> Activation<'a> {
+    /// Takes the numbers that it needs from what is left of the node's lists.
+    fn of(name: &'a str, alphas: &mut &[f64], betas: &mut &[f64]) -> Activation<'a> {
+        fn next(list: &mut &[f64], default: f64) -> f64 {
+            let Some((&first, rest)) = list.split_first() else { return default };
+            *list = rest;
+            first
+        }
+        let (alpha, beta) = match name.to_ascii_lowercase().as_str() {
+            "affine" | "scaledtanh" => (next(alphas, 1.0), next(betas, 1.0)),
+            "hardsigmoid" => (next(alphas, 0.2), next(betas, 0.5)),
+            "leakyrelu" => (next(alphas, 0.01), 0.0),
+            "thresholdedrelu" | "elu" => (next(alphas, 1.0), 0.0),
+            _ => (0.0, 0.0),
+        };
+        Activation { name, alpha, beta }
+    }
+
+    fn apply(&self, x: &Value) -> Result<Value> {
+        let (alpha, beta) = (self.alpha, self.beta);
+        match self.name.to_ascii_lowercase().as_str() {
+            "sigmoid" => x.apply(|x| 1.0 / (1.0 + (-x).exp()), |x| x.sigmoid()),
+            "tanh" => x.apply(f64::tanh, |x| x.tanh()),
+            "relu" => x.apply(|x| x.max(0.0), |x| x.relu()),
+            "softsign" => x.apply(|x| x / (1.0 + x.abs()), |x| x.softsign()),
+            "softplus" => x.apply(|x| x.max(0.0) + (-x.abs()).exp().ln_1p(), |x| x.softplus()),
+            "affine" => x.apply(|x| alpha * x + beta, |x| x * alpha + beta),
+            "scaledtanh" => x.apply(|x| alpha * (beta * x).tanh(), |x| (x * beta).tanh() * alpha),
+            "leakyrelu" => x.apply(|x| if x < 0.0 { alpha * x } else { x }, |x| x.leaky_relu(alpha)),
+            "elu" => x.apply(|x| if x < 0.0 { alpha * x.exp_m1() } else { x }, |x| x.elu(alpha)),
+            "hardsigmoid" => x.apply(
+                |x| (alpha * x + beta).clamp(0.0, 1.0),
+                |x| (x * alpha + beta).maximum(0.0).minimum(1.0),
+            ),
+            "thresholdedrelu" => x.apply(
+                |x| if x >= alpha { x } else { 0.0 },
+                |x| x.greater_equal(alpha).select(x, &x.full_like(0.0)),
+            ),
+            other => refuse!("no such activation: {other}"),
+        }
     }
 }
 
@@ -81,7 +128,11 @@ impl Direction<'_> {
     }
 
     fn step(&self, x: &Value, h: &Value, c: &Value) -> Result<(Value, Value)> {
-        let f = |x: &Value, place: usize| activated(x, self.activations[place]);
+        let f = |x: &Value, place: usize| match self.clip {
+            Some(most) => self.activations[place]
+                .apply(&x.apply(|x| x.clamp(-most, most), |x| x.maximum(-most).minimum(most))?),
+            None => self.activations[place].apply(x),
+        };
         match self.cell {
             Cell::Plain => Ok((f(&x.add(&h.matmul(&self.recurrence)?)?, 0)?, c.clone())),
             Cell::Gated => {
@@ -115,16 +166,87 @@ impl Direction<'_> {
                 };
                 let cell = forget.mul(c)?.add(&input.mul(&f(&self.gate(&sum, 3)?, 1)?)?)?;
                 let output = f(&peep(self.gate(&sum, 1)?, 1, &cell)?, 0)?;
-                Ok((output.mul(&f(&cell, 2)?)?, cell))
+                Ok((output.mul(&self.activations[2].apply(&cell)?)?, cell))
             }
         }
+    }
+
+    /// One step of a sequence that may have ended: then the state stays, and zeros come out.
+    fn masked(&self, x: &Value, seen: Option<&Value>, h: &Value, c: &Value) -> Result<(Value, Value, Value)> {
+        let (new_h, new_c) = self.step(x, h, c)?;
+        let Some(seen) = seen else { return Ok((new_h.clone(), new_h, new_c)) };
+        let output = seen.select(&new_h, &new_h.full_like(&[], 0.0)?)?;
+        let cell = if self.cell == Cell::Long { seen.select(&new_c, c)? } else { c.clone() };
+        Ok((output, seen.select(&new_h, h)?, cell))
+    }
+
+    /// All positions: what comes out `[steps, batch, width]`, the last state, the last cell.
+    fn run(
+        &self,
+        gates: &Value,
+        seen: Option<&Value>,
+        start: (Value, Value),
+        reverse: bool,
+    ) -> Result<(Value, Value, Value)> {
+        if let (Value::Device(gates, _), Value::Device(h, _)) = (gates, &start.0) {
+            return self.scan(gates, seen, h, &start.1, reverse);
+        }
+        let (mut h, mut c) = start;
+        let steps = gates.size(0)?;
+        let mut outputs = vec![Value::Nothing; steps];
+        for n in 0..steps {
+            let at = if reverse { steps - 1 - n } else { n };
+            let seen = seen.map(|seen| seen.at(0, at)).transpose()?;
+            let output;
+            (output, h, c) = self.masked(&gates.at(0, at)?, seen.as_ref(), &h, &c)?;
+            outputs[at] = output.unsqueeze(0)?;
+        }
+        Ok((Value::concat(&outputs, 0)?, h, c))
+    }
+
+    fn scan(
+        &self,
+        gates: &Tensor,
+        seen: Option<&Value>,
+        h: &Tensor,
+        c: &Value,
+        reverse: bool,
+    ) -> Result<(Value, Value, Value)> {
+        let long = self.cell == Cell::Long;
+        let cell = c.tensor(gates.device())?;
+        let seen = seen.map(|seen| seen.tensor(gates.device())).transpose()?;
+        let carries = if long { vec![h, &cell] } else { vec![h] };
+        let sequences: Vec<&Tensor> = std::iter::once(gates).chain(&seen).collect();
+        let mut failed = None;
+        let (last, rows) = scan_along(&carries, &sequences, reverse, |carry, slice| {
+            let own = |tensor: &Tensor| Value::of(tensor.clone());
+            let cell = carry.get(1).map_or_else(|| c.clone(), own);
+            match self.masked(&own(&slice[0]), slice.get(1).map(own).as_ref(), &own(&carry[0]), &cell) {
+                Ok((Value::Device(output, _), Value::Device(h, _), c)) => {
+                    let next = std::iter::once(h).chain(match c {
+                        Value::Device(c, _) if long => Some(c),
+                        _ => None,
+                    });
+                    (next.collect(), vec![output])
+                }
+                other => {
+                    failed = other.err();
+                    (carry.to_vec(), vec![carry[0].clone()])
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        Ok((
+            Value::of(rows[0].clone()),
+            Value::of(last[0].clone()),
+            last.get(1).map_or(c.clone(), |c| Value::of(c.clone())),
+        ))
     }
 }
 
 fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
-    if call.has("clip") || call.has("activation_alpha") || call.has("activation_beta") {
-        refuse!("clip, activation_alpha and activation_beta are not supported");
-    }
     let batch_first = call.flag("layout")?;
     let mut x = call.on_device(0)?;
     if batch_first {
@@ -141,10 +263,13 @@ fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
     {
         refuse!("weights do not fit: {:?}, {recurrent:?}", weight.shape()?);
     }
-    if steps == 0 || steps > 1 << 14 {
+    if steps == 0 || steps > 1 << 20 {
         refuse!("so many positions are not run ({steps})");
     }
-    let lengths = call.optional(4).map(|lengths| lengths.ints()).transpose()?;
+    let seen = match call.optional(4) {
+        Some(lengths) => Some(seen(&lengths.ints()?, steps, batch)?),
+        None => None,
+    };
     let start = |place: usize, direction: usize| -> Result<Value> {
         match call.optional(place) {
             Some(value) => {
@@ -160,29 +285,13 @@ fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
         let reverse = name == "reverse" || direction == 1;
         let own = one_direction(call, cell, direction, width)?;
         let gates_of = gates_before(call, cell, &x, &weight.at(0, direction)?, direction, width, &own)?;
-        let (mut h, mut c) =
-            (start(5, direction)?, if cell == Cell::Long { start(6, direction)? } else { x.number(0.0)? });
-        let mut outputs = vec![None; steps];
-        for n in 0..steps {
-            let at = if reverse { steps - 1 - n } else { n };
-            let (new_h, new_c) = own.step(&gates_of.at(0, at)?, &h, &c)?;
-            match &lengths {
-                // Beyond its length a sequence keeps its state and gives zeros.
-                Some(lengths) => {
-                    let seen = lengths.iter().map(|&length| ((at as i64) < length) as i64).collect();
-                    let seen = Value::from(Array::ints(Kind::Bool, vec![batch, 1], seen));
-                    outputs[at] = Some(seen.select(&new_h, &new_h.full_like(&[], 0.0)?)?);
-                    h = seen.select(&new_h, &h)?;
-                    c = if cell == Cell::Long { seen.select(&new_c, &c)? } else { c };
-                }
-                None => {
-                    outputs[at] = Some(new_h.clone());
-                    (h, c) = (new_h, new_c);
-                }
-            }
+        let cells_before = if cell == Cell::Long { start(6, direction)? } else { x.number(0.0)? };
+        let h = start(5, direction)?;
+        if h.shape()? != [batch, width] || cell == Cell::Long && cells_before.shape()? != [batch, width] {
+            refuse!("a state does not fit: {:?} ([{batch}, {width}])", h.shape()?);
         }
-        let parts = outputs.into_iter().flatten().map(|value| value.reshape(&[1, 1, batch, width]));
-        rows.push(Value::concat(&parts.collect::<Result<Vec<_>>>()?, 0)?);
+        let (row, h, c) = own.run(&gates_of, seen.as_ref(), (h, cells_before), reverse)?;
+        rows.push(row.unsqueeze(1)?);
         lasts.push(h.unsqueeze(0)?);
         if cell == Cell::Long {
             cells.push(c.unsqueeze(0)?);
@@ -201,17 +310,34 @@ fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
     Ok(results)
 }
 
+/// Whether each position of each sequence is within its length: `[steps, batch, 1]`.
+fn seen(lengths: &[i64], steps: usize, batch: usize) -> Result<Value> {
+    if lengths.len() != batch {
+        refuse!("one length per sequence ({} vs {batch})", lengths.len());
+    }
+    let within = (0..steps as i64).flat_map(|at| lengths.iter().map(move |&length| (at < length) as i64));
+    Ok(Array::ints(Kind::Bool, vec![steps, batch, 1], within.collect()).into())
+}
+
 fn one_direction<'a>(call: &'a Call, cell: Cell, direction: usize, width: usize) -> Result<Direction<'a>> {
     let defaults = cell.activations();
     let activations = match call.texts("activations") {
-        Some(names) if names.len() >= defaults.len() * (direction + 1) => names[defaults.len() * direction..]
-            .iter()
-            .take(defaults.len())
-            .map(|name| name.as_str())
-            .collect(),
+        Some(names) if names.len() >= defaults.len() * (direction + 1) => {
+            // Those of the other direction take their numbers first.
+            let mut numbers = (
+                call.floats("activation_alpha").unwrap_or_default(),
+                call.floats("activation_beta").unwrap_or_default(),
+            );
+            let all = names.iter().map(|name| Activation::of(name, &mut numbers.0, &mut numbers.1));
+            all.skip(defaults.len() * direction).take(defaults.len()).collect()
+        }
         Some(names) => refuse!("activations are missing: {names:?}"),
-        None => defaults.to_vec(),
+        None => defaults.iter().map(|name| Activation::of(name, &mut &[][..], &mut &[][..])).collect(),
     };
+    let clip = if call.has("clip") { Some(call.float("clip")?) } else { None };
+    if clip.is_some_and(|most| most.is_nan() || most < 0.0) {
+        refuse!("clip is below zero ({clip:?})");
+    }
     let peepholes = match (cell, call.optional(7)) {
         (Cell::Long, Some(all)) => Some(all.on(call.device)?.at(0, direction)?),
         _ => None,
@@ -226,6 +352,7 @@ fn one_direction<'a>(call: &'a Call, cell: Cell, direction: usize, width: usize)
         cell,
         width,
         activations,
+        clip,
         recurrence: call.on_device(2)?.at(0, direction)?.swap(0, 1)?,
         bias,
         peepholes,

@@ -138,6 +138,7 @@ impl Value {
         device: fn(&Tensor, isize) -> Tensor,
         host: fn(&Value, usize) -> Result<Value>,
     ) -> Result<Value> {
+        self.size(axis)?;
         match self {
             Value::Device(tensor, kind @ (Kind::F32 | Kind::F16)) if tensor.numel() > 0 => {
                 Ok(Value::Device(device(tensor, axis as isize), *kind))

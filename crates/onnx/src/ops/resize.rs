@@ -169,12 +169,21 @@ impl Rule<'_> {
             let y = x.take(axis, &near.collect::<Result<Vec<usize>>>()?)?;
             return self.filled(y, axis, &places);
         }
-        crate::array::count(&[of.size, of.target])?;
+        if !x.kind()?.is_float() {
+            refuse!("only floats lie between others ({})", x.kind()?);
+        }
         let reach = if self.mode == "cubic" { 2.0 } else { 1.0 };
         let stretch = if self.antialias { of.scale.min(1.0) } else { 1.0 };
-        let mut matrix = vec![0.0; of.size * of.target];
-        for (column, place) in places.iter().enumerate() {
-            let Some(place) = *place else { continue };
+        if reach / stretch > 4096.0 {
+            refuse!("too many elements become one along axis {axis}: {} to {}", of.size, of.target);
+        }
+        // Where each element of the result comes from, and how much of it.
+        let mut sources: Vec<Vec<(usize, f64)>> = Vec::with_capacity(of.target);
+        for place in &places {
+            let Some(place) = *place else {
+                sources.push(Vec::new());
+                continue;
+            };
             let (first, last) =
                 ((place - reach / stretch).floor() as i64, (place + reach / stretch).ceil() as i64);
             let mut taps: Vec<(i64, f64)> =
@@ -184,15 +193,11 @@ impl Rule<'_> {
             }
             let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
             let sum = if self.inside_only || self.antialias { sum } else { 1.0 };
-            for (at, weight) in taps {
-                let row = at.clamp(0, of.size as i64 - 1) as usize;
-                matrix[row * of.target + column] += weight / sum;
-            }
+            let taps = taps.into_iter().filter(|(_, weight)| *weight != 0.0);
+            let inside = |at: i64| at.clamp(0, of.size as i64 - 1) as usize;
+            sources.push(taps.map(|(at, weight)| (inside(at), weight / sum)).collect());
         }
-        let matrix = Array::floats(x.kind()?, vec![of.size, of.target], matrix);
-        let last = x.rank()? - 1;
-        let y = x.swap(axis, last)?.matmul(&matrix.into())?.swap(axis, last)?;
-        self.filled(y, axis, &places)
+        self.filled(mixed(x, axis, of.size, &sources)?, axis, &places)
     }
 
     /// Outside a region is a number of its own.
@@ -266,4 +271,31 @@ fn resize(call: &Call) -> Result<Vec<Value>> {
         y = rule.apply(&y, axis, &Axis { size: own[n], scale, target, region })?;
     }
     one(y)
+}
+
+/// Elements along an axis as weighted sums of others: by position where there are few of them, else as a product.
+fn mixed(x: &Value, axis: usize, size: usize, sources: &[Vec<(usize, f64)>]) -> Result<Value> {
+    let (kind, most) = (x.kind()?, sources.iter().map(|taps| taps.len()).max().unwrap_or(0));
+    if most > 4 {
+        crate::array::count(&[size, sources.len()])?;
+        let mut matrix = vec![0.0; size * sources.len()];
+        for (column, taps) in sources.iter().enumerate() {
+            taps.iter().for_each(|&(row, weight)| matrix[row * sources.len() + column] += weight);
+        }
+        let matrix = Array::floats(kind, vec![size, sources.len()], matrix);
+        let last = x.rank()? - 1;
+        return x.swap(axis, last)?.matmul(&matrix.into())?.swap(axis, last);
+    }
+    let mut along = vec![1; x.rank()?];
+    along[axis] = sources.len();
+    let mut sum: Option<Value> = None;
+    for tap in 0..most.max(1) {
+        let own: Vec<(usize, f64)> =
+            sources.iter().map(|taps| taps.get(tap).copied().unwrap_or((0, 0.0))).collect();
+        let places: Vec<usize> = own.iter().map(|&(place, _)| place).collect();
+        let weights = own.iter().map(|&(_, weight)| weight).collect();
+        let part = x.take(axis, &places)?.mul(&Array::floats(kind, along.clone(), weights).into())?;
+        sum = Some(sum.map_or(Ok(part.clone()), |sum| sum.add(&part))?);
+    }
+    sum.map_or_else(|| Ok(x.clone()), Ok)
 }

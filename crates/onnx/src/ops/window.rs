@@ -10,12 +10,12 @@ use crate::kind::Kind;
 use crate::pointwise::Binary;
 use crate::reduce::Fold;
 use crate::refuse;
-use crate::value::Value;
+use crate::value::{Value, shape_of};
 
 /// The most elements of a window that is looked at one by one.
 const MOST_TAPS: usize = 1 << 12;
 
-const CONV: &[(&str, super::Default)] = &[
+pub const CONV: &[(&str, super::Default)] = &[
     ("auto_pad", Text("NOTSET")),
     ("dilations", Ints),
     ("group", Int(1)),
@@ -41,13 +41,16 @@ pub const ROWS: &[Row] = &[
     row("Conv", (2, 3), CONV, conv),
     row("ConvTranspose", (2, 3), CONV, conv_transpose),
     row("MaxPool", (1, 1), POOL, |call| {
-        if call.wants(1) {
-            refuse!("positions of the largest are not given");
-        }
         let x = call.input(0)?;
         let windows = Windows::of(call, &x.shape()?)?;
         let least = if x.kind()?.is_float() { f64::NEG_INFINITY } else { x.kind()?.range().0 as f64 };
-        one(windows.fold(x, least, Binary::Max)?)
+        let y = windows.fold(x, least, Binary::Max)?;
+        if !call.wants(1) {
+            return one(y);
+        }
+        let by_columns = call.has("storage_order") && call.flag("storage_order")?;
+        let places = super::unpool::largest(x, &windows.outputs, by_columns, |flat| windows.taps(flat))?;
+        Ok(vec![y, places])
     }),
     row("AveragePool", (1, 1), POOL, |call| {
         let x = call.input(0)?;
@@ -120,7 +123,8 @@ impl Windows {
         let pads = numbers(call, "pads", 2 * axes, 0, 0)?;
         let (mut before, mut after) = (pads[..axes].to_vec(), pads[axes..].to_vec());
         let auto = call.text("auto_pad")?;
-        let ceil = call.row.name != "Conv" && call.flag("ceil_mode")?;
+        let ceil =
+            call.row.attributes.iter().any(|(name, _)| *name == "ceil_mode") && call.flag("ceil_mode")?;
         let mut outputs = Vec::new();
         for axis in 0..axes {
             let reach = dilations[axis] * (kernel[axis] - 1) + 1;
@@ -184,6 +188,23 @@ impl Windows {
         }
     }
 
+    /// The places of a window in the axes of space, `None` outside.
+    fn taps(&self, flat: usize) -> Vec<Option<usize>> {
+        let (outputs, kernel, own) =
+            [&self.outputs, &self.kernel, &self.sizes].map(|sizes| crate::host::strides(sizes)).into();
+        let place = |tap: usize| {
+            let mut place = 0;
+            for axis in 0..self.kernel.len() {
+                let at = flat / outputs[axis] % self.outputs[axis] * self.strides[axis]
+                    + tap / kernel[axis] % self.kernel[axis] * self.dilations[axis];
+                let at = at.checked_sub(self.before[axis]).filter(|&at| at < self.sizes[axis])?;
+                place += at * own[axis];
+            }
+            Some(place)
+        };
+        (0..self.kernel.iter().product()).map(place).collect()
+    }
+
     /// By how many elements each output is divided.
     fn counts(&self, padding: bool) -> Result<Vec<f64>> {
         let along = |axis: usize, output: usize| {
@@ -206,25 +227,29 @@ impl Windows {
     }
 }
 
-/// Shapes of input and weight that a convolution can take, and the number of groups.
-fn operands(call: &Call, transposed: bool) -> Result<(Tensor, Tensor, usize)> {
-    let (x, weight) = (call.on_device(0)?, call.on_device(1)?);
-    let (input, kernel) = (x.shape()?, weight.shape()?);
+/// The input and the weight of a convolution.
+fn operands(call: &Call) -> Result<(Tensor, Tensor)> {
+    match (call.on_device(0)?, call.on_device(1)?) {
+        (Value::Device(x, Kind::F32 | Kind::F16), Value::Device(weight, Kind::F32 | Kind::F16)) => {
+            Ok((x, weight))
+        }
+        (x, _) => refuse!("convolutions are of floats of 16 or 32 bits ({})", x.kind()?),
+    }
+}
+
+/// The number of groups, if input and weight fit.
+fn groups(call: &Call, x: &Tensor, weight: &Tensor, transposed: bool) -> Result<usize> {
+    let (input, kernel) = (x.shape(), weight.shape());
     let group = super::movement::sizes(&[call.int("group")?])?[0];
-    let (Value::Device(x, Kind::F32 | Kind::F16), Value::Device(weight, Kind::F32 | Kind::F16)) =
-        (&x, &weight)
-    else {
-        refuse!("convolutions are of floats of 16 or 32 bits ({})", x.kind()?);
-    };
-    if !(3..=5).contains(&input.len()) || kernel.len() != input.len() {
-        refuse!("one to three axes of space are wanted: {input:?}, {kernel:?}");
+    if !(3..=5).contains(&input.rank()) || kernel.rank() != input.rank() {
+        refuse!("one to three axes of space are wanted: {input}, {kernel}");
     }
     let channels = if transposed { kernel[0] } else { kernel[1].saturating_mul(group) };
     let divided = if group == 0 { 1 } else { kernel[0] % group };
     if group == 0 || divided != 0 || channels != input[1] || kernel[2..].contains(&0) {
-        refuse!("channels differ: {input:?}, {kernel:?} in {group} groups ({} vs {channels})", input[1]);
+        refuse!("channels differ: {input}, {kernel} in {group} groups ({} vs {channels})", input[1]);
     }
-    Ok((x.clone(), weight.clone(), group))
+    Ok(group)
 }
 
 /// With one number per channel added.
@@ -259,13 +284,20 @@ fn array<const N: usize>(list: &[usize]) -> [usize; N] {
 }
 
 fn conv(call: &Call) -> Result<Vec<Value>> {
-    let (x, weight, group) = operands(call, false)?;
+    let (x, weight) = operands(call)?;
+    biased(call, convolved(call, x, weight)?)
+}
+
+/// The convolution that a node's attributes describe.
+pub fn convolved(call: &Call, x: Tensor, weight: Tensor) -> Result<Value> {
+    let group = groups(call, &x, &weight, false)?;
     let windows = Windows::with(call, &x.shape(), weight.shape()[2..].to_vec())?;
     if call.ints("kernel_shape").is_some()
         && numbers(call, "kernel_shape", windows.kernel.len(), 1, 1)? != windows.kernel
     {
         refuse!("kernel_shape differs from the weight: {:?}", weight.shape());
     }
+    shape_of(&[&[x.shape()[0], weight.shape()[0]], &windows.outputs[..]].concat())?;
     let mut x = Value::of(x);
     let even = windows.before == windows.after;
     if !even {
@@ -283,11 +315,12 @@ fn conv(call: &Call) -> Result<Vec<Value>> {
             .groups(group);
         x.convolve("conv", &weight, &options)
     });
-    biased(call, Value::of(y))
+    Ok(Value::of(y))
 }
 
 fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
-    let (x, weight, group) = operands(call, true)?;
+    let (x, weight) = operands(call)?;
+    let group = groups(call, &x, &weight, true)?;
     let (input, kernel) = (x.shape(), weight.shape());
     let axes = input.rank() - 2;
     let (strides, dilations) =
@@ -297,6 +330,12 @@ fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
     if input[2..].contains(&0) {
         refuse!("nothing to spread: {input}");
     }
+    let mut whole = vec![input[0], kernel[1].saturating_mul(group)];
+    whole.extend((0..axes).map(|axis| {
+        let reach = dilations[axis].saturating_mul(kernel[axis + 2] - 1);
+        (input[axis + 2] - 1).saturating_mul(strides[axis]).saturating_add(reach + 1)
+    }));
+    shape_of(&whole)?;
     let y = by_axes!(axes, N => {
         let options = ConvOptions::<N>::new().stride(array(&strides)).dilation(array(&dilations)).groups(group);
         x.convolve_transposed("conv_transpose", &weight, &options)
@@ -305,10 +344,7 @@ fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
     let mut widths = vec![(0, 0); 2];
     let wanted = call.ints("output_shape").map(super::movement::sizes).transpose()?;
     for axis in 0..axes {
-        let whole = (input[axis + 2] - 1) * strides[axis]
-            + dilations[axis] * (kernel[axis + 2] - 1)
-            + 1
-            + extra[axis];
+        let whole = whole[axis + 2] + extra[axis];
         let auto = call.text("auto_pad")?;
         let target = match &wanted {
             Some(list) if list.len() == axes => Some(list[axis]),

@@ -1,4 +1,8 @@
-//! ONNX models: built here and held to tensors, damaged, and the node tests of the Python package `onnx`.
+//! ONNX models: built here and held to tensors, from PyTorch, damaged, and the node tests of the Python package `onnx`.
 
+#[path = "../../../cli/tests/formats/allocator.rs"]
+mod allocator;
+mod damage;
 mod models;
 mod node_suite;
+mod torch;

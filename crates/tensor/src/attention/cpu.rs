@@ -8,7 +8,7 @@ use farad_cpu::{Matrix, exp, multiply};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::extent::{Extent, Sight};
+use super::extent::{AttentionExtent, Sight};
 use super::op::NOTHING;
 
 /// Queries of a block.
@@ -25,7 +25,7 @@ fn rows(values: &[f32], width: usize, first: usize, count: usize) -> Matrix<'_> 
 
 /// Queries, keys and values -> the result, and the logarithm of each query's sum.
 pub fn forward(sight: &Sight, scale: f32, [q, k, v]: [&[f32]; 3], y: &mut [f32], sums: &mut [f32]) {
-    let Extent { queries, keys, width, sharing, .. } = sight.extent;
+    let AttentionExtent { queries, keys, width, sharing, .. } = sight.extent;
     let (own, other) = (queries * width, keys * width);
     if own == 0 {
         return;
@@ -34,7 +34,7 @@ pub fn forward(sight: &Sight, scale: f32, [q, k, v]: [&[f32]; 3], y: &mut [f32],
     heads.for_each(|(head, (y, sums))| {
         let blocks = y.par_chunks_mut(QUERIES * width).zip(sums.par_chunks_mut(QUERIES)).enumerate();
         blocks.for_each(|(n, (y, sums))| {
-            let block = Block { sight, head, first: n * QUERIES, count: sums.len(), scale };
+            let block = QueryBlock { sight, head, first: n * QUERIES, count: sums.len(), scale };
             let key_head = head / sharing * other;
             block.forward(
                 &q[head * own..][..own],
@@ -47,7 +47,7 @@ pub fn forward(sight: &Sight, scale: f32, [q, k, v]: [&[f32]; 3], y: &mut [f32],
 }
 
 /// Some queries of a head.
-struct Block<'a> {
+struct QueryBlock<'a> {
     sight: &'a Sight<'a>,
     head: usize,
     first: usize,
@@ -55,7 +55,7 @@ struct Block<'a> {
     scale: f32,
 }
 
-impl Block<'_> {
+impl QueryBlock<'_> {
     /// Blocks of keys that these queries see: the first key and how many.
     fn keys(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let end = self.sight.limit(self.first + self.count - 1);
@@ -189,7 +189,7 @@ pub fn backward(
     [q, k, v, g, sums, shares]: [&[f32]; 6],
     [at_q, at_k, at_v]: [&mut [f32]; 3],
 ) {
-    let Extent { queries, keys, width, sharing, .. } = sight.extent;
+    let AttentionExtent { queries, keys, width, sharing, .. } = sight.extent;
     let (own, other) = (queries * width, keys * width);
     if own == 0 || other == 0 {
         return;
@@ -204,7 +204,7 @@ pub fn backward(
             let [q, g] = [q, g].map(|values| &values[head * own..][..own]);
             let [sums, shares] = [sums, shares].map(|values| &values[head * queries..][..queries]);
             for first in (0..queries).step_by(QUERIES) {
-                let block = Block { sight, head, first, count: QUERIES.min(queries - first), scale };
+                let block = QueryBlock { sight, head, first, count: QUERIES.min(queries - first), scale };
                 let given = [q, k, v, g, sums, shares];
                 block.backward(given, at_q, [at_k, at_v], [&mut scores, &mut slopes]);
             }

@@ -4,7 +4,7 @@ use farad_ir::{DType, OpError, Shape};
 
 /// Sizes with all leading axes folded into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct AttentionExtent {
     /// Heads of queries, over the whole batch.
     pub heads: usize,
     /// Heads of queries that share a head of keys.
@@ -16,11 +16,11 @@ pub struct Extent {
     pub width: usize,
 }
 
-impl Extent {
+impl AttentionExtent {
     /// From the shapes of queries `[heads, queries, width]`, keys `[key heads, keys, width]` and a mask
     /// `[masks, keys]`.
-    pub fn of(q: &Shape, k: &Shape, mask: Option<&Shape>) -> Extent {
-        Extent {
+    pub fn of(q: &Shape, k: &Shape, mask: Option<&Shape>) -> AttentionExtent {
+        AttentionExtent {
             heads: q[0],
             sharing: q[0] / k[0].max(1),
             masks: mask.map_or(1, |mask| mask[0]),
@@ -62,7 +62,7 @@ impl Extent {
     }
 
     /// Says what is wrong with queries, keys, values and a mask.
-    pub fn check(operands: &[(Shape, DType)]) -> Result<Extent, OpError> {
+    pub fn check(operands: &[(Shape, DType)]) -> Result<AttentionExtent, OpError> {
         let [q, k, v, rest @ ..] = operands else {
             return Err(OpError::Arity { op: "attention", got: operands.len(), least: 3 });
         };
@@ -74,7 +74,7 @@ impl Extent {
                 return Err(OpError::DTypes { op: "attention", lhs: dtype, rhs: DType::F32 });
             }
         }
-        let extent = Extent::of(&q.0, &k.0, rest.first().map(|mask| &mask.0));
+        let extent = AttentionExtent::of(&q.0, &k.0, rest.first().map(|mask| &mask.0));
         let mask = rest.first().map(|mask| (mask.0, extent.mask()));
         let wanted = [(q.0, extent.q()), (k.0, extent.k()), (v.0, extent.k())];
         match wanted.into_iter().chain(mask).find(|(shape, wanted)| shape != wanted) {
@@ -91,7 +91,7 @@ impl Extent {
 /// What a head sees: how far queries look ahead, and which keys are hidden from all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight<'a> {
-    pub extent: Extent,
+    pub extent: AttentionExtent,
     /// How many keys beyond its own place a query sees.
     pub ahead: usize,
     /// `[masks, keys]`: zero where a key is hidden.
@@ -106,7 +106,7 @@ impl<'a> Sight<'a> {
 
     /// The row of the mask for a head of queries.
     pub fn row(&self, head: usize) -> Option<&'a [u32]> {
-        let Extent { keys, .. } = self.extent;
+        let AttentionExtent { keys, .. } = self.extent;
         self.mask.map(|mask| &mask[head / self.extent.mask_heads() * keys..][..keys])
     }
 }

@@ -7,9 +7,9 @@ use std::f64::consts::LOG2_E;
 
 use farad_ir::{CustomKernel, CustomLimits};
 
-use super::extent::Extent;
-use super::op::Forward;
-use super::text::{Tile, specialize};
+use super::extent::AttentionExtent;
+use super::op::AttentionOp;
+use super::text::{AttentionTile, specialize};
 
 const FORWARD: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("forward.wgsl"));
 const QUERIES: &str = concat!(include_str!("shared.wgsl"), "\n", include_str!("queries.wgsl"));
@@ -23,11 +23,16 @@ const TILES: [(usize, usize); 8] = [(64, 32), (32, 32), (32, 16), (16, 16), (16,
 
 /// The largest tile that fits, with at most so many vectors of the result in an invocation's registers; `vectors`
 /// says how many `vec4`s of workgroup memory one takes.
-fn choose(width: usize, most: usize, limits: &CustomLimits, vectors: impl Fn(&Tile) -> usize) -> Tile {
+fn choose(
+    width: usize,
+    most: usize,
+    limits: &CustomLimits,
+    vectors: impl Fn(&AttentionTile) -> usize,
+) -> AttentionTile {
     let width = width.div_ceil(4);
     // Compilers of large GPUs leave loops as they are; longer texts cost small ones more than they give.
     let steps = if limits.workgroup_memory >= LARGE { 4 } else { 1 };
-    let fits = |tile: &Tile| {
+    let fits = |tile: &AttentionTile| {
         tile.own >= tile.rows
             && tile.stream >= tile.lanes
             && tile.threads() <= limits.invocations as usize
@@ -35,49 +40,52 @@ fn choose(width: usize, most: usize, limits: &CustomLimits, vectors: impl Fn(&Ti
     };
     let tile = |lanes: usize, (own, stream): (usize, usize)| {
         let rows = [8, 4, 2].into_iter().find(|rows| rows * width.div_ceil(lanes) <= most).unwrap_or(1);
-        Tile { own, stream, rows: rows.min(lanes), lanes, width, steps }
+        AttentionTile { own, stream, rows: rows.min(lanes), lanes, width, steps }
     };
     // Measured on a large GPU: sixteen invocations to a row and four rows each are twice as quick as eight with
     // eight, whose few threads wait for memory.
     let many = if limits.workgroup_memory >= LARGE && width.is_multiple_of(16) { &TILES[1..] } else { &[] };
-    let many = many.iter().map(|&sizes| tile(16, sizes)).map(|tile| Tile { rows: tile.rows.min(4), ..tile });
+    let many = many
+        .iter()
+        .map(|&sizes| tile(16, sizes))
+        .map(|tile| AttentionTile { rows: tile.rows.min(4), ..tile });
     // Eight invocations share rows of a multiple of eight vectors; where that leaves no room, four.
     let wide = if width.is_multiple_of(8) { &TILES[..] } else { &[] };
     let few = wide.iter().map(|&sizes| tile(8, sizes)).chain(TILES.iter().map(|&sizes| tile(4, sizes)));
     many.chain(few).find(fits).unwrap_or(tile(4, TILES[TILES.len() - 1]))
 }
 
-fn forward_tile(width: usize, limits: &CustomLimits) -> Tile {
+fn forward_tile(width: usize, limits: &CustomLimits) -> AttentionTile {
     choose(width, 16, limits, |tile| {
         (tile.own + tile.stream) * tile.stride() + tile.own * tile.scores() + tile.own.div_ceil(4)
     })
 }
 
 /// With `matrices` of scores.
-fn backward_tile(width: usize, matrices: usize, limits: &CustomLimits) -> Tile {
+fn backward_tile(width: usize, matrices: usize, limits: &CustomLimits) -> AttentionTile {
     let most = if matrices == 1 { 16 } else { 8 };
     choose(width, most, limits, |tile| {
         2 * (tile.own + tile.stream) * tile.stride() + matrices * tile.own * tile.scores()
     })
 }
 
-struct Launch<'a> {
-    op: &'a Forward,
-    extent: &'a Extent,
+struct AttentionLaunch<'a> {
+    op: &'a AttentionOp,
+    extent: &'a AttentionExtent,
     limits: &'a CustomLimits,
     masked: bool,
 }
 
-impl Launch<'_> {
+impl AttentionLaunch<'_> {
     /// A workgroup for every tile of `rows` of every head.
     fn kernel(
         &self,
         file: &str,
-        tile: &Tile,
+        tile: &AttentionTile,
         (heads, rows): (usize, usize),
         arguments: &[usize],
     ) -> CustomKernel {
-        let Extent { heads: all, sharing, queries, keys, .. } = *self.extent;
+        let AttentionExtent { heads: all, sharing, queries, keys, .. } = *self.extent;
         let factor = (self.op.scale.0 * LOG2_E) as f32;
         let ahead = self.op.ahead(self.extent).min(i32::MAX as usize / 2);
         let parameters = [
@@ -99,8 +107,13 @@ impl Launch<'_> {
 }
 
 /// Operands: q, k, v, perhaps a mask; results: y, sums.
-pub fn forward(op: &Forward, extent: &Extent, masked: bool, limits: &CustomLimits) -> Vec<CustomKernel> {
-    let launch = Launch { op, extent, limits, masked };
+pub fn forward(
+    op: &AttentionOp,
+    extent: &AttentionExtent,
+    masked: bool,
+    limits: &CustomLimits,
+) -> Vec<CustomKernel> {
+    let launch = AttentionLaunch { op, extent, limits, masked };
     let results = 3 + masked as usize;
     let tile = forward_tile(extent.width, limits);
     let size = (extent.heads, extent.queries);
@@ -108,8 +121,13 @@ pub fn forward(op: &Forward, extent: &Extent, masked: bool, limits: &CustomLimit
 }
 
 /// Operands: q, k, v, g, sums, shares, perhaps a mask; results: gradients at q, and at k and v.
-pub fn backward(op: &Forward, extent: &Extent, masked: bool, limits: &CustomLimits) -> Vec<CustomKernel> {
-    let launch = Launch { op, extent, limits, masked };
+pub fn backward(
+    op: &AttentionOp,
+    extent: &AttentionExtent,
+    masked: bool,
+    limits: &CustomLimits,
+) -> Vec<CustomKernel> {
+    let launch = AttentionLaunch { op, extent, limits, masked };
     let results = 6 + masked as usize;
     let (queries, keys) = (backward_tile(extent.width, 1, limits), backward_tile(extent.width, 2, limits));
     let (at_queries, at_keys) = ((extent.heads, extent.queries), (extent.key_heads(), extent.keys));
@@ -141,11 +159,11 @@ mod tests {
 
     #[test]
     fn every_width_has_valid_kernels_within_every_limit() {
-        let op = Forward { scale: farad_ir::Exact(0.5), offset: Some(3) };
+        let op = AttentionOp { scale: farad_ir::Exact(0.5), offset: Some(3) };
         for memory in [16, 32, 48] {
             let limits = CustomLimits { workgroup_memory: memory << 10, ..CORE };
             for width in [4, 12, 16, 20, 64, 80, 96, super::super::WIDEST] {
-                let extent = Extent { heads: 6, sharing: 2, masks: 3, queries: 65, keys: 70, width };
+                let extent = AttentionExtent { heads: 6, sharing: 2, masks: 3, queries: 65, keys: 70, width };
                 let masked = width % 8 == 0;
                 let kernels = forward(&op, &extent, masked, &limits);
                 for kernel in kernels.into_iter().chain(backward(&op, &extent, masked, &limits)) {
@@ -166,11 +184,11 @@ mod tests {
         let limits = CustomLimits { workgroup_memory: 48 << 10, ..CORE };
         assert_eq!(
             forward_tile(64, &limits),
-            Tile { own: 32, stream: 32, rows: 4, lanes: 16, width: 16, steps: 4 }
+            AttentionTile { own: 32, stream: 32, rows: 4, lanes: 16, width: 16, steps: 4 }
         );
         assert_eq!(
             backward_tile(64, 2, &limits),
-            Tile { own: 32, stream: 32, rows: 4, lanes: 16, width: 16, steps: 4 }
+            AttentionTile { own: 32, stream: 32, rows: 4, lanes: 16, width: 16, steps: 4 }
         );
     }
 }

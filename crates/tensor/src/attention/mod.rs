@@ -1,11 +1,18 @@
-//! Scaled dot-product attention as an op of its own, which never holds the scores of all queries and keys.
+//! Scaled dot-product attention as a custom op, which never holds the scores of all queries and keys.
 //!
-//! Forward, keys are taken block by block: every query keeps the largest score, the sum and the result so
-//! far. The backward pass computes the probabilities of a block again from the logarithm of the sum. Invariant:
-//! every number is summed in an order that depends on the sizes alone. [`Attention`] is what users
-//! choose; `op` has the two ops, `reference` their meaning in double precision, `cpu` and `gpu` how they
-//! run; `composed` is the same by matrix products and softmax, for what the kernels cannot take;
-//! `second` is the backward pass as such products, for gradients of gradients.
+//! Forward, a workgroup holds some queries in its memory and streams the keys in blocks. Every query keeps
+//! the largest score, the sum and the result so far. The backward pass computes the probabilities of a block
+//! again, from the logarithm of the sum. On a GPU it is two kernels. One streams keys for the gradient at the
+//! queries. The other streams queries for the gradients at keys and values. So no two workgroups add to the
+//! same result.
+//!
+//! GPUs use products and softmax instead (`composed`) where there are at most 512 queries and keys: that is
+//! faster there (`docs/lab/attention.md`).
+//!
+//! Invariant: every number is summed in an order that depends on the sizes alone. [`Attention`] holds the
+//! options of users. `op` has the two ops, `reference` their meaning in `f64`, `cpu` and `gpu` how they run.
+//! `composed` does the same by matrix products and softmax, also for what the kernels cannot take. `second`
+//! is the backward pass as a graph of such products, for gradients of gradients.
 
 mod composed;
 mod cpu;
@@ -20,4 +27,4 @@ mod text;
 pub use options::Attention;
 
 pub use composed::composed;
-pub use op::{Forward, WIDEST};
+pub use op::{AttentionOp, WIDEST};

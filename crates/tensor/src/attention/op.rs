@@ -1,12 +1,8 @@
 //! The two ops of attention: its result, and the gradients at queries, keys and values.
 
-use std::sync::Arc;
+use farad_ir::{CustomKernel, CustomLimits, CustomOp, DType, Exact, OpError, Shape, Var, Words};
 
-use farad_ir::{
-    CustomKernel, CustomLimits, CustomOp, DType, Exact, Graph, NodeId, Op, OpError, Reduce, Shape, Words,
-};
-
-use super::extent::{Extent, Sight};
+use super::extent::{AttentionExtent, Sight};
 use super::{cpu, gpu, reference, second};
 
 /// The widest heads that the kernels take.
@@ -18,7 +14,7 @@ pub const NOTHING: f32 = -1e30;
 /// Queries `[heads, queries, width]`, keys and values `[key heads, keys, width]`, and perhaps a mask
 /// `[masks, keys]` -> the result, like the queries, and the logarithm of each query's sum.
 #[derive(Clone, Copy, Debug, Hash)]
-pub struct Forward {
+pub struct AttentionOp {
     pub scale: Exact,
     /// How many keys beyond its own place a query sees; `None`: it sees all.
     pub offset: Option<usize>,
@@ -27,20 +23,20 @@ pub struct Forward {
 /// Queries, keys, values, gradients at the result, logarithms of the sums, shares (the sum of result times gradient,
 /// a query), perhaps a mask -> gradients at the queries, and at keys and values in one array.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Backward(Forward);
+struct AttentionGradients(AttentionOp);
 
-impl Forward {
+impl AttentionOp {
     /// How far a query sees ahead.
-    pub fn ahead(&self, extent: &Extent) -> usize {
+    pub fn ahead(&self, extent: &AttentionExtent) -> usize {
         self.offset.unwrap_or(extent.keys)
     }
 
-    fn sight<'a>(&self, extent: Extent, mask: Option<&&'a [u32]>) -> Sight<'a> {
+    fn sight<'a>(&self, extent: AttentionExtent, mask: Option<&&'a [u32]>) -> Sight<'a> {
         Sight { extent, ahead: self.ahead(&extent), mask: mask.copied() }
     }
 
     /// Pairs of a query and a key that it sees, without masks.
-    fn pairs(&self, extent: &Extent) -> u64 {
+    fn pairs(&self, extent: &AttentionExtent) -> u64 {
         let sight = self.sight(*extent, None);
         extent.heads as u64 * (0..extent.queries).map(|query| sight.limit(query) as u64).sum::<u64>()
     }
@@ -54,24 +50,25 @@ fn floats(words: &[u32]) -> &[f32] {
     bytemuck::cast_slice(words)
 }
 
-impl CustomOp for Forward {
+impl CustomOp for AttentionOp {
     fn name(&self) -> &str {
         "attention"
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        let extent = Extent::check(operands)?;
+        let extent = AttentionExtent::check(operands)?;
         Ok(vec![(extent.q(), DType::F32), (extent.rows(), DType::F32)])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let mask = operands.get(3).map(|mask| reference::truth(mask));
-        let sight = self.sight(Extent::of(&shapes[0], &shapes[1], shapes.get(3)), mask.as_deref().as_ref());
+        let sight =
+            self.sight(AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3)), mask.as_deref().as_ref());
         reference::forward(&sight, self.scale.0, [&operands[0], &operands[1], &operands[2]])
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let sight = self.sight(Extent::of(&shapes[0], &shapes[1], shapes.get(3)), operands.get(3));
+        let sight = self.sight(AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3)), operands.get(3));
         let [y, sums] = results else { unreachable!("two results") };
         let given = [floats(operands[0]), floats(operands[1]), floats(operands[2])];
         let (y, sums) = (bytemuck::cast_slice_mut(y), bytemuck::cast_slice_mut(sums));
@@ -79,65 +76,57 @@ impl CustomOp for Forward {
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(3));
+        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3));
         gpu::forward(self, &extent, shapes.len() > 3, limits)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
-        let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(3));
+        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3));
         let bytes = 4 * (words(shapes) + words(&[extent.q(), extent.rows()]));
         Some((bytes, 4 * self.pairs(&extent) * extent.width as u64))
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        results: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        operands: &[Var<'g>],
+        results: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         let (&[q, k, v], rest) = operands.split_first_chunk().expect("checked by infer");
-        let extent = Extent::of(
-            &graph.shape(q),
-            &graph.shape(k),
-            rest.first().map(|&mask| graph.shape(mask)).as_ref(),
-        );
-        let product = graph.mul(results[0], upstream[0]);
-        let shares = graph.reduce(Reduce::Sum, product, &[2]);
-        let shares = graph.reshape(shares, extent.rows());
-        let shares = graph.sub(shares, upstream[1]);
+        let extent =
+            AttentionExtent::of(&q.shape(), &k.shape(), rest.first().map(|mask| mask.shape()).as_ref());
+        let shares = (results[0] * upstream[0]).sum(&[2]).reshape(extent.rows()) - upstream[1];
         let mut given = vec![q, k, v, upstream[0], results[1], shares];
         given.extend(rest);
-        let node = graph.push(Op::Custom(Arc::new(Backward(*self))), &given);
-        let queries = graph.push(Op::Pick(0, extent.q(), DType::F32), &[node]);
-        let both = graph.push(Op::Pick(1, extent.both(), DType::F32), &[node]);
-        let (keys, values) = (second::half(graph, both, &extent, 0), second::half(graph, both, &extent, 1));
+        let found = Var::custom(AttentionGradients(*self), &given)?;
+        let (queries, both) = (found[0], found[1]);
+        let (keys, values) = (second::half(both, &extent, 0), second::half(both, &extent, 1));
         let mut found = vec![Some(queries), Some(keys), Some(values)];
         found.extend(rest.iter().map(|_| None));
         Ok(found)
     }
 }
 
-impl CustomOp for Backward {
+impl CustomOp for AttentionGradients {
     fn name(&self) -> &str {
         "attention_gradients"
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        let extent = Extent::of(&operands[0].0, &operands[1].0, operands.get(6).map(|mask| &mask.0));
+        let extent = AttentionExtent::of(&operands[0].0, &operands[1].0, operands.get(6).map(|mask| &mask.0));
         Ok(vec![(extent.q(), DType::F32), (extent.both(), DType::F32)])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let mask = operands.get(6).map(|mask| reference::truth(mask));
-        let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(6));
+        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
         let sight = self.0.sight(extent, mask.as_deref().as_ref());
         let given = std::array::from_fn(|n| &operands[n][..]);
         reference::backward(&sight, self.0.scale.0, given)
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(6));
+        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
         let sight = self.0.sight(extent, operands.get(6));
         let [queries, both] = results else { unreachable!("two results") };
         let (keys, values) = bytemuck::cast_slice_mut(both).split_at_mut(extent.k().numel());
@@ -151,23 +140,22 @@ impl CustomOp for Backward {
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(6));
+        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
         gpu::backward(&self.0, &extent, shapes.len() > 6, limits)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
-        let extent = Extent::of(&shapes[0], &shapes[1], shapes.get(6));
+        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
         let bytes = 4 * (words(shapes) + words(&[extent.q(), extent.both()]));
         Some((bytes, 10 * self.0.pairs(&extent) * extent.width as u64))
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        _: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
-        second::gradient(&self.0, graph, operands, upstream)
+        operands: &[Var<'g>],
+        _: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
+        second::gradient(&self.0, operands, upstream)
     }
 }

@@ -1,6 +1,6 @@
-//! What the ops mean, in double precision and without haste.
+//! What the ops mean, in `f64`, written for clarity.
 
-use super::extent::{Extent, Sight};
+use super::extent::{AttentionExtent, Sight};
 use super::op::NOTHING;
 
 /// A mask's numbers as words.
@@ -30,7 +30,7 @@ fn each_query(sight: &Sight, mut found: impl FnMut(usize, usize, &[usize])) {
 
 /// The result, and the logarithm of each query's sum.
 pub fn forward(sight: &Sight, scale: f64, [q, k, v]: [&[f64]; 3]) -> Vec<Vec<f64>> {
-    let Extent { heads, queries, keys, width, sharing, .. } = sight.extent;
+    let AttentionExtent { heads, queries, keys, width, sharing, .. } = sight.extent;
     let mut y = vec![0.0; heads * queries * width];
     let mut sums = vec![NOTHING as f64; heads * queries];
     each_query(sight, |head, query, seen| {
@@ -53,7 +53,7 @@ pub fn forward(sight: &Sight, scale: f64, [q, k, v]: [&[f64]; 3]) -> Vec<Vec<f64
 
 /// Gradients at the queries, and at keys and values.
 pub fn backward(sight: &Sight, scale: f64, [q, k, v, g, sums, shares]: [&[f64]; 6]) -> Vec<Vec<f64>> {
-    let Extent { queries, keys, width, sharing, .. } = sight.extent;
+    let AttentionExtent { queries, keys, width, sharing, .. } = sight.extent;
     let (mut at_q, mut at_k, mut at_v) = (vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]);
     each_query(sight, |head, query, seen| {
         let at = head * queries + query;

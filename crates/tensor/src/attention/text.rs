@@ -1,13 +1,14 @@
-//! The WGSL of the kernels: a text with its sizes and its mask swapped and its small loops unrolled.
+//! The WGSL of the kernels: `shared.wgsl` has what they share. Sizes and the mask are replaced in the text,
+//! and the marked loops over register tiles are unrolled.
 //!
-//! Invariant: texts depend on the width, the tile and whether there is a mask, never on how many heads,
-//! queries and keys there are; and a loop that is unrolled computes what it did before.
+//! Invariant: texts depend on the width, the tile and whether there is a mask, never on the number of heads,
+//! queries and keys. An unrolled loop computes what the loop did.
 
 use std::fmt::Write;
 
 /// How a workgroup and its invocations share the work of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
+pub struct AttentionTile {
     /// Rows that a workgroup has, and rows that pass by at once.
     pub own: usize,
     pub stream: usize,
@@ -20,7 +21,7 @@ pub struct Tile {
     pub steps: usize,
 }
 
-impl Tile {
+impl AttentionTile {
     /// Invocations of a workgroup.
     pub fn threads(&self) -> usize {
         self.own / self.rows * self.lanes
@@ -65,7 +66,7 @@ impl Tile {
 }
 
 /// A text for this tile.
-pub fn specialize(file: &str, tile: &Tile, masked: bool) -> String {
+pub fn specialize(file: &str, tile: &AttentionTile, masked: bool) -> String {
     let mut sizes = String::new();
     for (name, size) in tile.constants() {
         writeln!(sizes, "const {name} = {size}u;").expect("a string takes everything");
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn sizes_replace_those_of_the_file() {
-        let tile = Tile { own: 8, stream: 4, rows: 2, lanes: 4, width: 3, steps: 4 };
+        let tile = AttentionTile { own: 8, stream: 4, rows: 2, lanes: 4, width: 3, steps: 4 };
         let text = specialize("//{ sizes\nconst OWN = 1u;\n//}\n//{ mask\nold\n//}\n", &tile, true);
         assert!(text.contains("const OWN = 8u;\n") && text.contains("const COLUMNS = 1u;\n"), "{text}");
         assert!(text.contains("old"));

@@ -22,7 +22,7 @@ use farad_runtime::Memory;
 
 /// How far back a step records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum History {
+pub enum RecordDepth {
     /// Up to the first values, as reads need it.
     ToValues,
     /// Wherever there is history, as gradients need it.
@@ -66,12 +66,12 @@ impl<'a> Step<'a> {
     pub fn of(
         device: &Device,
         roots: &[&Tensor],
-        history: History,
+        history: RecordDepth,
         location: &'static Location<'static>,
     ) -> Result<Step<'a>> {
         let roots: Vec<Arc<Node>> = roots.iter().map(|root| root.node.clone()).collect();
         let mut step = Step::new(device, location);
-        step.recording = Recording::of(&roots, history == History::Whole)?;
+        step.recording = Recording::of(&roots, history == RecordDepth::Whole)?;
         step.buffers = device.0.unfinished.beside(&step.recording);
         step.recording.extend(&step.buffers, false)?;
         step.recording.refuse_placeholders()?;

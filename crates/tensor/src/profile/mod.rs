@@ -1,8 +1,11 @@
 //! Where the time of a piece of work went: kernel by kernel on the device, phase by phase on the host.
 //!
-//! Invariant: the parts are the whole. What the phases of the thread that profiles do not explain of the wall
-//! time is [`Profile::other`], shown like the others. Start at [`Device::profile`]; `table` and `trace` are the
-//! two ways to look at a [`Profile`], `peaks` says what the device could do at best.
+//! A [`Profile`] is the difference of two snapshots of the device's profiler. It can be shown as a table, as
+//! JSON, and as a trace for Perfetto. Shares of peak are shares of what `peaks` measured on the same device.
+//!
+//! Invariant: the parts are the whole. What the phases of the profiling thread do not explain of the wall
+//! time is [`Profile::other`], shown like the others. Start at [`Device::profile`]; `table` and `trace` are
+//! two views of a [`Profile`], and `peaks` says what the device can do at best.
 
 mod peaks;
 mod table;

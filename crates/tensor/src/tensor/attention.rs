@@ -3,7 +3,7 @@
 use farad_ir::{DType, Exact, OpError, Shape};
 
 use super::{Tensor, raise};
-use crate::attention::{Attention, Forward, WIDEST, composed};
+use crate::attention::{Attention, AttentionOp, WIDEST, composed};
 
 /// Queries and keys up to which a GPU is quicker with products and all scores.
 const SHORT: usize = 512;
@@ -64,7 +64,7 @@ impl Tensor {
         let seen = options.seen(batch, k.size(-2));
         let seen =
             seen.map(|seen| seen.cast(DType::U32).reshape([batch.iter().product::<usize>(), k.size(-2)]));
-        let op = Forward { scale: Exact(scale), offset: options.causal.then_some(options.offset) };
+        let op = AttentionOp { scale: Exact(scale), offset: options.causal.then_some(options.offset) };
         let operands: Vec<&Tensor> = [&q, &keys, &values].into_iter().chain(seen.as_ref()).collect();
         let y = Tensor::custom(op, &operands).swap_remove(0);
         let y = if width.is_multiple_of(4) { y } else { y.narrow(2, 0, width) };

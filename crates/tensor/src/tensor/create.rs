@@ -8,7 +8,7 @@ use super::{Element, Tensor, raise};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::live::Maker;
-use crate::node::{History, State, Value};
+use crate::node::{History, NodeState, Value};
 
 impl Tensor {
     /// A tensor with these elements, row by row. Panics if their number is not that of the shape,
@@ -214,8 +214,8 @@ impl Tensor {
         let mut at = self.node.clone();
         loop {
             let below = match &*at.state() {
-                State { value: Some(Value::Number(_)), .. } => return true,
-                State { value: None, history: Some(History { op, operands }), .. } => match op {
+                NodeState { value: Some(Value::Number(_)), .. } => return true,
+                NodeState { value: None, history: Some(History { op, operands }), .. } => match op {
                     Op::Constant(_) | Op::Iota(_) => return true,
                     op if op.is_movement() => operands[0].clone(),
                     _ => return false,

@@ -1,9 +1,8 @@
 //! Running sums and products along an axis.
 //!
-//! An axis is cut into blocks. Inside a block every position reduces what comes up to it, all
-//! positions at once; the blocks' whole values are run over in the same way, and each block goes on
-//! from what came before it. That is two kernels a level, and the work is the axis times the block
-//! size.
+//! An axis is cut into blocks of 16. Inside a block every position reduces what comes up to it, all positions
+//! at once. The totals of the blocks are scanned in the same way, and each block continues from what came
+//! before it. That is two kernels per level, and the work is the length of the axis times the block size.
 
 use farad_ir::{Binary, DType, OpError, Reduce};
 

@@ -35,7 +35,7 @@ use std::sync::atomic::Ordering;
 use farad_ir::{DType, Op, OpError, Shape};
 
 pub use element::Element;
-pub use pooling::Kind;
+pub use pooling::Pooling;
 pub use random::check_probability;
 pub use resample::Corners;
 pub use sequence::{repeat, scan, scan_along};

@@ -1,14 +1,17 @@
 //! Pooling: the largest or the mean of every window.
 //!
-//! Invariant: windows are views (a reshape into blocks of one stride and slices of it), so that pooling fuses with
-//! what is before and after it, and its gradient is a sum over the windows that an element lies in, not a
-//! scatter. Of equal largest elements the first in row-major order gets all of the gradient, of those that are NaN the last,
-//! and what is around the tensor is never chosen. Start at [`Tensor::max_pool2d`].
+//! Where windows overlap, the position of the first maximum is kept: a `Barrier`, stored by the kernel that
+//! computes the maximum. Else it is found again in the backward pass.
+//!
+//! Invariant: windows are views (a reshape into blocks of one stride and slices of it). So pooling fuses with
+//! what is before and after it, and its gradient is a sum over the windows that contain an element, not a
+//! scatter. Of equal largest elements the first in row-major order gets all of the gradient, of several NaN
+//! the last. Padding is never chosen. Start at [`Tensor::max_pool2d`].
 
 use crate::axes::kept;
 use farad_ir::{DType, Op, OpError, Shape};
 
-use super::windows::Windows;
+use super::windows::PlaneWindows;
 use super::{Part, Tensor, raise};
 use crate::device::Device;
 use crate::window::{PerAxis, PoolOptions};
@@ -87,7 +90,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn adaptive_avg_pool1d(&self, outputs: usize) -> Tensor {
-        self.adaptive("adaptive_avg_pool1d", [outputs], Kind::Mean)
+        self.adaptive("adaptive_avg_pool1d", [outputs], Pooling::Mean)
     }
 
     /// Means of as many windows as asked for, which cover an image: `[batch, channels, height, width] ->
@@ -100,7 +103,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn adaptive_avg_pool2d(&self, outputs: impl PerAxis<2>) -> Tensor {
-        self.adaptive("adaptive_avg_pool2d", outputs.per_axis(), Kind::Mean)
+        self.adaptive("adaptive_avg_pool2d", outputs.per_axis(), Pooling::Mean)
     }
 
     /// Largest elements of as many windows as asked for, which cover a line: `[batch, channels, length] ->
@@ -114,7 +117,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn adaptive_max_pool1d(&self, outputs: usize) -> Tensor {
-        self.adaptive("adaptive_max_pool1d", [outputs], Kind::Largest)
+        self.adaptive("adaptive_max_pool1d", [outputs], Pooling::Largest)
     }
 
     /// Largest elements of as many windows as asked for, which cover an image: `[batch, channels, height, width] ->
@@ -127,7 +130,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn adaptive_max_pool2d(&self, outputs: impl PerAxis<2>) -> Tensor {
-        self.adaptive("adaptive_max_pool2d", outputs.per_axis(), Kind::Largest)
+        self.adaptive("adaptive_max_pool2d", outputs.per_axis(), Pooling::Largest)
     }
 
     #[track_caller]
@@ -135,7 +138,7 @@ impl Tensor {
     pub fn max_pool<const N: usize>(&self, op: &'static str, options: &PoolOptions<N>) -> Tensor {
         let planes = self.planes::<N>(op);
         let places = options.places(op, &planes.shape()[1..]);
-        let windows = Windows { options, places };
+        let windows = PlaneWindows { options, places };
         let y = match windows.side_by_side(&planes) {
             Some(rows) if windows.count() > MOST_COMPARED => rows.first_largest(),
             _ => {
@@ -157,7 +160,7 @@ impl Tensor {
             raise(OpError::Sizes { op, what, a: options.dilation.into_iter().max().unwrap_or(1), b: 1 });
         }
         let places = options.places(op, &planes.shape()[1..]);
-        let windows = Windows { options, places };
+        let windows = PlaneWindows { options, places };
         let y = match windows.side_by_side(&planes) {
             Some(rows) if windows.count() > MOST_COMPARED => rows.sum_axes([-1]),
             _ => {
@@ -174,7 +177,7 @@ impl Tensor {
 
     #[track_caller]
     #[doc(hidden)]
-    pub fn adaptive<const N: usize>(&self, op: &'static str, outputs: [usize; N], kind: Kind) -> Tensor {
+    pub fn adaptive<const N: usize>(&self, op: &'static str, outputs: [usize; N], kind: Pooling) -> Tensor {
         let planes = self.planes::<N>(op);
         let sizes: [usize; N] = std::array::from_fn(|axis| planes.shape()[axis + 1]);
         for axis in 0..N {
@@ -187,8 +190,8 @@ impl Tensor {
         if (0..N).all(|axis| sizes[axis].is_multiple_of(outputs[axis])) {
             let options = PoolOptions::<N>::new(std::array::from_fn(|axis| sizes[axis] / outputs[axis]));
             return match kind {
-                Kind::Mean => self.avg_pool(op, &options),
-                Kind::Largest => self.max_pool(op, &options),
+                Pooling::Mean => self.avg_pool(op, &options),
+                Pooling::Largest => self.max_pool(op, &options),
             };
         }
         let pooled = Shape::new(&[planes.shape()[0]]).iter().chain(&outputs).copied().collect::<Vec<_>>();
@@ -206,7 +209,7 @@ impl Tensor {
 
     /// One axis covered by `count` windows.
     #[track_caller]
-    fn adapt(&self, axis: usize, count: usize, kind: Kind) -> Tensor {
+    fn adapt(&self, axis: usize, count: usize, kind: Pooling) -> Tensor {
         let size = self.shape()[axis];
         if count > FEW_WINDOWS {
             return self.gather_windows(axis, count, kind);
@@ -217,8 +220,8 @@ impl Tensor {
             let part = |at: usize| self.part(axis, at..at + 1);
             let parts: Vec<Tensor> = (start..end).map(part).collect();
             windows.push(match kind {
-                Kind::Mean => self.part(axis, start..end).mean_axes(kept([axis as isize])),
-                Kind::Largest => first_of_few(&parts, &vec![None; parts.len()]),
+                Pooling::Mean => self.part(axis, start..end).mean_axes(kept([axis as isize])),
+                Pooling::Largest => first_of_few(&parts, &vec![None; parts.len()]),
             });
         }
         Tensor::concat(&windows.iter().collect::<Vec<_>>(), axis as isize)
@@ -227,7 +230,7 @@ impl Tensor {
     /// One axis covered by many windows: the elements of all are gathered, as many a window as the widest has. Those
     /// past the end of a window are its last again, which no maximum minds and no mean counts.
     #[track_caller]
-    fn gather_windows(&self, axis: usize, count: usize, kind: Kind) -> Tensor {
+    fn gather_windows(&self, axis: usize, count: usize, kind: Pooling) -> Tensor {
         let size = self.shape()[axis];
         let (starts, ends) = window_bounds(size, count, self.device());
         let widest = size.div_ceil(count) + 1;
@@ -242,8 +245,8 @@ impl Tensor {
         let mut order: Vec<isize> = (0..rank).filter(|&a| a != axis as isize + 1).collect();
         order.push(axis as isize + 1);
         match kind {
-            Kind::Largest => rows.permute(&order).first_largest(),
-            Kind::Mean => {
+            Pooling::Largest => rows.permute(&order).first_largest(),
+            Pooling::Mean => {
                 let inside = places.less_equal(&last);
                 let mut sizes = vec![1; rows.rank()];
                 (sizes[axis], sizes[axis + 1]) = (count, widest);
@@ -312,7 +315,7 @@ fn window_bounds(size: usize, count: usize, device: &Device) -> (Tensor, Tensor)
 
 /// Panics if windows have too many elements to be looked at one by one.
 #[track_caller]
-fn check_elements<const N: usize>(op: &'static str, windows: &Windows<N>) {
+fn check_elements<const N: usize>(op: &'static str, windows: &PlaneWindows<N>) {
     let kernel = &windows.options.kernel;
     match Shape::new(kernel).count() {
         Some(count) if count <= MOST_ELEMENTS => {}
@@ -325,7 +328,7 @@ fn check_elements<const N: usize>(op: &'static str, windows: &Windows<N>) {
 
 /// What is taken of a window.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum Pooling {
     /// Their mean.
     Mean,
     /// The largest.
@@ -333,21 +336,21 @@ pub enum Kind {
 }
 
 /// The largest of several tensors so far, element by element.
-struct Best {
+struct LargestSoFar {
     value: Tensor,
     /// Where a part was inside yet; `None`: everywhere.
     begun: Option<Tensor>,
 }
 
-impl Best {
+impl LargestSoFar {
     /// The first part, where it is inside; else less than all others.
     #[track_caller]
-    fn new(part: &Tensor, inside: &Option<Tensor>) -> Best {
+    fn new(part: &Tensor, inside: &Option<Tensor>) -> LargestSoFar {
         let value = match inside {
             Some(inside) => inside.select(part, &part.full_like(f64::NEG_INFINITY)),
             None => part.clone(),
         };
-        Best { value, begun: inside.clone() }
+        LargestSoFar { value, begun: inside.clone() }
     }
 
     /// Takes a part in; gives where it is chosen: where it is greater or no number, or the first that is inside.
@@ -373,7 +376,7 @@ impl Best {
 /// the gradient.
 #[track_caller]
 fn first_of_few(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
-    let mut best = Best::new(&parts[0], &inside[0]);
+    let mut best = LargestSoFar::new(&parts[0], &inside[0]);
     for (part, inside) in parts.iter().zip(inside).skip(1) {
         best.take(part, inside);
     }
@@ -383,7 +386,7 @@ fn first_of_few(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
 /// As [`first_of_few`]; which one it is is kept for the gradient, where every element is in several windows.
 #[track_caller]
 fn first_of_many(parts: &[Tensor], inside: &[Option<Tensor>]) -> Tensor {
-    let mut best = Best::new(&parts[0], &inside[0]);
+    let mut best = LargestSoFar::new(&parts[0], &inside[0]);
     let mut at = best.value.full_like(0.0).cast(DType::I32);
     for (number, (part, inside)) in parts.iter().zip(inside).enumerate().skip(1) {
         let chosen = best.take(part, inside);

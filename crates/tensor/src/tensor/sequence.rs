@@ -153,7 +153,7 @@ fn record(
     if next.len() != carries.len() {
         raise(OpError::Arity { op: "scan", got: next.len(), least: carries.len() });
     }
-    let mut trace = Trace {
+    let mut trace = BodyTrace {
         graph: Graph::new(),
         ids: HashMap::new(),
         depends: HashMap::new(),
@@ -244,7 +244,7 @@ fn placeholder(n: usize, of: &Tensor, slice: bool) -> Tensor {
 }
 
 /// Copies the part of a recording that depends on placeholders into a body.
-struct Trace {
+struct BodyTrace {
     graph: Graph,
     ids: HashMap<*const Node, NodeId>,
     depends: HashMap<*const Node, bool>,
@@ -252,7 +252,7 @@ struct Trace {
     given: usize,
 }
 
-impl Trace {
+impl BodyTrace {
     /// Whether a node is computed from a placeholder. Operands are looked at first, by a stack of their own: bodies may
     /// be long.
     fn depends(&mut self, node: &Arc<Node>) -> bool {

@@ -1,7 +1,8 @@
 //! Putting an axis in order: sorting, and the largest or smallest of it.
 //!
-//! Sorting is stable everywhere: of equal elements the first comes first, so results are the same on
-//! every device. NaN counts as larger than every number, zeros of either sign as equal.
+//! Sorting is stable everywhere: of equal elements the first comes first, so results are the same on every
+//! device. NaN counts as larger than every number, and zeros of either sign are equal. `topk` selects without
+//! sorting if it takes no more than half of the axis; else it takes the first of the whole order.
 
 use farad_ir::{Op, OpError};
 

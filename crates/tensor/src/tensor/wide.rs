@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::node::Value;
 
 /// Elements on the host, each with its whole value.
-enum Numbers {
+enum WideNumbers {
     Whole(Vec<i64>),
     Float(Vec<f64>),
 }
@@ -40,8 +40,8 @@ impl Tensor {
     #[doc(hidden)]
     pub fn converted(&self, to: DType) -> Result<Tensor> {
         let bytes = self.read()?.wait()?;
-        let numbers = Numbers::of(self.dtype(), &bytes);
-        if let Numbers::Whole(all) = &numbers
+        let numbers = WideNumbers::of(self.dtype(), &bytes);
+        if let WideNumbers::Whole(all) = &numbers
             && let Some(place) = all.iter().position(|&x| !fits(x, to))
         {
             return Err(Error::DoesNotFit { value: all[place], place, from: self.dtype(), to });
@@ -97,7 +97,7 @@ impl Tensor {
     /// All elements equal to a number of eight bytes.
     #[track_caller]
     pub(super) fn filled_wide(value: f64, shape: Shape, dtype: DType, device: &Device) -> Tensor {
-        let numbers = Numbers::Float(vec![value; shape.numel()]);
+        let numbers = WideNumbers::Float(vec![value; shape.numel()]);
         match Tensor::from_bytes(&numbers.bytes(dtype), shape, dtype, device) {
             Ok(tensor) => tensor,
             Err(error) => crate::inside::refuse(error),
@@ -115,19 +115,19 @@ fn fits(x: i64, to: DType) -> bool {
     }
 }
 
-impl Numbers {
-    fn of(dtype: DType, bytes: &[u8]) -> Numbers {
-        fn whole<T: Element + Into<i64>>(bytes: &[u8]) -> Numbers {
-            Numbers::Whole(T::from_bytes(bytes).into_iter().map(Into::into).collect())
+impl WideNumbers {
+    fn of(dtype: DType, bytes: &[u8]) -> WideNumbers {
+        fn whole<T: Element + Into<i64>>(bytes: &[u8]) -> WideNumbers {
+            WideNumbers::Whole(T::from_bytes(bytes).into_iter().map(Into::into).collect())
         }
-        fn float<T: Element + Into<f64>>(bytes: &[u8]) -> Numbers {
-            Numbers::Float(T::from_bytes(bytes).into_iter().map(Into::into).collect())
+        fn float<T: Element + Into<f64>>(bytes: &[u8]) -> WideNumbers {
+            WideNumbers::Float(T::from_bytes(bytes).into_iter().map(Into::into).collect())
         }
         match dtype {
             DType::F32 => float::<f32>(bytes),
             DType::F16 => float::<f16>(bytes),
             DType::BF16 => float::<bf16>(bytes),
-            DType::F64 => Numbers::Float(pod_collect_to_vec(bytes)),
+            DType::F64 => WideNumbers::Float(pod_collect_to_vec(bytes)),
             DType::I32 => whole::<i32>(bytes),
             DType::U32 => whole::<u32>(bytes),
             DType::I64 => whole::<i64>(bytes),
@@ -142,21 +142,21 @@ impl Numbers {
             ($($dtype:ident: |$x:ident| $element:expr),* $(,)?) => {
                 match (to, self) {
                     $(
-                        (DType::$dtype, Numbers::Whole(all)) => {
+                        (DType::$dtype, WideNumbers::Whole(all)) => {
                             Element::to_bytes(&all.iter().map(|&$x| $element).collect::<Vec<_>>())
                         }
-                        (DType::$dtype, Numbers::Float(all)) => {
+                        (DType::$dtype, WideNumbers::Float(all)) => {
                             Element::to_bytes(&all.iter().map(|&$x| $element).collect::<Vec<_>>())
                         }
                     )*
-                    (DType::F64, Numbers::Whole(all)) => {
+                    (DType::F64, WideNumbers::Whole(all)) => {
                         cast_slice(&all.iter().map(|&x| x as f64).collect::<Vec<_>>()).to_vec()
                     }
-                    (DType::F64, Numbers::Float(all)) => cast_slice(all).to_vec(),
-                    (DType::Bool, Numbers::Whole(all)) => {
+                    (DType::F64, WideNumbers::Float(all)) => cast_slice(all).to_vec(),
+                    (DType::Bool, WideNumbers::Whole(all)) => {
                         Element::to_bytes(&all.iter().map(|&x| x != 0).collect::<Vec<_>>())
                     }
-                    (DType::Bool, Numbers::Float(all)) => {
+                    (DType::Bool, WideNumbers::Float(all)) => {
                         Element::to_bytes(&all.iter().map(|&x| x != 0.0).collect::<Vec<_>>())
                     }
                 }

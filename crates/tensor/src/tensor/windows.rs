@@ -1,7 +1,7 @@
 //! The windows of a pooling as views of a tensor, and which of their elements lie inside it.
 //!
 //! Invariant: no window is copied; all that is made are slices, reshapes and comparisons of positions. Start at
-//! [`Windows::of`].
+//! [`PlaneWindows::of`].
 
 use farad_ir::DType;
 
@@ -9,12 +9,12 @@ use super::{Part, Tensor};
 use crate::window::PoolOptions;
 
 /// Windows over tensors `[planes, sizes..]`.
-pub(super) struct Windows<'a, const N: usize> {
+pub(super) struct PlaneWindows<'a, const N: usize> {
     pub(super) options: &'a PoolOptions<N>,
     pub(super) places: [usize; N],
 }
 
-impl<const N: usize> Windows<'_, N> {
+impl<const N: usize> PlaneWindows<'_, N> {
     /// Elements of a window.
     pub(super) fn count(&self) -> usize {
         self.options.kernel.iter().product()

@@ -7,7 +7,7 @@ use crate::case::{Case, float, half};
 
 /// One spatial axis of a convolution.
 #[derive(Clone, Copy)]
-struct Window {
+struct WindowAxis {
     size: usize,
     kernel: usize,
     stride: i64,
@@ -15,7 +15,7 @@ struct Window {
     dilation: i64,
 }
 
-impl Window {
+impl WindowAxis {
     fn output(&self) -> usize {
         let reach = self.dilation * (self.kernel as i64 - 1) + 1;
         ((self.size as i64 + 2 * self.pad - reach) / self.stride + 1) as usize
@@ -33,13 +33,13 @@ fn convolution(
     groups: usize,
     inputs: usize,
     outputs: usize,
-    windows: &[Window],
+    windows: &[WindowAxis],
 ) -> (Contraction, Vec<usize>, Vec<usize>) {
     // Axes: batch, group, output, one a window; then input, one a kernel axis.
     let d = windows.len();
     let (channel, kernel) = (3 + d, 4 + d);
     let mut sizes = vec![batch, groups, outputs];
-    sizes.extend(windows.iter().map(Window::output));
+    sizes.extend(windows.iter().map(WindowAxis::output));
     sizes.push(inputs);
     sizes.extend(windows.iter().map(|w| w.kernel));
     let axis = IndexMap::axis;
@@ -47,7 +47,7 @@ fn convolution(
     lhs.extend(windows.iter().enumerate().map(|(n, w)| w.map(3 + n, kernel + n)));
     let mut rhs = vec![axis(1), axis(2), axis(channel)];
     rhs.extend((0..d).map(|n| axis(kernel + n)));
-    let shape = |lead: [usize; 3], last: fn(&Window) -> usize| {
+    let shape = |lead: [usize; 3], last: fn(&WindowAxis) -> usize| {
         lead.into_iter().chain(windows.iter().map(last)).collect()
     };
     let image = shape([batch, groups, inputs], |w| w.size);
@@ -55,14 +55,14 @@ fn convolution(
     (Contraction { sizes, out: (0..3 + d).collect(), lhs, rhs }, image, weight)
 }
 
-fn case(detail: &str, [batch, groups, inputs, outputs]: [usize; 4], windows: &[Window]) -> Case {
+fn case(detail: &str, [batch, groups, inputs, outputs]: [usize; 4], windows: &[WindowAxis]) -> Case {
     let (contraction, image, weight) = convolution(batch, groups, inputs, outputs, windows);
     let inputs = vec![float(image, SIGNED), float(weight, SIGNED)];
     Case::new("contract", detail, inputs, 2e-6, move |x| x[0].contract(&x[1], contraction.clone()))
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let w = |size, kernel, stride, pad, dilation| Window { size, kernel, stride, pad, dilation };
+    let w = |size, kernel, stride, pad, dilation| WindowAxis { size, kernel, stride, pad, dilation };
     let mut cases = vec![
         case("one axis", [2, 1, 3, 4], &[w(13, 3, 1, 0, 1)]),
         case("padding", [2, 1, 3, 4], &[w(13, 3, 1, 1, 1)]),

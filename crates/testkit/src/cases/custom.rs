@@ -1,8 +1,8 @@
 //! An op of one's own, with its kernel and its gradient.
 
 use farad::kept;
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor};
-use farad_ir::{Graph, NodeId, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var};
+use farad_ir::Words;
 
 use super::SIGNED;
 use crate::case::{Case, float};
@@ -47,17 +47,14 @@ impl CustomOp for CubeAndDouble {
         vec![CustomKernel::new(KERNEL, "main", workgroups)]
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        _: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
-        let square = graph.mul(operands[0], operands[0]);
-        let slope = graph.scale(square, 3.0);
-        let (cube, double) = (graph.mul(upstream[0], slope), graph.scale(upstream[1], 2.0));
-        Ok(vec![Some(graph.add(cube, double))])
+        operands: &[Var<'g>],
+        _: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
+        let x = operands[0];
+        Ok(vec![Some(upstream[0] * (x * x * 3.0) + upstream[1] * 2.0)])
     }
 }
 

@@ -13,7 +13,7 @@ use farad_ir::DType;
 use half::f16;
 
 use crate::compare::read;
-use crate::driver::{Report, guarded};
+use crate::driver::{SuiteReport, guarded};
 
 /// Checks that are computed at once.
 const BATCH: usize = 16;
@@ -43,7 +43,7 @@ pub(crate) enum Expected {
 
 /// How an op is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum RunPlace {
     /// By itself.
     Alone,
     /// Between neighbors in one kernel.
@@ -51,12 +51,12 @@ enum Place {
 }
 
 /// Everything in this module on a device, in `f32` and in `f16`.
-pub fn check_device(device: &Device) -> Report {
-    let mut report = Report::default();
+pub fn check_device(device: &Device) -> SuiteReport {
+    let mut report = SuiteReport::default();
     for dtype in [DType::F32, DType::F16] {
         let all = [rows::unary(dtype), pairs::binary(dtype), rows::reductions(), composed::all(dtype)];
         let all: Vec<Extreme> = all.into_iter().flatten().collect();
-        for place in [Place::Alone, Place::Fused] {
+        for place in [RunPlace::Alone, RunPlace::Fused] {
             for group in all.chunks(BATCH) {
                 report.ran += group.len();
                 report.failures.extend(check(group, dtype, place, device));
@@ -67,7 +67,7 @@ pub fn check_device(device: &Device) -> Report {
 }
 
 /// The failures of some checks.
-fn check(group: &[Extreme], dtype: DType, place: Place, device: &Device) -> Vec<String> {
+fn check(group: &[Extreme], dtype: DType, place: RunPlace, device: &Device) -> Vec<String> {
     let work = || -> Result<Vec<String>> {
         let outputs: Vec<Tensor> =
             group.iter().map(|extreme| output(extreme, dtype, place, device)).collect::<Result<_>>()?;
@@ -89,11 +89,11 @@ fn check(group: &[Extreme], dtype: DType, place: Place, device: &Device) -> Vec<
     }
 }
 
-fn output(extreme: &Extreme, dtype: DType, place: Place, device: &Device) -> Result<Tensor> {
+fn output(extreme: &Extreme, dtype: DType, place: RunPlace, device: &Device) -> Result<Tensor> {
     let inputs = extreme.inputs.iter().map(|(elements, sizes)| {
-        let sign = if place == Place::Fused { -1.0 } else { 1.0 };
+        let sign = if place == RunPlace::Fused { -1.0 } else { 1.0 };
         let x = tensor(elements.iter().map(|x| sign * x), sizes, dtype, device)?;
-        Ok(if place == Place::Fused { -x } else { x })
+        Ok(if place == RunPlace::Fused { -x } else { x })
     });
     let inputs: Vec<Tensor> = inputs.collect::<Result<_>>()?;
     let y = (extreme.function)(&inputs);
@@ -102,9 +102,9 @@ fn output(extreme: &Extreme, dtype: DType, place: Place, device: &Device) -> Res
         Expected::Slopes(at, _) => y.cast(DType::F32).sum().gradients_at(&[&inputs[at]])?.remove(0),
     };
     Ok(match (place, y.dtype()) {
-        (Place::Alone, _) => y,
-        (Place::Fused, DType::Bool) => y.not().not(),
-        (Place::Fused, dtype) if dtype.is_float() => {
+        (RunPlace::Alone, _) => y,
+        (RunPlace::Fused, DType::Bool) => y.not().not(),
+        (RunPlace::Fused, dtype) if dtype.is_float() => {
             let ones = tensor((0..y.numel()).map(|_| -1.0), &y.shape(), dtype, device)?;
             -(y * ones)
         }

@@ -5,7 +5,7 @@ use farad_ir::DType;
 use farad_ir::reference::Values;
 
 use super::float::stored;
-use super::{Error, Recipe, Rule, Source};
+use super::{Distance, ErrorRule, FuzzRecipe, ValueSource};
 use crate::compare::{Tolerance, compare, read};
 use crate::driver::guarded;
 
@@ -13,7 +13,7 @@ use crate::driver::guarded;
 const SLACK: f64 = 4.0;
 
 /// Builds and reads a recipe on every device; says what is wrong.
-pub fn check(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
+pub fn check(recipe: &FuzzRecipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
     let meaning = guarded(|| farad::check::reference(&recipe.build(host)?))
         .map_err(|text| describe(recipe, host, &text))?;
     let distances = distances(recipe, &meaning);
@@ -28,11 +28,11 @@ pub fn check(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result:
     Ok(())
 }
 
-pub(super) fn describe(recipe: &Recipe, device: &Device, text: &str) -> String {
+pub(super) fn describe(recipe: &FuzzRecipe, device: &Device, text: &str) -> String {
     format!("on {device}: {text}\n{recipe}")
 }
 
-fn outputs(recipe: &Recipe, device: &Device) -> Result<Vec<Values>> {
+fn outputs(recipe: &FuzzRecipe, device: &Device) -> Result<Vec<Values>> {
     let all = recipe.build(device)?;
     let wanted: Vec<&Tensor> = recipe.outputs.iter().map(|&n| &all[n]).collect();
     Tensor::compute_all(&wanted)?;
@@ -43,25 +43,25 @@ fn outputs(recipe: &Recipe, device: &Device) -> Result<Vec<Values>> {
 const HALF_ROUNDING: f64 = 5e-4;
 
 /// How far every value may be from its meaning.
-fn distances(recipe: &Recipe, meaning: &[Values]) -> Vec<f64> {
-    let mut errors: Vec<Error> = Vec::with_capacity(meaning.len());
+fn distances(recipe: &FuzzRecipe, meaning: &[Values]) -> Vec<f64> {
+    let mut errors: Vec<Distance> = Vec::with_capacity(meaning.len());
     for (step, values) in recipe.steps.iter().zip(meaning) {
         let size = values.to_f64().into_iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        let operands: Vec<Error> = step.operands.iter().map(|&n| errors[n]).collect();
+        let operands: Vec<Distance> = step.operands.iter().map(|&n| errors[n]).collect();
         let distance = match &step.source {
-            Source::Op(op) if step.dtype.is_float() => {
-                let rounds = if matches!(op.error, Rule::Moves) { 0.0 } else { stored(step.dtype) };
+            ValueSource::Op(op) if step.dtype.is_float() => {
+                let rounds = if matches!(op.error, ErrorRule::Moves) { 0.0 } else { stored(step.dtype) };
                 // Halves that an op makes of its operands before its function round as well.
                 let inside = operands.iter().map(|e| 1.0 + e.size).fold(0.0, f64::max);
                 let before = match op.error {
-                    Rule::Slope(slope, _) if rounds > 0.0 => slope * HALF_ROUNDING * inside,
+                    ErrorRule::Slope(slope, _) if rounds > 0.0 => slope * HALF_ROUNDING * inside,
                     _ => 0.0,
                 };
                 op.error.distance(&operands, size) + rounds * size + before
             }
             _ => 0.0,
         };
-        errors.push(Error { distance, size });
+        errors.push(Distance { distance, size });
     }
     errors.into_iter().map(|e| e.distance).collect()
 }
@@ -69,7 +69,7 @@ fn distances(recipe: &Recipe, meaning: &[Values]) -> Vec<f64> {
 /// Gradients of a recipe on every device. Along a path they may cancel to nothing (the slope of a
 /// tanh near 1), so they are compared norm-wise, with the largest of all gradients too.
 pub fn check_gradients(
-    recipe: &Recipe,
+    recipe: &FuzzRecipe,
     host: &Device,
     devices: &[Device],
 ) -> std::result::Result<(), String> {
@@ -93,7 +93,7 @@ pub fn check_gradients(
 }
 
 /// Gradients at the float leaves that the outputs depend on.
-fn gradients(recipe: &Recipe, device: &Device) -> Result<Vec<Tensor>> {
+fn gradients(recipe: &FuzzRecipe, device: &Device) -> Result<Vec<Tensor>> {
     let all = recipe.build(device)?;
     let mut used = vec![false; recipe.steps.len()];
     let mut loss = Tensor::zeros([], device);
@@ -107,7 +107,7 @@ fn gradients(recipe: &Recipe, device: &Device) -> Result<Vec<Tensor>> {
         }
     }
     let leaf = |&n: &usize| {
-        used[n] && matches!(recipe.steps[n].source, Source::Leaf(_)) && recipe.steps[n].dtype.is_float()
+        used[n] && matches!(recipe.steps[n].source, ValueSource::Leaf(_)) && recipe.steps[n].dtype.is_float()
     };
     let leaves: Vec<&Tensor> = (0..used.len()).filter(leaf).map(|n| &all[n]).collect();
     loss.gradients_at(&leaves)

@@ -3,7 +3,7 @@
 use farad::Tensor;
 use farad_ir::DType;
 
-use super::{ROUNDING, Rule};
+use super::{ErrorRule, ROUNDING};
 
 /// A function of one float tensor.
 pub(super) struct Map {
@@ -43,8 +43,8 @@ impl Map {
     }
 
     /// The rule for operands of this dtype.
-    pub fn rule(&self) -> Rule {
-        if self.moves { Rule::Moves } else { Rule::Slope(self.slope, self.own) }
+    pub fn rule(&self) -> ErrorRule {
+        if self.moves { ErrorRule::Moves } else { ErrorRule::Slope(self.slope, self.own) }
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) const MAPS: &[Map] = &[
 pub(super) struct Pair {
     pub name: &'static str,
     pub build: fn(&Tensor, &Tensor) -> Tensor,
-    pub rule: Rule,
+    pub rule: ErrorRule,
     pub bound: fn(f64, f64) -> f64,
     pub smooth: bool,
 }
@@ -93,22 +93,22 @@ pub(super) const PAIRS: &[Pair] = &[
     Pair {
         name: "add",
         build: |a, b| a + b,
-        rule: Rule::Slope(1.0, ROUNDING),
+        rule: ErrorRule::Slope(1.0, ROUNDING),
         bound: |a, b| a + b,
         smooth: true,
     },
     Pair {
         name: "sub",
         build: |a, b| a - b,
-        rule: Rule::Slope(1.0, ROUNDING),
+        rule: ErrorRule::Slope(1.0, ROUNDING),
         bound: |a, b| a + b,
         smooth: true,
     },
-    Pair { name: "mul", build: |a, b| a * b, rule: Rule::Product(1), bound: |a, b| a * b, smooth: true },
+    Pair { name: "mul", build: |a, b| a * b, rule: ErrorRule::Product(1), bound: |a, b| a * b, smooth: true },
     Pair {
         name: "div",
         build: |a, b| a / (b.abs() + 0.5),
-        rule: Rule::Quotient,
+        rule: ErrorRule::Quotient,
         bound: |a, _| 2.0 * a,
         smooth: true,
     },
@@ -116,7 +116,7 @@ pub(super) const PAIRS: &[Pair] = &[
     Pair {
         name: "pow",
         build: |a, b| (a.tanh().abs() + 0.5).pow(b.tanh()),
-        rule: Rule::Slope(4.0, 6e-5),
+        rule: ErrorRule::Slope(4.0, 6e-5),
         bound: |_, _| 2.0,
         smooth: false,
     },
@@ -124,12 +124,12 @@ pub(super) const PAIRS: &[Pair] = &[
     Pair {
         name: "rem",
         build: |a, b| (a.sigmoid() * 0.5 + 0.2).remainder(b.abs() + 1.0),
-        rule: Rule::Slope(0.5, 6e-6),
+        rule: ErrorRule::Slope(0.5, 6e-6),
         bound: |_, _| 0.7,
         smooth: false,
     },
-    Pair { name: "max", build: |a, b| a.maximum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
-    Pair { name: "min", build: |a, b| a.minimum(b), rule: Rule::Moves, bound: f64::max, smooth: false },
+    Pair { name: "max", build: |a, b| a.maximum(b), rule: ErrorRule::Moves, bound: f64::max, smooth: false },
+    Pair { name: "min", build: |a, b| a.minimum(b), rule: ErrorRule::Moves, bound: f64::max, smooth: false },
 ];
 
 /// Comparisons, which need exact operands.

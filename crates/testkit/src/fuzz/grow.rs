@@ -4,7 +4,7 @@ use farad_ir::{DType, Shape};
 
 use super::float::stored;
 use super::layout::{Build, broadcastable, shape};
-use super::{Limits, Op, ROUNDING, Recipe, Rule, Source, Step};
+use super::{ErrorRule, FuzzLimits, FuzzRecipe, FuzzStep, Op, ROUNDING, ValueSource};
 use crate::case::{Input, float, half, int, truth, unsigned};
 use crate::sample::Sample;
 
@@ -13,15 +13,15 @@ const LARGEST: f64 = 40.0;
 
 /// A recipe that is being grown. Its methods that give `None` found nothing to grow from.
 pub(super) struct Growth {
-    pub recipe: Recipe,
+    pub recipe: FuzzRecipe,
     pub sample: Sample,
-    pub limits: Limits,
+    pub limits: FuzzLimits,
 }
 
-impl Recipe {
+impl FuzzRecipe {
     /// The recipe of a seed.
-    pub fn grow(seed: u64, limits: Limits) -> Recipe {
-        let recipe = Recipe { seed, steps: Vec::new(), outputs: Vec::new() };
+    pub fn grow(seed: u64, limits: FuzzLimits) -> FuzzRecipe {
+        let recipe = FuzzRecipe { seed, steps: Vec::new(), outputs: Vec::new() };
         let mut growth =
             Growth { recipe, sample: Sample::new(seed.wrapping_mul(0x9E37_79B9) ^ 0xfa4ad), limits };
         let wanted = 3 + growth.sample.below(limits.ops - 2);
@@ -40,11 +40,11 @@ impl Recipe {
 }
 
 impl Growth {
-    pub(super) fn step(&self, n: usize) -> &Step {
+    pub(super) fn step(&self, n: usize) -> &FuzzStep {
         &self.recipe.steps[n]
     }
 
-    pub(super) fn push(&mut self, step: Step) -> usize {
+    pub(super) fn push(&mut self, step: FuzzStep) -> usize {
         self.recipe.steps.push(step);
         self.recipe.steps.len() - 1
     }
@@ -59,7 +59,14 @@ impl Growth {
             DType::Bool => (truth(shape), 1.0),
             _ => (float(shape, (-2.0, 2.0)), 2.0),
         };
-        self.push(Step { source: Source::Leaf(input), operands: vec![], shape, dtype, bound, exact: true })
+        self.push(FuzzStep {
+            source: ValueSource::Leaf(input),
+            operands: vec![],
+            shape,
+            dtype,
+            bound,
+            exact: true,
+        })
     }
 
     pub(super) fn index(&mut self, shape: Shape, size: usize) -> usize {
@@ -69,8 +76,8 @@ impl Growth {
             int(shape, 0, size as i32 - 1)
         };
         let dtype = input.dtype;
-        self.push(Step {
-            source: Source::Leaf(input),
+        self.push(FuzzStep {
+            source: ValueSource::Leaf(input),
             operands: vec![],
             shape,
             dtype,
@@ -87,14 +94,14 @@ impl Growth {
         shape: Shape,
         dtype: DType,
         bound: f64,
-        error: Rule,
+        error: ErrorRule,
         build: Build,
     ) -> usize {
-        let moves = matches!(error, Rule::Moves);
+        let moves = matches!(error, ErrorRule::Moves);
         let exact = operands.iter().all(|&n| self.step(n).exact) && (moves || !dtype.is_float());
         let operands = operands.to_vec();
-        let made = self.push(Step {
-            source: Source::Op(Op { name: name.into(), build, error }),
+        let made = self.push(FuzzStep {
+            source: ValueSource::Op(Op { name: name.into(), build, error }),
             operands,
             shape,
             dtype,
@@ -109,10 +116,10 @@ impl Growth {
         let op = Op {
             name: format!("times {factor:.3e}"),
             build,
-            error: Rule::Slope(factor, ROUNDING + stored(dtype)),
+            error: ErrorRule::Slope(factor, ROUNDING + stored(dtype)),
         };
-        self.push(Step {
-            source: Source::Op(op),
+        self.push(FuzzStep {
+            source: ValueSource::Op(op),
             operands: vec![made],
             shape,
             dtype,
@@ -128,7 +135,7 @@ impl Growth {
 
     /// A value that something is true of, rather one that nothing uses yet: chains grow long, and
     /// little is read at the end.
-    pub(super) fn value(&mut self, fits: impl Fn(&Step) -> bool) -> Option<usize> {
+    pub(super) fn value(&mut self, fits: impl Fn(&FuzzStep) -> bool) -> Option<usize> {
         let found: Vec<usize> = (0..self.recipe.steps.len()).filter(|&n| fits(self.step(n))).collect();
         let loose: Vec<usize> = found.iter().copied().filter(|&n| !self.used(n)).collect();
         match (found.is_empty(), loose.is_empty() || self.sample.once_in(4)) {
@@ -184,7 +191,7 @@ impl Growth {
     /// Everything that ops made and nothing uses, and sometimes a value on the way.
     fn choose_outputs(&mut self) {
         let made: Vec<usize> = (0..self.recipe.steps.len())
-            .filter(|&n| !matches!(self.step(n).source, Source::Leaf(_)))
+            .filter(|&n| !matches!(self.step(n).source, ValueSource::Leaf(_)))
             .collect();
         for n in made {
             if !self.used(n) || self.sample.once_in(8) {

@@ -12,7 +12,7 @@ const MOST_POSITIONS: usize = 6;
 const MOST_OPS: usize = 14;
 
 /// Carries and one slice of every sequence, each of a dtype of the table.
-struct Loop {
+struct FuzzLoop {
     seed: u64,
     shape: Shape,
     steps: usize,
@@ -23,15 +23,15 @@ struct Loop {
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::Bool];
 
-impl Loop {
-    fn grow(seed: u64) -> Loop {
+impl FuzzLoop {
+    fn grow(seed: u64) -> FuzzLoop {
         let mut sample = Sample::new(seed.wrapping_mul(0x9E37_79B9) ^ 0x100b5);
         let sizes: &[&[usize]] = &[&[], &[1], &[7], &[64], &[3, 5], &[2, 1, 9], &[1300]];
         let dtypes = |sample: &mut Sample, most: usize| {
             let count = 1 + sample.below(most);
             (0..count).map(|_| sample.pick(&DTYPES)).collect()
         };
-        Loop {
+        FuzzLoop {
             seed,
             shape: Shape::new(sizes[sample.below(sizes.len())]),
             steps: 1 + sample.below(MOST_POSITIONS),
@@ -105,7 +105,7 @@ fn op(values: &[Tensor], sample: &mut Sample) -> Option<Tensor> {
 /// Fails unless the loop of a seed, in one kernel, gives what a host loop over its body gives: the same whole numbers, and
 /// floats within what fusing products with sums explains, which is decided kernel by kernel.
 pub fn check_loops(seed: u64, device: &Device) -> std::result::Result<(), String> {
-    let of = Loop::grow(seed);
+    let of = FuzzLoop::grow(seed);
     let (found, wanted) = both(&of, device).map_err(|error| format!("loop of seed {seed}: {error}\n"))?;
     let halves = of.carries.iter().chain(&of.sequences).any(|&dtype| dtype == DType::F16);
     let allowed = if halves { 0.05 } else { 1e-4 };
@@ -126,7 +126,7 @@ pub fn check_loops(seed: u64, device: &Device) -> std::result::Result<(), String
 type Elements = (Vec<f64>, bool);
 
 /// What the loop and the host loop give: last carries, then results.
-fn both(of: &Loop, device: &Device) -> Result<(Vec<Elements>, Vec<Elements>)> {
+fn both(of: &FuzzLoop, device: &Device) -> Result<(Vec<Elements>, Vec<Elements>)> {
     let mut sample = Sample::new(of.seed ^ 0x5eed);
     let whole = Shape::new(&std::iter::once(of.steps).chain(of.shape.iter().copied()).collect::<Vec<_>>());
     let mut make = |dtypes: &[DType], shape: Shape| {

@@ -5,7 +5,7 @@
 //! may be as far from the reference as its ops allow and no further; integers, truth values and floats
 //! that were only moved or compared must be exact.
 //!
-//! Start at [`Recipe::grow`], then [`check()`].
+//! Start at [`FuzzRecipe::grow`], then [`check()`].
 
 mod check;
 mod float;
@@ -31,18 +31,18 @@ pub use loops::check_loops;
 pub use step::check_steps;
 
 /// A graph as data: what it starts from, what is done, and what is read at the end.
-pub struct Recipe {
+pub struct FuzzRecipe {
     /// What it was grown from.
     pub seed: u64,
     /// Every value, operands first.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FuzzStep>,
     /// Which of them are read.
     pub outputs: Vec<usize>,
 }
 
 /// What may be grown.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct FuzzLimits {
     /// Most ops.
     pub ops: usize,
     /// Most elements of a value.
@@ -52,9 +52,9 @@ pub struct Limits {
 }
 
 /// One value.
-pub struct Step {
+pub struct FuzzStep {
     /// What makes it.
-    pub source: Source,
+    pub source: ValueSource,
     /// The values it is made of.
     pub operands: Vec<usize>,
     /// Its sizes.
@@ -68,7 +68,7 @@ pub struct Step {
 }
 
 /// Where a value comes from.
-pub enum Source {
+pub enum ValueSource {
     /// Elements drawn by the recipe's seed.
     Leaf(Input),
     /// Uniform random numbers of the device.
@@ -84,12 +84,12 @@ pub struct Op {
     /// How it is written.
     pub build: Box<dyn Fn(&[&Tensor]) -> Tensor + Send + Sync>,
     /// How its error follows.
-    pub error: Rule,
+    pub error: ErrorRule,
 }
 
 /// How far a result may be from the reference, from how far its operands are.
 #[derive(Clone, Copy, Debug)]
-pub enum Rule {
+pub enum ErrorRule {
     /// Exactly as far as its operands: elements are moved, chosen or compared.
     Moves,
     /// The sum of the operands' errors times a slope, and its own rounding, relative to its size.
@@ -104,7 +104,7 @@ pub enum Rule {
 
 /// A float's distance to the reference that rounding can explain, and its size.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Error {
+pub struct Distance {
     /// The distance.
     pub distance: f64,
     /// The largest element.
@@ -114,27 +114,27 @@ pub struct Error {
 /// Rounding of one `f32` operation, with room for constants and factors that are merged.
 const ROUNDING: f64 = 2.5e-7;
 
-impl Rule {
+impl ErrorRule {
     /// The distance of a result of this size.
-    pub fn distance(self, operands: &[Error], size: f64) -> f64 {
+    pub fn distance(self, operands: &[Distance], size: f64) -> f64 {
         let sum: f64 = operands.iter().map(|e| e.distance).sum();
         match self {
-            Rule::Moves => operands.iter().map(|e| e.distance).fold(0.0, f64::max),
+            ErrorRule::Moves => operands.iter().map(|e| e.distance).fold(0.0, f64::max),
             // What an op does before its function rounds like its operands.
-            Rule::Slope(slope, own) => {
+            ErrorRule::Slope(slope, own) => {
                 let inside: f64 = operands.iter().map(|e| 1.0 + e.size).fold(0.0, f64::max);
                 slope * (sum + ROUNDING * inside) + own * size
             }
-            Rule::Sum(terms) => {
+            ErrorRule::Sum(terms) => {
                 let terms = terms as f64;
                 terms * sum + 2e-6 * terms.sqrt() * operands[0].size + ROUNDING * size
             }
-            Rule::Product(terms) => {
+            ErrorRule::Product(terms) => {
                 let (a, b) = (operands[0], operands[1]);
                 let each = a.distance * (b.size + b.distance) + b.distance * a.size;
                 terms as f64 * each + 2e-6 * (terms as f64).sqrt() * a.size * b.size + ROUNDING * size
             }
-            Rule::Quotient => {
+            ErrorRule::Quotient => {
                 let (a, b) = (operands[0], operands[1]);
                 2.0 * a.distance + 4.0 * (a.size + a.distance) * b.distance + 2e-6 * size
             }
@@ -142,7 +142,7 @@ impl Rule {
     }
 }
 
-impl Recipe {
+impl FuzzRecipe {
     /// Builds every value on a device.
     pub fn build(&self, device: &Device) -> Result<Vec<Tensor>> {
         self.build_from(device, &mut |_, leaf| leaf)
@@ -162,11 +162,11 @@ impl Recipe {
         let mut values: Vec<Tensor> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let value = match &step.source {
-                Source::Leaf(input) => {
+                ValueSource::Leaf(input) => {
                     take(values.len(), input.tensor(&input.elements(&mut sample), device)?)
                 }
-                Source::Random => Tensor::rand(step.shape, device),
-                Source::Op(op) => {
+                ValueSource::Random => Tensor::rand(step.shape, device),
+                ValueSource::Op(op) => {
                     let operands: Vec<&Tensor> = step.operands.iter().map(|&n| &values[n]).collect();
                     (op.build)(&operands)
                 }
@@ -183,14 +183,14 @@ impl Recipe {
     }
 }
 
-impl fmt::Display for Recipe {
+impl fmt::Display for FuzzRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}", self.seed)?;
         for (n, step) in self.steps.iter().enumerate() {
             let name = match &step.source {
-                Source::Leaf(_) => "leaf",
-                Source::Random => "rand",
-                Source::Op(op) => &op.name,
+                ValueSource::Leaf(_) => "leaf",
+                ValueSource::Random => "rand",
+                ValueSource::Op(op) => &op.name,
             };
             let read = if self.outputs.contains(&n) { " (read)" } else { "" };
             writeln!(f, "    %{n} = {name} {:?}: {} {}{read}", step.operands, step.dtype, step.shape)?;

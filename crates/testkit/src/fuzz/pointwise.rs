@@ -5,7 +5,7 @@ use farad_ir::DType;
 use super::float::{COMPARISONS, MAPS, PAIRS, stored};
 use super::grow::Growth;
 use super::layout::shape;
-use super::{ROUNDING, Rule, Source, Step, whole};
+use super::{ErrorRule, FuzzStep, ROUNDING, ValueSource, whole};
 
 impl Growth {
     pub(super) fn map(&mut self) -> Option<usize> {
@@ -19,7 +19,9 @@ impl Growth {
             (self.step(x).shape, self.step(x).dtype, self.step(x).bound, map.build);
         // Halves round inside an op as well as after it.
         let rule = match map.rule() {
-            Rule::Slope(slope, own) => Rule::Slope(slope, own + 2.0 * (1.0 + bound) * stored(dtype)),
+            ErrorRule::Slope(slope, own) => {
+                ErrorRule::Slope(slope, own + 2.0 * (1.0 + bound) * stored(dtype))
+            }
             rule => rule,
         };
         Some(self.made(
@@ -65,7 +67,7 @@ impl Growth {
             shape,
             DType::Bool,
             1.0,
-            Rule::Moves,
+            ErrorRule::Moves,
             Box::new(move |x| build(x[0], x[1])),
         ))
     }
@@ -84,7 +86,7 @@ impl Growth {
             shape,
             dtype,
             bound,
-            Rule::Moves,
+            ErrorRule::Moves,
             Box::new(|x| x[0].select(x[1], x[2])),
         ))
     }
@@ -94,13 +96,13 @@ impl Growth {
         let x = self.value(|s| s.dtype != to && (to.is_float() || s.exact))?;
         let (shape, from, bound) = (self.step(x).shape, self.step(x).dtype, self.step(x).bound);
         let rule = match (from.is_float(), to) {
-            (true, DType::F32) => Rule::Moves,
+            (true, DType::F32) => ErrorRule::Moves,
             // Numbers that fit are not rounded.
-            (false, DType::F32) if bound <= 1e6 => Rule::Moves,
-            (_, DType::F32) => Rule::Slope(1.0, ROUNDING),
+            (false, DType::F32) if bound <= 1e6 => ErrorRule::Moves,
+            (_, DType::F32) => ErrorRule::Slope(1.0, ROUNDING),
             (_, DType::F16) if bound > 1000.0 => return None,
-            (_, DType::F16) => Rule::Slope(1.0, stored(to)),
-            _ => Rule::Moves,
+            (_, DType::F16) => ErrorRule::Slope(1.0, stored(to)),
+            _ => ErrorRule::Moves,
         };
         let bound = match to {
             DType::Bool => 1.0,
@@ -123,7 +125,7 @@ impl Growth {
                 shape,
                 dtype,
                 f64::INFINITY,
-                Rule::Moves,
+                ErrorRule::Moves,
                 Box::new(move |x| build(x[0])),
             ));
         }
@@ -137,7 +139,7 @@ impl Growth {
             shape,
             dtype,
             f64::INFINITY,
-            Rule::Moves,
+            ErrorRule::Moves,
             Box::new(move |x| build(x[0], x[1])),
         ))
     }
@@ -145,8 +147,8 @@ impl Growth {
     pub(super) fn fresh(&mut self) -> Option<usize> {
         let shape = shape(&mut self.sample, self.limits.elements);
         if self.sample.once_in(3) {
-            return Some(self.push(Step {
-                source: Source::Random,
+            return Some(self.push(FuzzStep {
+                source: ValueSource::Random,
                 operands: vec![],
                 shape,
                 dtype: DType::F32,

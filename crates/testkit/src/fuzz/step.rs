@@ -10,7 +10,7 @@ use farad_ir::DType;
 use farad_ir::reference::Values;
 
 use super::check::describe;
-use super::{Recipe, Source};
+use super::{FuzzRecipe, ValueSource};
 use crate::compare::{Tolerance, compare, read};
 use crate::driver::guarded;
 use crate::sample::Sample;
@@ -28,7 +28,7 @@ enum Make {
 
 /// How a recipe is trained.
 #[derive(Debug)]
-struct Plan {
+struct TrainingPlan {
     /// Which leaves are trained, and how they are made.
     leaves: Vec<(usize, Make)>,
     /// Which optimizer.
@@ -54,9 +54,9 @@ const OPTIMIZERS: &[(&str, Constructor)] = &[
     ("adagrad", |p, clip| Box::new(Adagrad::new(p).learning_rate(0.05).epsilon(0.3).clip(clip))),
 ];
 
-impl Plan {
+impl TrainingPlan {
     /// A plan by the recipe's seed; `None` if there is nothing to train.
-    fn of(recipe: &Recipe) -> Option<Plan> {
+    fn of(recipe: &FuzzRecipe) -> Option<TrainingPlan> {
         let mut used = vec![false; recipe.steps.len()];
         let floats = recipe.outputs.iter().filter(|&&n| recipe.steps[n].dtype.is_float());
         floats.for_each(|&n| used[n] = true);
@@ -68,18 +68,18 @@ impl Plan {
         let mut sample = Sample::new(recipe.seed ^ 0x57e9);
         let trained = |&n: &usize| {
             let step = &recipe.steps[n];
-            used[n] && matches!(step.source, Source::Leaf(_)) && step.dtype == DType::F32
+            used[n] && matches!(step.source, ValueSource::Leaf(_)) && step.dtype == DType::F32
         };
         let leaves: Vec<(usize, Make)> = (0..used.len())
             .filter(trained)
             .map(|n| (n, sample.pick(&[Make::One, Make::One, Make::Sum, Make::Multiple])))
             .collect();
         let optimizer = sample.pick(OPTIMIZERS).0;
-        (!leaves.is_empty()).then(|| Plan { leaves, optimizer, steps: 1 + sample.below(3) })
+        (!leaves.is_empty()).then(|| TrainingPlan { leaves, optimizer, steps: 1 + sample.below(3) })
     }
 
     /// The parameters after all steps, and what was read before the last.
-    fn run(&self, recipe: &Recipe, device: &Device) -> Result<Vec<Values>> {
+    fn run(&self, recipe: &FuzzRecipe, device: &Device) -> Result<Vec<Values>> {
         let mut drawn = Vec::new();
         recipe.build_from(device, &mut |n, leaf| {
             drawn.push((n, leaf.clone()));
@@ -130,8 +130,12 @@ impl Plan {
 }
 
 /// Steps on every device against steps on the host, which should not merge kernels.
-pub fn check_steps(recipe: &Recipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
-    let Some(plan) = Plan::of(recipe) else { return Ok(()) };
+pub fn check_steps(
+    recipe: &FuzzRecipe,
+    host: &Device,
+    devices: &[Device],
+) -> std::result::Result<(), String> {
+    let Some(plan) = TrainingPlan::of(recipe) else { return Ok(()) };
     let told = |device: &Device, text: &str| format!("{}    {plan:?}\n", describe(recipe, device, text));
     let expected = guarded(|| plan.run(recipe, host)).map_err(|text| told(host, &text))?;
     for device in devices {

@@ -4,7 +4,7 @@ use farad::Tensor;
 use farad::{Order, kept};
 use farad_ir::{DType, Shape};
 
-use super::Rule;
+use super::ErrorRule;
 use super::float::stored;
 use super::grow::Growth;
 use super::layout::{Build, movement};
@@ -14,7 +14,7 @@ impl Growth {
         let x = self.value(|_| true)?;
         let (of, dtype, bound) = (self.step(x).shape, self.step(x).dtype, self.step(x).bound);
         let (name, build, shape) = movement(&mut self.sample, &of, self.limits.elements)?;
-        Some(self.made(name, &[x], shape, dtype, bound, Rule::Moves, build))
+        Some(self.made(name, &[x], shape, dtype, bound, ErrorRule::Moves, build))
     }
 
     pub(super) fn joined(&mut self) -> Option<usize> {
@@ -34,7 +34,7 @@ impl Growth {
             to,
             dtype,
             bound,
-            Rule::Moves,
+            ErrorRule::Moves,
             Box::new(move |x| Tensor::concat(x, axis as isize)),
         ))
     }
@@ -83,15 +83,23 @@ impl Growth {
         Some(if exact && self.sample.once_in(2) {
             let build: Build = Box::new(move |x| x[0].argsort(a, order(descending)));
             let bound = shape[axis] as f64;
-            self.made(format!("argsort {axis} {way}"), &[x], shape, DType::I32, bound, Rule::Moves, build)
+            self.made(
+                format!("argsort {axis} {way}"),
+                &[x],
+                shape,
+                DType::I32,
+                bound,
+                ErrorRule::Moves,
+                build,
+            )
         } else if self.sample.once_in(2) {
             let k = self.sample.below(shape[axis] + 1);
             let build: Build = Box::new(move |x| x[0].topk(k, a, order(descending)).0);
             let to = shape.with(axis, k);
-            self.made(format!("topk {k} {axis} {way}"), &[x], to, dtype, bound, Rule::Moves, build)
+            self.made(format!("topk {k} {axis} {way}"), &[x], to, dtype, bound, ErrorRule::Moves, build)
         } else {
             let build: Build = Box::new(move |x| x[0].sort(a, order(descending)).0);
-            self.made(format!("sort {axis} {way}"), &[x], shape, dtype, bound, Rule::Moves, build)
+            self.made(format!("sort {axis} {way}"), &[x], shape, dtype, bound, ErrorRule::Moves, build)
         })
     }
 
@@ -115,7 +123,15 @@ impl Growth {
             x[0].matmul(&other)
         });
         let bound = bound * self.step(other).bound * k as f64;
-        Some(self.made(format!("matmul {m}x{k}x{n}"), &[x, other], to, dtype, bound, Rule::Product(k), build))
+        Some(self.made(
+            format!("matmul {m}x{k}x{n}"),
+            &[x, other],
+            to,
+            dtype,
+            bound,
+            ErrorRule::Product(k),
+            build,
+        ))
     }
 
     pub(super) fn indexed(&mut self) -> Option<usize> {
@@ -136,7 +152,7 @@ impl Growth {
                     to,
                     dtype,
                     bound,
-                    Rule::Moves,
+                    ErrorRule::Moves,
                     Box::new(move |x| x[0].gather(a, x[1])),
                 )
             }
@@ -148,7 +164,7 @@ impl Growth {
                     to,
                     dtype,
                     bound,
-                    Rule::Moves,
+                    ErrorRule::Moves,
                     Box::new(move |x| x[0].index_select(a, x[1])),
                 )
             }
@@ -157,7 +173,7 @@ impl Growth {
                 let index = self.index(shape, count);
                 let base = self.leaf(dtype, to);
                 let bound = bound * size as f64 + self.step(base).bound;
-                let rule = if dtype.is_float() { Rule::Sum(size + 1) } else { Rule::Moves };
+                let rule = if dtype.is_float() { ErrorRule::Sum(size + 1) } else { ErrorRule::Moves };
                 self.made(
                     format!("scatter_add {axis}"),
                     &[base, x, index],
@@ -173,20 +189,20 @@ impl Growth {
 }
 
 /// A bound of a reduction's result, and how its error follows.
-fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, Rule) {
+fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, ErrorRule) {
     let (half, many) = (stored(dtype), terms as f64);
     match kind {
-        "sum" if dtype.is_float() => (bound * many, Rule::Sum(terms)),
-        "mean" => (bound, Rule::Slope(1.0, 3e-6 + half)),
-        "softmax" => (1.0, Rule::Slope(2.0, 1e-5 + 8.0 * half)),
+        "sum" if dtype.is_float() => (bound * many, ErrorRule::Sum(terms)),
+        "mean" => (bound, ErrorRule::Slope(1.0, 3e-6 + half)),
+        "softmax" => (1.0, ErrorRule::Slope(2.0, 1e-5 + 8.0 * half)),
         "normalize" => {
-            (2.0 * bound, Rule::Slope(3.0 * (1.0 + many.sqrt()), 1e-5 + 8.0 * half * (1.0 + bound)))
+            (2.0 * bound, ErrorRule::Slope(3.0 * (1.0 + many.sqrt()), 1e-5 + 8.0 * half * (1.0 + bound)))
         }
-        "prod" if dtype.is_float() => (3.0, Rule::Slope(2.72, 1e-5 + 8.0 * half * (1.0 + many))),
-        "prod" => (f64::INFINITY, Rule::Moves),
-        "argmax" | "argmin" => (many, Rule::Moves),
-        "sum" => (bound * many, Rule::Moves),
-        _ => (bound, Rule::Moves),
+        "prod" if dtype.is_float() => (3.0, ErrorRule::Slope(2.72, 1e-5 + 8.0 * half * (1.0 + many))),
+        "prod" => (f64::INFINITY, ErrorRule::Moves),
+        "argmax" | "argmin" => (many, ErrorRule::Moves),
+        "sum" => (bound * many, ErrorRule::Moves),
+        _ => (bound, ErrorRule::Moves),
     }
 }
 

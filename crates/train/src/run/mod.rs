@@ -1,9 +1,23 @@
 //! Runs: a training that can be looked at, stopped and continued, as a folder.
 //!
-//! A [`Run`] is the folder: what was asked for (`config.toml`), one row a logged step
-//! ([`Log`], `log.csv`), what happened ([`Events`], `events.jsonl`), where training stands
-//! ([`Checkpoint`], `checkpoint.safetensors`), plots, a report, and in a line what came out ([`Conclusion`], `result.json`).
-//! Nothing here knows what is trained.
+//! A [`Run`] is the folder. Nothing here knows what is trained.
+//!
+//! - `config.toml` is everything needed to train again.
+//! - `log.csv` ([`Log`]) has one row per logged step. On resuming it is cut back to the checkpoint.
+//! - `events.jsonl` ([`Events`]) says what happened and when.
+//! - `checkpoint.safetensors` ([`Checkpoint`]) is where training stands. It is written atomically (temporary
+//!   file, fsync, rename), with a version and a checksum of all its contents.
+//! - `checkpoint.previous.safetensors` is the checkpoint before it. It is a second name of the file, so it
+//!   costs no time. Where the last checkpoint is damaged, the error names this one.
+//! - `result.json` ([`Conclusion`]) says how good the run was, and for which step.
+//! - Plots and a report.
+//!
+//! One process holds the folder's lock from the first update until the report is written. Files that killed
+//! processes left unfinished are removed when a run goes on.
+//!
+//! Tests of failures: `FARAD_FAULT=lose-device:N` and `memory:BYTES` make GPUs fail. Other faults are in
+//! `crates/cli/tests/faults.rs`, kills in `crates/cli/tests/kills`, damaged files of every format in
+//! `crates/cli/tests/formats`.
 //!
 //! Invariant: a run that was killed at any moment and resumed from its checkpoint ends with the same
 //! checkpoint and the same log as one that was never interrupted.

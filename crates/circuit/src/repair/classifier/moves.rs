@@ -3,7 +3,7 @@
 use super::net::{Change, Net};
 use crate::gate::Gate;
 use crate::netlist::{Node, Wire};
-use crate::repair::random::Random;
+use crate::repair::random::SplitMix;
 
 /// A change that someone who knows the circuit thinks likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,16 +27,16 @@ impl Suggestion {
 }
 
 /// What a change is drawn from.
-pub(super) struct Draw<'a> {
+pub(super) struct MoveDraw<'a> {
     pub net: &'a Net,
     pub suggestions: &'a [Suggestion],
     /// Whether there should be fewer gates.
     pub shrink: bool,
 }
 
-impl Draw<'_> {
+impl MoveDraw<'_> {
     /// One change, or two that come together.
-    pub(super) fn change(&self, random: &mut Random) -> Vec<Change> {
+    pub(super) fn change(&self, random: &mut SplitMix) -> Vec<Change> {
         match (self.shrink, random.below(12)) {
             (false, 0..=5) if !self.suggestions.is_empty() => vec![self.suggested(random)],
             (false, 0..=5) => vec![self.function(random)],
@@ -52,26 +52,26 @@ impl Draw<'_> {
         }
     }
 
-    fn gate(&self, random: &mut Random) -> usize {
+    fn gate(&self, random: &mut SplitMix) -> usize {
         self.net.live[random.below(self.net.live.len())] as usize
     }
 
     /// What is thought likeliest stands first, and is drawn most often.
-    fn suggested(&self, random: &mut Random) -> Change {
+    fn suggested(&self, random: &mut SplitMix) -> Change {
         let share = random.share();
         let place = (share * share * self.suggestions.len() as f64) as usize;
         let Suggestion { gate, node } = self.suggestions[place.min(self.suggestions.len() - 1)];
         Change { gate, node }
     }
 
-    fn function(&self, random: &mut Random) -> Change {
+    fn function(&self, random: &mut SplitMix) -> Change {
         let gate = self.gate(random);
         let node = self.net.nodes[gate];
         let function = Gate::ALL[(node.gate.number() as usize + 1 + random.below(15)) % 16];
         Change { gate, node: Node { gate: function, ..node } }
     }
 
-    fn rewire(&self, random: &mut Random) -> Change {
+    fn rewire(&self, random: &mut SplitMix) -> Change {
         let gate = self.gate(random);
         let node = self.net.nodes[gate];
         let wire = self.earlier(gate, random);
@@ -80,27 +80,27 @@ impl Draw<'_> {
     }
 
     /// Another function and another wire.
-    fn both(&self, random: &mut Random) -> Change {
+    fn both(&self, random: &mut SplitMix) -> Change {
         let Change { gate, node } = self.rewire(random);
         Change { gate, node: Node { gate: Gate::ALL[random.below(16)], ..node } }
     }
 
     /// Leaves a constant or an operand of a gate.
-    fn bypass(&self, random: &mut Random) -> Change {
+    fn bypass(&self, random: &mut SplitMix) -> Change {
         const SIMPLE: [Gate; 6] = [Gate::A, Gate::B, Gate::FALSE, Gate::TRUE, Gate::NOT_A, Gate::NOT_B];
         let gate = self.gate(random);
         Change { gate, node: Node { gate: SIMPLE[random.below(6)], ..self.net.nodes[gate] } }
     }
 
     /// Lets another wire stand for a gate.
-    fn merge(&self, random: &mut Random) -> Change {
+    fn merge(&self, random: &mut SplitMix) -> Change {
         let gate = self.gate(random);
         let wire = self.earlier(gate, random);
         Change { gate, node: Node { gate: Gate::A, a: wire, b: self.net.nodes[gate].b } }
     }
 
     /// A wire that a gate may read: a source, or anything.
-    fn earlier(&self, gate: usize, random: &mut Random) -> Wire {
+    fn earlier(&self, gate: usize, random: &mut SplitMix) -> Wire {
         let reach = self.net.reach(gate);
         let limit = if random.one_in(2) { self.net.sources.min(reach) } else { reach };
         Wire(random.below(limit) as u32)

@@ -34,7 +34,7 @@ pub(super) struct Net {
 
 /// How far a gate may reach for its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum OperandReach {
     /// Only below its own level, so that the circuit does not become deeper.
     Held,
     /// To everything before it.
@@ -43,11 +43,11 @@ pub(super) enum Depth {
 
 impl Net {
     /// Of a netlist without registers, and where each of its gates is now.
-    pub(super) fn of(netlist: &Netlist, depth: Depth, output_cost: i64) -> (Net, Vec<usize>) {
+    pub(super) fn of(netlist: &Netlist, depth: OperandReach, output_cost: i64) -> (Net, Vec<usize>) {
         let sources = netlist.sources();
         let levels = match depth {
-            Depth::Free => (1..=netlist.gates.len() as u32).collect(),
-            Depth::Held => levels(netlist),
+            OperandReach::Free => (1..=netlist.gates.len() as u32).collect(),
+            OperandReach::Held => levels(netlist),
         };
         let mut order: Vec<usize> = (0..netlist.gates.len()).collect();
         order.sort_by_key(|&gate| levels[gate]);
@@ -115,7 +115,7 @@ impl Net {
     }
 
     /// How much more the circuit costs after a change.
-    pub(super) fn cost_after(&self, change: &[Change], tally: &mut Tally) -> i64 {
+    pub(super) fn cost_after(&self, change: &[Change], tally: &mut ReaderTally) -> i64 {
         tally.uses.clear();
         let mut cost = 0;
         for (n, &Change { gate, node }) in change.iter().enumerate() {
@@ -135,12 +135,12 @@ impl Net {
         cost
     }
 
-    fn uses_of(&self, wire: Wire, tally: &Tally) -> i64 {
+    fn uses_of(&self, wire: Wire, tally: &ReaderTally) -> i64 {
         i64::from(self.uses[wire.index()]) + tally.of(wire)
     }
 
     /// One reader more; what that costs.
-    fn take(&self, wire: Wire, tally: &mut Tally, at: &dyn Fn(usize) -> Node) -> i64 {
+    fn take(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> Node) -> i64 {
         let fresh = self.uses_of(wire, tally) == 0;
         tally.add(wire, 1);
         match wire.index().checked_sub(self.sources) {
@@ -154,7 +154,7 @@ impl Net {
     }
 
     /// One reader less; what that costs.
-    fn release(&self, wire: Wire, tally: &mut Tally, at: &dyn Fn(usize) -> Node) -> i64 {
+    fn release(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> Node) -> i64 {
         tally.add(wire, -1);
         let dead = self.uses_of(wire, tally) == 0;
         match wire.index().checked_sub(self.sources) {
@@ -225,11 +225,11 @@ fn levels(netlist: &Netlist) -> Vec<u32> {
 
 /// Readers that come and go while a change is weighed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ReaderTally {
     uses: Vec<(Wire, i64)>,
 }
 
-impl Tally {
+impl ReaderTally {
     fn of(&self, wire: Wire) -> i64 {
         self.uses.iter().find(|(other, _)| *other == wire).map_or(0, |(_, uses)| *uses)
     }

@@ -67,7 +67,7 @@ pub(super) struct Panel {
 #[derive(Clone, Debug)]
 enum Judge {
     Votes(Votes),
-    Number(Number),
+    Number(PanelNumber),
 }
 
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ struct Votes {
 }
 
 #[derive(Clone, Debug)]
-struct Number {
+struct PanelNumber {
     /// By output, what it should be.
     wanted: Vec<Vec<u64>>,
     /// Ones where there are samples.
@@ -138,7 +138,7 @@ impl Panel {
         }
         let judge = match reading {
             Reading::Votes { of, classes, scale } => Judge::Votes(Votes::new(of, *classes, *scale, samples)),
-            Reading::Number => Judge::Number(Number::new(net, samples)),
+            Reading::Number => Judge::Number(PanelNumber::new(net, samples)),
         };
         let mut panel = Panel { words, values, judge, loss: 0, right: 0 };
         (panel.loss, panel.right) = panel.count_all(net);
@@ -263,7 +263,7 @@ impl Panel {
         }
     }
 
-    fn effect_on(&self, net: &Net, number: &Number, ripple: &Ripple) -> Effect {
+    fn effect_on(&self, net: &Net, number: &PanelNumber, ripple: &Ripple) -> Effect {
         let first = net.sources + net.first_output;
         let plane = |output: usize| match ripple.slots[first + output] {
             0 => self.value(first + output),
@@ -355,8 +355,8 @@ impl Votes {
     }
 }
 
-impl Number {
-    fn new(net: &Net, samples: &Samples) -> Number {
+impl PanelNumber {
+    fn new(net: &Net, samples: &Samples) -> PanelNumber {
         let (outputs, words) = (net.nodes.len() - net.first_output, samples.labels.len().div_ceil(64));
         let mut wanted = vec![vec![0; words]; outputs];
         let mut there = vec![0; words];
@@ -366,7 +366,7 @@ impl Number {
                 plane[sample / 64] |= ((label >> bit & 1) as u64) << (sample % 64);
             }
         }
-        Number { wanted, there }
+        PanelNumber { wanted, there }
     }
 
     fn samples(&self) -> i64 {

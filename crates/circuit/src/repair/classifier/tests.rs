@@ -9,7 +9,7 @@ const INPUTS: usize = 6;
 
 /// Random samples of a rule, with a class for each.
 fn samples(seed: u64, count: usize, class: impl Fn(u64) -> usize) -> Samples {
-    let mut random = Random::new(seed, 1);
+    let mut random = SplitMix::new(seed, 1);
     let mut planes = vec![vec![0u64; count.div_ceil(64)]; INPUTS];
     let mut labels = vec![];
     for sample in 0..count {
@@ -53,9 +53,9 @@ fn what_a_change_would_do_is_what_it_does() {
             let (mut net, _) = net_of(&netlist, &reading);
             let mut panel = Panel::new(&net, &samples, &reading);
             let (mut random, mut ripple, mut tally) =
-                (Random::new(seed, 2), Ripple::default(), Tally::default());
+                (SplitMix::new(seed, 2), Ripple::default(), ReaderTally::default());
             for round in 0..200 {
-                let draw = Draw { net: &net, suggestions: &[], shrink: round % 2 == 0 };
+                let draw = MoveDraw { net: &net, suggestions: &[], shrink: round % 2 == 0 };
                 let change = draw.change(&mut random);
                 let (before, cost) = ((panel.loss, panel.right), net.cost());
                 let effect = panel.effect(&net, &change, &mut ripple);

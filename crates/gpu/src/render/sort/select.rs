@@ -1,11 +1,15 @@
-//! Selecting the first of an order: the launches of `wgsl/select.wgsl`, and the sort of what they select.
+//! Selecting the first k of an order: the launches of `wgsl/select.wgsl`, and the sort of what they select.
 //!
-//! Invariant: what is selected stands in scratch memory so that keys that are equal are in the order of their
-//! positions, which is all that a stable sort of them needs.
+//! Histograms narrow down the k-th key digit by digit, from the highest digit. Integer atomics add them up,
+//! whose order does not change the result. Then all keys before the k-th are gathered in order, and as many
+//! of its equals as are wanted. Only these k keys are sorted.
+//!
+//! Invariant: in scratch memory, selected keys that are equal stand in the order of their positions. A stable
+//! sort of them needs no more.
 
 use farad_compile::program::{BufferId, Sort};
 
-use super::{DIGIT, Dispatch, Sizes, Sorting, WORD, WORDS, Word};
+use super::{DIGIT, Dispatch, SortSizes, Sorting, WORD, WORDS, Word};
 
 /// Digits of the longest keys, for which there are counts.
 const DIGITS: u32 = u32::BITS / DIGIT;
@@ -21,8 +25,8 @@ impl Sorting<'_> {
         let [keys, places] = self.gathered(selected);
         let passes = self.passes();
         let tiles = sort.rows * sort.tiles();
-        let sizes = Sizes { strips: sort.tile() / Sort::STRIP, tiles: sort.tiles(), ..self.sizes() };
-        let done = Sizes { passes, result_start: self.start(places), ..sizes };
+        let sizes = SortSizes { strips: sort.tile() / Sort::STRIP, tiles: sort.tiles(), ..self.sizes() };
+        let done = SortSizes { passes, result_start: self.start(places), ..sizes };
         let read = self.all() * self.dtype.size();
         let groups = (DIGITS as usize).min(passes as usize) * sort.rows;
         let counted = groups * Sort::DIGITS * WORD;
@@ -30,7 +34,7 @@ impl Sorting<'_> {
         let bindings =
             [(sort.operand, false), (histograms, true), (tallies, true), (keys, true), (places, true)];
         for pass in 0..passes {
-            let sizes = Sizes { shift: DIGIT * (passes - 1 - pass), passes: pass, ..sizes };
+            let sizes = SortSizes { shift: DIGIT * (passes - 1 - pass), passes: pass, ..sizes };
             list.push(self.launch("count_within", tiles, &bindings[..2], sizes, read));
         }
         list.push(self.launch("tally", tiles, &bindings[..3], done, read));
@@ -58,8 +62,13 @@ impl Sorting<'_> {
             let passes = self.passes();
             return (0..passes).flat_map(|pass| sorting.pass(pass, passes, false)).collect();
         }
-        let plain =
-            Sizes { source_start: Word::Fixed(0), kind: WORDS, flip: 0, most: u32::MAX, ..sorting.sizes() };
+        let plain = SortSizes {
+            source_start: Word::Fixed(0),
+            kind: WORDS,
+            flip: 0,
+            most: u32::MAX,
+            ..sorting.sizes()
+        };
         let bindings = [(keys, false), (places, false), (sort.order, true)];
         vec![sorting.sort_short("selected_rows", &bindings, plain, 3 * sorting.all() * WORD)]
     }

@@ -138,7 +138,7 @@ impl Case {
         let bound = |(storage, &dtype): (usize, &DType)| {
             let slot = self.slots.iter().find(|slot| slot.0.0 as usize == storage);
             let start = slot.map_or(0, |&(_, stride, position)| stride * position);
-            farad_reference::Binding { storage, start, len: self.memory[storage].len() - start, dtype }
+            farad_reference::BufferPlace { storage, start, len: self.memory[storage].len() - start, dtype }
         };
         let bindings = dtypes.iter().enumerate().map(bound).collect();
         let parameters = self.parameters.clone();

@@ -3,7 +3,7 @@
 use farad_compile::program::{Operand, Product};
 
 use super::*;
-use crate::render::product::{Form, TILES, Tile, write};
+use crate::render::product::{ProductForm, ProductTile, TILES, write};
 use crate::render::{module, space};
 
 const F32: DType = DType::F32;
@@ -93,7 +93,7 @@ fn every_tile() {
 fn the_rule_reaches_every_tile() {
     let large = [(1, [1024, 1024, 1024], [128, 64]), (1, [4096, 4096, 4096], [128, 128])];
     for (batch, sizes, expected) in SHAPES.into_iter().chain(large) {
-        let tile = crate::render::product::Tile::of(&shape(batch, sizes), false);
+        let tile = crate::render::product::ProductTile::of(&shape(batch, sizes), false);
         assert_eq!([tile.m, tile.n], expected, "{batch} {sizes:?}");
     }
 }
@@ -153,7 +153,7 @@ fn cooperative(
     kernel: &Kernel,
     slots: &[(BufferId, usize)],
     capabilities: &Capabilities,
-    tile: Tile,
+    tile: ProductTile,
 ) -> Dispatch {
     let Kernel::Product(product) = kernel else { unreachable!("a product") };
     let canonical = space::canonical_product(product);
@@ -162,8 +162,8 @@ fn cooperative(
 }
 
 /// The tiles made by subgroups.
-fn cooperative_tiles() -> impl Iterator<Item = Tile> {
-    TILES.iter().map(|choice| choice.tile).filter(|tile| tile.form == Form::Cooperative)
+fn cooperative_tiles() -> impl Iterator<Item = ProductTile> {
+    TILES.iter().map(|choice| choice.tile).filter(|tile| tile.form == ProductForm::Cooperative)
 }
 
 const LAYOUTS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
@@ -207,10 +207,10 @@ fn subgroups_multiply_halves_where_they_can() {
 fn large_products_of_halves_are_made_by_subgroups() {
     let halves = [[4096, 4096, 4096], [512, 512, 512], [8192, 64, 8192], [100, 4096, 8192]];
     for sizes in halves {
-        assert_eq!(Tile::of(&shape(1, sizes), true).form, Form::Cooperative, "{sizes:?}");
-        assert_eq!(Tile::of(&shape(1, sizes), false).form, Form::Scalar, "{sizes:?}");
+        assert_eq!(ProductTile::of(&shape(1, sizes), true).form, ProductForm::Cooperative, "{sizes:?}");
+        assert_eq!(ProductTile::of(&shape(1, sizes), false).form, ProductForm::Scalar, "{sizes:?}");
     }
-    assert_eq!(Tile::of(&shape(1, [8, 8, 8]), true).form, Form::Scalar);
+    assert_eq!(ProductTile::of(&shape(1, [8, 8, 8]), true).form, ProductForm::Scalar);
 }
 
 /// Every pair of two lists.

@@ -1,6 +1,6 @@
 //! What the cells of a tile compute in a step, and its gradient.
 //!
-//! Rows of a tile: `patch` is what is seen ([`Cell::patch_row`]), `values` are the inputs of the update
+//! Rows of a tile: `patch` is what is seen ([`CellCircuits::patch_row`]), `values` are the inputs of the update
 //! circuit and then the outputs of all its layers. Perception takes channels in blocks, as long as
 //! there are enough. What it computes between is small, and is computed again where it is needed again.
 
@@ -9,13 +9,13 @@ use std::ops::Range;
 use pulp::Simd;
 
 use super::super::topology::Topology;
-use super::rows::{Block, Gates, Row, layer, layer_back};
+use super::rows::{Block, CellRow, GateRows, layer, layer_back};
 
 /// Channels of a block.
 pub const CHANNELS: usize = 4;
 
 /// The circuits of one seed's cells.
-pub struct Cell<'a> {
+pub struct CellCircuits<'a> {
     pub topology: &'a Topology,
     wires: &'a [u32],
     coefficients: &'a [[f32; 4]],
@@ -28,11 +28,11 @@ pub struct Cell<'a> {
 /// Rows that the gradient of a tile needs beside its values.
 pub struct Slopes<'a> {
     /// Two buffers, each for a layer of the update circuit.
-    pub layers: [&'a mut [Row]; 2],
+    pub layers: [&'a mut [CellRow]; 2],
     /// Blocks for the gates of a perception circuit.
-    pub inner: &'a mut [Row],
+    pub inner: &'a mut [CellRow],
     /// At the patch: the result.
-    pub patch: &'a mut [Row],
+    pub patch: &'a mut [CellRow],
 }
 
 /// Sums of widths, from 0.
@@ -45,11 +45,11 @@ fn starts(widths: &[usize]) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-impl<'a> Cell<'a> {
+impl<'a> CellCircuits<'a> {
     /// The circuits of the seed with these wires and coefficients.
-    pub fn new(topology: &'a Topology, wires: &'a [u32], coefficients: &'a [[f32; 4]]) -> Cell<'a> {
+    pub fn new(topology: &'a Topology, wires: &'a [u32], coefficients: &'a [[f32; 4]]) -> CellCircuits<'a> {
         let (perception, update) = (starts(&topology.perception[1..]), starts(&topology.update));
-        Cell { topology, wires, coefficients, perception, update }
+        CellCircuits { topology, wires, coefficients, perception, update }
     }
 
     /// Layers of the update circuit.
@@ -58,8 +58,8 @@ impl<'a> Cell<'a> {
     }
 
     #[inline(always)]
-    fn gates(&self, wire: usize, gate: usize, len: usize) -> Gates<'a> {
-        Gates { wires: &self.wires[wire..wire + len], coefficients: &self.coefficients[gate..gate + len] }
+    fn gates(&self, wire: usize, gate: usize, len: usize) -> GateRows<'a> {
+        GateRows { wires: &self.wires[wire..wire + len], coefficients: &self.coefficients[gate..gate + len] }
     }
 
     /// The first of a perception layer's gates among all.
@@ -69,7 +69,7 @@ impl<'a> Cell<'a> {
     }
 
     #[inline(always)]
-    fn perception_gates(&self, kernel: usize, layer: usize) -> Gates<'a> {
+    fn perception_gates(&self, kernel: usize, layer: usize) -> GateRows<'a> {
         let (from, to) = (self.perception[layer], self.perception[layer + 1]);
         self.gates(from, self.perception_gate(kernel, layer), to - from)
     }
@@ -81,7 +81,7 @@ impl<'a> Cell<'a> {
     }
 
     #[inline(always)]
-    fn update_gates(&self, layer: usize) -> Gates<'a> {
+    fn update_gates(&self, layer: usize) -> GateRows<'a> {
         let (from, to) = (self.update_gate(layer), self.update_gate(layer + 1));
         let perception = self.perception[self.perception.len() - 1];
         self.gates(perception + from, self.topology.kernels * perception + from, to - from)
@@ -119,7 +119,7 @@ impl<'a> Cell<'a> {
 
     /// The inputs of the update circuit from the patch. `inner` has blocks for a perception circuit's gates.
     #[inline(always)]
-    pub fn perceive<S: Simd>(&self, s: S, patch: &[Row], values: &mut [Row], inner: &mut [Row]) {
+    pub fn perceive<S: Simd>(&self, s: S, patch: &[CellRow], values: &mut [CellRow], inner: &mut [CellRow]) {
         let (blocks, rest) = patch.split_at(9 * self.blocked());
         for (n, seen) in blocks.chunks_exact(9 * CHANNELS).enumerate() {
             self.perceive_block::<S, CHANNELS>(s, n * CHANNELS, seen, values, inner);
@@ -134,9 +134,9 @@ impl<'a> Cell<'a> {
         &self,
         s: S,
         first: usize,
-        seen: &[Row],
-        values: &mut [Row],
-        inner: &mut [Row],
+        seen: &[CellRow],
+        values: &mut [CellRow],
+        inner: &mut [CellRow],
     ) {
         let (seen, inner) = (seen.as_chunks::<K>().0, inner.as_chunks_mut::<K>().0);
         values[first..first + K].copy_from_slice(&seen[4]);
@@ -170,7 +170,7 @@ impl<'a> Cell<'a> {
 
     /// The values of so many layers of the update circuit from its inputs.
     #[inline(always)]
-    pub fn update<S: Simd>(&self, s: S, layers: usize, values: &mut [Row]) {
+    pub fn update<S: Simd>(&self, s: S, layers: usize, values: &mut [CellRow]) {
         for n in 0..layers {
             let (before, after) = values.split_at_mut(self.update[n + 1]);
             let inputs = before[self.update[n]..].as_chunks::<1>().0;
@@ -184,9 +184,9 @@ impl<'a> Cell<'a> {
     pub fn back<S: Simd>(
         &self,
         s: S,
-        patch: &[Row],
-        values: &[Row],
-        inner: &mut [Row],
+        patch: &[CellRow],
+        values: &[CellRow],
+        inner: &mut [CellRow],
         slopes: Slopes,
         sums: &mut [[f32; 4]],
     ) {
@@ -194,7 +194,7 @@ impl<'a> Cell<'a> {
         let first = self.topology.kernels * self.perception[self.perception.len() - 1];
         for n in (0..self.update_layers()).rev() {
             let inputs = &values[self.update[n]..self.update[n + 1]];
-            below[..inputs.len()].fill(Row::ZERO);
+            below[..inputs.len()].fill(CellRow::ZERO);
             let sums = &mut sums[first + self.update_gate(n)..];
             let (g, to) = (upstream.as_chunks::<1>().0, below.as_chunks_mut::<1>().0);
             layer_back(s, self.update_gates(n), inputs.as_chunks::<1>().0, g, to, sums);
@@ -218,21 +218,21 @@ impl<'a> Cell<'a> {
         &self,
         s: S,
         first: usize,
-        seen: &[Row],
-        inner: &mut [Row],
-        g: &[Row],
-        slopes: &mut [Row],
-        to: &mut [Row],
+        seen: &[CellRow],
+        inner: &mut [CellRow],
+        g: &[CellRow],
+        slopes: &mut [CellRow],
+        to: &mut [CellRow],
         sums: &mut [[f32; 4]],
     ) {
         let (seen, inner) = (seen.as_chunks::<K>().0, inner.as_chunks_mut::<K>().0);
         let (slopes, to) = (slopes.as_chunks_mut::<K>().0, to.as_chunks_mut::<K>().0);
-        to.fill([Row::ZERO; K]);
+        to.fill([CellRow::ZERO; K]);
         to[4].copy_from_slice(&g[first..first + K]);
         let last = self.perception.len() - 2;
         for kernel in 0..self.topology.kernels {
             self.perceive_layers(s, kernel, last, seen, inner);
-            slopes[..self.perception[last]].fill([Row::ZERO; K]);
+            slopes[..self.perception[last]].fill([CellRow::ZERO; K]);
             let outputs = &mut slopes[self.perception[last]..self.perception[last + 1]];
             for (bit, block) in outputs.iter_mut().enumerate() {
                 for (n, row) in block.iter_mut().enumerate() {

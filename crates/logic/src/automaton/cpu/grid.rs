@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use farad_circuit::Edge;
 
-use super::super::extent::Extent;
-use super::rows::{Row, WIDTH};
+use super::super::extent::RollOutExtent;
+use super::rows::{CellRow, WIDTH};
 
 /// No more strips than this a seed, so that what every strip adds up stays small beside the rest.
 const STRIPS: usize = 32;
@@ -19,7 +19,7 @@ pub const CHUNK: usize = 16;
 
 /// Cells of a tile that lie side by side in a plane.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
+pub struct CellRun {
     /// The first cell's place in its row.
     pub lane: usize,
     /// The first cell's place in a plane.
@@ -29,23 +29,23 @@ pub struct Run {
 
 /// Cells that are worked on together.
 #[derive(Clone, Debug)]
-pub struct Tile {
+pub struct CellTile {
     /// The cells in the order of the states array; fewer than [`WIDTH`] only in the last tile.
     pub cells: Range<usize>,
-    pub runs: Vec<Run>,
+    pub runs: Vec<CellRun>,
 }
 
 /// Tiles that one thread works on, one after the other.
 #[derive(Clone, Debug)]
 pub struct Strip {
-    pub tiles: Vec<Tile>,
+    pub tiles: Vec<CellTile>,
     /// The part of a plane that holds its cells and all their neighbors.
     pub span: Range<usize>,
 }
 
 /// The layout of one seed's planes.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub struct SeedGrid {
     edge: Edge,
     height: usize,
     width: usize,
@@ -56,11 +56,11 @@ pub struct Grid {
     pub strips: Vec<Strip>,
 }
 
-impl Grid {
-    pub fn new(extent: &Extent) -> Grid {
+impl SeedGrid {
+    pub fn new(extent: &RollOutExtent) -> SeedGrid {
         let (height, width) = (extent.height, extent.width);
         let tiles_a_strip = extent.cells().div_ceil(WIDTH).div_ceil(STRIPS).max(1);
-        let mut grid = Grid {
+        let mut grid = SeedGrid {
             edge: extent.topology.edge,
             height,
             width,
@@ -82,15 +82,15 @@ impl Grid {
         Strip { tiles: cells.clone().step_by(WIDTH).map(tile).collect(), span }
     }
 
-    fn tile(&self, cells: Range<usize>) -> Tile {
+    fn tile(&self, cells: Range<usize>) -> CellTile {
         let mut runs = vec![];
         let mut cell = cells.start;
         while cell < cells.end {
             let len = (self.width - cell % self.width).min(cells.end - cell);
-            runs.push(Run { lane: cell - cells.start, place: self.place(cell), len });
+            runs.push(CellRun { lane: cell - cells.start, place: self.place(cell), len });
             cell += len;
         }
-        Tile { cells, runs }
+        CellTile { cells, runs }
     }
 
     /// The place of a cell in a plane.
@@ -142,7 +142,7 @@ impl Grid {
 /// Reads a tile's cells from a plane into a row of a buffer, shifted by what `at` does to their
 /// places. What follows the tile's cells is overwritten too: rows are read in ascending order.
 #[inline(always)]
-pub fn read_run_by_run(tile: &Tile, plane: &[f32], at: impl Fn(usize) -> usize, to: &mut [f32]) {
+pub fn read_run_by_run(tile: &CellTile, plane: &[f32], at: impl Fn(usize) -> usize, to: &mut [f32]) {
     for run in &tile.runs {
         let from = &plane[at(run.place)..];
         let to = &mut to[run.lane..];
@@ -154,7 +154,7 @@ pub fn read_run_by_run(tile: &Tile, plane: &[f32], at: impl Fn(usize) -> usize, 
 
 /// Clears what lies beyond the tile's cells.
 #[inline(always)]
-pub fn clear_beyond(tile: &Tile, rows: &mut [Row]) {
+pub fn clear_beyond(tile: &CellTile, rows: &mut [CellRow]) {
     let count = tile.cells.len();
     if count < WIDTH {
         for row in rows {

@@ -15,29 +15,29 @@ mod strip;
 
 use rayon::prelude::*;
 
-use super::extent::Extent;
-use super::op::{Operands, Policy};
-use cell::Cell;
-use grid::{CHUNK, Grid};
-use rows::Row;
-use strip::{Backward, Forward, Work};
+use super::extent::RollOutExtent;
+use super::op::{Policy, RollOutOperands};
+use cell::CellCircuits;
+use grid::{CHUNK, SeedGrid};
+use rows::CellRow;
+use strip::{StripBackward, StripForward, StripWork};
 
 /// A thread gets at least so many numbers to copy or add at a time.
 const GRAIN: usize = 1 << 14;
 
 /// A roll-out of all seeds.
 struct Engine<'a> {
-    extent: &'a Extent<'a>,
-    grid: Grid,
-    cells: Vec<Cell<'a>>,
+    extent: &'a RollOutExtent<'a>,
+    grid: SeedGrid,
+    cells: Vec<CellCircuits<'a>>,
     fired: Option<&'a [f32]>,
 }
 
 /// The states after the last step, and what the backward pass wants kept.
 pub fn forward(
-    extent: &Extent,
+    extent: &RollOutExtent,
     wires: &[u32],
-    operands: &Operands<f32>,
+    operands: &RollOutOperands<f32>,
     states: &mut [f32],
     kept: &mut [f32],
 ) {
@@ -68,9 +68,9 @@ pub fn forward(
 
 /// Gradients at the coefficients and at the first states.
 pub fn backward(
-    extent: &Extent,
+    extent: &RollOutExtent,
     wires: &[u32],
-    operands: &Operands<f32>,
+    operands: &RollOutOperands<f32>,
     coefficients: &mut [f32],
     states: &mut [f32],
 ) {
@@ -113,7 +113,7 @@ pub fn backward(
 }
 
 /// What a strip adds up in the backward pass.
-struct Sums {
+struct StripSums {
     /// Over all steps, at the coefficients.
     coefficients: Vec<[f32; 4]>,
     /// In one step, at the states of its span.
@@ -121,12 +121,16 @@ struct Sums {
 }
 
 impl<'a> Engine<'a> {
-    fn new(extent: &'a Extent<'a>, wires: &'a [u32], operands: &Operands<'a, f32>) -> Engine<'a> {
+    fn new(
+        extent: &'a RollOutExtent<'a>,
+        wires: &'a [u32],
+        operands: &RollOutOperands<'a, f32>,
+    ) -> Engine<'a> {
         let coefficients: &[[f32; 4]] = bytemuck::cast_slice(operands.coefficients);
         let (gates, count) = (extent.topology.gates(), extent.topology.wires());
         let seeds = wires.chunks_exact(count).zip(coefficients.chunks_exact(gates));
-        let cells = seeds.map(|(wires, gates)| Cell::new(extent.topology, wires, gates)).collect();
-        Engine { extent, grid: Grid::new(extent), cells, fired: operands.fired }
+        let cells = seeds.map(|(wires, gates)| CellCircuits::new(extent.topology, wires, gates)).collect();
+        Engine { extent, grid: SeedGrid::new(extent), cells, fired: operands.fired }
     }
 
     /// Numbers in the planes of one seed.
@@ -134,11 +138,11 @@ impl<'a> Engine<'a> {
         self.extent.topology.channels * self.grid.plane
     }
 
-    fn work<'b>(&'b self, number: usize, step: usize, planes: &'b [f32]) -> Work<'b> {
+    fn work<'b>(&'b self, number: usize, step: usize, planes: &'b [f32]) -> StripWork<'b> {
         let strips = self.grid.strips.len();
         let (seed, strip) = (number / strips, number % strips);
         let area = self.extent.height * self.extent.width;
-        Work {
+        StripWork {
             cell: &self.cells[seed],
             grid: &self.grid,
             strip: &self.grid.strips[strip],
@@ -152,16 +156,16 @@ impl<'a> Engine<'a> {
     }
 
     /// For every strip of every seed the rows of its next states.
-    fn rows_of_strips(&self) -> Vec<Vec<Row>> {
+    fn rows_of_strips(&self) -> Vec<Vec<CellRow>> {
         let channels = self.extent.topology.channels;
         let strips = self.grid.strips.iter().cycle().take(self.extent.seeds * self.grid.strips.len());
-        strips.map(|strip| vec![Row::ZERO; strip.tiles.len() * channels]).collect()
+        strips.map(|strip| vec![CellRow::ZERO; strip.tiles.len() * channels]).collect()
     }
 
-    fn sums_of_strips(&self) -> Vec<Sums> {
+    fn sums_of_strips(&self) -> Vec<StripSums> {
         let topology = self.extent.topology;
         let strips = self.grid.strips.iter().cycle().take(self.extent.seeds * self.grid.strips.len());
-        let sums = strips.map(|strip| Sums {
+        let sums = strips.map(|strip| StripSums {
             coefficients: vec![[0.0; 4]; topology.gates()],
             spans: vec![0.0; topology.channels * strip.span.len()],
         });
@@ -187,12 +191,12 @@ impl<'a> Engine<'a> {
 
     /// One step: planes become those after it. `next` is room for what strips compute; `kept` has the
     /// room for their activations, or is empty.
-    fn step(&self, step: usize, planes: &mut [f32], next: &mut [Vec<Row>], kept: Vec<&mut [f32]>) {
+    fn step(&self, step: usize, planes: &mut [f32], next: &mut [Vec<CellRow>], kept: Vec<&mut [f32]>) {
         let mut kept = kept.into_iter();
         let parts: Vec<_> =
             next.iter_mut().map(|next| (next, kept.next().unwrap_or_default())).enumerate().collect();
         parts.into_par_iter().for_each(|(number, (next, kept))| {
-            Forward { work: self.work(number, step, planes), next, kept }.run();
+            StripForward { work: self.work(number, step, planes), next, kept }.run();
         });
         self.each_plane(planes, |seed, channel, plane| {
             for (strip, rows) in self.grid.strips.iter().zip(self.of_seed(next, seed)) {
@@ -214,14 +218,14 @@ impl<'a> Engine<'a> {
         step: usize,
         planes: &[f32],
         slopes: &mut [f32],
-        sums: &mut [Sums],
+        sums: &mut [StripSums],
         kept: Vec<&[f32]>,
     ) {
         sums.par_iter_mut().enumerate().for_each(|(number, sums)| {
             let upstream = self.planes_of_seed(slopes, number / self.grid.strips.len());
             let kept = kept.get(number).copied().unwrap_or_default();
-            let Sums { coefficients: sums, spans } = sums;
-            Backward { work: self.work(number, step, planes), upstream, kept, spans, sums }.run();
+            let StripSums { coefficients: sums, spans } = sums;
+            StripBackward { work: self.work(number, step, planes), upstream, kept, spans, sums }.run();
         });
         self.each_plane(slopes, |seed, channel, plane| {
             plane.fill(0.0);
@@ -309,7 +313,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The gradients at the coefficients: every strip's, in order.
-    fn add_sums(&self, sums: &[Sums], coefficients: &mut [f32]) {
+    fn add_sums(&self, sums: &[StripSums], coefficients: &mut [f32]) {
         let gates: &mut [[f32; 4]] = bytemuck::cast_slice_mut(coefficients);
         let count = self.extent.topology.gates();
         gates.par_chunks_mut(count).enumerate().for_each(|(seed, gates)| {

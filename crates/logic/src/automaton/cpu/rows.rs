@@ -13,22 +13,22 @@ pub const WIDTH: usize = 32;
 /// One value of [`WIDTH`] cells.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
-pub struct Row(pub [f32; WIDTH]);
+pub struct CellRow(pub [f32; WIDTH]);
 
-impl Row {
-    pub const ZERO: Row = Row([0.0; WIDTH]);
+impl CellRow {
+    pub const ZERO: CellRow = CellRow([0.0; WIDTH]);
 }
 
 /// One value of the cells of a tile, of several channels that are worked on together.
-pub type Block<const CHANNELS: usize> = [Row; CHANNELS];
+pub type Block<const CHANNELS: usize> = [CellRow; CHANNELS];
 
 #[inline(always)]
-fn vectors<S: Simd>(rows: &[Row]) -> &[S::f32s] {
+fn vectors<S: Simd>(rows: &[CellRow]) -> &[S::f32s] {
     bytemuck::cast_slice(rows)
 }
 
 #[inline(always)]
-fn vectors_mut<S: Simd>(rows: &mut [Row]) -> &mut [S::f32s] {
+fn vectors_mut<S: Simd>(rows: &mut [CellRow]) -> &mut [S::f32s] {
     bytemuck::cast_slice_mut(rows)
 }
 
@@ -45,14 +45,14 @@ fn broadcast<S: Simd>(s: S, c: &[f32; 4]) -> [S::f32s; 4] {
 
 /// A layer of gates with their wires and coefficients.
 #[derive(Clone, Copy)]
-pub struct Gates<'a> {
+pub struct GateRows<'a> {
     pub wires: &'a [u32],
     pub coefficients: &'a [[f32; 4]],
 }
 
 /// The outputs of a layer.
 #[inline(always)]
-pub fn layer<S: Simd, const K: usize>(s: S, gates: Gates, inputs: &[Block<K>], outputs: &mut [Block<K>]) {
+pub fn layer<S: Simd, const K: usize>(s: S, gates: GateRows, inputs: &[Block<K>], outputs: &mut [Block<K>]) {
     for ((&wire, c), y) in gates.wires.iter().zip(gates.coefficients).zip(outputs) {
         let (i, j) = operands(wire);
         let (a, b) = (vectors::<S>(&inputs[i]), vectors::<S>(&inputs[j]));
@@ -69,7 +69,7 @@ pub fn layer<S: Simd, const K: usize>(s: S, gates: Gates, inputs: &[Block<K>], o
 #[inline(always)]
 pub fn layer_back<S: Simd, const K: usize>(
     s: S,
-    gates: Gates,
+    gates: GateRows,
     inputs: &[Block<K>],
     upstream: &[Block<K>],
     below: &mut [Block<K>],
@@ -101,7 +101,7 @@ pub fn layer_back<S: Simd, const K: usize>(
 
 /// `fire·new + (1 - fire)·old`, which is exactly one of them where `fire` is 1 or 0.
 #[inline(always)]
-pub fn blend<S: Simd>(s: S, fire: &Row, new: &Row, old: &Row, to: &mut Row) {
+pub fn blend<S: Simd>(s: S, fire: &CellRow, new: &CellRow, old: &CellRow, to: &mut CellRow) {
     let [fire, new, old] = [fire, new, old].map(|row| vectors::<S>(std::slice::from_ref(row)));
     let one = s.splat_f32s(1.0);
     for (v, to) in vectors_mut::<S>(std::slice::from_mut(to)).iter_mut().enumerate() {
@@ -111,10 +111,10 @@ pub fn blend<S: Simd>(s: S, fire: &Row, new: &Row, old: &Row, to: &mut Row) {
 }
 
 /// Splits a buffer, which grows if it is too small, into parts of these lengths.
-pub fn carve<const PARTS: usize>(buffer: &mut Vec<Row>, lens: [usize; PARTS]) -> [&mut [Row]; PARTS] {
+pub fn carve<const PARTS: usize>(buffer: &mut Vec<CellRow>, lens: [usize; PARTS]) -> [&mut [CellRow]; PARTS] {
     let total = lens.iter().sum();
     if buffer.len() < total {
-        buffer.resize(total, Row::ZERO);
+        buffer.resize(total, CellRow::ZERO);
     }
     let mut rest = &mut buffer[..];
     lens.map(|len| rest.split_off_mut(..len).expect("the buffer is long enough"))
@@ -134,7 +134,7 @@ mod tests {
 
     fn blocks(count: usize) -> Vec<Block<2>> {
         let number = |n: usize| (n * 7919 % 1009) as f32 / 1009.0;
-        let row = |first: usize| Row(std::array::from_fn(|lane| number(first + lane)));
+        let row = |first: usize| CellRow(std::array::from_fn(|lane| number(first + lane)));
         (0..count).map(|n| [row(2 * n * WIDTH), row((2 * n + 1) * WIDTH)]).collect()
     }
 
@@ -145,9 +145,10 @@ mod tests {
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, s: S) -> Found {
-            let gates = Gates { wires: &WIRES, coefficients: &COEFFICIENTS };
+            let gates = GateRows { wires: &WIRES, coefficients: &COEFFICIENTS };
             let (inputs, g) = (blocks(4), blocks(3));
-            let (mut outputs, mut below, mut sums) = (blocks(3), vec![[Row::ZERO; 2]; 4], vec![[0.0; 4]; 3]);
+            let (mut outputs, mut below, mut sums) =
+                (blocks(3), vec![[CellRow::ZERO; 2]; 4], vec![[0.0; 4]; 3]);
             layer(s, gates, &inputs, &mut outputs);
             layer_back(s, gates, &inputs, &g, &mut below, &mut sums);
             (outputs, below, sums)

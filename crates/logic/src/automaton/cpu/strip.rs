@@ -4,19 +4,19 @@ use std::cell::RefCell;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::cell::{CHANNELS, Cell, Slopes};
-use super::grid::{Grid, Strip, Tile, clear_beyond, read_run_by_run};
-use super::rows::{Row, WIDTH, blend, carve};
+use super::cell::{CHANNELS, CellCircuits, Slopes};
+use super::grid::{CellTile, SeedGrid, Strip, clear_beyond, read_run_by_run};
+use super::rows::{CellRow, WIDTH, blend, carve};
 
 thread_local! {
     /// Rows of the tile at hand; a thread works on one at a time.
-    static SCRATCH: RefCell<Vec<Row>> = const { RefCell::new(vec![]) };
+    static SCRATCH: RefCell<Vec<CellRow>> = const { RefCell::new(vec![]) };
 }
 
 /// A strip of one seed at one step.
-pub struct Work<'a> {
-    pub cell: &'a Cell<'a>,
-    pub grid: &'a Grid,
+pub struct StripWork<'a> {
+    pub cell: &'a CellCircuits<'a>,
+    pub grid: &'a SeedGrid,
     pub strip: &'a Strip,
     /// The seed's states before the step: a plane a channel, and as many numbers more as copies run over.
     pub planes: &'a [f32],
@@ -25,17 +25,17 @@ pub struct Work<'a> {
 }
 
 /// Cells' next states, and their activations if they are kept.
-pub struct Forward<'a> {
-    pub work: Work<'a>,
+pub struct StripForward<'a> {
+    pub work: StripWork<'a>,
     /// Rows of the next states, channel by channel for every tile.
-    pub next: &'a mut [Row],
+    pub next: &'a mut [CellRow],
     /// A part for every tile, or nothing.
     pub kept: &'a mut [f32],
 }
 
 /// Gradients of a strip.
-pub struct Backward<'a> {
-    pub work: Work<'a>,
+pub struct StripBackward<'a> {
+    pub work: StripWork<'a>,
     /// Gradients at the seed's next states, in planes.
     pub upstream: &'a [f32],
     /// The activations that the forward pass kept, or nothing.
@@ -46,14 +46,14 @@ pub struct Backward<'a> {
     pub sums: &'a mut [[f32; 4]],
 }
 
-impl Forward<'_> {
+impl StripForward<'_> {
     /// Does the work with the machine's best instructions.
     pub fn run(self) {
         SCRATCH.with_borrow_mut(|scratch| Arch::new().dispatch(With(self, scratch)));
     }
 }
 
-impl Backward<'_> {
+impl StripBackward<'_> {
     /// Does the work with the machine's best instructions.
     pub fn run(self) {
         SCRATCH.with_borrow_mut(|scratch| Arch::new().dispatch(With(self, scratch)));
@@ -62,11 +62,11 @@ impl Backward<'_> {
 
 /// Work and its scratch, which must be at hand before instructions are chosen: closures that are not
 /// inlined do not have them.
-struct With<'a, T>(T, &'a mut Vec<Row>);
+struct With<'a, T>(T, &'a mut Vec<CellRow>);
 
-impl Work<'_> {
+impl StripWork<'_> {
     /// The part of the kept activations that is a tile's, of the strip's.
-    fn kept_part(&self, tile: &Tile) -> std::ops::Range<usize> {
+    fn kept_part(&self, tile: &CellTile) -> std::ops::Range<usize> {
         let first = tile.cells.start - self.strip.tiles[0].cells.start;
         let activations = self.cell.topology.activations();
         first * activations..(first + tile.cells.len()) * activations
@@ -74,7 +74,7 @@ impl Work<'_> {
 
     /// What the tile's cells see.
     #[inline(always)]
-    fn look(&self, tile: &Tile, patch: &mut [Row]) {
+    fn look(&self, tile: &CellTile, patch: &mut [CellRow]) {
         let flat: &mut [f32] = bytemuck::cast_slice_mut(patch);
         for block in self.cell.blocks() {
             for (n, channel) in (0..9).flat_map(|n| block.clone().map(move |channel| (n, channel))) {
@@ -87,9 +87,9 @@ impl Work<'_> {
     }
 
     /// Whether the tile's cells fire.
-    fn fire(&self, tile: &Tile) -> Option<Row> {
+    fn fire(&self, tile: &CellTile) -> Option<CellRow> {
         self.fired.map(|fired| {
-            let mut row = Row::ZERO;
+            let mut row = CellRow::ZERO;
             for (to, cell) in row.0.iter_mut().zip(tile.cells.clone()) {
                 *to = fired[cell % fired.len()];
             }
@@ -98,12 +98,12 @@ impl Work<'_> {
     }
 }
 
-impl WithSimd for With<'_, Forward<'_>> {
+impl WithSimd for With<'_, StripForward<'_>> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let With(Forward { work, next, kept }, scratch) = self;
+        let With(StripForward { work, next, kept }, scratch) = self;
         let topology = work.cell.topology;
         let channels = topology.channels;
         let activations = topology.activations();
@@ -134,12 +134,12 @@ impl WithSimd for With<'_, Forward<'_>> {
     }
 }
 
-impl WithSimd for With<'_, Backward<'_>> {
+impl WithSimd for With<'_, StripBackward<'_>> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let With(Backward { work, upstream, kept, spans, sums }, scratch) = self;
+        let With(StripBackward { work, upstream, kept, spans, sums }, scratch) = self;
         let topology = work.cell.topology;
         let (channels, widest) = (topology.channels, topology.update.iter().max().copied().unwrap_or(0));
         let (looked, gates) = (9 * channels + 1, CHANNELS * topology.perception_gates());
@@ -159,8 +159,8 @@ impl WithSimd for With<'_, Backward<'_>> {
             if let Some(fire) = &fire {
                 for (g, own) in above.iter_mut().zip(own.iter_mut()) {
                     let whole = *g;
-                    blend(s, fire, &Row::ZERO, &whole, own);
-                    blend(s, fire, &whole, &Row::ZERO, g);
+                    blend(s, fire, &CellRow::ZERO, &whole, own);
+                    blend(s, fire, &whole, &CellRow::ZERO, g);
                 }
             }
             let slopes = Slopes { layers: [above, below], inner: inner_slopes, patch: patch_slopes };
@@ -176,10 +176,10 @@ impl WithSimd for With<'_, Backward<'_>> {
     }
 }
 
-impl Work<'_> {
+impl StripWork<'_> {
     /// A tile's values as the forward pass kept them.
     #[inline(always)]
-    fn recall(&self, tile: &Tile, kept: &[f32], values: &mut [Row]) {
+    fn recall(&self, tile: &CellTile, kept: &[f32], values: &mut [CellRow]) {
         let count = tile.cells.len();
         for (row, from) in values.iter_mut().zip(kept[self.kept_part(tile)].chunks_exact(count)) {
             row.0[..count].copy_from_slice(from);
@@ -189,7 +189,7 @@ impl Work<'_> {
 
     /// The gradients at a tile's next states.
     #[inline(always)]
-    fn receive(&self, tile: &Tile, upstream: &[f32], to: &mut [Row]) {
+    fn receive(&self, tile: &CellTile, upstream: &[f32], to: &mut [CellRow]) {
         let flat: &mut [f32] = bytemuck::cast_slice_mut(to);
         for channel in 0..self.cell.topology.channels {
             let plane = &upstream[channel * self.grid.plane..];
@@ -200,7 +200,7 @@ impl Work<'_> {
 
     /// Adds the gradients at what a tile's cells saw to the states that were seen.
     #[inline(always)]
-    fn spread(&self, tile: &Tile, slopes: &[Row], spans: &mut [f32]) {
+    fn spread(&self, tile: &CellTile, slopes: &[CellRow], spans: &mut [f32]) {
         let span = &self.strip.span;
         for (channel, spans) in spans.chunks_exact_mut(span.len()).enumerate() {
             for n in 0..9 {

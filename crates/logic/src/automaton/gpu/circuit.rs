@@ -9,10 +9,10 @@
 use std::fmt::Write;
 
 use super::super::topology::Topology;
-use super::plan::Plan;
+use super::plan::KernelPlan;
 
 /// The update circuit of a topology as a plan cuts it.
-pub struct Circuit<'a> {
+pub struct CutCircuit<'a> {
     /// Inputs, then outputs of every layer.
     widths: &'a [usize],
     invocations: usize,
@@ -29,7 +29,7 @@ pub struct Circuit<'a> {
 }
 
 /// One layer's share of an invocation in one round.
-struct Part {
+struct LayerShare {
     name: String,
     /// What to add to `lane`.
     offset: usize,
@@ -37,11 +37,11 @@ struct Part {
     lanes: Option<usize>,
 }
 
-impl<'a> Circuit<'a> {
-    pub fn new(topology: &'a Topology, plan: &Plan, kept: bool) -> Circuit<'a> {
+impl<'a> CutCircuit<'a> {
+    pub fn new(topology: &'a Topology, plan: &KernelPlan, kept: bool) -> CutCircuit<'a> {
         let widths = &topology.update[..];
         let start = |n: usize| (widths[1..=n].iter().sum(), widths[..n].iter().sum());
-        Circuit {
+        CutCircuit {
             widths,
             invocations: plan.invocations,
             starts: (0..widths.len() - 1).map(start).collect(),
@@ -58,26 +58,26 @@ impl<'a> Circuit<'a> {
     }
 
     /// Rounds over a layer's outputs or a row of values: `number` is the layer that they belong to.
-    fn parts(&self, number: usize, width: usize) -> Vec<Part> {
+    fn parts(&self, number: usize, width: usize) -> Vec<LayerShare> {
         let part = |round: usize| {
             let offset = round * self.invocations;
             let lanes = Some(width - offset).filter(|&left| left < self.invocations);
-            Part { name: format!("{number}_{round}"), offset, lanes }
+            LayerShare { name: format!("{number}_{round}"), offset, lanes }
         };
         (0..width.div_ceil(self.invocations)).map(part).collect()
     }
 
-    fn gate_parts(&self, n: usize) -> Vec<Part> {
+    fn gate_parts(&self, n: usize) -> Vec<LayerShare> {
         self.parts(n, self.widths[n + 1])
     }
 
-    fn row_parts(&self, n: usize) -> Vec<Part> {
+    fn row_parts(&self, n: usize) -> Vec<LayerShare> {
         self.parts(n, self.widths[n])
     }
 
     /// Loads for one part, by name, type and expression. They are guarded if those of lanes that do not need
     /// them might lie beyond the array: `end` is where it may end, counted from lane 0.
-    fn load(&self, part: &Part, at: usize, end: usize, loads: &[(char, &str, String)]) -> String {
+    fn load(&self, part: &LayerShare, at: usize, end: usize, loads: &[(char, &str, String)]) -> String {
         let inside = at + part.offset + self.invocations <= end;
         match part.lanes.filter(|_| !inside) {
             None => {
@@ -103,7 +103,7 @@ impl<'a> Circuit<'a> {
     /// Wires and gates of a layer, under these letters.
     fn load_gates(&self, n: usize, [wire, gate]: [char; 2]) -> String {
         let start = self.starts[n].0;
-        let load = |part: &Part| {
+        let load = |part: &LayerShare| {
             let at = start + part.offset;
             let loads = [
                 (wire, "u32", format!("wires[wired + {at}u]")),
@@ -120,7 +120,7 @@ impl<'a> Circuit<'a> {
     }
 
     /// `if lane < … {`, if a part does not have all lanes, around lines.
-    fn guarded(part: &Part, lines: &str) -> String {
+    fn guarded(part: &LayerShare, lines: &str) -> String {
         match part.lanes {
             None => format!("    {{\n{lines}    }}\n"),
             Some(lanes) => format!("    if lane < {lanes}u {{\n{lines}    }}\n"),
@@ -152,7 +152,7 @@ impl<'a> Circuit<'a> {
 
     /// Lines for so many layers, from inputs at EVEN; `after` adds lines for a row's value, given its layer
     /// and its part, and says whether the value is needed further on.
-    fn forward(&self, layers: usize, after: impl Fn(usize, &Part) -> String, stays: bool) -> String {
+    fn forward(&self, layers: usize, after: impl Fn(usize, &LayerShare) -> String, stays: bool) -> String {
         let mut text = String::new();
         for n in 0..self.layers().min(2) {
             for part in self.gate_parts(n) {
@@ -163,7 +163,7 @@ impl<'a> Circuit<'a> {
             if n + 2 < layers {
                 text += &self.load_gates(n + 2, ['w', 'c']);
             }
-            let (inputs, outputs) = (Circuit::buffer(n), Circuit::buffer(n + 1));
+            let (inputs, outputs) = (CutCircuit::buffer(n), CutCircuit::buffer(n + 1));
             for (gate, row) in self.gate_parts(n).iter().zip(self.parts(n + 1, self.widths[n + 1])) {
                 let (name, x) = (&gate.name, format!("x{}", row.name));
                 let value =
@@ -172,9 +172,9 @@ impl<'a> Circuit<'a> {
                     format!("        put({outputs} + lane + {}u, {x});\n{}", row.offset, after(n + 1, &row));
                 if stays {
                     let _ = writeln!(text, "    var {x}: Lanes;");
-                    text += &Circuit::guarded(gate, &format!("        {x} = {value};\n{put}"));
+                    text += &CutCircuit::guarded(gate, &format!("        {x} = {value};\n{put}"));
                 } else {
-                    text += &Circuit::guarded(gate, &format!("        let {x} = {value};\n{put}"));
+                    text += &CutCircuit::guarded(gate, &format!("        let {x} = {value};\n{put}"));
                 }
             }
             text += "    meet();\n";
@@ -183,7 +183,7 @@ impl<'a> Circuit<'a> {
     }
 
     /// Lines that write a row's value down.
-    fn keep(&self, n: usize, part: &Part) -> String {
+    fn keep(&self, n: usize, part: &LayerShare) -> String {
         if n == self.layers() {
             return String::new();
         }
@@ -198,9 +198,10 @@ impl<'a> Circuit<'a> {
             let keep = if keeps { self.keep(0, &part) } else { String::new() };
             if stays {
                 let _ = writeln!(text, "    var x{}: Lanes;", part.name);
-                text += &Circuit::guarded(&part, &format!("        x{} = {fetch};\n{keep}", part.name));
+                text += &CutCircuit::guarded(&part, &format!("        x{} = {fetch};\n{keep}", part.name));
             } else if keeps {
-                text += &Circuit::guarded(&part, &format!("        let x{} = {fetch};\n{keep}", part.name));
+                text +=
+                    &CutCircuit::guarded(&part, &format!("        let x{} = {fetch};\n{keep}", part.name));
             }
         }
         text
@@ -208,7 +209,7 @@ impl<'a> Circuit<'a> {
 
     /// The region of a step forward.
     pub fn step(&self) -> String {
-        let keep = |n: usize, part: &Part| if self.kept { self.keep(n, part) } else { String::new() };
+        let keep = |n: usize, part: &LayerShare| if self.kept { self.keep(n, part) } else { String::new() };
         format!(
             "// The update circuit, from its inputs at EVEN.\n\
              fn update(seed: u32, lane: u32, base: u32, ahead: Ahead) {{\n{}{}{}}}\n",
@@ -235,14 +236,14 @@ impl<'a> Circuit<'a> {
                 let (n, row) = (self.layers() - 1, self.starts[self.layers() - 1].1);
                 let put = format!(
                     "        put({} + lane + {}u, activation(base, lane + {}u));\n",
-                    Circuit::buffer(n),
+                    CutCircuit::buffer(n),
                     part.offset,
                     row + part.offset
                 );
-                text += &Circuit::guarded(&part, &put);
+                text += &CutCircuit::guarded(&part, &put);
             }
         } else {
-            let keep = |n: usize, part: &Part| if keeps { self.keep(n, part) } else { String::new() };
+            let keep = |n: usize, part: &LayerShare| if keeps { self.keep(n, part) } else { String::new() };
             text += &self.inputs(keeps, self.registers);
             text += &self.forward(self.layers() - 1, keep, self.registers);
         }
@@ -276,7 +277,7 @@ impl<'a> Circuit<'a> {
 
     fn load_sums(&self, n: usize) -> String {
         let at = self.starts[n].0;
-        let load = |part: &Part| {
+        let load = |part: &LayerShare| {
             let from = format!("partials[sums + lane + {}u]", at + part.offset);
             self.load(part, at, self.gates, &[('o', "vec4<f32>", from)])
         };
@@ -285,7 +286,7 @@ impl<'a> Circuit<'a> {
 
     /// The type of an invocation's sums, how they are taken up, and how they are written down.
     fn totals(&self) -> String {
-        let all: Vec<(usize, Part)> = (0..self.layers())
+        let all: Vec<(usize, LayerShare)> = (0..self.layers())
             .filter(|_| self.accumulates)
             .flat_map(|n| self.gate_parts(n).into_iter().map(move |part| (self.starts[n].0, part)))
             .collect();
@@ -306,7 +307,7 @@ impl<'a> Circuit<'a> {
         );
         for (start, part) in &all {
             let place = format!("partials[sums + lane + {}u]", start + part.offset);
-            text += &Circuit::guarded(part, &format!("        {place} = (*totals).o{};\n", part.name));
+            text += &CutCircuit::guarded(part, &format!("        {place} = (*totals).o{};\n", part.name));
         }
         text + "}\n\n"
     }
@@ -314,7 +315,7 @@ impl<'a> Circuit<'a> {
     /// Who reads the inputs of a layer.
     fn load_readers(&self, n: usize) -> String {
         let at = self.starts[n].1;
-        let load = |part: &Part| {
+        let load = |part: &LayerShare| {
             let from = format!("readers[seed * ACTIVATIONS + lane + {}u]", at + part.offset);
             self.load(part, at, self.rows, &[('b', "vec2<u32>", from)])
         };
@@ -337,22 +338,23 @@ impl<'a> Circuit<'a> {
             text += &self.gates_back(n);
             if n > 0 && (self.kept || n as isize != last) {
                 for part in self.row_parts(n - 1) {
-                    let place = format!("{} + lane + {}u", Circuit::buffer(n - 1), part.offset);
-                    text += &Circuit::guarded(&part, &format!("        put({place}, x{});\n", part.name));
+                    let place = format!("{} + lane + {}u", CutCircuit::buffer(n - 1), part.offset);
+                    text += &CutCircuit::guarded(&part, &format!("        put({place}, x{});\n", part.name));
                 }
             }
             text += "    meet();\n";
         }
         for part in self.row_parts(0) {
             let g = format!("gather(DELTAS, b{})", part.name);
-            text += &Circuit::guarded(&part, &format!("        put(EVEN + lane + {}u, {g});\n", part.offset));
+            text +=
+                &CutCircuit::guarded(&part, &format!("        put(EVEN + lane + {}u, {g});\n", part.offset));
         }
         text + "    meet();\n"
     }
 
     fn gates_back(&self, n: usize) -> String {
         let deltas = |n: usize| if n.is_multiple_of(2) { "DELTAS" } else { "DELTAS + DELTA" };
-        let (inputs, outputs) = (Circuit::buffer(n), self.widths[n + 1]);
+        let (inputs, outputs) = (CutCircuit::buffer(n), self.widths[n + 1]);
         let mut text = String::new();
         for (part, row) in self.gate_parts(n).iter().zip(self.parts(n + 1, outputs)) {
             let g = if n + 1 == self.layers() {
@@ -377,7 +379,7 @@ impl<'a> Circuit<'a> {
                 deltas(n),
                 outputs + offset
             );
-            text += &Circuit::guarded(part, &lines);
+            text += &CutCircuit::guarded(part, &lines);
         }
         text
     }

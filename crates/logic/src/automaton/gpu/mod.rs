@@ -1,8 +1,13 @@
-//! The two ops as WGSL kernels: one launch a step in each direction.
+//! The two ops as WGSL kernels: one launch per step in each direction.
 //!
-//! A workgroup works on groups of a few cells, one vector component a cell, and an invocation on one gate of
-//! all of them; a step's activations never leave the workgroup but for scratch of its own. Start at
-//! [`forward`] and [`backward`]; `plan` says how the work is cut, `text` makes the WGSL.
+//! A workgroup works on groups of a few cells (usually four), one vector component per cell. An invocation
+//! evaluates one gate for all of them. A step's activations never leave the workgroup, except for scratch
+//! memory of its own. The update circuit is unrolled in the text. Start at [`forward`] and [`backward`];
+//! `plan` says how the work is divided, `text` makes the WGSL.
+//!
+//! The backward pass computes a step's activations again and goes through the layers in reverse. Each
+//! workgroup adds weight gradients to partial sums of its own, which are added in a fixed order at the end.
+//! With many groups of cells, 128 workgroups loop over them and keep their sums in registers.
 //!
 //! Invariant: nothing depends on the order in which workgroups run. Gradients at neighbors are gathered by
 //! the next launch, and each workgroup adds to sums of its own.
@@ -16,54 +21,54 @@ use std::sync::Arc;
 
 use farad::{CustomKernel, CustomLimits};
 
-use super::extent::Extent;
+use super::extent::RollOutExtent;
 use super::op::Policy;
-use plan::{Direction, Plan, backward_slots, keeps, registers, spill, sums};
-use text::Text;
+use plan::{KernelPlan, PassDirection, backward_slots, keeps, registers, spill, sums};
+use text::TextKey;
 
 /// Says in parameters that there is no such place.
 const NOWHERE: u32 = u32::MAX;
 
 /// The states that a launch reads or writes: which array, and where in it.
 #[derive(Clone, Copy, Debug)]
-struct States {
+struct StateArray {
     argument: usize,
     offset: usize,
 }
 
 /// The roll-out's kernels.
-pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn forward(extent: &RollOutExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let operands = 4 + extent.asynchronous as usize;
     let (result, kept, first) = (operands, operands + 1, operands + 2);
     let stepper = Stepper::new(extent, limits, keeps(extent));
     let stride = extent.stride();
     (0..extent.steps)
         .map(|step| {
-            let alternate = |step: usize| States { argument: first + step % 2, offset: 0 };
-            let source = if step == 0 { States { argument: 3, offset: 0 } } else { alternate(step - 1) };
+            let alternate = |step: usize| StateArray { argument: first + step % 2, offset: 0 };
+            let source = if step == 0 { StateArray { argument: 3, offset: 0 } } else { alternate(step - 1) };
             let last = step + 1 == extent.steps;
-            let target = if last { States { argument: result, offset: 0 } } else { alternate(step) };
+            let target = if last { StateArray { argument: result, offset: 0 } } else { alternate(step) };
             let keeps = (step + 1) % stride == 0 && !last;
             let slot = keeps.then(|| ((step + 1) / stride - 1) * extent.state_len());
-            let spill = States { argument: first + 2, offset: 0 };
-            stepper.launch(step, source, target, States { argument: kept, offset: 0 }, slot, spill)
+            let spill = StateArray { argument: first + 2, offset: 0 };
+            stepper.launch(step, source, target, StateArray { argument: kept, offset: 0 }, slot, spill)
         })
         .collect()
 }
 
 /// Two arrays of states in turn, and what stands in for workgroup memory.
-pub fn forward_scratch(extent: &Extent) -> Vec<usize> {
+pub fn forward_scratch(extent: &RollOutExtent) -> Vec<usize> {
     vec![extent.state_len().max(1), extent.state_len().max(1), spill(extent).max(1)]
 }
 
 /// The backward pass's kernels.
-pub fn backward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn backward(extent: &RollOutExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     Back::new(extent, limits).launches()
 }
 
 /// Gradients (and what stands in for workgroup memory), sums of workgroups, their totals, activations,
 /// who reads each of them, and for states computed again two arrays in turn and one for all of a segment.
-pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
+pub fn backward_scratch(extent: &RollOutExtent) -> Vec<usize> {
     let slots = extent.seeds * backward_slots(extent);
     let activations = slots * super::extent::GROUP * extent.topology.activations();
     let mut words = vec![
@@ -82,23 +87,23 @@ pub fn backward_scratch(extent: &Extent) -> Vec<usize> {
 }
 
 /// States, and twice the neighborhoods of all cells.
-fn gradient_len(extent: &Extent) -> usize {
+fn gradient_len(extent: &RollOutExtent) -> usize {
     19 * extent.state_len()
 }
 
 /// Launches of steps forward, of the roll-out or once more in its backward pass.
 struct Stepper<'a> {
-    extent: &'a Extent<'a>,
-    plan: Plan,
+    extent: &'a RollOutExtent<'a>,
+    plan: KernelPlan,
     wgsl: Arc<str>,
     workgroups: [u32; 3],
     keeps: bool,
 }
 
 impl<'a> Stepper<'a> {
-    fn new(extent: &'a Extent<'a>, limits: &CustomLimits, keeps: bool) -> Stepper<'a> {
-        let plan = Plan::new(extent, limits, Direction::Forward);
-        let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
+    fn new(extent: &'a RollOutExtent<'a>, limits: &CustomLimits, keeps: bool) -> Stepper<'a> {
+        let plan = KernelPlan::new(extent, limits, PassDirection::Forward);
+        let text = TextKey { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
         let workgroups = grid(plan.slots * extent.seeds, limits);
         Stepper { extent, plan, wgsl: text.forward().into(), workgroups, keeps }
     }
@@ -107,11 +112,11 @@ impl<'a> Stepper<'a> {
     fn launch(
         &self,
         step: usize,
-        source: States,
-        target: States,
-        kept: States,
+        source: StateArray,
+        target: StateArray,
+        kept: StateArray,
         slot: Option<usize>,
-        spill: States,
+        spill: StateArray,
     ) -> CustomKernel {
         let extent = self.extent;
         let activations = if self.keeps {
@@ -135,9 +140,9 @@ impl<'a> Stepper<'a> {
 
 /// Launches of the backward pass.
 struct Back<'a> {
-    extent: &'a Extent<'a>,
+    extent: &'a RollOutExtent<'a>,
     limits: CustomLimits,
-    plan: Plan,
+    plan: KernelPlan,
     wgsl: Arc<str>,
     /// The number of the kept array among the arguments; the gradient at the end comes next, then
     /// the two results, then scratch.
@@ -145,10 +150,10 @@ struct Back<'a> {
 }
 
 impl<'a> Back<'a> {
-    fn new(extent: &'a Extent<'a>, limits: &CustomLimits) -> Back<'a> {
-        let plan = Plan::new(extent, limits, Direction::Backward);
+    fn new(extent: &'a RollOutExtent<'a>, limits: &CustomLimits) -> Back<'a> {
+        let plan = KernelPlan::new(extent, limits, PassDirection::Backward);
         let keeps = keeps(extent);
-        let text = Text { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
+        let text = TextKey { topology: extent.topology, plan, asynchronous: extent.asynchronous, keeps };
         let kept = 4 + extent.asynchronous as usize;
         Back { extent, limits: *limits, plan, wgsl: text.backward().into(), kept }
     }
@@ -166,16 +171,16 @@ impl<'a> Back<'a> {
         for start in (0..extent.steps).step_by(stride).rev() {
             let end = (start + stride).min(extent.steps);
             let first = if start == 0 {
-                States { argument: 3, offset: 0 }
+                StateArray { argument: 3, offset: 0 }
             } else {
-                States { argument: self.kept, offset: (start / stride - 1) * extent.state_len() }
+                StateArray { argument: self.kept, offset: (start / stride - 1) * extent.state_len() }
             };
             if let Some(stepper) = &stepper {
                 kernels.extend(self.again(stepper, first, start, end));
             }
             for step in (start..end).rev() {
                 let slot = (step - start).saturating_sub(1) * extent.state_len();
-                let inside = States { argument: self.scratch(7), offset: slot };
+                let inside = StateArray { argument: self.scratch(7), offset: slot };
                 kernels.push(self.step(step, if step == start { first } else { inside }));
             }
         }
@@ -184,10 +189,10 @@ impl<'a> Back<'a> {
     }
 
     /// The states between `first`, those before step `start`, and the ones before step `end`.
-    fn again(&self, stepper: &Stepper, first: States, start: usize, end: usize) -> Vec<CustomKernel> {
-        let alternate = |step: usize| States { argument: self.scratch(5 + step % 2), offset: 0 };
-        let segment = States { argument: self.scratch(7), offset: 0 };
-        let spill = States { argument: self.scratch(0), offset: gradient_len(self.extent) };
+    fn again(&self, stepper: &Stepper, first: StateArray, start: usize, end: usize) -> Vec<CustomKernel> {
+        let alternate = |step: usize| StateArray { argument: self.scratch(5 + step % 2), offset: 0 };
+        let segment = StateArray { argument: self.scratch(7), offset: 0 };
+        let spill = StateArray { argument: self.scratch(0), offset: gradient_len(self.extent) };
         (start..end - 1)
             .map(|step| {
                 let source = if step == start { first } else { alternate(step - 1) };
@@ -214,7 +219,7 @@ impl<'a> Back<'a> {
     }
 
     /// One step backward; gradients at neighborhoods alternate between two places.
-    fn step(&self, step: usize, source: States) -> CustomKernel {
+    fn step(&self, step: usize, source: StateArray) -> CustomKernel {
         let (extent, states) = (self.extent, self.extent.state_len());
         let places = [states, 10 * states];
         let keeps = keeps(extent);
@@ -272,7 +277,7 @@ fn grid(count: usize, limits: &CustomLimits) -> [u32; 3] {
     [x as u32, count.div_ceil(x).max(1) as u32, 1]
 }
 
-fn header(extent: &Extent, plan: &Plan, step: usize) -> Vec<u32> {
+fn header(extent: &RollOutExtent, plan: &KernelPlan, step: usize) -> Vec<u32> {
     let words = [
         [plan.slots * extent.seeds, plan.slots, plan.groups(extent), extent.cells()],
         [extent.height, extent.width, extent.steps, step],
@@ -281,7 +286,7 @@ fn header(extent: &Extent, plan: &Plan, step: usize) -> Vec<u32> {
 }
 
 /// Inputs, outputs, first gate and first activation of every layer of the update circuit.
-fn layers(extent: &Extent) -> Vec<u32> {
+fn layers(extent: &RollOutExtent) -> Vec<u32> {
     let (mut gate, mut row) = (0, 0);
     let mut words = Vec::new();
     for pair in extent.topology.update.windows(2) {

@@ -6,10 +6,10 @@
 use std::fmt::Write;
 
 use super::super::topology::Topology;
-use super::plan::Plan;
+use super::plan::KernelPlan;
 
 /// One layer of the perception circuits.
-struct Layer {
+struct PerceptionLayer {
     /// Its number, counted from 0.
     number: usize,
     /// Its first gate.
@@ -22,7 +22,7 @@ struct Layer {
 }
 
 /// One of an invocation's units in a layer.
-struct Unit {
+struct PerceptionUnit {
     name: String,
     /// Its number, as an expression.
     number: String,
@@ -32,7 +32,7 @@ struct Unit {
 
 /// The perception circuits of a topology as a plan cuts them.
 pub struct Perception {
-    layers: Vec<Layer>,
+    layers: Vec<PerceptionLayer>,
     span: usize,
     invocations: usize,
     /// Every block is full.
@@ -42,10 +42,10 @@ pub struct Perception {
 }
 
 impl Perception {
-    pub fn new(topology: &Topology, plan: &Plan) -> Perception {
+    pub fn new(topology: &Topology, plan: &KernelPlan) -> Perception {
         let widths = &topology.perception[1..];
         let row = |number: usize| widths[..number].iter().sum::<usize>();
-        let layer = |(number, &gates): (usize, &usize)| Layer {
+        let layer = |(number, &gates): (usize, &usize)| PerceptionLayer {
             number,
             first: row(number),
             gates,
@@ -58,18 +58,18 @@ impl Perception {
         Perception { layers, span, invocations: plan.invocations, even, aside }
     }
 
-    fn hidden(&self) -> &[Layer] {
+    fn hidden(&self) -> &[PerceptionLayer] {
         &self.layers[..self.layers.len() - 1]
     }
 
-    fn last(&self) -> &Layer {
+    fn last(&self) -> &PerceptionLayer {
         &self.layers[self.layers.len() - 1]
     }
 
     /// Every unit that an invocation may have in a layer.
-    fn units(&self, layer: &Layer) -> impl Iterator<Item = Unit> {
+    fn units(&self, layer: &PerceptionLayer) -> impl Iterator<Item = PerceptionUnit> {
         let (number, step, count) = (layer.number, self.invocations, layer.gates * self.span);
-        let unit = move |round: usize| Unit {
+        let unit = move |round: usize| PerceptionUnit {
             name: format!("{number}_{round}"),
             number: format!("lane + {}u", round * step),
             left: Some(count - round * step).filter(|&left| left < step),
@@ -77,18 +77,18 @@ impl Perception {
         (0..count.div_ceil(step)).map(unit)
     }
 
-    fn all_units(&self) -> impl Iterator<Item = (&Layer, Unit)> {
+    fn all_units(&self) -> impl Iterator<Item = (&PerceptionLayer, PerceptionUnit)> {
         self.layers.iter().flat_map(|layer| self.units(layer).map(move |unit| (layer, unit)))
     }
 
     /// The region of the forward half.
     pub fn forward(&self) -> String {
         let mut text = String::from("// What an invocation's units need from memory.\nstruct Units {\n");
-        for (_, Unit { name, .. }) in self.all_units() {
+        for (_, PerceptionUnit { name, .. }) in self.all_units() {
             let _ = writeln!(text, "    w{name}: u32, c{name}: vec4<f32>,");
         }
         text += "}\n\nfn units(seed: u32, lane: u32) -> Units {\n    var u: Units;\n";
-        for (layer, Unit { name, number, .. }) in self.all_units() {
+        for (layer, PerceptionUnit { name, number, .. }) in self.all_units() {
             let gates = format!("seed, {number}, {}u, {}u", layer.first, layer.gates);
             let _ = writeln!(text, "    u.w{name} = unit_wire({gates});");
             let _ = writeln!(text, "    u.c{name} = coefficients[unit_gate({gates})];");
@@ -119,7 +119,7 @@ impl Perception {
     }
 
     /// The head of a block for a unit if it exists, and its channel does or need not.
-    fn guard(&self, unit: &Unit, any: bool) -> String {
+    fn guard(&self, unit: &PerceptionUnit, any: bool) -> String {
         let number = &unit.number;
         let exists = unit.left.map(|left| format!("lane < {left}u"));
         let inside = (!any).then(|| format!("in_block({number}, first)"));
@@ -129,7 +129,7 @@ impl Perception {
     }
 
     /// Lines that fetch the operands of a unit's gate.
-    fn operand_lines(&self, layer: &Layer, name: &str) -> String {
+    fn operand_lines(&self, layer: &PerceptionLayer, name: &str) -> String {
         let place = |number: &str| match layer.inputs {
             None => format!("seen_at(t, u.w{name} {number})"),
             Some(row) => format!("value_at(VALUES + {}u, t, u.w{name} {number})", row * self.span),
@@ -144,13 +144,13 @@ impl Perception {
         if self.aside {
             let _ = writeln!(text, "    n: array<vec4<f32>, {}>,", self.all_units().count());
         } else {
-            for (_, Unit { name, .. }) in self.all_units() {
+            for (_, PerceptionUnit { name, .. }) in self.all_units() {
                 let _ = writeln!(text, "    n{name}: vec4<f32>,");
             }
         }
         text += "}\n\nfn noted_so_far(lane: u32, sums: u32, first: u32, fresh: bool) -> Noted {\n    \
                  var noted: Noted;\n    if fresh { return noted; }\n";
-        for (layer, Unit { name, number, .. }) in self.all_units() {
+        for (layer, PerceptionUnit { name, number, .. }) in self.all_units() {
             let _ =
                 writeln!(text, "    noted.{} = partials[{}];", self.noted(&name), sums_of(layer, &number));
         }
@@ -230,7 +230,7 @@ impl Perception {
         }
     }
 
-    fn unit_back(&self, layer: &Layer, name: &str) -> String {
+    fn unit_back(&self, layer: &PerceptionLayer, name: &str) -> String {
         let deltas = self.deltas(layer.number);
         let operands = self.operand_lines(layer, name);
         format!(
@@ -262,6 +262,6 @@ impl Perception {
     }
 }
 
-fn sums_of(layer: &Layer, unit: &str) -> String {
+fn sums_of(layer: &PerceptionLayer, unit: &str) -> String {
     format!("unit_sums(sums, {unit}, first, {}u, {}u)", layer.first, layer.gates)
 }

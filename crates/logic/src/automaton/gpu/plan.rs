@@ -4,7 +4,7 @@
 
 use farad::CustomLimits;
 
-use super::super::extent::{Extent, GROUP};
+use super::super::extent::{GROUP, RollOutExtent};
 use super::super::op::Policy;
 use super::super::topology::Topology;
 
@@ -37,7 +37,7 @@ const LEAST_PAIRS: usize = 64;
 /// Where the values of a group lie in workgroup memory, counted in vectors of one number a cell. Values
 /// of the update circuit's even layers start at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct GroupMemory {
     /// The neighborhood.
     pub patch: usize,
     /// Values of odd layers, and at other times all of the perception circuits' values.
@@ -54,7 +54,7 @@ pub struct Memory {
 
 /// How the kernels of one op are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct KernelPlan {
     /// Cells a vector: 1, 2 or 4.
     pub lanes: usize,
     /// Invocations a workgroup.
@@ -69,18 +69,18 @@ pub struct Plan {
     pub accumulates: bool,
     /// Workgroups a seed.
     pub slots: usize,
-    pub memory: Memory,
+    pub memory: GroupMemory,
 }
 
 /// Forward or backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum PassDirection {
     Forward,
     Backward,
 }
 
-impl Plan {
-    pub fn new(extent: &Extent, limits: &CustomLimits, direction: Direction) -> Plan {
+impl KernelPlan {
+    pub fn new(extent: &RollOutExtent, limits: &CustomLimits, direction: PassDirection) -> KernelPlan {
         let topology = extent.topology;
         let invocations = invocations(topology, limits);
         let fitting = fitting(extent, limits, direction, invocations);
@@ -88,12 +88,12 @@ impl Plan {
         let (lanes, block) = fitting.unwrap_or((1, spill_block(topology)));
         let groups = extent.cells().div_ceil(lanes);
         let slots = match direction {
-            Direction::Forward if !spilled => groups,
+            PassDirection::Forward if !spilled => groups,
             _ => backward_slots(extent).min(groups),
         };
         let held = registers(topology);
         let (registers, accumulates) = (!keeps(extent) && held, slots < groups && held);
-        Plan {
+        KernelPlan {
             lanes,
             invocations,
             block,
@@ -106,7 +106,7 @@ impl Plan {
     }
 
     /// Groups of cells of one seed.
-    pub fn groups(&self, extent: &Extent) -> usize {
+    pub fn groups(&self, extent: &RollOutExtent) -> usize {
         extent.cells().div_ceil(self.lanes)
     }
 }
@@ -122,9 +122,9 @@ fn invocations(topology: &Topology, limits: &CustomLimits) -> usize {
 /// The most cells a vector and channels at a time for which everything fits: no fewer than a workgroup's
 /// worth of pairs as long as that is possible.
 fn fitting(
-    extent: &Extent,
+    extent: &RollOutExtent,
     limits: &CustomLimits,
-    direction: Direction,
+    direction: PassDirection,
     invocations: usize,
 ) -> Option<(usize, usize)> {
     let topology = extent.topology;
@@ -142,7 +142,8 @@ fn fitting(
         })
     };
     let len = |block: usize| memory(topology, block, direction).len;
-    let enough = if direction == Direction::Forward && many(extent) { len(1) * 4 / 3 } else { usize::MAX };
+    let enough =
+        if direction == PassDirection::Forward && many(extent) { len(1) * 4 / 3 } else { usize::MAX };
     choices(least).chain(choices(1)).find(|&(lanes, block)| {
         len(block) <= enough && bytes(topology, len(block), lanes) <= limits.workgroup_memory as usize
     })
@@ -158,7 +159,7 @@ fn bytes(topology: &Topology, len: usize, lanes: usize) -> usize {
     4 * lanes * (len + 9 + 1 + topology.channels)
 }
 
-fn memory(topology: &Topology, block: usize, direction: Direction) -> Memory {
+fn memory(topology: &Topology, block: usize, direction: PassDirection) -> GroupMemory {
     let widest = |start: usize| topology.update.iter().skip(start).step_by(2).max().copied().unwrap_or(0);
     let (even, odd) = (widest(0), widest(1));
     let (patch, span) = (9 * block, block * topology.kernels);
@@ -166,23 +167,30 @@ fn memory(topology: &Topology, block: usize, direction: Direction) -> Memory {
     let delta = 1 + 2 * topology.update[1..].iter().max().copied().unwrap_or(0);
     let summed = 2 * topology.perception[1] * block;
     let shared = match direction {
-        Direction::Forward => odd.max(rows),
-        Direction::Backward => (odd + 2 * delta).max(rows + summed),
+        PassDirection::Forward => odd.max(rows),
+        PassDirection::Backward => (odd + 2 * delta).max(rows + summed),
     };
     let start = even + patch;
-    Memory { patch: even, odd: start, summed: start + rows, deltas: start + odd, delta, len: start + shared }
+    GroupMemory {
+        patch: even,
+        odd: start,
+        summed: start + rows,
+        deltas: start + odd,
+        delta,
+        len: start + shared,
+    }
 }
 
 /// Rows of one value for all pairs that a perception circuit takes: values of all layers but the last, and
 /// on the way back gradients at both operands of a layer after the values that are still needed.
-fn rows(widths: &[usize], direction: Direction) -> usize {
+fn rows(widths: &[usize], direction: PassDirection) -> usize {
     let layers = &widths[1..];
     let values = |n: usize| layers[..n].iter().sum::<usize>();
     let deltas = |n: usize| values(n) + 2 * layers[n];
     let hidden = values(layers.len() - 1);
     match direction {
-        Direction::Forward => hidden,
-        Direction::Backward => (0..layers.len()).map(deltas).chain([hidden]).max().unwrap_or(0),
+        PassDirection::Forward => hidden,
+        PassDirection::Backward => (0..layers.len()).map(deltas).chain([hidden]).max().unwrap_or(0),
     }
 }
 
@@ -193,13 +201,13 @@ pub fn sums(topology: &Topology) -> usize {
 
 /// Whether there are many more groups than processors, so that it matters how many share one and its
 /// caches more than how long one of them takes.
-fn many(extent: &Extent) -> bool {
+fn many(extent: &RollOutExtent) -> bool {
     extent.seeds * extent.cells().div_ceil(2) > FEW
 }
 
 /// Workgroups of one seed in the backward pass, at most. Few groups have a workgroup each; many are spread
 /// evenly over so many workgroups that they stay with their processor and its caches.
-pub fn backward_slots(extent: &Extent) -> usize {
+pub fn backward_slots(extent: &RollOutExtent) -> usize {
     let slot_words = (4 * sums(extent.topology)).max(GROUP * extent.topology.activations());
     let (seeds, groups) = (extent.seeds.max(1), extent.cells().div_ceil(2).max(1));
     let most = if many(extent) { (SLOTS / seeds).max(1) } else { groups };
@@ -208,13 +216,15 @@ pub fn backward_slots(extent: &Extent) -> usize {
 }
 
 /// Words of scratch that stand in for workgroup memory; none where it is never too small.
-pub fn spill(extent: &Extent) -> usize {
+pub fn spill(extent: &RollOutExtent) -> usize {
     let topology = extent.topology;
-    let needed = memory(topology, 1, Direction::Backward).len;
+    let needed = memory(topology, 1, PassDirection::Backward).len;
     if bytes(topology, needed, 1) <= LEAST_MEMORY {
         return 0;
     }
-    extent.seeds * backward_slots(extent) * memory(topology, spill_block(topology), Direction::Backward).len
+    extent.seeds
+        * backward_slots(extent)
+        * memory(topology, spill_block(topology), PassDirection::Backward).len
 }
 
 /// Whether a step's activations are few enough to stay in registers, on any adapter: with 256 invocations
@@ -225,6 +235,6 @@ pub fn registers(topology: &Topology) -> bool {
 }
 
 /// Whether the forward pass writes down activations, so that no step computes its own again.
-pub fn keeps(extent: &Extent) -> bool {
+pub fn keeps(extent: &RollOutExtent) -> bool {
     extent.policy == Policy::KeepAll
 }

@@ -6,9 +6,9 @@
 use farad_circuit::Edge;
 
 use super::super::topology::Topology;
-use super::circuit::Circuit;
+use super::circuit::CutCircuit;
 use super::perception::Perception;
-use super::plan::Plan;
+use super::plan::KernelPlan;
 
 const GRID: &str = include_str!("grid.wgsl");
 const CELL: &str = include_str!("cell.wgsl");
@@ -32,9 +32,9 @@ fn edge(topology: &Topology) -> String {
 }
 
 /// What a text depends on.
-pub struct Text<'a> {
+pub struct TextKey<'a> {
     pub topology: &'a Topology,
-    pub plan: Plan,
+    pub plan: KernelPlan,
     pub asynchronous: bool,
     /// The forward pass writes activations down, and the backward pass reads them.
     pub keeps: bool,
@@ -57,7 +57,7 @@ impl Swapped {
     }
 }
 
-impl Text<'_> {
+impl TextKey<'_> {
     /// The kernel of a step.
     pub fn forward(&self) -> String {
         let text = self.cell(format!("{GRID}\n{CELL}\n{FORWARD}"), "arena");
@@ -68,7 +68,7 @@ impl Text<'_> {
             outputs += &storage(first + 2, true, "arena", "f32");
         }
         let keep = self.keep() + &self.settle();
-        let update = Circuit::new(self.topology, &self.plan, self.keeps).step();
+        let update = CutCircuit::new(self.topology, &self.plan, self.keeps).step();
         text.region("outputs", &outputs).region("keep", &keep).region("update", &update).0
     }
 
@@ -91,7 +91,7 @@ impl Text<'_> {
         text.region("phases", &phases)
             .region("arrays", &arrays)
             .region("keep", &(self.activations() + &self.exchange_lanes()))
-            .region("update_back", &Circuit::new(self.topology, &self.plan, self.keeps).step_back())
+            .region("update_back", &CutCircuit::new(self.topology, &self.plan, self.keeps).step_back())
             .region("perceive_back", &perception.backward())
             .0
     }
@@ -122,7 +122,7 @@ impl Text<'_> {
             .region("memory", &self.memory(array))
             .region("lanes", &self.lanes())
             .region("perceive", &Perception::new(topology, &self.plan).forward())
-            .region("ahead", &Circuit::new(topology, &self.plan, self.keeps).ahead())
+            .region("ahead", &CutCircuit::new(topology, &self.plan, self.keeps).ahead())
     }
 
     fn fired(&self) -> String {
@@ -260,9 +260,9 @@ fn storage(binding: usize, write: bool, name: &str, kind: &str) -> String {
 mod tests {
     use farad::CustomLimits;
 
-    use super::super::super::extent::Extent;
+    use super::super::super::extent::RollOutExtent;
     use super::super::super::op::Policy;
-    use super::super::plan::Direction;
+    use super::super::plan::PassDirection;
     use super::*;
 
     const LIMITS: CustomLimits =
@@ -274,22 +274,23 @@ mod tests {
         Topology { channels: 2, kernels: 3, perception, update, edge: Edge::Wrap }
     }
 
-    fn text(topology: &Topology, direction: Direction, policy: Policy) -> String {
+    fn text(topology: &Topology, direction: PassDirection, policy: Policy) -> String {
         let (steps, seeds, batch, height, width) = (2, 1, 1, 20, 20);
-        let extent = Extent { topology, policy, asynchronous: true, steps, seeds, batch, height, width };
-        let plan = Plan::new(&extent, &LIMITS, direction);
-        let text = Text { topology, plan, asynchronous: true, keeps: policy == Policy::KeepAll };
+        let extent =
+            RollOutExtent { topology, policy, asynchronous: true, steps, seeds, batch, height, width };
+        let plan = KernelPlan::new(&extent, &LIMITS, direction);
+        let text = TextKey { topology, plan, asynchronous: true, keeps: policy == Policy::KeepAll };
         match direction {
-            Direction::Forward => text.forward(),
-            Direction::Backward => text.backward(),
+            PassDirection::Forward => text.forward(),
+            PassDirection::Backward => text.backward(),
         }
     }
 
     #[test]
     fn files_are_what_their_sample_renders_to() {
-        let forward = text(&sample(), Direction::Forward, Policy::KeepAll);
+        let forward = text(&sample(), PassDirection::Forward, Policy::KeepAll);
         assert_eq!(forward, format!("{GRID}\n{CELL}\n{FORWARD}"));
-        let backward = text(&sample(), Direction::Backward, Policy::Recompute);
+        let backward = text(&sample(), PassDirection::Backward, Policy::Recompute);
         assert!(backward.ends_with(BACKWARD), "{backward}");
         assert_eq!(begin(&sample()), BEGIN);
         assert_eq!(finish(&sample()), format!("{GRID}\n{FINISH}"));

@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::op::Extent;
+use super::op::ChoiceExtent;
 use crate::row_grid::cpu::{LANES, each_part, row};
 
 #[inline(always)]
@@ -13,16 +13,16 @@ fn add(weight: f32, from: &[f32], to: &mut [f32]) {
 }
 
 /// `[rows, count], [rows, count], [inputs, batch] -> [rows, batch]`
-pub fn forward(extent: &Extent, weights: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
+pub fn forward(extent: &ChoiceExtent, weights: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
     let arch = Arch::new();
     each_part(y, extent.batch, extent.count * extent.batch, |first, y| {
-        arch.dispatch(Choose { extent, weights, wires, x, first, y });
+        arch.dispatch(ChosenRows { extent, weights, wires, x, first, y });
     });
 }
 
 /// Some rows of what is chosen. A structure, as closures are not compiled for the vectors that there are.
-struct Choose<'a> {
-    extent: &'a Extent,
+struct ChosenRows<'a> {
+    extent: &'a ChoiceExtent,
     weights: &'a [f32],
     wires: &'a [u32],
     x: &'a [f32],
@@ -30,7 +30,7 @@ struct Choose<'a> {
     y: &'a mut [f32],
 }
 
-impl WithSimd for Choose<'_> {
+impl WithSimd for ChosenRows<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -49,16 +49,16 @@ impl WithSimd for Choose<'_> {
 }
 
 /// Gradients at the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
-pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
+pub fn weights(extent: &ChoiceExtent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let arch = Arch::new();
     each_part(sums, extent.count, extent.count * extent.batch, |first, sums| {
-        arch.dispatch(Weights { extent, wires, x, g, first, sums });
+        arch.dispatch(ChoiceWeights { extent, wires, x, g, first, sums });
     });
 }
 
 /// Some rows of the weights' gradients.
-struct Weights<'a> {
-    extent: &'a Extent,
+struct ChoiceWeights<'a> {
+    extent: &'a ChoiceExtent,
     wires: &'a [u32],
     x: &'a [f32],
     g: &'a [f32],
@@ -66,7 +66,7 @@ struct Weights<'a> {
     sums: &'a mut [f32],
 }
 
-impl WithSimd for Weights<'_> {
+impl WithSimd for ChoiceWeights<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -127,17 +127,17 @@ fn products(a: &[f32], b: &[f32], c: &[f32]) -> [f32; 2] {
 }
 
 /// Gradients at the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
-pub fn inputs(extent: &Extent, weights: &[f32], readers: &[u32], g: &[f32], result: &mut [f32]) {
+pub fn inputs(extent: &ChoiceExtent, weights: &[f32], readers: &[u32], g: &[f32], result: &mut [f32]) {
     let arch = Arch::new();
     let work = extent.batch * weights.len() / extent.inputs.max(1);
     each_part(result, extent.batch, work, |first, result| {
-        arch.dispatch(Inputs { extent, weights, readers, g, first, result });
+        arch.dispatch(ChoiceInputs { extent, weights, readers, g, first, result });
     });
 }
 
 /// Some rows of the inputs' gradients.
-struct Inputs<'a> {
-    extent: &'a Extent,
+struct ChoiceInputs<'a> {
+    extent: &'a ChoiceExtent,
     weights: &'a [f32],
     readers: &'a [u32],
     g: &'a [f32],
@@ -145,7 +145,7 @@ struct Inputs<'a> {
     result: &'a mut [f32],
 }
 
-impl WithSimd for Inputs<'_> {
+impl WithSimd for ChoiceInputs<'_> {
     type Output = ();
 
     #[inline(always)]

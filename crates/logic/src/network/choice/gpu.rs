@@ -2,7 +2,7 @@
 
 use farad::{CustomKernel, CustomLimits};
 
-use super::op::Extent;
+use super::op::ChoiceExtent;
 use crate::row_grid::{RowGrid, add_parts};
 
 const FORWARD: &str = include_str!("forward.wgsl");
@@ -15,13 +15,13 @@ const PARTS: usize = 16;
 const MANY: usize = 1 << 16;
 
 /// Operands: weights, wires, readers, x; result: y.
-pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn forward(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.rows, extent.batch);
     vec![grid.each(FORWARD, &[extent.count as u32], &[0, 1, 3, 4], limits)]
 }
 
 /// Operands: wires, readers, x, g; result: weights; scratch: parts, if there are several.
-pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn weights(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let places = extent.rows * extent.count;
     let grid = RowGrid::new(fours(extent), extent.batch);
     let parts = parts(extent);
@@ -33,7 +33,7 @@ pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
 }
 
 /// Words of the parts of weights' gradients.
-pub fn weights_scratch(extent: &Extent) -> Vec<usize> {
+pub fn weights_scratch(extent: &ChoiceExtent) -> Vec<usize> {
     match parts(extent) {
         1 => vec![],
         parts => vec![parts * extent.rows * extent.count],
@@ -41,17 +41,17 @@ pub fn weights_scratch(extent: &Extent) -> Vec<usize> {
 }
 
 /// Operands: weights, wires, readers, g; result: gradients at x.
-pub fn inputs(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn inputs(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     vec![grid.each(INPUTS, &[extent.count as u32], &[0, 2, 3, 4], limits)]
 }
 
 /// Candidates of all rows, four at a time.
-fn fours(extent: &Extent) -> usize {
+fn fours(extent: &ChoiceExtent) -> usize {
     extent.rows * extent.count.div_ceil(4)
 }
 
-fn parts(extent: &Extent) -> usize {
+fn parts(extent: &ChoiceExtent) -> usize {
     let blocks = RowGrid::new(fours(extent), extent.batch).blocks();
     blocks.min(MANY / fours(extent).max(1)).clamp(1, PARTS)
 }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn grids_stay_within_the_limits() {
         for (inputs, rows, batch) in SIZES {
-            let extent = Extent { inputs, rows, count: 4, batch };
+            let extent = ChoiceExtent { inputs, rows, count: 4, batch };
             [forward, weights, super::inputs].iter().for_each(|op| check_limits(&op(&extent, &LIMITS)));
         }
     }

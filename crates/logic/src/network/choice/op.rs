@@ -1,9 +1,6 @@
 //! The three ops: what rows choose, and the gradients at their weights and at the inputs.
 
-use std::sync::Arc;
-
-use farad::custom::{Graph, NodeId, Op};
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
 use super::{cpu, gpu, reference};
 
@@ -12,25 +9,25 @@ use super::{cpu, gpu, reference};
 #[track_caller]
 pub fn choose(weights: &Tensor, arrays: &[Tensor; 2], x: &Tensor) -> Tensor {
     let [wires, readers] = arrays;
-    Tensor::custom(Choose, &[weights, wires, readers, x]).swap_remove(0)
+    Tensor::custom(ChoiceOp, &[weights, wires, readers, x]).swap_remove(0)
 }
 
 /// Sizes at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct ChoiceExtent {
     pub inputs: usize,
     pub rows: usize,
     pub count: usize,
     pub batch: usize,
 }
 
-impl Extent {
-    fn of(wires: Shape, readers: Shape, batch: usize) -> Extent {
+impl ChoiceExtent {
+    fn of(wires: Shape, readers: Shape, batch: usize) -> ChoiceExtent {
         let (rows, count) = (wires.to_vec()[0], wires.to_vec()[1]);
-        Extent { inputs: readers.numel().saturating_sub(1 + rows * count), rows, count, batch }
+        ChoiceExtent { inputs: readers.numel().saturating_sub(1 + rows * count), rows, count, batch }
     }
 
-    fn check(operands: &[(Shape, DType)]) -> Result<Extent, OpError> {
+    fn check(operands: &[(Shape, DType)]) -> Result<ChoiceExtent, OpError> {
         let op = "choose";
         let [weights, wires, readers, x] = operands else {
             return Err(OpError::Arity { op, got: operands.len(), least: 4 });
@@ -45,7 +42,7 @@ impl Extent {
                 return Err(OpError::DTypes { op, lhs: dtype, rhs: wanted });
             }
         }
-        let extent = Extent::of(wires.0, readers.0, x.0.to_vec()[1]);
+        let extent = ChoiceExtent::of(wires.0, readers.0, x.0.to_vec()[1]);
         if weights.0 != wires.0 {
             let what = format!("weights do not fit the candidates: {} and {}", weights.0, wires.0);
             return Err(OpError::Sizes { op, what, a: weights.0.numel(), b: wires.0.numel() });
@@ -70,23 +67,23 @@ impl Extent {
 
 /// Weights, wires, readers, x -> y.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Choose;
+struct ChoiceOp;
 
 /// Wires, readers, x, g -> gradients at the weights.
 #[derive(Clone, Copy, Debug, Hash)]
-struct WeightGradients;
+struct ChoiceWeightGradients;
 
 /// Weights, wires, readers, g -> gradients at x.
 #[derive(Clone, Copy, Debug, Hash)]
-struct InputGradients;
+struct ChoiceInputGradients;
 
-impl CustomOp for Choose {
+impl CustomOp for ChoiceOp {
     fn name(&self) -> &str {
         "choose"
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        let extent = Extent::check(operands)?;
+        let extent = ChoiceExtent::check(operands)?;
         Ok(vec![(Shape::new(&[extent.rows, extent.batch]), DType::F32)])
     }
 
@@ -107,31 +104,25 @@ impl CustomOp for Choose {
         forward_extent(shapes).costs()
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        _: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        operands: &[Var<'g>],
+        _: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         let &[weights, wires, readers, x] = operands else { unreachable!("checked by infer") };
         let g = upstream[0];
-        let (at_weights, at_x) = (graph.shape(weights), graph.shape(x));
-        let mut push = |op: Arc<dyn CustomOp>, operands: &[NodeId], shape: Shape| {
-            let node = graph.push(Op::Custom(op), operands);
-            graph.push(Op::Pick(0, shape, DType::F32), &[node])
-        };
-        let weights_gradient = push(Arc::new(WeightGradients), &[wires, readers, x, g], at_weights);
-        let inputs_gradient = push(Arc::new(InputGradients), &[weights, wires, readers, g], at_x);
-        Ok(vec![Some(weights_gradient), None, None, Some(inputs_gradient)])
+        let at_weights = Var::custom(ChoiceWeightGradients, &[wires, readers, x, g])?[0];
+        let at_x = Var::custom(ChoiceInputGradients, &[weights, wires, readers, g])?[0];
+        Ok(vec![Some(at_weights), None, None, Some(at_x)])
     }
 }
 
-fn forward_extent(shapes: &[Shape]) -> Extent {
-    Extent::of(shapes[1], shapes[2], shapes[3].to_vec()[1])
+fn forward_extent(shapes: &[Shape]) -> ChoiceExtent {
+    ChoiceExtent::of(shapes[1], shapes[2], shapes[3].to_vec()[1])
 }
 
-impl CustomOp for WeightGradients {
+impl CustomOp for ChoiceWeightGradients {
     fn name(&self) -> &str {
         "choose_weight_gradients"
     }
@@ -162,11 +153,11 @@ impl CustomOp for WeightGradients {
     }
 }
 
-fn weights_extent(shapes: &[Shape]) -> Extent {
-    Extent::of(shapes[0], shapes[1], shapes[2].to_vec()[1])
+fn weights_extent(shapes: &[Shape]) -> ChoiceExtent {
+    ChoiceExtent::of(shapes[0], shapes[1], shapes[2].to_vec()[1])
 }
 
-impl CustomOp for InputGradients {
+impl CustomOp for ChoiceInputGradients {
     fn name(&self) -> &str {
         "choose_input_gradients"
     }
@@ -194,8 +185,8 @@ impl CustomOp for InputGradients {
     }
 }
 
-fn inputs_extent(shapes: &[Shape]) -> Extent {
-    Extent::of(shapes[1], shapes[2], shapes[3].to_vec()[1])
+fn inputs_extent(shapes: &[Shape]) -> ChoiceExtent {
+    ChoiceExtent::of(shapes[1], shapes[2], shapes[3].to_vec()[1])
 }
 
 fn floats(words: &[u32]) -> &[f32] {

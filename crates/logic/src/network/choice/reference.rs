@@ -1,9 +1,9 @@
-//! What the ops mean, in double precision and without haste.
+//! What the ops mean, in `f64`, written for clarity.
 
-use super::op::Extent;
+use super::op::ChoiceExtent;
 
 /// `[rows, count], [rows, count], [inputs, batch] -> [rows, batch]`
-pub fn forward(extent: &Extent, weights: &[f64], wires: &[f64], x: &[f64]) -> Vec<f64> {
+pub fn forward(extent: &ChoiceExtent, weights: &[f64], wires: &[f64], x: &[f64]) -> Vec<f64> {
     let (count, batch) = (extent.count, extent.batch);
     let mut y = vec![0.0; extent.rows * batch];
     for (place, (&weight, &wire)) in weights.iter().zip(wires).enumerate() {
@@ -15,7 +15,7 @@ pub fn forward(extent: &Extent, weights: &[f64], wires: &[f64], x: &[f64]) -> Ve
 }
 
 /// Gradients at the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
-pub fn weights(extent: &Extent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
+pub fn weights(extent: &ChoiceExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let (count, batch) = (extent.count, extent.batch);
     let sum = |(place, &wire): (usize, &f64)| {
         let pairs = g[place / count * batch..][..batch].iter().zip(&x[wire as usize * batch..][..batch]);
@@ -25,7 +25,7 @@ pub fn weights(extent: &Extent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64>
 }
 
 /// Gradients at the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
-pub fn inputs(extent: &Extent, weights: &[f64], readers: &[f64], g: &[f64]) -> Vec<f64> {
+pub fn inputs(extent: &ChoiceExtent, weights: &[f64], readers: &[f64], g: &[f64]) -> Vec<f64> {
     let (count, batch) = (extent.count, extent.batch);
     let (starts, entries) = readers.split_at(extent.inputs + 1);
     let mut sums = vec![0.0; extent.inputs * batch];

@@ -4,12 +4,12 @@ use farad_circuit::Gate;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::op::Extent;
+use super::op::NeuronExtent;
 use super::{CANDIDATES, reads_first, reads_second};
 use crate::row_grid::cpu::{LANES, row};
 
 /// A candidate's operands for some samples: zeros where it has none.
-struct Operands<'a> {
+struct NeuronOperands<'a> {
     a: &'a [f32],
     b: &'a [f32],
     c: [f32; 4],
@@ -17,13 +17,19 @@ struct Operands<'a> {
 
 /// The operands of a row's candidate; `zeros` stand for what lies beyond the inputs.
 #[inline(always)]
-fn operands<'a>(extent: &Extent, wires: &[u32], x: &'a [f32], zeros: &'a [f32], gate: Gate) -> Operands<'a> {
+fn operands<'a>(
+    extent: &NeuronExtent,
+    wires: &[u32],
+    x: &'a [f32],
+    zeros: &'a [f32],
+    gate: Gate,
+) -> NeuronOperands<'a> {
     let n = gate.number() as usize;
     let read = |wire: u32, is: bool| match is && (wire as usize) < extent.inputs {
         true => row(x, wire as usize, extent.batch),
         false => zeros,
     };
-    Operands {
+    NeuronOperands {
         a: read(wires[2 * n], reads_first(gate)),
         b: read(wires[2 * n + 1], reads_second(gate)),
         c: gate.coefficients().map(f32::from),
@@ -31,20 +37,20 @@ fn operands<'a>(extent: &Extent, wires: &[u32], x: &'a [f32], zeros: &'a [f32], 
 }
 
 /// `[neurons, 16], [rows, 16, 2], [inputs, batch] -> [rows, batch]`
-pub fn forward(extent: &Extent, weights: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
+pub fn forward(extent: &NeuronExtent, weights: &[f32], wires: &[u32], x: &[f32], y: &mut [f32]) {
     if extent.batch == 0 {
         return;
     }
     let (arch, zeros) = (Arch::new(), vec![0f32; extent.batch]);
     y.par_chunks_mut(extent.batch).enumerate().for_each(|(row, y)| {
         let (weights, wires) = (&weights[row / extent.places * CANDIDATES..], &wires[2 * CANDIDATES * row..]);
-        arch.dispatch(Forward { extent, weights, wires, x, zeros: &zeros, y });
+        arch.dispatch(NeuronOutputs { extent, weights, wires, x, zeros: &zeros, y });
     });
 }
 
 /// What one neuron gives at one place. A structure, as closures are not compiled for the vectors that there are.
-struct Forward<'a> {
-    extent: &'a Extent,
+struct NeuronOutputs<'a> {
+    extent: &'a NeuronExtent,
     weights: &'a [f32],
     wires: &'a [u32],
     x: &'a [f32],
@@ -52,14 +58,14 @@ struct Forward<'a> {
     y: &'a mut [f32],
 }
 
-impl WithSimd for Forward<'_> {
+impl WithSimd for NeuronOutputs<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         self.y.fill(0.0);
         for (gate, &weight) in Gate::ALL.into_iter().zip(self.weights) {
-            let Operands { a, b, c } = operands(self.extent, self.wires, self.x, self.zeros, gate);
+            let NeuronOperands { a, b, c } = operands(self.extent, self.wires, self.x, self.zeros, gate);
             let c = c.map(|c| weight * c);
             for ((y, &a), &b) in self.y.iter_mut().zip(a).zip(b) {
                 *y += c[0] + c[2] * b + a * (c[1] + c[3] * b);
@@ -69,16 +75,16 @@ impl WithSimd for Forward<'_> {
 }
 
 /// Gradients at the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
-pub fn weights(extent: &Extent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
+pub fn weights(extent: &NeuronExtent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let (arch, zeros) = (Arch::new(), vec![0f32; extent.batch]);
     sums.par_chunks_mut(CANDIDATES).enumerate().for_each(|(neuron, sums)| {
-        arch.dispatch(Weights { extent, wires, x, g, zeros: &zeros, neuron, sums });
+        arch.dispatch(NeuronWeights { extent, wires, x, g, zeros: &zeros, neuron, sums });
     });
 }
 
 /// The gradients at one neuron's weights.
-struct Weights<'a> {
-    extent: &'a Extent,
+struct NeuronWeights<'a> {
+    extent: &'a NeuronExtent,
     wires: &'a [u32],
     x: &'a [f32],
     g: &'a [f32],
@@ -87,12 +93,12 @@ struct Weights<'a> {
     sums: &'a mut [f32],
 }
 
-impl WithSimd for Weights<'_> {
+impl WithSimd for NeuronWeights<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Extent { places, batch, .. } = *self.extent;
+        let NeuronExtent { places, batch, .. } = *self.extent;
         for row in self.neuron * places..(self.neuron + 1) * places {
             let (g, wires) = (&self.g[row * batch..][..batch], &self.wires[2 * CANDIDATES * row..]);
             for (gate, sum) in Gate::ALL.into_iter().zip(&mut *self.sums) {
@@ -104,7 +110,7 @@ impl WithSimd for Weights<'_> {
 
 /// The sum over samples of a gradient times what a candidate gives.
 #[inline(always)]
-fn product(g: &[f32], Operands { a, b, c }: &Operands) -> f32 {
+fn product(g: &[f32], NeuronOperands { a, b, c }: &NeuronOperands) -> f32 {
     let mut sums = [0f32; LANES];
     let value = |a: f32, b: f32| c[0] + c[2] * b + a * (c[1] + c[3] * b);
     let whole = g.len() / LANES * LANES;
@@ -121,20 +127,27 @@ fn product(g: &[f32], Operands { a, b, c }: &Operands) -> f32 {
 }
 
 /// Gradients at the inputs. `[neurons, 16], readers, [inputs, batch], [rows, batch] -> [inputs, batch]`
-pub fn inputs(extent: &Extent, weights: &[f32], readers: &[u32], x: &[f32], g: &[f32], result: &mut [f32]) {
+pub fn inputs(
+    extent: &NeuronExtent,
+    weights: &[f32],
+    readers: &[u32],
+    x: &[f32],
+    g: &[f32],
+    result: &mut [f32],
+) {
     let batch = extent.batch;
     if batch == 0 {
         return;
     }
     let (arch, zeros) = (Arch::new(), vec![0f32; batch]);
     result.par_chunks_mut(batch).enumerate().for_each(|(input, sums)| {
-        arch.dispatch(Inputs { extent, weights, readers, x, g, zeros: &zeros, input, sums });
+        arch.dispatch(NeuronInputs { extent, weights, readers, x, g, zeros: &zeros, input, sums });
     });
 }
 
 /// The gradients at one input.
-struct Inputs<'a> {
-    extent: &'a Extent,
+struct NeuronInputs<'a> {
+    extent: &'a NeuronExtent,
     weights: &'a [f32],
     readers: &'a [u32],
     x: &'a [f32],
@@ -144,12 +157,12 @@ struct Inputs<'a> {
     sums: &'a mut [f32],
 }
 
-impl WithSimd for Inputs<'_> {
+impl WithSimd for NeuronInputs<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Extent { inputs, places, batch, .. } = *self.extent;
+        let NeuronExtent { inputs, places, batch, .. } = *self.extent;
         let (starts, lists) = self.readers.split_at(inputs + 1);
         let own = 2 * starts[self.input] as usize..2 * starts[self.input + 1] as usize;
         self.sums.fill(0.0);

@@ -4,7 +4,7 @@
 use farad::{CustomKernel, CustomLimits};
 use farad_circuit::Gate;
 
-use super::op::Extent;
+use super::op::NeuronExtent;
 use super::{reads_first, reads_second};
 use crate::row_grid::{RowGrid, add_parts};
 
@@ -45,12 +45,12 @@ fn slots(line: &dyn Fn(usize, &str) -> String) -> String {
     Gate::ALL.iter().map(|&gate| slot(gate, line)).collect()
 }
 
-fn with_inputs(extent: &Extent, text: &str) -> String {
+fn with_inputs(extent: &NeuronExtent, text: &str) -> String {
     format!("const INPUTS = {}u;\n{text}", extent.inputs)
 }
 
 /// Operands: weights, table, wires, readers, x; result: y.
-pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn forward(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let sum = slots(&|n, value| format!("sum += weights[weight + {n}u] * ({value});\n"));
     let text = with_inputs(extent, &FORWARD.replace("SLOTS\n", &sum));
     let grid = RowGrid::new(extent.rows(), extent.batch);
@@ -58,7 +58,7 @@ pub fn forward(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
 }
 
 /// Operands: wires, x, g; result: weights; scratch: parts, if there are several.
-pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn weights(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let sums: String = (0..16).map(|n| format!("var s{n} = Value();\n")).collect();
     let add = slots(&|n, value| format!("s{n} += upstream * ({value});\n"));
     let totals: String = (0..4)
@@ -83,7 +83,7 @@ pub fn weights(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
 }
 
 /// Words of the parts of weights' gradients.
-pub fn weights_scratch(extent: &Extent) -> Vec<usize> {
+pub fn weights_scratch(extent: &NeuronExtent) -> Vec<usize> {
     match parts(extent) {
         1 => vec![],
         parts => vec![parts * extent.neurons * 16],
@@ -91,7 +91,7 @@ pub fn weights_scratch(extent: &Extent) -> Vec<usize> {
 }
 
 /// Few neurons of many places are cut into many parts, many neurons into one: a block of columns after the other.
-fn parts(extent: &Extent) -> usize {
+fn parts(extent: &NeuronExtent) -> usize {
     let grid = RowGrid::new(extent.neurons, extent.batch);
     let items = extent.places * grid.blocks();
     let few = (1usize << 15).div_ceil(extent.neurons.max(1));
@@ -99,7 +99,7 @@ fn parts(extent: &Extent) -> usize {
 }
 
 /// Operands: weights, table, readers, x, g; result: gradients at x.
-pub fn inputs(extent: &Extent, limits: &CustomLimits) -> Vec<CustomKernel> {
+pub fn inputs(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     let text = with_inputs(extent, INPUTS);
     vec![grid.each(&text, &[extent.places as u32], &[0, 1, 2, 3, 4, 5], limits)]
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn grids_stay_within_the_limits() {
         for (inputs, neurons, batch) in SIZES {
-            let extent = Extent { inputs, neurons, places: 1, batch };
+            let extent = NeuronExtent { inputs, neurons, places: 1, batch };
             [forward, weights, super::inputs].iter().for_each(|op| check_limits(&op(&extent, &LIMITS)));
         }
     }

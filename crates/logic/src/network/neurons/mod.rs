@@ -1,11 +1,15 @@
 //! Neurons that choose among sixteen candidates, each with a function and two wires of its own.
 //!
-//! Candidate `k` computes function number `k` of its own two operands; a softmax over all sixteen weights them while the neuron
-//! learns, and the likeliest one is the gate that it becomes. What was drawn may be drawn again while it learns
-//! ([`CompactLayer::review`]), so that a neuron tries many wires without paying for all of them at once. [`Reach`] says
-//! what candidates may read.
+//! Candidate `k` computes function number `k` of its own two operands. While the neuron learns, a softmax
+//! over all sixteen weights them. The likeliest one is the gate that it becomes. [`Reach`] says what
+//! candidates may read. A frozen layer is a plain layer of gates.
 //!
-//! Invariant: what a layer draws depends on its seed and on the number of the review only, and is stored with it.
+//! [`CompactLayer::review`] examines the neurons on the host every few hundred steps. Neurons whose entropy
+//! no longer changes draw new candidates. So a neuron tries many wires without paying for all of them at
+//! once. The lists of readers are rebuilt; shapes stay, so nothing is compiled.
+//!
+//! Invariant: what a layer draws depends on its seed and on the number of the review only, and is stored with
+//! it.
 
 mod cpu;
 mod gpu;
@@ -75,11 +79,11 @@ pub struct CompactLayer {
     stream: u64,
     /// Everything on the device where it was needed last.
     #[module(skip)]
-    placed: Arc<Mutex<Option<Placed>>>,
+    placed: Arc<Mutex<Option<PlacedNeurons>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedNeurons {
     device: Device,
     /// Table, wires and readers.
     arrays: [Tensor; 3],
@@ -153,7 +157,7 @@ impl CompactLayer {
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let logits = self.logits.value();
-        let Placed { arrays, frozen, .. } = self.placed(logits.device());
+        let PlacedNeurons { arrays, frozen, .. } = self.placed(logits.device());
         if let Some((coefficients, wiring)) = frozen {
             return gates(&coefficients, &wiring, x);
         }
@@ -286,7 +290,7 @@ impl CompactLayer {
         Ok(gates.map(|(gate, [a, b])| netlist.gate(gate, wire(a), wire(b))).collect())
     }
 
-    fn placed(&self, device: &Device) -> Placed {
+    fn placed(&self, device: &Device) -> PlacedNeurons {
         let mut place = self.placed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let placed = place.take().filter(|placed| placed.device == *device);
         let placed = placed.unwrap_or_else(|| self.place(device).expect("what a layer holds can be read"));
@@ -294,7 +298,7 @@ impl CompactLayer {
         placed
     }
 
-    fn place(&self, device: &Device) -> Result<Placed> {
+    fn place(&self, device: &Device) -> Result<PlacedNeurons> {
         let wires = self.reach.wires(&self.drawn.value().to_vec::<u32>()?);
         let readers = self.reach.readers(&wires);
         let (rows, length) = (self.outputs(), readers.len());
@@ -305,7 +309,7 @@ impl CompactLayer {
             Tensor::try_from_vec(&readers, [length], device)?,
         ];
         let frozen = if self.is_frozen()? { Some(self.gates_for_good(device)?) } else { None };
-        Ok(Placed { device: device.clone(), arrays, frozen })
+        Ok(PlacedNeurons { device: device.clone(), arrays, frozen })
     }
 
     /// Coefficients and wires of the likeliest gates. A gate that reads beyond the edge becomes the one that it is there.

@@ -1,9 +1,6 @@
 //! The three ops: what neurons give, and the gradients at their weights and at the inputs.
 
-use std::sync::Arc;
-
-use farad::custom::{Graph, NodeId, Op};
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
 use super::{CANDIDATES, cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
@@ -19,17 +16,17 @@ pub fn neurons(weights: &Tensor, arrays: &[Tensor; 3], x: &Tensor) -> Tensor {
 
 /// Sizes at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct NeuronExtent {
     pub inputs: usize,
     pub neurons: usize,
     pub places: usize,
     pub batch: usize,
 }
 
-impl Extent {
-    fn of(neurons: usize, wires: Shape, x: Shape) -> Extent {
+impl NeuronExtent {
+    fn of(neurons: usize, wires: Shape, x: Shape) -> NeuronExtent {
         let places = wires[0] / neurons.max(1);
-        Extent { inputs: x[0], neurons, places, batch: x[1] }
+        NeuronExtent { inputs: x[0], neurons, places, batch: x[1] }
     }
 
     /// Neurons times places.
@@ -37,7 +34,7 @@ impl Extent {
         self.neurons * self.places
     }
 
-    fn check(operands: &[(Shape, DType)]) -> Result<Extent, OpError> {
+    fn check(operands: &[(Shape, DType)]) -> Result<NeuronExtent, OpError> {
         let op = "neurons";
         let [weights, table, wires, readers, x] = operands else {
             return Err(OpError::Arity { op, got: operands.len(), least: 5 });
@@ -53,7 +50,7 @@ impl Extent {
                 return Err(OpError::DTypes { op, lhs: dtype, rhs: wanted });
             }
         }
-        let extent = Extent::of(weights.0[0], wires.0, x.0);
+        let extent = NeuronExtent::of(weights.0[0], wires.0, x.0);
         let fits = weights.0[1] == CANDIDATES && wires.0[0] == extent.rows() && wires.0[1] == CANDIDATES;
         if !fits {
             let what = format!("weights do not fit the candidates: {} and {}", weights.0, wires.0);
@@ -78,13 +75,13 @@ struct Neurons;
 
 /// Wires, x, g -> gradients at the weights of so many neurons.
 #[derive(Clone, Copy, Debug, Hash)]
-struct WeightGradients {
+struct NeuronWeightGradients {
     neurons: usize,
 }
 
 /// Weights, table, readers, x, g -> gradients at x.
 #[derive(Clone, Copy, Debug, Hash)]
-struct InputGradients;
+struct NeuronInputGradients;
 
 impl CustomOp for Neurons {
     fn name(&self) -> &str {
@@ -92,7 +89,7 @@ impl CustomOp for Neurons {
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        Ok(vec![(Extent::check(operands)?.y(), DType::F32)])
+        Ok(vec![(NeuronExtent::check(operands)?.y(), DType::F32)])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
@@ -112,38 +109,32 @@ impl CustomOp for Neurons {
         forward_extent(shapes).costs(GATE_FLOPS)
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        _: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        operands: &[Var<'g>],
+        _: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         let &[weights, table, wires, readers, x] = operands else { unreachable!("checked by infer") };
         let g = upstream[0];
-        let (at_weights, at_x) = (graph.shape(weights), graph.shape(x));
-        let mut push = |op: Arc<dyn CustomOp>, operands: &[NodeId], shape: Shape| {
-            let node = graph.push(Op::Custom(op), operands);
-            graph.push(Op::Pick(0, shape, DType::F32), &[node])
-        };
-        let op = WeightGradients { neurons: at_weights[0] };
-        let weights_gradient = push(Arc::new(op), &[wires, x, g], at_weights);
-        let inputs_gradient = push(Arc::new(InputGradients), &[weights, table, readers, x, g], at_x);
-        Ok(vec![Some(weights_gradient), None, None, None, Some(inputs_gradient)])
+        let at_weights =
+            Var::custom(NeuronWeightGradients { neurons: weights.shape()[0] }, &[wires, x, g])?[0];
+        let at_x = Var::custom(NeuronInputGradients, &[weights, table, readers, x, g])?[0];
+        Ok(vec![Some(at_weights), None, None, None, Some(at_x)])
     }
 }
 
-fn forward_extent(shapes: &[Shape]) -> Extent {
-    Extent::of(shapes[0][0], shapes[2], shapes[4])
+fn forward_extent(shapes: &[Shape]) -> NeuronExtent {
+    NeuronExtent::of(shapes[0][0], shapes[2], shapes[4])
 }
 
-impl WeightGradients {
-    fn extent(&self, shapes: &[Shape]) -> Extent {
-        Extent::of(self.neurons, shapes[0], shapes[1])
+impl NeuronWeightGradients {
+    fn extent(&self, shapes: &[Shape]) -> NeuronExtent {
+        NeuronExtent::of(self.neurons, shapes[0], shapes[1])
     }
 }
 
-impl CustomOp for WeightGradients {
+impl CustomOp for NeuronWeightGradients {
     fn name(&self) -> &str {
         "neurons_weight_gradients"
     }
@@ -174,7 +165,7 @@ impl CustomOp for WeightGradients {
     }
 }
 
-impl CustomOp for InputGradients {
+impl CustomOp for NeuronInputGradients {
     fn name(&self) -> &str {
         "neurons_input_gradients"
     }
@@ -203,9 +194,9 @@ impl CustomOp for InputGradients {
     }
 }
 
-fn inputs_extent(shapes: &[Shape]) -> Extent {
+fn inputs_extent(shapes: &[Shape]) -> NeuronExtent {
     let (neurons, rows) = (shapes[0][0], shapes[4][0]);
-    Extent { inputs: shapes[3][0], neurons, places: rows / neurons.max(1), batch: shapes[3][1] }
+    NeuronExtent { inputs: shapes[3][0], neurons, places: rows / neurons.max(1), batch: shapes[3][1] }
 }
 
 fn floats(words: &[u32]) -> &[f32] {

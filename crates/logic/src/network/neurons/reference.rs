@@ -1,12 +1,19 @@
-//! What the ops mean, in double precision and without haste.
+//! What the ops mean, in `f64`, written for clarity.
 
 use farad_circuit::Gate;
 
 use super::CANDIDATES;
-use super::op::Extent;
+use super::op::NeuronExtent;
 
 /// The operands of a row's candidate for a sample.
-fn operands(extent: &Extent, wires: &[f64], x: &[f64], row: usize, slot: usize, sample: usize) -> [f64; 2] {
+fn operands(
+    extent: &NeuronExtent,
+    wires: &[f64],
+    x: &[f64],
+    row: usize,
+    slot: usize,
+    sample: usize,
+) -> [f64; 2] {
     [0, 1].map(|side| {
         let wire = wires[2 * (CANDIDATES * row + slot) + side] as usize;
         if wire < extent.inputs { x[wire * extent.batch + sample] } else { 0.0 }
@@ -22,15 +29,15 @@ fn value(c: [f64; 4], [a, b]: [f64; 2]) -> f64 {
 }
 
 /// Every candidate of every row for every sample: row, candidate, sample.
-fn each(extent: &Extent) -> impl Iterator<Item = (usize, usize, usize)> {
-    let Extent { batch, .. } = *extent;
+fn each(extent: &NeuronExtent) -> impl Iterator<Item = (usize, usize, usize)> {
+    let NeuronExtent { batch, .. } = *extent;
     (0..extent.rows()).flat_map(move |row| {
         (0..CANDIDATES).flat_map(move |slot| (0..batch).map(move |sample| (row, slot, sample)))
     })
 }
 
 /// `[neurons, 16], [rows, 16, 2], [inputs, batch] -> [rows, batch]`
-pub fn forward(extent: &Extent, weights: &[f64], wires: &[f64], x: &[f64]) -> Vec<f64> {
+pub fn forward(extent: &NeuronExtent, weights: &[f64], wires: &[f64], x: &[f64]) -> Vec<f64> {
     let mut y = vec![0.0; extent.rows() * extent.batch];
     for (row, slot, sample) in each(extent) {
         let value = value(coefficients(slot), operands(extent, wires, x, row, slot, sample));
@@ -40,7 +47,7 @@ pub fn forward(extent: &Extent, weights: &[f64], wires: &[f64], x: &[f64]) -> Ve
 }
 
 /// Gradients at the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
-pub fn weights(extent: &Extent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
+pub fn weights(extent: &NeuronExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; extent.neurons * CANDIDATES];
     for (row, slot, sample) in each(extent) {
         let value = value(coefficients(slot), operands(extent, wires, x, row, slot, sample));
@@ -50,7 +57,7 @@ pub fn weights(extent: &Extent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64>
 }
 
 /// Gradients at the inputs. `[neurons, 16], readers, [inputs, batch], [rows, batch] -> [inputs, batch]`
-pub fn inputs(extent: &Extent, weights: &[f64], readers: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
+pub fn inputs(extent: &NeuronExtent, weights: &[f64], readers: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let batch = extent.batch;
     let (starts, lists) = readers.split_at(extent.inputs + 1);
     let mut sums = vec![0.0; extent.inputs * batch];

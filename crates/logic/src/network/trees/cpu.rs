@@ -60,7 +60,7 @@ impl Stage<'_> {
         let arch = Arch::new();
         let kernels = y.par_chunks_mut(cells * batch).zip(largest.par_chunks_mut(cells * words));
         kernels.enumerate().for_each(|(kernel, (y, largest))| {
-            arch.dispatch(Cells { stage: self, kernel, y, largest });
+            arch.dispatch(KernelCells { stage: self, kernel, y, largest });
         });
     }
 
@@ -116,7 +116,7 @@ impl Stage<'_> {
         let kernels = sums.par_chunks_mut(4 * gates).zip(at_leaves.par_chunks_mut(leaves * cells * batch));
         kernels.enumerate().for_each(|(kernel, (sums, at_leaves))| {
             let slopes = &slopes[4 * gates * kernel..][..4 * gates];
-            arch.dispatch(Backward { stage: self, kernel, slopes, largest, g, sums, at_leaves });
+            arch.dispatch(KernelGradients { stage: self, kernel, slopes, largest, g, sums, at_leaves });
         });
     }
 
@@ -168,14 +168,14 @@ impl Stage<'_> {
 }
 
 /// All cells of a kernel. A structure, as closures are not compiled for the vectors that there are.
-struct Cells<'a> {
+struct KernelCells<'a> {
     stage: &'a Stage<'a>,
     kernel: usize,
     y: &'a mut [f32],
     largest: &'a mut [u32],
 }
 
-impl WithSimd for Cells<'_> {
+impl WithSimd for KernelCells<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -190,7 +190,7 @@ impl WithSimd for Cells<'_> {
 }
 
 /// All gradients of a kernel.
-struct Backward<'a> {
+struct KernelGradients<'a> {
     stage: &'a Stage<'a>,
     kernel: usize,
     slopes: &'a [f32],
@@ -200,12 +200,12 @@ struct Backward<'a> {
     at_leaves: &'a mut [f32],
 }
 
-impl WithSimd for Backward<'_> {
+impl WithSimd for KernelGradients<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Backward { stage, kernel, slopes, largest, g, sums, at_leaves } = self;
+        let KernelGradients { stage, kernel, slopes, largest, g, sums, at_leaves } = self;
         stage.kernel_backward(kernel, slopes, largest, g, sums, at_leaves);
     }
 }

@@ -1,6 +1,11 @@
 //! Convolutions of logic: trees of gates over windows, the same at every position, then the OR of neighbors.
 //!
-//! [`Trees`] is the stage, [`TreeShape`] its sizes as a user says them and `geometry` as the ops need them; `op` has the ops.
+//! A whole stage is one kernel in each direction. A tree is written out gate by gate, and its nodes are
+//! registers. Gradients at leaves are gathered by the inputs, so there are no atomics. Hard gates that learn
+//! like soft ones take values from one set of coefficients and gradients from another.
+//!
+//! [`Trees`] is the stage, [`TreeShape`] its sizes as a user gives them and `geometry` as the ops need them;
+//! `op` has the ops.
 
 mod cpu;
 mod geometry;
@@ -58,7 +63,7 @@ pub struct TreeShape {
 /// gradient.
 #[derive(Clone, Debug, Module)]
 pub struct Trees {
-    levels: Vec<Level>,
+    levels: Vec<TreeLevel>,
     #[module(skip)]
     shape: TreeShape,
     #[module(skip)]
@@ -67,18 +72,18 @@ pub struct Trees {
     leaves: Arc<Vec<Leaf>>,
     /// Leaves and readers, and the gate table, where they were needed last.
     #[module(skip)]
-    placed: Arc<Mutex<Option<Placed>>>,
+    placed: Arc<Mutex<Option<PlacedTrees>>>,
 }
 
 /// The gates of all trees on one level.
 #[derive(Clone, Debug, Module)]
-struct Level {
+struct TreeLevel {
     /// `[kernels · gates, 16]`
     logits: Parameter,
 }
 
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedTrees {
     device: Device,
     arrays: [Tensor; 2],
     table: GateTable,
@@ -132,7 +137,7 @@ impl Trees {
         let leaves: Vec<Leaf> = (0..shape.kernels).flat_map(|_| leaves(&shape, &mut shuffler)).collect();
         let level = |n: usize| {
             let gates = shape.kernels << (shape.depth - 1 - n);
-            Level { logits: Parameter::new(initial_logits(&[gates], STRENGTH, &Device::cpu())) }
+            TreeLevel { logits: Parameter::new(initial_logits(&[gates], STRENGTH, &Device::cpu())) }
         };
         let levels = (0..shape.depth).map(level).collect();
         Ok(Trees { levels, shape, geometry, leaves: Arc::new(leaves), placed: Arc::default() })
@@ -177,7 +182,7 @@ impl Trees {
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let logits = self.logits();
-        let Placed { arrays, table, .. } = self.placed(logits.device());
+        let PlacedTrees { arrays, table, .. } = self.placed(logits.device());
         let apply = |values: &Tensor, slopes: &Tensor| trees(self.geometry, values, slopes, &arrays, x);
         match pass {
             Pass::Soft => {
@@ -195,7 +200,7 @@ impl Trees {
     /// The logits of all trees, level by level. `[kernels, gates, 16]`
     fn logits(&self) -> Tensor {
         let kernels = self.shape.kernels;
-        let level = |level: &Level| {
+        let level = |level: &TreeLevel| {
             let logits = level.logits.value();
             let gates = logits.shape()[0] / kernels;
             logits.reshape([kernels, gates, 16])
@@ -234,7 +239,7 @@ impl Trees {
         Ok(pooled)
     }
 
-    fn placed(&self, device: &Device) -> Placed {
+    fn placed(&self, device: &Device) -> PlacedTrees {
         let mut place = self.placed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let placed = place.take().filter(|placed| placed.device == *device);
         let placed = placed.unwrap_or_else(|| {
@@ -243,7 +248,7 @@ impl Trees {
             let (count, length) = (self.leaves.len(), readers.len());
             let arrays =
                 [Tensor::from_vec(words, [count, 3], device), Tensor::from_vec(readers, [length], device)];
-            Placed { arrays, table: GateTable::on(device), device: device.clone() }
+            PlacedTrees { arrays, table: GateTable::on(device), device: device.clone() }
         });
         *place = Some(placed.clone());
         placed

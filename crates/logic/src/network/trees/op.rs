@@ -1,12 +1,10 @@
 //! The three ops of a stage: what its trees give, the gradients at gates and leaves, and those at the inputs.
 //!
-//! A whole tree is one invocation, and so are the squares of a cell: between the inputs and the OR of a cell nothing is stored
-//! but which square was the largest. Only that square has a gradient; it is computed again from the inputs.
+//! A whole tree is one invocation, and so are the squares of a cell. Between the inputs and the OR of a cell
+//! nothing is stored but which square was the largest. Only that square has a gradient; it is computed again
+//! from the inputs.
 
-use std::sync::Arc;
-
-use farad::custom::{Graph, NodeId, Op};
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
 use super::geometry::{Geometry, Leaf};
 use super::{cpu, gpu, reference};
@@ -25,26 +23,26 @@ pub fn trees(
 ) -> Tensor {
     let [leaves, readers] = arrays;
     let coefficients = coefficients.stop_gradient();
-    Tensor::custom(Stage(geometry), &[&coefficients, slopes, leaves, readers, x]).swap_remove(0)
+    Tensor::custom(TreeStage(geometry), &[&coefficients, slopes, leaves, readers, x]).swap_remove(0)
 }
 
 /// Coefficients, slopes, leaves, readers, x -> y, the largest squares.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Stage(Geometry);
+struct TreeStage(Geometry);
 
 /// Coefficients, slopes, leaves, x, the largest squares, g -> gradients at the slopes, and at leaves.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Backward(Geometry);
+struct TreeGradients(Geometry);
 
 /// Readers, the largest squares, gradients at leaves -> gradients at x.
 #[derive(Clone, Copy, Debug, Hash)]
-struct InputGradients(Geometry);
+struct TreeInputGradients(Geometry);
 
 fn batch_of(shape: Shape) -> usize {
     shape[1]
 }
 
-impl CustomOp for Stage {
+impl CustomOp for TreeStage {
     fn name(&self) -> &str {
         "trees"
     }
@@ -78,28 +76,22 @@ impl CustomOp for Stage {
         Some((bytes as u64, GATE_FLOPS * geometry.evaluations(batch)))
     }
 
-    fn gradient(
+    fn gradient<'g>(
         &self,
-        graph: &mut Graph,
-        operands: &[NodeId],
-        results: &[NodeId],
-        upstream: &[NodeId],
-    ) -> Result<Vec<Option<NodeId>>, OpError> {
+        operands: &[Var<'g>],
+        results: &[Var<'g>],
+        upstream: &[Var<'g>],
+    ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         let &[coefficients, slopes, leaves, readers, x] = operands else { unreachable!("checked by infer") };
         let (largest, g) = (results[1], upstream[0]);
-        let (at_slopes, at_x) = (graph.shape(slopes), graph.shape(x));
-        let at_leaves = self.0.at_leaves(batch_of(at_x));
-        let backward = graph
-            .push(Op::Custom(Arc::new(Backward(self.0))), &[coefficients, slopes, leaves, x, largest, g]);
-        let weights = graph.push(Op::Pick(0, at_slopes, DType::F32), &[backward]);
-        let at_leaves = graph.push(Op::Pick(1, at_leaves, DType::F32), &[backward]);
-        let inputs = graph.push(Op::Custom(Arc::new(InputGradients(self.0))), &[readers, largest, at_leaves]);
-        let inputs = graph.push(Op::Pick(0, at_x, DType::F32), &[inputs]);
+        let found = Var::custom(TreeGradients(self.0), &[coefficients, slopes, leaves, x, largest, g])?;
+        let (weights, at_leaves) = (found[0], found[1]);
+        let inputs = Var::custom(TreeInputGradients(self.0), &[readers, largest, at_leaves])?[0];
         Ok(vec![None, Some(weights), None, None, Some(inputs)])
     }
 }
 
-impl CustomOp for Backward {
+impl CustomOp for TreeGradients {
     fn name(&self) -> &str {
         "trees_gradients"
     }
@@ -141,7 +133,7 @@ impl CustomOp for Backward {
     }
 }
 
-impl CustomOp for InputGradients {
+impl CustomOp for TreeInputGradients {
     fn name(&self) -> &str {
         "trees_input_gradients"
     }

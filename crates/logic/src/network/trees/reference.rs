@@ -1,4 +1,4 @@
-//! What the ops mean, in double precision and without haste.
+//! What the ops mean, in `f64`, written for clarity.
 
 use super::geometry::{Geometry, Leaf, Packing};
 

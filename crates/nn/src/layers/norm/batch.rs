@@ -1,4 +1,6 @@
-//! Batch norm: every channel by the mean and variance of the batch, or by what they were on average.
+//! Batch norm: every channel by the mean and variance of the batch, or by their running averages.
+//!
+//! The running averages are pending tensors in buffers. A step computes them in its own submission.
 
 use super::{by_channel, centered, check_channels, filled};
 use crate::layers::{Buffer, Layer, Mode, Module, Parameter, Visitor};

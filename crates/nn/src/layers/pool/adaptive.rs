@@ -3,7 +3,7 @@
 use crate::layers::{Layer, Module, Visitor};
 use farad_tensor::PerAxis;
 use farad_tensor::engine::inside;
-use farad_tensor::{Tensor, engine::Kind};
+use farad_tensor::{Tensor, engine::Pooling};
 
 /// The means of as many windows as asked for, over `N` spatial axes: [`AdaptiveAvgPool1d`], [`AdaptiveAvgPool2d`].
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl<const N: usize> Layer for AdaptiveAvgPool<N> {
     fn forward(&self, x: &Tensor) -> Tensor {
         let _inside = inside(["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"][N - 1]);
         let op = if N == 1 { "adaptive_avg_pool1d" } else { "adaptive_avg_pool2d" };
-        x.adaptive(op, self.outputs, Kind::Mean)
+        x.adaptive(op, self.outputs, Pooling::Mean)
     }
 }
 
@@ -101,6 +101,6 @@ impl<const N: usize> Layer for AdaptiveMaxPool<N> {
     fn forward(&self, x: &Tensor) -> Tensor {
         let _inside = inside(["AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"][N - 1]);
         let op = if N == 1 { "adaptive_max_pool1d" } else { "adaptive_max_pool2d" };
-        x.adaptive(op, self.outputs, Kind::Largest)
+        x.adaptive(op, self.outputs, Pooling::Largest)
     }
 }

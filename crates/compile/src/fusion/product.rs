@@ -1,0 +1,314 @@
+//! Contractions that are products, and the product kernel's operands.
+
+use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Unary};
+
+use crate::fusion::access::{Access, Affine, mapped_view};
+use crate::fusion::draft::{resident, unshaped};
+use crate::program::{BufferId, Code, Instr, Level, Operand, Reg};
+
+/// Rows and columns that a convolution needs to be better off as a product.
+const LEAST_SIDE: usize = 4;
+/// Multiplications from which a convolution is better off as a product.
+const LEAST_WORK: usize = 1 << 13;
+
+/// What the axes of a contraction are to a product of matrices. Axes of size 1 that are not needed to have rows,
+/// columns and terms are nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roles {
+    /// Both operands and the result have them.
+    pub batch: Vec<usize>,
+    /// One operand and the result.
+    pub rows: Vec<usize>,
+    /// The other operand and the result, its last axis among them.
+    pub columns: Vec<usize>,
+    /// Summed over.
+    pub inner: Vec<usize>,
+    /// Whether the contraction's right operand has the rows.
+    pub swapped: bool,
+}
+
+impl Roles {
+    /// The roles of the axes; `None` if the contraction is no product or too thin to be worth one.
+    pub fn of(contraction: &Contraction) -> Option<Roles> {
+        Roles::of_matrices(contraction).or_else(|| Roles::of_tensors(contraction))
+    }
+
+    /// Of a product of matrices `[batch.., rows, columns]`, whatever its sizes.
+    fn of_matrices(contraction: &Contraction) -> Option<Roles> {
+        let axes = |maps: &[IndexMap]| maps.iter().map(|m| m.plain()).collect::<Option<Vec<usize>>>();
+        let (lhs, rhs) = (axes(&contraction.lhs)?, axes(&contraction.rhs)?);
+        let unique = |list: &[usize]| list.iter().enumerate().all(|(i, a)| !list[..i].contains(a));
+        if !unique(&lhs) || !unique(&rhs) {
+            return None;
+        }
+        let (mut batch, mut free) = (Vec::new(), Vec::new());
+        for &axis in &contraction.out {
+            match (lhs.contains(&axis), rhs.contains(&axis)) {
+                (true, true) if free.is_empty() => batch.push(axis),
+                (true, false) | (false, true) => free.push(axis),
+                _ => return None,
+            }
+        }
+        let inner = contraction.reduced();
+        let ([rows, columns], [_]) = (&free[..], &inner[..]) else { return None };
+        if inner.iter().any(|a| !lhs.contains(a) || !rhs.contains(a))
+            || lhs.contains(rows) == lhs.contains(columns)
+        {
+            return None;
+        }
+        let swapped = !lhs.contains(rows);
+        Some(Roles { batch, rows: vec![*rows], columns: vec![*columns], inner, swapped })
+    }
+
+    /// Of any sum of products whose sides are large enough: convolutions and their gradients.
+    fn of_tensors(contraction: &Contraction) -> Option<Roles> {
+        let reads =
+            |maps: &[IndexMap], axis: usize| maps.iter().any(|m| m.terms.iter().any(|term| term.0 == axis));
+        let [mut batch, mut left, mut right, mut inner] = [const { Vec::new() }; 4];
+        let real = |axis: &usize| contraction.sizes[*axis] != 1;
+        for &axis in contraction.out.iter().filter(|axis| real(axis)) {
+            match (reads(&contraction.lhs, axis), reads(&contraction.rhs, axis)) {
+                (true, true) => batch.push(axis),
+                (true, false) => left.push(axis),
+                (false, true) => right.push(axis),
+                (false, false) => return None,
+            }
+        }
+        for axis in contraction.reduced().into_iter().filter(real) {
+            if !reads(&contraction.lhs, axis) || !reads(&contraction.rhs, axis) {
+                return None;
+            }
+            inner.push(axis);
+        }
+        [&mut batch, &mut left, &mut right].into_iter().for_each(|axes| axes.sort_unstable());
+        // Results are written along the columns.
+        let place = |axes: &[usize]| contraction.out.iter().rposition(|axis| axes.contains(axis));
+        let swapped = place(&left) > place(&right);
+        let (rows, columns) = if swapped { (right, left) } else { (left, right) };
+        let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
+        let (m, n, k) = (len(&rows), len(&columns), len(&inner));
+        (m.min(n) >= LEAST_SIDE && k >= 2 && m * n * k >= LEAST_WORK).then_some(Roles {
+            batch,
+            rows,
+            columns,
+            inner,
+            swapped,
+        })
+    }
+
+    /// The contraction axes of the left operand and of the right, in kernel order.
+    fn orders(&self) -> [Vec<usize>; 2] {
+        let with = |first: &[usize], second: &[usize]| [&self.batch[..], first, second].concat();
+        [with(&self.rows, &self.inner), with(&self.inner, &self.columns)]
+    }
+}
+
+/// A product's operand before it is one: how the contraction reads it, over which axes, and what it is.
+pub struct Source<'g> {
+    contraction: &'g Contraction,
+    maps: &'g [IndexMap],
+    /// Contraction axes, in kernel order.
+    order: Vec<usize>,
+    /// What is read.
+    pub node: NodeId,
+}
+
+/// The left and the right operand of the product of a contraction node.
+pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> [Source<'g>; 2] {
+    let [left, right] = roles.orders();
+    let (l, r) = if roles.swapped { (right, left) } else { (left, right) };
+    let source = |maps, order, node| Source { contraction, maps, order, node };
+    let lhs = source(&contraction.lhs[..], l, node.operands[0]);
+    let rhs = source(&contraction.rhs[..], r, node.operands[1]);
+    if roles.swapped { [rhs, lhs] } else { [lhs, rhs] }
+}
+
+/// Pointwise ops that an operand may go through on its way into the product.
+const MOST_PROLOGUE: usize = 3;
+/// Moves and casts that it may go through.
+const MOST_MOVES: usize = 64;
+
+impl Source<'_> {
+    /// The operand, or `None` if something has to be materialized first.
+    pub fn operand(&self, graph: &Graph, materialized: &[bool]) -> Option<Operand> {
+        let axes: Vec<usize> = self.order.iter().map(|&a| self.contraction.sizes[a]).collect();
+        let mut place = vec![Affine::zero(axes.len()); self.contraction.sizes.len()];
+        for (at, &axis) in self.order.iter().enumerate().filter(|(at, _)| axes[*at] != 1) {
+            place[axis] = Affine::axis(axes.len(), at);
+        }
+        let shape = graph.shape(self.node);
+        let mut tape = Vec::new();
+        let value = match Access::mapped(self.maps, &place, &shape, &axes) {
+            Some(access) => {
+                let most = (MOST_PROLOGUE, MOST_MOVES);
+                pull(graph, self.node, &access, &axes, materialized, &mut tape, most)?
+            }
+            None => {
+                let (stored, rounded) = below_cast(graph, self.node);
+                let base = resident(graph, materialized, stored)?;
+                let view = mapped_view(self.maps, &place, &shape, &axes);
+                let mut emit = |code| tape.push(Instr { code, dtype: DType::F32, level: Level::Full });
+                emit(Code::Load(BufferId(base.0), view));
+                if let Some(dtype) = rounded {
+                    emit(Code::Cast(Reg(0), dtype));
+                }
+                Reg(tape.len() as u32 - 1)
+            }
+        };
+        Some(Operand { tape, value })
+    }
+
+    /// What to materialize so that the operand can be had.
+    fn missing(&self, graph: &Graph, materialized: &[bool], plain: bool) -> NodeId {
+        if self.maps.iter().any(|map| map.divisor != 1) {
+            return below_cast(graph, self.node).0;
+        }
+        let source = source(graph, self.node, materialized, plain);
+        let mut trial = materialized.to_vec();
+        trial[source.index()] = true;
+        if self.operand(graph, &trial).is_some() { source } else { self.node }
+    }
+}
+
+/// The node that a cast between floats reads, and what it rounds to if that is a half.
+fn below_cast(graph: &Graph, id: NodeId) -> (NodeId, Option<DType>) {
+    let node = graph.node(id);
+    match node.op {
+        Op::Cast(to) if to.is_float() && graph.dtype(node.operands[0]).is_float() => {
+            (node.operands[0], to.is_half().then_some(to))
+        }
+        _ => (id, None),
+    }
+}
+
+fn pull(
+    graph: &Graph,
+    id: NodeId,
+    access: &Access,
+    axes: &[usize],
+    materialized: &[bool],
+    tape: &mut Vec<Instr>,
+    (ops, moves): (usize, usize),
+) -> Option<Reg> {
+    let node = graph.node(id);
+    let mut emit = |code: Code, dtype: DType| {
+        tape.push(Instr { code, dtype: dtype.register(), level: Level::Full });
+        Some(Reg(tape.len() as u32 - 1))
+    };
+    if let Some(base) = resident(graph, materialized, id) {
+        return emit(Code::Load(BufferId(base.0), access.view(&node.shape, axes.len())), node.dtype);
+    }
+    match &node.op {
+        // Outside its guards an operand is zero, which only loads know.
+        Op::Constant(_) | Op::Parameter(_) if !access.guards.is_empty() => None,
+        Op::Constant(scalar) => emit(Code::Constant(*scalar), node.dtype),
+        Op::Parameter(n) => emit(Code::Parameter(*n), node.dtype),
+        // A guarded load is slower than a copy is dear.
+        op if op.is_movement() && !matches!(op, Op::Pad(_)) => {
+            let inner = access.through(op, &graph.shape(node.operands[0]), &node.shape, axes).ok()?;
+            pull(graph, node.operands[0], &inner, axes, materialized, tape, (ops, moves.checked_sub(1)?))
+        }
+        Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
+            let left = (ops, moves.checked_sub(1)?);
+            let x = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
+            if to.is_half() {
+                tape.push(Instr { code: Code::Cast(x, *to), dtype: DType::F32, level: Level::Full });
+                return Some(Reg(tape.len() as u32 - 1));
+            }
+            Some(x)
+        }
+        Op::Unary(unary @ (Unary::Relu | Unary::Neg)) if ops > 0 && node.dtype == DType::F32 => {
+            let x = pull(graph, node.operands[0], access, axes, materialized, tape, (ops - 1, moves))?;
+            tape.push(Instr { code: Code::Unary(*unary, x), dtype: DType::F32, level: Level::Full });
+            Some(Reg(tape.len() as u32 - 1))
+        }
+        Op::Binary(binary)
+            if ops > 0
+                && node.dtype == DType::F32
+                && !binary.is_costly()
+                && access.guards.is_empty()
+                && scales(graph, node.operands[1]) =>
+        {
+            let a = pull(graph, node.operands[0], access, axes, materialized, tape, (ops - 1, moves))?;
+            let b = pull(graph, node.operands[1], access, axes, materialized, tape, (0, moves))?;
+            tape.push(Instr { code: Code::Binary(*binary, a, b), dtype: DType::F32, level: Level::Full });
+            Some(Reg(tape.len() as u32 - 1))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a node is one number repeated.
+fn scales(graph: &Graph, id: NodeId) -> bool {
+    let mut at = id;
+    while matches!(graph.node(at).op, Op::Reshape(_) | Op::Expand(_)) {
+        at = graph.node(at).operands[0];
+    }
+    matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_))
+}
+
+/// Nodes that the product of `id` needs in memory and that are not there yet.
+pub fn missing(graph: &Graph, id: NodeId, materialized: &[bool], users: &[usize]) -> Vec<NodeId> {
+    let node = graph.node(id);
+    let Op::Contract(contraction) = &node.op else { return vec![] };
+    let Some(roles) = Roles::of(contraction) else { return vec![] };
+    let mut needed = Vec::new();
+    for source in sources(contraction, &roles, node) {
+        let plain = source.operand(graph, materialized).is_some();
+        if !plain || computes(graph, source.node, materialized) && users[source.node.index()] > 1 {
+            needed.push(source.missing(graph, materialized, plain));
+        }
+    }
+    needed
+}
+
+/// Whether an operand does arithmetic before it reaches memory.
+fn computes(graph: &Graph, id: NodeId, materialized: &[bool]) -> bool {
+    let mut at = id;
+    while resident(graph, materialized, at).is_none() {
+        let node = graph.node(at);
+        if !node.op.is_movement() {
+            return true;
+        }
+        at = node.operands[0];
+    }
+    false
+}
+
+/// What to materialize so that an operand becomes a view: below its movements if they can be
+/// folded into the view, else the operand itself.
+fn source(graph: &Graph, id: NodeId, materialized: &[bool], foldable: bool) -> NodeId {
+    let mut at = id;
+    while graph.node(at).op.is_movement() && !matches!(graph.node(at).op, Op::Pad(_)) {
+        at = graph.node(at).operands[0];
+    }
+    let free = resident(graph, materialized, at).is_some()
+        || matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_));
+    if free || (!foldable && at != id && !folds(graph, id)) { id } else { at }
+}
+
+/// Whether a node is what lies below its movements in another shape: then it lies in memory with that.
+fn only_reshaped(graph: &Graph, id: NodeId) -> bool {
+    !graph.node(unshaped(graph, id)).op.is_movement()
+}
+
+/// Whether the movements above a node can be a view of it in a product: checked with the node taken
+/// as resident.
+fn folds(graph: &Graph, id: NodeId) -> bool {
+    let shape = graph.shape(id);
+    let (axes, mut access) = Access::identity(&shape);
+    let mut at = id;
+    while graph.node(at).op.is_movement() {
+        if only_reshaped(graph, at) {
+            return true;
+        }
+        let node = graph.node(at);
+        let from = graph.shape(node.operands[0]);
+        match access.through(&node.op, &from, &node.shape, &axes) {
+            Ok(inner) => access = inner,
+            Err(_) => return false,
+        }
+        at = node.operands[0];
+    }
+    true
+}

@@ -1,0 +1,69 @@
+//! From a woven scan over nodes to a kernel over buffers.
+
+use std::collections::HashMap;
+
+use super::Woven;
+use crate::planning::assemble::{Memory, drop_axis, merges};
+use crate::program::{BufferId, Carry, Code, Fused, Kernel, Level, Recurrence, Store, View};
+use farad_ir::NodeId;
+
+/// Places that are not a node's own: an array, and where in it the node begins.
+pub type Homes = HashMap<NodeId, (BufferId, usize)>;
+
+impl Woven {
+    /// The kernel, with nodes where `homes` says or in memory of their own; `sites` is how many sites the program has
+    /// already. Positions that hand nothing on are axes like others.
+    pub fn kernel(&self, memory: &dyn Memory, homes: &Homes, sites: usize) -> Kernel {
+        let at = |id: NodeId| homes.get(&id).copied().unwrap_or_else(|| (memory.buffer(id), 0));
+        let placed = |id: NodeId, view: &View| {
+            let (buffer, offset) = at(id);
+            (buffer, View { offset: view.offset + offset as i64, ..view.clone() })
+        };
+        let mut tape = self.tape.clone();
+        for instr in &mut tape {
+            if let Code::Load(buffer, view) | Code::Take { buffer, view, .. } = &mut instr.code {
+                (*buffer, *view) = placed(NodeId(buffer.0), view);
+            }
+            if let Code::Take { site, .. } = &mut instr.code {
+                *site += sites;
+            }
+        }
+        let carries = self.carries.iter().map(|(start, next, last)| Carry {
+            start: *start,
+            next: *next,
+            last: last.as_ref().map(|(pick, view)| placed(*pick, view)),
+        });
+        let stores = self.stores.iter().map(|(pick, value, view)| {
+            let (buffer, view) = placed(*pick, view);
+            Store { buffer, value: *value, view }
+        });
+        let mut kernel = Recurrence {
+            axes: self.axes.clone(),
+            carries: carries.collect(),
+            stores: stores.collect(),
+            tape,
+        };
+        coalesce(&mut kernel);
+        if !kernel.carries.is_empty() {
+            return Kernel::Recurrence(kernel);
+        }
+        let Recurrence { axes, mut tape, stores, .. } = kernel;
+        tape.iter_mut().for_each(|instr| instr.level = Level::Full);
+        Kernel::Fused(Fused { outer: axes.len(), axes, tape, stores })
+    }
+}
+
+/// Merges neighboring axes of elements that every view walks as one.
+fn coalesce(kernel: &mut Recurrence) {
+    let mut axis = 0;
+    while axis + 2 < kernel.axes.len() {
+        let size = kernel.axes[axis + 1] as i64;
+        if !kernel.views_mut().iter().all(|view| merges(view, axis, size)) {
+            axis += 1;
+            continue;
+        }
+        let outer = kernel.axes.remove(axis);
+        kernel.axes[axis] *= outer;
+        kernel.views_mut().into_iter().for_each(|view| drop_axis(view, axis));
+    }
+}

@@ -1,0 +1,79 @@
+//! Copies where one value would need two places, so that planning gives every node one.
+//!
+//! Parts of a pack share an allocation. A kernel that reads one part and writes another would read and write one
+//! allocation, which no GPU takes. Such a part gets a place of its own, and the pack a copy.
+
+use std::collections::{HashMap, HashSet};
+
+use farad_ir::{Graph, NodeId, Op};
+
+use crate::fusion::Fused;
+use crate::fusion::weave::weave;
+use crate::fusion::work::touches;
+use crate::program::Target;
+
+/// The parts of packs that a kernel reads while it writes another part of the same pack.
+pub fn clashes(graph: &Graph, fused: &Fused) -> HashSet<NodeId> {
+    let packs = graph.ids().filter(|&id| matches!(graph.node(id).op, Op::Pack(..)));
+    let pack_of: HashMap<NodeId, NodeId> =
+        packs.flat_map(|id| graph.node(id).operands.iter().map(move |&part| (part, id))).collect();
+    let mut found = HashSet::new();
+    if pack_of.is_empty() {
+        return found;
+    }
+    for work in &fused.works {
+        let (reads, writes) = touches(graph, &fused.materialized, work);
+        let written: HashSet<NodeId> = writes.iter().filter_map(|id| pack_of.get(id)).copied().collect();
+        found.extend(
+            reads.into_iter().filter(|id| pack_of.get(id).is_some_and(|pack| written.contains(pack))),
+        );
+    }
+    found
+}
+
+/// Puts a copy wherever one value would need two places: a leaf or a repeated node as an output or
+/// as a part of a pack, and the parts of packs that are to lie `apart`. What a loop in one kernel gives is written
+/// where it belongs.
+pub fn copies(
+    mut graph: Graph,
+    mut outputs: Vec<NodeId>,
+    apart: &HashSet<NodeId>,
+    target: &Target,
+) -> (Graph, Vec<NodeId>) {
+    let wanted: HashSet<NodeId> = outputs.iter().copied().collect();
+    let mut placed = vec![false; graph.nodes.len()];
+    let fixed =
+        |graph: &Graph, id: NodeId| matches!(graph.node(id).op, Op::Input(_) | Op::Pack(..) | Op::Pick(..));
+    let mut rebuilt = Graph::new();
+    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let mut operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
+        if matches!(node.op, Op::Pack(..)) {
+            for (operand, old) in operands.iter_mut().zip(&node.operands) {
+                let twice = placed[old.index()] || wanted.contains(old);
+                if fixed(&graph, *old) || twice || apart.contains(old) {
+                    let number = rebuilt.nodes.len();
+                    *operand = rebuilt.push(Op::Barrier(number), &[*operand]);
+                }
+                placed[old.index()] = true;
+            }
+        }
+        debug_assert_eq!(index, map.len());
+        map.push(rebuilt.append(farad_ir::Node { operands, ..node.clone() }));
+    }
+    let mut seen = HashSet::new();
+    for output in &mut outputs {
+        let mut id = map[output.index()];
+        let node = graph.node(*output);
+        let written = matches!(node.op, Op::Pick(..))
+            && !placed[output.index()]
+            && weave(&graph, node.operands[0], target).is_some();
+        if !seen.insert(*output) || (fixed(&graph, *output) && !written) {
+            let number = rebuilt.nodes.len();
+            id = rebuilt.push(Op::Barrier(number), &[id]);
+        }
+        *output = id;
+    }
+    graph = rebuilt;
+    (graph, outputs)
+}

@@ -1,0 +1,117 @@
+//! Small sums that end up in one array become one kernel: the last additions of gradients at biases and norms, of which a
+//! network has dozens, and which alone would keep no device busy and wait for each other.
+//!
+//! Invariant: a sum joins only if nobody but it reads what it adds up, and nobody reads its result before the whole array
+//! is done. So the sources can lie in one block and wait there for the last of them.
+
+use std::collections::{HashMap, HashSet};
+
+use farad_ir::{DType, Graph, NodeId, Op, Reduce};
+
+use crate::fusion::draft::Draft;
+use crate::fusion::work::{Work, touches};
+use crate::program::{Code, Target};
+
+/// Elements of a source up to which it may wait.
+const MOST: usize = 1 << 18;
+/// Sums that one kernel adds up.
+const MANY: usize = 48;
+
+/// A sum over the first axis of a source: `[parts, results] -> [results]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// What is added up.
+    pub source: NodeId,
+    /// What comes out, a part of a pack.
+    pub result: NodeId,
+    /// Terms.
+    pub parts: usize,
+    /// Results.
+    pub results: usize,
+}
+
+/// Joins the sums that go to one pack, each group in the place of its last.
+pub fn bundle(graph: &Graph, materialized: &[bool], works: Vec<Work>, target: &Target) -> Vec<Work> {
+    if target.parallel <= 1 || !target.fuse {
+        return works;
+    }
+    let mut readers: HashMap<NodeId, usize> = HashMap::new();
+    let mut written: HashSet<NodeId> = HashSet::new();
+    for work in &works {
+        let (reads, writes) = touches(graph, materialized, work);
+        reads.iter().for_each(|id| *readers.entry(*id).or_default() += 1);
+        if matches!(work, Work::Draft(_)) {
+            written.extend(writes);
+        }
+    }
+    let packs = parts_of_packs(graph);
+    let alone = |sum: &Sum| {
+        readers.get(&sum.source) == Some(&1)
+            && written.contains(&sum.source)
+            && !readers.contains_key(&sum.result)
+            && !packs.contains_key(&sum.source)
+    };
+    let mut groups: HashMap<NodeId, Vec<usize>> = HashMap::new();
+    let mut sums: Vec<Option<Sum>> = Vec::new();
+    for (n, work) in works.iter().enumerate() {
+        let sum = sum_of(graph, work).filter(alone);
+        if let Some(pack) = sum.as_ref().and_then(|sum| packs.get(&sum.result)) {
+            groups.entry(*pack).or_default().push(n);
+        }
+        sums.push(sum);
+    }
+    // Where each group's kernel goes, and what it adds up.
+    let mut joined: HashMap<usize, Vec<Sum>> = HashMap::new();
+    let mut gone = vec![false; works.len()];
+    for group in groups.values().flat_map(|all| all.chunks(MANY)).filter(|group| group.len() > 1) {
+        let own = group.iter().filter_map(|&n| sums[n].clone()).collect();
+        group.iter().for_each(|&n| gone[n] = true);
+        joined.insert(group[group.len() - 1], own);
+    }
+    let place = |(n, work): (usize, Work)| match joined.remove(&n) {
+        Some(sums) => Some(Work::Sums(sums)),
+        None => (!gone[n]).then_some(work),
+    };
+    works.into_iter().enumerate().filter_map(place).collect()
+}
+
+/// The pack that a node is a part of; those that are parts of several are copied before.
+fn parts_of_packs(graph: &Graph) -> HashMap<NodeId, NodeId> {
+    let packs = graph.ids().filter(|&id| matches!(graph.node(id).op, Op::Pack(..)));
+    packs.flat_map(|id| graph.node(id).operands.iter().map(move |&part| (part, id))).collect()
+}
+
+/// The sum that a piece of work is, if it is nothing else.
+fn sum_of(graph: &Graph, work: &Work) -> Option<Sum> {
+    let Work::Draft(draft) = work else { return None };
+    let ([load, sum], [written]) = (&draft.tape[..], &draft.results[..]) else { return None };
+    let (Code::Load(buffer, view), Code::Reduce(Reduce::Sum, _)) = (&load.code, &sum.code) else {
+        return None;
+    };
+    let source = NodeId(buffer.0);
+    let plain = graph.dtype(source) == DType::F32 && graph.dtype(written.node) == DType::F32;
+    let whole = view.offset == 0 && view.guards.is_empty() && written.view.offset == 0;
+    let (parts, results) = sizes(draft);
+    let numel = graph.shape(source).numel();
+    let fits = parts * results == numel && numel <= MOST && graph.shape(written.node).numel() == results;
+    let outer: Vec<usize> = (0..draft.axes.len()).filter(|axis| !draft.reduced.contains(axis)).collect();
+    let order: Vec<usize> = draft.reduced.iter().chain(&outer).copied().collect();
+    let straight = row_major(draft, &order, &view.strides) && row_major(draft, &outer, &written.view.strides);
+    (plain && whole && fits && straight).then_some(Sum { source, result: written.node, parts, results })
+}
+
+/// Terms and results of a draft with reductions.
+fn sizes(draft: &Draft) -> (usize, usize) {
+    let parts: usize = draft.reduced.iter().map(|&axis| draft.axes[axis]).product();
+    (parts, draft.axes.iter().product::<usize>() / parts.max(1))
+}
+
+/// Whether strides walk these axes, outermost first, as one piece of memory.
+fn row_major(draft: &Draft, order: &[usize], strides: &[i64]) -> bool {
+    let mut step = 1;
+    order.iter().rev().all(|&axis| {
+        let fits = draft.axes[axis] == 1 || strides[axis] == step;
+        step *= draft.axes[axis] as i64;
+        fits
+    })
+}

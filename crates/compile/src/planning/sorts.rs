@@ -1,0 +1,88 @@
+//! Sorts in the plan: orders that a graph asks for, and orders of indices that a scatter is quicker with.
+//!
+//! Their scratch memory comes from blocks that are free while they run; nothing in it outlives the op.
+
+use farad_ir::{DType, NodeId, Op};
+
+use super::Planner;
+use crate::planning::assemble::Memory;
+use crate::program::{BufferId, Kernel, Keys, Place, Sort, Spec, Target};
+
+/// Sources up to which a scatter scans its index for every place, whatever their number.
+const SCANNED: usize = 4096;
+/// Sources times places up to which it scans.
+const SCANNED_ALL: usize = 1 << 24;
+
+impl Planner<'_> {
+    /// Plans the sort that a node needs, if any, in free blocks; gives the blocks back for later use.
+    pub(super) fn place_sort(&mut self, id: NodeId, free: &mut Vec<usize>, target: &Target) -> Vec<usize> {
+        let mut taken = Vec::new();
+        let Some((rows, len, first, keys)) = self.sorted(id, target) else { return taken };
+        let mut scratch = |planner: &mut Self, len: usize, dtype: DType| {
+            let block = planner.take_block(free, (len * dtype.size()).next_multiple_of(super::ALIGNMENT));
+            taken.push(block);
+            planner.add_buffer(Place::Block(block), 0, Spec { dtype, len })
+        };
+        let operands = &self.graph.node(id).operands;
+        let (operand, order) = match keys {
+            Keys::Below(_) => (self.buffer(operands[1]), scratch(self, rows * len, DType::I32)),
+            _ => (self.buffer(operands[0]), self.buffer(id)),
+        };
+        let mut sort = Sort { rows, len, taken: first, operand, order, keys, scratch: vec![] };
+        if target.scratch {
+            let words = sort.scratch_words().into_iter();
+            sort.scratch = words.map(|words| scratch(self, words, DType::U32)).collect();
+        }
+        self.sorts.insert(id, sort);
+        taken
+    }
+
+    /// Rows, their length, how much of their order is asked for and what they are sorted by, for an order, its
+    /// beginning or a large scatter.
+    fn sorted(&self, id: NodeId, target: &Target) -> Option<(usize, usize, usize, Keys)> {
+        let node = self.graph.node(id);
+        match node.op {
+            Op::Top(descending, count) => {
+                let from = self.graph.shape(node.operands[0]);
+                let keys = if descending { Keys::Descending } else { Keys::Ascending };
+                Some((node.shape.numel() / count, from[from.rank() - 1], count, keys))
+            }
+            Op::Order(descending) => {
+                let inner = self.graph.node(node.operands[0]);
+                let len = node.shape[node.shape.rank() - 1];
+                let keys = match descending {
+                    // An order is a permutation, so its own order is its inverse.
+                    false if matches!(inner.op, Op::Order(_)) => Keys::Permutation,
+                    false => Keys::Ascending,
+                    true => Keys::Descending,
+                };
+                Some((node.shape.numel() / len, len, len, keys))
+            }
+            Op::ScatterAdd(axis, size) => {
+                let index = self.graph.shape(node.operands[1]);
+                let (rows, len) = (index[..axis].iter().product(), index[axis]);
+                let whole_rows = index[axis + 1..].iter().all(|&size| size == 1);
+                let large = len >= SCANNED && len * size >= SCANNED_ALL && !self.is_distinct(id);
+                (target.scratch && whole_rows && large).then_some((rows, len, len, Keys::Below(size)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a scatter's sources go to different places, all of which exist: they are the first of an order.
+    pub(super) fn is_distinct(&self, scatter: NodeId) -> bool {
+        let node = self.graph.node(scatter);
+        let index = self.graph.node(node.operands[1]);
+        let (Op::ScatterAdd(axis, size), Op::Top(..)) = (&node.op, &index.op) else { return false };
+        let from = self.graph.shape(index.operands[0]);
+        *axis + 1 == from.rank() && *size >= from[*axis]
+    }
+
+    /// The step of a planned sort; gives where its order is.
+    pub(super) fn sort(&mut self, id: NodeId, label: &str) -> Option<BufferId> {
+        let sort = self.sorts.remove(&id)?;
+        let order = sort.order;
+        self.push(label.into(), Kernel::Sort(sort));
+        Some(order)
+    }
+}

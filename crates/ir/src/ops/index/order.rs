@@ -1,0 +1,65 @@
+//! The stable permutation that sorts the last axis, and the first of it. Positions carry no gradient.
+
+use std::cmp::Ordering;
+
+use crate::dtype::DType;
+use crate::error::OpError;
+use crate::ops::{Kind, check_dtype};
+use crate::reference::Values;
+use crate::shape::Shape;
+
+pub(crate) fn kind((x, dtype): Kind) -> Result<Kind, OpError> {
+    check_dtype("sort", dtype, dtype.is_compute())?;
+    last_axis("sort", x)?;
+    Ok((x, DType::I32))
+}
+
+/// Of the first `count` of an order.
+pub(crate) fn top_kind((x, dtype): Kind, count: usize) -> Result<Kind, OpError> {
+    check_dtype("topk", dtype, dtype.is_compute())?;
+    let axis = last_axis("topk", x)?;
+    if count > x[axis] {
+        let what = format!("axis {axis} of {x} has fewer elements");
+        return Err(OpError::Sizes { op: "topk", what, a: count, b: x[axis] });
+    }
+    Ok((x.with(axis, count), DType::I32))
+}
+
+fn last_axis(op: &'static str, shape: Shape) -> Result<usize, OpError> {
+    shape.rank().checked_sub(1).ok_or(OpError::Axis { op, shape, axis: -1, rank: 0 })
+}
+
+/// The first `count` of every row, all of them by default; NaN is larger than all numbers.
+pub(crate) fn value(x: &Values, shape: &Shape, descending: bool, count: Option<usize>) -> Values {
+    let len = shape[shape.rank() - 1];
+    let (way, count) = (SortWay { descending }, count.unwrap_or(len));
+    Values::Int(match x {
+        Values::Float(x) => {
+            let by_number = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
+            way.sorted(x, len, count, by_number)
+        }
+        Values::Int(x) => way.sorted(x, len, count, |a, b| a.cmp(&b)),
+    })
+}
+
+struct SortWay {
+    descending: bool,
+}
+
+impl SortWay {
+    fn sorted<T: Copy>(
+        &self,
+        x: &[T],
+        len: usize,
+        count: usize,
+        compare: impl Fn(T, T) -> Ordering,
+    ) -> Vec<i64> {
+        let compare = |a: T, b: T| if self.descending { compare(a, b).reverse() } else { compare(a, b) };
+        let row = |row: &[T]| {
+            let mut order: Vec<usize> = (0..len).collect();
+            order.sort_by(|&a, &b| compare(row[a], row[b]));
+            order.into_iter().take(count).map(|position| position as i64)
+        };
+        x.chunks(len.max(1)).flat_map(row).collect()
+    }
+}
