@@ -43,7 +43,7 @@ def paragraphs(text):
         if bare.startswith(("```", "~~~")):
             fenced = not fenced
             close()
-        elif fenced or (not kept and re.match(r"( {4}|\t)\S", line) and not re.match(r"\s*([-*+]|\d+\.) ", line)):
+        elif fenced or (not kept and re.match(r"( {4,}|\t)\S", line) and not re.match(r"\s*([-*+]|\d+\.) ", line)):
             continue
         elif not bare or bare.startswith(("|", "#", "<", "[//]")) or re.match(r"\[[^\]]+\]: ", bare):
             close()
