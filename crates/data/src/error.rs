@@ -33,7 +33,7 @@ pub enum DataError {
     FolderNotFile { op: &'static str, path: PathBuf, inside: String },
     #[error("images: another class: {path}\nhelp: the classes are {classes}; a test folder has no others")]
     OtherClass { path: PathBuf, classes: String },
-    #[error("images: no pictures: {path}\nhelp: it takes one folder a class with .png or .jpg files in it")]
+    #[error("images: no pictures: {path}\nhelp: it takes one folder per class with .png or .jpg files in it")]
     NoPictures { path: PathBuf },
     #[error("images: no pictures: {path}: no .png or .jpg file, in it or in its folders (0 vs at least 1)")]
     NoPicture { path: PathBuf },
@@ -50,7 +50,7 @@ pub enum DataError {
     )]
     NoInputs { path: PathBuf, columns: String },
     #[error(
-        "csv: no samples: {path}: no line below the header (0 vs at least 1)\nhelp: a table has a line a sample; if its first line is one already, say `--set header=false`"
+        "csv: no samples: {path}: no line below the header (0 vs at least 1)\nhelp: a table has a line per sample; if its first line is one already, say `--set header=false`"
     )]
     EmptyTable { path: PathBuf },
     #[error(

@@ -81,7 +81,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     },
     NamedSet {
         name: "images",
-        about: "a folder of .png and .jpg files, one folder a class (--data DIR)",
+        about: "a folder of .png and .jpg files, one folder per class (--data DIR)",
         form: Form::Color,
         published: false,
         draw: None,

@@ -171,7 +171,7 @@ fn wrong_shapes_panic_at_the_caller() {
                 let (a, b) = (t(&[2, 3]), t(&[4]));
                 move || drop(farad::loss::CrossEntropy::new().weights(&b).loss(&a, &a))
             }),
-            "cross_entropy: one weight a class: [2, 3] and [4] (3 vs 4)",
+            "cross_entropy: one weight per class: [2, 3] and [4] (3 vs 4)",
         ),
         (
             Box::new({

@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// Heads that rotary positions cannot turn.
     #[error(
-        "model: rotary positions turn columns in pairs: width {width}, heads {heads} ({} columns a head)\nhelp: choose sizes that give each head an even number of columns, or learned positions",
+        "model: rotary positions turn columns in pairs: width {width}, heads {heads} ({} columns per head)\nhelp: choose sizes that give each head an even number of columns, or learned positions",
         width / heads
     )]
     OddHeads {

@@ -36,7 +36,7 @@ farad_train::settings! {
         augment: bool = false, Takes::Truth, "Whether pictures are shifted (and color ones mirrored) at random.";
         validation: f64 = 0.05, SHARE, "The share of the training set that is held back to watch.";
         test: f64 = 0.15, SHARE, "The share that is held back to judge, where the set has no test part of its own.";
-        size: usize = 0, Takes::Whole(0, 8192), "Pictures are brought to this many pixels a side; 0: as the first is.";
+        size: usize = 0, Takes::Whole(0, 8192), "Pictures are brought to this many pixels per side; 0: as the first is.";
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
         ignore: Vec<String> = vec![], Takes::Texts, "Columns of a table to leave out, by name or number.";
         header: bool = true, Takes::Truth, "Whether a table's first line names the columns.";

@@ -81,7 +81,7 @@ impl Grid {
 /// What came out.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// For programs: one object a line.
+    /// For programs: one object per line.
     pub json: Vec<Value>,
     /// For people: a table, if there is one.
     pub table: Option<Grid>,

@@ -235,7 +235,7 @@ fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     };
     write!(
         text,
-        "// One step of a grid, a byte a bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
+        "// One step of a grid, a byte per bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
          // If `fire` is given, only cells at (x, y) with fire[y * width + x] != 0 change.\n\
          void {name}_step(const uint8_t *state, uint8_t *next, size_t width, size_t height, const uint8_t *fire)\n{{\n    \
          for (size_t y = 0; y < height; y++)\n        \

@@ -52,7 +52,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     if matches!(circuit, Circuit::Automaton(_)) {
         writeln!(
             text,
-            "\n// One step of a grid, a byte a bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
+            "\n// One step of a grid, a byte per bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
              // If `fire` is given, only cells at (x, y) with fire[y * width + x] != 0 change.\n\
              void {name}_step(const uint8_t *state, uint8_t *next, size_t width, size_t height, const uint8_t *fire);"
         )

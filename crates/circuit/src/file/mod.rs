@@ -75,7 +75,7 @@ impl Circuit {
         read::circuit(text)
     }
 
-    /// The text of the circuit file, one gate a line.
+    /// The text of the circuit file, one gate per line.
     pub fn to_json(&self) -> String {
         write::text(self)
     }

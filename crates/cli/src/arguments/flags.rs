@@ -170,7 +170,7 @@ impl DeviceFlag {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Print results as JSON, one object a line
+    /// Print results as JSON, one object per line
     #[arg(long)]
     pub json: bool,
     /// Only results, warnings and errors: no progress, no closing words

@@ -9,7 +9,7 @@ use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, whole};
 pub const EVAL_EXAMPLES: &str = "\
 Examples:
   farad eval runs/life-5
-  farad eval runs/checkerboard-2 --json            one object a line and seed
+  farad eval runs/checkerboard-2 --json            one object per line and seed
   farad eval runs/logic-mnist-1 --speed            and nanoseconds a picture
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
@@ -62,7 +62,7 @@ rule is what a circuit of at most 48 gates says: ! is not, & and, | or, ^ either
 pub const RUNS_EXAMPLES: &str = "\
 Examples:
   farad runs                           the runs in ./runs
-  farad runs experiments --json        one object a line
+  farad runs experiments --json        one object per line
 
 Keys of --json:
   name, run, kind, what, device, shape, updates, state, result, seconds, problem

@@ -74,7 +74,7 @@ pub fn sentence(score: &Score, on: &str) -> String {
     format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens}, each predicted once)")
 }
 
-/// What a score says, for people and for programs, and how many tokens a second were learned from.
+/// What a score says, for people and for programs, and how many tokens per second were learned from.
 pub(super) fn outcome(learned: &Learned, (score, on): (Score, &str), rate: Option<f64>) -> Told {
     let value = json!({
         "text": on, "tokens": score.tokens, "loss": score.loss, "perplexity": score.perplexity(),

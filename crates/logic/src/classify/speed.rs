@@ -40,11 +40,11 @@ impl CircuitSpeed {
     /// The same in words, a line for each way.
     pub fn lines(&self) -> Vec<String> {
         let (mean, best, gates) = (self.nanoseconds, self.best_nanoseconds, counted(self.gates, "gate"));
-        let mut lines = vec![format!("one core, {gates}: {mean:.0} ns an image (quickest 512: {best:.0})")];
+        let mut lines = vec![format!("one core, {gates}: {mean:.0} ns per image (quickest 512: {best:.0})")];
         let (mean, best) = (self.packed_nanoseconds, self.best_packed_nanoseconds);
-        lines.push(format!("with packing from bytes: {mean:.0} ns an image (quickest 512: {best:.0})"));
+        lines.push(format!("with packing from bytes: {mean:.0} ns per image (quickest 512: {best:.0})"));
         if let (Some(gpu), Some(rate)) = (&self.gpu, self.gpu_images_per_second) {
-            lines.push(format!("{gpu}: {rate:.3e} images a second"));
+            lines.push(format!("{gpu}: {rate:.3e} images per second"));
         }
         lines
     }

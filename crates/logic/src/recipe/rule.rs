@@ -145,7 +145,7 @@ impl Rule {
         (0..ALL / 4).map(|digit| format!("{:x}", self.next[digit / 16] >> (digit % 16 * 4) & 15)).collect()
     }
 
-    /// Whether a cell lives after a step, by the number of its neighborhood: a bit a cell, row by row.
+    /// Whether a cell lives after a step, by the number of its neighborhood: a bit per cell, row by row.
     pub fn next(&self, patch: usize) -> bool {
         self.next[patch / 64] >> (patch % 64) & 1 == 1
     }

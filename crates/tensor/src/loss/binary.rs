@@ -63,7 +63,7 @@ impl BinaryCrossEntropyWithLogits {
         self
     }
 
-    /// How much a yes counts beside a no, e.g. one number a class; broadcast to the elements.
+    /// How much a yes counts beside a no, e.g. one number per class; broadcast to the elements.
     pub fn positive_weights(mut self, weights: &Tensor) -> BinaryCrossEntropyWithLogits {
         self.yes = Some(weights.clone());
         self

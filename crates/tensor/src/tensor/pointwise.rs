@@ -1,4 +1,4 @@
-//! Pointwise primitives: one method a table row.
+//! Pointwise primitives: one method per table row.
 
 use farad_ir::{Binary, DType, Op, OpError, Shape, Unary};
 

@@ -1,4 +1,4 @@
-//! `events.jsonl`: what happened in a run and when, one JSON object a line.
+//! `events.jsonl`: what happened in a run and when, one JSON object per line.
 //!
 //! Every line has `event`, `seconds` (of running time since the run was made, without the time it
 //! lay still) and `step`, then the event's own fields. The file is history: nothing in it is ever taken back,

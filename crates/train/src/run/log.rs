@@ -137,12 +137,12 @@ impl Log {
         Ok(Log { path: path.into(), file, columns: columns.len(), last, flushed: Instant::now() })
     }
 
-    /// Adds the row of a step: one value a column. Steps only go up.
+    /// Adds the row of a step: one value per column. Steps only go up.
     #[track_caller]
     pub fn row(&mut self, step: u64, values: &[Cell]) -> Result<()> {
         assert!(
             values.len() == self.columns,
-            "log: one value a column: ({} vs {})",
+            "log: one value per column: ({} vs {})",
             values.len(),
             self.columns
         );

@@ -199,7 +199,7 @@ Farad.DigitsPage = class {
     const same = this.levels === 1 && this.thresholds.length === 1;
     this.element("seen-note").textContent =
       `Centered and scaled to ${this.width} × ${this.height}, then ` +
-      (same ? `one bit a pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits a pixel, one a threshold.`);
+      (same ? `one bit per pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits per pixel, one per threshold.`);
   }
 
   tones() {
