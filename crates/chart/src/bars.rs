@@ -1,6 +1,6 @@
 //! Bars by name: how often each of some named things occurs.
 //!
-//! Names stand at the left, one a line, so that long ones stay readable. Every series has a panel and an axis of its own:
+//! Names stand at the left, one per line, so that long ones stay readable. Every series has a panel and an axis of its own:
 //! three gates would not be seen beside three thousand.
 
 use crate::axis::Axis;

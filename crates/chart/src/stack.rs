@@ -11,7 +11,7 @@ const HEIGHT: f64 = 300.0;
 /// Columns narrower than this are not seen: neighbors are drawn as one.
 const NARROWEST: f64 = 3.0;
 
-/// A chart of columns, one a place.
+/// A chart of columns, one per place.
 ///
 /// ```
 /// use farad_chart::Stack;

@@ -356,7 +356,7 @@ impl CsvTable {
         TensorSet::from_arrays(inputs, Array::new(targets, [self.rows.len(), 1]))
     }
 
-    /// Classes in the order of their names; of numbers where all names are whole numbers.
+    /// Classes in the order of their names; of numbers where all names are integers.
     fn classes(&self, inputs: Array, target: usize) -> Result<TensorSet> {
         let texts = (0..self.rows.len()).map(|row| self.text(row, target)).collect::<Result<Vec<&str>>>()?;
         let mut names = texts.clone();

@@ -73,7 +73,7 @@ pub enum DataError {
     NoSample { index: usize, len: usize },
     #[error("data: inputs and targets differ in length: {inputs} and {targets}{}", rows(.inputs, .targets))]
     Unequal { inputs: Shape, targets: Shape },
-    #[error("{op}: targets are no classes: they are not whole numbers")]
+    #[error("{op}: targets are no classes: they are not integers")]
     NotClasses { op: &'static str },
     #[error("classes: target outside: sample {sample} ({class} vs below {count})")]
     Class { sample: usize, class: i64, count: usize },

@@ -41,7 +41,7 @@ impl Random {
         self.words[self.used - 1]
     }
 
-    /// A whole number from 0 to below `n`; 0 if `n` is 0.
+    /// An integer from 0 to below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let wide = (u64::from(self.bits()) << 32) | u64::from(self.bits());
         ((u128::from(wide) * n as u128) >> 64) as usize

@@ -77,7 +77,7 @@ pub enum Keep {
     Recompute,
     /// Everything.
     All,
-    /// Every so-manieth state (`keep_every`).
+    /// Every n-th state (`keep_every`).
     Every,
 }
 

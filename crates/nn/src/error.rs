@@ -24,7 +24,7 @@ pub enum NnError {
     Gradients { got: usize, wanted: usize },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for NnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -30,7 +30,7 @@ farad_train::settings! {
         warm_up: u64 = 100, Takes::from(0), "Steps over which the rate grows to its largest.";
         weight_decay: f64 = 0.02, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
-        mixed: bool = false, Takes::Truth, "Whether products are computed with halves.";
+        mixed: bool = false, Takes::Truth, "Whether products are computed in f16 (mixed precision).";
         sizes: Vec<usize> = vec![16, 32], Takes::Wholes(1, 65536, 1), "Widths of hidden layers (mlp), channels of stages (cnn), units (rnn).";
         dropout: f64 = 0.2, SHARE, "The probability that an activation before the last layer is dropped in training.";
         augment: bool = false, Takes::Truth, "Whether pictures are shifted (and color ones mirrored) at random.";

@@ -27,7 +27,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text.push_str(&heading(netlist, name, "//"));
     let meaning = Meaning::of(netlist);
     push_usage(&mut text, circuit, name, meaning.as_ref());
-    text.push_str("// A word holds 64 samples, one a bit. The order of words:\n");
+    text.push_str("// A word holds 64 samples, one per bit. The order of words:\n");
     match &meaning {
         Some(meaning) => text.push_str(&meaning.legend("//", |n| format!("inputs[{n}]"))),
         None => text.push_str(&legend(netlist, "//")),

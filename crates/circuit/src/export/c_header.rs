@@ -16,7 +16,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
         text,
         "#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n\
-         // Words of inputs, outputs and registers; a word holds 64 samples, one a bit.\n\
+         // Words of inputs, outputs and registers; a word holds 64 samples, one per bit.\n\
          #define {0}_INPUTS {inputs}\n#define {0}_OUTPUTS {outputs}\n#define {0}_REGISTERS {registers}\n\n",
         name.to_uppercase(),
     )

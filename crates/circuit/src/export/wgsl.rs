@@ -31,7 +31,7 @@ fn push_netlist(text: &mut String, netlist: &Netlist) {
         text,
         "// Use: a compute pipeline of `main`; binding 0 holds the inputs, 1 takes the outputs{registers}.\n\
          // One invocation a word: dispatch ceil(words / 64) workgroups.\n\
-         // A word holds 32 samples, one a bit. Each array holds all words of its first signal, then of the next:"
+         // A word holds 32 samples, one per bit. Each array holds all words of its first signal, then of the next:"
     )
     .expect("a string");
     match Meaning::of(netlist) {

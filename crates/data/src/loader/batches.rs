@@ -18,7 +18,7 @@ pub struct Batches<L: BorrowMut<DataLoader>> {
 }
 
 enum LoaderState {
-    /// Batches are being made. The next is uploaded already, if its threads were quick enough.
+    /// Batches are being made. The next is uploaded already, if its threads were fast enough.
     Running {
         feed: Feed,
         first: usize,

@@ -95,7 +95,7 @@ impl DataLoader {
         self
     }
 
-    /// How many threads make batches; 0: whoever asks for a batch makes it.
+    /// How many threads make batches; with 0 the consuming thread makes them.
     pub fn workers(mut self, workers: usize) -> DataLoader {
         self.workers = workers;
         self

@@ -12,7 +12,7 @@ pub enum Activation {
     Gelu,
     /// The same by `tanh`, as GPT-2 has it.
     GeluTanh,
-    /// A gate: `silu(a) · b` of two halves.
+    /// Gated: `silu(a) · b`, where `a` and `b` are the two halves of the columns.
     Swiglu,
 }
 
@@ -102,7 +102,7 @@ farad::train::settings! {
         vocabulary: usize = 256, OPEN, "Different tokens; 0 in a new run: as many as the tokenizer has.";
         feed_forward: usize = 0, OPEN, "Features between the products of a feed-forward part; 0: four times the width, or for swiglu 8/3 of it.";
         activation: Activation = Activation::Gelu, Takes::one_of(Activation::ALL.map(Activation::name)), "What follows the first product of a feed-forward part.";
-        positions: Positions = Positions::Learned, Takes::one_of(Positions::ALL.map(Positions::name)), "How places are told apart.";
+        positions: Positions = Positions::Learned, Takes::one_of(Positions::ALL.map(Positions::name)), "How positions are encoded.";
         tied: bool = true, Takes::Truth, "Whether the table of tokens gives the logits too.";
         dropout: f32 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The probability with which features are left out in training.";
         bias: bool = true, Takes::Truth, "Whether products and norms add a bias.";
@@ -159,7 +159,7 @@ impl ModelOptions {
     /// each number that is learned.
     pub fn need(&self, batch: usize, mixed: bool, moments: u32) -> Need {
         let tokens = batch as u128 * self.context as u128;
-        // Halves are kept as such.
+        // Activations in f16 are kept as such.
         let bytes = if mixed { 2 } else { 4 };
         let need = Need::training(self.parameter_count(), moments).largest(self.largest_tensor());
         need.activations(tokens.saturating_mul(self.kept_a_token()).saturating_mul(bytes))

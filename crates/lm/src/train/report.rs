@@ -54,7 +54,7 @@ impl Outcome<'_> {
         Some(text)
     }
 
-    /// The same and a sample, for whoever waits for the end.
+    /// The same and a sample, as the outcome of a run.
     pub(super) fn told(&self, learned: &Learned) -> Told {
         let (score, on) = self.score;
         let told = outcome(learned, (score, on), self.speed.tokens_per_second());

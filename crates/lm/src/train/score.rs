@@ -28,8 +28,8 @@ impl Score {
         self.loss.exp()
     }
 
-    /// Goes through a text, or as much of it as `most` tokens and the rest of their batch; `watch` is told the batches
-    /// done and those in all.
+    /// Goes through a text, or as much of it as `most` tokens and the rest of their batch; `watch` gets the number of batches
+    /// done, and of all batches.
     pub fn of(
         model: &Transformer,
         precision: Precision,

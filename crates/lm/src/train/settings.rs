@@ -46,7 +46,7 @@ farad::train::settings! {
         #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "What updates the weights.";
         weight_decay: f64 = 0.1, FROM_ZERO, "How much matrices and tables are drawn to zero.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
-        mixed: bool = false, Takes::Truth, "Whether products are computed with halves.";
+        mixed: bool = false, Takes::Truth, "Whether products are computed in f16 (mixed precision).";
         validation: f64 = 0.1, SHARE, "The share of the text that is for validation, where no file is.";
         validation_tokens: usize = 1 << 17, Takes::from(1), "Tokens that a validation during training looks at, at most.";
         sample: usize = 400, Takes::from(0), "Tokens of the sample in the report.";

@@ -1,9 +1,9 @@
-//! Losses of answers that are yes or no: binary cross-entropy of probabilities and of logits, focal loss.
+//! Losses of yes-or-no targets: binary cross-entropy of probabilities and of logits, focal loss.
 
 use super::{Reduction, reduction, same_shapes};
 use crate::tensor::Tensor;
 
-/// A logarithm of nothing counts as this.
+/// The logarithm of zero counts as this.
 const LOWEST_LOGARITHM: f64 = -100.0;
 
 /// What slopes of probabilities are divided by at least.
@@ -102,19 +102,19 @@ impl Focal {
         Focal::default()
     }
 
-    /// What yes counts; no counts the rest.
+    /// The weight of yes; no has `1 - alpha`.
     pub fn alpha(mut self, alpha: f64) -> Focal {
         self.alpha = Some(alpha);
         self
     }
 
-    /// Yes and no count alike.
+    /// Yes and no have equal weights.
     pub fn without_alpha(mut self) -> Focal {
         self.alpha = None;
         self
     }
 
-    /// How little what is sure counts.
+    /// The exponent: the larger it is, the less confident right answers count.
     pub fn gamma(mut self, gamma: f64) -> Focal {
         self.gamma = gamma;
         self

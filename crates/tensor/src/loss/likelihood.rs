@@ -91,7 +91,7 @@ impl Classes {
         x.gather(self.axis, &self.index)
     }
 
-    /// A number a class, to stand beside logits.
+    /// One number per class, to combine with logits.
     #[track_caller]
     pub fn along(&self, weights: &Tensor) -> Tensor {
         along(&weights.single(), self.index.rank(), self.axis)
@@ -126,7 +126,7 @@ impl Classes {
     }
 }
 
-/// A number a class as a tensor of this rank.
+/// One number per class as a tensor of this rank.
 #[track_caller]
 pub(super) fn along(weights: &Tensor, rank: usize, axis: isize) -> Tensor {
     let mut sizes = vec![1; rank];

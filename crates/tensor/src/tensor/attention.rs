@@ -5,7 +5,7 @@ use farad_ir::{DType, Exact, OpError, Shape};
 use super::{Tensor, raise};
 use crate::attention::{Attention, AttentionOp, WIDEST, composed};
 
-/// Queries and keys up to which a GPU is quicker with products and all scores.
+/// Queries and keys up to which a GPU is faster with products and all scores.
 const SHORT: usize = 512;
 
 impl Tensor {

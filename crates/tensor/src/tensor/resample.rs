@@ -139,7 +139,7 @@ impl Tensor {
         let before = source.floor();
         let rest = &source - &before;
         let between = rest.greater(0.0);
-        // What is met exactly is read alone: nothing times infinity would be no number.
+        // A sample at an exact position is read alone: zero times infinity would be NaN.
         let after = between.select(&(&before + 1.0), &before);
         let sizes: Vec<usize> = (0..4).map(|a| if a == axis { size } else { 1 }).collect();
         let read = |place: &Tensor| self.index_select(axis as isize, &place.cast(DType::I32));

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use super::events::whole_lines;
 use crate::error::{Error, Result, TrainError};
 
-/// Rows reach the file at least this often, for whoever watches it.
+/// Rows reach the file at least this often, for those who watch it.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
 /// One value of a row, made with `into()`: numbers in the fewest digits that give the same number
-/// back, truth values as 0 and 1, `None` as nothing.
+/// back, bool values as 0 and 1, `None` as nothing.
 ///
 /// ```
 /// use farad::run::Cell;

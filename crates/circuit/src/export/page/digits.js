@@ -10,7 +10,7 @@ Farad.DigitsPage = class {
     this.width = meta.width;
     const brightest = meta.brightest ?? 1;
     const lists = Array.isArray(meta.thresholds?.[0]) ? meta.thresholds : [meta.thresholds ?? [0.5 * brightest]];
-    /// One list for all pixels or one a pixel, in units of white.
+    /// One list for all pixels or one per pixel, in units of white.
     this.thresholds = lists.map((list) => list.map((threshold) => threshold / brightest));
     this.levels = this.thresholds[0].length;
     this.byPixel = meta.order !== "threshold";
