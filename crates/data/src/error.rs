@@ -73,7 +73,7 @@ pub enum DataError {
     NoSample { index: usize, len: usize },
     #[error("data: inputs and targets differ in length: {inputs} and {targets}{}", rows(.inputs, .targets))]
     Unequal { inputs: Shape, targets: Shape },
-    #[error("{op}: targets are no classes: they are not integers")]
+    #[error("{op}: targets are not classes: they are not integers")]
     NotClasses { op: &'static str },
     #[error("classes: target outside: sample {sample} ({class} vs below {count})")]
     Class { sample: usize, class: i64, count: usize },
@@ -83,7 +83,7 @@ pub enum DataError {
     SampleKind { index: usize },
     #[error("{op}: inputs have another shape: ({found} vs {wanted})")]
     TransformShape { op: &'static str, found: Shape, wanted: String },
-    #[error("loader: a batch has samples: (0 vs at least 1)")]
+    #[error("loader: a batch needs samples: (0 vs at least 1)")]
     BatchSize,
     #[error(
         "loader: not one whole batch: ({samples} samples vs {batch})\nhelp: take a smaller batch, or keep the last one"

@@ -39,7 +39,7 @@ pub enum Error {
         most: usize,
     },
     /// A seed that no run's folder can hold.
-    #[error("settings: seeds lie below 2^63 ({seed})")]
+    #[error("settings: seeds must be below 2^63 ({seed})")]
     Seed {
         /// The first seed asked for.
         seed: u64,
@@ -192,7 +192,7 @@ pub enum Error {
         classes: usize,
     },
     /// Nothing to tell apart.
-    #[error("classify: there is nothing to tell apart ({} vs at least 2)", farad::run::counted(*.classes, "class"))]
+    #[error("classify: too few classes ({} vs at least 2)", farad::run::counted(*.classes, "class"))]
     OneClass {
         /// Classes found.
         classes: usize,

@@ -469,7 +469,7 @@ fn what_does_not_fit_is_refused_in_words() {
     assert!(GroupSum::new(0, 10, 1.0).is_err() && GroupSum::new(5, 10, 1.0).is_err());
     assert_eq!(
         text(GroupSum::new(10, 1, 1.0).unwrap_err()),
-        "classify: there is nothing to tell apart (1 class vs at least 2)"
+        "classify: too few classes (1 class vs at least 2)"
     );
     assert_eq!(
         text(Thermometer::fixed(3, &[]).unwrap_err()),

@@ -21,7 +21,7 @@ pub enum OnnxError {
     External { name: String, path: PathBuf, what: String },
     #[error("onnx: the graph has a cycle: through {nodes}")]
     Cycle { nodes: String },
-    #[error("onnx: no such value: {name}: wanted by {place}")]
+    #[error("onnx: no such value: {name}: needed by {place}")]
     NoValue { name: String, place: String },
     #[error("onnx: two values of one name: {name}")]
     NameTwice { name: String },
