@@ -212,7 +212,7 @@ fn circle(gates: &[(usize, &'static str, u32)]) -> String {
     text + &gates.first().map_or(String::new(), |(gate, _, _)| format!("gate {gate}"))
 }
 
-/// As it reads: so that `fn main() -> Result<()>` prints the message.
+/// The same as `Display`, so that `fn main() -> Result<()>` prints the message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

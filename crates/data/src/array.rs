@@ -103,7 +103,7 @@ impl Array {
         Array { shape, elements }
     }
 
-    /// One whole number, e.g. a class.
+    /// One integer, e.g. a class.
     pub fn class(class: usize) -> Array {
         Array::new(vec![class as i32], Shape::scalar())
     }

@@ -79,7 +79,7 @@ impl Default for Csv {
 }
 
 impl Csv {
-    /// With a header, separated by what the first line has most of (commas, semicolons, tabs or bars), the last column the
+    /// With a header, separated by what the first line has most of (commas, semicolons, tabs or bars); the last column the
     /// target.
     pub fn new() -> Csv {
         Csv::default()
@@ -130,7 +130,7 @@ impl Csv {
         Ok((inputs, table.names[target].clone()))
     }
 
-    /// Reads columns by name, wherever they stand; others are passed over. Targets may be missing, all of them or in some
+    /// Reads columns by name, in any order; others are ignored. Targets may be missing, all of them or in some
     /// rows.
     ///
     /// ```

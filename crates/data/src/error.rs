@@ -97,7 +97,7 @@ pub enum DataError {
     Thread { source: std::io::Error },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for DataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

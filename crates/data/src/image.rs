@@ -32,7 +32,7 @@ pub enum Channels {
     Color,
     /// Brightness.
     Gray,
-    /// Red, green and blue, and how opaque: 0 is not to be seen.
+    /// Red, green and blue, and the opacity: 0 is invisible.
     Transparent,
 }
 

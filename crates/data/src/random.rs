@@ -64,7 +64,7 @@ impl Random {
         radius * (std::f32::consts::TAU * self.uniform()).cos()
     }
 
-    /// The numbers below `n` in an order of chance (Fisher and Yates).
+    /// The numbers below `n` in random order (Fisher and Yates).
     pub fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for last in (1..n).rev() {

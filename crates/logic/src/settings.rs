@@ -49,12 +49,12 @@ pub enum Forward {
 /// Which gates become hard first in the forward pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FreezeOrder {
-    /// In an order of chance that is a seed's for good.
+    /// In a random order that is fixed per seed.
     #[default]
     Chance,
     /// The surest first, by what they are at each update.
     Confidence,
-    /// Each gate by chance, drawn anew at each update.
+    /// At random, drawn anew at each update.
     Anew,
 }
 

@@ -75,7 +75,7 @@ fn list(ops: &[UnsupportedOp]) -> String {
     ops.iter().map(row).collect::<Vec<_>>().join("; ")
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for OnnxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

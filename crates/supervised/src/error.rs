@@ -30,7 +30,7 @@ pub enum FitError {
     ModelInput { model: String, shape: String, wanted: &'static str },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,9 +1,9 @@
-//! C: a function on words of 64 samples, in pieces that compilers take quickly.
+//! C: a function on words of 64 samples, in pieces that compile fast.
 //!
-//! With `FARAD_TEST` defined the file is a program: a netlist reads words of inputs from its standard
-//! input and writes words of outputs; an automaton takes width, height and steps and reads and writes
-//! cells as the characters 0 and 1, channel by channel (for an asynchronous one the cells that fire
-//! follow, step by step).
+//! With `FARAD_TEST` defined the file is a program. A netlist reads words of inputs from its standard input
+//! and writes words of outputs. An automaton takes width, height and steps as arguments. It reads and writes
+//! cells as the characters 0 and 1, channel by channel. For an asynchronous automaton the cells that fire
+//! follow, step by step.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Rust: a function on words of 64 samples, in pieces that the compiler takes quickly.
+//! Rust: a function on words of 64 samples, in pieces that compile fast.
 //!
 //! With `--cfg farad_test` the file is a program that reads and writes as the one in C does.
 

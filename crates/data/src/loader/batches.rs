@@ -1,4 +1,4 @@
-//! One loop over a loader: uploads batches, each before it is asked for where it can.
+//! One loop over a loader: uploads batches, each before it is needed if possible.
 
 use std::borrow::BorrowMut;
 

@@ -23,7 +23,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// `e` to the loss: as if the model chose evenly among so many tokens.
+    /// `e` to the power of the loss: as if the model chose evenly among this many tokens.
     pub fn perplexity(&self) -> f64 {
         self.loss.exp()
     }

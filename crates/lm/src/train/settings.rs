@@ -100,12 +100,12 @@ impl Settings {
         self.batch as u64 * self.model.context as u64 * self.accumulate
     }
 
-    /// Updates of an epoch, with so many tokens to train on.
+    /// Updates per epoch, with this many tokens to train on.
     pub fn updates_of_epoch(&self, tokens: usize) -> u64 {
         (tokens as u64).div_ceil(self.update_tokens())
     }
 
-    /// Updates in all, with so many tokens to train on.
+    /// Total number of updates, with this many tokens to train on.
     pub fn updates_in_all(&self, tokens: usize) -> u64 {
         match self.updates {
             0 => self.epochs * self.updates_of_epoch(tokens),

@@ -1,4 +1,4 @@
-//! The end of a run: the circuit put right, simplified, proved and judged, then written down.
+//! The end of a run: the circuit is corrected, simplified, proved and judged, then written down.
 //!
 //! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from the run's checkpoint
 //! and its table.

@@ -46,7 +46,7 @@ pub fn pack(part: &Part, thresholds: &[f32]) -> Planes {
     Planes { planes: (0..thresholds.len()).into_par_iter().map(plane).collect(), samples }
 }
 
-/// Thresholds made ready for packing bytes quickly, 512 samples at a time.
+/// Thresholds prepared for packing bytes fast, 512 samples at a time.
 #[derive(Clone, Debug)]
 pub struct Packer {
     features: usize,

@@ -73,7 +73,7 @@ impl Trainer {
         Trainer::wired(recipe, settings, seeds, &layers, logits, device)
     }
 
-    /// The same with wires and logits of one's own: the layers of every seed, `[seeds, gates, width]`.
+    /// The same with given wires and logits: the layers of every seed, `[seeds, gates, width]`.
     pub fn wired(
         recipe: Recipe,
         settings: Settings,

@@ -79,9 +79,9 @@ impl BinaryCrossEntropyWithLogits {
     }
 }
 
-/// Binary cross-entropy of logits in which what is sure and right counts little: times `(1 - p)^gamma`, where `p` is
-/// the probability of the target, and `alpha` for yes, `1 - alpha` for no (Lin and others; torchvision's
-/// `sigmoid_focal_loss`, with the mean unless told otherwise).
+/// Focal loss: binary cross-entropy of logits in which confident right answers count little. It is multiplied by
+/// `(1 - p)^gamma`, where `p` is the probability of the target, and by `alpha` for yes or `1 - alpha` for no (Lin and
+/// others; torchvision's `sigmoid_focal_loss`, with the mean by default).
 #[derive(Clone, Copy, Debug)]
 pub struct Focal {
     alpha: Option<f64>,

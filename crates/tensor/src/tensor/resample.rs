@@ -1,7 +1,7 @@
 //! Images of another size: nearest and bilinear resampling, and channels laid out as pixels.
 //!
-//! Invariant: a pixel is made of those that it lies between and of no others, which are read along each axis at places
-//! that the device computes itself (or repeated, where the size is a multiple): what is infinite stays where it is.
+//! Invariant: a pixel depends only on the pixels that it lies between, so an infinite pixel affects no others. They are
+//! read along each axis at places that the device computes, or repeated if the size is a multiple.
 
 use farad_ir::{DType, OpError};
 

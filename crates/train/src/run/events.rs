@@ -81,7 +81,7 @@ impl Events {
         before + current
     }
 
-    /// All events of a file; lines that are none are passed over, none if there is no file.
+    /// All events of a file; invalid lines are skipped; empty if there is no file.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Value>> {
         let path = path.as_ref();
         match std::fs::read(path) {

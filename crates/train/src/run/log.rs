@@ -232,7 +232,7 @@ pub struct LogTable {
 }
 
 impl LogTable {
-    /// Reads a file; a torn or damaged line is passed over.
+    /// Reads a file; a torn or damaged line is skipped.
     pub fn read(path: impl AsRef<Path>) -> Result<LogTable> {
         let path = path.as_ref();
         let text =
