@@ -136,10 +136,10 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         page.quote(outcome.sample);
     }
     page.section("Pictures");
-    page.figure("plots/loss.svg", "Mean loss of a token, of training batches and of the validation text.");
+    page.figure("plots/loss.svg", "Mean loss per token, on training batches and on the validation text.");
     page.figure(
         "plots/perplexity.svg",
-        "Perplexity: among how many equally likely tokens the model seems to choose.",
+        "Perplexity: between how many equally likely tokens the model hesitates.",
     );
     if let Some(breakdown) = breakdown {
         page.section("Where the time goes");
