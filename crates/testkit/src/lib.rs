@@ -5,7 +5,7 @@
 //! Invariant: everything is a function of the case's name or of a seed, so a failure repeats.
 //!
 //! Start at [`cases::all`] for what is tested, at [`Form`] for the ways in which each case is run and
-//! at [`fuzz::Recipe`] for random graphs; [`Mutator`] damages files.
+//! at [`fuzz::FuzzRecipe`] for random graphs; [`Mutator`] damages files.
 
 mod case;
 pub mod cases;
