@@ -44,7 +44,7 @@ impl FencedBlock {
 /// use farad_guide::{Note, blocks};
 /// let found = blocks("text\n\n<!-- not run: needs a GPU -->\n```sh\nfarad tune\n```\n");
 /// assert_eq!((found[0].language(), found[0].text.as_str()), ("sh", "farad tune\n"));
-/// assert_eq!(found[0].note, Some(Note::NotRun("needs a GPU".into())));
+/// assert_eq!(found[0].note, Some(BlockNote::NotRun("needs a GPU".into())));
 /// ```
 ///
 /// # Panics
