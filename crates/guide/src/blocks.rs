@@ -41,7 +41,7 @@ impl FencedBlock {
 /// All fenced blocks, in order.
 ///
 /// ```
-/// use farad_guide::{Note, blocks};
+/// use farad_guide::{BlockNote, blocks};
 /// let found = blocks("text\n\n<!-- not run: needs a GPU -->\n```sh\nfarad tune\n```\n");
 /// assert_eq!((found[0].language(), found[0].text.as_str()), ("sh", "farad tune\n"));
 /// assert_eq!(found[0].note, Some(BlockNote::NotRun("needs a GPU".into())));
