@@ -34,9 +34,9 @@ pub struct BufferPlace {
 /// ```
 /// use farad_compile::program::{BufferId, Kernel, Segment, Sums};
 /// use farad_ir::{DType, Scalar};
-/// use farad_reference::{Binding, Machine};
+/// use farad_reference::{BufferPlace, Machine};
 ///
-/// let bound = |storage, len| Binding { storage, start: 0, len, dtype: DType::F32 };
+/// let bound = |storage, len| BufferPlace { storage, start: 0, len, dtype: DType::F32 };
 /// let storages = vec![vec![1.0, 2.0, 3.0, 4.0], vec![0.0; 2]];
 /// let mut machine = Machine::new(storages, vec![bound(0, 4), bound(1, 2)], vec![]);
 /// let segments = vec![Segment { from: 0, to: 0, parts: 2, results: 2 }];

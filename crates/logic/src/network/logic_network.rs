@@ -99,11 +99,11 @@ impl Module for NetworkBlock {
 ///
 /// ```
 /// use farad::prelude::*;
-/// use farad_logic::network::{Block, WiringKind};
+/// use farad_logic::network::{NetworkBlock, WiringKind};
 /// use farad_logic::{GroupSum, LogicLayer, LogicNetwork, Thermometer};
 /// let encoding = Thermometer::even(4, 3, 0.0, 1.0)?;
 /// let layer = LogicLayer::new(encoding.outputs(), 20, WiringKind::Random, 1, 0)?;
-/// let network = LogicNetwork::new(encoding, vec![Block::Gates(layer)], GroupSum::new(20, 2, 1.0)?)?;
+/// let network = LogicNetwork::new(encoding, vec![NetworkBlock::Gates(layer)], GroupSum::new(20, 2, 1.0)?)?;
 /// let x = Tensor::rand([5, 4], &Device::cpu());
 /// assert_eq!(network.forward(&x).shape()[..], [5, 2]);
 /// assert_eq!(network.to_netlist("small")?.outputs.len(), 1);

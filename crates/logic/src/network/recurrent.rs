@@ -15,10 +15,10 @@ use crate::layer::Pass;
 ///
 /// ```
 /// use farad::prelude::*;
-/// use farad_logic::network::{Block, RecurrentLogic, WiringKind};
+/// use farad_logic::network::{NetworkBlock, RecurrentLogic, WiringKind};
 /// use farad_logic::{LogicLayer, Pass};
 /// let layer = LogicLayer::new(3 + 5, 5, WiringKind::Random, 1, 0)?;
-/// let cell = RecurrentLogic::new(3, vec![Block::Gates(layer)])?;
+/// let cell = RecurrentLogic::new(3, vec![NetworkBlock::Gates(layer)])?;
 /// let bits = Tensor::random_mask(0.5, [7, 3, 2], &Device::cpu()).cast(DType::F32);
 /// assert_eq!(cell.last(&bits, Pass::Soft).shape()[..], [5, 2]);
 /// assert_eq!(cell.to_netlist("cell")?.registers.len(), 5);
