@@ -16,6 +16,7 @@ use crate::cache::PipelineFile;
 use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::{Error, tidy};
+use crate::exit;
 use crate::routine::{LayoutKey, Routine};
 
 /// What a device has compiled so far.
@@ -195,6 +196,7 @@ fn compile(shared: &Shared, routine: &Routine, layout: &BindingLayout) -> Result
     } else {
         wgpu::ShaderRuntimeChecks::unchecked()
     };
+    exit::made_pipeline();
     let made = shared.scoped(|| {
         // SAFETY: without checks, a text must stay inside its bindings, end its loops and not divide
         // by zero. Rendered kernels do so by construction: views stay inside their buffers (the
