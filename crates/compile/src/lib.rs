@@ -27,15 +27,15 @@ pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], 
     let (graph, outputs) = passes::simplify::simplify(graph, outputs);
     let (graph, outputs) = passes::rotate_loops::rotate(&graph, &outputs, target);
     let (graph, outputs) = passes::split_sums::split(&graph, &outputs, target);
-    let (graph, outputs) = passes::channels_last::channels_last(graph, outputs, target);
-    let (mut graph, mut outputs) = passes::copies::copies(graph, outputs, &HashSet::new(), target);
+    let (graph, outputs) = passes::channels_last::channels_last(&graph, &outputs, target);
+    let (mut graph, mut outputs) = passes::copies::copies(&graph, &outputs, &HashSet::new(), target);
     let fused = loop {
         let fused = fusion::fuse(&graph, &outputs, target);
         let clashes = passes::copies::clashes(&graph, &fused);
         if clashes.is_empty() {
             break fused;
         }
-        (graph, outputs) = passes::copies::copies(graph, outputs, &clashes, target);
+        (graph, outputs) = passes::copies::copies(&graph, &outputs, &clashes, target);
     };
     planning::plan(&graph, &outputs, donations, fused, target)
 }
