@@ -14,12 +14,12 @@ use crate::program::Target;
 /// Halves are laid out anew from so many times less work on: their products are quick, if they can read.
 const HALVES: usize = 128;
 
-/// Rewrites the graph for the target; returns where the outputs went.
-pub fn channels_last(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
+/// Rewrites the graph for the target; returns where the outputs went. `None` if no convolution gains by it.
+pub fn channels_last(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
     let wanted =
         |node: &Node| matches!(&node.op, Op::Contract(c) if worth(c, graph.dtype(node.operands[0]), target));
     if !graph.nodes.iter().any(wanted) {
-        return (graph.clone(), outputs.to_vec());
+        return None;
     }
     let mut new = Graph::new();
     let mut copies = HashMap::new();
@@ -33,7 +33,7 @@ pub fn channels_last(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Gra
         moved.unwrap_or_else(|| new.append(node))
     });
     let outputs = map.all(outputs);
-    (new, outputs)
+    Some((new, outputs))
 }
 
 /// Whether a contraction is a convolution (or a gradient of one) that gains by it.

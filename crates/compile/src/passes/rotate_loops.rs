@@ -12,8 +12,11 @@ use farad_ir::{Binary, Contraction, Graph, NodeId, Op, Scalar, Scan, Shape};
 use crate::passes::split_sums::cuts;
 use crate::program::Target;
 
-/// Rewrites the graph's scans for the target; returns where the outputs went.
-pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
+/// Rewrites the graph's scans for the target; returns where the outputs went. `None` if there is no scan.
+pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
+    if !graph.nodes.iter().any(|node| matches!(node.op, Op::Scan(_))) {
+        return None;
+    }
     let mut new = Graph::new();
     let mut turned: HashMap<NodeId, Turned> = HashMap::new();
     let map = graph.rewrite(graph.ids(), |_, node| match &node.op {
@@ -32,7 +35,7 @@ pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec
         _ => new.append(node),
     });
     let outputs = map.all(outputs);
-    (new, outputs)
+    Some((new, outputs))
 }
 
 /// How a carry is computed: products with constants, and the rest.
@@ -274,7 +277,7 @@ mod tests {
             [(false, false, false), (true, false, true), (false, true, true), (false, false, true)]
         {
             let (graph, outputs) = graph(rest, zero, reverse);
-            let (turned, moved) = rotate(&graph, &outputs, &target);
+            let (turned, moved) = rotate(&graph, &outputs, &target).expect("there is a scan");
             let scan = |graph: &Graph| {
                 let found = graph.nodes.iter().find_map(|node| match &node.op {
                     Op::Scan(scan) => Some(scan.clone()),

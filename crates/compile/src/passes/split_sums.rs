@@ -20,8 +20,11 @@ const MANY: usize = 1 << 16;
 /// Elements below which threads that share columns keep the device busy without many parts.
 const FEW: usize = 1 << 24;
 
-/// Rewrites the graph for the target; returns where the outputs went.
-pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
+/// Rewrites the graph for the target; returns where the outputs went. `None` if the target is busy with one position.
+pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
+    if target.parallel <= 1 {
+        return None;
+    }
     let mut new = Graph::new();
     let map = graph.rewrite(graph.ids(), |_, node| {
         let split = match &node.op {
@@ -34,7 +37,7 @@ pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<
         split.unwrap_or_else(|| new.append(node))
     });
     let outputs = map.all(outputs);
-    (new, outputs)
+    Some((new, outputs))
 }
 
 /// Parts to cut `length` terms into when there are `results` sums: about enough to fill the device,
