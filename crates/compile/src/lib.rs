@@ -12,6 +12,9 @@ mod planning;
 
 pub mod program;
 
+#[cfg(test)]
+mod golden;
+
 pub use passes::{PassResult, PassWatcher, tiles};
 pub use program::costs;
 
