@@ -1,4 +1,5 @@
 //! Small sums that go to one array, as one kernel.
+
 use super::{check_program, gpu};
 
 #[test]

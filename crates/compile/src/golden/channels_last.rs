@@ -1,4 +1,5 @@
 //! Convolutions that read along channels which lie last.
+
 use super::{check, gpu};
 use crate::program::Target;
 

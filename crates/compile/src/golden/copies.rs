@@ -1,4 +1,5 @@
 //! Copies of values that would need two places.
+
 use super::check;
 use crate::program::Target;
 

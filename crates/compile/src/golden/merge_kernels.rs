@@ -1,4 +1,5 @@
 //! Kernels over one space that share data, joined.
+
 use super::check_program;
 use crate::program::Target;
 

@@ -1,4 +1,5 @@
 //! Loops that begin with the product that they ended with.
+
 use super::{check, gpu};
 use crate::program::Target;
 

@@ -1,4 +1,5 @@
 //! What is left of graphs once everything that need not be computed is gone.
+
 use super::check;
 use crate::program::Target;
 

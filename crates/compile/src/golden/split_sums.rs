@@ -1,4 +1,5 @@
 //! Long sums in parts, where a device would otherwise idle.
+
 use super::{check, gpu};
 
 #[test]

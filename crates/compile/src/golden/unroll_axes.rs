@@ -1,4 +1,5 @@
 //! Tiny axes on which conditions depend, written out.
+
 use super::check_program;
 use crate::program::Target;
 

@@ -1,4 +1,5 @@
 //! Steps that do not wait for each other, in one wave.
+
 use super::check_program;
 use crate::program::Target;
 

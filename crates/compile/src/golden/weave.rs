@@ -1,4 +1,5 @@
 //! Loops whose bodies work on each element by itself, as one kernel.
+
 use super::{check_program, gpu};
 
 #[test]
