@@ -1,7 +1,6 @@
 //! Memory and order: every materialized node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
 
-mod aliases;
 pub mod assemble;
 pub mod bundle_sums;
 mod loops;
@@ -17,6 +16,8 @@ use farad_ir::{Graph, NodeId, Op};
 use crate::fusion::Fused;
 use crate::fusion::draft::{Draft, resident};
 use crate::fusion::work::{Work, touches};
+use crate::passes::PassWatcher;
+use crate::program::verify::{aliases, verify};
 use crate::program::{
     Buffer, BufferId, Code, Custom, Kernel, Output, Place, Program, Scatter, Segment, Site, Sort, Spec, Step,
     Sums, Target, View,
@@ -36,9 +37,11 @@ pub fn plan(
     donations: &[(usize, usize)],
     mut fused: Fused,
     target: &Target,
+    watcher: &mut PassWatcher<'_>,
 ) -> Program {
     let mut planner = Planner {
         graph,
+        watcher,
         materialized: fused.materialized,
         program: Program::default(),
         homes: HashMap::new(),
@@ -54,14 +57,20 @@ pub fn plan(
     let mut program = planner.program;
     let steps = std::mem::take(&mut program.steps);
     program.steps = waves(&program, steps);
-    if let Some(alias) = aliases::alias(&program, &program.steps) {
-        panic!("{alias}\n{program}");
+    let checked = match cfg!(debug_assertions) {
+        true => verify(&program, target),
+        false => aliases::check(&program),
+    };
+    if let Err(error) = checked {
+        panic!("{error}\n{program}");
     }
     program
 }
 
-struct Planner<'a> {
+struct Planner<'a, 'w> {
     graph: &'a Graph,
+    /// Who is shown the passes over the bodies of loops.
+    watcher: &'a mut PassWatcher<'w>,
     materialized: Vec<bool>,
     program: Program,
     homes: HashMap<NodeId, BufferId>,
@@ -69,14 +78,14 @@ struct Planner<'a> {
     sorts: HashMap<NodeId, Sort>,
 }
 
-impl Memory for Planner<'_> {
+impl Memory for Planner<'_, '_> {
     fn buffer(&self, node: NodeId) -> BufferId {
         let base = resident(self.graph, &self.materialized, node).unwrap_or(node);
         *self.homes.get(&base).unwrap_or_else(|| panic!("{} has no memory", self.graph.node(node).op.name()))
     }
 }
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// Inputs, parameters and outputs, in their order.
     fn declare(&mut self, outputs: &[NodeId]) {
         for id in self.graph.ids() {

@@ -88,6 +88,8 @@ pub enum Trouble {
     Load(NodeId),
     /// Too many buffers or instructions.
     TooLarge,
+    /// The contraction of a product kernel is not computed by it, but loaded.
+    NotMultiplied,
 }
 
 /// A value that the kernel writes.

@@ -7,34 +7,35 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farad_ir::{Binary, Contraction, Graph, Node, NodeId, Op, Scalar, Scan, Shape};
+use farad_ir::{Binary, Contraction, Graph, NodeId, Op, Scalar, Scan, Shape};
 
 use crate::passes::split_sums::cuts;
 use crate::program::Target;
 
-/// Rewrites the graph's scans for the target; returns where the outputs went.
-pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
-    let mut new = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
-    let mut turned: HashMap<NodeId, Turned> = HashMap::new();
-    for node in &graph.nodes {
-        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        let id = match &node.op {
-            Op::Scan(scan) => match Turn::all(scan, target) {
-                Some(turns) => {
-                    let made = Turned::push(&mut new, scan, turns, &operands);
-                    let id = made.node;
-                    turned.insert(id, made);
-                    id
-                }
-                None => new.append(Node { operands, ..node.clone() }),
-            },
-            Op::Pick(n, ..) if turned.contains_key(&operands[0]) => turned[&operands[0]].pick(&mut new, *n),
-            _ => new.append(Node { operands, ..node.clone() }),
-        };
-        map.push(id);
+/// Rewrites the graph's scans for the target; returns where the outputs went. `None` if there is no scan.
+pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
+    if !graph.nodes.iter().any(|node| matches!(node.op, Op::Scan(_))) {
+        return None;
     }
-    (new, outputs.iter().map(|o| map[o.index()]).collect())
+    let mut new = Graph::new();
+    let mut turned: HashMap<NodeId, Turned> = HashMap::new();
+    let map = graph.rewrite(graph.ids(), |_, node| match &node.op {
+        Op::Scan(scan) => match Turn::all(scan, target) {
+            Some(turns) => {
+                let made = Turned::push(&mut new, scan, turns, &node.operands);
+                let id = made.node;
+                turned.insert(id, made);
+                id
+            }
+            None => new.append(node),
+        },
+        Op::Pick(n, ..) if turned.contains_key(&node.operands[0]) => {
+            turned[&node.operands[0]].pick(&mut new, *n)
+        }
+        _ => new.append(node),
+    });
+    let outputs = map.all(outputs);
+    Some((new, outputs))
 }
 
 /// How a carry is computed: products with constants, and the rest.
@@ -195,26 +196,19 @@ impl Body<'_> {
             terms.extend(brings[n].map(|s| inputs[self.carries + s]));
             carried.push(terms.into_iter().reduce(|a, b| body.add(a, b)).expect("something is carried"));
         }
-        let mut map = Vec::with_capacity(old.body.nodes.len());
-        for node in &old.body.nodes {
-            let id = match node.op {
-                Op::Input(n) if n < old.carries => carried[n],
-                Op::Input(n) if n < old.carries + old.sequences => inputs[self.carries + n - old.carries],
-                Op::Input(n) => constant(n),
-                _ => {
-                    let operands = node.operands.iter().map(|o: &NodeId| map[o.index()]).collect();
-                    body.append(Node { operands, ..node.clone() })
-                }
-            };
-            map.push(id);
-        }
+        let map = old.body.rewrite(old.body.ids(), |_, node| match node.op {
+            Op::Input(n) if n < old.carries => carried[n],
+            Op::Input(n) if n < old.carries + old.sequences => inputs[self.carries + n - old.carries],
+            Op::Input(n) => constant(n),
+            _ => body.append(node),
+        });
         let mut outputs = Vec::new();
         for turn in turns {
-            outputs.extend(turn.products.iter().map(|(_, sides, left)| map[sides[!left as usize].index()]));
-            let rest = turn.rest.iter().map(|id| map[id.index()]).reduce(|a, b| body.add(a, b));
+            outputs.extend(turn.products.iter().map(|(_, sides, left)| map.at(sides[!left as usize])));
+            let rest = turn.rest.iter().map(|&id| map.at(id)).reduce(|a, b| body.add(a, b));
             outputs.extend(rest);
         }
-        outputs.extend(old.outputs[old.carries..].iter().map(|id| map[id.index()]));
+        outputs.extend(map.all(&old.outputs[old.carries..]));
         let (carries, sequences) = (self.carries, self.sequences);
         Scan { body, outputs, carries, sequences, steps: old.steps, reverse: old.reverse }
     }
@@ -283,7 +277,7 @@ mod tests {
             [(false, false, false), (true, false, true), (false, true, true), (false, false, true)]
         {
             let (graph, outputs) = graph(rest, zero, reverse);
-            let (turned, moved) = rotate(&graph, &outputs, &target);
+            let (turned, moved) = rotate(&graph, &outputs, &target).expect("there is a scan");
             let scan = |graph: &Graph| {
                 let found = graph.nodes.iter().find_map(|node| match &node.op {
                     Op::Scan(scan) => Some(scan.clone()),

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Reduce, Shape};
+use farad_ir::{Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Shape};
 
 use crate::fusion::product::Roles;
 use crate::passes::tiles::{self, Sizes};
@@ -20,22 +20,24 @@ const MANY: usize = 1 << 16;
 /// Elements below which threads that share columns keep the device busy without many parts.
 const FEW: usize = 1 << 24;
 
-/// Rewrites the graph for the target; returns where the outputs went.
-pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
+/// Rewrites the graph for the target; returns where the outputs went. `None` if the target is busy with one position.
+pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
+    if target.parallel <= 1 {
+        return None;
+    }
     let mut new = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
-    for node in &graph.nodes {
-        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        let id = match &node.op {
+    let map = graph.rewrite(graph.ids(), |_, node| {
+        let split = match &node.op {
             Op::Reduce(reduce, axes) if !reduce.is_index() => {
-                split_reduce(&mut new, *reduce, axes, operands[0], target)
+                split_reduce(&mut new, *reduce, axes, node.operands[0], target)
             }
-            Op::Contract(contraction) => split_inner(&mut new, contraction, &operands, target),
+            Op::Contract(contraction) => split_inner(&mut new, contraction, &node.operands, target),
             _ => None,
         };
-        map.push(id.unwrap_or_else(|| new.append(Node { operands, ..node.clone() })));
-    }
-    (new, outputs.iter().map(|o| map[o.index()]).collect())
+        split.unwrap_or_else(|| new.append(node))
+    });
+    let outputs = map.all(outputs);
+    Some((new, outputs))
 }
 
 /// Parts to cut `length` terms into when there are `results` sums: about enough to fill the device,

@@ -13,7 +13,7 @@ const SCANNED: usize = 4096;
 /// Sources times places up to which it scans.
 const SCANNED_ALL: usize = 1 << 24;
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// Plans the sort that a node needs, if any, in free blocks; gives the blocks back for later use.
     pub(super) fn place_sort(&mut self, id: NodeId, free: &mut Vec<usize>, target: &Target) -> Vec<usize> {
         let mut taken = Vec::new();

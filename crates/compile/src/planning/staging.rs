@@ -13,7 +13,7 @@ use crate::program::{BufferId, Place, Spec, Target};
 /// Elements that every part of an array starts at a multiple of.
 const ALIGNMENT: usize = 64;
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// The kernel of a woven scan, with copies before and after it where it has too many buffers.
     pub(super) fn woven(&mut self, woven: Woven, target: &Target) {
         let staged = woven.staged(target).then(|| [woven.once(), woven.last()]);
