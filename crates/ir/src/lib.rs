@@ -18,6 +18,7 @@ pub mod reference;
 mod scan;
 mod shape;
 mod var;
+mod wgsl_text;
 
 pub use custom::{CustomKernel, CustomLimits, CustomOp, Words};
 pub use dtype::{DType, Scalar, truncate, wrap};
@@ -35,3 +36,4 @@ pub use ops::unary::{Unary, UnaryRow, UnaryRule, erf};
 pub use scan::Scan;
 pub use shape::{MAX_NUMEL, MAX_RANK, Shape};
 pub use var::{GraphWriter, Var, VarOperand};
+pub use wgsl_text::{WgslText, WgslValue};
