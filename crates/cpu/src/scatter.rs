@@ -4,12 +4,12 @@ use farad_compile::program::Scatter;
 use farad_ir::DType;
 use rayon::prelude::*;
 
-use crate::code::Kind;
-use crate::lanes::lanes;
-use crate::machine::Context;
-use crate::nest::TILE;
-use crate::storage::{self, Binding};
-use crate::view::{Access, Range};
+use crate::interpreter::bytecode::Kind;
+use crate::interpreter::nest::TILE;
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
+use crate::simd::lanes::lanes;
 
 /// Elements below which one thread does it.
 const PARALLEL: usize = 1 << 15;
@@ -79,7 +79,7 @@ impl Plan {
         self.add_up(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
         let access = Access::contiguous(len);
         // SAFETY: the target is this kernel's to write, and its length was checked.
-        unsafe { storage::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
+        unsafe { element_runs::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
     }
 
     fn add_up(&self, context: Context, target: Binding) {
@@ -122,8 +122,8 @@ impl Plan {
                 let (source, index) = (&mut source[..range.count], &mut index[..indices.count]);
                 // SAFETY: the program says that this kernel may read both buffers.
                 unsafe {
-                    storage::load(&self.source.1, range, 0, context.bindings[self.source.0], source);
-                    storage::load(&self.index.1, indices, 0, context.bindings[self.index.0], index);
+                    element_runs::load(&self.source.1, range, 0, context.bindings[self.source.0], source);
+                    element_runs::load(&self.index.1, indices, 0, context.bindings[self.index.0], index);
                 }
                 self.add_rows(before, part.behind.0, width, source, index, context, target);
             }

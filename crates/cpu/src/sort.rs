@@ -9,9 +9,9 @@ use farad_compile::program::{Keys, Sort};
 use farad_ir::DType;
 use rayon::prelude::*;
 
-use crate::machine::Context;
-use crate::storage::{self, Binding};
-use crate::view::{Access, Range};
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
 
 /// Elements below which one thread does it.
 const PARALLEL: usize = 1 << 13;
@@ -69,7 +69,7 @@ impl Plan {
         let mut words = vec![0; len];
         let range = Range { start: row * len, count: len, fixed: &[] };
         // SAFETY: the program says that this kernel may read the operand.
-        unsafe { storage::load(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
+        unsafe { element_runs::load(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
         if self.0.keys == Keys::Permutation {
             words.iter().zip(0..).for_each(|(&at, position)| order[at as usize] = position);
             return;
@@ -117,7 +117,7 @@ impl Plan {
             let words = &mut words[..BLOCK.min(part.end - start)];
             let range = Range { start: row * len + start, count: words.len(), fixed: &[] };
             // SAFETY: the program says that this kernel may read the operand.
-            unsafe { storage::load(&access, range, 0, from, words) };
+            unsafe { element_runs::load(&access, range, 0, from, words) };
             words.iter_mut().for_each(|word| *word = key(*word));
             for (n, keys) in words.chunks(LANES).enumerate() {
                 // Mostly none is, and that is found for all of them at once.

@@ -22,6 +22,7 @@ mod scan;
 mod shape;
 mod text;
 mod var;
+mod wgsl_text;
 
 pub use check::GraphError;
 pub use custom::{CustomKernel, CustomLimits, CustomOp, Words};
@@ -42,3 +43,4 @@ pub use scan::Scan;
 pub use shape::{MAX_NUMEL, MAX_RANK, Shape};
 pub use text::{GraphText, GraphTextError};
 pub use var::{GraphWriter, Var, VarOperand};
+pub use wgsl_text::{WgslText, WgslValue};

@@ -15,11 +15,14 @@ use std::sync::{Arc, OnceLock};
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Keys, Program, Sort};
-use farad_ir::DType;
+use farad_ir::{DType, WgslText};
 
 use super::module::fold;
 use crate::dispatch::{Capabilities, Dispatch, StorageBinding, Word};
 use crate::transfer::WORD;
+
+const SORT: &str = include_str!("../wgsl/sort.wgsl");
+const SELECT: &str = include_str!("../wgsl/select.wgsl");
 
 /// Invocations a workgroup.
 const THREADS: usize = Sort::STRIP;
@@ -38,8 +41,8 @@ const HALVES: u32 = 3;
 
 fn text() -> Arc<str> {
     static TEXT: OnceLock<Arc<str>> = OnceLock::new();
-    let text = concat!(include_str!("../wgsl/sort.wgsl"), include_str!("../wgsl/select.wgsl"));
-    TEXT.get_or_init(|| text.into()).clone()
+    let text = || WgslText::new(SORT).region("select", WgslText::new(SELECT).region("sort", "")).into();
+    TEXT.get_or_init(text).clone()
 }
 
 /// The words of the uniform, as the text declares them, apart from the grid.

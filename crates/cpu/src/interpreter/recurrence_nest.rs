@@ -5,13 +5,13 @@
 
 use farad_compile::program::{Code as TapeCode, Fused, Recurrence, Store, View};
 
-use crate::code::{Code, Op, Register, Source};
-use crate::dependence::{self, Level};
-use crate::emit::Emitter;
 use crate::error::Error;
-use crate::nest::{Layout, Nest, Pass, Shape, Spec, check_views};
-use crate::slots::Place;
-use crate::view::{self, MAX_AXES};
+use crate::interpreter::bytecode::{Code, Op, Register, Source};
+use crate::interpreter::dependence::{self, Level};
+use crate::interpreter::emit_nest::Emitter;
+use crate::interpreter::nest::{Layout, Nest, Pass, Shape, Spec, check_views};
+use crate::interpreter::register_slots::Place;
+use crate::memory::view_access::{self, MAX_AXES};
 
 /// Elements of a tile: two dozen registers of them stay in the second cache, most of them in the first.
 const TILE: usize = 512;
@@ -24,11 +24,11 @@ pub fn plan(recurrence: &Recurrence, specs: &[Spec], label: &str) -> Result<Nest
     let elements = recurrence.axes.len() - 1;
     check_views(&fused(&recurrence, elements), specs, label)?;
     for (buffer, view) in recurrence.carries.iter().flat_map(|carry| &carry.last) {
-        view::check(view, &recurrence.axes, specs[buffer.0 as usize].len, label)?;
+        view_access::check(view, &recurrence.axes, specs[buffer.0 as usize].len, label)?;
     }
     let trips = recurrence.trips();
     let axes = recurrence.axes.clone();
-    let (axes, outer) = view::collapse(&axes, elements, &mut recurrence.views_mut());
+    let (axes, outer) = view_access::collapse(&axes, elements, &mut recurrence.views_mut());
     if axes.len() > MAX_AXES {
         return Err(Error::Axes { label: label.into(), axes: axes.len(), most: MAX_AXES });
     }

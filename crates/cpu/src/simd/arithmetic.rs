@@ -1,10 +1,10 @@
 //! Arithmetic on tiles: one loop an instruction, written so that the compiler vectorizes it for the lanes it is
-//! instantiated in (see [`crate::lanes`]). Loops are spelled by macros, not closures: everything must inline.
+//! instantiated in (see [`crate::simd::lanes`]). Loops are spelled by macros, not closures: everything must inline.
 
 use farad_ir::{Binary, Unary};
 
-use crate::code::{Code, Conversion, Kind, Op, Source};
-use crate::math;
+use crate::interpreter::bytecode::{Code, Conversion, Kind, Op, Source};
+use crate::simd::math;
 
 /// The pointers that registers are.
 pub type Registers<'a> = &'a [*mut u32];

@@ -7,16 +7,16 @@ use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Product, Store
 use farad_ir::DType;
 use rayon::prelude::*;
 
+use crate::contraction::matrix_product::{self, Temporaries};
+use crate::contraction::register_tile::{self, Piece, RowTile, tiles};
+use crate::contraction::slice_cuts::{Cut, offsets, pieces, use_of_lanes};
+use crate::contraction::slice_operand::{Load, Operand, Slice, Way, Window};
 use crate::error::Error;
-use crate::machine::Context;
-use crate::nest::Nest;
-use crate::operand::{Load, Operand, Slice, Way, Window};
-use crate::product::{self, Temporaries};
-use crate::scratch;
-use crate::slices::{Cut, offsets, pieces, use_of_lanes};
-use crate::storage::Binding;
-use crate::tile::{self, Piece, RowTile, tiles};
-use crate::view;
+use crate::interpreter::nest::Nest;
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::Binding;
+use crate::memory::thread_scratch;
+use crate::memory::view_access;
 
 /// Multiplications from which a product is worth several threads.
 const LARGE: usize = 1 << 18;
@@ -135,7 +135,7 @@ impl Rows {
         let (origin, extent) = self.columns.slice(slice);
         let whole = [&at[..], &vec![0; self.terms_axes.len()], &origin].concat();
         let reach = [&vec![1; at.len()][..], &self.terms_axes, &extent].concat();
-        scratch::with(|scratch| {
+        thread_scratch::with(|scratch| {
             let own = self.rhs.floats.next_multiple_of(16);
             let floats = scratch.words(own + self.out.own.unwrap_or(0)).cast::<f32>();
             let slice = Slice { origin: &whole, extent: &reach };
@@ -171,7 +171,7 @@ impl Rows {
         let together = if sizes.clone().min() == sizes.clone().max() { sizes.max().unwrap_or(1) } else { 24 };
         for pieces in pieces.chunks(together) {
             for &(first, tile) in &self.lhs.list {
-                let job = tile::Rows {
+                let job = register_tile::Rows {
                     // SAFETY: panels lie one behind the other, in the order of their rows.
                     lhs: unsafe { lhs.add(first * self.terms.len()) },
                     rhs,
@@ -248,10 +248,10 @@ impl Panels {
         let (buffer, view) = match Load::of(&product.lhs).filter(plain) {
             Some(load) => {
                 let len = temporaries.specs[load.buffer.0 as usize].len;
-                view::check(load.view, axes, len, label)?;
+                view_access::check(load.view, axes, len, label)?;
                 (load.buffer, load.view.clone())
             }
-            None => product::evaluated(&product.lhs, axes, b, temporaries, prepare, label)?,
+            None => matrix_product::evaluated(&product.lhs, axes, b, temporaries, prepare, label)?,
         };
         let rows = offsets(&product.m, &view.strides[b..b + m]);
         let terms = offsets(&product.k, &view.strides[b + m..]);
@@ -330,7 +330,7 @@ fn result(
     label: &str,
 ) -> Result<(Target, Epilogue), Error> {
     for store in &product.stores {
-        view::check(&store.view, axes, temporaries.specs[store.buffer.0 as usize].len, label)?;
+        view_access::check(&store.view, axes, temporaries.specs[store.buffer.0 as usize].len, label)?;
     }
     let loaded = |buffer: BufferId| {
         let loads =

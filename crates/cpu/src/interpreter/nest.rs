@@ -8,12 +8,12 @@
 
 use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
-use crate::code::{Accumulator, Op, Register, Source};
-use crate::dependence;
-use crate::emit;
 use crate::error::Error;
-use crate::slots::Place;
-use crate::view::{self, Access, MAX_AXES};
+use crate::interpreter::bytecode::{Accumulator, Op, Register, Source};
+use crate::interpreter::dependence;
+use crate::interpreter::emit_nest;
+use crate::interpreter::register_slots::Place;
+use crate::memory::view_access::{self, Access, MAX_AXES};
 
 /// Elements of a tile: small enough that a handful of registers stay in the first cache.
 pub const TILE: usize = 1024;
@@ -161,7 +161,7 @@ impl Nest {
         }
         let (sizes, outer) = {
             let mut views = views_mut(&mut fused.tape, &mut fused.stores);
-            view::collapse(&fused.axes, fused.outer, &mut views)
+            view_access::collapse(&fused.axes, fused.outer, &mut views)
         };
         (fused.axes, fused.outer) = (sizes, outer);
         if fused.axes.len() > MAX_AXES {
@@ -171,7 +171,7 @@ impl Nest {
             true => reducing(&fused),
             false => patch(&mut fused).unwrap_or_else(|| pointwise(&fused)),
         };
-        emit::emit(&fused, layout, reduces, specs)
+        emit_nest::emit(&fused, layout, reduces, specs)
     }
 }
 
@@ -191,7 +191,9 @@ pub fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Err
         _ => None,
     });
     let mut touches = loads.chain(fused.stores.iter().map(|s| (s.buffer, &s.view)));
-    touches.try_for_each(|(buffer, view)| view::check(view, &fused.axes, specs[buffer.0 as usize].len, label))
+    touches.try_for_each(|(buffer, view)| {
+        view_access::check(view, &fused.axes, specs[buffer.0 as usize].len, label)
+    })
 }
 
 /// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be, unless all would be

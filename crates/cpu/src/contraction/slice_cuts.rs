@@ -1,6 +1,6 @@
 //! How a product with axes of several kinds is cut: into slices that stay in cache, and vectors inside them.
 
-use crate::tile::Piece;
+use crate::contraction::register_tile::Piece;
 
 /// Some axes, cut at every so many positions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use farad_compile::program::{self, BufferId, Code, Fused, Guard, Instr, Level, S
 use farad_ir::DType;
 
 use crate::error::Error;
-use crate::machine::Context;
-use crate::nest::{Nest, Spec};
-use crate::storage::{self, Binding};
-use crate::view::{self, Access, Range};
-use split::{Split, Stretch};
+use crate::interpreter::nest::{Nest, Spec};
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{self, Access, Range};
+use split_window::{Split, Stretch};
 
-mod split;
+mod split_window;
 
 /// A part of an operand's axes.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,7 @@ impl Operand {
                 (Source::Nothing, spread.strides, 0)
             }
             Way::Memory => {
-                view::check(load.view, axes, spec.len, label)?;
+                view_access::check(load.view, axes, spec.len, label)?;
                 (Source::Memory(load.view.clone()), load.view.strides.clone(), 0)
             }
             Way::Window => {
@@ -272,7 +272,7 @@ impl Window {
         extent: &[usize],
         (vector, tables): (usize, Axes),
     ) -> Option<Window> {
-        let view = &split::guarded(view, axes, vector);
+        let view = &split_window::guarded(view, axes, vector);
         let real = |axis: usize| axes[axis] > 1;
         let mut offset = view.offset;
         let mut free = view.strides.clone();
@@ -455,7 +455,7 @@ impl Spread {
         for _ in 0..rows {
             let range = Range { start: slice.origin[vector], count, fixed: &fixed };
             // SAFETY: the program says that this kernel may read the buffer; runs are checked.
-            unsafe { storage::load(&self.access, range, 0, binding, &mut out[at..at + count]) };
+            unsafe { element_runs::load(&self.access, range, 0, binding, &mut out[at..at + count]) };
             for (place, &axis) in local.iter_mut().zip(outer).rev() {
                 *place += 1;
                 fixed[held(axis)] += 1;

@@ -6,7 +6,7 @@
 
 use farad_compile::program::{Code, Guard, Product, View};
 
-use crate::merge::{Role, sizes, views};
+use crate::contraction::merge_axes::{Role, sizes, views};
 
 /// The products that a product consists of, each of which writes its part of the result. One, if there are no
 /// divisors, or if they are of no known kind.

@@ -6,10 +6,10 @@
 
 use rayon::prelude::*;
 
-use crate::machine::{Context, Kept, Machine, Tile};
-use crate::nest::{Layout, Nest};
-use crate::reduction::{STATE_WORDS, State};
-use crate::scratch;
+use crate::interpreter::nest::{Layout, Nest};
+use crate::interpreter::tile_machine::{Context, Kept, Machine, Tile};
+use crate::memory::thread_scratch;
+use crate::simd::reduction::{STATE_WORDS, State};
 
 /// Work (elements times instructions) below which threads cost more than they bring.
 const PARALLEL: usize = 1 << 18;
@@ -30,7 +30,7 @@ impl Nest {
         if layout.outer_len == 0 || (layout.inner_len == 0 && self.accumulators.is_empty()) {
             return;
         }
-        scratch::with(|scratch| {
+        thread_scratch::with(|scratch| {
             let mut machine = Machine::new(self, context, scratch, None);
             let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
@@ -49,7 +49,7 @@ impl Nest {
     /// Runs a recurrence: elements shared out among threads, each tile through all positions before the next.
     fn recur(&self, context: Context) {
         let layout = &self.layout;
-        scratch::with(|scratch| {
+        thread_scratch::with(|scratch| {
             let mut machine = Machine::new(self, context, scratch, None);
             let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
@@ -58,7 +58,7 @@ impl Nest {
             }
             let kept = machine.kept();
             (0..tiles).into_par_iter().for_each(|tile| {
-                scratch::with(|scratch| {
+                thread_scratch::with(|scratch| {
                     let mut machine = Machine::new(self, context, scratch, Some(&kept));
                     self.positions(&mut machine, self.rows_of(tile));
                 });
@@ -83,7 +83,7 @@ impl Nest {
         if layout.outer_len == 0 || (layout.inner_len == 0 && self.accumulators.is_empty()) {
             return;
         }
-        scratch::with(|scratch| {
+        thread_scratch::with(|scratch| {
             let mut machine = Machine::new(self, context, scratch, None);
             (0..self.tiles()).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
         });
@@ -135,7 +135,7 @@ impl Nest {
     fn share_out(&self, kept: Kept, context: Context, tiles: usize, work: usize) {
         let group = (grain(work) / (work / tiles).max(1)).max(1);
         (0..tiles.div_ceil(group)).into_par_iter().for_each(|task| {
-            scratch::with(|scratch| {
+            thread_scratch::with(|scratch| {
                 let mut machine = Machine::new(self, context, scratch, Some(&kept));
                 let end = tiles.min((task + 1) * group);
                 (task * group..end).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
@@ -156,7 +156,7 @@ impl Nest {
             let chunks = layout.inner_len.div_ceil(chunk);
             let kept = machine.kept();
             let one = |task: usize| {
-                scratch::with(|scratch| {
+                thread_scratch::with(|scratch| {
                     let mut machine = Machine::new(self, context, scratch, Some(&kept));
                     machine.reset(pass, rows.rows);
                     let end = layout.inner_len.min((task + 1) * chunk);

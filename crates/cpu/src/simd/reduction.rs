@@ -6,7 +6,7 @@
 
 use farad_ir::Reduce;
 
-use crate::code::Kind;
+use crate::interpreter::bytecode::Kind;
 
 /// Partial sums that a row is added up in: long rows, middling ones, short ones.
 const MANY: usize = 64;

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::code::{Code, Op, Source};
-use crate::lanes::{Lanes, lanes};
-use crate::nest::{Nest, PATCH_ROWS, Random, Shape, Take};
-use crate::reduction::{STATE_WORDS, State};
-use crate::scratch::Scratch;
-use crate::slots::Place;
-use crate::storage::{self, Binding};
-use crate::view::{Access, MAX_AXES, Range};
+use crate::interpreter::bytecode::{Code, Op, Source};
+use crate::interpreter::nest::{Nest, PATCH_ROWS, Random, Shape, Take};
+use crate::interpreter::register_slots::Place;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::thread_scratch::Scratch;
+use crate::memory::view_access::{Access, MAX_AXES, Range};
+use crate::simd::lanes::{Lanes, lanes};
+use crate::simd::reduction::{STATE_WORDS, State};
 
 /// Columns of a patch that are read at once.
 const BLOCK: usize = 16;
@@ -204,7 +204,7 @@ impl<'a> Machine<'a> {
                 for (at, range) in self.pieces(range, tile, part) {
                     let out = &mut out[at..at + range.count];
                     // SAFETY: the program says that this kernel may read the buffer.
-                    unsafe { storage::load(&touch.access, range, 0, bindings[touch.buffer], out) };
+                    unsafe { element_runs::load(&touch.access, range, 0, bindings[touch.buffer], out) };
                 }
             }
             Code::Store(i) => {
@@ -213,7 +213,7 @@ impl<'a> Machine<'a> {
                 for (at, range) in self.pieces(range, tile, part) {
                     let values = &values[at..at + range.count];
                     // SAFETY: views of stores are one-to-one, so that no other tile writes here.
-                    unsafe { storage::store(&touch.access, range, bindings[touch.buffer], values) };
+                    unsafe { element_runs::store(&touch.access, range, bindings[touch.buffer], values) };
                 }
             }
             Code::SpreadRows => {
@@ -285,7 +285,7 @@ impl<'a> Machine<'a> {
                         *line = from.cast::<[u32; PATCH_ROWS]>().read();
                     } else {
                         let range = Range { start: start(first + i), count: tile.rows, fixed: &[] };
-                        storage::load(turned, range, 0, binding, &mut line[..tile.rows]);
+                        element_runs::load(turned, range, 0, binding, &mut line[..tile.rows]);
                     }
                 }
             }
@@ -337,7 +337,7 @@ impl<'a> Machine<'a> {
         let load = |range: Range, word: u32, out: &mut [u32]| match self.position(take, word) {
             // SAFETY: the program says that this kernel may read the buffer.
             Some(position) => unsafe {
-                storage::load(&take.touch.access, range, position * take.stride, binding, out)
+                element_runs::load(&take.touch.access, range, position * take.stride, binding, out)
             },
             None => out.fill(0),
         };
@@ -357,7 +357,7 @@ impl<'a> Machine<'a> {
                 let shifts = |i: usize| self.position(take, positions[at + i]).map(|p| p * take.stride);
                 let out = &mut out[at..at + range.count];
                 // SAFETY: as above.
-                unsafe { storage::load_shifted(&take.touch.access, range, shifts, binding, out) };
+                unsafe { element_runs::load_shifted(&take.touch.access, range, shifts, binding, out) };
             }
         }
     }

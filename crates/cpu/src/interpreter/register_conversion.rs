@@ -2,7 +2,7 @@
 
 use farad_ir::{Binary, DType, Scalar};
 
-use crate::code::{Conversion, Kind};
+use crate::interpreter::bytecode::{Conversion, Kind};
 
 /// The op with its operands exchanged, if there is one.
 pub fn turn(binary: Binary) -> Option<Binary> {

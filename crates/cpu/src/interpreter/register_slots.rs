@@ -3,7 +3,7 @@
 //! Scratch starts with what is kept from tile to tile (uniform values, outer values, their spreads), then the state of
 //! reductions, then slots of a tile each, which registers share when their lives do not overlap.
 
-use crate::code::Op;
+use crate::interpreter::bytecode::Op;
 
 /// Words are handed out in whole cache lines.
 pub const LINE: usize = 16;
@@ -62,7 +62,7 @@ mod tests {
     use farad_ir::Unary;
 
     use super::*;
-    use crate::code::{Code, Kind, Source};
+    use crate::interpreter::bytecode::{Code, Kind, Source};
 
     #[test]
     fn slots_are_shared_but_never_with_an_input() {

@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use crate::arithmetic::{self, Registers};
-use crate::bits;
-use crate::code::Op;
-use crate::matrix::{self, Multiply};
-use crate::reduction::{self, State};
+use crate::interpreter::bytecode::Op;
+use crate::simd::arithmetic::{self, Registers};
+use crate::simd::philox_bits;
+use crate::simd::reduction::{self, State};
+use crate::simd::small_matrix::{self, Multiply};
 
 /// The loops for one instruction set. All are `unsafe` because the set must be there, on top of their own conditions.
 pub struct Lanes {
@@ -18,11 +18,11 @@ pub struct Lanes {
     pub reduce_rows: unsafe fn(&mut State, &[u32], usize, usize),
     /// See [`reduction::columns`].
     pub reduce_columns: unsafe fn(&mut State, &[u32], usize, usize),
-    /// See [`bits::fill`].
+    /// See [`philox_bits::fill`].
     pub random: unsafe fn([u32; 2], [u32; 3], u32, &mut [u32]),
-    /// See [`matrix::multiply`].
+    /// See [`small_matrix::multiply`].
     pub multiply: unsafe fn(&Multiply),
-    /// See [`matrix::narrow`].
+    /// See [`small_matrix::narrow`].
     pub narrow: unsafe fn(&Multiply),
     /// Adds the second slice to the first.
     pub add: unsafe fn(&mut [f32], &[f32]),
@@ -51,19 +51,19 @@ macro_rules! instantiate {
 
             $(#[target_feature(enable = $feature)])?
             unsafe fn random(seed: [u32; 2], counter: [u32; 3], first: u32, out: &mut [u32]) {
-                bits::fill(seed, counter, first, out)
+                philox_bits::fill(seed, counter, first, out)
             }
 
             $(#[target_feature(enable = $feature)])?
             unsafe fn multiply(what: &Multiply) {
                 // SAFETY: the caller keeps the conditions.
-                unsafe { matrix::multiply::<$fma>(what) }
+                unsafe { small_matrix::multiply::<$fma>(what) }
             }
 
             $(#[target_feature(enable = $feature)])?
             unsafe fn narrow(what: &Multiply) {
                 // SAFETY: the caller keeps the conditions.
-                unsafe { matrix::narrow::<$fma>(what) }
+                unsafe { small_matrix::narrow::<$fma>(what) }
             }
 
             $(#[target_feature(enable = $feature)])?
@@ -122,7 +122,7 @@ mod tests {
     use farad_ir::{Binary, Unary};
 
     use super::*;
-    use crate::code::{Code, Kind, Source};
+    use crate::interpreter::bytecode::{Code, Kind, Source};
 
     fn run(lanes: &Lanes, code: Code, inputs: [&[u32]; 2], scalar: (bool, bool)) -> Vec<u32> {
         let n = inputs[0].len().max(inputs[1].len());

@@ -3,14 +3,14 @@
 use farad_compile::program::{Code as TapeCode, Fused, Level as TapeLevel, Reg, Store, View};
 use farad_ir::{Binary, DType, Unary};
 
-use crate::code::{Accumulator, Code, Kind, Op, Register, Source};
-use crate::conversion::conversions;
-use crate::dependence::{self, Analysis, Level};
 use crate::error::Error;
-use crate::nest::{Layout, Nest, Pass, Random, Shape, Spec, Take, Touch};
-use crate::reduction::STATE_WORDS;
-use crate::slots::{self, LINE, Place};
-use crate::view::Access;
+use crate::interpreter::bytecode::{Accumulator, Code, Kind, Op, Register, Source};
+use crate::interpreter::dependence::{self, Analysis, Level};
+use crate::interpreter::nest::{Layout, Nest, Pass, Random, Shape, Spec, Take, Touch};
+use crate::interpreter::register_conversion::conversions;
+use crate::interpreter::register_slots::{self, LINE, Place};
+use crate::memory::view_access::Access;
+use crate::simd::reduction::STATE_WORDS;
 
 /// Makes the bytecode of a kernel with collapsed axes.
 pub fn emit(fused: &Fused, layout: Layout, reduces: bool, specs: &[Spec]) -> Result<Nest, Error> {
@@ -20,7 +20,7 @@ pub fn emit(fused: &Fused, layout: Layout, reduces: bool, specs: &[Spec]) -> Res
     Ok(emitter.finish())
 }
 
-/// The state of emission; what makes single values is in [`crate::values`].
+/// The state of emission; what makes single values is in [`crate::interpreter::emit_values`].
 pub struct Emitter<'a> {
     /// The kernel.
     pub fused: &'a Fused,
@@ -300,7 +300,7 @@ impl<'a> Emitter<'a> {
         let start = (self.kept + state).next_multiple_of(LINE);
         let tile = (self.layout.rows * self.layout.columns).next_multiple_of(LINE);
         let ops = self.done.iter().flat_map(|pass| &pass.ops);
-        let words = slots::assign(ops, &mut self.places, start, tile);
+        let words = register_slots::assign(ops, &mut self.places, start, tile);
         let cost = self.done.iter().flat_map(|pass| &pass.ops).map(Op::cost).sum::<usize>().max(1);
         Nest {
             layout: self.layout,

@@ -6,7 +6,7 @@ use farad_ir::DType;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use crate::view::{Access, Range, Run};
+use crate::memory::view_access::{Access, Range, Run};
 
 /// Where a buffer lies during a run.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,11 @@ use gemm::Parallelism;
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::lanes::lanes;
-use crate::machine::Context;
-use crate::matrix::{Block, Multiply};
-use crate::nest::{Nest, Spec};
-use crate::view;
+use crate::interpreter::nest::{Nest, Spec};
+use crate::interpreter::tile_machine::Context;
+use crate::memory::view_access;
+use crate::simd::lanes::lanes;
+use crate::simd::small_matrix::{Block, Multiply};
 
 /// Multiplications up to which a direct loop beats a blocked product.
 const SMALL: usize = 1 << 9;
@@ -245,7 +245,7 @@ fn plain(
     if spec.dtype != DType::F32 || !view.guards.is_empty() {
         return Ok(None);
     }
-    view::check(view, axes, spec.len, label)?;
+    view_access::check(view, axes, spec.len, label)?;
     Ok(Matrix::of(buffer.0 as usize, view, axes, counts))
 }
 

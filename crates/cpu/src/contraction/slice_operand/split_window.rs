@@ -3,8 +3,8 @@
 use farad_compile::program::{Guard, View};
 
 use super::Axes;
-use crate::storage::{self, Binding};
-use crate::view::{Access, Range};
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
 
 /// Strides of convolutions that are split; beyond, most of a window would be copied for nothing.
 const LARGEST: i64 = 8;
@@ -111,7 +111,7 @@ impl Stretch {
             let access = Access::strided(binding.len, self.step as i64);
             let range = Range { start: 0, count: out.len(), fixed: &[] };
             // SAFETY: the program says that this kernel may read the buffer; runs are checked.
-            return unsafe { storage::load(&access, range, first, binding, out) };
+            return unsafe { element_runs::load(&access, range, first, binding, out) };
         }
         let from = binding.words(first, self.step * (out.len() - 1) + 1);
         if self.step == 1 {

@@ -7,9 +7,9 @@
 use farad_compile::program::View;
 
 use crate::error::Error;
-use condition::{Condition, dot, interval};
+use guard_condition::{Condition, dot, interval};
 
-mod condition;
+mod guard_condition;
 
 /// Axes that a kernel may have after collapsing.
 pub const MAX_AXES: usize = 16;

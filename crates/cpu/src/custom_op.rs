@@ -5,9 +5,9 @@ use std::sync::Arc;
 use farad_compile::program::Custom;
 use farad_ir::{CustomOp, Shape, Words};
 
-use crate::machine::Context;
-use crate::storage::{self, Binding};
-use crate::view::{Access, Range};
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
 
 /// A planned custom op.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Plan {
             let binding = context.bindings[result];
             let (access, range) = whole(words.len());
             // SAFETY: results are this kernel's to write; the length is checked against the binding.
-            unsafe { storage::store(&access, range, binding, words) };
+            unsafe { element_runs::store(&access, range, binding, words) };
         }
     }
 }
@@ -70,7 +70,7 @@ impl Cow<'_> {
         let mut words = vec![0; len];
         let (access, range) = whole(len);
         // SAFETY: as above.
-        unsafe { storage::load(&access, range, 0, binding, &mut words) };
+        unsafe { element_runs::load(&access, range, 0, binding, &mut words) };
         Cow::Converted(words)
     }
 

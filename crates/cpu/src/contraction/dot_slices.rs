@@ -7,16 +7,16 @@ use farad_compile::program::{Code, Fused, Instr, Level, Product, View};
 use farad_ir::DType;
 use rayon::prelude::*;
 
+use crate::contraction::matrix_product::Temporaries;
+use crate::contraction::register_tile::{self, DotTile, Piece, tiles};
+use crate::contraction::row_slices::coordinates;
+use crate::contraction::slice_cuts::{Cut, pieces, use_of_lanes};
+use crate::contraction::slice_operand::{Axes, Load, Operand, Slice, Way, Window};
 use crate::error::Error;
-use crate::lanes::lanes;
-use crate::machine::Context;
-use crate::nest::Nest;
-use crate::operand::{Axes, Load, Operand, Slice, Way, Window};
-use crate::product::Temporaries;
-use crate::rows::coordinates;
-use crate::scratch;
-use crate::slices::{Cut, pieces, use_of_lanes};
-use crate::tile::{self, DotTile, Piece, tiles};
+use crate::interpreter::nest::Nest;
+use crate::interpreter::tile_machine::Context;
+use crate::memory::thread_scratch;
+use crate::simd::lanes::lanes;
 
 /// Multiplications from which a product is worth several threads.
 const LARGE: usize = 1 << 18;
@@ -174,7 +174,7 @@ impl Dots {
             let left_reach = [&one[..], &self.m, &extent].concat();
             let right = [&at[..], &origin, &zeros[1]].concat();
             let right_reach = [&one[..], &extent, &self.n].concat();
-            scratch::with(|scratch| {
+            thread_scratch::with(|scratch| {
                 let own = self.lhs.floats.next_multiple_of(16);
                 let floats = scratch.words(own + self.rhs.floats).cast::<f32>();
                 let left = Slice { origin: &left, extent: &left_reach };
@@ -209,7 +209,7 @@ impl Dots {
             while row < rows.len() {
                 let fits = |tile: &&DotTile| tile.columns == wide && tile.rows <= rows.len() - row;
                 let tile = table.dots.iter().find(fits).expect("a tile of one row");
-                let job = tile::Dots {
+                let job = register_tile::Dots {
                     lhs,
                     rows: &rows[row..row + tile.rows],
                     rhs,

@@ -1,6 +1,6 @@
 //! Products too small or too thin for a blocked algorithm: rows added up, dot products, or many rows of few columns.
 
-use crate::math::fma;
+use crate::simd::math::fma;
 
 /// Columns of a result row that are added up at once; they stay in the first cache.
 const WIDTH: usize = 512;

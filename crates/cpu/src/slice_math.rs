@@ -69,7 +69,7 @@ pub fn multiply(out: &mut [f32], stride: usize, lhs: Matrix, rhs: Matrix, add: b
 /// `e^x` by a polynomial, for loops over slices that the compiler turns into vectors.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    crate::math::exp::<false>(x)
+    crate::simd::math::exp::<false>(x)
 }
 
 fn check(op: &str, len: usize, rows: usize, columns: usize, stride: usize) {

@@ -3,14 +3,14 @@
 use farad_compile::program::{Code as TapeCode, Instr, Reg, View};
 use farad_ir::{Binary, Unary};
 
-use crate::arithmetic::takes_left_scalar;
-use crate::code::{Code, Kind, Op, Register, Source};
-use crate::conversion::{conversions, turn, word_of};
-use crate::dependence::Level;
-use crate::emit::Emitter;
-use crate::nest::{Random, Shape, Take, Touch};
-use crate::slots::Place;
-use crate::view::Access;
+use crate::interpreter::bytecode::{Code, Kind, Op, Register, Source};
+use crate::interpreter::dependence::Level;
+use crate::interpreter::emit_nest::Emitter;
+use crate::interpreter::nest::{Random, Shape, Take, Touch};
+use crate::interpreter::register_conversion::{conversions, turn, word_of};
+use crate::interpreter::register_slots::Place;
+use crate::memory::view_access::Access;
+use crate::simd::arithmetic::takes_left_scalar;
 
 impl Emitter<'_> {
     /// The register of a value, emitting what makes it if that has not happened yet.
