@@ -1,6 +1,6 @@
 //! Bars by name: how often each of some named things occurs.
 //!
-//! Names stand at the left, one a line, so that long ones stay readable. Every series has a panel and an axis of its own:
+//! Names stand at the left, one per line, so that long ones stay readable. Every series has a panel and an axis of its own:
 //! three gates would not be seen beside three thousand.
 
 use crate::axis::Axis;
@@ -61,7 +61,7 @@ impl Bars {
     pub fn series(mut self, name: &str, values: impl IntoIterator<Item = f64>) -> Bars {
         let values: Vec<f64> = values.into_iter().collect();
         let (got, wanted) = (values.len(), self.names.len());
-        assert!(got == wanted, "bars: one value a name: ({got} vs {wanted})");
+        assert!(got == wanted, "bars: one value per name: ({got} vs {wanted})");
         self.series.push((name.into(), values));
         self
     }

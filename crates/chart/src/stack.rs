@@ -11,7 +11,7 @@ const HEIGHT: f64 = 300.0;
 /// Columns narrower than this are not seen: neighbors are drawn as one.
 const NARROWEST: f64 = 3.0;
 
-/// A chart of columns, one a place.
+/// A chart of columns, one per place.
 ///
 /// ```
 /// use farad_chart::Stack;
@@ -43,13 +43,13 @@ impl Stack {
         self
     }
 
-    /// Adds a part with the color of this number, a value a column; later parts stand on earlier ones.
+    /// Adds a part with the color of this number, a value per column; later parts stand on earlier ones.
     pub fn part(mut self, name: &str, color: usize, values: impl IntoIterator<Item = f64>) -> Stack {
         self.parts.push((name.into(), color, values.into_iter().collect()));
         self
     }
 
-    /// Draws a line over the columns, a value a column, on the same axis.
+    /// Draws a line over the columns, a value per column, on the same axis.
     pub fn line(mut self, name: &str, values: impl IntoIterator<Item = f64>) -> Stack {
         self.line = Some((name.into(), values.into_iter().collect()));
         self

@@ -186,7 +186,7 @@ fn words_below_a_tile_become_smaller_before_they_are_cut() {
 }
 
 #[test]
-#[should_panic(expected = "bars: one value a name: (1 vs 2)")]
+#[should_panic(expected = "bars: one value per name: (1 vs 2)")]
 fn a_bar_for_every_name() {
     Bars::new("odd", "count", &["a", "b"]).series("x", [1.0]);
 }

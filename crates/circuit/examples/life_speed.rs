@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
             best = best.min(start.elapsed().as_secs_f64() / STEPS as f64);
         }
         let (micros, gates) = (best * 1e6, grid.gates());
-        writeln!(std::io::stdout(), "{name}: {SIZE}x{SIZE}, {gates} gates: {micros:.1} µs a step")
+        writeln!(std::io::stdout(), "{name}: {SIZE}x{SIZE}, {gates} gates: {micros:.1} µs per step")
             .expect("standard output");
     }
     Ok(())

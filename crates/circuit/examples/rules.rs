@@ -1,7 +1,7 @@
 //! Circuits of small rules, from their truth tables to what simplification makes of them, as files for other tools.
 //!
 //! `rules OUT` writes `OUT/NAME.rule.blif` (the truth table), `OUT/NAME.rule.v` (the same in words), `OUT/NAME.ours.blif` and `OUT/NAME.ours.json` (the simplified
-//! circuit), and a line a rule. Further arguments come in pairs: a name and a learned
+//! circuit), and one line per rule. Further arguments come in pairs: a name and a learned
 //! automaton, which is simplified; its `rule` are the learned gates of the channels that are kept. `scripts/circuits` is its user.
 
 use std::path::Path;
@@ -161,7 +161,7 @@ fn minterms(rule: Rule) -> Netlist {
     netlist
 }
 
-/// A tree of multiplexers, an input a level.
+/// A tree of multiplexers, an input per level.
 fn multiplexers(rule: Rule) -> Netlist {
     let (mut netlist, inputs) = with_inputs(rule);
     let (_, count, outputs, function, _) = rule;

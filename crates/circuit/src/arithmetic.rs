@@ -197,7 +197,7 @@ impl LeveledNetlist<'_> {
         made.is_some_and(|made| self.netlist.gates[made].gate == gate)
     }
 
-    /// Whether all of these wires are as they are said to be; nothing is asked of none.
+    /// Whether all of these wires have the given values; true if there are none.
     fn all_of(&mut self, mut wires: Vec<(Wire, bool)>) -> Option<Wire> {
         // Two at a time, the earliest first; only the first of a pair may still be negated.
         while wires.len() > 1 {

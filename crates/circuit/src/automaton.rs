@@ -27,11 +27,11 @@ impl Edge {
 }
 
 /// A grid of equal cells. Every cell has `channels` bits of state; at each step it reads the bits of
-/// its 3×3 neighborhood and takes over what its netlist makes of them.
+/// its 3×3 neighborhood, and the outputs of its netlist are its next state.
 ///
 /// The cell has no registers. Its input `position·channels + channel` is a bit of the neighbor at
-/// `position`, counted row by row from the upper left (4 is the cell itself: row above first, so
-/// position 1 is the cell at y - 1); its output `channel` is the next value of that channel.
+/// `position`, counted row by row from the upper left: position 1 is the cell above (y - 1), and 4 is the
+/// cell itself. Its output `channel` is the next value of that channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Automaton {
     /// One cell, combinational.

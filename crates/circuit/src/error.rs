@@ -83,7 +83,7 @@ pub enum Error {
         column: usize,
     },
     /// A file is not the JSON that it should be.
-    #[error("circuit file: not as it should be: {message}")]
+    #[error("circuit file: invalid: {message}")]
     Syntax {
         /// What the parser says, with line and column.
         message: String,
@@ -95,7 +95,7 @@ pub enum Error {
         found: String,
     },
     /// A file was written by a newer version.
-    #[error("circuit file: of a newer version ({found} vs {known})\nhelp: read it with a newer farad")]
+    #[error("circuit file: newer version ({found} vs {known})\nhelp: read it with a newer farad")]
     Version {
         /// Its version.
         found: u64,
@@ -142,7 +142,7 @@ pub enum Error {
     #[error("automaton: cells have no channels (0 vs at least 1)")]
     NoChannels,
     /// A visible channel is not a channel.
-    #[error("automaton: visible channel is not there ({channel} vs {channels} channels)")]
+    #[error("automaton: no such visible channel ({channel} vs {channels} channels)")]
     VisibleChannel {
         /// The channel.
         channel: usize,
@@ -150,7 +150,7 @@ pub enum Error {
         channels: usize,
     },
     /// A probability is none.
-    #[error("automaton: fire rate is no probability above zero ({rate} vs at most 1)")]
+    #[error("automaton: fire rate is not a probability above zero ({rate} vs at most 1)")]
     FireRate {
         /// The rate.
         rate: f32,
@@ -212,7 +212,7 @@ fn circle(gates: &[(usize, &'static str, u32)]) -> String {
     text + &gates.first().map_or(String::new(), |(gate, _, _)| format!("gate {gate}"))
 }
 
-/// As it reads: so that `fn main() -> Result<()>` prints the message.
+/// The same as `Display`, so that `fn main() -> Result<()>` prints the message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -45,7 +45,7 @@ pub struct Register {
     pub name: String,
     /// Its value at the start.
     pub initial: bool,
-    /// What it takes over at the end of a step.
+    /// The wire whose value it takes at the end of a step.
     pub next: Wire,
 }
 
@@ -130,7 +130,7 @@ impl Netlist {
         wire
     }
 
-    /// Says what a register takes over at the end of a step.
+    /// Sets the wire whose value a register takes at the end of a step.
     pub fn set_next(&mut self, register: usize, next: Wire) {
         self.registers[register].next = next;
     }

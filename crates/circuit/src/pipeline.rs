@@ -1,6 +1,6 @@
 //! Registers between the levels of a circuit, so that a clock may be as fast as a few gates.
 //!
-//! Gates of so many levels in a row are a stage; what a later stage reads waits in registers, one per stage, and outputs are
+//! A stage is a number of consecutive levels of gates; what a later stage reads waits in registers, one per stage, and outputs are
 //! registers too. Invariant: outputs are those of the circuit without registers, a fixed number of clocks later. Start at
 //! [`Netlist::pipelined`].
 
@@ -14,7 +14,7 @@ use crate::netlist::{Netlist, Wire};
 const LATENCY: &str = "latency";
 
 impl Netlist {
-    /// The same circuit with registers after every so many levels of gates. Its outputs come
+    /// The same circuit with registers after every `levels` levels of gates. Its outputs come
     /// [`Netlist::latency`] clocks after their inputs, and every clock may bring new inputs.
     ///
     /// ```

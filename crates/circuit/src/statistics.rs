@@ -95,7 +95,7 @@ impl Statistics {
         }
     }
 
-    /// The distribution of gates as CSV: a line of titles, then one line a gate.
+    /// The distribution of gates as CSV: a line of titles, then one line per gate.
     pub fn csv(&self) -> String {
         let mut text = String::from("gate,count,live\n");
         for gate in Gate::ALL {

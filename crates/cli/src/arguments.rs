@@ -41,10 +41,10 @@ Examples:
   farad train lm --data book.txt       learn to write like a book
   farad dashboard                      see runs in the browser while they train
   farad runs                           what was trained here
-  farad devices                        what there is to compute on
+  farad devices                        the devices of this machine
 
 More examples:
-  farad train --list                   everything there is to learn
+  farad train --list                   everything that can be learned
   farad eval runs/checkerboard-2       how good the circuit is
   farad predict runs/mnist-1 --data picture.png
   farad export runs/checkerboard-2 --format verilog --out hardware
@@ -56,8 +56,8 @@ More examples:
 Exit codes:
   0      done
   1      failed: a file, a device, data, a wrong result of a bench
-  2      the command line asks for what there is not
-  130    interrupted by Ctrl-C; a training has saved everything (a second Ctrl-C ends it at once, unsaved)
+  2      wrong command line
+  130    interrupted by Ctrl-C; a training saves first (a second Ctrl-C ends it at once, unsaved)
 
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
@@ -66,7 +66,7 @@ Environment:
   FARAD_DATA=data                      where data sets are looked for first
   FARAD_DEBUG=plan,passes,wgsl,time,nan
                                        show programs, graphs, shaders, kernel times; find the first NaN
-  NO_COLOR=1, CLICOLOR_FORCE=1         never colors; always colors";
+  NO_COLOR=1, CLICOLOR_FORCE=1         colors never; colors always";
 
 /// Trains neural networks and logic circuits on any GPU and on the CPU.
 #[derive(Debug, Parser)]
@@ -90,13 +90,13 @@ pub enum Command {
     /// Train an automaton of logic gates and prove its circuit, a network on a data set, or a language model on text
     #[command(after_help = brief(TRAIN_EXAMPLES), after_long_help = examples(TRAIN_EXAMPLES))]
     Train(Box<TrainOptions>),
-    /// Say how good the circuits or the network of a run are
+    /// Judge the circuits or the network of a run
     #[command(after_help = brief(EVAL_EXAMPLES), after_long_help = examples(EVAL_EXAMPLES))]
     Eval(EvalOptions),
-    /// Say what a trained network or circuit sees in new data
+    /// Predict with a trained network or circuit on new data
     #[command(after_help = brief(PREDICT_EXAMPLES), after_long_help = examples(PREDICT_EXAMPLES))]
     Predict(PredictOptions),
-    /// Search for exact and smaller circuits from those that automata have learned
+    /// Search for exact and smaller circuits, starting from learned ones
     #[command(after_help = brief(REPAIR_EXAMPLES), after_long_help = examples(REPAIR_EXAMPLES))]
     Repair(RepairOptions),
     /// Write a circuit or a network for other tools
@@ -111,7 +111,7 @@ pub enum Command {
     /// List the devices of this machine
     #[command(after_help = brief(DEVICES_EXAMPLES), after_long_help = examples(DEVICES_EXAMPLES))]
     Devices(DevicesOptions),
-    /// Make text with a language model
+    /// Generate text with a language model
     #[command(after_help = brief(GENERATE_EXAMPLES), after_long_help = examples(GENERATE_EXAMPLES))]
     Generate(GenerateOptions),
     /// Talk to a language model, line by line
@@ -126,10 +126,10 @@ pub enum Command {
     /// Time operations and training steps, and check their results
     #[command(after_help = brief(BENCH_EXAMPLES), after_long_help = examples(BENCH_EXAMPLES))]
     Bench(BenchOptions),
-    /// Time the tiles of matrix products on this GPU and keep the quickest
+    /// Time the tiles of matrix products on this GPU and keep the fastest
     #[command(after_help = brief(TUNE_EXAMPLES), after_long_help = examples(TUNE_EXAMPLES))]
     Tune(TuneOptions),
-    /// Print what makes a shell complete commands, flags, recipes and formats
+    /// Print a shell's completions of commands, flags, recipes and formats
     #[command(after_help = brief(COMPLETIONS_EXAMPLES), after_long_help = examples(COMPLETIONS_EXAMPLES))]
     Completions(CompletionsOptions),
     /// Print a manual page, or write all of them

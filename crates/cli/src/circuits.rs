@@ -133,7 +133,7 @@ fn newest_automaton(run: &Run) -> farad_logic::Result<Newest> {
     Ok(Newest { circuit: Circuit::Automaton(automaton), drawn: None, facts })
 }
 
-/// The network that was best so far. Its page needs the votes of every class, which only the circuit as it was learned has;
+/// The network that was best so far. Its page needs the votes of every class, which only the circuit as learned has;
 /// counted and drawn is the simplified one, once the run has written it.
 fn newest_network(run: &Run) -> farad_logic::Result<Newest> {
     let learned = classify::Learned::of(run)?;

@@ -19,9 +19,9 @@ pub const DASHBOARD_EXAMPLES: &str = "\
 Examples:
   farad dashboard                      the runs in `runs`, at http://127.0.0.1:8017/
   farad dashboard runs/life-5 --open   one run, in the browser at once
-  farad dashboard other --port 0       any port that is free
+  farad dashboard other --port 0       any free port
 
-Only this machine is answered, and nothing is ever written. From another machine, use a tunnel:
+It answers only this machine, and never writes. From another machine, use a tunnel:
   ssh -L 8017:127.0.0.1:8017 HOST
 
 Keys of --json:
@@ -33,7 +33,7 @@ pub struct DashboardOptions {
     /// The folder that has the runs, or one run [default: runs]
     #[arg(value_name = "RUNS")]
     pub folder: Option<PathBuf>,
-    /// The port of this machine to answer on; 0 is any that is free
+    /// The port on this machine; 0 takes any free one
     #[arg(long, value_name = "N", default_value_t = 8017, allow_negative_numbers = true, value_parser = whole(0, u16::MAX))]
     pub port: u16,
     /// Open the page in the browser

@@ -1,4 +1,4 @@
-//! `farad devices`: what there is to compute on.
+//! `farad devices`: the devices of this machine.
 
 use std::io::Write;
 

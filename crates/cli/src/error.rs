@@ -24,7 +24,7 @@ pub enum Error {
     OddModel { path: String, why: String },
     #[error("eval: {flag} is not for a run of kind {kind}\nhelp: leave it out; {why}")]
     EvalFlag { flag: String, kind: String, why: &'static str },
-    #[error("run: not a run: {path}: there is nothing{nearest}\nhelp: {help}")]
+    #[error("run: not a run: {path}: no such folder{nearest}\nhelp: {help}")]
     NoRun { path: String, nearest: String, help: String },
     #[error(
         "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them; networks are exported with --format onnx"
@@ -56,7 +56,7 @@ pub enum Error {
     #[error("{source}\nhelp: {saved}; go on with: farad train --resume {path}")]
     BrokenOff { source: Box<Error>, saved: String, path: String },
     #[error(
-        "{op}: neither a run nor a circuit file: {path}: there is nothing{nearest}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
+        "{op}: neither a run nor a circuit file: {path}: no such file or folder{nearest}\nhelp: a run is a folder that `farad train` made; a circuit file is JSON from its `circuits` folder"
     )]
     NoSource { op: &'static str, path: String, nearest: String },
     #[error("{op}: the run has no seed {seed}\nhelp: its seeds are {seeds}")]
@@ -97,7 +97,7 @@ pub enum Error {
     Filter { filter: String, count: usize, names: String },
     #[error("bench: wrong result: {case} (error {error:.1e} vs at most {tolerance:.0e})")]
     Wrong { case: String, error: f64, tolerance: f64 },
-    #[error("bench: the repeat is no replay: {case} ({compiled} programs compiled while timing vs 0)")]
+    #[error("bench: the repeat is not a replay: {case} ({compiled} programs compiled while timing vs 0)")]
     Compiled { case: String, compiled: usize },
     #[error("bench: memory grows: {case}: {what} ({before} bytes vs {now} later)")]
     Grew { case: String, what: &'static str, before: usize, now: usize },
@@ -108,7 +108,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code: 2 if the command line asks for what there is not, 130 after Ctrl-C, else 1.
+    /// The exit code: 2 for a wrong command line, 130 after Ctrl-C, else 1.
     pub fn code(&self) -> u8 {
         use farad::TrainError;
         use farad_logic::Error as Logic;
@@ -200,7 +200,7 @@ mod tests {
         let compiled = Error::Compiled { case: "x".into(), compiled: 3 };
         assert_eq!(
             compiled.to_string(),
-            "bench: the repeat is no replay: x (3 programs compiled while timing vs 0)"
+            "bench: the repeat is not a replay: x (3 programs compiled while timing vs 0)"
         );
         let failed = Error::Failed { names: "a, b".into(), failed: 2, total: 5 };
         assert_eq!(failed.to_string(), "bench: cases failed: a, b (2 vs 5 run)");

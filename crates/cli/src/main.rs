@@ -1,5 +1,5 @@
 //! The `farad` command: train automata, networks and language models, export and simulate circuits, and see
-//! what there is to compute on.
+//! the devices of this machine.
 //!
 //! Results go to stdout, everything else to stderr; a closed stderr stops nothing. Start at [`arguments`],
 //! then one module per subcommand.

@@ -1,4 +1,4 @@
-//! `farad runs`: what was trained, a line a run, of whatever kind.
+//! `farad runs`: what was trained, a line per run, of whatever kind.
 //!
 //! Everything is read from `config.toml`, `log.csv` and `events.jsonl`; no checkpoint is opened, so a folder of large models
 //! is listed at once.
@@ -103,7 +103,7 @@ fn described(folder: &Path) -> Value {
 
 /// How good a run is by its log.
 fn logged_result(log: &LogTable, config: &Config, kind: Option<&dyn Kind>) -> Option<Value> {
-    // Runs of several seeds have a column a seed; the first stands for all.
+    // Runs of several seeds have a column per seed; the first stands for all.
     let own = |column: &str| {
         let seeded = format!("{column}_");
         log.columns().iter().find(|name| *name == column || name.starts_with(&seeded)).cloned()

@@ -301,7 +301,7 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     std::fs::write(folder.path("one.csv"), "a,b\n1,yes\n2,yes\n3,yes\n4,yes\n5,yes\n").unwrap();
     refused(
         "train logic-table --data one.csv --device cpu",
-        &["classify: there is nothing to tell apart (1 class vs at least 2)"],
+        &["classify: too few classes (1 class vs at least 2)"],
     );
     let measured: String = (0..60).map(|n| format!("{n},{}.5\n", n * 3)).collect();
     std::fs::write(folder.path("measured.csv"), format!("a,price\n{measured}")).unwrap();

@@ -1,4 +1,4 @@
-//! Every shell block of the guide and of the README, run as a reader would: in order, a folder a chapter. What is
+//! Every shell block of the guide and of the README, run as a reader would: in order, a folder per chapter. What is
 //! printed below a block must come. Trainings are shortened by the table below and by nothing else; everything runs on
 //! the CPU.
 #![cfg(unix)]

@@ -117,7 +117,7 @@ fn a_model_is_trained_judged_listed_and_writes_text() {
     assert!(folder.fail("inspect runs/one").contains("best.safetensors"));
 }
 
-/// Ctrl-C somewhere, then on to the end: nothing shows that it was broken off, with dropout and several batches an update
+/// Ctrl-C somewhere, then on to the end: nothing shows that it was broken off, with dropout and several batches per update
 /// too.
 #[cfg(unix)]
 #[test]

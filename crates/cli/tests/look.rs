@@ -132,7 +132,7 @@ fn bad_command_lines_are_answered_in_one_form() {
         (
             "train --resume runs/lief-5",
             1,
-            "there is nothing; did you mean `runs/life-5`?\nhelp: the runs here are runs/life-5",
+            "no such folder; did you mean `runs/life-5`?\nhelp: the runs here are runs/life-5",
         ),
         ("eval", 2, "error: eval: RUN is missing\nusage: farad eval"),
         ("eval life-5", 1, "did you mean `runs/life-5`?"),

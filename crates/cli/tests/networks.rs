@@ -111,8 +111,11 @@ fn tables_as_people_have_them(folder: &Folder) {
         assert!(!folder.path("refused").exists(), "{more} left a run behind");
     };
     refused("--set ignore=area,age", "csv: no column is left to learn from");
-    refused("--set means=1", "settings: means takes a number a column or channel, not `[1.0]`");
-    refused("--set means=1,2 --set deviations=1", "settings: deviations takes a number a column or channel");
+    refused("--set means=1", "settings: means takes a number per column or channel, not `[1.0]`");
+    refused(
+        "--set means=1,2 --set deviations=1",
+        "settings: deviations takes a number per column or channel",
+    );
     refused("--model cnn", "the model does not take these inputs");
     let wild = folder.fail(&format!("{csv} --learning-rate 1e30 --set clip=0 --optimizer sgd --out wild"));
     assert!(wild.contains("fit: the loss is not finite: step ") && wild.contains("learning rate"), "{wild}");

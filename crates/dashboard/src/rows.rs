@@ -13,7 +13,7 @@ use crate::tail::Tail;
 pub struct NewRows {
     /// Whether earlier rows count no more.
     pub restarted: bool,
-    /// Step and one value a column.
+    /// Step and one value per column.
     pub rows: Vec<(u64, Vec<Option<f64>>)>,
     /// Whether there is more to read at once.
     pub more: bool,

@@ -161,7 +161,7 @@ impl RunSummary {
         }
     }
 
-    /// Updates a second over the last seconds, if the run moves.
+    /// Updates per second over the last seconds, if the run moves.
     fn pace(&self) -> Option<f64> {
         let (first, last) = (self.pace.front()?, self.pace.back()?);
         // The first look finds all rows at once, which is no speed.

@@ -13,7 +13,7 @@ use farad_tensor::Tensor;
 pub enum Elements {
     /// Bytes: pixels as they lie in files.
     U8(Vec<u8>),
-    /// Whole numbers: classes, tokens.
+    /// Integers: classes, tokens.
     I32(Vec<i32>),
     /// Numbers.
     F32(Vec<f32>),
@@ -103,7 +103,7 @@ impl Array {
         Array { shape, elements }
     }
 
-    /// One whole number, e.g. a class.
+    /// One integer, e.g. a class.
     pub fn class(class: usize) -> Array {
         Array::new(vec![class as i32], Shape::scalar())
     }
@@ -171,7 +171,7 @@ impl Array {
         }
     }
 
-    /// From a tensor's values: whole numbers stay whole numbers, the rest becomes `f32`.
+    /// From a tensor's values: integers stay integers, the rest becomes `f32`.
     pub fn of_tensor(tensor: &Tensor) -> Result<Array> {
         use farad_ir::DType;
         let elements = match tensor.dtype() {

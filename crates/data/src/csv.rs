@@ -79,7 +79,7 @@ impl Default for Csv {
 }
 
 impl Csv {
-    /// With a header, separated by what the first line has most of (commas, semicolons, tabs or bars), the last column the
+    /// With a header, separated by what the first line has most of (commas, semicolons, tabs or bars); the last column the
     /// target.
     pub fn new() -> Csv {
         Csv::default()
@@ -130,7 +130,7 @@ impl Csv {
         Ok((inputs, table.names[target].clone()))
     }
 
-    /// Reads columns by name, wherever they stand; others are passed over. Targets may be missing, all of them or in some
+    /// Reads columns by name, in any order; others are ignored. Targets may be missing, all of them or in some
     /// rows.
     ///
     /// ```
@@ -356,7 +356,7 @@ impl CsvTable {
         TensorSet::from_arrays(inputs, Array::new(targets, [self.rows.len(), 1]))
     }
 
-    /// Classes in the order of their names; of numbers where all names are whole numbers.
+    /// Classes in the order of their names; of numbers where all names are integers.
     fn classes(&self, inputs: Array, target: usize) -> Result<TensorSet> {
         let texts = (0..self.rows.len()).map(|row| self.text(row, target)).collect::<Result<Vec<&str>>>()?;
         let mut names = texts.clone();

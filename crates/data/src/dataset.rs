@@ -10,7 +10,7 @@ use crate::error::Result;
 pub struct Sample {
     /// What the model sees.
     pub input: Array,
-    /// What it should say: a class (a whole number without axes), or numbers.
+    /// What it should say: a class (an integer without axes), or numbers.
     pub target: Array,
 }
 

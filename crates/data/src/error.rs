@@ -33,7 +33,7 @@ pub enum DataError {
     FolderNotFile { op: &'static str, path: PathBuf, inside: String },
     #[error("images: another class: {path}\nhelp: the classes are {classes}; a test folder has no others")]
     OtherClass { path: PathBuf, classes: String },
-    #[error("images: no pictures: {path}\nhelp: it takes one folder a class with .png or .jpg files in it")]
+    #[error("images: no pictures: {path}\nhelp: it takes one folder per class with .png or .jpg files in it")]
     NoPictures { path: PathBuf },
     #[error("images: no pictures: {path}: no .png or .jpg file, in it or in its folders (0 vs at least 1)")]
     NoPicture { path: PathBuf },
@@ -50,7 +50,7 @@ pub enum DataError {
     )]
     NoInputs { path: PathBuf, columns: String },
     #[error(
-        "csv: no samples: {path}: no line below the header (0 vs at least 1)\nhelp: a table has a line a sample; if its first line is one already, say `--set header=false`"
+        "csv: no samples: {path}: no line below the header (0 vs at least 1)\nhelp: a table has a line per sample; if its first line is one already, say `--set header=false`"
     )]
     EmptyTable { path: PathBuf },
     #[error(
@@ -73,7 +73,7 @@ pub enum DataError {
     NoSample { index: usize, len: usize },
     #[error("data: inputs and targets differ in length: {inputs} and {targets}{}", rows(.inputs, .targets))]
     Unequal { inputs: Shape, targets: Shape },
-    #[error("{op}: targets are no classes: they are not whole numbers")]
+    #[error("{op}: targets are not classes: they are not integers")]
     NotClasses { op: &'static str },
     #[error("classes: target outside: sample {sample} ({class} vs below {count})")]
     Class { sample: usize, class: i64, count: usize },
@@ -83,7 +83,7 @@ pub enum DataError {
     SampleKind { index: usize },
     #[error("{op}: inputs have another shape: ({found} vs {wanted})")]
     TransformShape { op: &'static str, found: Shape, wanted: String },
-    #[error("loader: a batch has samples: (0 vs at least 1)")]
+    #[error("loader: a batch needs samples: (0 vs at least 1)")]
     BatchSize,
     #[error(
         "loader: not one whole batch: ({samples} samples vs {batch})\nhelp: take a smaller batch, or keep the last one"
@@ -97,7 +97,7 @@ pub enum DataError {
     Thread { source: std::io::Error },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for DataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -13,7 +13,7 @@ const OP: &str = "idx";
 /// The largest number of bytes that is read: more is no data set but a damaged header.
 const MOST: usize = 1 << 34;
 
-/// Reads an idx file of bytes, whole numbers of 32 bits or floats, gzipped or plain.
+/// Reads an idx file of bytes, integers of 32 bits or floats, gzipped or plain.
 ///
 /// ```
 /// let path = std::env::temp_dir().join(format!("farad-doc-{}.idx", std::process::id()));

@@ -32,7 +32,7 @@ pub enum Channels {
     Color,
     /// Brightness.
     Gray,
-    /// Red, green and blue, and how opaque: 0 is not to be seen.
+    /// Red, green and blue, and the opacity: 0 is invisible.
     Transparent,
 }
 
@@ -75,7 +75,7 @@ pub fn read_image(path: impl AsRef<Path>, wanted: Channels) -> Result<Array> {
     Ok(Array::new(bytes, [count, height, width]))
 }
 
-/// Width, height, and one to four bytes a pixel.
+/// Width, height, and one to four bytes per pixel.
 fn decode_png(path: &Path, bytes: &[u8]) -> Result<(usize, usize, Vec<u8>)> {
     let fail = |error: png::DecodingError| damaged(path, error.to_string());
     let mut decoder =

@@ -1,4 +1,4 @@
-//! A folder of pictures with one subfolder a class.
+//! A folder of pictures with one subfolder per class.
 
 use std::path::{Path, PathBuf};
 
@@ -101,7 +101,7 @@ pub fn pictures_in(folder: impl AsRef<Path>) -> Result<Vec<(PathBuf, Option<Stri
 
 /// The folders of classes: path, name and pictures of each.
 fn by_class(folder: &Path) -> Result<Vec<(PathBuf, String, Vec<PathBuf>)>> {
-    expect_folder(OP, folder, "one folder a class, with .png or .jpg files in it")?;
+    expect_folder(OP, folder, "one folder per class, with .png or .jpg files in it")?;
     let mut found = Vec::new();
     for path in sorted(folder)?.into_iter().filter(|path| path.is_dir()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -97,7 +97,7 @@ fn read(
         return Err(damaged(
             labels,
             String::new(),
-            format!("one label an image: ({} vs {count})", targets.shape()),
+            format!("one label per image: ({} vs {count})", targets.shape()),
         ));
     }
     if let Some(record) = numbers.iter().position(|&n| n as usize >= classes.len()) {

@@ -1,4 +1,4 @@
-//! Where data sets usually lie.
+//! Where data sets are usually found.
 
 use std::path::PathBuf;
 

@@ -41,7 +41,7 @@ impl Random {
         self.words[self.used - 1]
     }
 
-    /// A whole number from 0 to below `n`; 0 if `n` is 0.
+    /// An integer from 0 to below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let wide = (u64::from(self.bits()) << 32) | u64::from(self.bits());
         ((u128::from(wide) * n as u128) >> 64) as usize
@@ -64,7 +64,7 @@ impl Random {
         radius * (std::f32::consts::TAU * self.uniform()).cos()
     }
 
-    /// The numbers below `n` in an order of chance (Fisher and Yates).
+    /// The numbers below `n` in random order (Fisher and Yates).
     pub fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for last in (1..n).rev() {

@@ -1,6 +1,6 @@
 //! The data sets by name, one row each: what commands list, look for and open.
 //!
-//! Invariant: whoever trains on a set by its name asks this table, so that a new set is a file and a row here.
+//! Invariant: every lookup of a set by its name uses this table, so a new set is a file and a row here.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     },
     NamedSet {
         name: "images",
-        about: "a folder of .png and .jpg files, one folder a class (--data DIR)",
+        about: "a folder of .png and .jpg files, one folder per class (--data DIR)",
         form: Form::Color,
         published: false,
         draw: None,

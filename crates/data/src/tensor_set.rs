@@ -38,7 +38,7 @@ impl TensorSet {
         }
     }
 
-    /// Names for the classes. Targets must be whole numbers below their number.
+    /// Names for the classes. Targets must be integers below their number.
     pub fn with_classes<S: Into<String>>(
         mut self,
         classes: impl IntoIterator<Item = S>,

@@ -1,7 +1,7 @@
 //! What is done to inputs on the host, sample by sample, before they are put into a batch.
 //!
-//! Invariant: what chance decides comes from the [`Random`] that is given, so a sample of an epoch is the same
-//! whoever loads it. Images are `[channels, height, width]`.
+//! Invariant: all random choices use the given [`Random`], so a sample of an epoch is the same on every
+//! thread. Images are `[channels, height, width]`.
 
 use farad_ir::Shape;
 

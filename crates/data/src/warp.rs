@@ -8,7 +8,7 @@ use super::transform::image;
 use super::{Array, Elements, Random, Transform};
 use crate::error::Result;
 
-/// One way in which pictures are moved, by an amount of chance.
+/// One way in which pictures are moved, by a random amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Motion {
     /// Around the middle, by up to so many degrees either way.

@@ -10,7 +10,7 @@ use farad::prelude::*;
 /// The text that is learned if no file is given.
 const RHYME: &str = "a gate is a choice and a choice is a gate,\nthe early ones open, the late ones wait;\n\
     a wire is a promise, a cell is a door,\nand what was forgotten is learned once more.\n";
-/// Characters that the network sees at once, and sequences a step.
+/// Characters that the network sees at once, and sequences per step.
 const LENGTH: usize = 24;
 const BATCH: usize = 32;
 /// Units of the GRU, and the step size of AdamW.

@@ -123,9 +123,9 @@ fn sets_that_do_not_fit_together_are_refused() {
     let error = |bytes: &[u8]| {
         idx_set(&images, write(&folder, "labels", bytes), &["a", "b"]).unwrap_err().to_string()
     };
-    assert!(error(&idx(&[3], &[0, 1, 0])).contains("one label an image: ([3] vs 2)"));
+    assert!(error(&idx(&[3], &[0, 1, 0])).contains("one label per image: ([3] vs 2)"));
     assert!(error(&idx(&[2], &[0, 2])).contains("labels: record 1: label outside (2 vs below 2)"));
-    assert!(error(&idx(&[2, 1, 1], &[0, 1])).contains("one label an image"));
+    assert!(error(&idx(&[2, 1, 1], &[0, 1])).contains("one label per image"));
     let missing = mnist(folder.at("none"), Split::Test).unwrap_err();
     let text = missing.to_string();
     assert!(

@@ -171,7 +171,7 @@ fn wrong_shapes_panic_at_the_caller() {
                 let (a, b) = (t(&[2, 3]), t(&[4]));
                 move || drop(farad::loss::CrossEntropy::new().weights(&b).loss(&a, &a))
             }),
-            "cross_entropy: one weight a class: [2, 3] and [4] (3 vs 4)",
+            "cross_entropy: one weight per class: [2, 3] and [4] (3 vs 4)",
         ),
         (
             Box::new({
@@ -502,7 +502,7 @@ fn layers_that_do_not_fit_panic_at_the_caller() {
     assert_eq!(panic_of(|| drop(t(&[2, 3]).glu(1))), "glu: the axis has two halves: [2, 3] axis 1 (3 vs 2)");
     assert_eq!(
         panic_of(|| drop(image.prelu(&t(&[2])))),
-        "prelu: one slope, or one a channel: [1, 3, 8, 8] and [2] (2 vs 3)"
+        "prelu: one slope, or one per channel: [1, 3, 8, 8] and [2] (2 vs 3)"
     );
     let bias = Parameter::new(t(&[3]));
     assert_eq!(

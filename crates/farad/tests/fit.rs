@@ -56,7 +56,7 @@ fn a_run_broken_off_in_mid_epoch_ends_with_the_same_bits() {
         assert_eq!(summary, Summary { steps: 24, epochs: 3, interrupted: false });
         drop(whole);
 
-        // Stopped at 4 and at 13 of 8 batches an epoch, once killed in between: the checkpoint is older than the log.
+        // Stopped at 4 and at 13 of 8 batches per epoch, once killed in between: the checkpoint is older than the log.
         let mut steps = vec![];
         for until in [4, 13, u64::MAX] {
             let run = if until == 4 { create("broken") } else { Run::resume(folder.at("broken")).unwrap() };

@@ -165,7 +165,7 @@ fn errors_and_panics_of_threads_arrive_as_errors() {
         _ => panic!("an error was wanted"),
     };
     assert_eq!(first(DataLoader::new(numbers(0), 4)), "loader: no samples: (0 vs at least 1)");
-    assert_eq!(first(DataLoader::new(numbers(4), 0)), "loader: a batch has samples: (0 vs at least 1)");
+    assert_eq!(first(DataLoader::new(numbers(4), 0)), "loader: a batch needs samples: (0 vs at least 1)");
     assert!(
         first(DataLoader::new(numbers(3), 4).drop_last(true))
             .starts_with("loader: not one whole batch: (3 samples vs 4)")

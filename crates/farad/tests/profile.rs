@@ -288,7 +288,7 @@ fn an_open_profile_costs_less_than_a_microsecond_a_phase() {
     // 50 steps each time; the bound is generous, since other tests run beside this one.
     let extra = (profiled.as_secs_f64() - plain.as_secs_f64()) * 1e6 / 50.0;
     println!(
-        "{a_step} phases a step, {extra:.3} µs a step, {:.3} µs without",
+        "{a_step} phases per step, {extra:.3} µs per step, {:.3} µs without",
         plain.as_secs_f64() * 1e6 / 50.0
     );
     assert!(extra < a_step, "{extra} µs a step for {a_step} phases");

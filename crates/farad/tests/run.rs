@@ -112,12 +112,12 @@ fn folders_that_are_no_runs() {
     let error = |path: &Path| Run::open(path).unwrap_err().to_string();
     let start = |path: &Path, why: &str| format!("run: not a run: {}: {why}\nhelp: a run is", path.display());
     let missing = folder.at("missing");
-    assert!(error(&missing).starts_with(&start(&missing, "there is nothing")), "{}", error(&missing));
+    assert!(error(&missing).starts_with(&start(&missing, "no such folder")), "{}", error(&missing));
     assert!(error(&folder.0).starts_with(&start(&folder.0, "it has no config.toml")), "{}", error(&folder.0));
     let file = folder.at("config.toml");
     std::fs::write(&file, "name = \"something else\"\n").unwrap();
     assert!(error(&folder.0).contains("does not say format = \"farad-run\""), "{}", error(&folder.0));
-    assert!(error(&file).starts_with(&start(&file, "it is no folder")), "{}", error(&file));
+    assert!(error(&file).starts_with(&start(&file, "it is not a folder")), "{}", error(&file));
     std::fs::write(&file, "format = \"farad-run\"\nversion = 7\nkind = \"x\"\n").unwrap();
     let newer = error(&folder.0);
     assert!(

@@ -1,4 +1,4 @@
-//! What laziness means: each sentence of the semantics in ARCHITECTURE.md, as a test.
+//! What laziness means: each statement of "What tensors mean" in `crates/tensor/src/lib.rs`, as a test.
 
 mod devices;
 

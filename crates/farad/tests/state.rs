@@ -184,7 +184,7 @@ fn damaged_and_foreign_arrays_say_so() {
         error(&bytes).to_string()
     };
     assert!(changed("<f4", "<c8").ends_with("elements of kind c8 are not supported"));
-    assert!(changed("(4,)", "(x,)").contains("its sizes are no numbers"));
+    assert!(changed("(4,)", "(x,)").contains("its sizes are not numbers"));
     assert!(changed("(4,), }      ", "(999999999,)}").contains("npy: truncated: "));
     assert!(changed("(4,)", "(3,)").ends_with("bytes after its end (16 vs 12)"));
     assert!(changed("NUMPY\x01", "NUMPY\x09").ends_with("version 9 is not known (vs 1 to 3)"));

@@ -41,4 +41,5 @@ chapters! {
     Checkpoints "checkpoints.md"
     ComingFrom "coming-from.md"
     Troubleshooting "troubleshooting.md"
+    Glossary "glossary.md"
 }

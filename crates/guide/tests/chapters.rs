@@ -55,7 +55,7 @@ fn check(block: &FencedBlock, before: Option<&FencedBlock>) -> Result<(), String
         "json" => {
             let mut lines = block.text.lines().filter(|line| !line.is_empty());
             let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).map(drop);
-            // One value, or one a line.
+            // One value, or one per line.
             parse(&block.text).or_else(|_| lines.try_for_each(parse)).map_err(|error| error.to_string())
         }
         "csv" | "wgsl" if matches!(block.note, Some(BlockNote::File(_))) => Ok(()),

@@ -11,7 +11,7 @@ use farad_lm::{ModelOptions, Transformer};
 /// Steps that are timed.
 const STEPS: usize = 3;
 
-/// Bytes held at most, and seconds a step.
+/// Bytes held at most, and seconds per step.
 fn measure(context: usize, name: &str) -> Result<(usize, f64), Box<dyn std::error::Error>> {
     let device = match name {
         // Peaks belong to a device, so every size has one of its own.
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let name = arguments.first().map_or("cpu", String::as_str);
     let size = |n: usize, default: usize| arguments.get(n).map_or(Ok(default), |text| text.parse());
     let (first, last): (usize, usize) = (size(1, 256)?, size(2, 2048)?);
-    println!("{:>8} {:>12} {:>14} {:>12}", "context", "peak MB", "bytes a token", "ms a step");
+    println!("{:>8} {:>12} {:>14} {:>12}", "context", "peak MB", "bytes per token", "ms per step");
     let mut each = Vec::new();
     for context in std::iter::successors(Some(first), |n| Some(n * 2)).take_while(|&n| n <= last) {
         let (bytes, seconds) = measure(context, name)?;

@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// Heads that rotary positions cannot turn.
     #[error(
-        "model: rotary positions turn columns in pairs: width {width}, heads {heads} ({} columns a head)\nhelp: choose sizes that give each head an even number of columns, or learned positions",
+        "model: rotary positions turn columns in pairs: width {width}, heads {heads} ({} columns per head)\nhelp: choose sizes that give each head an even number of columns, or learned positions",
         width / heads
     )]
     OddHeads {
@@ -231,7 +231,7 @@ impl From<Error> for farad::Error {
     }
 }
 
-/// As it reads: so that `fn main() -> Result<()>` prints the message.
+/// The same as `Display`, so that `fn main() -> Result<()>` prints the message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             *best = best.min(start.elapsed().as_secs_f64() * 1e9 / WIDE_SAMPLES as f64);
         }
     }
-    println!("{:.0} ns an image, {:.0} ns with packing", best[0], best[1]);
+    println!("{:.0} ns per image, {:.0} ns with packing", best[0], best[1]);
     let per_gate = best[0] / simulator.gates() as f64 * WIDE_SAMPLES as f64;
     println!("{per_gate:.2} ns a gate of {WIDE_SAMPLES} samples; first classes {:x?}", seen[0].0[0]);
     assert!(best[0] < 5000.0, "an image takes far too long: {best:?}");

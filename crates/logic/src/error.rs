@@ -39,7 +39,7 @@ pub enum Error {
         most: usize,
     },
     /// A seed that no run's folder can hold.
-    #[error("settings: seeds lie below 2^63 ({seed})")]
+    #[error("settings: seeds must be below 2^63 ({seed})")]
     Seed {
         /// The first seed asked for.
         seed: u64,
@@ -192,7 +192,7 @@ pub enum Error {
         classes: usize,
     },
     /// Nothing to tell apart.
-    #[error("classify: there is nothing to tell apart ({} vs at least 2)", farad::run::counted(*.classes, "class"))]
+    #[error("classify: too few classes ({} vs at least 2)", farad::run::counted(*.classes, "class"))]
     OneClass {
         /// Classes found.
         classes: usize,
@@ -275,7 +275,7 @@ fn did_you_mean(nearest: &Option<String>) -> String {
 /// A result with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// As it reads: so that `fn main() -> Result<()>` prints the message.
+/// The same as `Display`, so that `fn main() -> Result<()>` prints the message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)

@@ -28,7 +28,7 @@ pub fn gates(about: &str, panels: &[(String, [usize; 16])]) -> Bars {
     bars
 }
 
-/// Gates by function, a row a layer: `about` is the run, each layer has a name and counts by number.
+/// Gates by function, a row per layer: `about` is the run, each layer has a name and counts by number.
 pub fn layers(about: &str, layers: &[(String, [usize; 16])]) -> Matrix {
     let rows: Vec<String> = layers.iter().map(|(name, _)| name.clone()).collect();
     let row = |(_, counts): &(String, [usize; 16])| {

@@ -38,13 +38,13 @@ use crate::settings::Settings;
 use crate::train::{Learned, LearnedCircuit};
 use again::{Found, School};
 
-/// Candidates of a search at most, if nothing else is asked for.
+/// The most candidates of a search, by default.
 const MOST_CANDIDATES: u64 = 2_000_000;
 /// Candidates for each update of training: a short training is not followed by a long search.
 const CANDIDATES_AN_UPDATE: u64 = 800;
 /// After fewer updates nothing is searched for: that was a try.
 const LEAST_UPDATES: u64 = 100;
-/// Seconds that the search for one seed may take, if nothing else is asked for.
+/// Seconds that the search for one seed may take, by default.
 const SECONDS: u64 = 60;
 
 /// What a repair may cost, for each seed.

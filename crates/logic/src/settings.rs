@@ -8,7 +8,7 @@ use crate::automaton::Policy;
 use crate::error::{Error, Result};
 use crate::soft_gates::{GateKind, Rounding};
 
-/// What makes the difference between states and target a loss. All are sums over batch, cells and
+/// The loss of the difference between states and target. All are sums over batch, cells and
 /// visible channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
@@ -49,12 +49,12 @@ pub enum Forward {
 /// Which gates become hard first in the forward pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FreezeOrder {
-    /// In an order of chance that is a seed's for good.
+    /// In a random order that is fixed per seed.
     #[default]
     Chance,
     /// The surest first, by what they are at each update.
     Confidence,
-    /// Each gate by chance, drawn anew at each update.
+    /// At random, drawn anew at each update.
     Anew,
 }
 
@@ -77,7 +77,7 @@ pub enum Keep {
     Recompute,
     /// Everything.
     All,
-    /// Every so-manieth state (`keep_every`).
+    /// Every n-th state (`keep_every`).
     Every,
 }
 
@@ -128,19 +128,19 @@ farad::train::settings! {
     /// What automata are trained with. Defaults are what all published recipes share.
     pub struct Settings {
         updates: u64 = 500, Takes::from(0), "Updates of the parameters.";
-        batch: usize = 1, FROM_ONE, "Grids of an update.";
+        batch: usize = 1, FROM_ONE, "Grids per update.";
         steps: usize = 1, FROM_ONE, "Steps of the automaton.";
         height: usize = 16, FROM_ONE, "Cells from top to bottom.";
         width: usize = 16, FROM_ONE, "Cells from left to right.";
         fire_rate: f32 = 1.0, ABOVE_ZERO, "The probability that a cell fires; 1 is the synchronous automaton.";
         learning_rate: f32 = 0.05, FROM_ZERO, "The largest learning rate.";
-        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "What updates the logits.";
+        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "The optimizer of the logits.";
         warm_up: u64 = 0, Takes::from(0), "Updates over which the rate grows from zero.";
         beta1: f32 = 0.9, BELOW_ONE, "The optimizer's decay of the first moment, for adamw, adam and lion.";
         beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";
         weight_decay: f32 = 0.01, FROM_ZERO, "The optimizer's decay of weights.";
-        clip: f32 = 100.0, FROM_ZERO, "Gradients are cut to ± this, element by element.";
-        #[lab] final_rate: f32 = 1.0, TO_ONE, "What is left of the rate at the last update; it falls along a cosine; 1: all.";
+        clip: f32 = 100.0, FROM_ZERO, "Gradients are clipped to ± this, element by element.";
+        #[lab] final_rate: f32 = 1.0, TO_ONE, "The share of the rate at the last update; it falls along a cosine; 1: it stays.";
         #[later] gates: GateKind = GateKind::Sixteen, one_of(GateKind::NAMES), "What a gate is learned as: a logit for each function, or one for each pair of inputs.";
         #[later] rounding: Rounding = Rounding::Likeliest, one_of(Rounding::NAMES), "What sixteen logits become when hard: the largest, or the mixture's truth table, rounded.";
         initial_logit: f32 = 10.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
@@ -150,17 +150,17 @@ farad::train::settings! {
         #[lab] temperature: f32 = 1.0, POSITIVE, "With lab.forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
         #[lab] gate_noise: f32 = 1.0, FROM_ZERO, "With lab.forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
         freeze_from: f32 = 1.0, TO_ONE, "From this share of the updates on, more and more gates are hard in the forward pass; 1: never.";
-        freeze_until: f32 = 1.0, TO_ONE, "At this share of the updates as many are as ever will be; equal to `freeze_from`: at once.";
+        freeze_until: f32 = 1.0, TO_ONE, "At this share of the updates the number of hard gates is reached; equal to `freeze_from`: at once.";
         #[later] freeze_most: f32 = 1.0, TO_ONE, "The share of gates that are hard then.";
-        #[later] freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are: by an order of chance for good, the surest, or drawn anew at each update.";
-        #[lab] states: States = States::Soft, one_of(States::NAMES), "What cells hand on; rounded or sampled bits have the gradient of what they were.";
+        #[later] freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are hard: in a fixed random order, the surest first, or drawn anew at each update.";
+        #[lab] states: States = States::Soft, one_of(States::NAMES), "What cells pass on; rounded or sampled bits have the gradient of the soft value.";
         #[lab] round_every: usize = 1, FROM_ONE, "With lab.states = \"rounded\" or \"sampled\": how many steps apart.";
         #[lab] entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
         #[lab] margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `lab.margin_width`, summed over gates.";
         #[lab] margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
         #[lab] ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `lab.adaptive`, `lab.entropy` and `lab.margin` begin to grow from zero.";
-        #[lab] ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they are what they are; 0: from the start.";
-        loss: Loss = Loss::Squared, one_of(Loss::NAMES), "What makes the difference between states and target a loss.";
+        #[lab] ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they reach their full size; 0: from the start.";
+        loss: Loss = Loss::Squared, one_of(Loss::NAMES), "The loss of the difference between states and target.";
         #[lab] focus: f32 = 2.0, FROM_ZERO, "The power of the focal loss.";
         #[lab] noise: f32 = 0.0, FROM_ZERO, "The standard deviation of noise on gradients, falling with the number of updates.";
         curriculum: u64 = 0, Takes::from(0), "Updates over which the number of steps grows to `steps`; 0: all from the start.";
@@ -168,7 +168,7 @@ farad::train::settings! {
         keep_every: usize = 4, FROM_ONE, "With keep = \"every\": how many steps apart.";
         stop_after_exact: u64 = 0, Takes::from(0), "Training ends once every seed's hard circuit was right in this many evaluations in a row; 0: never.";
         #[later] repair: bool = false, Takes::Truth, "A circuit that is not exact at the end is repaired by a discrete search.";
-        #[lab] train_again: bool = false, Takes::Truth, "With repair: where the search is stuck, soft training begins again from the repaired circuit, within the same budget.";
+        #[lab] train_again: bool = false, Takes::Truth, "With repair: if the search is stuck, soft training begins again from the repaired circuit, within the same budget.";
         ..course: LoopSettings, "When the loop logs, evaluates, saves and ends.";
     }
 }

@@ -76,8 +76,8 @@ fn a_step_is_one_submission_of_few_dispatches_and_reads_nothing() {
             device.wait().unwrap();
             let after = device.counters();
             let dispatches = (after.dispatches - before.dispatches) / steps;
-            assert!(dispatches <= most, "{keys:?}: {dispatches} dispatches a step");
-            assert!(after.submissions - before.submissions <= steps + 1, "more than a submission a step");
+            assert!(dispatches <= most, "{keys:?}: {dispatches} dispatches per step");
+            assert!(after.submissions - before.submissions <= steps + 1, "more than a submission per step");
             assert_eq!(reads, before.reads, "a step reads something back");
             let uploads = after.uploads - before.uploads;
             assert!(uploads <= steps, "{uploads} uploads: more than the numbers of a step");

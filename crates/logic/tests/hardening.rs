@@ -120,10 +120,10 @@ fn every_method_is_one_submission_of_few_dispatches_and_reads_nothing() {
         device.wait().unwrap();
         let after = device.counters();
         let dispatches = (after.dispatches - before.dispatches) / updates;
-        assert!(dispatches <= most, "{keys}: {dispatches} dispatches an update");
+        assert!(dispatches <= most, "{keys}: {dispatches} dispatches per update");
         assert!(
             after.submissions - before.submissions <= updates + 1,
-            "{keys}: more than a submission an update"
+            "{keys}: more than a submission per update"
         );
         assert_eq!(reads, before.reads, "{keys}: an update reads something back");
         assert_eq!(after.plans_compiled, before.plans_compiled, "{keys}: an update compiles something");

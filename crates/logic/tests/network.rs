@@ -469,7 +469,7 @@ fn what_does_not_fit_is_refused_in_words() {
     assert!(GroupSum::new(0, 10, 1.0).is_err() && GroupSum::new(5, 10, 1.0).is_err());
     assert_eq!(
         text(GroupSum::new(10, 1, 1.0).unwrap_err()),
-        "classify: there is nothing to tell apart (1 class vs at least 2)"
+        "classify: too few classes (1 class vs at least 2)"
     );
     assert_eq!(
         text(Thermometer::fixed(3, &[]).unwrap_err()),
@@ -481,7 +481,7 @@ fn what_does_not_fit_is_refused_in_words() {
     );
     assert_eq!(
         text(Thermometer::quantiles(3, 2, &[1.0; 7]).unwrap_err()),
-        "encoding: samples are rows of one number a feature (7 vs 3)"
+        "encoding: samples are rows of one number per feature (7 vs 3)"
     );
     let encoding = Thermometer::threshold(4, 0.5).unwrap();
     let layer = LogicLayer::new(5, 6, WiringKind::Random, 1, 0).unwrap();

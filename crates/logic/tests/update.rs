@@ -41,8 +41,8 @@ fn an_update_is_one_submission_of_few_dispatches_and_reads_nothing() {
         device.wait().unwrap();
         let after = device.counters();
         let dispatches = (after.dispatches - before.dispatches) / updates;
-        assert!(dispatches < 150, "{dispatches} dispatches an update");
-        assert!(after.submissions - before.submissions <= updates + 1, "more than a submission an update");
+        assert!(dispatches < 150, "{dispatches} dispatches per update");
+        assert!(after.submissions - before.submissions <= updates + 1, "more than a submission per update");
         assert_eq!(reads, before.reads, "an update reads something back");
         let uploads = after.uploads - before.uploads;
         assert!(uploads <= updates, "{uploads} uploads: more than the numbers of an update");

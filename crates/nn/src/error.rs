@@ -20,11 +20,11 @@ pub enum NnError {
     StateLeftOver { name: String, got: usize, wanted: usize },
     #[error("optimizer: no parameters: nothing to update (0 vs at least 1)")]
     NoParameters,
-    #[error("apply: one gradient a parameter: ({got} vs {wanted})")]
+    #[error("apply: one gradient per parameter: ({got} vs {wanted})")]
     Gradients { got: usize, wanted: usize },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for NnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,6 +1,6 @@
 //! Arrays on the host: any kind of ONNX, exact.
 //!
-//! Floats are held as f64 and rounded to their kind, whole numbers and truth values as i64 and wrapped. Shape arithmetic
+//! Floats are held as f64 and rounded to their kind, integers and bool values as i64 and wrapped. Shape arithmetic
 //! and all kinds that devices do not compute in live here.
 
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ const MOST_ELEMENTS: usize = 1 << 28;
 pub enum Data {
     /// Floats.
     Float(Vec<f64>),
-    /// Whole numbers and truth values.
+    /// Integers and bool values.
     Int(Vec<i64>),
     /// Texts.
     Text(Vec<String>),
@@ -75,7 +75,7 @@ impl Array {
         Array { kind, shape, data, uploaded: OnceLock::new() }
     }
 
-    /// Floats that are rounded to the kind, or cut to whole numbers if it has no others.
+    /// Floats that are rounded to the kind, or cut to integers if it has no others.
     pub fn floats(kind: Kind, shape: Vec<usize>, mut data: Vec<f64>) -> Array {
         if !kind.is_float() {
             return Array::ints(kind, shape, data.into_iter().map(|x| x as i64).collect());
@@ -86,7 +86,7 @@ impl Array {
         Array::new(kind, shape, Data::Float(data))
     }
 
-    /// Whole numbers that wrap to the kind.
+    /// Integers that wrap to the kind.
     pub fn ints(kind: Kind, shape: Vec<usize>, mut data: Vec<i64>) -> Array {
         if kind != Kind::I64 {
             data.iter_mut().for_each(|x| *x = kind.wrap(*x));
@@ -128,12 +128,12 @@ impl Array {
         }
     }
 
-    /// The elements as whole numbers; floats are cut toward zero.
+    /// The elements as integers; floats are cut toward zero.
     pub fn to_ints(&self) -> Result<Vec<i64>> {
         match &self.data {
             Data::Int(x) => Ok(x.clone()),
             Data::Float(x) => Ok(x.iter().map(|&x| x as i64).collect()),
-            Data::Text(_) => refuse!("whole numbers are wanted, and these are texts"),
+            Data::Text(_) => refuse!("integers are needed, and these are texts"),
         }
     }
 
@@ -143,7 +143,7 @@ impl Array {
             Data::Float(x) => Ok(x.clone()),
             Data::Int(x) if self.kind == Kind::U64 => Ok(x.iter().map(|&x| x as u64 as f64).collect()),
             Data::Int(x) => Ok(x.iter().map(|&x| x as f64).collect()),
-            Data::Text(_) => refuse!("numbers are wanted, and these are texts"),
+            Data::Text(_) => refuse!("numbers are needed, and these are texts"),
         }
     }
 
@@ -180,7 +180,7 @@ impl Array {
         Ok(tensor)
     }
 
-    /// The array on a device in this dtype. Whole numbers must fit.
+    /// The array on a device in this dtype. Integers must fit.
     pub fn upload_as(&self, dtype: DType, device: &Device) -> Result<Tensor> {
         let shape = crate::value::shape_of(&self.shape)?;
         match dtype {

@@ -17,7 +17,7 @@ use crate::value::Value;
 pub enum Attribute {
     /// A number.
     Float(f64),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A text.
     Text(String),
@@ -27,7 +27,7 @@ pub enum Attribute {
     Graph(Arc<Graph>),
     /// Numbers.
     Floats(Vec<f64>),
-    /// Whole numbers.
+    /// Integers.
     Ints(Vec<i64>),
     /// Texts.
     Texts(Vec<String>),
@@ -92,7 +92,7 @@ impl Call<'_> {
         self.attributes.contains_key(name)
     }
 
-    /// A whole number, or its default.
+    /// An integer, or its default.
     pub fn int(&self, name: &str) -> Result<i64> {
         match (self.attributes.get(name), self.default(name)) {
             (Some(Attribute::Int(value)), _) => Ok(*value),
@@ -101,7 +101,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a whole number is not zero.
+    /// Whether an integer is not zero.
     pub fn flag(&self, name: &str) -> Result<bool> {
         Ok(self.int(name)? != 0)
     }
@@ -124,7 +124,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whole numbers, if they are there.
+    /// Integers, if they are there.
     pub fn ints(&self, name: &str) -> Option<&[i64]> {
         match self.attributes.get(name) {
             Some(Attribute::Ints(values)) => Some(values),

@@ -245,7 +245,7 @@ fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result
             .trim()
             .parse::<u64>()
             .map(Some)
-            .map_err(|_| wrong(&tensor.name, format!("{key} of external data is no number: {text}"))),
+            .map_err(|_| wrong(&tensor.name, format!("{key} of external data is not a number: {text}"))),
     };
     let location =
         entry("location").ok_or_else(|| wrong(&tensor.name, "external data has no location".to_string()))?;

@@ -21,7 +21,7 @@ pub enum OnnxError {
     External { name: String, path: PathBuf, what: String },
     #[error("onnx: the graph has a cycle: through {nodes}")]
     Cycle { nodes: String },
-    #[error("onnx: no such value: {name}: wanted by {place}")]
+    #[error("onnx: no such value: {name}: needed by {place}")]
     NoValue { name: String, place: String },
     #[error("onnx: two values of one name: {name}")]
     NameTwice { name: String },
@@ -75,7 +75,7 @@ fn list(ops: &[UnsupportedOp]) -> String {
     ops.iter().map(row).collect::<Vec<_>>().join("; ")
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for OnnxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

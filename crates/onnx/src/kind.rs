@@ -1,6 +1,6 @@
 //! The element types of ONNX: their numbers in files, their widths, and how a number becomes one of them.
 //!
-//! Invariant: a host array holds only numbers that its kind has: whoever makes one calls [`Kind::round`] or
+//! Invariant: a host array holds only numbers of its kind: code that makes one calls [`Kind::round`] or
 //! [`Kind::wrap`].
 
 use std::fmt;
@@ -138,7 +138,7 @@ impl Kind {
         self.class() == Class::Float
     }
 
-    /// Whether it is of whole numbers.
+    /// Whether it is of integers.
     pub fn is_int(self) -> bool {
         self.class() == Class::Int
     }
@@ -160,7 +160,7 @@ impl Kind {
         if self.bits() <= 8 { self.nearest(x, true) } else { self.round(x) }
     }
 
-    /// A whole number in this kind: the lowest bits of it.
+    /// An integer in this kind: the lowest bits of it.
     pub fn wrap(self, x: i64) -> i64 {
         let free = 64 - self.bits().clamp(1, 64) as u32;
         match self {

@@ -296,7 +296,7 @@ fn outside(name: &str, value: &Value, device: &Device) -> Result<Tensor> {
     }
 }
 
-/// Whole numbers of 8 or 32 bits where the model takes wider ones: as programs have tokens.
+/// Integers of 8 or 32 bits where the model takes wider ones: as programs have tokens.
 fn widened(port: &Port, value: Value) -> Result<Value> {
     match (port.kind, value) {
         (Some(wanted @ Kind::I64), Value::Device(tensor, Kind::I32)) => Ok(Value::Device(tensor, wanted)),

@@ -290,7 +290,7 @@ impl Value {
     /// Truth values, read.
     pub fn truths(&self) -> Result<Vec<bool>> {
         if self.kind()? != Kind::Bool {
-            refuse!("truth values are wanted ({})", self.kind()?);
+            refuse!("bool values are needed ({})", self.kind()?);
         }
         Ok(self.ints()?.into_iter().map(|x| x != 0).collect())
     }

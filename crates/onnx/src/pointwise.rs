@@ -72,7 +72,7 @@ impl Binary {
         let int = |x: i64, y: i64| -> Result<i64> {
             let zero = y == 0 && matches!(self, Binary::Div | Binary::Mod | Binary::Fmod);
             if zero {
-                refuse!("a whole number is divided by zero: {kind}");
+                refuse!("an integer is divided by zero: {kind}");
             }
             let bits = kind.bits() as i64;
             Ok(match self {
@@ -163,7 +163,7 @@ impl Value {
             _ => {
                 let array = self.host()?;
                 if !array.kind.is_float() {
-                    refuse!("floats are wanted ({})", array.kind);
+                    refuse!("floats are needed ({})", array.kind);
                 }
                 Ok(array.map(array.kind, host)?.into())
             }
@@ -173,7 +173,7 @@ impl Value {
     /// A function of each whole number.
     pub fn apply_whole(&self, function: impl Fn(i64) -> i64) -> Result<Value> {
         let array = self.host()?;
-        let Data::Int(data) = &array.data else { refuse!("whole numbers are wanted ({})", array.kind) };
+        let Data::Int(data) = &array.data else { refuse!("integers are needed ({})", array.kind) };
         Ok(Array::ints(array.kind, array.shape.clone(), data.iter().map(|&x| function(x)).collect()).into())
     }
 
@@ -226,7 +226,7 @@ impl Value {
         Ok(array.into())
     }
 
-    /// `a` where this truth value holds, else `b`.
+    /// `a` where this bool value holds, else `b`.
     pub fn select(&self, a: &Value, b: &Value) -> Result<Value> {
         let (kind, other, own) = (a.kind()?, b.kind()?, self.kind()?);
         if kind != other || own != Kind::Bool {
@@ -264,14 +264,14 @@ impl Value {
         Ok(Array::new(kind, shape, data).into())
     }
 
-    /// Where a truth value does not hold.
+    /// Where a bool value does not hold.
     pub fn not(&self) -> Result<Value> {
         match self {
             Value::Device(tensor, Kind::Bool) => Ok(Value::Device(tensor.not(), Kind::Bool)),
             _ => {
                 let array = self.host()?;
                 if array.kind.class() != Class::Bool {
-                    refuse!("truth values are wanted ({})", array.kind);
+                    refuse!("bool values are needed ({})", array.kind);
                 }
                 let data = array.to_ints()?.into_iter().map(|x| (x == 0) as i64).collect();
                 Ok(Array::ints(Kind::Bool, array.shape.clone(), data).into())

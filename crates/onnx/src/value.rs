@@ -1,6 +1,6 @@
 //! What a value is while a model runs: an array on the host, a tensor on a device, or a list.
 //!
-//! Invariant: devices compute in f32, f16 and truth values only, and hold positions; everything else is computed on the
+//! Invariant: devices compute in f32, f16 and bool values only, and hold positions; everything else is computed on the
 //! host, exactly. Methods check what they are given and return errors, so that tensors never panic because of a file.
 
 use std::cell::Cell;
@@ -65,7 +65,7 @@ pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
 pub enum Value {
     /// On the host.
     Host(Arc<Array>),
-    /// On a device. Positions (i32 there) may stand for another kind of whole numbers.
+    /// On a device. Positions (i32 there) may stand for another kind of integers.
     Device(Tensor, Kind),
     /// A list of values.
     List(Arc<Vec<Value>>),
@@ -86,7 +86,7 @@ impl Value {
         Value::Device(tensor, kind)
     }
 
-    /// A tensor from outside: floats, truth values and positions stay where they are, the rest comes to the host.
+    /// A tensor from outside: floats, bool values and positions stay where they are, the rest comes to the host.
     pub fn given(tensor: &Tensor) -> Result<Value> {
         let Some(kind) = Kind::of_dtype(tensor.dtype()) else {
             refuse!("elements of {} are not known", tensor.dtype());
@@ -109,8 +109,8 @@ impl Value {
         match self {
             Value::Host(array) => Ok(array.kind),
             Value::Device(_, kind) => Ok(*kind),
-            Value::List(_) => refuse!("a tensor is wanted, and this is a list"),
-            Value::Nothing => refuse!("a tensor is wanted, and there is none"),
+            Value::List(_) => refuse!("a tensor is needed, and this is a list"),
+            Value::Nothing => refuse!("a tensor is needed, and there is none"),
         }
     }
 
@@ -147,7 +147,7 @@ impl Value {
         resolve(axis, self.rank()?)
     }
 
-    /// Whether it is a float or truth value on a device.
+    /// Whether it is a float or bool value on a device.
     pub fn is_device(&self) -> bool {
         matches!(self, Value::Device(_, Kind::F32 | Kind::F16 | Kind::Bool))
     }
@@ -197,7 +197,7 @@ impl Value {
         }
     }
 
-    /// Whole numbers, read if need be.
+    /// Integers, read if need be.
     pub fn ints(&self) -> Result<Vec<i64>> {
         self.host()?.to_ints()
     }
@@ -211,7 +211,7 @@ impl Value {
     pub fn int(&self) -> Result<i64> {
         match self.ints()?[..] {
             [one] => Ok(one),
-            ref many => refuse!("one number is wanted ({} vs 1)", many.len()),
+            ref many => refuse!("one number is needed ({} vs 1)", many.len()),
         }
     }
 
@@ -219,7 +219,7 @@ impl Value {
     pub fn float(&self) -> Result<f64> {
         match self.floats()?[..] {
             [one] => Ok(one),
-            ref many => refuse!("one number is wanted ({} vs 1)", many.len()),
+            ref many => refuse!("one number is needed ({} vs 1)", many.len()),
         }
     }
 
@@ -294,7 +294,7 @@ fn cast(from: &Array, kind: Kind, saturate: bool) -> Result<Array> {
     for text in texts {
         match text.trim().parse::<f64>() {
             Ok(number) => numbers.push(number),
-            Err(_) => refuse!("the text is no number: {text:?}"),
+            Err(_) => refuse!("the text is not a number: {text:?}"),
         }
     }
     if kind.is_float() {
@@ -304,7 +304,7 @@ fn cast(from: &Array, kind: Kind, saturate: bool) -> Result<Array> {
     Ok(Array::ints(kind, shape, exact.collect()))
 }
 
-/// A float as a whole number: cut toward zero. u64 goes by its bits.
+/// A float as an integer: cut toward zero. u64 goes by its bits.
 fn whole(kind: Kind, x: f64) -> i64 {
     if kind == Kind::U64 && x > 0.0 { x as u64 as i64 } else { x as i64 }
 }

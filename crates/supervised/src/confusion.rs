@@ -56,7 +56,7 @@ impl Confusion {
         self.count(class, class) as f64 / all.max(1) as f64
     }
 
-    /// A table in Markdown: a row a class, a column a class seen.
+    /// A table in Markdown: a row per class, a column per class seen.
     pub fn table(&self, names: &[String]) -> String {
         let plain = |name: &String| visible(name).replace('|', "/").replace(['\n', '\t'], " ");
         let name = |class: usize| names.get(class).map_or(class.to_string(), plain);
@@ -75,7 +75,7 @@ impl Confusion {
         text
     }
 
-    /// A drawing: a row a class, a column a class seen, shaded by their share of the row.
+    /// A drawing: a row per class, a column per class seen, shaded by their share of the row.
     pub fn matrix(&self, names: &[String], judged_on: &str, about: &str) -> Matrix {
         let name = |class: usize| names.get(class).cloned().unwrap_or(class.to_string());
         let names: Vec<String> = (0..self.classes).map(name).collect();

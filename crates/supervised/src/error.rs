@@ -20,7 +20,7 @@ pub enum FitError {
         "train: nothing is left to judge on: {samples} samples to train, none to test\nhelp: take more data, or a larger part of them with --set test=0.15"
     )]
     NoTest { samples: usize },
-    #[error("predict: there is nothing: {path}\nhelp: the model takes {takes}: {files}")]
+    #[error("predict: no such file or folder: {path}\nhelp: the model takes {takes}: {files}")]
     NoSamples { path: String, takes: String, files: &'static str },
     #[error("predict: not what the model takes: {path}: {found}\nhelp: it takes {takes}: {files}")]
     OtherSamples { path: String, found: String, takes: String, files: &'static str },
@@ -30,7 +30,7 @@ pub enum FitError {
     ModelInput { model: String, shape: String, wanted: &'static str },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

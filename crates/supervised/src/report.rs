@@ -57,7 +57,7 @@ fn conclusion(outcome: &Outcome) -> Conclusion {
     }
 }
 
-const CONFUSION: &str = "Confusion. Rows are classes, columns what they were seen as; the shade is the share of the row, \
+const CONFUSION: &str = "Confusion. Rows are classes, columns are predictions; the shade is the share of the row, \
     blue what is right and orange what is wrong.";
 const SAMPLES: &str = "Samples. First the mistakes that the model was most sure of, framed and crossed, with the class \
     and what was seen instead; then samples that were seen right.";
@@ -84,7 +84,7 @@ fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
     let goodness: Vec<(f64, f64)> = log.series("validation_goodness").into_iter().map(percent).collect();
     if !goodness.is_empty() {
         let (title, unit) = match outcome.task {
-            Task::Classify => ("Accuracy on the validation set", "samples seen right (%)"),
+            Task::Classify => ("Accuracy on the validation set", "samples classified right (%)"),
             Task::Regress => ("Explained variance on the validation set", "explained variance, R² (%)"),
         };
         let series = Series::new("validation set", goodness).color(1).markers();

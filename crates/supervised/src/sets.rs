@@ -73,7 +73,7 @@ impl Sets {
         for (key, numbers) in [("means", &settings.means), ("deviations", &settings.deviations)] {
             if numbers.len() != channels {
                 let (key, found) = (key.to_string(), format!("{numbers:?}"));
-                let wanted = "a number a column or channel".into();
+                let wanted = "a number per column or channel".into();
                 return Err(TrainError::Setting { key, wanted, found }.into());
             }
         }

@@ -19,24 +19,24 @@ farad_train::settings! {
     pub struct Settings {
         set: String = "mnist".into(), Takes::one_of(NamedSet::names()), "The data set.";
         model: String = "cnn".into(), Takes::one_of(ModelKind::ALL.map(ModelKind::name)), "The network.";
-        data: String = String::new(), Takes::Text, "Where the data are; `synthetic` for drawn ones.";
+        data: String = String::new(), Takes::Text, "Where the data are; `synthetic` draws them.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: u64 = 1, Takes::from(0), "The seed of weights, order and splits.";
         epochs: u64 = 6, Takes::Whole(1, 1_000_000), "Passes over the training set.";
-        batch: usize = 128, Takes::Whole(1, 1_000_000), "Samples of a step.";
+        batch: usize = 128, Takes::Whole(1, 1_000_000), "Samples per step.";
         learning_rate: f64 = 2e-3, FROM_ZERO, "The largest learning rate.";
-        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad_nn::optim::Named::names()), "What updates the weights.";
+        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad_nn::optim::Named::names()), "The optimizer of the weights.";
         schedule: String = "cosine".into(), Takes::one_of(farad_nn::optim::schedule::Named::names()), "How the learning rate changes.";
         warm_up: u64 = 100, Takes::from(0), "Steps over which the rate grows to its largest.";
         weight_decay: f64 = 0.02, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
-        mixed: bool = false, Takes::Truth, "Whether products are computed with halves.";
+        mixed: bool = false, Takes::Truth, "Whether products are computed in f16 (mixed precision).";
         sizes: Vec<usize> = vec![16, 32], Takes::Wholes(1, 65536, 1), "Widths of hidden layers (mlp), channels of stages (cnn), units (rnn).";
         dropout: f64 = 0.2, SHARE, "The probability that an activation before the last layer is dropped in training.";
         augment: bool = false, Takes::Truth, "Whether pictures are shifted (and color ones mirrored) at random.";
-        validation: f64 = 0.05, SHARE, "The share of the training set that is held back to watch.";
-        test: f64 = 0.15, SHARE, "The share that is held back to judge, where the set has no test part of its own.";
-        size: usize = 0, Takes::Whole(0, 8192), "Pictures are brought to this many pixels a side; 0: as the first is.";
+        validation: f64 = 0.05, SHARE, "The share of the training set that is held out for validation.";
+        test: f64 = 0.15, SHARE, "The share that is held out for the test, if the set has no test part.";
+        size: usize = 0, Takes::Whole(0, 8192), "Pictures are resized to this many pixels per side; 0: the size of the first.";
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
         ignore: Vec<String> = vec![], Takes::Texts, "Columns of a table to leave out, by name or number.";
         header: bool = true, Takes::Truth, "Whether a table's first line names the columns.";
@@ -44,13 +44,13 @@ farad_train::settings! {
         means: Vec<f64> = vec![], Takes::Numbers, "Means of the inputs, by channel or column; found when the run is made.";
         deviations: Vec<f64> = vec![], Takes::Numbers, "Standard deviations of the inputs; found when the run is made.";
         #[later] target_mean: f64 = 0.0, Takes::Number(Range::ANY), "The mean of targets that are numbers; found when the run is made.";
-        #[later] target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned less their mean, in deviations.";
+        #[later] target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned with mean 0 and deviation 1.";
         #[later] classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
         #[later] columns: Vec<String> = vec![], Takes::Texts, "Names of a table's inputs; found when the run is made.";
         #[later] target_name: String = String::new(), Takes::Text, "The name of a table's target; found when the run is made.";
         #[later] shape: Vec<usize> = vec![], Takes::Wholes(1, 1 << 24, 0), "The shape of an input; found when the run is made.";
-        #[later] samples: usize = 0, Takes::from(0), "Samples in all; found when the run is made.";
-        workers: usize = 2, Takes::Whole(0, 1024), "Threads that load.";
+        #[later] samples: usize = 0, Takes::from(0), "Number of samples; found when the run is made.";
+        workers: usize = 2, Takes::Whole(0, 1024), "Threads that load data.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
 }

@@ -22,7 +22,7 @@ pub struct Pace {
     pub checkpoint_every: u64,
 }
 
-/// How training stands, for whoever watches.
+/// The progress of a training.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Steps made.
@@ -93,7 +93,7 @@ impl Training {
         (run, network.into_fit())
     }
 
-    /// Trains to the end, or until asked to stop; `watch` is told how it stands.
+    /// Trains to the end, or until asked to stop; `watch` gets the progress.
     pub fn train(&mut self, stop: &Stop, watch: impl FnMut(&Progress)) -> Result<Summary> {
         let (epochs, batches) = (self.0.trainee().epochs(), self.0.trainee().epoch().max(1));
         let watcher = Watching { watch: RefCell::new(watch), epochs, batches };

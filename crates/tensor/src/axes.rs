@@ -1,6 +1,6 @@
-//! Which axes an op goes along, and whether they stay.
+//! The axes of an op, and whether they stay.
 
-/// Axes that a reduction goes along. Negative ones count from the last. They are removed, unless [`kept`].
+/// The axes of a reduction. Negative ones count from the end. They are removed, unless [`kept`].
 ///
 /// ```
 /// use farad::prelude::*;

@@ -375,7 +375,7 @@ impl Device {
         self.0.backend.profiler()
     }
 
-    /// Whether units of their own multiply matrices of halves.
+    /// Whether it has tensor cores, which multiply f16 matrices.
     pub(crate) fn multiplies_halves(&self) -> bool {
         self.0.limits.multiplies_halves
     }

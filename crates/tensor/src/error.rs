@@ -92,7 +92,7 @@ pub enum Error {
 /// A result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// As it reads: so that `fn main() -> Result<()>` prints the message.
+/// The same as `Display`, so that `fn main() -> Result<()>` prints the message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

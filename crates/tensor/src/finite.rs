@@ -1,6 +1,6 @@
 //! The search for the first value that is not finite: what `FARAD_DEBUG=nan` runs before every run.
 //!
-//! Every float of a request is computed apart, in order, so whoever is found first made the value;
+//! Every float tensor of a request is computed separately, in order, so the first one found made the value;
 //! tensors and numbers that came in with it are looked at before.
 
 use std::sync::atomic::Ordering;

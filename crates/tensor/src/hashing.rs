@@ -1,4 +1,4 @@
-//! A quick 128-bit hash for plan keys, and the same mixing for maps keyed by addresses.
+//! A fast 128-bit hash for plan keys, and the same mixing for maps keyed by addresses.
 //!
 //! Not for untrusted input: keys come from the program's own graphs, and debug builds compare the
 //! structures behind equal keys.
@@ -70,7 +70,7 @@ impl Hasher for Mixer {
     }
 }
 
-/// Maps with the quick hash.
+/// Maps with the fast hash.
 pub type QuickMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Mixer>>;
 
 /// A 128-bit hash of whatever decides what a program does.

@@ -1,4 +1,4 @@
-//! Which layer is at work: so that a wrong shape names the layer, and the line is that of whoever called it.
+//! Which layer is running, so that an error about a shape names the layer and the line of its caller.
 //!
 //! A layer says [`inside`] first in its `forward`. Lines come through `#[track_caller]`, but not through a pointer to a
 //! layer (`dyn Layer`): there [`through`] keeps the caller's line, and what is refused below is raised again at it.
@@ -76,7 +76,7 @@ fn is_lost() -> bool {
     cfg!(panic = "unwind") && FRAMES.with_borrow(|frames| frames.iter().any(|frame| frame.location.is_some()))
 }
 
-/// The line of whoever called the layers that are at work, or of the caller.
+/// The line that called the running layers, or else the caller's line.
 #[track_caller]
 pub fn here() -> &'static Location<'static> {
     let caller = Location::caller();

@@ -1,6 +1,6 @@
 //! What the machine has.
 
-/// Bytes of memory that this machine has, or that this process may use of them; none where the system does not tell.
+/// Bytes of memory that this machine has, or that this process may use of them; none if the system does not say.
 pub fn physical() -> Option<u64> {
     static FOUND: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
     *FOUND.get_or_init(look)

@@ -1,7 +1,7 @@
 //! What a tensor handle points to: an op on other nodes, a value, or both.
 //!
 //! Invariant: a node has a value or a history (or both); only `step`, and the longest history that is kept, take a
-//! history away that somebody could still ask for, and then leave word that they did.
+//! history away that somebody could still ask for, and then mark the node as spent.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

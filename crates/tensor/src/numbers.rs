@@ -1,9 +1,9 @@
 //! Numbers that change from run to run are not compiled in.
 //!
 //! A number beside a tensor (`&x * 0.5`) is a constant of the program, which the compiler may use. When the same program
-//! comes again with another number at some place, the number there becomes one that is given with the run, from then on
-//! for good: a loop over `&x * rate(n)` compiles two programs, however many rates there are. The second program computes
-//! the same; where the compiler had folded the number into others, the last bits may differ.
+//! comes again with another number at some place, that number becomes a parameter of the run, and stays one. So a loop
+//! over `&x * rate(n)` compiles two programs, however many rates there are. The second program computes the same. If
+//! the compiler had folded the number into others, the last bits may differ.
 
 use std::collections::HashMap;
 

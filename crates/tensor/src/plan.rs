@@ -91,7 +91,7 @@ fn maker(graph: &Graph, id: NodeId) -> Maker {
     Maker { op: node.op.name().into(), shape: node.shape, dtype: node.dtype, location: node.location }
 }
 
-/// If memory was short, the error with word of the first op that was to get it.
+/// If memory was short, the error with the first op that needed it.
 fn lacking(askers: &[Maker], what: &'static str, error: Error) -> Error {
     match askers.first() {
         Some(asker) if error.is_out_of_memory() => {

@@ -73,7 +73,7 @@ impl Precision {
     }
 }
 
-/// Whether any of the nodes marked is a half, or a loop with halves in it.
+/// Whether any of the marked nodes is f16, or a loop with f16 values in it.
 pub fn has_halves(graph: &Graph, marked: &[bool]) -> bool {
     let half = |graph: &Graph| graph.nodes.iter().any(|node| node.dtype == DType::F16);
     graph.nodes.iter().zip(marked).any(|(node, marked)| {

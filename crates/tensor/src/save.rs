@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use crate::whole::write_whole;
 
-/// Writes named tensors to a safetensors file: whole or not at all (a temporary file, renamed).
+/// Writes named tensors to a safetensors file atomically (a temporary file, renamed).
 ///
 /// ```
 /// use farad::prelude::*;
@@ -29,7 +29,7 @@ pub fn save(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
 }
 
 /// The bytes of a safetensors file; the same tensors give the same bytes. Metadata has one entry
-/// at most, because a map's order is not fixed; it is told the checksum of the tensors.
+/// at most, because a map's order is not fixed; it gets the checksum of the tensors.
 pub fn encode(
     path: &Path,
     tensors: &[(&str, &Tensor)],

@@ -13,8 +13,8 @@ use crate::whole::write_whole;
 
 impl Device {
     /// Times tiles for the products of all programs that this device has run so far, and gives what it found;
-    /// [`Device::tuning_of`] makes a table of it. Tiles with more than 1.5 times the error are refused. `progress` is told
-    /// how many of how many shapes are done.
+    /// [`Device::tuning_of`] makes a table of it. Tiles with more than 1.5 times the error are refused. `progress` gets
+    /// the number of shapes done, and of all shapes.
     pub fn tune(&self, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Tuned>> {
         let nothing = |why| Error::NothingToTune { device: self.name().into(), why };
         let Some(tuner) = self.0.backend.tuner() else {

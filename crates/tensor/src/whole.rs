@@ -1,4 +1,4 @@
-//! Files that are whole or not there: whoever opens one finds the old bytes or the new ones, at any
+//! Atomic writes: a reader of a file finds the old bytes or the new ones, at any
 //! moment and after any crash.
 //!
 //! A file is written beside its place, brought to the disk, and renamed; then the folder is brought

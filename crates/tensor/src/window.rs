@@ -1,4 +1,4 @@
-//! How windows move over the spatial axes of a tensor: what convolutions and poolings are told.
+//! How windows move over the spatial axes of a tensor: the options of convolutions and poolings.
 
 use farad_ir::OpError;
 

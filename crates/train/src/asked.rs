@@ -20,7 +20,7 @@ pub struct Asked<'a> {
     pub set: &'a [String],
     /// The device, if one was asked for.
     pub device: Option<Device>,
-    /// Who is told what happens.
+    /// Receives the progress.
     pub watcher: &'a dyn Watcher,
 }
 

@@ -95,7 +95,7 @@ pub enum TrainError {
     Picture { path: PathBuf, message: String },
 }
 
-/// As it reads.
+/// The same as `Display`.
 impl fmt::Debug for TrainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

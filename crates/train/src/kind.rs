@@ -50,11 +50,11 @@ pub struct Measure {
     pub column: &'static str,
     /// What it is, e.g. `validation accuracy`.
     pub name: &'static str,
-    /// How its number is told.
+    /// How its number is shown.
     pub unit: Unit,
 }
 
-/// How a number is told.
+/// How a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// As it is.
@@ -222,7 +222,7 @@ pub trait Trainee {
         None
     }
 
-    /// Whether a single loss that is not finite is passed over: halves may overflow once, and the step is skipped then.
+    /// Whether a single loss that is not finite is ignored: f16 may overflow once, and then the step is skipped.
     fn may_overflow(&self) -> bool {
         false
     }

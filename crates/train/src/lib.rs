@@ -7,7 +7,7 @@
 //! - **Kinds.** A [`Kind`] has a name, subjects and settings, and can prepare, resume, judge and inspect.
 //!   Preparing finds whatever can be wrong before there is a folder. With a folder, a prepared training
 //!   becomes a [`Trainee`]: step, validate, save, restore, conclude. The table of kinds is in the command
-//!   (`cli/src/kinds.rs`). It is handed to whoever needs it: train, eval, inspect, runs, dashboard.
+//!   (`cli/src/kinds.rs`). The command hands it to train, eval, inspect, runs and the dashboard.
 //! - **The loop** logs, validates, keeps the best, saves and ends. It reads a loss when it is logged, or
 //!   later where a kind does not wait (`Trainee::waits`). Only checkpoints depend on a clock. [`Standing`]
 //!   (the best so far, validations since) is part of a checkpoint, so a resumed run ends when an unbroken one

@@ -1,6 +1,6 @@
 //! What came out of a training or of a look at a run: for people, for programs, and what to do next.
 //!
-//! Nothing here is printed; whoever shows it decides on colors and widths.
+//! Nothing here is printed; the command decides on colors and widths.
 
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ impl Grid {
 /// What came out.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// For programs: one object a line.
+    /// For programs: one object per line.
     pub json: Vec<Value>,
     /// For people: a table, if there is one.
     pub table: Option<Grid>,

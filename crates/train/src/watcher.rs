@@ -1,4 +1,4 @@
-//! Whoever watches a training. Libraries print nothing: they tell a watcher.
+//! The observer of a training. Libraries print nothing; they report to a [`Watcher`].
 
 /// How training stands.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Progress {
     pub words: String,
 }
 
-/// Is told what happens while something takes its time. `()` does not listen.
+/// Receives progress of something that takes long. `()` ignores it.
 pub trait Watcher {
     /// Something to know, in a line.
     fn say(&self, _words: &str) {}

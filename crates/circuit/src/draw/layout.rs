@@ -1,8 +1,8 @@
 //! Where everything stands: levels become columns, and within a column the order that crosses few wires.
 //!
-//! The way of Sugiyama: a wire over several columns has a place in each of them; columns are ordered by the mean place
-//! of neighbors, to and fro, and the order with the fewest crossings is kept; then heights are chosen such that wires are
-//! as straight as the order allows. Invariant: heights are multiples of [`UNIT`], and no two places overlap.
+//! Sugiyama's method: a wire over several columns has a place in each of them. Columns are ordered by the mean place of
+//! neighbors, from left to right and back, and the order with the fewest crossings is kept. Then heights are chosen so
+//! that wires are as straight as the order allows. Invariant: heights are multiples of [`UNIT`], and no two places overlap.
 
 use super::parts::{DrawnSignal, Part, Parts};
 

@@ -1,4 +1,4 @@
-//! The symbols of gates: one shape a family, a bubble wherever a bit is inverted.
+//! The symbols of gates: one shape per family, a bubble wherever a bit is inverted.
 
 use farad_chart::{Anchor, Canvas, Color, palette};
 

@@ -1,4 +1,4 @@
-//! Berkeley logic interchange format: a table a gate, a latch a register.
+//! Berkeley logic interchange format: one table per gate, one latch per register.
 
 use std::fmt::Write;
 

@@ -1,9 +1,9 @@
-//! C: a function on words of 64 samples, in pieces that compilers take quickly.
+//! C: a function on words of 64 samples, in pieces that compile fast.
 //!
-//! With `FARAD_TEST` defined the file is a program: a netlist reads words of inputs from its standard
-//! input and writes words of outputs; an automaton takes width, height and steps and reads and writes
-//! cells as the characters 0 and 1, channel by channel (for an asynchronous one the cells that fire
-//! follow, step by step).
+//! With `FARAD_TEST` defined the file is a program. A netlist reads words of inputs from its standard input
+//! and writes words of outputs. An automaton takes width, height and steps as arguments. It reads and writes
+//! cells as the characters 0 and 1, channel by channel. For an asynchronous automaton the cells that fire
+//! follow, step by step.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text.push_str(&heading(netlist, name, "//"));
     let meaning = Meaning::of(netlist);
     push_usage(&mut text, circuit, name, meaning.as_ref());
-    text.push_str("// A word holds 64 samples, one a bit. The order of words:\n");
+    text.push_str("// A word holds 64 samples, one per bit. The order of words:\n");
     match &meaning {
         Some(meaning) => text.push_str(&meaning.legend("//", |n| format!("inputs[{n}]"))),
         None => text.push_str(&legend(netlist, "//")),
@@ -235,7 +235,7 @@ fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     };
     write!(
         text,
-        "// One step of a grid, a byte a bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
+        "// One step of a grid, a byte per bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
          // If `fire` is given, only cells at (x, y) with fire[y * width + x] != 0 change.\n\
          void {name}_step(const uint8_t *state, uint8_t *next, size_t width, size_t height, const uint8_t *fire)\n{{\n    \
          for (size_t y = 0; y < height; y++)\n        \

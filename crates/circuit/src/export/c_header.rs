@@ -16,7 +16,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
         text,
         "#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n\
-         // Words of inputs, outputs and registers; a word holds 64 samples, one a bit.\n\
+         // Words of inputs, outputs and registers; a word holds 64 samples, one per bit.\n\
          #define {0}_INPUTS {inputs}\n#define {0}_OUTPUTS {outputs}\n#define {0}_REGISTERS {registers}\n\n",
         name.to_uppercase(),
     )
@@ -52,7 +52,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     if matches!(circuit, Circuit::Automaton(_)) {
         writeln!(
             text,
-            "\n// One step of a grid, a byte a bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
+            "\n// One step of a grid, a byte per bit: bit `c` of the cell at (x, y) is at (c * height + y) * width + x.\n\
              // If `fire` is given, only cells at (x, y) with fire[y * width + x] != 0 change.\n\
              void {name}_step(const uint8_t *state, uint8_t *next, size_t width, size_t height, const uint8_t *fire);"
         )

@@ -151,8 +151,8 @@ fn tagline(circuit: &Circuit) -> String {
     match circuit {
         Circuit::Automaton(automaton) => {
             let channels = match automaton.channels {
-                1 => "one bit a cell".to_string(),
-                channels => format!("{channels} bits a cell"),
+                1 => "one bit per cell".to_string(),
+                channels => format!("{channels} bits per cell"),
             };
             let firing = if automaton.fire_rate < 1.0 { ", firing at random" } else { "" };
             format!("An automaton of logic gates: {gates}; {channels}{firing}")

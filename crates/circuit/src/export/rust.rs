@@ -1,4 +1,4 @@
-//! Rust: a function on words of 64 samples, in pieces that the compiler takes quickly.
+//! Rust: a function on words of 64 samples, in pieces that compile fast.
 //!
 //! With `--cfg farad_test` the file is a program that reads and writes as the one in C does.
 
@@ -19,7 +19,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text.push_str(&heading(netlist, name, "//!"));
     let meaning = Meaning::of(netlist);
     push_usage(&mut text, circuit, name, meaning.as_ref());
-    text.push_str("//! A word holds 64 samples, one a bit. The order of words:\n//!\n//! ```text\n");
+    text.push_str("//! A word holds 64 samples, one per bit. The order of words:\n//!\n//! ```text\n");
     match &meaning {
         Some(meaning) => text.push_str(&meaning.legend("//!", |n| format!("inputs[{n}]"))),
         None => text.push_str(&legend(netlist, "//!")),
@@ -182,7 +182,7 @@ fn push_filter(text: &mut String, netlist: &Netlist, name: &str) {
     .expect("a string");
 }
 
-/// A step of a grid of truth values.
+/// A step of a grid of bool values.
 fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     let channels = automaton.channels;
     let neighbor = match automaton.edge {

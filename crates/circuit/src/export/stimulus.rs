@@ -14,7 +14,7 @@ impl Xorshift {
         self.0
     }
 
-    /// `count` bits, 64 a word, lowest first.
+    /// `count` bits, 64 per word, lowest first.
     pub(super) fn bits(&mut self, count: usize) -> Vec<bool> {
         let words: Vec<u64> = (0..count.div_ceil(64)).map(|_| self.word()).collect();
         (0..count).map(|n| words[n / 64] >> (n % 64) & 1 == 1).collect()

@@ -70,7 +70,7 @@ impl<'a> StraightProgram<'a> {
         free.extend(read.iter().map(|wire| self.places[wire.index()]));
     }
 
-    /// Writes piece `number`, one gate a line; `operand` writes inputs and registers.
+    /// Writes piece `number`, one gate per line; `operand` writes inputs and registers.
     pub(super) fn push(
         &self,
         text: &mut String,

@@ -31,7 +31,7 @@ fn push_netlist(text: &mut String, netlist: &Netlist) {
         text,
         "// Use: a compute pipeline of `main`; binding 0 holds the inputs, 1 takes the outputs{registers}.\n\
          // One invocation a word: dispatch ceil(words / 64) workgroups.\n\
-         // A word holds 32 samples, one a bit. Each array holds all words of its first signal, then of the next:"
+         // A word holds 32 samples, one per bit. Each array holds all words of its first signal, then of the next:"
     )
     .expect("a string");
     match Meaning::of(netlist) {
@@ -86,7 +86,7 @@ fn push_automaton(text: &mut String, automaton: &Automaton) {
     let channels = automaton.channels;
     let asynchronous = automaton.fire_rate < 1.0;
     text.push_str(
-        "// Use: a compute pipeline of `main`, one dispatch a step; then `state` and `next` change places.\n\
+        "// Use: a compute pipeline of `main`, one dispatch per step; then `state` and `next` change places.\n\
          // One step of a grid. A word holds 32 cells of a row, the leftmost in its lowest bit; a row has\n\
          // ceil(width / 32) words, bits beyond the width are zero; a channel is its rows from the top.\n\
          // One invocation a word: dispatch ceil(row words / 8) x ceil(height / 8) workgroups.\n\n\

@@ -16,7 +16,7 @@
 //! - of a network that tells classes apart, `"classes"`, `"thresholds"` and, of a table, `"columns"` (their names; the
 //!   thresholds are then a list of lists, one per column) or, of pictures, `"channels"`, `"height"` and `"width"`. C and Rust
 //!   then have a function of one sample, and all exports say what every input means;
-//! - of a network that tells gray pictures apart, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
+//! - of a network that classifies gray pictures, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
 //!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one per pixel) and `"brightest"` (what a
 //!   white pixel is in the thresholds' unit, 1 if missing). Input `(y·width + x)·thresholds + t` is 1 where the pixel
 //!   is at least threshold `t`; with `"order": "threshold"` input `t·height·width + y·width + x` is. The number of the
@@ -60,7 +60,7 @@ impl Circuit {
             .map_err(|source| Error::InFile { path: path.into(), source: Box::new(source) })
     }
 
-    /// Writes a circuit file. Whoever looks at the path sees the old file or the whole new one.
+    /// Writes a circuit file atomically: a reader sees the old file or the whole new one.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         write::whole(path, self.to_json().as_bytes()).map_err(|source| Error::File {
@@ -75,7 +75,7 @@ impl Circuit {
         read::circuit(text)
     }
 
-    /// The text of the circuit file, one gate a line.
+    /// The text of the circuit file, one gate per line.
     pub fn to_json(&self) -> String {
         write::text(self)
     }

@@ -8,7 +8,7 @@ use super::{Circuit, FORMAT, VERSION};
 use crate::automaton::Automaton;
 use crate::netlist::{Netlist, Node, Output, Register, Wire};
 
-/// The text of a circuit file, one gate a line.
+/// The text of a circuit file, one gate per line.
 pub(super) fn text(circuit: &Circuit) -> String {
     let mut text = String::with_capacity(256 + 24 * circuit.netlist().wires());
     let kind = match circuit {

@@ -90,7 +90,7 @@ impl Hasher for QuickHasher {
     }
 }
 
-/// A map with a quick hash that is the same in every run.
+/// A map with a fast hash that is the same in every run.
 pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
 /// The circuit. See the module.

@@ -1,4 +1,4 @@
-//! What every node is on many patterns of the sources, 64 patterns a word.
+//! What every node is on many patterns of the sources, 64 patterns per word.
 //!
 //! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of
 //! an exhaustive one has all sources false. Start at [`Simulation::sources`].

@@ -92,7 +92,7 @@ pub(crate) struct Bench {
     pub(super) wanted: Vec<Vec<u32>>,
     /// Which bits of a span are samples.
     pub(super) samples: Vec<u32>,
-    /// Steps after which is looked early and late, where cells fire by chance.
+    /// Steps of the early and the late check, where cells fire at random.
     looks: Option<[usize; 2]>,
     state: Vec<u32>,
     next: Vec<u32>,
@@ -317,7 +317,7 @@ impl Bench {
     }
 }
 
-/// The value of every wire at every step: `[wires, steps, span]`, as whoever looks at a wire looks at all its steps.
+/// The value of every wire at every step: `[wires, steps, span]`, since a reader of a wire reads all its steps.
 pub(super) struct Record {
     pub(super) values: Vec<u32>,
     pub(super) span: usize,

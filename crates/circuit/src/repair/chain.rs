@@ -1,7 +1,7 @@
-//! One chain of a search: a cell that is changed by chance, and the best that it has met.
+//! One chain of a search: a cell that is changed at random, and the best that it has met.
 //!
-//! First a chain *mends*: it takes over a changed cell if that is less wrong, or not much more, by annealing. Once nothing is
-//! wrong it *shrinks*: it takes over what has no more gates and is still right. Where starts are random, a few of them are
+//! First a chain *mends*: it accepts a changed cell if that is less wrong, or by annealing slightly more. Once nothing is
+//! wrong it *shrinks*: it accepts what has no more gates and is still right. Where starts are random, a few of them are
 //! looked at first; a cell that is right on these is held to thousands, and those on which it fails join the few.
 //!
 //! A chain draws a block of candidates from its current cell, an [`Evaluator`] counts what is wrong with them, and the chain
@@ -78,7 +78,7 @@ pub(super) struct Ground {
 struct Candidate {
     cell: Cell,
     tape: Tape,
-    /// The energy up to which it may be taken over; while shrinking, none.
+    /// The energy up to which it may be accepted; while shrinking, none.
     limit: f64,
 }
 
@@ -320,7 +320,7 @@ impl SearchChain {
         }
     }
 
-    /// Wrong bits on starts that no chain has seen: whoever is held to the same ones again and again learns them by heart.
+    /// Wrong bits on starts that no chain has seen: a chain that sees the same starts again and again overfits to them.
     fn surprise(&mut self, tape: &Tape, evaluator: &mut dyn Evaluator) -> u64 {
         // A stream of their own: how many are drawn before one fails is up to the evaluator.
         let mut stream = SplitMix::new(self.random.word(), SURPRISE_STREAM);

@@ -1,4 +1,4 @@
-//! Who evaluates candidates: the CPU, or whoever else counts the same.
+//! Evaluators of candidates: the CPU, or any other that gives the same counts.
 //!
 //! A search draws candidates in blocks and asks an [`Evaluator`] what is wrong with each. Invariant: the counts of a job
 //! depend on its candidate and its batches only, so every evaluator leads a search of the same shape to the same circuit.
@@ -48,7 +48,7 @@ pub struct Shape {
 pub struct Wrong {
     /// Wrong visible bits at the last step.
     pub last: u64,
-    /// Wrong visible bits shortly before, where cells fire by chance: what is right only just in time will be late some time.
+    /// Wrong visible bits shortly before, where cells fire at random: a circuit that is right only just in time will sometimes be late.
     pub late: u64,
     /// Wrong visible bits halfway: the fewer, the sooner it is right.
     pub early: u64,
@@ -94,7 +94,7 @@ impl Score {
     }
 }
 
-/// When enough is wrong that more need not be known. Whoever stops there may as well go on.
+/// When enough is wrong that more need not be counted. An evaluator may stop there or go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Never.

@@ -1,6 +1,6 @@
-//! The last look at what a search has found, where starts are random.
+//! The final test of what a search has found, where starts are random.
 //!
-//! Whoever tries a hundred thousand circuits on the same kind of starts will find some that were lucky. So the best ones are
+//! Among a hundred thousand circuits on the same kind of starts, some are right by luck. So the best ones are
 //! held to many starts that no chain drew: the smallest that is right there is taken, or else the one that is least wrong.
 //! Start at [`choose`].
 

@@ -1,4 +1,4 @@
-//! Small changes of a cell, drawn by chance.
+//! Small random changes of a cell.
 //!
 //! Invariant: whatever is drawn, the result is a cell: gates read only what comes before them.
 

@@ -1,4 +1,4 @@
-//! Random numbers for a search: quick, and the same everywhere.
+//! Random numbers for a search: fast, and the same everywhere.
 
 /// A stream of random words (SplitMix64).
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use crate::automaton::Edge;
 /// Where an automaton starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Every bit of every cell by chance.
+    /// Every bit of every cell at random.
     Random,
     /// All channels of the cell in the middle are one.
     Center,
@@ -37,12 +37,12 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether starts or firing differ by chance, so that a circuit can only be judged by samples.
+    /// Whether starts or firing are random, so that a circuit can only be judged by samples.
     pub fn is_random(&self) -> bool {
         self.origin == Origin::Random || self.fire_rate < 1.0
     }
 
-    /// Steps after which is looked early and late, where cells fire by chance.
+    /// Steps of the early and the late check, where cells fire at random.
     pub fn looks(&self) -> Option<[usize; 2]> {
         (self.fire_rate < 1.0).then_some([self.steps * 6 / 10, self.steps * 9 / 10])
     }

@@ -10,7 +10,7 @@ use crate::graph::{LogicGraph, QuickMap, Signal, Simulation};
 
 /// Most inputs of a circuit that is expanded: 512 rows, eight words.
 const MOST_INPUTS: usize = 9;
-/// A start that is so many times larger than what is there leads nowhere in the time there is.
+/// A start that is this many times larger than the circuit does not pay off in the time available.
 const MOST_TIMES: usize = 5;
 
 /// How a function is put together from its halves where an input is zero and where it is one.

@@ -154,12 +154,12 @@ impl Script<'_> {
     }
 }
 
-/// Whether passes must look at what is near only.
+/// Whether passes may look only at nearby gates.
 fn is_large(graph: &LogicGraph) -> bool {
     graph.gates() > 4_000
 }
 
-/// Rounds without success before giving up: many for a circuit that is quick to work on.
+/// Rounds without success before giving up: many for a circuit on which they are fast.
 fn patience(graph: &LogicGraph) -> usize {
     let words = Simulation::sources(graph).words();
     (150_000 / (graph.gates() * words).max(1)).min(MOST_PATIENCE)

@@ -1,4 +1,4 @@
-//! An automaton on a grid, bit-packed: a plane a channel, 64 cells of a row to a word.
+//! An automaton on a grid, bit-packed: a plane per channel, 64 cells of a row to a word.
 //!
 //! Planes have a rim row above and below, so that a neighbor's row is the same memory at another
 //! offset; left and right neighbors are shifted copies, made tile by tile. Bits beyond the width are
@@ -148,11 +148,11 @@ impl Grid {
     /// Sets a channel, cell by cell: `[height, width]`.
     ///
     /// # Panics
-    /// If there is not one value a cell.
+    /// If there is not one value per cell.
     #[track_caller]
     pub fn set_channel(&mut self, channel: usize, cells: &[bool]) {
         let wanted = self.layout.width * self.layout.height;
-        assert_eq!(cells.len(), wanted, "set_channel: one value a cell ({} vs {wanted})", cells.len());
+        assert_eq!(cells.len(), wanted, "set_channel: one value per cell ({} vs {wanted})", cells.len());
         let rows = self.layout.row_words..self.layout.row_words * (self.layout.height + 1);
         let plane = &mut self.state[channel][rows];
         plane.fill(0);

@@ -65,7 +65,7 @@ impl Simulator {
         self.tape.gates
     }
 
-    /// One step from the start: a plane an input gives a plane an output. Registers, if there are any,
+    /// One step from the start: a plane per input gives a plane per output. Registers, if there are any,
     /// have their initial values.
     ///
     /// # Panics
@@ -91,7 +91,7 @@ impl Simulator {
         assert_eq!(
             inputs.len(),
             self.inputs,
-            "simulate: one plane an input ({} vs {})",
+            "simulate: one plane per input ({} vs {})",
             inputs.len(),
             self.inputs
         );

@@ -1,4 +1,4 @@
-//! A netlist as straight-line code over planes and slots: one instruction a gate, or one for two gates of
+//! A netlist as straight-line code over planes and slots: one instruction per gate, or one for two gates of
 //! which the second is the only reader of the first.
 //!
 //! Slots are used again as soon as their value is dead, but an instruction never writes a slot that it

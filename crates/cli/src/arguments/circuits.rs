@@ -12,7 +12,7 @@ pub const EXPORT_EXAMPLES: &str = "\
 Examples:
   farad export runs/life-5 --format verilog --out hardware
   farad export runs/life-5/circuits/seed-5.simplified.json --format c --out c
-  farad export runs/life-5 --raw --format json --out raw        the circuit as it was learned
+  farad export runs/life-5 --raw --format json --out raw        the circuit as learned
   farad export runs/logic-mnist-1 --format verilog --pipeline 8 --out fast
   farad export runs/mnist-1 --format onnx --out model           a network for other programs; also lm, logic-mnist, …
 
@@ -47,10 +47,10 @@ pub struct ExportOptions {
     /// Which seed's circuit, if the run has several [default: the first that was right in training]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub seed: Option<u64>,
-    /// The circuit of a run as it was learned, not simplified
+    /// The circuit of a run as learned, not simplified
     #[arg(long)]
     pub raw: bool,
-    /// Registers after every so many levels of gates (verilog and blif); the file says how many clocks that takes
+    /// Put registers after every LEVELS levels of gates (verilog and blif); the file says how many clocks that takes
     #[arg(long, value_name = "LEVELS", allow_negative_numbers = true, value_parser = whole(1, usize::MAX))]
     pub pipeline: Option<usize>,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub struct SimulateOptions {
     pub seed: u64,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Write the steps as a GIF: `simulation.gif` beside the circuit, or the file that is named
+    /// Write the steps as a GIF: `simulation.gif` beside the circuit, or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
     pub gif: Option<Option<PathBuf>>,
     #[command(flatten)]

@@ -170,10 +170,10 @@ impl DeviceFlag {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Print results as JSON, one object a line
+    /// Print results as JSON, one object per line
     #[arg(long)]
     pub json: bool,
-    /// Only results, warnings and errors: no progress, no closing words
+    /// Print only results, warnings and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -188,7 +188,7 @@ impl OutputFlags {
 /// What a profile measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ProfileKind {
-    /// Every kernel alone; runs are waited for, so the whole takes longer
+    /// Every kernel alone; waits for each run, so the whole takes longer
     #[default]
     Kernels,
     /// The host's time, with runs as usual; kernels are counted
@@ -199,7 +199,7 @@ pub enum ProfileKind {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ProfileFlags {
-    /// At the end, say where time and memory went; with a file, write a trace for Perfetto as well
+    /// At the end, print where time and memory went; with a file, also write a trace for Perfetto
     #[arg(long, value_name = "TRACE.json", num_args = 0..=1, require_equals = true)]
     pub profile: Option<Option<PathBuf>>,
     /// What --profile measures

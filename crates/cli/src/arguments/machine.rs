@@ -8,7 +8,7 @@ use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, whole};
 
 pub const DEVICES_EXAMPLES: &str = "\
 Examples:
-  farad devices                        GPUs, the CPU and what is for tests; the star is what `best` means
+  farad devices                        GPUs, the CPU and test devices; the star marks `best`
   farad devices --json
 
 Keys of --json:
@@ -22,8 +22,8 @@ Examples:
   farad bench --device cpu --full      large sizes on the CPU too
   farad bench --filter matmul          cases with `matmul` in their name
   farad bench --filter mlp_train_f32 --json
-  farad bench --random 200 --seed 7    shapes that nobody chose
-  farad bench --break-even             from which size on the GPU is worth it
+  farad bench --random 200 --seed 7    random shapes
+  farad bench --break-even             from which size on a GPU pays off
   farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
 
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
@@ -64,7 +64,7 @@ pub struct BenchOptions {
     /// All cases, also the sizes that are too large or too small for the device
     #[arg(long)]
     pub full: bool,
-    /// Shapes that nobody chose instead of the cases: products, convolutions, rows, steps of networks
+    /// Random shapes instead of the cases: products, convolutions, rows, steps of networks
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(1, 100_000usize))]
     pub random: Option<usize>,
     /// Which shapes are drawn

@@ -9,8 +9,8 @@ use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, whole};
 pub const EVAL_EXAMPLES: &str = "\
 Examples:
   farad eval runs/life-5
-  farad eval runs/checkerboard-2 --json            one object a line and seed
-  farad eval runs/logic-mnist-1 --speed            and nanoseconds a picture
+  farad eval runs/checkerboard-2 --json            one object per line and seed
+  farad eval runs/logic-mnist-1 --speed            and nanoseconds per picture
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
 exact: no wrong visible bit at the last step on 1,024 fresh starts (life: on all 512 neighborhoods).
@@ -30,18 +30,18 @@ Examples:
   farad repair runs/lizard-7                       every seed: exact if it can be, then smaller
   farad repair runs/checkerboard-1 --inexact --seconds 20
   farad repair runs/life-5 --candidates 9000000 --seed 1      another and longer search
-  farad repair runs/checkerboard-1 --device cpu    not on the GPU that it was trained on
-  farad repair runs/lizard-7 --inexact --again     where the search is stuck, soft training again
+  farad repair runs/checkerboard-1 --device cpu    not on the GPU that trained it
+  farad repair runs/lizard-7 --inexact --again     if the search is stuck, soft training again
   farad repair runs/logic-mnist-1 --seconds 300    a classifier: more samples right, then fewer gates
 
-The budget counts candidates, so a search is the same every time on the same kind of device; --seconds cuts it. On a GPU
-more chains search side by side, with many candidates at once. The repaired circuit lies beside the
-learned one (circuits/seed-N.repaired.json) and is what `eval`, `export` and `simulate` take from then on; it is kept
-only if it is better on 1,024 starts that neither training nor the search saw.
+The budget counts candidates, so a search is the same every time on the same kind of device; --seconds cuts it short. On a GPU
+more chains search side by side, with many candidates at once. The repaired circuit is kept only if it is better on 1,024
+starts that neither training nor the search saw. It is beside the learned one (circuits/seed-N.repaired.json), and `eval`,
+`export` and `simulate` use it from then on.
 
-The circuit of a logic network is searched on the training samples; it is kept if it has more validation samples right, or as
-many with fewer gates (circuits/repaired.json). `farad train` does so for small tables; `--set repair=never|small|always`
-says otherwise. The test samples are only counted.
+For a logic network, candidates are judged on the training samples. The result is kept if more validation samples are right, or as
+many with fewer gates (circuits/repaired.json). `farad train` does this for small tables; `--set repair=never|small|always`
+changes that. The test samples are only counted.
 
 Keys of --json:
   as those of `farad eval --json`";
@@ -62,13 +62,13 @@ rule is what a circuit of at most 48 gates says: ! is not, & and, | or, ^ either
 pub const RUNS_EXAMPLES: &str = "\
 Examples:
   farad runs                           the runs in ./runs
-  farad runs experiments --json        one object a line
+  farad runs experiments --json        one object per line
 
 Keys of --json:
   name, run, kind, what, device, shape, updates, state, result, seconds, problem
 
-state is running, concluding (the report is made), done, stopped, unfinished or damaged (problem says why).
-result has name, value and words: what the run was judged to be at its end, else the last validation, else the loss";
+state is running, concluding (the report is being made), done, stopped, unfinished or damaged (problem says why).
+result has name, value and words: the final result of the run, else the last validation, else the loss";
 
 /// Options of `farad eval`.
 #[derive(Debug, Args)]
@@ -96,19 +96,19 @@ pub struct RepairOptions {
     /// The folder of a run of automata or of a logic network
     #[arg(value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
-    /// Of automata, only circuits that are not exact; the others could become smaller
+    /// For automata: only circuits that are not exact (the others could become smaller)
     #[arg(long)]
     pub inexact: bool,
-    /// Candidates of each search
+    /// Candidates per search
     #[arg(long, value_name = "N", default_value_t = 2_000_000, allow_negative_numbers = true, value_parser = whole(1, MOST))]
     pub candidates: u64,
-    /// Seconds after which each search is cut; the report says so
+    /// Seconds after which each search ends; the report says if it did
     #[arg(long, value_name = "S", default_value_t = 60, allow_negative_numbers = true, value_parser = whole(0, 1_000_000u64))]
     pub seconds: u64,
-    /// Which of many searches: another number draws other candidates
+    /// The seed of the search: another number draws other candidates
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole(0, MOST))]
     pub seed: u64,
-    /// Of automata: where the search is stuck, train soft gates again from the repaired circuit, within the same budget
+    /// For automata: if the search is stuck, train soft gates again from the repaired circuit, within the same budget
     #[arg(long)]
     pub again: bool,
     #[command(flatten)]

@@ -13,7 +13,7 @@ Examples:
   farad completions powershell >> $PROFILE
   farad completions elvish >> ~/.config/elvish/rc.elv
 
-A new shell knows them; `source <(farad completions bash)` tries them in this one.";
+New shells use them; `source <(farad completions bash)` tries them in this one.";
 
 pub const MAN_EXAMPLES: &str = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
   farad man train | man -l -                           and about one command
   farad man --out ~/.local/share/man/man1              then `man farad` and `man farad-train`
 
-Pages that are in the folder already are replaced.";
+Existing pages in the folder are replaced.";
 
 /// Options of `farad completions`.
 #[derive(Debug, Args)]

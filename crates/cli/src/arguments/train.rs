@@ -14,7 +14,7 @@ Examples:
   farad train logic-mnist --data synthetic         a circuit that reads digits
   farad train mnist --data synthetic               a network that reads digits
   farad train lm --data book.txt                   a language model
-  farad train --list                               everything there is to learn
+  farad train --list                               everything that can be learned
 
 Automata:
   farad train life                                 the default recipe, device and seed
@@ -63,16 +63,16 @@ pub struct TrainOptions {
     pub name: Option<String>,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Change a setting; may be given again (`farad train RECIPE --list` shows the keys)
+    /// Change a setting; may be repeated (`farad train RECIPE --list` shows the keys)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// The folder of the run; it must be new or empty [default: runs/RECIPE-SEED]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Go on with this run from its checkpoint
+    /// Continue this run from its checkpoint
     #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = ["name", "set", "out"])]
     pub resume: Option<PathBuf>,
-    /// Show what there is to learn or, with a recipe, its keys
+    /// Show what can be learned or, with a recipe, its keys
     #[arg(long)]
     pub list: bool,
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub enum HostGoal {
 pub struct HostBatch {
     /// `[samples, inputs]`
     pub x: Vec<f64>,
-    /// One class or one row of values a sample.
+    /// One class, or one row of values per sample.
     pub goal: HostGoal,
 }
 

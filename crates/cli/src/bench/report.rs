@@ -1,4 +1,4 @@
-//! What is printed: a table for people or a JSON object a line, and progress on stderr.
+//! What is printed: a table for people or one JSON object per line, and progress on stderr.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};

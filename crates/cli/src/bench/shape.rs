@@ -319,7 +319,7 @@ impl DrawnWork {
     }
 }
 
-/// The cases as JSON, an object a line.
+/// The cases as JSON, an object per line.
 pub fn list(cases: &[&BenchCase]) -> String {
     let line = |case: &&BenchCase| match case.kind {
         TimedAs::Operation(Prepare::Drawn(shape)) | TimedAs::Training(Prepare::Drawn(shape)) => {

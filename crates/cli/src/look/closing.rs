@@ -73,7 +73,7 @@ impl Talk {
 
     /// A training was over and saved when somebody broke off what comes after it.
     pub fn left(self, folder: &Path) {
-        self.say("\nstopped; the training is saved, its report is not whole");
+        self.say("\nstopped; the training is saved, its report is incomplete");
         self.fact("finish it", paint(COMMAND, format!("{} train --resume {}", itself(), typed(folder))));
     }
 

@@ -1,6 +1,6 @@
-//! Circuits as ONNX models: truth values, one op for all gates of a level.
+//! Circuits as ONNX models: bool values, one op for all gates of a level.
 //!
-//! A gate of two inputs is `c ^ a·ca ^ b·cb ^ a·b·cab` over truth values, so that a level of any gates is two gathers and
+//! A gate of two inputs is `c ^ a·ca ^ b·cb ^ a·b·cab` over bool values, so that a level of any gates is two gathers and
 //! six ops, whatever its gates are.
 
 use farad_circuit::{Gate, Netlist, Wire};

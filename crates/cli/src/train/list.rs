@@ -73,7 +73,7 @@ fn keys(columns: &Columns, rows: &[Setting]) -> String {
     let [plain, lab] = [false, true].map(|lab| table(columns, rows, |key| is_lab(key) == lab));
     match rows.iter().any(Setting::is_lab) {
         false => plain,
-        true => format!("{plain}\n{}\n{lab}", paint(HEADING, "lab: tried, and of help to no recipe")),
+        true => format!("{plain}\n{}\n{lab}", paint(HEADING, "lab: tried, but helps no recipe")),
     }
 }
 

@@ -78,7 +78,7 @@ fn tables_are_predicted_by_the_names_of_their_columns() {
             &folder,
             &format!("predict {run} --data nowhere.csv"),
             &[
-                "predict: there is nothing: nowhere.csv\nhelp: the model takes rows with the columns width, height",
+                "predict: no such file or folder: nowhere.csv\nhelp: the model takes rows with the columns width, height",
             ],
         );
         refused(

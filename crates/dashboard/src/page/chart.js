@@ -1,6 +1,6 @@
 "use strict";
 // A small chart: lines over steps on a canvas, with a logarithmic axis, smoothing, a read-out, zoom and a legend.
-// Invariant: a chart draws only what its series and options say, at most once a frame. Start at `Chart.set`.
+// Invariant: a chart draws only what its series and options say, at most once per frame. Start at `Chart.set`.
 
 Farad.Chart = class {
   /// `shared` is what all charts of the view have in common: options, zoom and the step under the pointer.

@@ -75,7 +75,7 @@ Farad.Curves = class {
     this.draw();
   }
 
-  /// A chart a group of columns. Several seeds would be too many lines for that: then a chart a column, a line a seed.
+  /// A chart per group of columns. Several seeds would be too many lines for that: then a chart per column, a line per seed.
   ofOne(name) {
     const log = this.store.logs.get(name);
     if (!log) return [];
@@ -99,7 +99,7 @@ Farad.Curves = class {
     return lines;
   }
 
-  /// A chart a column, a line a run; a run of several seeds is their mean.
+  /// A chart per column, a line per run; a run of several seeds is their mean.
   ofSeveral() {
     const all = new Map();
     this.names.forEach((name, n) => {

@@ -188,7 +188,7 @@ Farad.Details = class {
       ["outputs", facts.outputs],
       ["kept after", facts.update],
     ];
-    if (facts.channels) numbers.push(["bits a cell", facts.channels]);
+    if (facts.channels) numbers.push(["bits per cell", facts.channels]);
     if (facts.accuracy) numbers.push(["validation", Farad.percent(facts.accuracy)]);
     numbers.push(["simplified", facts.simplified ? "yes" : "not yet"]);
     const items = numbers.map(([name, value]) => {

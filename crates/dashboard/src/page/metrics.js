@@ -15,8 +15,8 @@ Farad.GROUPS = [
   { key: "perplexity", title: "Perplexity", columns: ["perplexity"] },
   { key: "wrong", title: "Wrong bits", columns: ["wrong"] },
   { key: "rate", title: "Learning rate", columns: ["learning_rate"] },
-  { key: "speed", title: "Updates a second", columns: ["speed"] },
-  { key: "tokens", title: "Tokens a second", columns: ["tokens_per_second"] },
+  { key: "speed", title: "Updates per second", columns: ["speed"] },
+  { key: "tokens", title: "Tokens per second", columns: ["tokens_per_second"] },
 ];
 
 Farad.COLUMN_NAMES = {
@@ -30,8 +30,8 @@ Farad.COLUMN_NAMES = {
   perplexity: "validation",
   wrong: "wrong",
   learning_rate: "learning rate",
-  speed: "updates a second",
-  tokens_per_second: "tokens a second",
+  speed: "updates per second",
+  tokens_per_second: "tokens per second",
 };
 
 /// What stands first is drawn solid; what is measured apart from training, dashed where both are in one chart.

@@ -1,4 +1,4 @@
-//! One loop over a loader: uploads batches, each before it is asked for where it can.
+//! One loop over a loader: uploads batches, each before it is needed if possible.
 
 use std::borrow::BorrowMut;
 
@@ -18,7 +18,7 @@ pub struct Batches<L: BorrowMut<DataLoader>> {
 }
 
 enum LoaderState {
-    /// Batches are being made. The next is uploaded already, if its threads were quick enough.
+    /// Batches are being made. The next is uploaded already, if its threads were fast enough.
     Running {
         feed: Feed,
         first: usize,

@@ -79,7 +79,7 @@ fn gone(batch: usize) -> Error {
 impl Drop for Feed {
     fn drop(&mut self) {
         self.work.stopped.store(true, Ordering::Relaxed);
-        // Whoever waits to send is told that nobody listens.
+        // Threads that wait to send see that nobody receives.
         self.channels.clear();
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }

@@ -30,7 +30,7 @@ pub struct Position {
     pub batch: u64,
     /// The seed of shuffling, if samples are shuffled.
     pub seed: Option<u64>,
-    /// Samples a batch.
+    /// Samples per batch.
     pub batch_size: usize,
     /// Samples of the set.
     pub samples: usize,
@@ -95,7 +95,7 @@ impl DataLoader {
         self
     }
 
-    /// How many threads make batches; 0: whoever asks for a batch makes it.
+    /// How many threads make batches; with 0 the consuming thread makes them.
     pub fn workers(mut self, workers: usize) -> DataLoader {
         self.workers = workers;
         self
@@ -107,7 +107,7 @@ impl DataLoader {
         self
     }
 
-    /// Where batches are wanted.
+    /// The device that batches are uploaded to.
     pub fn device(mut self, device: &Device) -> DataLoader {
         self.device = device.clone();
         self

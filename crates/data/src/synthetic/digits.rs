@@ -33,7 +33,7 @@ pub fn digits(count: usize, seed: u64) -> TensorSet {
     }
     let targets = Array::new((0..count).map(|n| (n % 10) as i32).collect::<Vec<i32>>(), [count]);
     let set = TensorSet::from_arrays(Array::new(pixels, [count, 1, SIDE, SIDE]), targets);
-    let set = set.expect("a class a picture");
+    let set = set.expect("a class per picture");
     set.with_classes((0..10).map(|digit| digit.to_string())).expect("classes below ten")
 }
 
@@ -64,7 +64,7 @@ pub fn colored_digits(count: usize, seed: u64) -> TensorSet {
         }
     }
     let set = TensorSet::from_arrays(Array::new(pixels, [count, 3, LARGE, LARGE]), plain.targets().clone());
-    let set = set.expect("a class a picture");
+    let set = set.expect("a class per picture");
     set.with_classes((0..10).map(|digit| digit.to_string())).expect("classes below ten")
 }
 

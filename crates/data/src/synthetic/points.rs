@@ -7,7 +7,7 @@ use crate::{Array, Random, TensorSet};
 /// The streams of random numbers.
 const POINTS: u32 = 0x706f_0000;
 
-/// Points `[2]` on the arms of a spiral, one class an arm; `noise` is their standard deviation. No straight line
+/// Points `[2]` on the arms of a spiral, one class per arm; `noise` is their standard deviation. No straight line
 /// tells the arms apart.
 ///
 /// ```

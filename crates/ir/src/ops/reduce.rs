@@ -1,6 +1,7 @@
 //! The reduce family: one row per op. Reduced axes leave the shape.
 //!
-//! A new op is a variant of [`Reduce`] and a row at the same place.
+//! `f16` is summed in `f32` and rounded once. NaN comes through every reduction. A new op is a variant of [`Reduce`]
+//! and a row at the same place.
 
 use crate::dtype::{DType, Scalar};
 use crate::error::OpError;

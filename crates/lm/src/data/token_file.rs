@@ -1,7 +1,7 @@
-//! Tokens in a file: a head of 32 bytes, then two or four bytes a token, least byte first.
+//! Tokens in a file: a head of 32 bytes, then two or four bytes per token, least byte first.
 //!
 //! The head is `FARADTOK`, the version and the bytes of a token (four bytes each), the number of tokens and that of the
-//! vocabulary (eight bytes each). The file is mapped, not read; whoever writes it writes it whole
+//! vocabulary (eight bytes each). The file is memory-mapped, not read; it is written whole
 //! ([`farad::run::Run::write_file`]).
 
 use std::path::Path;

@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
-    /// Logits are divided by this: below 1 the likely becomes likelier. 0: always the likeliest token.
+    /// Logits are divided by this: below 1 the likely becomes likelier. 0: always the most likely token.
     pub temperature: f32,
-    /// Only so many of the likeliest tokens; 0: all.
+    /// Only this many of the most likely tokens; 0: all.
     pub top_k: usize,
-    /// Only the likeliest tokens that have this probability together; 1: all.
+    /// Only the most likely tokens with this total probability; 1: all.
     pub top_p: f32,
     /// Logits of tokens that are in the text already are divided by this if positive and multiplied if not; 1:
     /// nothing.

@@ -5,14 +5,14 @@ use farad::train::settings::{Range, SettingValue, Takes, TomlValue};
 
 use crate::error::{Error, Result};
 
-/// What follows the first product of a feed-forward part.
+/// The activation of a feed-forward part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// `x · Φ(x)`, with the error function.
     Gelu,
     /// The same by `tanh`, as GPT-2 has it.
     GeluTanh,
-    /// A gate: `silu(a) · b` of two halves.
+    /// Gated: `silu(a) · b`, where `a` and `b` are the two halves of the columns.
     Swiglu,
 }
 
@@ -95,16 +95,16 @@ farad::train::settings! {
     /// # Ok::<(), farad_lm::Error>(())
     /// ```
     pub struct ModelOptions {
-        layers: usize = 6, Takes::Whole(1, ModelOptions::MOST_LAYERS as i64), "Blocks of attention and feed-forward.";
-        heads: usize = 6, SIZE, "Heads of attention in each.";
-        width: usize = 384, SIZE, "Features of a token.";
-        context: usize = 256, SIZE, "Tokens that the model sees at most.";
-        vocabulary: usize = 256, OPEN, "Different tokens; 0 in a new run: as many as the tokenizer has.";
-        feed_forward: usize = 0, OPEN, "Features between the products of a feed-forward part; 0: four times the width, or for swiglu 8/3 of it.";
-        activation: Activation = Activation::Gelu, Takes::one_of(Activation::ALL.map(Activation::name)), "What follows the first product of a feed-forward part.";
-        positions: Positions = Positions::Learned, Takes::one_of(Positions::ALL.map(Positions::name)), "How places are told apart.";
-        tied: bool = true, Takes::Truth, "Whether the table of tokens gives the logits too.";
-        dropout: f32 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The probability with which features are left out in training.";
+        layers: usize = 6, Takes::Whole(1, ModelOptions::MOST_LAYERS as i64), "Transformer blocks.";
+        heads: usize = 6, SIZE, "Attention heads per block.";
+        width: usize = 384, SIZE, "Features per token.";
+        context: usize = 256, SIZE, "Tokens that the model sees at once.";
+        vocabulary: usize = 256, OPEN, "The number of different tokens; 0 in a new run: that of the tokenizer.";
+        feed_forward: usize = 0, OPEN, "Hidden features of a feed-forward part; 0: four times the width, or 8/3 of it for swiglu.";
+        activation: Activation = Activation::Gelu, Takes::one_of(Activation::ALL.map(Activation::name)), "The activation of a feed-forward part.";
+        positions: Positions = Positions::Learned, Takes::one_of(Positions::ALL.map(Positions::name)), "How positions are encoded.";
+        tied: bool = true, Takes::Truth, "Whether the token embedding also gives the logits (tied weights).";
+        dropout: f32 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The probability that a feature is zeroed in training.";
         bias: bool = true, Takes::Truth, "Whether products and norms add a bias.";
     }
 }
@@ -159,7 +159,7 @@ impl ModelOptions {
     /// each number that is learned.
     pub fn need(&self, batch: usize, mixed: bool, moments: u32) -> Need {
         let tokens = batch as u128 * self.context as u128;
-        // Halves are kept as such.
+        // Activations in f16 are kept as such.
         let bytes = if mixed { 2 } else { 4 };
         let need = Need::training(self.parameter_count(), moments).largest(self.largest_tensor());
         need.activations(tokens.saturating_mul(self.kept_a_token()).saturating_mul(bytes))

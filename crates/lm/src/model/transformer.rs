@@ -102,7 +102,7 @@ impl Transformer {
     #[track_caller]
     pub fn loss(&self, tokens: &Tensor, targets: &Tensor) -> Tensor {
         let features = self.features(tokens);
-        // One row a token: axis 1 is the classes, and nothing needs to be moved for that.
+        // One row per token: axis 1 is the classes, and nothing needs to be moved for that.
         let rows = features.reshape([tokens.numel(), self.options.width]);
         self.logits(&rows).cross_entropy(&targets.reshape([targets.numel()]))
     }

@@ -12,9 +12,8 @@ const MASKS: [&str; 2] = ["h.*.attn.bias", "h.*.attn.masked_bias"];
 const PREFIX: &str = "transformer.";
 
 impl Transformer {
-    /// Takes over weights under GPT-2's names, with `transformer.` before them or without, as its files have them: masks
-    /// that they hold are left out, and so is a head that is the table of tokens again. Everything else must be
-    /// there and fit; if not, nothing changes.
+    /// Loads weights under GPT-2's names, with or without the prefix `transformer.`. Masks in the file are ignored, and
+    /// so is a head that repeats the token embedding. Everything else must be there and fit; if not, nothing changes.
     ///
     /// ```
     /// use farad::StateDict;

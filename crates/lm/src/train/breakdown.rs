@@ -111,7 +111,7 @@ impl Breakdown {
         };
         let (device, wall) = (self.device_milliseconds, self.wall_milliseconds);
         format!(
-            "device {device:.3} ms an update: {}\nhost {wall:.3} ms an update: {}",
+            "device {device:.3} ms per update: {}\nhost {wall:.3} ms per update: {}",
             all(&self.kernels),
             all(&self.host)
         )

@@ -19,7 +19,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Tokens a second, if any were counted.
+    /// Tokens per second, if any were counted.
     pub fn tokens_per_second(&self) -> Option<f64> {
         (self.tokens > 0 && self.seconds > 0.0).then(|| self.tokens as f64 / self.seconds)
     }

@@ -115,7 +115,7 @@ impl Kind for Language {
     }
 }
 
-/// Puts in what is asked for. Epochs count only where updates do not.
+/// Applies the flags. Epochs count only if updates are 0.
 fn fill(asked: &Asked, settings: &mut Settings) -> Result<()> {
     asked.fill(settings)?;
     let updates = asked.flag("updates").is_some() || asked.sets("updates");

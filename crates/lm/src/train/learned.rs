@@ -69,7 +69,7 @@ impl Learned {
         }))
     }
 
-    /// Goes through a whole text; `watcher` is told how far.
+    /// Goes through a whole text; `watcher` gets the progress.
     pub fn judge(&self, tokens: &Tokens, name: &str, watcher: &dyn Watcher) -> Result<Score> {
         let what = format!("judging on {name}");
         let watch = |done: usize, all: usize| watcher.advanced(done as u64, all as u64, &what);

@@ -54,7 +54,7 @@ impl Outcome<'_> {
         Some(text)
     }
 
-    /// The same and a sample, for whoever waits for the end.
+    /// The same and a sample, as the outcome of a run.
     pub(super) fn told(&self, learned: &Learned) -> Told {
         let (score, on) = self.score;
         let told = outcome(learned, (score, on), self.speed.tokens_per_second());
@@ -74,7 +74,7 @@ pub fn sentence(score: &Score, on: &str) -> String {
     format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens}, each predicted once)")
 }
 
-/// What a score says, for people and for programs, and how many tokens a second were learned from.
+/// What a score says, for people and for programs, and how many tokens per second were learned from.
 pub(super) fn outcome(learned: &Learned, (score, on): (Score, &str), rate: Option<f64>) -> Told {
     let value = json!({
         "text": on, "tokens": score.tokens, "loss": score.loss, "perplexity": score.perplexity(),
@@ -136,10 +136,10 @@ fn page(run: &Run, outcome: &Outcome) -> Result<String> {
         page.quote(outcome.sample);
     }
     page.section("Pictures");
-    page.figure("plots/loss.svg", "Mean loss of a token, of training batches and of the validation text.");
+    page.figure("plots/loss.svg", "Mean loss per token, on training batches and on the validation text.");
     page.figure(
         "plots/perplexity.svg",
-        "Perplexity: among how many equally likely tokens the model seems to choose.",
+        "Perplexity: between how many equally likely tokens the model hesitates.",
     );
     if let Some(breakdown) = breakdown {
         page.section("Where the time goes");

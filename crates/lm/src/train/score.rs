@@ -23,13 +23,13 @@ pub struct Score {
 }
 
 impl Score {
-    /// `e` to the loss: as if the model chose evenly among so many tokens.
+    /// `e` to the power of the loss: as if the model chose evenly among this many tokens.
     pub fn perplexity(&self) -> f64 {
         self.loss.exp()
     }
 
-    /// Goes through a text, or as much of it as `most` tokens and the rest of their batch; `watch` is told the batches
-    /// done and those in all.
+    /// Goes through a text, or as much of it as `most` tokens and the rest of their batch; `watch` gets the number of batches
+    /// done, and of all batches.
     pub fn of(
         model: &Transformer,
         precision: Precision,

@@ -36,19 +36,19 @@ farad::train::settings! {
         tokenizer ["tokeniser"]: String = "chars".into(), Takes::Text, "What tokens are: bytes, chars, words, bpe, or the path of a tokenizer.json.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: u64 = 1, Takes::from(0), "The seed of weights, windows and dropout.";
-        updates: u64 = 2000, Takes::from(0), "Updates in all; 0: as many as the epochs have.";
+        updates: u64 = 2000, Takes::from(0), "Total number of updates; 0: as many as the epochs have.";
         epochs: u64 = 1, MANY, "Passes over as many tokens as the training text has, if updates are 0.";
-        batch: usize = 32, MANY, "Windows of a batch.";
-        accumulate: u64 = 1, MANY, "Batches of an update.";
+        batch: usize = 32, MANY, "Windows per batch.";
+        accumulate: u64 = 1, MANY, "Batches per update.";
         learning_rate: f64 = 1e-3, FROM_ZERO, "The largest learning rate.";
         final_rate: f64 = 0.1, SHARE, "The share of the learning rate that is left at the end.";
         warm_up: u64 = 100, Takes::from(0), "Updates over which the rate grows to its largest.";
-        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "What updates the weights.";
-        weight_decay: f64 = 0.1, FROM_ZERO, "How much matrices and tables are drawn to zero.";
+        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "The optimizer of the weights.";
+        weight_decay: f64 = 0.1, FROM_ZERO, "How strongly matrices and tables decay to zero.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
-        mixed: bool = false, Takes::Truth, "Whether products are computed with halves.";
-        validation: f64 = 0.1, SHARE, "The share of the text that is for validation, where no file is.";
-        validation_tokens: usize = 1 << 17, Takes::from(1), "Tokens that a validation during training looks at, at most.";
+        mixed: bool = false, Takes::Truth, "Whether products are computed in f16 (mixed precision).";
+        validation: f64 = 0.1, SHARE, "The share of the text for validation, if there is no validation file.";
+        validation_tokens: usize = 1 << 17, Takes::from(1), "The most tokens that a validation during training looks at.";
         sample: usize = 400, Takes::from(0), "Tokens of the sample in the report.";
         ..model: ModelOptions, "The model. Its vocabulary is at least that of the tokenizer.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
@@ -100,12 +100,12 @@ impl Settings {
         self.batch as u64 * self.model.context as u64 * self.accumulate
     }
 
-    /// Updates of an epoch, with so many tokens to train on.
+    /// Updates per epoch, with this many tokens to train on.
     pub fn updates_of_epoch(&self, tokens: usize) -> u64 {
         (tokens as u64).div_ceil(self.update_tokens())
     }
 
-    /// Updates in all, with so many tokens to train on.
+    /// Total number of updates, with this many tokens to train on.
     pub fn updates_in_all(&self, tokens: usize) -> u64 {
         match self.updates {
             0 => self.epochs * self.updates_of_epoch(tokens),

@@ -1,4 +1,4 @@
-//! The end of a run: the circuit put right, simplified, proved and judged, then written down.
+//! The end of a run: the circuit is corrected, simplified, proved and judged, then written down.
 //!
 //! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from the run's checkpoint
 //! and its table.
@@ -85,7 +85,7 @@ impl BooleanVerdict {
         };
         let held = self.held_back.map_or(String::new(), |(rows, right)| {
             let percent = 100.0 * right as f64 / rows as f64;
-            format!("; {percent:.2} % of {} that were held back", counted(rows, "row"))
+            format!("; {percent:.2} % of {} held out", counted(rows, "row"))
         });
         let after = Statistics::of(&self.simplified);
         let proved = if self.proved { "proved equal" } else { "not proved equal" };

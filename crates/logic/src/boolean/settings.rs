@@ -11,16 +11,16 @@ farad::train::settings! {
     pub struct Settings {
         data: String = String::new(), Takes::Text, "The file with the rows.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
-        seed: u64 = 1, Takes::from(0), "The seed of wires, batches and of what is held back.";
+        seed: u64 = 1, Takes::from(0), "The seed of wires, batches and held-out rows.";
         updates: u64 = 2000, Takes::from(1), "Updates of the gates.";
-        batch: usize = 512, Takes::Whole(1, 1 << 20), "Rows of an update.";
+        batch: usize = 512, Takes::Whole(1, 1 << 20), "Rows per update.";
         learning_rate: f64 = 0.05, Takes::Number(Range::from(0.0)), "The learning rate.";
-        optimizer: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the gates.";
+        optimizer: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "The optimizer of the gates.";
         layers: Vec<i64> = vec![], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one for each output; none: made to suit the table.";
         initial_logit: f64 = 3.0, Takes::Number(Range::from(0.0)), "The logit of \"pass operand a on\" at the start.";
         target: Vec<String> = vec![], Takes::Texts, "The columns that are learned, by name; the last if none.";
-        test: f64 = 0.2, Takes::Number(Range::from(0.0).below(1.0)), "The share of the rows that is held back to judge, where not all are there.";
-        patch: bool = true, Takes::Truth, "Whether rows that the circuit has wrong are put right by terms of their own.";
+        test: f64 = 0.2, Takes::Number(Range::from(0.0).below(1.0)), "The share of the rows that is held out for the test, if the table is not complete.";
+        patch: bool = true, Takes::Truth, "Whether rows that the circuit gets wrong are corrected by added terms.";
         simplify_seconds: u64 = 20, Takes::Whole(0, 1 << 20), "Seconds that simplification may take.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }

@@ -25,7 +25,7 @@ pub struct TruthTable {
     pub rows: BitRows,
 }
 
-/// Rows of bits, column by column: 64 rows a word.
+/// Rows of bits, column by column: 64 rows per word.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct BitRows {
     /// How many there are.

@@ -154,7 +154,7 @@ fn task_named(name: &str) -> farad::Result<TaskKind> {
     TaskKind::named(name).ok_or_else(|| farad::train::settings::no_choice("task", name, &names))
 }
 
-/// Puts in what is asked for. Whoever names epochs means these, not the updates of a file or of the run.
+/// Applies the flags. Epochs on the command line override the updates of a file or of the run.
 fn fill(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
     asked.fill(settings)?;
     if asked.flag("epochs").is_some() && asked.flag("updates").is_none() && !asked.sets("updates") {
@@ -227,7 +227,7 @@ fn layer(block: &NetworkBlock) -> Value {
     json!({ "inputs": block.inputs(), "outputs": block.outputs(), "gates": block.gates() })
 }
 
-/// How quickly the circuit classifies.
+/// How fast the circuit classifies.
 fn speed(verdict: &ClassifierVerdict) -> Result<CircuitSpeed> {
     let data = Data::open(&mut verdict.learned.settings.clone())?;
     let thresholds = verdict.learned.network.encoding().levels()?;

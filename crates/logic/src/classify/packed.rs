@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::data::{Levels, Part};
 
-/// The encoded bits of some samples: one plane a bit, sample `s` in bit `s % 64` of word `s / 64`.
+/// The encoded bits of some samples: one plane per bit, sample `s` in bit `s % 64` of word `s / 64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// One plane an input of the circuit.
@@ -46,7 +46,7 @@ pub fn pack(part: &Part, thresholds: &[f32]) -> Planes {
     Planes { planes: (0..thresholds.len()).into_par_iter().map(plane).collect(), samples }
 }
 
-/// Thresholds made ready for packing bytes quickly, 512 samples at a time.
+/// Thresholds prepared for packing bytes fast, 512 samples at a time.
 #[derive(Clone, Debug)]
 pub struct Packer {
     features: usize,
@@ -73,7 +73,7 @@ impl Packer {
         }
     }
 
-    /// Packs up to 512 samples of bytes into one line a bit; what is missing is zero.
+    /// Packs up to 512 samples of bytes into one line per bit; what is missing is zero.
     ///
     /// # Panics
     /// If there are too many samples or too few lines.

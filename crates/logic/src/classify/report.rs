@@ -308,8 +308,11 @@ fn plots(run: &Run, verdict: &ClassifierVerdict) -> Result<()> {
     let percent = |(step, share): (f64, f64)| (step, 100.0 * share);
     let hard =
         Series::new("hard gates", log.series("hard_accuracy").into_iter().map(percent)).color(1).markers();
-    let chart =
-        Chart::new("Accuracy of the hard network on the validation set", "step", "samples seen right (%)");
+    let chart = Chart::new(
+        "Accuracy of the hard network on the validation set",
+        "step",
+        "samples classified right (%)",
+    );
     run.write_plot("accuracy", &chart.about(&about).series(hard).svg())?;
     let (before, after) = (Statistics::of(&verdict.netlist), Statistics::of(&verdict.simplified));
     let name = |what: &str, of: &Statistics| format!("{what}: {} active", count(of.active));
@@ -334,13 +337,13 @@ fn page(run: &Run, verdict: &ClassifierVerdict) -> Result<String> {
     let ClassifierVerdict { learned, confusion, .. } = verdict;
     let mut page = Page::with_result(&learned.settings.title(), &verdict.sentence());
     page.facts(facts(run, verdict)?);
-    page.words("The test part was looked at only to judge, by the simplified circuit itself; the network was chosen by the validation part, and so was what repair kept.");
+    page.words("Only the simplified circuit was judged on the test part. The network, and what repair kept, were chosen by the validation part.");
     page.section("Pictures");
     page.figure("plots/loss.svg", "Loss of the soft gates on training batches.");
     page.figure("plots/accuracy.svg", "Accuracy of the same gates made hard, on the validation set.");
     page.figure(
         "plots/confusion.svg",
-        "Confusion. Rows are classes, columns what they were seen as; the shade is the share of the row, blue what is right and orange what is wrong.",
+        "Confusion. Rows are classes, columns are predictions; the shade is the share of the row, blue what is right and orange what is wrong.",
     );
     page.figure(
         "plots/gates.svg",
@@ -348,7 +351,7 @@ fn page(run: &Run, verdict: &ClassifierVerdict) -> Result<String> {
     );
     page.figure(
         "plots/circuit.svg",
-        "The circuit level by level, simplified and as learned. Copies and constants are no gates.",
+        "The circuit level by level, simplified and as learned. Copies and constants do not count as gates.",
     );
     if confusion.classes() <= MOST_CLASSES {
         page.section("Confusion in numbers");
@@ -405,7 +408,7 @@ fn facts(run: &Run, verdict: &ClassifierVerdict) -> Result<Vec<(&'static str, St
         (
             "head",
             format!(
-                "{} a class, tau {:.2}; the circuit counts {} of {}",
+                "{} per class, tau {:.2}; the circuit counts {} of {}",
                 counted(head.features() / learned.classes.len(), "output"),
                 head.tau(),
                 count(verdict.votes),

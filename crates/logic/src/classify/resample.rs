@@ -14,7 +14,7 @@ use crate::network::{CompactLayer, LogicNetwork, NetworkBlock, Review};
 /// Steps between two looks at most: looking waits for the device.
 const MOST_STEPS: u64 = 500;
 
-/// Looks at the neurons of a network after so many steps of so many, if it is time to.
+/// Reviews the neurons of a network after `steps` of `in_all` steps, if it is time to.
 pub fn after_step(
     settings: &Settings,
     steps: u64,

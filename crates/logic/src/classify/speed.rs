@@ -1,4 +1,4 @@
-//! How quickly a circuit classifies: on one core, with packing and without, and on a GPU.
+//! How fast a circuit classifies: on one core, with packing and without, and on a GPU.
 
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,13 @@ const GPU_WORDS: usize = 1 << 15;
 pub struct CircuitSpeed {
     /// Gates left to compute after constants, copies and negations are folded.
     pub gates: usize,
-    /// Nanoseconds an image on one core, from bits: the mean, and the quickest 512.
+    /// Nanoseconds per image on one core, from bits: the mean, and the fastest 512.
     pub nanoseconds: f64,
-    /// The quickest 512 images.
+    /// The fastest 512 images.
     pub best_nanoseconds: f64,
     /// The same from bytes, packing included.
     pub packed_nanoseconds: f64,
-    /// The quickest 512 images.
+    /// The fastest 512 images.
     pub best_packed_nanoseconds: f64,
     /// The GPU, if there is one.
     pub gpu: Option<String>,
@@ -40,11 +40,11 @@ impl CircuitSpeed {
     /// The same in words, a line for each way.
     pub fn lines(&self) -> Vec<String> {
         let (mean, best, gates) = (self.nanoseconds, self.best_nanoseconds, counted(self.gates, "gate"));
-        let mut lines = vec![format!("one core, {gates}: {mean:.0} ns an image (quickest 512: {best:.0})")];
+        let mut lines = vec![format!("one core, {gates}: {mean:.0} ns per image (fastest 512: {best:.0})")];
         let (mean, best) = (self.packed_nanoseconds, self.best_packed_nanoseconds);
-        lines.push(format!("with packing from bytes: {mean:.0} ns an image (quickest 512: {best:.0})"));
+        lines.push(format!("with packing from bytes: {mean:.0} ns per image (fastest 512: {best:.0})"));
         if let (Some(gpu), Some(rate)) = (&self.gpu, self.gpu_images_per_second) {
-            lines.push(format!("{gpu}: {rate:.3e} images a second"));
+            lines.push(format!("{gpu}: {rate:.3e} images per second"));
         }
         lines
     }

@@ -98,7 +98,7 @@ impl Trainee for Classifier {
     fn title(&self) -> String {
         let gates = self.trainer.network().gates();
         let learn = if gates == 1 { "learns" } else { "learn" };
-        format!("{}: {} {learn} to tell classes apart", self.settings.title(), counted(gates, "gate"))
+        format!("{}: {} {learn} to classify", self.settings.title(), counted(gates, "gate"))
     }
 
     fn device(&self) -> &Device {

@@ -9,7 +9,7 @@ use crate::wires::Wires;
 ///
 /// - wires `[2, outputs]`: first operands, then second;
 /// - readers `[inputs + 1 + 4·outputs]`: where the list of each input starts and the last one ends,
-///   then all lists, two words a reader: `2·gate + side`, where side 1 is the second operand, and the
+///   then all lists, two words per reader: `2·gate + side`, where side 1 is the second operand, and the
 ///   gate's other operand. Lists ascend.
 #[derive(Clone, Debug)]
 pub struct LayerWiring {

@@ -52,7 +52,7 @@ impl Thermometer {
     /// For every feature the thresholds between equally many of its samples. `samples` are rows of `features` numbers.
     pub fn quantiles(features: usize, thresholds: usize, samples: &[f32]) -> Result<Thermometer> {
         if features == 0 || samples.is_empty() || !samples.len().is_multiple_of(features) {
-            let what = "samples are rows of one number a feature";
+            let what = "samples are rows of one number per feature";
             return Err(Error::Encoding { what, found: samples.len(), wanted: features });
         }
         let mut all = Vec::with_capacity(features * thresholds);

@@ -5,7 +5,7 @@ use farad_circuit::{Netlist, Wire};
 
 use crate::error::{Error, Result};
 
-/// Adds up equal groups of features, one group a class, and divides by a temperature:
+/// Adds up equal groups of features, one group per class, and divides by a temperature:
 /// `[features, batch] -> [classes, batch]`. As a circuit: counters, and the first class with the largest count.
 ///
 /// ```
@@ -73,7 +73,7 @@ impl GroupSum {
     }
 }
 
-/// The same numbers, stored. What is behind the head is computed once a class and sample, and so is its gradient: without
+/// The same numbers, stored. What is behind the head is computed once per class and sample, and so is its gradient: without
 /// this the loss would be differentiated once for every gate that a class counts.
 #[track_caller]
 fn hold(x: &Tensor) -> Tensor {

@@ -175,7 +175,7 @@ impl LogicNetwork {
         self.features(x, Pass::Hard).argmax(0)
     }
 
-    /// The circuit of the hard network behind the encoding: an input a bit (`x0`, `x1`, …), and the class as a number in
+    /// The circuit of the hard network behind the encoding: an input per bit (`x0`, `x1`, …), and the class as a number in
     /// outputs `class0`, `class1`, …, lowest bit first. The first class with the largest count wins.
     pub fn to_netlist(&self, name: &str) -> Result<Netlist> {
         let (mut netlist, values) = self.layers_of_gates(name)?;

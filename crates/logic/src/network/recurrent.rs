@@ -11,7 +11,7 @@ use crate::layer::Pass;
 /// Layers that read the bits of a position and a state, and give the next state: `[positions, inputs, batch]` and a first
 /// state of zeros give the last state, `[states, batch]`. The gates are the same at every position.
 ///
-/// As a circuit it is the cell with registers for the state: one step a position.
+/// As a circuit it is the cell with registers for the state: one step per position.
 ///
 /// ```
 /// use farad::prelude::*;

@@ -51,7 +51,7 @@ pub fn settings() -> Settings {
     Settings { curriculum: 200, ..swift(reference()) }
 }
 
-/// What made most seeds exact within the published number of updates (docs/hardening.md): four logits a gate, a high
+/// What made most seeds exact within the published number of updates (docs/hardening.md): four logits per gate, a high
 /// rate after a warm-up, and more and more gates hard, drawn anew at each update. It goes on to the
 /// end: a circuit that is exact halfway has ten times the gates that are left once all are hard.
 pub fn swift(published: Settings) -> Settings {

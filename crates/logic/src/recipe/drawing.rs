@@ -30,7 +30,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// From a PNG or JPEG file, a pixel a cell.
+    /// From a PNG or JPEG file, a pixel per cell.
     pub fn read(path: &str) -> Result<Drawing> {
         let image = read_image(path, Channels::Transparent)?;
         let (height, width) = (image.shape()[1], image.shape()[2]);

@@ -1,8 +1,8 @@
-//! Rules of cells that are on or off, as what becomes of each of the 512 neighborhoods.
+//! Rules of cells that are on or off: the next state for each of the 512 neighborhoods.
 //!
-//! A rule is written `B3/S23` (with how many living neighbors a cell is born, and with how many it stays), as the number of
-//! an elementary rule (each row of the grid is a strip of its own), as 128 hexadecimal digits, or as a file that says it
-//! neighborhood by neighborhood. [`Rule::read`] takes all of them; [`Rule::text`] is what configurations keep.
+//! A rule is written in one of four ways. `B3/S23` says with how many living neighbors a cell is born, and with how many
+//! it survives. The number of an elementary rule applies to each row of the grid by itself. 128 hexadecimal digits, or a
+//! file, list the neighborhoods. [`Rule::read`] takes all of them; configurations keep [`Rule::text`].
 
 use std::path::Path;
 
@@ -145,7 +145,7 @@ impl Rule {
         (0..ALL / 4).map(|digit| format!("{:x}", self.next[digit / 16] >> (digit % 16 * 4) & 15)).collect()
     }
 
-    /// Whether a cell lives after a step, by the number of its neighborhood: a bit a cell, row by row.
+    /// Whether a cell lives after a step, by the number of its neighborhood: a bit per cell, row by row.
     pub fn next(&self, patch: usize) -> bool {
         self.next[patch / 64] >> (patch % 64) & 1 == 1
     }

@@ -66,7 +66,7 @@ pub struct DeviceEvaluator {
 }
 
 impl DeviceEvaluator {
-    /// For a task; none if its grid does not fit a workgroup, or is a table: then the CPU is quicker.
+    /// For a task; none if its grid does not fit a workgroup, or is a table: then the CPU is faster.
     pub fn new(task: &Task, device: &Device) -> Option<DeviceEvaluator> {
         let board = Board::new(task)?;
         let adapter = device.index().filter(|_| device.is_gpu());

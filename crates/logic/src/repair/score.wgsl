@@ -1,6 +1,6 @@
 // Runs candidates of a search, a workgroup for each of them and each word of starts, and counts wrong bits.
 // A place is a word of a channel: a cell from 32 starts, or up to 32 cells of a row from one. Each invocation has one.
-// parameters: runs, places, steps, early; late, height, width, words a row (0: places are cells from 32 starts);
+// parameters: runs, places, steps, early; late, height, width, words per row (0: places are cells from 32 starts);
 // whether the edge wraps, whether cells fire by chance.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 3>;

@@ -205,7 +205,7 @@ fn described(before: &Statistics, verdict: &Verdict) -> String {
     let matter = cone.map_or(active, gates);
     let left = verdict.stages.last().map_or(verdict.simplified_gates, gates);
     format!(
-        "What perceives is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
+        "Perception is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
          them active; on {} of those something visible depends, now or at a later step. Simplified, {} {} left, in {}.",
         count(before.gates),
         count(active),
@@ -248,13 +248,13 @@ fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Ve
     }
     page.table(&["pass", "active gates", "depth", "seconds"], &rows);
     if verdict.out_of_time {
-        page.words(
-            "The time ran out before the passes were done: simplifying again may find another circuit.",
-        );
+        page.words("Time ran out before the passes were done: simplifying again may find another circuit.");
     }
     if !verdict.unproved.is_empty() {
         let names = verdict.unproved.join(", ");
-        page.words(&format!("These keep their learned gates, as nothing smaller could be proved: {names}."));
+        page.words(&format!(
+            "These keep their learned gates, since nothing smaller could be proved: {names}."
+        ));
     }
 }
 
@@ -267,9 +267,9 @@ fn pictures(page: &mut Page, learned: &Learned, verdict: &Verdict) {
     });
     page.figure(
         "plots/loss.svg",
-        "Loss of soft gates on training batches, and of the same gates made hard on fresh starts. What is below the break of the axis is zero or nearly so.",
+        "Loss of soft gates on training batches, and of the same gates made hard on fresh starts. Below the break of the axis, losses are zero or nearly so.",
     );
-    page.figure("plots/rollout.svg", "The hard circuit at work: chosen steps, and what is wanted.");
+    page.figure("plots/rollout.svg", "The hard circuit at chosen steps, and the target.");
     page.figure("plots/rollout.gif", "The same as a film.");
     if !recipe.trials.is_empty() {
         page.figure("plots/larger.gif", "A larger grid than any that training saw.");
@@ -297,7 +297,7 @@ fn pictures(page: &mut Page, learned: &Learned, verdict: &Verdict) {
         "plots/circuit.svg",
         &format!(
             "The circuit of a cell: simplified, and {form} (what nothing depends on is left out of both). Copies and \
-             constants are no gates."
+             constants do not count as gates."
         ),
     );
 }

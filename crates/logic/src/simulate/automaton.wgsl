@@ -1,10 +1,10 @@
 // One step of an automaton, 32 cells of a row in a word: the leftmost in the lowest bit, and bits
 // beyond the width are zero.
-// parameters: channels, height, words a row, width; words of a channel of all grids, where the masks of this
+// parameters: channels, height, words per row, width; words of a channel of all grids, where the masks of this
 // step start, whether the edge wraps, instructions; invocations.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 3>;
-// [grids, channels, height, words a row]
+// [grids, channels, height, words per row]
 @group(0) @binding(1) var<storage, read> states: array<u32>;
 @group(0) @binding(2) var<storage, read> fired: array<u32>;
 @group(0) @binding(3) var<storage, read_write> next: array<u32>;

@@ -16,7 +16,7 @@ const TEXT: &str = include_str!("netlist.wgsl");
 /// Words that the CPU takes at once.
 const BLOCK: usize = 16;
 
-/// A netlist made ready to run on a device, 32 samples a word.
+/// A netlist made ready to run on a device, 32 samples per word.
 ///
 /// ```
 /// use farad::prelude::*;

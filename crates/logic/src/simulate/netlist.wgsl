@@ -1,4 +1,4 @@
-// Simulates a circuit for 32 samples a word, step by step.
+// Simulates a circuit for 32 samples per word, step by step.
 // parameters: words, steps, inputs, registers; outputs, instructions, invocations.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;

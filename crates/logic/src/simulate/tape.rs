@@ -60,7 +60,7 @@ impl InstructionTape {
         self.code.iter().filter(|instruction| matches!(instruction, TapeInstruction::Gate { .. })).count()
     }
 
-    /// Four words an instruction: what it does, two operands and where the result goes. What a gate
+    /// Four words per instruction: what it does, two operands and where the result goes. What a gate
     /// does is the coefficients `c0`, `ca`, `cb`, `cab` of its polynomial over bits, in bits 0 to 3.
     pub fn words(&self) -> Vec<u32> {
         let word = |instruction: &TapeInstruction| match *instruction {

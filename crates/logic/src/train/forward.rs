@@ -73,7 +73,7 @@ impl Trainer {
         })
     }
 
-    /// What is minimized beside the losses, one number a seed, if anything is. `[seeds]`
+    /// What is minimized beside the losses, one number per seed, if anything is. `[seeds]`
     pub(super) fn penalties(&self) -> Option<Tensor> {
         let settings = &self.settings;
         let logits = self.logits.value();

@@ -308,7 +308,7 @@ mod tests {
             config(asked).unwrap_err().to_string()
         };
         assert!(refused("recipe", "referense").contains("did you mean `reference`?"));
-        assert!(refused("seed", "9223372036854775808").starts_with("settings: seeds lie below 2^63"));
+        assert!(refused("seed", "9223372036854775808").starts_with("settings: seeds must be below 2^63"));
         let file = |key: &str| {
             let file = [(key.to_string(), 1.into())].into_iter().collect();
             config(Asked { file: Some(file), ..Asked::new("life") })

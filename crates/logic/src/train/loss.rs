@@ -1,4 +1,4 @@
-//! How far the end of a roll-out is from its target, one number a seed.
+//! How far the end of a roll-out is from its target, one number per seed.
 
 use farad::Tensor;
 
@@ -10,7 +10,7 @@ pub fn per_seed(x: &Tensor) -> Tensor {
     x.sum_axes(&axes)
 }
 
-/// The loss of what is seen, one number a seed.
+/// The loss of what is seen, one number per seed.
 /// `[seeds, batch, height, width, visible] -> [seeds]`
 pub fn sum(settings: &Settings, seen: &Tensor, target: &Tensor) -> Tensor {
     let difference = seen - target;

@@ -73,7 +73,7 @@ impl Trainer {
         Trainer::wired(recipe, settings, seeds, &layers, logits, device)
     }
 
-    /// The same with wires and logits of one's own: the layers of every seed, `[seeds, gates, width]`.
+    /// The same with given wires and logits: the layers of every seed, `[seeds, gates, width]`.
     pub fn wired(
         recipe: Recipe,
         settings: Settings,
@@ -150,7 +150,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// The losses of the next update, one a seed, as it would see them. `[seeds]`
+    /// The losses of the next update, one per seed, as it would see them. `[seeds]`
     pub fn loss(&self) -> Tensor {
         let steps = self.settings.steps_at(self.updates);
         let coefficients = self.coefficients();
@@ -159,7 +159,7 @@ impl Trainer {
         loss::sum(&self.settings, &seen, &target)
     }
 
-    /// One update. The losses before it, one a seed and without penalties, are not waited for. `[seeds]`
+    /// One update. The losses before it, one per seed and without penalties, are not waited for. `[seeds]`
     pub fn update(&mut self) -> Result<Tensor> {
         let losses = self.loss();
         let total = match self.penalties() {

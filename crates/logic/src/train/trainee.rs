@@ -20,10 +20,10 @@ const MORE: u64 = 1 << 40;
 
 /// Automata of several seeds in training, and the circuits that are kept.
 ///
-/// A run that was stopped ends with the bits of an unbroken one. One that had come to its end, and is given more updates,
-/// learns the same logits as if it had been given them at once, unless a schedule stretches over the run (`sharpness`,
-/// `freeze_from`, `ramp_from`, `final_rate`); but its last update was evaluated, out of turn if need be. That look stays in
-/// the log, and its circuit is kept if it was the best.
+/// A run that was stopped ends with the bits of an unbroken one. A finished run that is given more updates learns the same
+/// logits as a run that had them from the start, unless a schedule stretches over the run (`sharpness`, `freeze_from`,
+/// `ramp_from`, `final_rate`). There is one difference: its former last update was evaluated, even if no evaluation was
+/// due. That evaluation stays in the log, and its circuit is kept if it was the best.
 pub struct Learners {
     configuration: Configuration,
     trainer: Trainer,

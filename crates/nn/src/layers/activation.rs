@@ -148,7 +148,7 @@ pub struct PRelu {
 }
 
 impl PRelu {
-    /// With one slope for all, or one a channel.
+    /// With one slope for all, or one per channel.
     pub fn new(slopes: usize) -> PRelu {
         PRelu { weight: Parameter::new(Tensor::full(0.25, [slopes], &Device::cpu())) }
     }

@@ -28,7 +28,7 @@ impl Dropout {
     /// Elements are zeroed with this probability.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not a probability.
     #[track_caller]
     pub fn new(probability: f64) -> Dropout {
         check_probability("dropout", probability);

@@ -26,7 +26,7 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// A table of so many vectors.
+    /// A table of this many vectors.
     #[track_caller]
     pub fn new(entries: usize, width: usize) -> Embedding {
         let weight = Parameter::new(Tensor::randn([entries, width], &Device::cpu()));

@@ -30,7 +30,7 @@ impl Clip {
         }
     }
 
-    /// The gradients clipped, and whether they were finite: a truth value, if anything is clipped.
+    /// The gradients clipped, and whether they were finite: a bool value, if anything is clipped.
     pub(crate) fn apply(&self, graph: &mut Graph, g: NodeId, numbers: &[NodeId]) -> (NodeId, Option<NodeId>) {
         let shape = graph.shape(g);
         match self {

@@ -81,7 +81,7 @@ impl StepProgram<'_> {
         Ok(outputs)
     }
 
-    /// All gradients as the rule gets them, and whether all are finite: a truth value, if anybody asks.
+    /// All gradients as the rule gets them, and whether all are finite: a bool value, if anybody asks.
     fn judged(&self, graph: &mut Graph, gradients: Vec<NodeId>) -> (NodeId, Option<NodeId>) {
         let (parts, scale) = (&self.parts, self.parts.scale);
         let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();

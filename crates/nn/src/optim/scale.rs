@@ -28,7 +28,7 @@ use farad_tensor::Device;
 use farad_tensor::engine::{Array, Step};
 
 /// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
-/// with halves ([`Precision::Mixed`](farad_tensor::Precision)).
+/// with `f16` ([`Precision::Mixed`](farad_tensor::Precision)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossScale {
     /// The first scale. Powers of two round nothing.
@@ -202,7 +202,7 @@ pub(super) fn counted(graph: &mut Graph, skipped: NodeId, fine: NodeId) -> NodeI
     graph.select(fine, skipped, more)
 }
 
-/// Whether all elements of a node of one axis are finite: a truth value.
+/// Whether all elements of a node of one axis are finite: a bool value.
 pub(super) fn all_finite(graph: &mut Graph, x: NodeId) -> NodeId {
     let finite = graph.unary(Unary::Finite, x);
     let least = graph.reduce(Reduce::Min, finite, &[0]);

@@ -24,7 +24,7 @@ pub type Decayed = (Vec<Parameter>, f64);
 
 /// An optimizer, whatever its rule.
 pub trait AnyOptimizer: Optimizer + Send {
-    /// The gradients of a loss as [`Optimizer::apply`] takes them, scaled where halves are in between.
+    /// The gradients of a loss as [`Optimizer::apply`] takes them, scaled if there is `f16` in between.
     fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>>;
 }
 

@@ -101,7 +101,7 @@ impl<R: Rule + Clone> Updater<R> {
         self
     }
 
-    /// How the loss scale begins and grows, if the loss is computed with halves
+    /// How the loss scale begins and grows, if the loss is computed with `f16`
     /// ([`Precision::Mixed`](farad_tensor::Precision)).
     pub fn scaling(mut self, settings: LossScale) -> Updater<R> {
         self.flat.scaling.settings = settings;

@@ -45,7 +45,7 @@ const BINARY: &[(Binary, &str)] = &[
     (Binary::Equal, "Equal"),
 ];
 
-/// Ops of two truth values, and of the bits of whole numbers.
+/// Ops of two bool values, and of the bits of integers.
 const BITS: &[(Binary, &str, &str)] = &[
     (Binary::And, "And", "BitwiseAnd"),
     (Binary::Or, "Or", "BitwiseOr"),

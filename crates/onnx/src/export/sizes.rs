@@ -1,4 +1,5 @@
-//! Sizes as a file has them: numbers, or so many times the batch.
+//! Sizes in the file: numbers, or multiples of the batch. `forward` is recorded with batches of 2 and 3; sizes that
+//! differ must be multiples of the batch.
 
 use farad_ir::Shape;
 

@@ -248,13 +248,13 @@ impl Writer {
         name
     }
 
-    /// Whole numbers as a constant, for sizes, axes and places.
+    /// Integers as a constant, for sizes, axes and places.
     pub fn ints(&mut self, shape: &[usize], numbers: &[i64]) -> String {
         let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         self.constant(data_type::INT64, shape, bytes)
     }
 
-    /// A list of whole numbers as a constant.
+    /// A list of integers as a constant.
     pub fn list(&mut self, numbers: &[i64]) -> String {
         self.ints(&[numbers.len()], numbers)
     }
@@ -360,7 +360,7 @@ fn needed(scope: &Scope, outputs: &[NodeId]) -> Vec<bool> {
     needed
 }
 
-/// The element type of a file. Whole numbers without sign are 64-bit ones with: what runs models knows few ops of the former.
+/// The element type of a file. Integers without sign are 64-bit ones with: what runs models knows few ops of the former.
 pub fn element(dtype: DType) -> std::result::Result<i64, OnnxError> {
     Ok(match dtype {
         DType::F32 => data_type::FLOAT,

@@ -50,12 +50,12 @@ fn heads(x: &Value, count: usize) -> Result<Value> {
 
 /// Each head several times, one after the other.
 fn repeated(x: &Value, times: usize) -> Result<Value> {
-    let [batch, heads, length, width] = x.shape()?[..] else { refuse!("four axes are wanted") };
+    let [batch, heads, length, width] = x.shape()?[..] else { refuse!("four axes are needed") };
     let spread = x.unsqueeze(2)?.spread(&[batch, heads, times, length, width])?;
     spread.reshape(&[batch, heads * times, length, width])
 }
 
-/// What may be seen by place, as truth values `[batch or one, one, queries, keys]`.
+/// What may be seen by place, as `bool` `[batch or one, one, queries, keys]`.
 fn sight(call: &Call, queries: usize, keys: usize, past: usize) -> Result<Option<Value>> {
     let causal = call.flag("is_causal")?;
     let (left, right) = (call.int("left_window_size")?, call.int("right_window_size")?);
@@ -157,7 +157,7 @@ fn attention(call: &Call) -> Result<Vec<Value>> {
     }
     let mut y = shares.matmul(&v)?;
     if three {
-        let [batch, heads, length, width] = y.shape()?[..] else { refuse!("four axes are wanted") };
+        let [batch, heads, length, width] = y.shape()?[..] else { refuse!("four axes are needed") };
         y = y.permute(&[0, 2, 1, 3])?.reshape(&[batch, length, heads * width])?;
     }
     Ok(vec![y, keys, values, shown])
@@ -167,7 +167,7 @@ fn rotary(call: &Call) -> Result<Vec<Value>> {
     let x = call.input(0)?;
     let count = super::movement::sizes(&[call.int("num_heads")?])?[0];
     let whole = heads(x, count)?.permute(&[0, 2, 1, 3])?;
-    let [batch, length, _, width] = whole.shape()?[..] else { refuse!("four axes are wanted") };
+    let [batch, length, _, width] = whole.shape()?[..] else { refuse!("four axes are needed") };
     let turned = match super::movement::sizes(&[call.int("rotary_embedding_dim")?])?[0] {
         0 => width,
         turned => turned,

@@ -63,7 +63,7 @@ pub const ROWS: &[Row] = &[
     }),
     row("EyeLike", (1, 1), &[("dtype", AnInt), ("k", Int(0))], |call| {
         let x = call.input(0)?;
-        let [rows, columns] = x.shape()?[..] else { refuse!("two axes are wanted: {:?}", x.shape()?) };
+        let [rows, columns] = x.shape()?[..] else { refuse!("two axes are needed: {:?}", x.shape()?) };
         let (kind, k) = (call.kind("dtype")?.unwrap_or(x.kind()?), call.int("k")?);
         crate::array::count(&[rows, columns])?;
         let hit = |place: usize| ((place % columns) as i64 - (place / columns) as i64 == k) as i64;
@@ -76,7 +76,7 @@ pub const ROWS: &[Row] = &[
         let x = call.input(0)?;
         let k = call.optional(1).map(|k| k.int()).transpose()?.unwrap_or(0);
         let shape = x.shape()?;
-        let [.., rows, columns] = shape[..] else { refuse!("two axes are wanted: {shape:?}") };
+        let [.., rows, columns] = shape[..] else { refuse!("two axes are needed: {shape:?}") };
         let upper = call.flag("upper")?;
         crate::array::count(&[rows, columns])?;
         let kept = |place: usize| {
@@ -163,7 +163,7 @@ fn constant(call: &Call) -> Result<Vec<Value>> {
 fn one_hot(call: &Call) -> Result<Vec<Value>> {
     let (places, values) = (call.input(0)?, call.input(2)?);
     let depth = super::movement::sizes(&call.input(1)?.ints()?)?;
-    let [depth] = depth[..] else { refuse!("one depth is wanted ({})", depth.len()) };
+    let [depth] = depth[..] else { refuse!("one depth is needed ({})", depth.len()) };
     let mut shape = places.shape()?;
     let axis = crate::value::resolve(call.int("axis")?, shape.len() + 1)?;
     // Floats are positions here, too.
@@ -192,7 +192,7 @@ fn window(call: &Call, [constant, first, second]: [f64; 3]) -> Result<Vec<Value>
 
 fn mel(call: &Call) -> Result<Vec<Value>> {
     let numbers = (0..5).map(|place| call.input(place)?.float()).collect::<Result<Vec<f64>>>()?;
-    let [bins, length, rate, low, high] = numbers[..] else { refuse!("five numbers are wanted") };
+    let [bins, length, rate, low, high] = numbers[..] else { refuse!("five numbers are needed") };
     let (bins, length) = (bins as usize, length as usize);
     let rows = length / 2 + 1;
     crate::array::count(&[rows, bins])?;

@@ -19,7 +19,7 @@ macro_rules! float {
     };
 }
 
-/// A function of floats or of whole numbers.
+/// A function of floats or of integers.
 macro_rules! number {
     ($name:literal, $whole:expr, $host:expr, $device:expr) => {
         row($name, (1, 1), &[], |call| {

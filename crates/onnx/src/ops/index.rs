@@ -102,7 +102,7 @@ pub const ROWS: &[Row] = &[
     .of("ai.onnx.ml"),
 ];
 
-/// Floats and positions that are both on a device; positions count from the start. Those outside are told by the device.
+/// Floats and positions that are both on a device; positions count from the start. The device reports positions out of range.
 fn on_device<'a>(x: &'a Value, index: &Value, size: usize) -> Option<(&'a Tensor, Kind, Tensor)> {
     match (x, index) {
         (Value::Device(x, kind @ (Kind::F32 | Kind::F16)), Value::Device(index, _))

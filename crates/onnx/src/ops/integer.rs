@@ -1,4 +1,4 @@
-//! Products and convolutions of whole numbers of eight bits.
+//! Products and convolutions of integers of eight bits.
 //!
 //! Devices multiply them as floats. Sums are exact: where they could pass 24 bits, one operand goes in two halves of four.
 
@@ -78,11 +78,11 @@ enum Side {
     Channels,
 }
 
-/// Whole numbers less their zero, in f32 on the device.
+/// Integers less their zero, in f32 on the device.
 fn centered(call: &Call, place: usize, zero: Option<&Value>, side: Side) -> Result<Value> {
     let x = call.input(place)?;
     if !x.kind()?.is_int() || x.kind()?.bits() > 8 {
-        refuse!("whole numbers of eight bits are wanted ({})", x.kind()?);
+        refuse!("integers of eight bits are needed ({})", x.kind()?);
     }
     let wide = x.cast(Kind::F32, true)?.on(call.device)?;
     let Some(zero) = zero else { return Ok(wide) };

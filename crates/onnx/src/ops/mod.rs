@@ -35,19 +35,19 @@ use crate::value::Value;
 
 /// An attribute's type, and its default where it has one.
 pub enum Default {
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A number.
     Float(f64),
     /// A text.
     Text(&'static str),
-    /// A whole number without a default.
+    /// An integer without a default.
     AnInt,
     /// A number without a default.
     AFloat,
     /// A text without a default.
     AText,
-    /// Whole numbers.
+    /// Integers.
     Ints,
     /// Numbers.
     Floats,
@@ -135,7 +135,7 @@ impl Row {
     }
 }
 
-/// Stands where an op is missing, until all that are missing are told.
+/// Placeholder for an op that is missing, so that one error can name all missing ops.
 pub static UNKNOWN: Row = row("unknown", (0, MANY), &[], |_| refuse!("the op is not known"));
 
 const FAMILIES: &[&[Row]] = &[

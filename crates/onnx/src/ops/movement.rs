@@ -201,7 +201,7 @@ fn reshaped(own: &[usize], wanted: &[i64], zero: bool) -> Result<Vec<usize>> {
 fn picture(call: &Call) -> Result<(usize, usize, usize, usize, usize)> {
     let shape = call.input(0)?.shape()?;
     let block = call.int("blocksize")?;
-    let [n, c, h, w] = shape[..] else { refuse!("four axes are wanted: {shape:?}") };
+    let [n, c, h, w] = shape[..] else { refuse!("four axes are needed: {shape:?}") };
     match usize::try_from(block) {
         Ok(block) if block < 1 << 16 => Ok((n, c, h, w, block)),
         _ => refuse!("not a size of blocks: {block}"),

@@ -25,7 +25,7 @@ pub const ROWS: &[Row] = &[
             let turned = |place: usize, name: &str| -> Result<Value> {
                 let x = call.input(place)?;
                 if x.rank()? != 2 {
-                    refuse!("matrices are wanted: {:?}", x.shape()?);
+                    refuse!("matrices are needed: {:?}", x.shape()?);
                 }
                 if call.flag(name)? { x.swap(0, 1) } else { Ok(x.clone()) }
             };
@@ -46,9 +46,9 @@ pub const ROWS: &[Row] = &[
     }),
     row("Det", (1, 1), &[], |call| {
         let x = call.input(0)?.host()?;
-        let [leading @ .., n, m] = &x.shape[..] else { refuse!("matrices are wanted: {:?}", x.shape) };
+        let [leading @ .., n, m] = &x.shape[..] else { refuse!("matrices are needed: {:?}", x.shape) };
         if n != m {
-            refuse!("square matrices are wanted: {:?}", x.shape);
+            refuse!("square matrices are needed: {:?}", x.shape);
         }
         let data = x.to_floats()?;
         let count: usize = leading.iter().product();
@@ -286,7 +286,7 @@ fn stft(call: &Call) -> Result<Vec<Value>> {
     let x = call.input(0)?;
     let step = super::movement::sizes(&[call.input(1)?.int()?])?[0];
     let shape = x.shape()?;
-    let [batch, size, parts] = shape[..] else { refuse!("three axes are wanted: {shape:?}") };
+    let [batch, size, parts] = shape[..] else { refuse!("three axes are needed: {shape:?}") };
     let window = call.optional(2);
     let length = match (call.optional(3), window) {
         (Some(length), _) => super::movement::sizes(&[length.int()?])?[0],
@@ -310,7 +310,7 @@ fn affine_grid(call: &Call) -> Result<Vec<Value>> {
     let theta = call.input(0)?;
     let size = super::movement::sizes(&call.input(1)?.ints()?)?;
     if !(4..=5).contains(&size.len()) {
-        refuse!("four or five sizes are wanted: {size:?}");
+        refuse!("four or five sizes are needed: {size:?}");
     }
     let (spatial, corners) = (&size[2..], call.flag("align_corners")?);
     let axes = spatial.len();

@@ -79,7 +79,7 @@ pub const ROWS: &[Row] = &[
     }),
 ];
 
-/// Floats on a device as whole numbers of 16 bits or less, held there in 32. `None` for all else.
+/// Floats on a device as integers of 16 bits or less, held there in 32. `None` for all else.
 fn quantized(call: &Call, x: &Value) -> Result<Option<Value>> {
     let zero = call.optional(2);
     let kind = match zero {

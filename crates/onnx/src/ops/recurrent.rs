@@ -252,10 +252,10 @@ fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
     if batch_first {
         x = x.swap(0, 1)?;
     }
-    let [steps, batch, inputs] = x.shape()?[..] else { refuse!("three axes are wanted: {:?}", x.shape()?) };
+    let [steps, batch, inputs] = x.shape()?[..] else { refuse!("three axes are needed: {:?}", x.shape()?) };
     let (weight, recurrence) = (call.on_device(1)?, call.on_device(2)?);
     let recurrent = recurrence.shape()?;
-    let [directions, _, width] = recurrent[..] else { refuse!("three axes are wanted: {recurrent:?}") };
+    let [directions, _, width] = recurrent[..] else { refuse!("three axes are needed: {recurrent:?}") };
     let (gates, name) = (cell.gates(), call.text("direction")?);
     let both = name == "bidirectional";
     if recurrent != [1 + both as usize, gates * width, width]

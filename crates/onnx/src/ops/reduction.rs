@@ -108,7 +108,7 @@ fn absolute(x: &Value) -> Result<Value> {
     if x.kind()?.is_int() { x.apply_whole(i64::wrapping_abs) } else { x.apply(f64::abs, |x| x.abs()) }
 }
 
-/// By floats, also of whole numbers.
+/// By floats, also of integers.
 fn through(x: &Value, host: fn(f64) -> f64, device: fn(&Tensor) -> Tensor) -> Result<Value> {
     let kind = x.kind()?;
     if kind.is_float() {

@@ -260,7 +260,7 @@ fn resize(call: &Call) -> Result<Vec<Value>> {
                 plans.push((common.unwrap_or(wanted as f64 / size.max(1) as f64), wanted));
             }
         }
-        _ => refuse!("either scales or sizes are wanted, one per axis"),
+        _ => refuse!("either scales or sizes are needed, one per axis"),
     }
     let mut y = x.clone();
     for (n, (&axis, (scale, target))) in axes.iter().zip(plans).enumerate() {

@@ -210,7 +210,7 @@ fn deform_conv(call: &Call) -> Result<Vec<Value>> {
         Ok(list)
     };
     let ([n, channels, height, width], [outputs, own, rows, columns]) = (&shape[..], &kernel[..]) else {
-        refuse!("four axes are wanted: {shape:?}, {kernel:?}");
+        refuse!("four axes are needed: {shape:?}, {kernel:?}");
     };
     let (n, channels, height, width) = (*n, *channels, *height, *width);
     let (outputs, own, rows, columns) = (*outputs, *own, *rows, *columns);

@@ -79,7 +79,7 @@ pub const ROWS: &[Row] = &[
 fn list<'a>(call: &'a Call, place: usize) -> Result<&'a [Value]> {
     match call.input(place)? {
         Value::List(list) => Ok(list),
-        _ => refuse!("a list is wanted"),
+        _ => refuse!("a list is needed"),
     }
 }
 

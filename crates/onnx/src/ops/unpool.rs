@@ -63,7 +63,7 @@ fn col2im(call: &Call) -> Result<Vec<Value>> {
     let (image, block) =
         (super::movement::sizes(&call.input(1)?.ints()?)?, super::movement::sizes(&call.input(2)?.ints()?)?);
     let (axes, taps) = (image.len(), count(&block)?);
-    let [n, rows, columns] = x.shape()?[..] else { refuse!("three axes are wanted: {:?}", x.shape()?) };
+    let [n, rows, columns] = x.shape()?[..] else { refuse!("three axes are needed: {:?}", x.shape()?) };
     let (steps, dilations, pads) = (
         numbers(call, "strides", axes, 1)?,
         numbers(call, "dilations", axes, 1)?,

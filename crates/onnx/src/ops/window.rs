@@ -242,7 +242,7 @@ fn groups(call: &Call, x: &Tensor, weight: &Tensor, transposed: bool) -> Result<
     let (input, kernel) = (x.shape(), weight.shape());
     let group = super::movement::sizes(&[call.int("group")?])?[0];
     if !(3..=5).contains(&input.rank()) || kernel.rank() != input.rank() {
-        refuse!("one to three axes of space are wanted: {input}, {kernel}");
+        refuse!("one to three axes of space are needed: {input}, {kernel}");
     }
     let channels = if transposed { kernel[0] } else { kernel[1].saturating_mul(group) };
     let divided = if group == 0 { 1 } else { kernel[0] % group };

@@ -81,7 +81,7 @@ messages! {
         1 name: String,
         /// A number.
         2 f: Option<f32>,
-        /// A whole number.
+        /// An integer.
         3 i: Option<i64>,
         /// A text.
         4 s: Option<Vec<u8>>,
@@ -91,7 +91,7 @@ messages! {
         6 g: Option<Box<GraphProto>>,
         /// Numbers.
         7 floats: Vec<f32>,
-        /// Whole numbers.
+        /// Integers.
         8 ints: Vec<i64>,
         /// Texts.
         9 strings: Vec<Vec<u8>>,
@@ -117,7 +117,7 @@ messages! {
         2 data_type: i64,
         /// Numbers of f32.
         4 float_data: Vec<f32>,
-        /// Whole numbers of up to 32 bits, and halves by their bits.
+        /// Integers of up to 32 bits, and f16 by their bits.
         5 int32_data: Vec<i64>,
         /// Texts.
         6 string_data: Vec<Vec<u8>>,
@@ -283,12 +283,12 @@ impl AttributeProto {
         AttributeProto { f: Some(value), ..AttributeProto::named(name, attribute_type::FLOAT) }
     }
 
-    /// A whole number.
+    /// An integer.
     pub fn int(name: &str, value: i64) -> AttributeProto {
         AttributeProto { i: Some(value), ..AttributeProto::named(name, attribute_type::INT) }
     }
 
-    /// Whole numbers.
+    /// Integers.
     pub fn ints(name: &str, values: &[i64]) -> AttributeProto {
         AttributeProto { ints: values.to_vec(), ..AttributeProto::named(name, attribute_type::INTS) }
     }

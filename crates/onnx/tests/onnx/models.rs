@@ -175,7 +175,7 @@ fn graphs_that_cannot_run_are_refused() {
         vec![NodeProto::new("Relu", &["z"], &["y"], vec![]), NodeProto::new("Relu", &["y"], &["z"], vec![])];
     assert_eq!(error(ring), "onnx: the graph has a cycle: through Relu `y`, Relu `z`");
     let lost = vec![NodeProto::new("Relu", &["nowhere"], &["y"], vec![])];
-    assert_eq!(error(lost), "onnx: no such value: nowhere: wanted by Relu `y`");
+    assert_eq!(error(lost), "onnx: no such value: nowhere: needed by Relu `y`");
     let strange = vec![NodeProto::new("Relu", &["x"], &["y"], vec![AttributeProto::int("axis", 1)])];
     assert_eq!(error(strange), "onnx: Relu `y`: there is no attribute axis");
     let bytes = network().encode();

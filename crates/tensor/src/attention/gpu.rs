@@ -42,7 +42,7 @@ fn choose(
         let rows = [8, 4, 2].into_iter().find(|rows| rows * width.div_ceil(lanes) <= most).unwrap_or(1);
         AttentionTile { own, stream, rows: rows.min(lanes), lanes, width, steps }
     };
-    // Measured on a large GPU: sixteen invocations to a row and four rows each are twice as quick as eight with
+    // Measured on a large GPU: sixteen invocations to a row and four rows each are twice as fast as eight with
     // eight, whose few threads wait for memory.
     let many = if limits.workgroup_memory >= LARGE && width.is_multiple_of(16) { &TILES[1..] } else { &[] };
     let many = many

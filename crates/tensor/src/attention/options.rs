@@ -1,4 +1,4 @@
-//! What attention is told beside queries, keys and values.
+//! The options of attention.
 
 use farad_ir::DType;
 
@@ -65,7 +65,7 @@ impl Attention {
         self
     }
 
-    /// For every query and key, `[.., queries, keys]`, broadcast over what comes before: truth values that say what is
+    /// For every query and key, `[.., queries, keys]`, broadcast over what comes before: `bool` values that say what is
     /// seen, or numbers that are added to the scores (below -1e30: not seen). Computed in the
     /// composed form, which holds all scores.
     pub fn mask(mut self, mask: &Tensor) -> Attention {
@@ -82,7 +82,7 @@ impl Attention {
     }
 
     /// Whether to compute by matrix products and softmax, which holds all scores, or by the kernels, which never do.
-    /// Without this, GPUs take products where there are at most 512 queries and keys: they are quicker there.
+    /// Without this, GPUs use products up to 512 queries and keys, because they are faster there.
     pub fn composed(mut self, composed: bool) -> Attention {
         self.composed = Some(composed);
         self

@@ -11,7 +11,7 @@
 //!    are known, and the form of the optimizer's rule. A known key replays its plan. Debug builds compare
 //!    what was recorded in every replay. In some replays they also write the program again and compare it.
 //! 3. **Differentiate**, on a miss only. The backward pass is appended to the graph, by the gradient rules of
-//!    the ops. Gradients are ordinary nodes, and [`Tensor::gradients`] runs nothing: whoever reads them comes
+//!    the ops. Gradients are ordinary nodes, and [`Tensor::gradients`] runs nothing: a read of them comes
 //!    through a step like any other.
 //! 4. **Compile**, on a miss only (`farad-compile`).
 //! 5. **Load**, on a miss only. The GPU renders each kernel to WGSL and compiles new ones in parallel. The

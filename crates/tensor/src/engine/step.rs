@@ -1,6 +1,6 @@
 //! A step of the engine, from end to end: record, look up, compile if it is new, run, settle.
 //!
-//! Invariant: this is the one way to run a program. Whoever reads, trains or averages says what is recorded, what may be
+//! Invariant: this is the one way to run a program. A read, an optimizer or an average says what is recorded, what may be
 //! overwritten and which program is written on top of it; everything between is here. Start at [`Step::run`].
 
 use std::hash::Hash;
@@ -153,7 +153,7 @@ impl<'a> Step<'a> {
     }
 
     /// Says that the program changes what these nodes stand for: tensors in hand that were computed from them are
-    /// leaves afterwards. Whether halves are among what is computed from them.
+    /// leaves afterwards. Returns whether any f16 value is computed from them.
     pub fn spend(&mut self, changed: &[NodeId]) -> bool {
         let depends = users(&self.recording.graph, changed);
         let halves = crate::precision::has_halves(&self.recording.graph, &depends);

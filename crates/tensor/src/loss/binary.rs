@@ -1,9 +1,9 @@
-//! Losses of answers that are yes or no: binary cross-entropy of probabilities and of logits, focal loss.
+//! Losses of yes-or-no targets: binary cross-entropy of probabilities and of logits, focal loss.
 
 use super::{Reduction, reduction, same_shapes};
 use crate::tensor::Tensor;
 
-/// A logarithm of nothing counts as this.
+/// The logarithm of zero counts as this.
 const LOWEST_LOGARITHM: f64 = -100.0;
 
 /// What slopes of probabilities are divided by at least.
@@ -63,7 +63,7 @@ impl BinaryCrossEntropyWithLogits {
         self
     }
 
-    /// How much a yes counts beside a no, e.g. one number a class; broadcast to the elements.
+    /// How much a yes counts beside a no, e.g. one number per class; broadcast to the elements.
     pub fn positive_weights(mut self, weights: &Tensor) -> BinaryCrossEntropyWithLogits {
         self.yes = Some(weights.clone());
         self
@@ -79,9 +79,9 @@ impl BinaryCrossEntropyWithLogits {
     }
 }
 
-/// Binary cross-entropy of logits in which what is sure and right counts little: times `(1 - p)^gamma`, where `p` is
-/// the probability of the target, and `alpha` for yes, `1 - alpha` for no (Lin and others; torchvision's
-/// `sigmoid_focal_loss`, with the mean unless told otherwise).
+/// Focal loss: binary cross-entropy of logits in which confident right answers count little. It is multiplied by
+/// `(1 - p)^gamma`, where `p` is the probability of the target, and by `alpha` for yes or `1 - alpha` for no (Lin and
+/// others; torchvision's `sigmoid_focal_loss`, with the mean by default).
 #[derive(Clone, Copy, Debug)]
 pub struct Focal {
     alpha: Option<f64>,
@@ -102,19 +102,19 @@ impl Focal {
         Focal::default()
     }
 
-    /// What yes counts; no counts the rest.
+    /// The weight of yes; no has `1 - alpha`.
     pub fn alpha(mut self, alpha: f64) -> Focal {
         self.alpha = Some(alpha);
         self
     }
 
-    /// Yes and no count alike.
+    /// Yes and no have equal weights.
     pub fn without_alpha(mut self) -> Focal {
         self.alpha = None;
         self
     }
 
-    /// How little what is sure counts.
+    /// The exponent: the larger it is, the less confident right answers count.
     pub fn gamma(mut self, gamma: f64) -> Focal {
         self.gamma = gamma;
         self

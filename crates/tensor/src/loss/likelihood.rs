@@ -91,7 +91,7 @@ impl Classes {
         x.gather(self.axis, &self.index)
     }
 
-    /// A number a class, to stand beside logits.
+    /// One number per class, to combine with logits.
     #[track_caller]
     pub fn along(&self, weights: &Tensor) -> Tensor {
         along(&weights.single(), self.index.rank(), self.axis)
@@ -126,7 +126,7 @@ impl Classes {
     }
 }
 
-/// A number a class as a tensor of this rank.
+/// One number per class as a tensor of this rank.
 #[track_caller]
 pub(super) fn along(weights: &Tensor, rank: usize, axis: isize) -> Tensor {
     let mut sizes = vec![1; rank];
@@ -134,7 +134,7 @@ pub(super) fn along(weights: &Tensor, rank: usize, axis: isize) -> Tensor {
     weights.reshape(sizes)
 }
 
-/// Panics unless there is one index a sample.
+/// Panics unless there is one index per sample.
 #[track_caller]
 fn check(op: &'static str, x: Shape, targets: Shape, axis: usize) {
     if x.rank() > 0 && x.without(&[axis]) == targets {
@@ -152,7 +152,7 @@ fn check(op: &'static str, x: Shape, targets: Shape, axis: usize) {
     raise(OpError::Sizes { op, what, a, b });
 }
 
-/// Panics unless there is a weight a class.
+/// Panics unless there is a weight per class.
 #[track_caller]
 pub(super) fn check_weights(op: &'static str, x: &Tensor, weights: Option<&Tensor>) {
     let Some(weights) = weights else { return };
@@ -162,7 +162,7 @@ pub(super) fn check_weights(op: &'static str, x: &Tensor, weights: Option<&Tenso
         _ => x.shape()[1],
     };
     if weights.rank() != 1 || weights.numel() != classes {
-        let what = format!("one weight a class: {} and {}", x.shape(), weights.shape());
+        let what = format!("one weight per class: {} and {}", x.shape(), weights.shape());
         raise(OpError::Sizes { op, what, a: classes, b: weights.numel() });
     }
 }

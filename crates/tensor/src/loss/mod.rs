@@ -33,10 +33,10 @@ use farad_ir::OpError;
 
 use crate::tensor::{Tensor, raise};
 
-/// What becomes of the losses of single elements or samples.
+/// How the losses of single elements or samples are reduced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// They stay.
+    /// Not at all: one loss per element or sample.
     None,
     /// Their mean.
     #[default]

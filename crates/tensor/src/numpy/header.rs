@@ -104,7 +104,7 @@ impl Header {
         let sizes = sizes.ok_or_else(|| format!("its header has no shape: {text}"))?;
         let sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
         let shape: Option<Vec<usize>> = sizes.map(|size| size.parse().ok()).collect();
-        let shape = shape.ok_or_else(|| format!("its sizes are no numbers: {text}"))?;
+        let shape = shape.ok_or_else(|| format!("its sizes are not numbers: {text}"))?;
         if shape.len() > MAX_RANK {
             return Err(format!("its rank is too large ({} vs at most {MAX_RANK})", shape.len()));
         }

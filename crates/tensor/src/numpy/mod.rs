@@ -39,7 +39,7 @@ pub fn read_npy(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
     decode("npy", path, "", &bytes, device)
 }
 
-/// Writes an array to a `.npy` file, whole or not at all. `bf16` is written as `f32`, for NumPy does not know it.
+/// Writes an array to a `.npy` file, atomically. `bf16` is written as `f32`, since NumPy does not know it.
 pub fn write_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     write_whole("npy", path.as_ref(), &encode(tensor)?)
 }

@@ -48,7 +48,7 @@ pub fn read_npz(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<Strin
     Ok(arrays)
 }
 
-/// Writes named arrays to a `.npz` file, whole or not at all, not compressed.
+/// Writes named arrays to a `.npz` file, atomically, not compressed.
 pub fn write_npz(path: impl AsRef<Path>, arrays: &[(&str, &Tensor)]) -> Result<()> {
     let path = path.as_ref();
     let fail = |error: ZipError| Error::File { op: OP, path: path.into(), source: error.into() };

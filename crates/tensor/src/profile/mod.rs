@@ -92,7 +92,7 @@ pub struct KernelTime {
     pub bytes: u64,
     /// Floating-point operations.
     pub flops: u64,
-    /// Those of them that multiply matrices of halves.
+    /// Those of them in f16 matrix products.
     pub half_flops: u64,
     /// Launches that the numbers above are the sums of.
     pub count: u64,

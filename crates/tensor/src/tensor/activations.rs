@@ -78,7 +78,7 @@ impl Tensor {
         self.greater(0.0).select(self, &(self * slope))
     }
 
-    /// [`Tensor::leaky_relu`] with a learned slope: one, or one a channel (axis 1).
+    /// [`Tensor::leaky_relu`] with a learned slope: one, or one per channel (axis 1).
     ///
     /// ```
     /// use farad::prelude::*;
@@ -92,7 +92,7 @@ impl Tensor {
     pub fn prelu(&self, slope: &Tensor) -> Tensor {
         let (count, channels) = (slope.numel(), if self.rank() > 1 { self.shape()[1] } else { 1 });
         if count != 1 && count != channels {
-            let what = format!("one slope, or one a channel: {} and {}", self.shape(), slope.shape());
+            let what = format!("one slope, or one per channel: {} and {}", self.shape(), slope.shape());
             raise(OpError::Sizes { op: "prelu", what, a: count, b: channels });
         }
         let spatial = self.rank().saturating_sub(2);

@@ -5,7 +5,7 @@ use farad_ir::{DType, Exact, OpError, Shape};
 use super::{Tensor, raise};
 use crate::attention::{Attention, AttentionOp, WIDEST, composed};
 
-/// Queries and keys up to which a GPU is quicker with products and all scores.
+/// Queries and keys up to which a GPU is faster with products and all scores.
 const SHORT: usize = 512;
 
 impl Tensor {
@@ -15,9 +15,10 @@ impl Tensor {
     /// -> [batch.., heads, queries, values]`
     ///
     /// Heads may share keys: their number is a multiple of the key heads'. A query that sees nothing gets zeros.
-    /// The scores of all queries and keys are never held, neither here nor for the gradients, unless there are few
-    /// ([`Attention::composed`]), or [`Attention::mask`], [`Attention::dropout`], heads wider than 128 or values of another width ask for the
-    /// composed form, or gradients of gradients are taken.
+    ///
+    /// The scores of all queries and keys are never held, neither here nor for the gradients. There are exceptions,
+    /// which use products and softmax instead: few queries and keys ([`Attention::composed`]), [`Attention::mask`],
+    /// [`Attention::dropout`], heads wider than 128, values of another width, and gradients of gradients.
     ///
     /// ```
     /// use farad::prelude::*;

@@ -9,7 +9,7 @@ use crate::precision::Precision;
 
 impl Tensor {
     /// Matrix product: `[.., m, k] × [.., k, n] -> [.., m, n]`. Leading axes broadcast; a vector on
-    /// either side is a matrix of one row or column, which leaves the result again.
+    /// either side counts as a matrix of one row or column; that axis is removed from the result.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -60,7 +60,7 @@ impl Tensor {
     }
 
     /// A sum of products over index maps: what matmul and convolutions are made of. In
-    /// [`Precision::Mixed`] operands of `f32` are rounded to halves first.
+    /// [`Precision::Mixed`] `f32` operands are rounded to `f16` first.
     ///
     /// ```
     /// use farad::prelude::*;

@@ -236,8 +236,8 @@ fn spread_transposed<const N: usize>(
     whole - cut
 }
 
-/// The numbers of a contraction's axes: batch, group if there are several, outputs, one a place; then
-/// inputs and one a kernel axis, which are summed over.
+/// The numbers of a contraction's axes: batch, group if there are several, outputs, one per place; then
+/// inputs and one per kernel axis, which are summed over.
 struct Spatial<const N: usize> {
     groups: usize,
     outputs: usize,

@@ -1,4 +1,4 @@
-//! Ops that users bring.
+//! Custom ops.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use farad_ir::{CustomOp, DType, Op, Shape};
 use super::{Tensor, expect};
 
 impl Tensor {
-    /// Applies an op of the user's own; one tensor a result. See [`CustomOp`].
+    /// Applies a custom op; gives one tensor per result. See [`CustomOp`].
     ///
     /// ```
     /// use farad::prelude::*;

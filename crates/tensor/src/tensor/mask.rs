@@ -1,4 +1,4 @@
-//! Finite values, truth values over axes, and triangles of matrices.
+//! Finite values, any and all over axes, and triangles of matrices.
 
 use farad_ir::{DType, OpError, Unary};
 
@@ -6,7 +6,7 @@ use super::{Tensor, raise};
 use crate::axes::Axes;
 
 impl Tensor {
-    /// The tensor as truth values, counted.
+    /// The tensor as `bool`, as counts.
     #[track_caller]
     fn count(&self, wanted: bool, axes: impl Axes) -> Tensor {
         let truth = self.cast(DType::Bool);

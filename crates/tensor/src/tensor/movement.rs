@@ -70,7 +70,7 @@ impl Tensor {
         if shape == self.shape() { self.clone() } else { Tensor::record(Op::Expand(shape), &[self]) }
     }
 
-    /// Zeros before and after, one pair of widths an axis.
+    /// Zeros before and after, one pair of widths per axis.
     ///
     /// ```
     /// use farad::prelude::*;

@@ -34,7 +34,7 @@ fn constant(op: &'static str, value: f64, beside: &Tensor) -> Tensor {
     Tensor::filled(Scalar::of(dtype, value), Shape::scalar(), beside.device())
 }
 
-/// Panics unless a dtype of whole numbers or truth values has this one.
+/// Panics unless the integer or `bool` dtype can hold this number.
 #[track_caller]
 pub(super) fn check_number(op: &'static str, value: f64, dtype: DType) {
     let (least, most) = match dtype {

@@ -1,4 +1,4 @@
-//! Pointwise primitives: one method a table row.
+//! Pointwise primitives: one method per table row.
 
 use farad_ir::{Binary, DType, Op, OpError, Shape, Unary};
 
@@ -87,17 +87,17 @@ macro_rules! comparison_methods {
 }
 
 comparison_methods! {
-    /// Where `self < other`, as truth values.
+    /// Where `self < other`, as `bool`.
     less Less [true, false, false];
-    /// Where `self <= other`, as truth values.
+    /// Where `self <= other`, as `bool`.
     less_equal LessEqual [true, true, false];
-    /// Where `self > other`, as truth values.
+    /// Where `self > other`, as `bool`.
     greater Greater [false, false, true];
-    /// Where `self >= other`, as truth values.
+    /// Where `self >= other`, as `bool`.
     greater_equal GreaterEqual [false, true, true];
-    /// Where `self == other`, as truth values.
+    /// Where `self == other`, as `bool`.
     equal Equal [false, true, false];
-    /// Where `self != other`, as truth values.
+    /// Where `self != other`, as `bool`.
     not_equal NotEqual [true, false, true];
 }
 
@@ -153,11 +153,11 @@ macro_rules! bit_methods {
 }
 
 bit_methods! {
-    /// Bitwise and of integers, logical and of truth values.
+    /// Bitwise and of integers, logical and of `bool`.
     and And 6, 3 => 2;
-    /// Bitwise or of integers, logical or of truth values.
+    /// Bitwise or of integers, logical or of `bool`.
     or Or 6, 3 => 7;
-    /// Bitwise exclusive or of integers, logical of truth values.
+    /// Bitwise exclusive or of integers, logical of `bool`.
     xor Xor 6, 3 => 5;
     /// Bits shifted left; the count is taken modulo 32.
     shift_left Shl 3, 2 => 12;
@@ -218,7 +218,7 @@ impl Tensor {
         self.reshape(sizes).expand(shape)
     }
 
-    /// Logical not of truth values, bitwise not of integers.
+    /// Logical not of `bool`, bitwise not of integers.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -232,7 +232,7 @@ impl Tensor {
         self.unary(Unary::Not)
     }
 
-    /// `a` where the truth value is set, else `b`; all three broadcast.
+    /// `a` where it is true, else `b`; all three broadcast.
     ///
     /// ```
     /// use farad::prelude::*;

@@ -227,7 +227,7 @@ impl Tensor {
         Tensor::concat(&windows.iter().collect::<Vec<_>>(), axis as isize)
     }
 
-    /// One axis covered by many windows: the elements of all are gathered, as many a window as the widest has. Those
+    /// One axis covered by many windows: the elements of all are gathered, as many per window as the widest has. Those
     /// past the end of a window are its last again, which no maximum minds and no mean counts.
     #[track_caller]
     fn gather_windows(&self, axis: usize, count: usize, kind: Pooling) -> Tensor {
@@ -353,7 +353,7 @@ impl LargestSoFar {
         LargestSoFar { value, begun: inside.clone() }
     }
 
-    /// Takes a part in; gives where it is chosen: where it is greater or no number, or the first that is inside.
+    /// Takes a part in; gives where it is chosen: where it is greater or NaN, or the first that is inside.
     #[track_caller]
     fn take(&mut self, part: &Tensor, inside: &Option<Tensor>) -> Tensor {
         let mut chosen = part.greater(&self.value) | part.is_nan();

@@ -98,7 +98,7 @@ impl Tensor {
         radius * (v * std::f64::consts::TAU).cos()
     }
 
-    /// Truth values that are set with this probability, which is from 0 to 1.
+    /// `bool` values that are true with this probability, from 0 to 1.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -132,7 +132,7 @@ impl Tensor {
     #[doc(hidden)]
     pub fn drop_by(&self, probability: f64, shape: Shape) -> Tensor {
         let kept = Tensor::random_mask(1.0 - probability, shape, self.device());
-        // Where nothing is kept there is no mean to keep; an infinite factor would make gradients that are no numbers.
+        // Where nothing is kept there is no mean to keep; an infinite factor would make the gradients NaN.
         let factor = if probability < 1.0 { 1.0 / (1.0 - probability) } else { 0.0 };
         kept.select(&(self * factor), &self.full_like(0.0))
     }

@@ -194,7 +194,7 @@ impl Tensor {
     }
 
     /// Variance along axes: the mean squared distance from the mean, by two passes, divided by
-    /// the count less `correction` (0 for the population, 1 for a sample); no number if nothing is left.
+    /// the count less `correction` (0 for the population, 1 for a sample); NaN if nothing is left.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -226,7 +226,7 @@ impl Tensor {
             return x.sum_axes(&axes).log().rounded_like(self);
         }
         let top = x.max_axes(kept(&axes)).stop_gradient();
-        // An infinity less itself is no number: it is left where it is.
+        // An infinity minus itself is NaN, so it is left as it is.
         let top = top.is_finite().select(&top, &top.full_like(0.0));
         let sum = ((&x - &top).exp().sum_axes(kept(&axes)).log() + &top).rounded_like(self);
         if axes.keep() {

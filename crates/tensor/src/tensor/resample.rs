@@ -1,7 +1,7 @@
 //! Images of another size: nearest and bilinear resampling, and channels laid out as pixels.
 //!
-//! Invariant: a pixel is made of those that it lies between and of no others, which are read along each axis at places
-//! that the device computes itself (or repeated, where the size is a multiple): what is infinite stays where it is.
+//! Invariant: a pixel depends only on the pixels that it lies between, so an infinite pixel affects no others. They are
+//! read along each axis at places that the device computes, or repeated if the size is a multiple.
 
 use farad_ir::{DType, OpError};
 
@@ -139,7 +139,7 @@ impl Tensor {
         let before = source.floor();
         let rest = &source - &before;
         let between = rest.greater(0.0);
-        // What is met exactly is read alone: nothing times infinity would be no number.
+        // A sample at an exact position is read alone: zero times infinity would be NaN.
         let after = between.select(&(&before + 1.0), &before);
         let sizes: Vec<usize> = (0..4).map(|a| if a == axis { size } else { 1 }).collect();
         let read = |place: &Tensor| self.index_select(axis as isize, &place.cast(DType::I32));

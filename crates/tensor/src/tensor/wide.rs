@@ -105,7 +105,7 @@ impl Tensor {
     }
 }
 
-/// Whether a dtype has this number, or rounds it. Any number is a truth value.
+/// Whether a dtype has this number, or rounds it. Any number can be a `bool`.
 fn fits(x: i64, to: DType) -> bool {
     match to {
         DType::I32 => i32::try_from(x).is_ok(),
@@ -136,7 +136,7 @@ impl WideNumbers {
         }
     }
 
-    /// The elements in device form: floats truncate and saturate as Rust's do, and what is no number becomes zero.
+    /// The elements in device form: floats truncate and saturate as in Rust, and NaN becomes zero.
     fn bytes(&self, to: DType) -> Vec<u8> {
         macro_rules! each {
             ($($dtype:ident: |$x:ident| $element:expr),* $(,)?) => {

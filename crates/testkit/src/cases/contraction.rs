@@ -35,7 +35,7 @@ fn convolution(
     outputs: usize,
     windows: &[WindowAxis],
 ) -> (Contraction, Vec<usize>, Vec<usize>) {
-    // Axes: batch, group, output, one a window; then input, one a kernel axis.
+    // Axes: batch, group, output, one per window; then input, one per kernel axis.
     let d = windows.len();
     let (channel, kernel) = (3 + d, 4 + d);
     let mut sizes = vec![batch, groups, outputs];

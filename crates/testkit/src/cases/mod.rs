@@ -1,6 +1,6 @@
 //! The table: every public op of [`farad::Tensor`], by family.
 //!
-//! Rows of the op tables are walked, not listed; the rest is one row a method or more. A test fails on
+//! Rows of the op tables are walked, not listed; the rest is one row per method or more. A test fails on
 //! a method or a table row that has no case.
 
 mod activation;

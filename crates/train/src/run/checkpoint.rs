@@ -251,7 +251,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<Value> {
     let ours = value["version"].as_u64().is_none_or(|version| version <= VERSION);
     if let Some((head, sum)) = text.rsplit_once(CHECKSUM).filter(|_| ours) {
         let wanted = sum.strip_suffix('}').and_then(|sum| sum.parse().ok());
-        let wanted = wanted.ok_or_else(|| not("its checksum is no number".into()))?;
+        let wanted = wanted.ok_or_else(|| not("its checksum is not a number".into()))?;
         let found = checksum(head, checksum_of(path, bytes)?);
         if found != wanted {
             return Err(TrainError::CheckpointChecksum { path: path.into(), found, wanted }.into());

@@ -1,4 +1,4 @@
-//! `events.jsonl`: what happened in a run and when, one JSON object a line.
+//! `events.jsonl`: what happened in a run and when, one JSON object per line.
 //!
 //! Every line has `event`, `seconds` (of running time since the run was made, without the time it
 //! lay still) and `step`, then the event's own fields. The file is history: nothing in it is ever taken back,
@@ -81,7 +81,7 @@ impl Events {
         before + current
     }
 
-    /// All events of a file; lines that are none are passed over, none if there is no file.
+    /// All events of a file; invalid lines are skipped; empty if there is no file.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Value>> {
         let path = path.as_ref();
         match std::fs::read(path) {

@@ -68,7 +68,7 @@ impl Run {
         let folder = folder.as_ref();
         let not = |why: &str| TrainError::NotRun { path: folder.into(), why: why.into() };
         if !folder.is_dir() {
-            return Err(not(if folder.exists() { "it is no folder" } else { "there is nothing" }).into());
+            return Err(not(if folder.exists() { "it is not a folder" } else { "no such folder" }).into());
         }
         let path = folder.join(CONFIG);
         let text = match std::fs::read_to_string(&path) {

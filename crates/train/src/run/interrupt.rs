@@ -1,6 +1,6 @@
 //! A wish to stop that training loops look at between updates.
 //!
-//! Whoever hears of the wish (a signal, a window, a limit on time) sets the flag; the loop saves and
+//! A signal handler, a window or a time limit sets the flag; the loop saves and
 //! returns. Nothing is torn down from outside.
 
 use std::sync::Arc;

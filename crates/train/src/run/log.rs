@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use super::events::whole_lines;
 use crate::error::{Error, Result, TrainError};
 
-/// Rows reach the file at least this often, for whoever watches it.
+/// Rows reach the file at least this often, for those who watch it.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
 /// One value of a row, made with `into()`: numbers in the fewest digits that give the same number
-/// back, truth values as 0 and 1, `None` as nothing.
+/// back, bool values as 0 and 1, `None` as nothing.
 ///
 /// ```
 /// use farad::run::Cell;
@@ -137,12 +137,12 @@ impl Log {
         Ok(Log { path: path.into(), file, columns: columns.len(), last, flushed: Instant::now() })
     }
 
-    /// Adds the row of a step: one value a column. Steps only go up.
+    /// Adds the row of a step: one value per column. Steps only go up.
     #[track_caller]
     pub fn row(&mut self, step: u64, values: &[Cell]) -> Result<()> {
         assert!(
             values.len() == self.columns,
-            "log: one value a column: ({} vs {})",
+            "log: one value per column: ({} vs {})",
             values.len(),
             self.columns
         );
@@ -232,7 +232,7 @@ pub struct LogTable {
 }
 
 impl LogTable {
-    /// Reads a file; a torn or damaged line is passed over.
+    /// Reads a file; a torn or damaged line is skipped.
     pub fn read(path: impl AsRef<Path>) -> Result<LogTable> {
         let path = path.as_ref();
         let text =

@@ -1,4 +1,4 @@
-//! Numbers that the device is asked for now and that are looked at later, so that nothing waits for them.
+//! Numbers that are requested from the device now and looked at later, so that nothing waits for them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};

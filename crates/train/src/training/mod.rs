@@ -108,7 +108,7 @@ impl<T: Trainee + ?Sized> Training<T> {
         self.trainee.conclude(&self.run, summary, watcher)
     }
 
-    /// Trains to the end, or until asked to stop; `watcher` is told how it stands.
+    /// Trains to the end, or until asked to stop; `watcher` gets the progress.
     pub fn train(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<Summary> {
         (self.started, self.saved) = (Instant::now(), Instant::now());
         let (mut interrupted, mut early) = (false, None);

@@ -8,9 +8,9 @@ crate::settings! {
         log_every: u64 = 20, Takes::from(1), "Steps between rows of the log.";
         #[later] evaluate_every: u64 = 0, Takes::from(0), "Steps between validations; 0: at the end of every epoch.";
         checkpoint_every: u64 = 1000, Takes::from(1), "Steps between checkpoints.";
-        #[later] checkpoint_seconds: u64 = 30, Takes::from(0), "A checkpoint is also written after so many seconds without one; 0: never.";
-        #[later] patience: u64 = 0, Takes::from(0), "Training ends after so many validations in a row that were not better than the best; 0: never.";
-        #[later] keep_best: bool = false, Takes::Truth, "Whether the model of the best validation is kept and judged, not the last.";
-        #[later] from: String = String::new(), Takes::Text, "The run whose weights training starts from; new ones if empty.";
+        #[later] checkpoint_seconds: u64 = 30, Takes::from(0), "A checkpoint is also written after this many seconds without one; 0: never.";
+        #[later] patience: u64 = 0, Takes::from(0), "Training ends after this many validations in a row without a new best; 0: never.";
+        #[later] keep_best: bool = false, Takes::Truth, "Whether the model of the best validation is kept and judged, instead of the last.";
+        #[later] from: String = String::new(), Takes::Text, "The run whose weights training starts from; if empty, new weights.";
     }
 }

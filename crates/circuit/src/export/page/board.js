@@ -158,7 +158,7 @@ Farad.Board = class {
     return { x: box.left + ((x + 0.5) / this.width) * box.width, y: box.top + ((y + 0.5) / this.height) * box.height };
   }
 
-  /// Makes the canvas as large as there is room for in whole pixels a cell.
+  /// Makes the canvas as large as there is room for in whole pixels per cell.
   fit() {
     const space = Farad.room(this.frame);
     const density = window.devicePixelRatio || 1;

@@ -64,7 +64,7 @@ Farad.Netlist = class {
     return levels;
   }
 
-  /// All wires for 32 samples a word, given the words of inputs and registers.
+  /// All wires for 32 samples per word, given the words of inputs and registers.
   values(sources) {
     const values = new Int32Array(this.wires);
     values.set(sources);
@@ -159,7 +159,7 @@ Farad.block = function (x, y, z, w, k, l, to) {
 /// A rate as the 24-bit number below which a cell fires.
 Farad.threshold = (rate) => Math.ceil(Math.fround(rate) * 2 ** 24);
 
-/// The cells that fire at a step: packed rows, one bit a cell. The same as the simulator's and the shader's.
+/// The cells that fire at a step: packed rows, one bit per cell. The same as the simulator's and the shader's.
 Farad.fireMask = function (width, height, rate, seed, step, mask) {
   const rowWords = Math.ceil(width / 32);
   const threshold = Farad.threshold(rate);

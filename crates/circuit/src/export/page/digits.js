@@ -10,7 +10,7 @@ Farad.DigitsPage = class {
     this.width = meta.width;
     const brightest = meta.brightest ?? 1;
     const lists = Array.isArray(meta.thresholds?.[0]) ? meta.thresholds : [meta.thresholds ?? [0.5 * brightest]];
-    /// One list for all pixels or one a pixel, in units of white.
+    /// One list for all pixels or one per pixel, in units of white.
     this.thresholds = lists.map((list) => list.map((threshold) => threshold / brightest));
     this.levels = this.thresholds[0].length;
     this.byPixel = meta.order !== "threshold";
@@ -199,7 +199,7 @@ Farad.DigitsPage = class {
     const same = this.levels === 1 && this.thresholds.length === 1;
     this.element("seen-note").textContent =
       `Centered and scaled to ${this.width} × ${this.height}, then ` +
-      (same ? `one bit a pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits a pixel, one a threshold.`);
+      (same ? `one bit per pixel: from ${Number(this.thresholds[0][0].toFixed(2))} on.` : `${this.levels} bits per pixel, one per threshold.`);
   }
 
   tones() {

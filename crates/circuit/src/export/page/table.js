@@ -52,7 +52,7 @@ Farad.TablePage = class {
     return { input, output };
   }
 
-  /// The number of the class for numbers, one a column.
+  /// The number of the class for numbers, one per column.
   classify(numbers) {
     // Thresholds are numbers of single precision, and so is what is compared with them.
     const bits = this.thresholds.flatMap((list, column) => list.map((level) => (Math.fround(numbers[column]) >= Math.fround(level) ? 1 : 0)));
@@ -76,7 +76,7 @@ Farad.TablePage = class {
   hooks() {
     return {
       kind: "classifier",
-      /// The name of the class for numbers, one a column; the sliders move there.
+      /// The name of the class for numbers, one per column; the sliders move there.
       classify: (numbers) => {
         numbers.forEach((number, column) => {
           const { input } = this.sliders[column];

@@ -1,4 +1,4 @@
-//! Changes of a classifier, drawn by chance or suggested by what was learned.
+//! Changes of a classifier, random or suggested by what was learned.
 
 use super::net::{Change, Net};
 use crate::gate::Gate;

@@ -1,4 +1,7 @@
-//! The stable permutation that sorts the last axis, and the first of it. Positions carry no gradient.
+//! The stable argsort of the last axis, and the first positions of it. Positions carry no gradient.
+//!
+//! NaN is larger than all numbers, and zeros of either sign are equal. Sorted values are a gather by the order, whose
+//! gradient is a gather by the inverse. An order of an order is that inverse, and no kernel sorts for it.
 
 use std::cmp::Ordering;
 

@@ -18,7 +18,7 @@ pub struct StripWork<'a> {
     pub cell: &'a CellCircuits<'a>,
     pub grid: &'a SeedGrid,
     pub strip: &'a Strip,
-    /// The seed's states before the step: a plane a channel, and as many numbers more as copies run over.
+    /// The seed's states before the step: a plane per channel, and as many numbers more as copies run over.
     pub planes: &'a [f32],
     /// For every place of a grid whether it fires, if not all do.
     pub fired: Option<&'a [f32]>,

@@ -1,4 +1,4 @@
-//! How a roll-out is cut for an adapter: cells a vector, invocations, workgroup memory, slots.
+//! How a roll-out is cut for an adapter: cells per vector, invocations, workgroup memory, slots.
 //!
 //! Invariant: scratch sizes follow from the extent alone, whatever the adapter's limits.
 
@@ -34,7 +34,7 @@ const UNITS: usize = 8;
 /// Pairs of kernel and channel at a time, at least, if there are as many.
 const LEAST_PAIRS: usize = 64;
 
-/// Where the values of a group lie in workgroup memory, counted in vectors of one number a cell. Values
+/// Where the values of a group lie in workgroup memory, counted in vectors of one number per cell. Values
 /// of the update circuit's even layers start at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupMemory {
@@ -228,7 +228,7 @@ pub fn spill(extent: &RollOutExtent) -> usize {
 }
 
 /// Whether a step's activations are few enough to stay in registers, on any adapter: with 256 invocations
-/// and [`GROUP`] cells a vector.
+/// and [`GROUP`] cells per vector.
 pub fn registers(topology: &Topology) -> bool {
     let rows = topology.update.iter().rev().skip(1).map(|width| width.div_ceil(256));
     GROUP * rows.sum::<usize>() <= REGISTERS

@@ -111,7 +111,7 @@ impl Reach {
         wires
     }
 
-    /// Who reads each input: where its list begins and the last one ends, then all lists, two words a reader: twice the
+    /// Who reads each input: where its list begins and the last one ends, then all lists, two words per reader: twice the
     /// candidate (sixteen times the row and the slot), and one more if the input is its second operand; then the other
     /// operand. What edges leave free at the end is zero.
     pub fn readers(&self, wires: &[u32]) -> Vec<u32> {

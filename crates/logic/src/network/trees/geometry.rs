@@ -76,7 +76,7 @@ impl Geometry {
         [self.start(leaf.channel), leaf.down, leaf.right].map(|word| word as u32)
     }
 
-    /// Who reads each channel: where its list begins and the last one ends, then all lists, three words an entry: the
+    /// Who reads each channel: where its list begins and the last one ends, then all lists, three words per entry: the
     /// leaf's number among all trees', and how far down and right. `[channels + 1 + 3 · kernels · leaves]`
     pub fn readers(&self, leaves: &[Leaf]) -> Vec<u32> {
         let mut lists = vec![vec![]; self.channels];

@@ -1,4 +1,4 @@
-//! Attention with learned projections, and how places in a sequence are told apart: added to the inputs (sinusoidal,
+//! Attention with learned projections, and how positions in a sequence are encoded: added to the inputs (sinusoidal,
 //! learned) or turned into queries and keys (rotary). Start at [`MultiHeadAttention`].
 
 mod angles;

@@ -46,7 +46,7 @@ impl Rotary {
         Rotary { angles: Angles::new(base, self.width), ..self }
     }
 
-    /// Whether neighboring columns are paired instead of the halves.
+    /// Whether neighboring columns are paired, instead of column `i` with `i + width / 2`.
     pub fn interleaved(self, interleaved: bool) -> Rotary {
         Rotary { interleaved, ..self }
     }

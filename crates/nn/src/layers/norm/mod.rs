@@ -1,7 +1,7 @@
 //! Layers that give features a mean of 0 and a variance of 1. Start at [`BatchNorm2d`](super::BatchNorm2d) or
 //! [`LayerNorm`](super::LayerNorm).
 //!
-//! Invariant: a variance is the mean of squares after the mean was taken off, in f32: no difference of large
+//! Invariant: a variance is the mean of squares after the mean was subtracted, in f32: no difference of large
 //! numbers.
 
 mod batch;

@@ -5,7 +5,7 @@ pub const WIDTH: usize = 3;
 /// Dots down a letter.
 pub const HEIGHT: usize = 5;
 
-/// Every letter as five octal digits, one a row from the top; the highest bit is the left dot.
+/// Every letter as five octal digits, one per row from the top; the highest bit is the left dot.
 const LETTERS: [(char, u16); 52] = [
     ('0', 0o75557),
     ('1', 0o26227),
