@@ -36,7 +36,7 @@ impl Edge {
 pub struct Automaton {
     /// One cell, combinational.
     pub cell: Netlist,
-    /// Bits of state a cell.
+    /// Bits of state per cell.
     pub channels: usize,
     /// The channels that the rule is about; the others serve it.
     pub visible: Vec<usize>,

@@ -149,7 +149,7 @@ pub enum Error {
         /// Channels of a cell.
         channels: usize,
     },
-    /// A probability is none.
+    /// Not a probability.
     #[error("automaton: fire rate is not a probability above zero ({rate} vs at most 1)")]
     FireRate {
         /// The rate.

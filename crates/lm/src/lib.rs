@@ -1,6 +1,6 @@
 //! Language models: a decoder transformer, its weights under GPT-2's names, and text made with it.
 //!
-//! Tokens are whole numbers `[batch, time]`; a model turns them into logits `[batch, time, vocabulary]`, and nothing at
+//! Tokens are integers `[batch, time]`; a model turns them into logits `[batch, time, vocabulary]`, and nothing at
 //! a place depends on what comes after it.
 //!
 //! ```

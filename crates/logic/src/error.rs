@@ -31,7 +31,7 @@ pub enum Error {
         height: usize,
         /// Cells from left to right.
         width: usize,
-        /// Grids an update.
+        /// Grids per update.
         batch: usize,
         /// All of them.
         cells: usize,
@@ -54,7 +54,7 @@ pub enum Error {
         /// What it is measured by.
         wanted: usize,
     },
-    /// Words that are no rule.
+    /// Text that is not a rule.
     #[error(
         "rule: no rule: `{text}`: {what}\nhelp: `B3/S23` is born with 3 neighbors and stays with 2 or 3, 0 to 255 are elementary rules, and a file has a line such as `0001.1000 -> 1` for neighborhoods"
     )]
@@ -64,7 +64,7 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// A line of a file that is no rule.
+    /// A line of a file that is not part of a rule.
     #[error(
         "rule: {path}, line {line}: {what}\nhelp: nine of 0, 1 and . row by row, then what becomes of the middle: `0001.1000 -> 1`"
     )]
@@ -88,7 +88,7 @@ pub enum Error {
         /// How many are.
         missing: usize,
     },
-    /// A file that is no table of bits.
+    /// A file that is not a table of bits.
     #[error(
         "table: {path}: {what}\nhelp: a line of names, then rows of 0 and 1; the last column is learned, or those of --set target=NAME,NAME"
     )]
@@ -191,7 +191,7 @@ pub enum Error {
         /// Classes.
         classes: usize,
     },
-    /// Nothing to tell apart.
+    /// Too few classes.
     #[error("classify: too few classes ({} vs at least 2)", farad::run::counted(*.classes, "class"))]
     OneClass {
         /// Classes found.

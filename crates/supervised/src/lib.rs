@@ -75,7 +75,7 @@ use farad_train::run::Checkpoint;
 /// What a model should say, and by what loss it learns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// One class of several: `[batch, classes]` against whole numbers `[batch]`, by cross-entropy.
+    /// One class of several: `[batch, classes]` against integers `[batch]`, by cross-entropy.
     Classify,
     /// Numbers: `[batch, ..]` against `[batch, ..]`, by mean squared error.
     Regress,

@@ -16,7 +16,7 @@ pub struct Asked<'a> {
     pub file: Option<Table>,
     /// Flags that were given: their names with `_` for `-`, and their texts; `true` where they take none.
     pub flags: Vec<(String, String)>,
-    /// Assignments `key=value`, which overrule the flags.
+    /// Assignments `key=value`, which override the flags.
     pub set: &'a [String],
     /// The device, if one was asked for.
     pub device: Option<Device>,

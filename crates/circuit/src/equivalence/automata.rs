@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::netlist::{Netlist, Wire};
 
 /// Compares a smaller automaton with the one that it came from. Its channel `n` is channel `kept[n]` of the
-/// original; one verdict a kept channel.
+/// original; one verdict per kept channel.
 ///
 /// If all are proved, the kept channels have the same bits at every step from every start: each of their
 /// next values is the same function of kept channels, whatever the dropped ones hold. That is why the visible

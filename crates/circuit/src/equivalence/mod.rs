@@ -62,7 +62,7 @@ pub enum Verdict {
 /// The answers for all [roots](Netlist::roots) of two netlists: outputs, then next values of registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivalence {
-    /// One verdict a root, in order.
+    /// One verdict per root, in order.
     pub verdicts: Vec<Verdict>,
 }
 

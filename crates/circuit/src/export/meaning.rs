@@ -103,7 +103,7 @@ impl Meaning {
             .collect()
     }
 
-    /// The thresholds as a list of literals, eight a line.
+    /// The thresholds as a list of literals, eight per line.
     pub(super) fn literals(&self, suffix: &str) -> String {
         let rows = self.thresholds.chunks(8).map(|row| {
             let row: Vec<String> = row.iter().map(|level| format!("{level:?}{suffix}")).collect();

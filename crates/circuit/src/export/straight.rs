@@ -1,4 +1,4 @@
-//! Circuits as straight-line code, cut into functions that compilers can bear.
+//! Circuits as straight-line code, cut into functions of a size that compilers can handle.
 //!
 //! A [`StraightProgram`] is the live gates in pieces of bounded length. A gate that is read in another piece, or
 //! shown, is kept in an array `s`, whose places are used again when dead. Every language writes
@@ -184,7 +184,7 @@ fn last_readers(netlist: &Netlist, pieces: &[&[u32]]) -> Vec<u32> {
 /// exclusive or are the same in all of them.
 pub(super) struct StraightLanguage {
     pub declare: &'static str,
-    /// Whether inputs and registers are read once a piece, into words of their own.
+    /// Whether inputs and registers are read once per piece, into words of their own.
     pub declare_sources: bool,
     pub not: &'static str,
     pub zero: &'static str,

@@ -16,7 +16,7 @@ use crate::simulate::{Grid, Simulator};
 const ALL_INPUTS: usize = 12;
 /// Random vectors at most and at least.
 const VECTORS: (usize, usize) = (100_000, 64);
-/// Gates times vectors that a bench may take; an event-driven simulator does some millions a second.
+/// Gates times vectors that a bench may take; an event-driven simulator does some millions per second.
 const EVENTS: usize = 10_000_000;
 /// Bits of expected values that a bench may hold.
 const EXPECTED: usize = 4_000_000;

@@ -13,7 +13,7 @@
 //! - of an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"center"`, `"zeros"` or `"boards"`) and
 //!   `"size"` (`[width, height]`): where it starts and how large the grid was that it learned on;
 //! - of every circuit that was learned, `"gates"`: how many gates were `"learned"`, and how many of these are `"active"`;
-//! - of a network that tells classes apart, `"classes"`, `"thresholds"` and, of a table, `"columns"` (their names; the
+//! - of a network that classifies, `"classes"`, `"thresholds"` and, of a table, `"columns"` (their names; the
 //!   thresholds are then a list of lists, one per column) or, of pictures, `"channels"`, `"height"` and `"width"`. C and Rust
 //!   then have a function of one sample, and all exports say what every input means;
 //! - of a network that classifies gray pictures, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,

@@ -1,4 +1,4 @@
-//! Circuits as the text of circuit files, and files that are whole or not there.
+//! Circuits as the text of circuit files, and atomic writes of files.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -84,7 +84,7 @@ fn push_list<T>(text: &mut String, items: &[T], push: impl Fn(&mut String, &T)) 
     text.push(']');
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub(super) fn whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
     let mut draft = std::ffi::OsString::from(".");

@@ -15,9 +15,9 @@ pub(super) const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SamplePacking {
-    /// So many words of starts for each cell.
+    /// This many words of starts for each cell.
     Starts(usize),
-    /// So many words for each row of cells.
+    /// This many words for each row of cells.
     Rows(usize),
     /// Samples, one by one.
     Table,

@@ -84,7 +84,7 @@ impl Grid {
         self.layout.height
     }
 
-    /// Bits of state a cell.
+    /// Bits of state per cell.
     pub fn channels(&self) -> usize {
         self.rule.channels
     }

@@ -31,7 +31,7 @@ impl JobProgress {
         })
     }
 
-    /// So many steps are done. What is known is said if it is time to.
+    /// This many steps are done. What is known is said if it is time to.
     pub fn set(&self, done: u64, known: impl FnOnce() -> String) {
         match &self.0 {
             BarKind::Hidden => {}

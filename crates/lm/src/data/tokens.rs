@@ -53,7 +53,7 @@ impl Tokens {
         self.held.as_ref()
     }
 
-    /// Windows `[starts, length]` from the file, as whole numbers; what lies behind the end is the last token.
+    /// Windows `[starts, length]` from the file, as integers; what lies behind the end is the last token.
     pub(super) fn windows(&self, starts: &[usize], length: usize) -> Result<Tensor> {
         let mut all = Vec::with_capacity(starts.len() * length);
         for &start in starts {

@@ -30,7 +30,7 @@ impl Windows {
         self.tokens.device()
     }
 
-    /// Windows of `context` tokens and the next, so many a batch. `name` says what text it is, for an error if it is too
+    /// Windows of `context` tokens and the next, this many per batch. `name` says what text it is, for an error if it is too
     /// short.
     pub fn new(tokens: &Tokens, name: &str, batch: usize, context: usize, seed: u64) -> Result<Windows> {
         if tokens.len() <= context {
@@ -39,7 +39,7 @@ impl Windows {
         Ok(Windows { tokens: tokens.clone(), batch, context, seed, starts: None })
     }
 
-    /// Batch `n`: tokens `[batch, context]` and those that follow each, as whole numbers.
+    /// Batch `n`: tokens `[batch, context]` and those that follow each, as integers.
     pub fn batch(&mut self, n: u64) -> Result<(Tensor, Tensor)> {
         let windows = match self.tokens.held().cloned() {
             Some(held) => self.gathered(&held, n)?,

@@ -155,7 +155,7 @@ impl ModelOptions {
         width * vocabulary.max(places).max(3 * width).max(first)
     }
 
-    /// What training needs of memory, at least, with so many windows a batch and so many moments of the optimizer for
+    /// What training needs of memory, at least, with this many windows per batch and so many moments of the optimizer for
     /// each number that is learned.
     pub fn need(&self, batch: usize, mixed: bool, moments: u32) -> Need {
         let tokens = batch as u128 * self.context as u128;

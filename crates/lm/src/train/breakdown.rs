@@ -8,7 +8,7 @@ use std::time::Duration;
 use farad::{Profile, ProfileMode, ProfileOptions};
 use serde::Serialize;
 
-/// Operations a byte from which a kernel is a product whose name its label has no room for.
+/// Operations per byte from which a kernel is a product whose name its label has no room for.
 const DENSE: u64 = 16;
 
 /// A part of the time.
@@ -16,7 +16,7 @@ const DENSE: u64 = 16;
 pub struct Share {
     /// What it went to.
     pub name: &'static str,
-    /// Milliseconds of an update.
+    /// Milliseconds per update.
     pub milliseconds: f64,
     /// The share of the device's or the wall time.
     pub share: f64,

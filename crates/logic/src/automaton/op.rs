@@ -57,7 +57,7 @@ pub struct RollOut {
 }
 
 impl RollOut {
-    /// So many steps of this automaton.
+    /// This many steps of this automaton.
     ///
     /// # Panics
     /// If the topology makes no sense or there are no steps.

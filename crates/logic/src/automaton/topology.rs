@@ -26,7 +26,7 @@ use crate::wires::Wires;
 /// `channels + (channel·bits + bit)·kernels + kernel` what was perceived.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Topology {
-    /// Numbers of state a cell.
+    /// Numbers of state per cell.
     pub channels: usize,
     /// Perception circuits.
     pub kernels: usize,

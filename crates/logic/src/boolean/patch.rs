@@ -1,4 +1,4 @@
-//! Terms that put wrong rows right.
+//! Terms that correct wrong rows.
 //!
 //! A term is a product of inputs or their opposites. It starts as one wrong row and loses literals for as long as it holds of
 //! no row that is right; the output is then turned where a term holds. So a circuit ends exact on its rows, whatever

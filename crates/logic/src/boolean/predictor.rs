@@ -8,7 +8,7 @@ use farad_circuit::{Netlist, Simulator};
 use super::report::simplified;
 use crate::error::Result;
 
-/// The circuit of a Boolean function, ready to be asked.
+/// The circuit of a Boolean function, ready for use.
 pub struct FunctionInUse {
     signature: Signature,
     netlist: Netlist,

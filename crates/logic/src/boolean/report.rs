@@ -28,7 +28,7 @@ pub struct BooleanVerdict {
     pub wrong_before: usize,
     /// Rows that the circuit has wrong.
     pub wrong: usize,
-    /// Terms that put rows right.
+    /// Terms that correct rows.
     pub terms: usize,
     /// Rows that were held back, and how many of them are right.
     pub held_back: Option<(usize, usize)>,
@@ -93,7 +93,7 @@ impl BooleanVerdict {
     }
 }
 
-/// Puts right, simplifies and judges the kept circuit of a run.
+/// Corrects, simplifies and judges the kept circuit of a run.
 pub fn judge(run: &Run) -> Result<BooleanVerdict> {
     let learned = Learned::of(run)?;
     let settings = &learned.settings;

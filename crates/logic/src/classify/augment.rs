@@ -7,7 +7,7 @@ use super::data::{Levels, Part};
 use super::settings::Settings;
 use crate::error::Result;
 
-/// The stream of what chance does to copies.
+/// The random stream of the copies.
 const COPIES: u32 = 0x6c63_6f70;
 
 /// How copies differ from their pictures.

@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// Samples of a validation part that can judge by themselves; with fewer, training samples judge too.
 const ENOUGH: usize = 500;
-/// Of few samples, one in so many may be wrong beyond those that all votes have wrong: they were learned by heart.
+/// Of few samples, one in so many may be wrong beyond those that all votes have wrong: they are overfitted.
 const FEW_WRONG: usize = 40;
 /// Training samples that are looked at, at most.
 const MOST_SAMPLES: usize = 8192;

@@ -75,7 +75,7 @@ impl Learned {
         named.unwrap_or_else(|| self.settings.task.clone()).replace('-', "_")
     }
 
-    /// What exports should know of the circuit: what it tells apart, the thresholds that its input bits stand for, and the
+    /// What exports should know of the circuit: its classes, the thresholds that its input bits stand for, and the
     /// names of columns or the size of pictures. See [`farad_circuit::Circuit`].
     pub fn known(&self) -> Result<Meta> {
         let encoding = self.network.encoding();

@@ -61,7 +61,7 @@ pub fn need(settings: &Settings, [_, height, width]: [usize; 3], samples: usize)
     need.activations(bits.saturating_mul(batch).saturating_mul(4))
 }
 
-/// Logits of a gate: one a function.
+/// Logits of a gate: one per function.
 const LOGITS: u128 = 16;
 
 /// A picture between stages.
@@ -90,7 +90,7 @@ fn stages(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<
     Ok((blocks, plane.channels * plane.height * plane.width))
 }
 
-/// A stage's number in a list whose last one goes for all others.
+/// A stage's number in a list whose last one holds for all further stages.
 fn of_stage(all: &[i64], stage: usize) -> usize {
     all.get(stage).or(all.last()).copied().unwrap_or(1) as usize
 }

@@ -9,7 +9,7 @@ use super::data::{Levels, Part};
 /// The encoded bits of some samples: one plane per bit, sample `s` in bit `s % 64` of word `s / 64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
-    /// One plane an input of the circuit.
+    /// One plane per input of the circuit.
     pub planes: Vec<Vec<u64>>,
     /// How many samples there are.
     pub samples: usize,

@@ -15,7 +15,7 @@ use super::repair;
 use super::report::{self, classify};
 use crate::error::Result;
 
-/// The circuit of a classifier, ready to be asked.
+/// The circuit of a classifier, ready for use.
 pub struct CircuitInUse {
     signature: Signature,
     netlist: Netlist,

@@ -32,7 +32,7 @@ pub struct CircuitSpeed {
     pub best_packed_nanoseconds: f64,
     /// The GPU, if there is one.
     pub gpu: Option<String>,
-    /// Images a second there, from packed bits that are there already.
+    /// Images per second there, from packed bits that are there already.
     pub gpu_images_per_second: Option<f64>,
 }
 
@@ -85,7 +85,7 @@ pub fn measure(
     })
 }
 
-/// Nanoseconds a sample: the mean, and the best of all tiles.
+/// Nanoseconds per sample: the mean, and the best of all tiles.
 fn timed(mut run: impl FnMut()) -> (f64, f64) {
     let (start, mut tiles, mut best) = (Instant::now(), 0u64, f64::MAX);
     while start.elapsed() < TIME {
@@ -98,7 +98,7 @@ fn timed(mut run: impl FnMut()) -> (f64, f64) {
     (start.elapsed().as_secs_f64() / tiles as f64 * sample, best * sample)
 }
 
-/// Samples a second of random bits; what is in them makes no difference.
+/// Samples per second of random bits; what is in them makes no difference.
 fn on_gpu(netlist: &Netlist, device: &Device) -> Result<f64> {
     let simulation = NetlistSimulation::new(netlist, device)?;
     let x = Tensor::random_bits_at(1, 0, [1, netlist.inputs.len(), GPU_WORDS], device).detach()?;

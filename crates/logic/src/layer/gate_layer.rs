@@ -117,7 +117,7 @@ impl GateLayer {
         self.outputs() / self.copies
     }
 
-    /// The likeliest gates, one an output.
+    /// The likeliest gates, one per output.
     pub fn gates(&self) -> farad::Result<Vec<Gate>> {
         let learned = hard_gates(&self.logits.value().to_vec::<f32>()?);
         Ok(learned.into_iter().flat_map(|gate| std::iter::repeat_n(gate, self.copies)).collect())

@@ -24,7 +24,7 @@ struct HeldBuffer {
     pending: u32,
 }
 
-/// So many contents of a buffer may follow on each other without being computed: a layer is used more than once before a
+/// This many contents of a buffer may follow on each other without being computed: a layer is used more than once before a
 /// step now and then. Beyond, each would keep another batch.
 const MOST_PENDING: u32 = 4;
 

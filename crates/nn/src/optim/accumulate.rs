@@ -32,7 +32,7 @@ impl Accumulator {
         Accumulator::default()
     }
 
-    /// Adds the gradients of a batch, one a parameter, in one program.
+    /// Adds the gradients of a batch, one per parameter, in one program.
     #[track_caller]
     pub fn add(&mut self, gradients: &[Tensor]) -> Result<()> {
         let mut sums = Vec::with_capacity(gradients.len());

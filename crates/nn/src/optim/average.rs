@@ -206,7 +206,7 @@ impl WeightAverage {
         result
     }
 
-    /// The averages, one a parameter.
+    /// The averages, one per parameter.
     pub fn values(&self) -> &[Tensor] {
         &self.averages
     }
@@ -223,7 +223,7 @@ impl WeightAverage {
         Ok(state)
     }
 
-    /// Takes over what [`WeightAverage::state`] gave, for the same parameters in the same order. Nothing changes if
+    /// Restores what [`WeightAverage::state`] gave, for the same parameters in the same order. Nothing changes if
     /// it does not fit.
     pub fn restore(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let named: HashMap<&str, &Tensor> = state.iter().map(|(name, t)| (name.as_str(), t)).collect();

@@ -99,7 +99,7 @@ impl ParameterLayout {
         kept.map(|segment| segment.end).max().unwrap_or(0)
     }
 
-    /// The numbers of every segment, repeated over its elements: one node of the array's length a number.
+    /// The numbers of every segment, repeated over its elements: one node of the array's length per number.
     pub fn spread(&self, graph: &mut Graph, numbers: &[NodeId]) -> Vec<NodeId> {
         let shape = Shape::new(&[self.len]);
         let count = numbers.len() / self.segments.len().max(1);

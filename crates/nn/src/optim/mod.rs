@@ -90,7 +90,7 @@ pub trait Optimizer {
     /// loss, and every other tensor in hand that it was computed from, are values without history.
     fn step(&mut self, loss: &Tensor) -> Result<()>;
 
-    /// The update from gradients made elsewhere ([`Tensor::gradients`]), one a parameter: for
+    /// The update from gradients made elsewhere ([`Tensor::gradients`]), one per parameter: for
     /// clipping by hand, accumulation, several losses. In mixed precision take them with
     /// [`Updater::gradients`], which scales the loss.
     fn apply(&mut self, gradients: &[Tensor]) -> Result<()>;
@@ -106,7 +106,7 @@ pub trait Optimizer {
     /// moments, and the loss scale if it is in use. For checkpoints.
     fn state(&self) -> Result<Vec<(String, Tensor)>>;
 
-    /// Takes over what [`Optimizer::state`] gave, for the same parameters in the same order. Set the
+    /// Restores what [`Optimizer::state`] gave, for the same parameters in the same order. Set the
     /// parameters first: from here on, steps give the same bits as if nothing had been stored.
     /// Nothing changes if the state does not fit.
     ///

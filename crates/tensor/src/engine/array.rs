@@ -46,7 +46,7 @@ impl Place {
 }
 
 impl Array {
-    /// So many zeros. `what` it is and which line made it stand in memory reports.
+    /// This many zeros. `what` it is and which line made it stand in memory reports.
     pub fn zeros(
         device: &Device,
         len: usize,

@@ -263,7 +263,7 @@ impl Run {
         self.write_file("report.md", text.as_bytes()).map(drop)
     }
 
-    /// Writes a file of the run, whole or not at all, and returns where it is; folders on the way are made.
+    /// Writes a file of the run atomically, and returns where it is; folders on the way are made.
     ///
     /// # Panics
     /// If the path leads out of the run, or the run was opened to read only.

@@ -1,4 +1,4 @@
-//! `log.csv`: one row a logged step, columns fixed when the run is made.
+//! `log.csv`: one row per logged step, columns fixed when the run is made.
 //!
 //! Invariant: the bytes depend only on the rows. On resuming, rows after the checkpoint's step are cut,
 //! and the resumed run writes them again, so that an interrupted run ends with the same file as an

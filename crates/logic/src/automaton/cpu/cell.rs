@@ -151,7 +151,7 @@ impl<'a> CellCircuits<'a> {
         }
     }
 
-    /// So many layers of a perception circuit.
+    /// This many layers of a perception circuit.
     #[inline(always)]
     fn perceive_layers<S: Simd, const K: usize>(
         &self,

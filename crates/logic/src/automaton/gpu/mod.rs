@@ -271,7 +271,7 @@ impl<'a> Back<'a> {
     }
 }
 
-/// So many workgroups, folded to fit an adapter.
+/// This many workgroups, folded to fit an adapter.
 fn grid(count: usize, limits: &CustomLimits) -> [u32; 3] {
     let x = count.clamp(1, limits.workgroups.max(1) as usize);
     [x as u32, count.div_ceil(x).max(1) as u32, 1]

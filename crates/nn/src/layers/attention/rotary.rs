@@ -58,7 +58,7 @@ impl Rotary {
         self.turn(x, &sin, &cos)
     }
 
-    /// As [`Layer::forward`], with places given as whole numbers less than `most` that broadcast to `[.., time]`: they
+    /// As [`Layer::forward`], with places given as integers less than `most` that broadcast to `[.., time]`: they
     /// may change from step to step without another plan.
     #[track_caller]
     pub fn forward_at(&self, x: &Tensor, places: &Tensor, most: usize) -> Tensor {

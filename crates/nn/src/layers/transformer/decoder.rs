@@ -26,7 +26,7 @@ pub struct TransformerDecoder {
 }
 
 impl TransformerDecoder {
-    /// So many blocks, each with parameters of its own.
+    /// This many blocks, each with parameters of its own.
     #[track_caller]
     pub fn new(layers: usize, options: &TransformerOptions) -> TransformerDecoder {
         let layers = (0..layers).map(|_| TransformerDecoderLayer::new(options)).collect();

@@ -26,7 +26,7 @@ pub struct TransformerEncoder {
 }
 
 impl TransformerEncoder {
-    /// So many blocks, each with parameters of its own.
+    /// This many blocks, each with parameters of its own.
     #[track_caller]
     pub fn new(layers: usize, options: &TransformerOptions) -> TransformerEncoder {
         let layers = (0..layers).map(|_| TransformerEncoderLayer::new(options)).collect();

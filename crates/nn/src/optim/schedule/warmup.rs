@@ -17,7 +17,7 @@ pub struct Warmup<S> {
 }
 
 impl<S: Schedule> Warmup<S> {
-    /// So many steps, the first with `1 / steps` of the rate, before another schedule begins.
+    /// This many steps, the first with `1 / steps` of the rate, before another schedule begins.
     pub fn new(steps: u64, then: S) -> Warmup<S> {
         Warmup { steps, from: 1.0 / steps.max(1) as f64, then }
     }
