@@ -11,7 +11,8 @@
 pub mod fused {
     /// Elements of a tile: a handful of registers stay in the first cache. Not measured.
     pub const TILE: usize = 1024;
-    /// Rows up to this length are kept whole, in the second cache. Not measured alone; the form: `softmax_f32`.
+    /// Rows up to this length are kept whole, in the second cache. Not measured alone; the form:
+    /// `softmax_1024x1024_f32`.
     pub const RESIDENT_ROW: usize = 8192;
     /// Innermost axes from this length on are rows of their own in pointwise kernels. Not measured.
     pub const LONG_AXIS: usize = 512;
@@ -138,8 +139,8 @@ pub mod sorts {
     pub const BLOCK: usize = 1 << 12;
     /// Keys that a selection compares at once. Not measured alone; the form as above.
     pub const LANES: usize = 32;
-    /// Numbers that a selection holds at least before it drops those that are too large. Not measured alone; the form as
-    /// above.
+    /// Numbers that a selection holds at least before it drops those that are too large. Not measured alone; the form
+    /// as above.
     pub const HELD: usize = 1 << 8;
 }
 
