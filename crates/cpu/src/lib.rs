@@ -13,6 +13,7 @@ mod backend;
 mod device;
 mod error;
 mod executable;
+mod heuristics;
 
 mod contraction;
 mod interpreter;

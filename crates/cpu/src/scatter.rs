@@ -4,17 +4,13 @@ use farad_compile::program::Scatter;
 use farad_ir::DType;
 use rayon::prelude::*;
 
+use crate::heuristics::fused::TILE;
+use crate::heuristics::scatters::{PARALLEL, TASKS, WIDTH};
 use crate::interpreter::bytecode::Kind;
-use crate::interpreter::nest::TILE;
 use crate::interpreter::tile_machine::Context;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{Access, Range};
 use crate::simd::lanes::lanes;
-
-/// Elements below which one thread does it.
-const PARALLEL: usize = 1 << 15;
-/// Elements behind the axis that a task takes at least.
-const WIDTH: usize = 64;
 
 /// A planned scatter over `[before, along, behind]`.
 #[derive(Debug)]
@@ -98,7 +94,7 @@ impl Plan {
                 self.part(Part { before, ..whole }, context, target);
             });
         } else {
-            let group = (PARALLEL / 4 / self.along).max(WIDTH).max(self.behind.div_ceil(64));
+            let group = (PARALLEL / 4 / self.along).max(WIDTH).max(self.behind.div_ceil(TASKS));
             (0..self.behind.div_ceil(group)).into_par_iter().for_each(|task| {
                 let behind = (task * group, self.behind.min((task + 1) * group));
                 self.part(Part { behind, ..whole }, context, target);

@@ -9,20 +9,11 @@ use farad_compile::program::{Keys, Sort};
 use farad_ir::DType;
 use rayon::prelude::*;
 
+use crate::heuristics::sorts::{BLOCK, COUNTED, HELD, LANES, PARALLEL};
 use crate::interpreter::tile_machine::Context;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{Access, Range};
 
-/// Elements below which one thread does it.
-const PARALLEL: usize = 1 << 13;
-/// Elements below which comparing is quicker than counting digits.
-const COUNTED: usize = 1 << 14;
-/// Elements that a selection reads at once.
-const BLOCK: usize = 1 << 12;
-/// Keys that a selection compares at once.
-const LANES: usize = 32;
-/// Numbers that a selection holds at least before it drops those that are too large.
-const HELD: usize = 1 << 8;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
 /// Values of a digit.

@@ -20,6 +20,9 @@ use crate::counters::{Counters, LiveCounters};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
 use crate::exit::{self, Alive};
+use crate::heuristics::targets::{
+    CHANNELS_LAST, CHANNELS_LAST_SOFTWARE, MOST_BINDINGS, PARALLEL, PARALLEL_SOFTWARE,
+};
 use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 use crate::poller::Poller;
@@ -29,9 +32,6 @@ use crate::report::Reports;
 use crate::rounding;
 use crate::submission::Pending;
 use farad_runtime::Tuning;
-
-/// Storage buffers that a kernel names at most, whatever the adapter allows.
-const MOST_BINDINGS: u32 = 32;
 
 /// How long the end of the process waits for a device at most.
 pub(crate) const LONGEST_END: Duration = Duration::from_secs(10);
@@ -203,10 +203,10 @@ impl Device {
         Target {
             // One is kept for the error words.
             bindings: limits.storage_buffers.min(MOST_BINDINGS) as usize - 1,
-            parallel: if software { 4096 } else { 131_072 },
+            parallel: if software { PARALLEL_SOFTWARE } else { PARALLEL },
             fuse: true,
             binding_bytes: limits.binding_bytes as usize,
-            channels_last: if software { 1 << 18 } else { 1 << 29 },
+            channels_last: if software { CHANNELS_LAST_SOFTWARE } else { CHANNELS_LAST },
             scratch: true,
         }
     }

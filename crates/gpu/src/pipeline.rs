@@ -17,6 +17,7 @@ use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::{Error, tidy};
 use crate::exit;
+use crate::heuristics::pools::MOST_IDLE;
 use crate::routine::{LayoutKey, Routine};
 
 /// What a device has compiled so far.
@@ -26,9 +27,6 @@ pub(crate) struct Pipelines {
     pipelines: HashMap<PipelineKey, KeptPipeline>,
     clock: u64,
 }
-
-/// Pipelines that no program uses and that are kept all the same; the least recently used goes first.
-const MOST_IDLE: usize = 256;
 
 /// A pipeline, and when it was last asked for.
 struct KeptPipeline {

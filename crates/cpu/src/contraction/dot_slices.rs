@@ -13,25 +13,14 @@ use crate::contraction::row_slices::coordinates;
 use crate::contraction::slice_cuts::{Cut, pieces, use_of_lanes};
 use crate::contraction::slice_operand::{Axes, Load, Operand, Slice, Way, Window};
 use crate::error::Error;
+use crate::heuristics::products::{
+    ADDED_AT_ONCE, LARGE, LEAST_PART_ROWS, LEAST_TERM_SLICE, MOST_PARTS, PARTIAL_FLOATS, TERM_VECTORS,
+    USED_LANES,
+};
 use crate::interpreter::nest::Nest;
 use crate::interpreter::tile_machine::Context;
 use crate::memory::thread_scratch;
 use crate::simd::lanes::lanes;
-
-/// Multiplications from which a product is worth several threads.
-const LARGE: usize = 1 << 18;
-/// Parts at most.
-const PARTS: usize = 16;
-/// Floats of all parts at most.
-const PARTIAL: usize = 1 << 23;
-/// Vectors of terms that a slice has at least, if they fit.
-const VECTORS: usize = 32;
-/// Floats of a slice below which what is done once a slice takes too long.
-const LEAST: usize = 1 << 14;
-/// How much of vectors has to be used so that no copy is worth making.
-const USED: f64 = 0.55;
-/// Elements that are added up at once at the end.
-const CHUNK: usize = 1 << 14;
 
 /// A planned product.
 #[derive(Debug)]
@@ -89,8 +78,8 @@ impl Dots {
         // Every slice adds the lanes of every sum, which takes as long as some vectors of terms.
         let (last, outer) = product.k.split_last().expect("terms");
         let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
-        let share = cost(&product.k) / (vectors / VECTORS).clamp(1, PARTS);
-        let terms = Cut::new(&product.k, most.min(share.max(LEAST)), cost);
+        let share = cost(&product.k) / (vectors / TERM_VECTORS).clamp(1, MOST_PARTS);
+        let terms = Cut::new(&product.k, most.min(share.max(LEAST_TERM_SLICE)), cost);
         let [left_extent, right_extent] = extents(terms.steps());
         let left_order: Vec<usize> = (b..left_axes.len()).collect();
         let right_order: Vec<usize> = (b + k..right_axes.len()).chain(b..b + k).collect();
@@ -105,7 +94,7 @@ impl Dots {
         let rows = lhs.offsets(b, &product.m);
         let columns = rhs.offsets(b + k, &product.n);
         let sums = product.batches() * rows.len() * columns.len();
-        let parts = terms.len().clamp(1, PARTS).min((PARTIAL / sums.max(1)).max(2));
+        let parts = terms.len().clamp(1, MOST_PARTS).min((PARTIAL_FLOATS / sums.max(1)).max(2));
         let partial = temporaries.add(parts * sums);
         let epilogue = epilogue(product, &whole, partial.0, temporaries, label)?;
         Ok(Some(Dots {
@@ -136,7 +125,8 @@ impl Dots {
         let parallel = self.work >= LARGE && rayon::current_num_threads() > 1;
         // Few parts of many rows: rows are shared out too.
         let groups = match parallel {
-            true => (PARTS / (batches * self.parts).max(1)).clamp(1, self.rows.len().div_ceil(16).max(1)),
+            true => (MOST_PARTS / (batches * self.parts).max(1))
+                .clamp(1, self.rows.len().div_ceil(LEAST_PART_ROWS).max(1)),
             false => 1,
         };
         let step = self.rows.len().div_ceil(groups).next_multiple_of(4).max(1);
@@ -231,17 +221,17 @@ impl Dots {
     fn add_parts(&self, context: Context, sums: usize, parallel: bool) {
         let all = context.bindings[self.partial];
         let one = |chunk: usize| {
-            let len = CHUNK.min(sums - chunk * CHUNK);
+            let len = ADDED_AT_ONCE.min(sums - chunk * ADDED_AT_ONCE);
             // SAFETY: every part has its place in the temporary, and every chunk one task.
             unsafe {
-                let part = |n: usize| all.words((n * sums + chunk * CHUNK) as i64, len).cast::<f32>();
+                let part = |n: usize| all.words((n * sums + chunk * ADDED_AT_ONCE) as i64, len).cast::<f32>();
                 let to = std::slice::from_raw_parts_mut(part(0), len);
                 for n in 1..self.parts {
                     (lanes().add)(to, std::slice::from_raw_parts(part(n), len));
                 }
             }
         };
-        let chunks = sums.div_ceil(CHUNK);
+        let chunks = sums.div_ceil(ADDED_AT_ONCE);
         if parallel && chunks > 1 {
             (0..chunks).into_par_iter().for_each(one);
         } else {
@@ -255,7 +245,7 @@ fn way(load: &Load, axes: &[usize], along: (usize, Axes), temporaries: &Temporar
     let used = use_of_lanes(axes[along.0], tiles().lanes);
     if load.is_direct(axes, along.0, temporaries.specs) {
         Way::Memory
-    } else if used >= USED && Window::new(load.view, axes, axes, along).is_some() {
+    } else if used >= USED_LANES && Window::new(load.view, axes, axes, along).is_some() {
         Way::Window
     } else {
         Way::Spread

@@ -6,16 +6,12 @@ use gemm::Parallelism;
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::heuristics::products::{LARGE, SHARED_WHOLE, SMALL, THIN_TASK, THIN_TASKS};
 use crate::interpreter::nest::{Nest, Spec};
 use crate::interpreter::tile_machine::Context;
 use crate::memory::view_access;
 use crate::simd::lanes::lanes;
 use crate::simd::small_matrix::{Block, Multiply};
-
-/// Multiplications up to which a direct loop beats a blocked product.
-const SMALL: usize = 1 << 9;
-/// Multiplications from which a product is worth several threads.
-const LARGE: usize = 1 << 18;
 
 /// A planned product.
 #[derive(Debug)]
@@ -152,7 +148,7 @@ impl Plan {
             return;
         }
         let threads = rayon::current_num_threads();
-        if batches > 1 && threads > 1 && one < 16 * LARGE && one * batches >= LARGE {
+        if batches > 1 && threads > 1 && one < SHARED_WHOLE && one * batches >= LARGE {
             let group = (LARGE / 4 / one.max(1)).max(1);
             (0..batches.div_ceil(group)).into_par_iter().for_each(|task| {
                 let end = batches.min((task + 1) * group);
@@ -192,7 +188,7 @@ impl Plan {
 fn single(p: Multiply, parallel: bool) {
     let work = p.m * p.n * p.k;
     // Parts depend on sizes alone: where a product is cut does not change its elements anyway.
-    let count = if parallel { (work / (LARGE / 4)).clamp(1, 64) } else { 1 };
+    let count = if parallel { (work / THIN_TASK).clamp(1, THIN_TASKS) } else { 1 };
     if let Some(narrow) = p.narrow().filter(|_| work > SMALL) {
         // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
         let run = |part: &Multiply| unsafe { (lanes().narrow)(part) };

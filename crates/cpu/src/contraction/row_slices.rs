@@ -12,22 +12,14 @@ use crate::contraction::register_tile::{self, Piece, RowTile, tiles};
 use crate::contraction::slice_cuts::{Cut, offsets, pieces, use_of_lanes};
 use crate::contraction::slice_operand::{Load, Operand, Slice, Way, Window};
 use crate::error::Error;
+use crate::heuristics::products::{
+    IMAGE_ROWS, LARGE, LEAST_COLUMN_SLICE, MANY_SLICES, PARALLEL_PACKING, USED_LANES, VECTORS_TOGETHER,
+};
 use crate::interpreter::nest::Nest;
 use crate::interpreter::tile_machine::Context;
 use crate::memory::element_runs::Binding;
 use crate::memory::thread_scratch;
 use crate::memory::view_access;
-
-/// Multiplications from which a product is worth several threads.
-const LARGE: usize = 1 << 18;
-/// Slices that are enough for many threads.
-const MANY: usize = 32;
-/// Floats of a slice below which tasks are too small.
-const LEAST: usize = 1 << 12;
-/// Rows of an image that a slice has at least, if they fit.
-const ROWS: usize = 4;
-/// How much of vectors has to be used so that no copy is worth making.
-const USED: f64 = 0.55;
 
 /// A planned product.
 #[derive(Debug)]
@@ -168,7 +160,11 @@ impl Rows {
         let lhs = self.lhs.start(context, batch);
         // Columns stay in the first cache while all rows go by, if tiles agree on how many columns that are.
         let sizes = self.lhs.list.iter().map(|(_, tile)| tile.vectors);
-        let together = if sizes.clone().min() == sizes.clone().max() { sizes.max().unwrap_or(1) } else { 24 };
+        let together = if sizes.clone().min() == sizes.clone().max() {
+            sizes.max().unwrap_or(1)
+        } else {
+            VECTORS_TOGETHER
+        };
         for pieces in pieces.chunks(together) {
             for &(first, tile) in &self.lhs.list {
                 let job = register_tile::Rows {
@@ -211,7 +207,7 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
         Way::Nothing
     } else if load.is_direct(right, vector, temporaries.specs) {
         Way::Memory
-    } else if window(&product.n).is_some() && (used >= USED || product.rows() < tiles().lanes) {
+    } else if window(&product.n).is_some() && (used >= USED_LANES || product.rows() < tiles().lanes) {
         Way::Window
     } else {
         Way::Spread
@@ -225,13 +221,13 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
         };
         copied + product.rows() * count
     };
-    let share = cost(&product.n) * product.batches() / MANY;
+    let share = cost(&product.n) * product.batches() / MANY_SLICES;
     // Neighboring slices copy what their windows share, so a slice has a few whole rows of an image.
     let mut few = vec![1; product.n.len()];
-    for (axis, rows) in (0..few.len()).rev().zip([usize::MAX, ROWS]) {
+    for (axis, rows) in (0..few.len()).rev().zip([usize::MAX, IMAGE_ROWS]) {
         few[axis] = product.n[axis].min(rows);
     }
-    let least = LEAST.max(if way == Way::Window { cost(&few) } else { 0 });
+    let least = LEAST_COLUMN_SLICE.max(if way == Way::Window { cost(&few) } else { 0 });
     (way, Cut::new(&product.n, most.min(share.max(least)), cost))
 }
 
@@ -290,7 +286,7 @@ impl Panels {
             }
         };
         let tasks = batches * self.list.len();
-        if parallel && self.rows.len() * self.terms.len() * batches > 1 << 15 {
+        if parallel && self.rows.len() * self.terms.len() * batches > PARALLEL_PACKING {
             (0..tasks).into_par_iter().for_each(one);
         } else {
             (0..tasks).for_each(one);

@@ -12,14 +12,8 @@ use crate::contraction::merge_axes::merged;
 use crate::contraction::row_slices::Rows;
 use crate::contraction::stride_phases::phases;
 use crate::error::Error;
+use crate::heuristics::products::{SLICE, WORTH_A_PRODUCT, WORTH_A_VECTOR};
 use crate::interpreter::tile_machine::Context;
-
-/// Floats of a slice: about half of a second cache.
-const SLICE: usize = 1 << 18;
-/// Multiplications from which a fused kernel is better done as a product.
-const WORTH: usize = 1 << 13;
-/// Neighbors that make a vector worth it.
-const VECTOR: usize = 8;
 
 /// A product that is done slice by slice.
 #[derive(Debug)]
@@ -150,7 +144,7 @@ fn thin(fused: &Fused) -> Option<Product> {
     }
     let work: usize = fused.axes.iter().product();
     let vector = k.last().map_or(0, |&axis| fused.axes[axis]).max(fused.axes[last]);
-    if k.is_empty() || work < WORTH || vector < VECTOR {
+    if k.is_empty() || work < WORTH_A_PRODUCT || vector < WORTH_A_VECTOR {
         return None;
     }
     Some(as_product(fused, sum, [lhs, rhs], [batch, m, n, k]))

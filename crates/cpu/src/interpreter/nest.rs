@@ -9,26 +9,12 @@
 use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
 use crate::error::Error;
+use crate::heuristics::fused::{LONG_AXIS, PATCH_COLUMNS, PATCH_ROWS, RESIDENT_ROW, SHORT_AXIS, TILE};
 use crate::interpreter::bytecode::{Accumulator, Op, Register, Source};
 use crate::interpreter::dependence;
 use crate::interpreter::emit_nest;
 use crate::interpreter::register_slots::Place;
 use crate::memory::view_access::{self, Access, MAX_AXES};
-
-/// Elements of a tile: small enough that a handful of registers stay in the first cache.
-pub const TILE: usize = 1024;
-/// Rows up to this length are kept whole; their registers then stay in the second cache.
-const RESIDENT: usize = 8192;
-/// Innermost axes from this length on are worth a row of their own in pointwise kernels.
-const LONG: usize = 512;
-
-/// Innermost axes up to this length may be better off further out.
-const SHORT: usize = 4;
-
-/// Rows of a patch: a cache line of floats.
-pub const PATCH_ROWS: usize = 16;
-/// Columns of a patch.
-const PATCH_COLUMNS: usize = 64;
 
 /// How a tile's elements are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +189,7 @@ fn order_by_store(fused: &mut Fused) {
     let mut order: Vec<usize> = (0..fused.axes.len()).collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(store.view.strides[axis].abs()));
     order.retain(|&axis| fused.axes[axis] != 1);
-    let short = order.iter().rev().take_while(|&&axis| fused.axes[axis] <= SHORT).count();
+    let short = order.iter().rev().take_while(|&&axis| fused.axes[axis] <= SHORT_AXIS).count();
     if short > 0 && short < order.len() {
         // The next longer axis changes places with the short ones behind it.
         let mut longer = order.clone();
@@ -224,7 +210,7 @@ fn order_reduced(fused: &mut Fused) {
         _ => false,
     };
     let reduced: Vec<usize> = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] != 1).collect();
-    let is_short = |axis: &usize| fused.axes[*axis] <= SHORT;
+    let is_short = |axis: &usize| fused.axes[*axis] <= SHORT_AXIS;
     if !reduced.last().is_some_and(is_short) || fused.tape.iter().any(positions) {
         return;
     }
@@ -288,7 +274,7 @@ fn pointwise(fused: &Fused) -> Layout {
     let sizes = fused.axes.clone();
     let total: usize = sizes.iter().product();
     let last = sizes.last().copied().unwrap_or(1);
-    let by_rows = sizes.len() > 1 && (last >= LONG || (last >= 8 && takes_rows(fused)));
+    let by_rows = sizes.len() > 1 && (last >= LONG_AXIS || (last >= 8 && takes_rows(fused)));
     let (outer, inner_len) = if by_rows { (sizes.len() - 1, last) } else { (0, total) };
     let rows = if by_rows { (TILE / inner_len.max(1)).max(1) } else { 1 };
     let columns = if rows > 1 { inner_len } else { inner_len.min(TILE) };
@@ -352,7 +338,7 @@ fn reducing(fused: &Fused) -> Layout {
         Layout { shape, sizes, outer, outer_len, inner_len, rows, columns, resident, patch: None }
     };
     if !down {
-        let whole = inner_len <= RESIDENT;
+        let whole = inner_len <= RESIDENT_ROW;
         let rows = if whole { (TILE / inner_len.max(1)).clamp(1, outer_len.max(1)) } else { 1 };
         return layout(Shape::Rows, rows, if whole { inner_len.max(1) } else { TILE });
     }

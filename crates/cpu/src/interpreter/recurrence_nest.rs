@@ -6,17 +6,13 @@
 use farad_compile::program::{Code as TapeCode, Fused, Recurrence, Store, View};
 
 use crate::error::Error;
+use crate::heuristics::fused::{LEAST_RECURRENCE, RECURRENCE_TILE, RECURRENCE_TILES};
 use crate::interpreter::bytecode::{Code, Op, Register, Source};
 use crate::interpreter::dependence::{self, Level};
 use crate::interpreter::emit_nest::Emitter;
 use crate::interpreter::nest::{Layout, Nest, Pass, Shape, Spec, check_views};
 use crate::interpreter::register_slots::Place;
 use crate::memory::view_access::{self, MAX_AXES};
-
-/// Elements of a tile: two dozen registers of them stay in the second cache, most of them in the first.
-const TILE: usize = 512;
-/// Elements that are not worth sharing out.
-const LEAST: usize = 128;
 
 /// Plans a recurrence over buffers of these specs.
 pub fn plan(recurrence: &Recurrence, specs: &[Spec], label: &str) -> Result<Nest, Error> {
@@ -40,7 +36,11 @@ pub fn plan(recurrence: &Recurrence, specs: &[Spec], label: &str) -> Result<Nest
         outer,
         outer_len,
         inner_len: trips,
-        rows: outer_len.div_ceil(8).next_multiple_of(16).clamp(LEAST, TILE).min(outer_len),
+        rows: outer_len
+            .div_ceil(RECURRENCE_TILES)
+            .next_multiple_of(16)
+            .clamp(LEAST_RECURRENCE, RECURRENCE_TILE)
+            .min(outer_len),
         columns: 1,
         resident: false,
         patch: None,

@@ -6,19 +6,11 @@
 
 use rayon::prelude::*;
 
+use crate::heuristics::fused::{LEAST_TASK, MANY_TILES, MOST_CHUNKS, MOST_TASK, PARALLEL_WORK, TASKS};
 use crate::interpreter::nest::{Layout, Nest};
 use crate::interpreter::tile_machine::{Context, Kept, Machine, Tile};
 use crate::memory::thread_scratch;
 use crate::simd::reduction::{STATE_WORDS, State};
-
-/// Work (elements times instructions) below which threads cost more than they bring.
-const PARALLEL: usize = 1 << 18;
-/// Work of one task, at least and at most.
-const GRAIN: (usize, usize) = (1 << 14, 1 << 18);
-/// Tiles of outer positions that are enough to share out.
-const MANY: usize = 8;
-/// Chunks that a pass is cut into at most where it reduces.
-const CHUNKS: usize = 256;
 
 impl Nest {
     /// Runs the kernel.
@@ -34,8 +26,8 @@ impl Nest {
             let mut machine = Machine::new(self, context, scratch, None);
             let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
-            let busy = work >= PARALLEL;
-            if busy && tiles < MANY && layout.inner_len > layout.columns {
+            let busy = work >= PARALLEL_WORK;
+            if busy && tiles < MANY_TILES && layout.inner_len > layout.columns {
                 (0..tiles)
                     .for_each(|tile| self.split(&mut machine, context, self.rows_of(tile), work / tiles));
             } else if busy && tiles > 1 && rayon::current_num_threads() > 1 {
@@ -53,7 +45,7 @@ impl Nest {
             let mut machine = Machine::new(self, context, scratch, None);
             let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
-            if work < PARALLEL || tiles == 1 || rayon::current_num_threads() == 1 {
+            if work < PARALLEL_WORK || tiles == 1 || rayon::current_num_threads() == 1 {
                 return (0..tiles).for_each(|tile| self.positions(&mut machine, self.rows_of(tile)));
             }
             let kept = machine.kept();
@@ -151,7 +143,7 @@ impl Nest {
         machine.outer(0, rows);
         for pass in 0..self.passes.len() {
             let reduces = !self.passes[pass].reductions.is_empty();
-            let least = if reduces { steps.div_ceil(CHUNKS) } else { 1 };
+            let least = if reduces { steps.div_ceil(MOST_CHUNKS) } else { 1 };
             let chunk = (grain(work) / step_work.max(1)).max(least).max(1) * layout.columns;
             let chunks = layout.inner_len.div_ceil(chunk);
             let kept = machine.kept();
@@ -193,7 +185,7 @@ impl Nest {
 
 /// The work that tasks of a kernel should have: several for each thread of a small machine, but not too little.
 fn grain(work: usize) -> usize {
-    (work / 16).clamp(GRAIN.0, GRAIN.1)
+    (work / TASKS).clamp(LEAST_TASK, MOST_TASK)
 }
 
 /// The state of a reduction over part of the inner positions.

@@ -2,17 +2,15 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use crate::heuristics::fused::{PATCH_BLOCK, PATCH_ROWS};
 use crate::interpreter::bytecode::{Code, Op, Source};
-use crate::interpreter::nest::{Nest, PATCH_ROWS, Random, Shape, Take};
+use crate::interpreter::nest::{Nest, Random, Shape, Take};
 use crate::interpreter::register_slots::Place;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::thread_scratch::Scratch;
 use crate::memory::view_access::{Access, MAX_AXES, Range};
 use crate::simd::lanes::{Lanes, lanes};
 use crate::simd::reduction::{STATE_WORDS, State};
-
-/// Columns of a patch that are read at once.
-const BLOCK: usize = 16;
 
 /// Bad indices met during a run, by site: the largest of them, so that it does not matter who met one first.
 #[derive(Debug, Default)]
@@ -274,9 +272,9 @@ impl<'a> Machine<'a> {
         let plain = turned.conditions.is_empty() && binding.dtype.size() == 4 && tile.rows == PATCH_ROWS;
         let index = turned.index(start(0));
         let stride = if tile.columns > 1 { turned.index(start(1)) - index } else { 0 };
-        let mut lines = [[0u32; PATCH_ROWS]; BLOCK];
-        for first in (0..tile.columns).step_by(BLOCK) {
-            let columns = BLOCK.min(tile.columns - first);
+        let mut lines = [[0u32; PATCH_ROWS]; PATCH_BLOCK];
+        for first in (0..tile.columns).step_by(PATCH_BLOCK) {
+            let columns = PATCH_BLOCK.min(tile.columns - first);
             for (i, line) in lines[..columns].iter_mut().enumerate() {
                 // SAFETY: the program says that this kernel may read the buffer; words are checked to be in it.
                 unsafe {
@@ -290,8 +288,8 @@ impl<'a> Machine<'a> {
                 }
             }
             for (row, out) in out.chunks_exact_mut(tile.columns).enumerate() {
-                match <&mut [u32; BLOCK]>::try_from(&mut out[first..first + columns]) {
-                    Ok(out) => (0..BLOCK).for_each(|i| out[i] = lines[i][row]),
+                match <&mut [u32; PATCH_BLOCK]>::try_from(&mut out[first..first + columns]) {
+                    Ok(out) => (0..PATCH_BLOCK).for_each(|i| out[i] = lines[i][row]),
                     Err(_) => (0..columns).for_each(|i| out[first + i] = lines[i][row]),
                 }
             }

@@ -13,11 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use farad_runtime::{Allocation, Holdings, Memory};
 
 use crate::error::Error;
+use crate::heuristics::pools::POOL_BYTES;
 
 /// A multiple of every vector's size and of a cache line.
 const ALIGNMENT: usize = 128;
-/// Bytes that the pool keeps at most.
-const POOL_BYTES: usize = 1 << 30;
 
 /// Aligned bytes; they return to the pool with their last handle.
 pub(crate) struct Held {

@@ -6,14 +6,10 @@
 
 use farad_ir::Reduce;
 
+use crate::heuristics::reductions::{
+    FEW_PARTIALS, FLOAT_TILES, LONG_ROW, MANY_PARTIALS, MIDDLING_ROW, SOME_PARTIALS,
+};
 use crate::interpreter::bytecode::Kind;
-
-/// Partial sums that a row is added up in: long rows, middling ones, short ones.
-const MANY: usize = 64;
-const SOME: usize = 16;
-const FEW: usize = 4;
-/// Column tiles that are added up in `f32` before they go to `f64`.
-const BLOCK: usize = 64;
 
 /// One reduction's running state over some rows: sums in `wide` (floats) or `value`, extremes in `value`, their
 /// positions in `index`.
@@ -171,12 +167,12 @@ macro_rules! fold_row {
     }};
     ($row:expr, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
         let row: &[$type] = bytemuck::cast_slice($row);
-        if row.len() < 16 {
-            fold_row!(by FEW, row, $type, $start, |$acc, $x| $body)
-        } else if row.len() < 512 {
-            fold_row!(by SOME, row, $type, $start, |$acc, $x| $body)
+        if row.len() < MIDDLING_ROW {
+            fold_row!(by FEW_PARTIALS, row, $type, $start, |$acc, $x| $body)
+        } else if row.len() < LONG_ROW {
+            fold_row!(by SOME_PARTIALS, row, $type, $start, |$acc, $x| $body)
         } else {
-            fold_row!(by MANY, row, $type, $start, |$acc, $x| $body)
+            fold_row!(by MANY_PARTIALS, row, $type, $start, |$acc, $x| $body)
         }
     }};
 }
@@ -293,7 +289,7 @@ pub fn columns(state: &mut State, tile: &[u32], rows: usize, first: usize) {
             (Reduce::ArgMax, _) => arg_columns!(state, words, column, u32, |a, x| x > a),
             (Reduce::ArgMin, _) => arg_columns!(state, words, column, u32, |a, x| x < a),
         }
-        if column % BLOCK == BLOCK - 1 {
+        if column % FLOAT_TILES == FLOAT_TILES - 1 {
             state.flush();
         }
     }

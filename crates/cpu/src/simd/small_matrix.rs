@@ -1,20 +1,7 @@
 //! Products too small or too thin for a blocked algorithm: rows added up, dot products, or many rows of few columns.
 
+use crate::heuristics::small_products::{COLUMNS, NARROW, NARROW_APART, NARROW_ROWS, PARTIALS, ROWS, WIDTH};
 use crate::simd::math::fma;
-
-/// Columns of a result row that are added up at once; they stay in the first cache.
-const WIDTH: usize = 512;
-/// Partial sums of a dot product.
-const PARTIALS: usize = 32;
-/// Columns that a narrow product computes, with zeros behind its own, and rows that it computes together.
-const COLUMNS: usize = 16;
-const ROWS: usize = 8;
-/// Rows from which a narrow product is worth it.
-const NARROW_ROWS: usize = 16;
-/// Columns up to which a narrow product is better than a blocked one.
-const NARROW: usize = 12;
-/// Terms up to which the same holds where those of a row are not neighbors.
-const NARROW_APART: usize = 64;
 
 /// A matrix in memory: elements between rows and between columns.
 #[derive(Clone, Copy, Debug)]

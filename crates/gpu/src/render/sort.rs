@@ -19,6 +19,7 @@ use farad_ir::{DType, WgslText};
 
 use super::module::fold;
 use crate::dispatch::{Capabilities, Dispatch, StorageBinding, Word};
+use crate::heuristics::sorts::{BUSY, FEW_TILES};
 use crate::transfer::WORD;
 
 const SORT: &str = include_str!("../wgsl/sort.wgsl");
@@ -28,10 +29,6 @@ const SELECT: &str = include_str!("../wgsl/select.wgsl");
 const THREADS: usize = Sort::STRIP;
 /// Bits of a digit.
 const DIGIT: u32 = Sort::DIGITS.trailing_zeros();
-/// Workgroups that keep a device busy: short rows share a workgroup where there are more.
-const BUSY: usize = 512;
-/// Tiles up to which a workgroup adds up the counts of all of them itself.
-const FEW_TILES: usize = 32;
 
 /// What the source holds, as the text calls it.
 const WORDS: u32 = 0;

@@ -3,11 +3,9 @@
 use farad_compile::program::{Guard, View};
 
 use super::Axes;
+use crate::heuristics::products::LARGEST_STRIDE;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{Access, Range};
-
-/// Strides of convolutions that are split; beyond, most of a window would be copied for nothing.
-const LARGEST: i64 = 8;
 
 /// How positions of a guard are laid out: the position `by · i + r` is the `i`-th of its remainder `r`.
 #[derive(Debug)]
@@ -39,7 +37,7 @@ impl Split {
         let (table, more) = (odd.next(), odd.next());
         let whole = |axis: usize| tables.contains(&axis) && extent[axis] == axes[axis];
         let fits = table.is_none_or(|(axis, _)| whole(axis)) && more.is_none();
-        if by > LARGEST || !fits || coefficients.clone().any(|(_, c)| c < 0) {
+        if by > LARGEST_STRIDE || !fits || coefficients.clone().any(|(_, c)| c < 0) {
             return None;
         }
         let coefficient = table.map_or(0, |(_, c)| c as usize);
@@ -131,7 +129,7 @@ pub fn guarded(view: &View, axes: &[usize], vector: usize) -> View {
     let mut view = view.clone();
     let free = |axis: usize| view.guards.iter().all(|guard| guard.coefficients[axis] == 0);
     let stride = view.strides[vector];
-    if axes[vector] > 1 && (2..=LARGEST).contains(&stride) && free(vector) {
+    if axes[vector] > 1 && (2..=LARGEST_STRIDE).contains(&stride) && free(vector) {
         let mut coefficients = vec![0; axes.len()];
         coefficients[vector] = stride;
         let within = |&axis: &usize| axes[axis] > 1 && view.strides[axis] == 1 && free(axis);
