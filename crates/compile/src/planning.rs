@@ -3,6 +3,7 @@
 
 pub mod assemble;
 pub mod bundle_sums;
+mod limits;
 mod loops;
 mod sorts;
 mod staging;
@@ -24,11 +25,9 @@ use crate::program::{
 };
 use assemble::{Memory, kernel};
 use bundle_sums::{Sum, bundle};
+use limits::ALIGNMENT;
 use unroll_axes::{apart, unroll};
 use waves::waves;
-
-/// Bytes that every buffer's offset is a multiple of.
-const ALIGNMENT: usize = 256;
 
 /// Lays the kernels of a graph out in memory and time.
 pub fn plan(

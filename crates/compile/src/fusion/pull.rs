@@ -7,16 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
+use super::limits;
 use crate::fusion::access::{Access, Affine, Obstacle, mapped_view, reshape};
 use crate::fusion::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped, within};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
-
-/// No axis is split to have more of them: finding one's place would cost more than loading.
-const MOST_AXES: usize = farad_ir::MAX_RANK;
-/// Longer tapes are cut.
-const MOST_INSTRUCTIONS: usize = 256;
-/// How far a value is followed to see that it is zero outside a pad.
-const VANISHING_DEPTH: usize = 6;
 
 impl Draft {
     /// Pulls `root` into a kernel.
@@ -87,7 +81,7 @@ impl Pull<'_> {
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
             Obstacle::Split { axis, inner }
-                if self.start.product.is_none() && self.draft.axes.len() < MOST_AXES =>
+                if self.start.product.is_none() && self.draft.axes.len() < limits::MOST_AXES =>
             {
                 Trouble::Split { axis, inner }
             }
@@ -96,7 +90,7 @@ impl Pull<'_> {
     }
 
     fn emit(&mut self, code: Code, dtype: DType) -> Result<Reg, Trouble> {
-        if self.draft.tape.len() >= MOST_INSTRUCTIONS {
+        if self.draft.tape.len() >= limits::MOST_INSTRUCTIONS {
             return Err(Trouble::TooLarge);
         }
         self.draft.tape.push(Instr { code, dtype: dtype.register(), level: Level::Full });
@@ -260,7 +254,7 @@ impl Pull<'_> {
         let reg = self.value(x, &inner)?;
         // Outside a pad the value is zero; what is loaded is so by its guards.
         let added = &inner.guards[access.guards.len()..];
-        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, VANISHING_DEPTH) {
+        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, limits::VANISHING_DEPTH) {
             return Ok(reg);
         }
         let dtype = graph.dtype(id);

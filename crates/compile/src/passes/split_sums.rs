@@ -7,18 +7,9 @@ use std::cmp::Reverse;
 use farad_ir::{Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Shape};
 
 use crate::fusion::product::Roles;
+use crate::passes::limits;
 use crate::passes::tiles::{self, Sizes};
 use crate::program::Target;
-
-/// Parts that a product of halves is cut into at least, if at all.
-const LEAST_OF_HALVES: usize = 16;
-/// Terms up to which a product stays whole that has a result for every other position that keeps the device busy.
-const SHORT: usize = 512;
-
-/// Positions that only a large device needs to be busy.
-const MANY: usize = 1 << 16;
-/// Elements below which threads that share columns keep the device busy without many parts.
-const FEW: usize = 1 << 24;
 
 /// Rewrites the graph for the target; returns where the outputs went. `None` if the target is busy with one position.
 pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
@@ -106,12 +97,12 @@ fn split_reduce(
     // a column and more parts pay.
     let rows = axes.contains(&(shape.rank() - 1));
     let (lanes, least) = match rows {
-        true => (256, 4096),
+        true => (limits::ROW_LANES, limits::ROW_TERMS),
         // Several threads share a column, so fewer parts do.
-        false if shape.numel() < FEW => (8, 64),
-        false => (1, 64),
+        false if shape.numel() < limits::SHARED_COLUMNS => (limits::COLUMN_LANES, limits::COLUMN_TERMS),
+        false => (1, limits::COLUMN_TERMS),
     };
-    if target.parallel <= 1 || length < 4 * least || results * lanes >= target.parallel {
+    if target.parallel <= 1 || length < limits::WORTH_PARTS * least || results * lanes >= target.parallel {
         return None;
     }
     let wanted = parts(length, results * lanes, least, target);
@@ -152,14 +143,14 @@ pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<
 fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let halves = dtype == DType::F16;
-    if target.parallel < MANY || !plain || !(halves || dtype == DType::F32) {
+    if target.parallel < limits::LARGE_DEVICE || !plain || !(halves || dtype == DType::F32) {
         return None;
     }
     let roles = Roles::of(contraction)?;
     let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
     let (batches, rows, columns) = (len(&roles.batch), len(&roles.rows), len(&roles.columns));
     let sizes = Sizes { batches, rows, columns, terms: len(&roles.inner) };
-    if sizes.terms <= 2 * SHORT {
+    if sizes.terms <= 2 * limits::WHOLE_TERMS {
         return None;
     }
     // The outermost axis: what is left of the terms stays one piece of memory.
@@ -181,13 +172,15 @@ fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     let terms: usize = reduced.iter().map(|&axis| contraction.sizes[axis]).product();
     let results = contraction.output().numel();
     // Small tiles keep the device busy: what a split would save, adding up the parts costs.
-    if results * 2 >= target.parallel && terms <= SHORT {
+    if results * 2 >= target.parallel && terms <= limits::WHOLE_TERMS {
         return None;
     }
     // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
-    let wanted = parts(terms, results.div_ceil(16).max(1), 256, target).min(64);
+    let wanted =
+        parts(terms, results.div_ceil(limits::PRODUCT_RESULTS).max(1), limits::PRODUCT_TERMS, target)
+            .min(limits::PRODUCT_PARTS);
     // Products of halves are quick, so that each part is soon done.
-    let wanted = if dtype == DType::F16 && wanted > 1 { wanted.max(LEAST_OF_HALVES) } else { wanted };
+    let wanted = if dtype == DType::F16 && wanted > 1 { wanted.max(limits::HALF_PARTS) } else { wanted };
     if wanted <= 1 || results * 4 >= target.parallel * 16 {
         return None;
     }

@@ -4,14 +4,9 @@
 
 use farad_ir::{DType, NodeId, Op};
 
-use super::Planner;
+use super::{Planner, limits};
 use crate::planning::assemble::Memory;
 use crate::program::{BufferId, Kernel, Keys, Place, Sort, Spec, Target};
-
-/// Sources up to which a scatter scans its index for every place, whatever their number.
-const SCANNED: usize = 4096;
-/// Sources times places up to which it scans.
-const SCANNED_ALL: usize = 1 << 24;
 
 impl Planner<'_, '_> {
     /// Plans the sort that a node needs, if any, in free blocks; gives the blocks back for later use.
@@ -19,7 +14,7 @@ impl Planner<'_, '_> {
         let mut taken = Vec::new();
         let Some((rows, len, first, keys)) = self.sorted(id, target) else { return taken };
         let mut scratch = |planner: &mut Self, len: usize, dtype: DType| {
-            let block = planner.take_block(free, (len * dtype.size()).next_multiple_of(super::ALIGNMENT));
+            let block = planner.take_block(free, (len * dtype.size()).next_multiple_of(limits::ALIGNMENT));
             taken.push(block);
             planner.add_buffer(Place::Block(block), 0, Spec { dtype, len })
         };
@@ -62,7 +57,9 @@ impl Planner<'_, '_> {
                 let index = self.graph.shape(node.operands[1]);
                 let (rows, len) = (index[..axis].iter().product(), index[axis]);
                 let whole_rows = index[axis + 1..].iter().all(|&size| size == 1);
-                let large = len >= SCANNED && len * size >= SCANNED_ALL && !self.is_distinct(id);
+                let large = len >= limits::SCANNED_SOURCES
+                    && len * size >= limits::SCANNED_PAIRS
+                    && !self.is_distinct(id);
                 (target.scratch && whole_rows && large).then_some((rows, len, len, Keys::Below(size)))
             }
             _ => None,

@@ -5,13 +5,10 @@ use std::collections::HashMap;
 
 use farad_ir::{DType, NodeId};
 
-use super::Planner;
+use super::{Planner, limits};
 use crate::fusion::weave::{Homes, Woven};
 use crate::planning::assemble::{Memory, copy_all};
 use crate::program::{BufferId, Place, Spec, Target};
-
-/// Elements that every part of an array starts at a multiple of.
-const ALIGNMENT: usize = 64;
 
 impl Planner<'_, '_> {
     /// The kernel of a woven scan, with copies before and after it where it has too many buffers.
@@ -48,7 +45,7 @@ impl Planner<'_, '_> {
             let spec = self.spec(id);
             let end = lengths.entry(spec.dtype).or_default();
             offsets.push((id, spec.dtype, *end));
-            *end = (*end + spec.len).next_multiple_of(ALIGNMENT);
+            *end = (*end + spec.len).next_multiple_of(limits::PART_ALIGNMENT);
             match groups.iter_mut().find(|group| self.spec(group[0]) == spec) {
                 Some(group) => group.push(id),
                 None => groups.push(vec![id]),
