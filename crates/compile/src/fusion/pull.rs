@@ -32,7 +32,7 @@ impl Draft {
             pull.parts(root)?;
         }
         pull.draft.computed.insert(root);
-        for (node, value, access) in std::mem::take(&mut pull.extra) {
+        for Passed { node, value, access } in std::mem::take(&mut pull.extra) {
             let view = pull.view(&access, &context.graph.shape(node));
             pull.store(node, value, view);
         }
@@ -49,7 +49,15 @@ struct Pull<'a> {
     context: &'a Context<'a>,
     memo: HashMap<(NodeId, Access), Reg>,
     /// Materialized nodes computed along the way.
-    extra: Vec<(NodeId, Reg, Access)>,
+    extra: Vec<Passed>,
+}
+
+/// A materialized node that a kernel computes and stores along the way.
+struct Passed {
+    node: NodeId,
+    value: Reg,
+    /// Where it was needed.
+    access: Access,
 }
 
 impl Pull<'_> {
@@ -134,7 +142,7 @@ impl Pull<'_> {
         if let Some(base) = resident(graph, self.context.materialized, id) {
             if base == id && self.may_compute(id, access) {
                 let reg = self.compute(id, access)?;
-                self.extra.push((id, reg, access.clone()));
+                self.extra.push(Passed { node: id, value: reg, access: access.clone() });
                 return Ok(reg);
             }
             let view = self.view(access, &graph.shape(id));
@@ -153,7 +161,7 @@ impl Pull<'_> {
             || node.op.is_pointwise()
             || matches!(node.op, Op::Reduce(..))
             || self.start.product == Some(id);
-        let twice = self.extra.iter().any(|(other, ..)| *other == id);
+        let twice = self.extra.iter().any(|passed| passed.node == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
         self.context.fuse

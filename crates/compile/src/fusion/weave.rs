@@ -14,6 +14,7 @@ use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Scan, Shape};
 
 use super::limits;
 use crate::fusion::access::{Access, Affine, reshape};
+use crate::fusion::draft::Written;
 use crate::passes::simplify::simplify;
 use crate::program::{BufferId, Code, Instr, Level, Reg, Site, Target, View};
 use absorb::absorb;
@@ -24,14 +25,23 @@ pub struct Woven {
     /// The axes of elements, then the positions.
     axes: Vec<usize>,
     tape: Vec<Instr>,
-    /// First and next value of every carry, and where the last one goes.
-    carries: Vec<(Reg, Reg, Option<(NodeId, View)>)>,
-    /// What is written at every position: the pick, the value and where it goes.
-    stores: Vec<(NodeId, Reg, View)>,
+    carries: Vec<WovenCarry>,
+    /// What is written at every position; the nodes are picks.
+    stores: Vec<Written>,
     /// Nodes outside of the loop that the kernel loads.
     pub reads: Vec<NodeId>,
     /// Ops that can meet bad data.
     pub sites: Vec<Site>,
+}
+
+/// A carry of a woven scan.
+struct WovenCarry {
+    /// Before the first position.
+    start: Reg,
+    /// After a position.
+    next: Reg,
+    /// The pick that the last one goes to, and where in it.
+    last: Option<(NodeId, View)>,
 }
 
 /// The one kernel of a scan, if it can be one.
@@ -146,7 +156,7 @@ impl<'a> Weave<'a> {
                 let start = self.value(Scope::Outside, self.operands[n], &access)?;
                 let next = self.value(Scope::Body, scan.outputs[n], &access)?;
                 let last = pick.map(|pick| (pick, self.homes[n].1[k].clone()));
-                carries.push((start, next, last));
+                carries.push(WovenCarry { start, next, last });
             }
         }
         let mut stores = Vec::new();
@@ -155,7 +165,8 @@ impl<'a> Weave<'a> {
             for access in self.parts(&shape(n))? {
                 let value = self.value(Scope::Body, scan.outputs[n], &access)?;
                 let whole = self.along_time(access);
-                stores.push((pick, value, whole.view(&self.outside.shape(pick), self.axes.len())));
+                let view = whole.view(&self.outside.shape(pick), self.axes.len());
+                stores.push(Written { node: pick, value, view });
             }
         }
         settle(&mut self.tape);

@@ -134,13 +134,21 @@ fn split_reduce(
     Some(graph.cast(whole, dtype))
 }
 
-/// How many parts the sum of a product of this dtype is cut into, and over which axis.
-pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+/// How the sum of a product is cut.
+pub struct TermCut {
+    /// Into how many parts.
+    count: usize,
+    /// Over which axis.
+    axis: usize,
+}
+
+/// How the sum of a product of this dtype is cut, if it is.
+pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     small_cuts(contraction, dtype, target).or_else(|| large_cuts(contraction, dtype, target))
 }
 
 /// Of products whose tiles are large, or of halves: as many parts as save time.
-fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let halves = dtype == DType::F16;
     if target.parallel < limits::LARGE_DEVICE || !plain || !(halves || dtype == DType::F32) {
@@ -158,11 +166,11 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     let length = contraction.sizes[inner];
     let offered = (1..=6).map(|power| 1 << power).filter(|count| length.is_multiple_of(*count));
     let count = tiles::parts(sizes, halves, tiles::PROCESSORS, offered)?;
-    Some((count, inner))
+    Some(TermCut { count, axis: inner })
 }
 
 /// Of products that would leave most of the device idle.
-fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
     let worth = if plain { dtype == DType::F32 } else { Roles::of(contraction).is_some() };
@@ -195,7 +203,7 @@ fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     })?;
     let length = contraction.sizes[inner];
     let count = divisor(length, wanted).or((reduced.len() > 1 && length <= wanted).then_some(length))?;
-    Some((count, inner))
+    Some(TermCut { count, axis: inner })
 }
 
 fn split_inner(
@@ -205,7 +213,7 @@ fn split_inner(
     target: &Target,
 ) -> Option<NodeId> {
     let dtype = graph.dtype(operands[0]);
-    let (count, inner) = cuts(contraction, dtype, target)?;
+    let TermCut { count, axis: inner } = cuts(contraction, dtype, target)?;
     let length = contraction.sizes[inner];
     let mut new = contraction.clone();
     let [mut lhs, mut rhs] = [operands[0], operands[1]];

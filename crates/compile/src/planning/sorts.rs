@@ -8,11 +8,22 @@ use super::{Planner, limits};
 use crate::planning::assemble::Memory;
 use crate::program::{BufferId, Kernel, Keys, Place, Sort, Spec, Target};
 
+/// Rows that are put in order.
+struct SortedRows {
+    rows: usize,
+    /// Elements of a row.
+    len: usize,
+    /// How much of its order is asked for.
+    asked: usize,
+    /// What they are sorted by.
+    keys: Keys,
+}
+
 impl Planner<'_, '_> {
     /// Plans the sort that a node needs, if any, in free blocks; gives the blocks back for later use.
     pub(super) fn place_sort(&mut self, id: NodeId, free: &mut Vec<usize>, target: &Target) -> Vec<usize> {
         let mut taken = Vec::new();
-        let Some((rows, len, first, keys)) = self.sorted(id, target) else { return taken };
+        let Some(SortedRows { rows, len, asked, keys }) = self.sorted(id, target) else { return taken };
         let mut scratch = |planner: &mut Self, len: usize, dtype: DType| {
             let block = planner.take_block(free, (len * dtype.size()).next_multiple_of(limits::ALIGNMENT));
             taken.push(block);
@@ -23,7 +34,7 @@ impl Planner<'_, '_> {
             Keys::Below(_) => (self.buffer(operands[1]), scratch(self, rows * len, DType::I32)),
             _ => (self.buffer(operands[0]), self.buffer(id)),
         };
-        let mut sort = Sort { rows, len, taken: first, operand, order, keys, scratch: vec![] };
+        let mut sort = Sort { rows, len, taken: asked, operand, order, keys, scratch: vec![] };
         if target.scratch {
             let words = sort.scratch_words().into_iter();
             sort.scratch = words.map(|words| scratch(self, words, DType::U32)).collect();
@@ -32,15 +43,15 @@ impl Planner<'_, '_> {
         taken
     }
 
-    /// Rows, their length, how much of their order is asked for and what they are sorted by, for an order, its
-    /// beginning or a large scatter.
-    fn sorted(&self, id: NodeId, target: &Target) -> Option<(usize, usize, usize, Keys)> {
+    /// What is sorted for an order, its beginning or a large scatter.
+    fn sorted(&self, id: NodeId, target: &Target) -> Option<SortedRows> {
         let node = self.graph.node(id);
         match node.op {
             Op::Top(descending, count) => {
                 let from = self.graph.shape(node.operands[0]);
                 let keys = if descending { Keys::Descending } else { Keys::Ascending };
-                Some((node.shape.numel() / count, from[from.rank() - 1], count, keys))
+                let rows = node.shape.numel() / count;
+                Some(SortedRows { rows, len: from[from.rank() - 1], asked: count, keys })
             }
             Op::Order(descending) => {
                 let inner = self.graph.node(node.operands[0]);
@@ -51,7 +62,7 @@ impl Planner<'_, '_> {
                     false => Keys::Ascending,
                     true => Keys::Descending,
                 };
-                Some((node.shape.numel() / len, len, len, keys))
+                Some(SortedRows { rows: node.shape.numel() / len, len, asked: len, keys })
             }
             Op::ScatterAdd(axis, size) => {
                 let index = self.graph.shape(node.operands[1]);
@@ -60,7 +71,12 @@ impl Planner<'_, '_> {
                 let large = len >= limits::SCANNED_SOURCES
                     && len * size >= limits::SCANNED_PAIRS
                     && !self.is_distinct(id);
-                (target.scratch && whole_rows && large).then_some((rows, len, len, Keys::Below(size)))
+                (target.scratch && whole_rows && large).then_some(SortedRows {
+                    rows,
+                    len,
+                    asked: len,
+                    keys: Keys::Below(size),
+                })
             }
             _ => None,
         }

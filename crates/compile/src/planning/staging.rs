@@ -7,7 +7,7 @@ use farad_ir::{DType, NodeId};
 
 use super::{Planner, limits};
 use crate::fusion::weave::{Homes, Woven};
-use crate::planning::assemble::{Memory, copy_all};
+use crate::planning::assemble::{CopiedPart, Memory, copy_all};
 use crate::program::{BufferId, Place, Spec, Target};
 
 impl Planner<'_, '_> {
@@ -19,9 +19,11 @@ impl Planner<'_, '_> {
         let groups = [before, after].map(|nodes| self.gathered(&nodes, &mut homes));
         let copy = |planner: &mut Self, group: &[NodeId], into: bool| {
             let place = |&id: &NodeId| {
-                let (array, offset) = homes[&id];
-                let own = (planner.buffer(id), 0);
-                if into { (own, (array, offset)) } else { ((array, offset), own) }
+                let ((array, offset), own) = (homes[&id], planner.buffer(id));
+                match into {
+                    true => CopiedPart { from: own, from_offset: 0, to: array, to_offset: offset },
+                    false => CopiedPart { from: array, from_offset: offset, to: own, to_offset: 0 },
+                }
             };
             let parts: Vec<_> = group.iter().map(place).collect();
             let spec = planner.spec(group[0]);
