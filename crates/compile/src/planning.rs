@@ -1,5 +1,8 @@
 //! Memory and order: every materialized node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
+//!
+//! Invariant: what comes out passes [`verify`]. Debug builds ask for all of it, release builds for aliases, and
+//! a program that does not pass is refused. Start at [`plan`].
 
 pub mod assemble;
 pub mod bundle_sums;
