@@ -11,6 +11,7 @@ pub mod access;
 mod cut_long_chains;
 pub mod draft;
 mod ladder;
+mod limits;
 mod merge_kernels;
 pub mod product;
 mod pull;
@@ -23,7 +24,7 @@ use std::collections::HashSet;
 use farad_ir::{Graph, NodeId, Op};
 
 use crate::program::Target;
-use cut_long_chains::{Cuts, WORTH_KEEPING_LONG, cut};
+use cut_long_chains::{Cuts, cut};
 use ladder::{Surroundings, draft};
 use merge_kernels::merge;
 use roots::{Roots, roots};
@@ -36,9 +37,6 @@ pub struct Fused {
     /// Whether each node lives in memory between kernels.
     pub materialized: Vec<bool>,
 }
-
-/// Recomputing less than this (in the unit of [`cost`]) is cheaper than keeping.
-const WORTH_KEEPING: usize = 24;
 
 /// Groups the graph's nodes into kernels.
 pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
@@ -124,7 +122,8 @@ fn shared(
     if !reductions.is_empty() {
         return reductions;
     }
-    let worth = |id: &NodeId| if long[id.index()] { WORTH_KEEPING_LONG } else { WORTH_KEEPING };
+    let worth =
+        |id: &NodeId| if long[id.index()] { limits::WORTH_KEEPING_LONG } else { limits::WORTH_KEEPING };
     let dear: Vec<NodeId> = graph
         .ids()
         .filter(|id| twice(id) && weight(graph, *id, &count, materialized, worth(id)) >= worth(id))

@@ -8,6 +8,7 @@
 
 pub mod channels_last;
 pub mod copies;
+mod limits;
 pub mod rotate_loops;
 pub mod simplify;
 pub mod split_sums;

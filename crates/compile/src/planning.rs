@@ -1,8 +1,12 @@
 //! Memory and order: every materialized node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
+//!
+//! Invariant: what comes out passes [`verify`]. Debug builds ask for all of it, release builds for aliases, and
+//! a program that does not pass is refused. Start at [`plan`].
 
 pub mod assemble;
 pub mod bundle_sums;
+mod limits;
 mod loops;
 mod sorts;
 mod staging;
@@ -24,11 +28,9 @@ use crate::program::{
 };
 use assemble::{Memory, kernel};
 use bundle_sums::{Sum, bundle};
+use limits::ALIGNMENT;
 use unroll_axes::{apart, unroll};
 use waves::waves;
-
-/// Bytes that every buffer's offset is a multiple of.
-const ALIGNMENT: usize = 256;
 
 /// Lays the kernels of a graph out in memory and time.
 pub fn plan(

@@ -7,16 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
+use super::limits;
 use crate::fusion::access::{Access, Affine, Obstacle, mapped_view, reshape};
 use crate::fusion::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped, within};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
-
-/// No axis is split to have more of them: finding one's place would cost more than loading.
-const MOST_AXES: usize = farad_ir::MAX_RANK;
-/// Longer tapes are cut.
-const MOST_INSTRUCTIONS: usize = 256;
-/// How far a value is followed to see that it is zero outside a pad.
-const VANISHING_DEPTH: usize = 6;
 
 impl Draft {
     /// Pulls `root` into a kernel.
@@ -38,7 +32,7 @@ impl Draft {
             pull.parts(root)?;
         }
         pull.draft.computed.insert(root);
-        for (node, value, access) in std::mem::take(&mut pull.extra) {
+        for Passed { node, value, access } in std::mem::take(&mut pull.extra) {
             let view = pull.view(&access, &context.graph.shape(node));
             pull.store(node, value, view);
         }
@@ -55,7 +49,15 @@ struct Pull<'a> {
     context: &'a Context<'a>,
     memo: HashMap<(NodeId, Access), Reg>,
     /// Materialized nodes computed along the way.
-    extra: Vec<(NodeId, Reg, Access)>,
+    extra: Vec<Passed>,
+}
+
+/// A materialized node that a kernel computes and stores along the way.
+struct Passed {
+    node: NodeId,
+    value: Reg,
+    /// Where it was needed.
+    access: Access,
 }
 
 impl Pull<'_> {
@@ -87,7 +89,7 @@ impl Pull<'_> {
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
             Obstacle::Split { axis, inner }
-                if self.start.product.is_none() && self.draft.axes.len() < MOST_AXES =>
+                if self.start.product.is_none() && self.draft.axes.len() < limits::MOST_AXES =>
             {
                 Trouble::Split { axis, inner }
             }
@@ -96,7 +98,7 @@ impl Pull<'_> {
     }
 
     fn emit(&mut self, code: Code, dtype: DType) -> Result<Reg, Trouble> {
-        if self.draft.tape.len() >= MOST_INSTRUCTIONS {
+        if self.draft.tape.len() >= limits::MOST_INSTRUCTIONS {
             return Err(Trouble::TooLarge);
         }
         self.draft.tape.push(Instr { code, dtype: dtype.register(), level: Level::Full });
@@ -140,7 +142,7 @@ impl Pull<'_> {
         if let Some(base) = resident(graph, self.context.materialized, id) {
             if base == id && self.may_compute(id, access) {
                 let reg = self.compute(id, access)?;
-                self.extra.push((id, reg, access.clone()));
+                self.extra.push(Passed { node: id, value: reg, access: access.clone() });
                 return Ok(reg);
             }
             let view = self.view(access, &graph.shape(id));
@@ -159,7 +161,7 @@ impl Pull<'_> {
             || node.op.is_pointwise()
             || matches!(node.op, Op::Reduce(..))
             || self.start.product == Some(id);
-        let twice = self.extra.iter().any(|(other, ..)| *other == id);
+        let twice = self.extra.iter().any(|passed| passed.node == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
         self.context.fuse
@@ -260,7 +262,7 @@ impl Pull<'_> {
         let reg = self.value(x, &inner)?;
         // Outside a pad the value is zero; what is loaded is so by its guards.
         let added = &inner.guards[access.guards.len()..];
-        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, VANISHING_DEPTH) {
+        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, limits::VANISHING_DEPTH) {
             return Ok(reg);
         }
         let dtype = graph.dtype(id);

@@ -9,10 +9,8 @@ use std::collections::HashMap;
 use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op};
 
 use crate::fusion::product::Roles;
+use crate::passes::limits;
 use crate::program::Target;
-
-/// Halves are laid out anew from so many times less work on: their products are quick, if they can read.
-const HALVES: usize = 128;
 
 /// Rewrites the graph for the target; returns where the outputs went. `None` if no convolution gains by it.
 pub fn channels_last(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
@@ -43,7 +41,8 @@ fn worth(contraction: &Contraction, dtype: DType, target: &Target) -> bool {
         map.divisor != 1 || moving.clone().count() > 1 || moving.clone().any(|term| term.1.abs() != 1)
     };
     let [lhs, rhs] = [&contraction.lhs, &contraction.rhs].map(|maps| maps.iter().any(window));
-    let least = if dtype == DType::F16 { target.channels_last / HALVES } else { target.channels_last };
+    let least =
+        if dtype == DType::F16 { target.channels_last / limits::HALVES_SOONER } else { target.channels_last };
     lhs != rhs && contraction.sizes.iter().product::<usize>() >= least && Roles::of(contraction).is_some()
 }
 

@@ -41,9 +41,28 @@ pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Gra
 /// How a carry is computed: products with constants, and the rest.
 #[derive(Clone, Default)]
 struct Turn {
-    /// Contraction, left and right operand; the one that varies is the left one or not.
-    products: Vec<(Arc<Contraction>, [NodeId; 2], bool)>,
+    products: Vec<ConstantProduct>,
     rest: Vec<NodeId>,
+}
+
+/// A product with an operand that is the same at every position.
+#[derive(Clone)]
+struct ConstantProduct {
+    contraction: Arc<Contraction>,
+    /// The operand that changes from position to position.
+    varying: NodeId,
+    /// The one that does not.
+    fixed: NodeId,
+    /// Whether the left one varies.
+    varies_left: bool,
+}
+
+impl ConstantProduct {
+    /// The product of other operands.
+    fn push(&self, graph: &mut Graph, varying: NodeId, fixed: NodeId) -> NodeId {
+        let (lhs, rhs) = if self.varies_left { (varying, fixed) } else { (fixed, varying) };
+        graph.contract((*self.contraction).clone(), lhs, rhs)
+    }
 }
 
 impl Turn {
@@ -70,7 +89,11 @@ impl Turn {
                     let [lhs, rhs] = [node.operands[0], node.operands[1]];
                     match (computed(lhs) && constant(rhs), constant(lhs) && computed(rhs)) {
                         (false, false) => turn.rest.push(id),
-                        (left, _) => turn.products.push((contraction.clone(), [lhs, rhs], left)),
+                        (varies_left, _) => {
+                            let (varying, fixed) = if varies_left { (lhs, rhs) } else { (rhs, lhs) };
+                            let contraction = contraction.clone();
+                            turn.products.push(ConstantProduct { contraction, varying, fixed, varies_left });
+                        }
                     }
                 }
                 _ => turn.rest.push(id),
@@ -103,10 +126,9 @@ impl Turned {
         let mut brings = vec![None; scan.carries];
         for (n, turn) in turns.iter().enumerate() {
             first.push(starts.len());
-            for (_, sides, left) in &turn.products {
-                let side = sides[!left as usize];
-                let zero = Scalar::of(scan.body.dtype(side), 0.0);
-                starts.push(graph.fill(zero, scan.body.shape(side)));
+            for ConstantProduct { varying, .. } in &turn.products {
+                let zero = Scalar::of(scan.body.dtype(*varying), 0.0);
+                starts.push(graph.fill(zero, scan.body.shape(*varying)));
             }
             if !turn.rest.is_empty() {
                 starts.push(operands[n]);
@@ -138,11 +160,9 @@ impl Turned {
             return pick(graph, n - self.turns.len() + self.carries);
         };
         let mut terms = Vec::new();
-        for (k, (contraction, sides, left)) in turn.products.iter().enumerate() {
+        for (k, product) in turn.products.iter().enumerate() {
             let last = pick(graph, self.first[n] + k);
-            let fixed = self.constants[&sides[*left as usize]];
-            let (lhs, rhs) = if *left { (last, fixed) } else { (fixed, last) };
-            terms.push(graph.contract((**contraction).clone(), lhs, rhs));
+            terms.push(product.push(graph, last, self.constants[&product.fixed]));
         }
         if !turn.rest.is_empty() {
             terms.push(pick(graph, self.first[n] + turn.products.len()));
@@ -185,10 +205,9 @@ impl Body<'_> {
         let mut carried = Vec::new();
         for (n, turn) in turns.iter().enumerate() {
             let mut terms = Vec::new();
-            for (k, (contraction, sides, left)) in turn.products.iter().enumerate() {
-                let (varying, fixed) = (inputs[first[n] + k], constant(number(sides[*left as usize])));
-                let (lhs, rhs) = if *left { (varying, fixed) } else { (fixed, varying) };
-                terms.push(body.contract((**contraction).clone(), lhs, rhs));
+            for (k, product) in turn.products.iter().enumerate() {
+                let fixed = constant(number(product.fixed));
+                terms.push(product.push(&mut body, inputs[first[n] + k], fixed));
             }
             if !turn.rest.is_empty() {
                 terms.push(inputs[first[n] + turn.products.len()]);
@@ -204,7 +223,7 @@ impl Body<'_> {
         });
         let mut outputs = Vec::new();
         for turn in turns {
-            outputs.extend(turn.products.iter().map(|(_, sides, left)| map.at(sides[!left as usize])));
+            outputs.extend(turn.products.iter().map(|product| map.at(product.varying)));
             let rest = turn.rest.iter().map(|&id| map.at(id)).reduce(|a, b| body.add(a, b));
             outputs.extend(rest);
         }

@@ -6,11 +6,11 @@
 //! wrong number.
 //!
 //! Start at [`verify`]; every module below is one family of invariants:
-//! - [`names`]: registers, buffers, parameters and sites exist, buffers lie in their allocations.
-//! - [`aliases`]: a kernel reads and writes one allocation by one binding only, and then at the same positions.
-//! - [`bounds`]: views stay inside their buffers wherever their guards hold, and stores write no element twice.
-//! - [`lifetimes`]: what is read was written, and nothing else has taken its place since.
-//! - [`waves`]: steps of one wave touch different bytes, unless they only read.
+//! - `names`: registers, buffers, parameters and sites exist, buffers lie in their allocations.
+//! - `aliases`: a kernel reads and writes one allocation by one binding only, and then at the same positions.
+//! - `bounds`: views stay inside their buffers wherever their guards hold, and stores write no element twice.
+//! - `lifetimes`: what is read was written, and nothing else has taken its place since.
+//! - `waves`: steps of one wave touch different bytes, unless they only read.
 
 pub(crate) mod aliases;
 mod bounds;
