@@ -293,7 +293,7 @@ fn newcomers_are_told_what_to_do() {
         assert!(short.contains(heading), "{heading} is not in {short}");
     }
     let help = folder.succeed("--help");
-    for code in ["0      done", "1      failed", "2      the command line", "130    interrupted"] {
+    for code in ["0      done", "1      failed", "2      wrong command line", "130    interrupted"] {
         assert!(help.contains(code), "{help}");
     }
 }
