@@ -5,7 +5,7 @@ use farad::kept;
 use farad_ir::{DType, Reduce};
 
 use super::{HALF, SIGNED};
-use crate::case::{Case, Input, float, half, int, unsigned, whole};
+use crate::case::{Case, Input, all_of, float, half, int, unsigned, whole};
 
 /// The public method of a row.
 pub(crate) fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
@@ -47,6 +47,8 @@ fn input(op: Reduce, dtype: DType, shape: &[usize], terms: usize) -> Input {
         DType::F16 => half(shape, range),
         DType::I32 => int(shape, -1_000_000, 1_000_000),
         DType::U32 => unsigned(shape, 0, 1_000_000),
+        DType::F64 => float(shape, range).stored(dtype),
+        dtype if dtype.is_int() => all_of(shape, dtype),
         _ => float(shape, range),
     }
 }
@@ -55,14 +57,18 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for &op in Reduce::ALL {
         let (row, (name, function)) = (op.row(), method(op));
-        for dtype in [DType::F32, DType::F16, DType::I32, DType::U32] {
+        for dtype in DType::ALL.into_iter().filter(|&d| d.is_compute() && d != DType::Bool) {
             for (n, (shape, axes)) in LAYOUTS.into_iter().enumerate() {
                 // Floats see every layout, the others one of each kind.
-                let shown = dtype == DType::F32 || [0, 1, 6, 13].contains(&n);
+                let shown = matches!(dtype, DType::F32 | DType::F64) || [0, 1, 6, 13].contains(&n);
                 if !shown || (op.is_index() && axes.len() > 1) {
                     continue;
                 }
-                let tolerance = if dtype == DType::F16 { 2.0 * HALF } else { row.tolerance };
+                let tolerance = match dtype {
+                    DType::F16 => 2.0 * HALF,
+                    DType::F64 => super::DOUBLE,
+                    _ => row.tolerance,
+                };
                 let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
                 let inputs = vec![input(op, dtype, shape, terms)];
                 let case =
