@@ -1,6 +1,6 @@
 //! Limits on gradients, inside an optimizer's step or by hand.
 
-use farad_ir::{Binary, DType, Graph, NodeId, Reduce, Shape, Unary};
+use farad_ir::{Binary, DType, Graph, NodeId, Reduce, Unary};
 
 use super::scale::all_finite;
 use farad_tensor::Tensor;
