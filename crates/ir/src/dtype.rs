@@ -87,7 +87,7 @@ impl DType {
 
     /// Whether GPUs hold it too; the others live on the CPU.
     pub fn is_on_gpus(self) -> bool {
-        matches!(self, DType::F32 | DType::F16 | DType::BF16 | DType::I32 | DType::U32 | DType::Bool)
+        !self.is_wide() && !matches!(self, DType::I16 | DType::U16)
     }
 
     /// Whether it is a float of two bytes: registers hold more of it, so that a cast to it rounds.

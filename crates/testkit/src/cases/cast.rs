@@ -17,7 +17,7 @@ fn sources(dtype: DType) -> Vec<Input> {
         DType::BF16 => vec![float([301], (-3.0, 200.0)).stored(dtype)],
         DType::F64 => {
             let fine = float([301], (-3.0, 200.0)).stored(dtype);
-            vec![fine, whole([301], (-15_000.0, 15_000.0)).stored(dtype)]
+            vec![fine, whole([301], (-900.0, 900.0)).stored(dtype)]
         }
         DType::I8 | DType::I16 | DType::U8 => vec![all_of([301], dtype)],
         DType::I64 | DType::U64 | DType::U16 => {
@@ -87,6 +87,7 @@ pub(super) fn cases() -> Vec<Case> {
         x[0].cast(DType::F16).cast(DType::F32)
     }));
     cases.extend(brains());
+    cases.extend(bytes());
     cases
 }
 
@@ -117,6 +118,34 @@ fn brains() -> Vec<Case> {
         }),
         of("bf16 summed", brain(&[9, 64]), 1e-6, |x| x.cast(DType::F32).sum_axes([1])),
     ]
+}
+
+/// Small integers in odd shapes, through movement, indices and loops: on GPUs four bytes are a word.
+fn bytes() -> Vec<Case> {
+    type Row = (&'static str, &'static [usize], fn(&Tensor) -> Tensor);
+    let rows: [Row; 10] = [
+        ("there and back", &[65], |x| x.cast(DType::F32).cast(x.dtype())),
+        ("of rows of three", &[5, 3], |x| x + 1.0),
+        ("transposed", &[7, 5], |x| x.transpose(0, 1) + 1.0),
+        ("transposed by fours", &[8, 12], |x| x.transpose(0, 1) + 1.0),
+        ("padded", &[5, 3], |x| x.pad(&[(1, 0), (2, 1)])),
+        ("reversed", &[1031], |x| x.flip(&[0])),
+        ("joined", &[3, 7], |x| Tensor::concat(&[x, &x.flip(&[1])], 1)),
+        ("every third", &[100], |x| x.index_select(0, &(Tensor::arange(33, x.device()) * 3))),
+        ("added up at places", &[20, 3], |x| {
+            let places = Tensor::arange(20, x.device()) % 7;
+            x.narrow(0, 0, 7).scatter_add(0, &places.reshape([20, 1]), x)
+        }),
+        ("accumulated", &[9, 5], |x| x.cumsum(0)),
+    ];
+    let dtypes = DType::ALL.into_iter().filter(|d| d.is_int() && d.is_narrow());
+    let of = |dtype: DType| {
+        rows.map(|(detail, shape, function)| {
+            let inputs = vec![all_of(shape, dtype)];
+            Case::new("cast", format!("{dtype} {detail}"), inputs, 0.0, move |x| function(&x[0]))
+        })
+    };
+    dtypes.flat_map(of).collect()
 }
 
 /// Casts of constants, which the compiler folds: to the numbers that the device would give.

@@ -75,8 +75,9 @@ pub(super) fn cases() -> Vec<Case> {
                     Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
                 // What is summed is larger than a sum of both signs may be.
                 let case = if row.rounds { case.of_size((terms as f64).sqrt()) } else { case };
-                // Halves tie too often for the slope of an extreme to exist.
-                let kinked = dtype == DType::F16 && !row.rounds;
+                // Halves tie too often for the slope of an extreme to exist, and many elements are nearer than a step.
+                let near = dtype == DType::F16 || (dtype == DType::F64 && terms > 1000);
+                let kinked = near && !row.rounds;
                 cases.push(if row.gradient.is_none() || kinked { case.without_gradient() } else { case });
             }
         }
