@@ -15,7 +15,7 @@ mod waves;
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{Graph, NodeId, Op};
+use farad_ir::{DType, Graph, NodeId, Op};
 
 use crate::fusion::Fused;
 use crate::fusion::draft::{Draft, resident};
@@ -103,6 +103,11 @@ impl Planner<'_, '_> {
                 Op::Parameter(n) => {
                     grow(&mut self.program.parameters, n, node.dtype);
                     self.program.parameters[n] = node.dtype;
+                    if node.dtype.is_wide() {
+                        // The upper half of its register follows.
+                        grow(&mut self.program.parameters, n + 1, DType::U32);
+                        self.program.parameters[n + 1] = DType::U32;
+                    }
                 }
                 _ => {}
             }

@@ -39,7 +39,7 @@ pub struct BufferId(pub u32);
 pub struct Program {
     /// The tensors that a run is given.
     pub inputs: Vec<Spec>,
-    /// The dtypes of the numbers that a run is given ([`Code::Parameter`]).
+    /// The dtypes of the words that a run is given ([`Code::Parameter`]); a wide number takes two, the lower half first.
     pub parameters: Vec<DType>,
     /// The tensors that a run gives back.
     pub outputs: Vec<Output>,

@@ -283,7 +283,13 @@ fn ready(
                 Plan::Nest(Box::new(recurrence_nest::plan(recurrence, specs, &step.label)?))
             }
             Kernel::Sort(sort) => Plan::Sort(sort::Plan::new(sort)),
-            Kernel::Custom(custom) => Plan::Custom(custom_op::Plan::new(custom)),
+            Kernel::Custom(custom) => {
+                let wide = custom.operands.iter().chain(&custom.results).map(|id| specs[id.0 as usize].dtype);
+                if let Some(dtype) = wide.into_iter().find(|dtype| dtype.is_wide()) {
+                    return Err(Error::Register { op: custom.op.name().into(), dtype });
+                }
+                Plan::Custom(custom_op::Plan::new(custom))
+            }
             Kernel::Loop(of) => {
                 // A body that never runs may name buffers of no length.
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };

@@ -223,7 +223,7 @@ impl Draft {
                 }
                 Code::Unary(_, x) => of(x),
                 // A cast to the type that the register has already was made to lift it.
-                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && !to.is_half() => {
+                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && !to.is_narrow() => {
                     Level::Full
                 }
                 Code::Cast(x, _) => of(x),

@@ -138,7 +138,8 @@ impl Source<'_> {
                 let (stored, rounded) = below_cast(graph, self.node);
                 let base = resident(graph, materialized, stored)?;
                 let view = mapped_view(self.maps, &place, &shape, &axes);
-                let mut emit = |code| tape.push(Instr { code, dtype: DType::F32, level: Level::Full });
+                let dtype = graph.dtype(self.node).register();
+                let mut emit = |code| tape.push(Instr { code, dtype, level: Level::Full });
                 emit(Code::Load(BufferId(base.0), view));
                 if let Some(dtype) = rounded {
                     emit(Code::Cast(Reg(0), dtype));
@@ -202,8 +203,8 @@ fn pull(
         Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
             let left = (ops, moves.checked_sub(1)?);
             let x = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
-            if to.is_half() {
-                tape.push(Instr { code: Code::Cast(x, *to), dtype: DType::F32, level: Level::Full });
+            if to.is_half() || to.register() != tape[x.0 as usize].dtype {
+                tape.push(Instr { code: Code::Cast(x, *to), dtype: to.register(), level: Level::Full });
                 return Some(Reg(tape.len() as u32 - 1));
             }
             Some(x)

@@ -206,7 +206,7 @@ impl Pull<'_> {
                 if !view.is_contiguous(&self.draft.axes) {
                     return Err(Trouble::Materialize(id));
                 }
-                self.emit(Code::Accumulator, DType::F32)?
+                self.emit(Code::Accumulator, node.dtype)?
             }
             Op::Contract(_) if self.context.materialized[id.index()] => self.direct(id, access)?,
             _ => return Err(Trouble::Materialize(id)),
@@ -232,17 +232,17 @@ impl Pull<'_> {
             Op::Unary(unary) => Code::Unary(*unary, regs[0]),
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
-            // A cast that only changes how values are stored computes nothing; rounding to a half does.
-            Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && !to.is_half() => {
+            // A cast that only changes how values are stored computes nothing; to a narrow dtype it rounds or wraps.
+            Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && !to.is_narrow() => {
                 return Ok(regs[0]);
             }
             Op::Cast(to) => Code::Cast(regs[0], *to),
             _ => return Ok(regs[0]),
         };
         let reg = self.emit(code, dtype)?;
-        // f16 arithmetic happens in f32 and is rounded as if it had been stored.
-        let rounds = dtype == DType::F16 && !matches!(op, Op::Cast(_) | Op::Select);
-        if rounds { self.emit(Code::Cast(reg, DType::F16), dtype) } else { Ok(reg) }
+        // Arithmetic on narrow dtypes is rounded or wrapped as if it had been stored.
+        let rounds = dtype.is_narrow() && !matches!(op, Op::Cast(_) | Op::Select);
+        if rounds { self.emit(Code::Cast(reg, dtype), dtype) } else { Ok(reg) }
     }
 
     fn movement(&mut self, id: NodeId, op: &Op, x: NodeId, access: &Access) -> Result<Reg, Trouble> {
@@ -291,7 +291,7 @@ impl Pull<'_> {
         };
         match &self.draft.tape[reg.0 as usize].code {
             Code::Load(_, view) => guards.iter().all(|guard| view.guards.contains(guard)),
-            Code::Constant(scalar) => scalar.word() == 0,
+            Code::Constant(scalar) => scalar.register() == 0,
             Code::Unary(Unary::Relu | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => zero(*x),
             Code::Binary(Binary::Add | Binary::Sub | Binary::Join | Binary::Max | Binary::Min, a, b)
             | Code::Select(_, a, b) => zero(*a) && zero(*b),
@@ -377,11 +377,8 @@ impl Pull<'_> {
         let value = self.value(x, &Access { coordinates, guards: vec![] })?;
         let value = self.lift(value);
         let reg = self.emit(Code::Reduce(reduce, value), graph.dtype(id))?;
-        if graph.dtype(id) == DType::F16 {
-            self.emit(Code::Cast(reg, DType::F16), DType::F16)
-        } else {
-            Ok(reg)
-        }
+        let dtype = graph.dtype(id);
+        if dtype.is_narrow() { self.emit(Code::Cast(reg, dtype), dtype) } else { Ok(reg) }
     }
 
     /// A contraction whose maps are no matrix product: a sum of products over guarded loads.
@@ -410,12 +407,12 @@ impl Pull<'_> {
             let view = mapped_view(maps, &place, &shape, &self.draft.axes);
             regs[n] = self.emit(Code::Load(BufferId(base.0), view), node.dtype)?;
         }
-        let product = self.emit(Code::Binary(Binary::Mul, regs[0], regs[1]), DType::F32)?;
+        let product = self.emit(Code::Binary(Binary::Mul, regs[0], regs[1]), node.dtype)?;
         if long == 1 {
             return Ok(product);
         }
         let product = self.lift(product);
-        self.emit(Code::Reduce(Reduce::Sum, product), DType::F32)
+        self.emit(Code::Reduce(Reduce::Sum, product), node.dtype)
     }
 
     fn take(&mut self, id: NodeId, axis: usize, access: &Access) -> Result<Reg, Trouble> {

@@ -306,15 +306,15 @@ impl<'a> Weave<'a> {
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
             // As in drafts: what only changes how values are stored computes nothing.
-            Op::Cast(to) if to.register() == self.tape[regs[0].0 as usize].dtype && !to.is_half() => {
+            Op::Cast(to) if to.register() == self.tape[regs[0].0 as usize].dtype && !to.is_narrow() => {
                 return Some(regs[0]);
             }
             Op::Cast(to) => Code::Cast(regs[0], *to),
             _ => return Some(regs[0]),
         };
         let reg = self.emit(code, dtype)?;
-        let rounds = dtype == DType::F16 && !matches!(op, Op::Cast(_) | Op::Select);
-        if rounds { self.emit(Code::Cast(reg, DType::F16), dtype) } else { Some(reg) }
+        let rounds = dtype.is_narrow() && !matches!(op, Op::Cast(_) | Op::Select);
+        if rounds { self.emit(Code::Cast(reg, dtype), dtype) } else { Some(reg) }
     }
 
     fn movement(&mut self, scope: Scope, id: NodeId, access: &Access) -> Option<Reg> {
@@ -388,8 +388,8 @@ impl<'a> Weave<'a> {
             });
         }
         // Halves are summed as f32 and rounded once.
-        let rounds = node.dtype == DType::F16 && sizes.iter().product::<usize>() > 1;
-        if rounds { self.emit(Code::Cast(all?, DType::F16), DType::F16) } else { all }
+        let rounds = node.dtype.is_narrow() && sizes.iter().product::<usize>() > 1;
+        if rounds { self.emit(Code::Cast(all?, node.dtype), node.dtype) } else { all }
     }
 
     /// An element at a position known only at run time: of memory outside, or chosen among registers.

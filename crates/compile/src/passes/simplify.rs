@@ -349,10 +349,16 @@ impl Simplify {
     }
 
     fn unary(&mut self, unary: Unary, x: NodeId, inner: &Node, node: &Node) -> Option<NodeId> {
-        if let Some(s) = self.constant(x)
-            && s.dtype == DType::F32
-        {
-            return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
+        match self.constant(x) {
+            Some(s) if s.dtype == DType::F32 => {
+                return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
+            }
+            Some(s) if s.dtype == DType::F64 => {
+                return Some(
+                    self.fill(Scalar::float(DType::F64, (unary.row().value)(s.as_f64())), node.shape),
+                );
+            }
+            _ => {}
         }
         (unary == Unary::Neg && matches!(inner.op, Op::Unary(Unary::Neg))).then(|| inner.operands[0])
     }
@@ -364,8 +370,13 @@ impl Simplify {
                 let value = if binary.compares() { value } else { value as f32 as f64 };
                 return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
             }
-            if let Some(int) = binary.row().int.filter(|_| !p.dtype.is_float()) {
-                return Some(self.fill(Scalar::int(node.dtype, int(p.as_i64(), q.as_i64())), node.shape));
+            if p.dtype == DType::F64 {
+                let value = (binary.row().value)(p.as_f64(), q.as_f64());
+                return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
+            }
+            let whole = binary.whole(p.dtype, p.as_i64(), q.as_i64()).filter(|_| !p.dtype.is_float());
+            if let Some(y) = whole {
+                return Some(self.fill(Scalar::int(node.dtype, y), node.shape));
             }
         }
         match binary {

@@ -111,7 +111,7 @@ fn split_reduce(
     }
     // Parts of a sum are rounded once, at the end.
     let dtype = graph.dtype(x);
-    let x = if dtype == DType::F16 && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
+    let x = if dtype.is_half() && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
     if let Some(Cut { sizes, parts, inner }) = Cut::of(&shape, axes, wanted) {
         let cut = graph.reshape(x, Shape::new(&sizes));
         let partial = graph.reduce(reduce, cut, &inner);
@@ -233,7 +233,7 @@ fn split_inner(
     }
     let partial = graph.contract(new, lhs, rhs);
     // Parts of a sum are rounded once, at the end.
-    let partial = graph.cast(partial, DType::F32);
+    let partial = if dtype.is_half() { graph.cast(partial, DType::F32) } else { partial };
     let whole = graph.reduce(Reduce::Sum, partial, &[0]);
     Some(graph.cast(whole, dtype))
 }

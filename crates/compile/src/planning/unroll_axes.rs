@@ -68,9 +68,9 @@ fn gains(kernel: &Fused, axis: usize, buffers: &[Buffer]) -> bool {
         })
     };
     let loaded = |store: &Store| kernel.tape.iter().any(|instr| instr.code.buffer() == Some(store.buffer));
-    // Two halves of a word are written together or not at all.
+    // What shares a word is written together or not at all.
     let halves = |store: &Store| {
-        buffers[store.buffer.0 as usize].dtype.is_half() && store.view.strides[axis].abs() == 1
+        buffers[store.buffer.0 as usize].dtype.size() < 4 && store.view.strides[axis].abs() == 1
     };
     tiny && kernel.axes.len() > 1
         && kernel.tape.iter().any(depends)

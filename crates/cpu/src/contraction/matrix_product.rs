@@ -18,6 +18,8 @@ use crate::simd::small_matrix::{Block, Multiply};
 pub struct Plan {
     /// Operands that are not plain matrices, evaluated into temporaries.
     prepare: Vec<Nest>,
+    /// What is multiplied: `f32` or `f64`.
+    dtype: DType,
     batch: Vec<usize>,
     m: usize,
     n: usize,
@@ -55,6 +57,16 @@ impl Matrix {
         let (row, column) = (one(batch, batch + rows)?, one(batch + rows, axes.len())?);
         Some(Matrix { buffer, offset: view.offset, batch: view.strides[..batch].to_vec(), row, column })
     }
+
+    /// Where the matrix of a batch starts, given the batch axes.
+    fn first(&self, axes: &[usize], batch: usize) -> isize {
+        let (mut rest, mut index) = (batch, self.offset);
+        for (&size, &stride) in axes.iter().zip(&self.batch).rev() {
+            index += stride * (rest % size) as i64;
+            rest /= size;
+        }
+        index as isize
+    }
 }
 
 /// Temporaries are buffers behind the program's own; every kernel uses the same memory for its own.
@@ -78,9 +90,14 @@ impl Temporaries<'_> {
 
     /// A temporary of `len` floats.
     pub fn add(&mut self, len: usize) -> BufferId {
-        self.specs.push(Spec { dtype: DType::F32, len });
+        self.add_of(DType::F32, len)
+    }
+
+    /// A temporary of `len` elements.
+    pub fn add_of(&mut self, dtype: DType, len: usize) -> BufferId {
+        self.specs.push(Spec { dtype, len });
         self.offsets.push(self.bytes);
-        self.bytes = (self.bytes + 4 * len).next_multiple_of(256);
+        self.bytes = (self.bytes + dtype.size() * len).next_multiple_of(256);
         BufferId(self.specs.len() as u32 - 1)
     }
 }
@@ -95,7 +112,8 @@ impl Plan {
         let rhs = operand(&product.rhs, &right, [counts[0], counts[3]], temporaries, &mut prepare, label)?;
         let (out, epilogue) = result(product, &whole, temporaries, label)?;
         let sizes = (product.rows(), product.columns(), product.terms());
-        Ok(Plan::with(prepare, product.batch.clone(), sizes, (lhs, rhs, out), epilogue))
+        let plan = Plan::with(prepare, product.batch.clone(), sizes, (lhs, rhs, out), epilogue);
+        Ok(Plan { dtype: dtype(product), ..plan })
     }
 
     /// A product of matrices that `prepare` makes or that are there, into a matrix that `epilogue` works on.
@@ -106,7 +124,7 @@ impl Plan {
         (lhs, rhs, out): (Matrix, Matrix, Matrix),
         epilogue: Option<Nest>,
     ) -> Plan {
-        let mut plan = Plan { prepare, batch, m, n, k, lhs, rhs, out, epilogue };
+        let mut plan = Plan { prepare, dtype: DType::F32, batch, m, n, k, lhs, rhs, out, epilogue };
         plan.fold();
         plan
     }
@@ -147,6 +165,9 @@ impl Plan {
         if batches * self.m * self.n == 0 {
             return;
         }
+        if self.dtype == DType::F64 {
+            return (0..batches).for_each(|batch| self.multiply_wide(context, batch));
+        }
         let threads = rayon::current_num_threads();
         if batches > 1 && threads > 1 && one < SHARED_WHOLE && one * batches >= LARGE {
             let group = (LARGE / 4 / one.max(1)).max(1);
@@ -163,14 +184,9 @@ impl Plan {
     /// The matrices of one batch.
     fn block(&self, context: Context, batch: usize) -> Multiply {
         let block = |matrix: &Matrix| {
-            let (mut rest, mut index) = (batch, matrix.offset);
-            for (&size, &stride) in self.batch.iter().zip(&matrix.batch).rev() {
-                index += stride * (rest % size) as i64;
-                rest /= size;
-            }
             let start = context.bindings[matrix.buffer].start.cast::<f32>();
             // SAFETY: views were checked against their buffers when the program was loaded.
-            let start = unsafe { start.offset(index as isize) };
+            let start = unsafe { start.offset(matrix.first(&self.batch, batch)) };
             Block { start, row: matrix.row as isize, column: matrix.column as isize }
         };
         Multiply {
@@ -182,6 +198,49 @@ impl Plan {
             out: block(&self.out),
         }
     }
+}
+
+impl Plan {
+    /// The product of one batch in `f64`.
+    fn multiply_wide(&self, context: Context, batch: usize) {
+        let start = |matrix: &Matrix| {
+            let start = context.bindings[matrix.buffer].start.cast::<f64>();
+            // SAFETY: views were checked against their buffers when the program was loaded.
+            unsafe { start.offset(matrix.first(&self.batch, batch)) }
+        };
+        let steps = |matrix: &Matrix| (matrix.column as isize, matrix.row as isize);
+        let (out, lhs, rhs) = (steps(&self.out), steps(&self.lhs), steps(&self.rhs));
+        let parallel = rayon::current_num_threads() > 1 && self.m * self.n * self.k >= LARGE;
+        // SAFETY: matrices are in memory, and results apart from operands.
+        unsafe {
+            gemm::gemm(
+                self.m,
+                self.n,
+                self.k,
+                start(&self.out),
+                out.0,
+                out.1,
+                false,
+                start(&self.lhs).cast_const(),
+                lhs.0,
+                lhs.1,
+                start(&self.rhs).cast_const(),
+                rhs.0,
+                rhs.1,
+                0f64,
+                1f64,
+                false,
+                false,
+                false,
+                if parallel { Parallelism::Rayon(0) } else { Parallelism::None },
+            );
+        }
+    }
+}
+
+/// What a product multiplies: `f32` or `f64`.
+pub fn dtype(product: &Product) -> DType {
+    product.lhs.tape[product.lhs.value.0 as usize].dtype.register()
 }
 
 /// One product, by the way that suits its size.
@@ -238,7 +297,8 @@ fn plain(
 ) -> Result<Option<Matrix>, Error> {
     let Code::Load(buffer, view) = &operand.tape[operand.value.0 as usize].code else { return Ok(None) };
     let spec = specs[buffer.0 as usize];
-    if spec.dtype != DType::F32 || !view.guards.is_empty() {
+    let multiplied = operand.tape[operand.value.0 as usize].dtype.register();
+    if spec.dtype != multiplied || !view.guards.is_empty() {
         return Ok(None);
     }
     view_access::check(view, axes, spec.len, label)?;
@@ -283,7 +343,8 @@ pub fn evaluated(
         .enumerate()
         .map(|(axis, &n)| if axis < batch && !depends(axis) { 1 } else { n })
         .collect();
-    let buffer = temporaries.add(kept.iter().product());
+    let dtype = operand.tape[operand.value.0 as usize].dtype.register();
+    let buffer = temporaries.add_of(dtype, kept.iter().product());
     let mut view = View::contiguous(&kept);
     let store = Store { buffer, value: operand.value, view: view.clone() };
     let fused =
@@ -308,12 +369,12 @@ fn result(
             .iter()
             .any(|i| matches!(&i.code, Code::Load(b, _) | Code::Take { buffer: b, .. } if *b == buffer))
     };
-    let counts = [product.batch.len(), product.m.len()];
+    let (counts, dtype) = ([product.batch.len(), product.m.len()], dtype(product));
     let matrix = |buffer: BufferId, view: &View| Matrix::of(buffer.0 as usize, view, axes, counts);
     let fits = |store: &&Store| {
         let spec = temporaries.specs[store.buffer.0 as usize];
         let Some(matrix) = matrix(store.buffer, &store.view) else { return false };
-        spec.dtype == DType::F32
+        spec.dtype == dtype
             && (matrix.column == 1 || matrix.row == 1 || product.rows() * product.columns() == 1)
             && !loaded(store.buffer)
     };
@@ -322,13 +383,11 @@ fn result(
         |store: &Store| matches!(product.epilogue[store.value.0 as usize].code, Code::Accumulator);
     let (buffer, view) = match target {
         Some(store) => (store.buffer, store.view.clone()),
-        None => (temporaries.add(axes.iter().product()), View::contiguous(axes)),
+        None => (temporaries.add_of(dtype, axes.iter().product()), View::contiguous(axes)),
     };
     let matrix = matrix(buffer, &view).expect("a matrix that was chosen for being one");
     let replace = |instr: &Instr| match instr.code {
-        Code::Accumulator => {
-            Instr { code: Code::Load(buffer, view.clone()), dtype: DType::F32, level: Level::Full }
-        }
+        Code::Accumulator => Instr { code: Code::Load(buffer, view.clone()), dtype, level: Level::Full },
         _ => instr.clone(),
     };
     let tape = product.epilogue.iter().map(replace).collect();

@@ -7,7 +7,7 @@ use farad_compile::program::{Code, Fused, Instr, Level, Operand, Product, Reg, S
 use farad_ir::{Binary, DType, Reduce, Scalar};
 
 use crate::contraction::dot_slices::Dots;
-use crate::contraction::matrix_product::Temporaries;
+use crate::contraction::matrix_product::{self, Temporaries};
 use crate::contraction::merge_axes::merged;
 use crate::contraction::row_slices::Rows;
 use crate::contraction::stride_phases::phases;
@@ -40,7 +40,8 @@ impl Sliced {
 /// Plans a product whose rows, columns or terms are several axes; `None` for products of matrices.
 pub fn plan(product: &Product, temporaries: &mut Temporaries, label: &str) -> Result<Option<Sliced>, Error> {
     let product = merged(product);
-    if [&product.m, &product.n, &product.k].iter().all(|axes| axes.len() <= 1) {
+    let wide = matrix_product::dtype(&product) != DType::F32;
+    if wide || [&product.m, &product.n, &product.k].iter().all(|axes| axes.len() <= 1) {
         return Ok(None);
     }
     plan_phases(&product, temporaries, label)

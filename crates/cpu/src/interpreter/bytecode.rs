@@ -1,4 +1,5 @@
-//! The bytecode that tapes become: instructions over registers that are runs of 32-bit words in scratch or memory.
+//! The bytecode that tapes become: instructions over registers that are runs of 32-bit words in scratch or memory, or of
+//! 64-bit ones where the dtype is wide.
 
 use farad_ir::{Binary, DType, Reduce, Unary};
 
@@ -13,6 +14,12 @@ pub enum Kind {
     Word,
     /// 0 or 1
     Bool,
+    /// `f64`
+    Double,
+    /// `i64`
+    Long,
+    /// `u64`
+    LongWord,
 }
 
 impl Kind {
@@ -22,8 +29,29 @@ impl Kind {
             DType::F32 => Kind::Float,
             DType::I32 => Kind::Int,
             DType::U32 => Kind::Word,
+            DType::F64 => Kind::Double,
+            DType::I64 => Kind::Long,
+            DType::U64 => Kind::LongWord,
             _ => Kind::Bool,
         }
+    }
+
+    /// The dtype whose registers these are.
+    pub fn dtype(self) -> DType {
+        match self {
+            Kind::Float => DType::F32,
+            Kind::Int => DType::I32,
+            Kind::Word => DType::U32,
+            Kind::Bool => DType::Bool,
+            Kind::Double => DType::F64,
+            Kind::Long => DType::I64,
+            Kind::LongWord => DType::U64,
+        }
+    }
+
+    /// Whether its registers have 64 bits.
+    pub fn is_wide(self) -> bool {
+        matches!(self, Kind::Double | Kind::Long | Kind::LongWord)
     }
 }
 
@@ -52,14 +80,23 @@ pub enum Conversion {
     WordToFloat,
     RoundHalf,
     RoundBrain,
+    /// Any other pair, as Rust's `as` has it; truth values ask whether the number is not zero.
+    To(Kind, DType),
+}
+
+impl Conversion {
+    /// Whether it gives a register of 64 bits.
+    pub fn is_wide(self) -> bool {
+        matches!(self, Conversion::To(_, to) if to.is_wide())
+    }
 }
 
 /// What an instruction does. Numbers are indices into the kernel's lists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
-    /// Writes a fixed word.
-    Constant(u32),
-    /// Writes the n-th number of the run.
+    /// Writes a fixed word, or the two of a wide register.
+    Constant(u64),
+    /// Writes the n-th word of the run, or that and the next.
     Parameter(usize),
     /// Repeats one word over the tile.
     Fill,
@@ -106,13 +143,15 @@ pub struct Op {
     pub a: Source,
     pub b: Source,
     pub c: Source,
+    /// Whether it reads or writes registers of 64 bits; known when all is emitted.
+    pub wide: bool,
 }
 
 impl Op {
     /// An instruction that reads nothing.
     pub fn new(code: Code, out: Register) -> Op {
         let none = Source { register: 0, scalar: true };
-        Op { code, out, a: none, b: none, c: none }
+        Op { code, out, a: none, b: none, c: none, wide: false }
     }
 
     /// How many of `a`, `b` and `c` are read.

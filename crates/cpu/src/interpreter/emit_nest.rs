@@ -4,7 +4,7 @@ use farad_compile::program::{Code as TapeCode, Fused, Level as TapeLevel, Reg, S
 use farad_ir::{Binary, DType, Unary};
 
 use crate::error::Error;
-use crate::interpreter::bytecode::{Accumulator, Code, Kind, Op, Register, Source};
+use crate::interpreter::bytecode::{Accumulator, Code, Conversion, Kind, Op, Register, Source};
 use crate::interpreter::dependence::{self, Analysis, Level};
 use crate::interpreter::nest::{Layout, Nest, Pass, Random, Shape, Spec, Take, Touch};
 use crate::interpreter::register_conversion::conversions;
@@ -48,6 +48,8 @@ pub struct Emitter<'a> {
     pub direct: Vec<Option<(usize, &'a Store)>>,
     /// Where registers are.
     pub places: Vec<Place>,
+    /// Which of them have 64 bits.
+    pub wide: Vec<bool>,
     /// Words that are kept from tile to tile.
     pub kept: usize,
     /// What is emitted: see [`Nest`].
@@ -87,6 +89,7 @@ impl<'a> Emitter<'a> {
             lasting_spreads: Vec::new(),
             direct: vec![None; fused.tape.len()],
             places: Vec::new(),
+            wide: Vec::new(),
             kept: 0,
             prelude: Vec::new(),
             outer: vec![Vec::new(); deepest + 1],
@@ -111,13 +114,13 @@ impl<'a> Emitter<'a> {
             match &instr.code {
                 TapeCode::Unary(unary, a) => {
                     let whole = unary.row().int.is_some() && *unary != Unary::Not;
-                    let fits = unary.takes(dtype(a)) || (whole && dtype(a) != DType::F32);
+                    let fits = unary.takes(dtype(a)) || (whole && !dtype(a).is_float());
                     if !fits {
                         return refuse(unary.row().name, dtype(a));
                     }
                 }
                 TapeCode::Binary(binary, a, _) => {
-                    let float = dtype(a) == DType::F32;
+                    let float = dtype(a).is_float();
                     if (float && binary.is_bitwise()) || (!float && *binary == Binary::Pow) {
                         return refuse(binary.row().name, dtype(a));
                     }
@@ -189,7 +192,7 @@ impl<'a> Emitter<'a> {
             let value = store.value.0 as usize;
             let spec = self.specs[store.buffer.0 as usize];
             let same =
-                spec.dtype.size() == 4 && Kind::of(spec.dtype) == Kind::of(self.fused.tape[value].dtype);
+                !spec.dtype.is_narrow() && Kind::of(spec.dtype) == Kind::of(self.fused.tape[value].dtype);
             let fresh = self.levels[value] == Level::Full
                 && self.direct[value].is_none()
                 && self.passing[value].is_none();
@@ -231,7 +234,7 @@ impl<'a> Emitter<'a> {
     fn converted(&mut self, value: Source, from: Kind, to: DType, level: Level) -> Source {
         let mut source = value;
         for conversion in conversions(from, to) {
-            let out = self.register(level);
+            let out = self.register(level, conversion.is_wide());
             let op = Op { a: source, ..Op::new(Code::Convert(conversion), out) };
             if level == Level::Full {
                 self.pass.push(op)
@@ -256,22 +259,29 @@ impl<'a> Emitter<'a> {
         Access::new(view, &self.layout.sizes, &domain, &fixed)
     }
 
-    /// A new register for values of a level.
-    pub fn register(&mut self, level: Level) -> Register {
+    /// A new register for values of a level, wide or not.
+    pub fn register(&mut self, level: Level, wide: bool) -> Register {
         let place = match level {
             Level::Full => Place::Slot,
-            Level::Outer => self.keep(self.layout.rows),
-            Level::Uniform => self.keep(1),
+            Level::Outer => self.keep(self.layout.rows, wide),
+            Level::Uniform => self.keep(1, wide),
         };
+        self.place(place, wide)
+    }
+
+    /// A new register at a place.
+    pub fn place(&mut self, place: Place, wide: bool) -> Register {
         self.places.push(place);
+        self.wide.push(wide);
         self.places.len() - 1
     }
 
-    /// So many words that are kept from tile to tile.
-    pub fn keep(&mut self, words: usize) -> Place {
-        // A single word needs no line of its own.
-        let start = if words == 1 { self.kept } else { self.kept.next_multiple_of(LINE) };
-        self.kept = start + words;
+    /// So many elements that are kept from tile to tile.
+    pub fn keep(&mut self, elements: usize, wide: bool) -> Place {
+        let width = 1 + wide as usize;
+        // A single element needs no line of its own.
+        let start = self.kept.next_multiple_of(if elements == 1 { width } else { LINE });
+        self.kept = start + width * elements;
         Place::Scratch(start)
     }
 
@@ -288,17 +298,30 @@ impl<'a> Emitter<'a> {
         let TapeCode::Reduce(reduce, a) = self.fused.tape[i].code else { unreachable!("the caller looked") };
         let kind = self.kind(a);
         let a = self.full_source(a.0 as usize);
-        let out = self.register(Level::Outer);
+        let out = self.register(Level::Outer, kind.is_wide() && !reduce.is_index());
         self.lasting[i] = Some(out);
         self.pass.push(Op { a, ..Op::new(Code::Reduce(self.accumulators.len()), a.register) });
         self.accumulators.push(Accumulator { reduce, kind, out });
+    }
+
+    /// Says of every instruction whether it has to do with registers of 64 bits.
+    fn mark_wide(&mut self) {
+        let wide = std::mem::take(&mut self.wide);
+        let outer = self.outer.iter_mut().flatten();
+        let passes = self.done.iter_mut().flat_map(|pass| &mut pass.ops);
+        for op in self.prelude.iter_mut().chain(outer).chain(passes).chain(&mut self.finish) {
+            let converts = matches!(op.code, Code::Convert(Conversion::To(..)));
+            op.wide = converts || wide[op.out] || op.sources().any(|register| wide[register]);
+        }
     }
 
     pub fn finish(mut self) -> Nest {
         let state = STATE_WORDS * self.layout.rows * self.accumulators.len();
         self.kept = self.kept.next_multiple_of(LINE);
         let start = (self.kept + state).next_multiple_of(LINE);
-        let tile = (self.layout.rows * self.layout.columns).next_multiple_of(LINE);
+        let width = 1 + self.wide.contains(&true) as usize;
+        let tile = (width * self.layout.rows * self.layout.columns).next_multiple_of(LINE);
+        self.mark_wide();
         let ops = self.done.iter().flat_map(|pass| &pass.ops);
         let words = register_slots::assign(ops, &mut self.places, start, tile);
         let cost = self.done.iter().flat_map(|pass| &pass.ops).map(Op::cost).sum::<usize>().max(1);

@@ -7,7 +7,7 @@ use crate::interpreter::bytecode::{Code, Kind, Op, Register, Source};
 use crate::interpreter::dependence::Level;
 use crate::interpreter::emit_nest::Emitter;
 use crate::interpreter::nest::{Random, Shape, Take, Touch};
-use crate::interpreter::register_conversion::{conversions, turn, word_of};
+use crate::interpreter::register_conversion::{conversions, register_of, turn};
 use crate::interpreter::register_slots::Place;
 use crate::memory::view_access::Access;
 use crate::simd::arithmetic::takes_left_scalar;
@@ -61,14 +61,14 @@ impl Emitter<'_> {
             Shape::Rows => Code::SpreadRows,
             _ => Code::SpreadColumns,
         };
+        let wide = self.wide[register];
         let out = if level == Level::Outer {
-            self.register(Level::Outer)
+            self.register(Level::Outer, wide)
         } else if lasting {
-            let place = self.keep(self.layout.rows * self.layout.columns);
-            self.places.push(place);
-            self.places.len() - 1
+            let place = self.keep(self.layout.rows * self.layout.columns, wide);
+            self.place(place, wide)
         } else {
-            self.register(Level::Full)
+            self.register(Level::Full, wide)
         };
         let op = Op { a: Source { register, scalar: one }, ..Op::new(code, out) };
         if lasting {
@@ -86,13 +86,17 @@ impl Emitter<'_> {
         let level = self.levels[i];
         match self.direct[i].filter(|_| level == Level::Full) {
             Some((touch, _)) => {
-                self.places.push(Place::Memory);
-                let out = self.places.len() - 1;
+                let out = self.place(Place::Memory, self.is_wide(i));
                 self.pass.push(Op::new(Code::Alias(touch), out));
                 out
             }
-            None => self.register(level),
+            None => self.register(level, self.is_wide(i)),
         }
+    }
+
+    /// Whether a value has 64 bits.
+    fn is_wide(&self, i: usize) -> bool {
+        self.fused.tape[i].dtype.is_wide()
     }
 
     fn make(&mut self, i: usize) -> Register {
@@ -100,8 +104,8 @@ impl Emitter<'_> {
         let (level, depth) = (self.levels[i], self.depths[i]);
         let none = Source { register: 0, scalar: true };
         match &instr.code {
-            TapeCode::Constant(scalar) => self.leaf(Code::Constant(word_of(*scalar, instr.dtype)), level),
-            TapeCode::Parameter(n) => self.leaf(Code::Parameter(*n), level),
+            TapeCode::Constant(scalar) => self.leaf(i, Code::Constant(register_of(*scalar, instr.dtype))),
+            TapeCode::Parameter(n) => self.leaf(i, Code::Parameter(*n)),
             TapeCode::Load(buffer, view) => self.load(i, buffer.0 as usize, view),
             TapeCode::Take { buffer, view, position, stride, size, site } => {
                 let position = position.0 as usize;
@@ -169,7 +173,8 @@ impl Emitter<'_> {
                 let list = conversions(self.kind(*a), *to);
                 let mut source = self.source(a.0 as usize, level, false);
                 for (step, conversion) in list.iter().enumerate() {
-                    let out = if step + 1 == list.len() { self.output(i) } else { self.register(level) };
+                    let last = step + 1 == list.len();
+                    let out = if last { self.output(i) } else { self.register(level, conversion.is_wide()) };
                     self.push(Op { a: source, ..Op::new(Code::Convert(*conversion), out) }, level, depth);
                     source = Source { register: out, scalar: false };
                 }
@@ -185,15 +190,16 @@ impl Emitter<'_> {
         Kind::of(self.fused.tape[register.0 as usize].dtype)
     }
 
-    fn leaf(&mut self, code: Code, level: Level) -> Register {
-        let out = self.register(level);
+    fn leaf(&mut self, i: usize, code: Code) -> Register {
+        let level = self.levels[i];
+        let out = self.register(level, self.is_wide(i));
         self.push(Op::new(code, out), level, 0);
         out
     }
 
     fn arithmetic(&mut self, i: usize, code: Code, [a, b, c]: [Source; 3]) -> Register {
         let out = self.output(i);
-        self.push(Op { code, out, a, b, c }, self.levels[i], self.depths[i]);
+        self.push(Op { a, b, c, ..Op::new(code, out) }, self.levels[i], self.depths[i]);
         out
     }
 
@@ -201,10 +207,11 @@ impl Emitter<'_> {
     fn arithmetic_then(&mut self, i: usize, code: Code, [a, b, c]: [Source; 3], stored: Kind) -> Register {
         let (level, depth) = (self.levels[i], self.depths[i]);
         let list = conversions(stored, self.fused.tape[i].dtype.register());
-        let mut out = if list.is_empty() { self.output(i) } else { self.register(level) };
-        self.push(Op { code, out, a, b, c }, level, depth);
+        let mut out = if list.is_empty() { self.output(i) } else { self.register(level, stored.is_wide()) };
+        self.push(Op { a, b, c, ..Op::new(code, out) }, level, depth);
         for (step, conversion) in list.iter().enumerate() {
-            let next = if step + 1 == list.len() { self.output(i) } else { self.register(level) };
+            let last = step + 1 == list.len();
+            let next = if last { self.output(i) } else { self.register(level, conversion.is_wide()) };
             let a = Source { register: out, scalar: false };
             self.push(Op { a, ..Op::new(Code::Convert(*conversion), next) }, level, depth);
             out = next;
@@ -233,18 +240,17 @@ impl Emitter<'_> {
         let access = self.access(view, level);
         let spec = self.specs[buffer];
         let same = Kind::of(spec.dtype) == Kind::of(self.fused.tape[i].dtype);
-        let words = spec.dtype.size() == 4 && same;
+        let words = !spec.dtype.is_narrow() && same;
         let alias = level == Level::Full
             && access.is_run()
             && words
             && self.layout.patch.is_none()
             && !self.is_exposed(i, buffer);
-        let turned = self.turned(view, level);
+        let turned = self.turned(view, level).filter(|_| !spec.dtype.is_wide());
         self.touches.push(Touch { buffer, access, turned });
         let touch = self.touches.len() - 1;
         if alias {
-            self.places.push(Place::Memory);
-            let out = self.places.len() - 1;
+            let out = self.place(Place::Memory, spec.dtype.is_wide());
             self.pass.push(Op::new(Code::Alias(touch), out));
             return out;
         }

@@ -71,7 +71,7 @@ impl<'a> Emitter<'a> {
     fn recur(&mut self, recurrence: &Recurrence) {
         for carry in &recurrence.carries {
             let start = self.source(carry.start.0 as usize, Level::Outer, false);
-            let register = self.register(Level::Outer);
+            let register = self.register(Level::Outer, self.wide[start.register]);
             self.outer[0].push(Op { a: start, ..Op::new(Code::Copy, register) });
             self.carried.push(register);
         }
@@ -103,12 +103,12 @@ impl<'a> Emitter<'a> {
         match self.places[register] {
             Place::Memory if computed => return register,
             Place::Slot if computed => {
-                self.places[register] = self.keep(self.layout.rows);
+                self.places[register] = self.keep(self.layout.rows, self.wide[register]);
                 return register;
             }
             _ => {}
         }
-        let copy = self.register(Level::Outer);
+        let copy = self.register(Level::Outer, self.wide[register]);
         self.pass.push(Op { a: source, ..Op::new(Code::Copy, copy) });
         copy
     }

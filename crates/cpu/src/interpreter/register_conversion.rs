@@ -15,9 +15,13 @@ pub fn turn(binary: Binary) -> Option<Binary> {
     }
 }
 
-/// The word that a constant is in registers of `dtype`.
-pub fn word_of(scalar: Scalar, dtype: DType) -> u32 {
-    if scalar.dtype.register() == dtype.register() { scalar.word() } else { scalar.cast(dtype).word() }
+/// What a constant is in registers of `dtype`.
+pub fn register_of(scalar: Scalar, dtype: DType) -> u64 {
+    if scalar.dtype.register() == dtype.register() {
+        scalar.register()
+    } else {
+        scalar.cast(dtype).register()
+    }
 }
 
 /// What turns a register of one kind into the register of `to`, step by step.
@@ -29,7 +33,13 @@ pub fn conversions(from: Kind, to: DType) -> Vec<Conversion> {
         _ => None,
     };
     let first = match (from, to) {
-        (Kind::Float, DType::I32 | DType::I64) => Some(FloatToInt),
+        // Between integers of 64 bits nothing changes.
+        (Kind::Long | Kind::LongWord, DType::I64 | DType::U64) | (Kind::Double, DType::F64) => None,
+        (kind, to) if kind.is_wide() => Some(To(kind, if to.is_float() { to.register() } else { to })),
+        (kind, to) if to.is_wide() => Some(To(kind, to)),
+        (Kind::Bool, to) if !to.is_float() => None,
+        (kind, DType::I8 | DType::I16 | DType::U16) => Some(To(kind, to)),
+        (Kind::Float, DType::I32) => Some(FloatToInt),
         (Kind::Float, DType::U32) => Some(FloatToWord),
         (Kind::Float, DType::U8) => Some(FloatToByte),
         (Kind::Float, DType::Bool) => Some(FloatToBool),

@@ -62,11 +62,11 @@ impl Tile {
 
 /// Scratch memory made ready for a kernel.
 pub struct Machine<'a> {
-    nest: &'a Nest,
-    context: Context<'a>,
-    lanes: &'static Lanes,
+    pub(super) nest: &'a Nest,
+    pub(super) context: Context<'a>,
+    pub(super) lanes: &'static Lanes,
     base: *mut u32,
-    registers: &'a mut [*mut u32],
+    pub(super) registers: &'a mut [*mut u32],
 }
 
 impl<'a> Machine<'a> {
@@ -146,7 +146,14 @@ impl<'a> Machine<'a> {
     /// Moves the results of a pass to their registers.
     pub fn complete(&mut self, pass: usize, rows: usize) {
         for i in self.nest.passes[pass].reductions.clone() {
-            let out = self.registers[self.nest.accumulators[i].out];
+            let accumulator = self.nest.accumulators[i];
+            let out = self.registers[accumulator.out];
+            if accumulator.kind.is_wide() && !accumulator.reduce.is_index() {
+                // SAFETY: as below, with two words for each row.
+                let out = unsafe { std::slice::from_raw_parts_mut(out.cast(), rows) };
+                self.state(i, rows).finish_wide(out);
+                continue;
+            }
             // SAFETY: an outer register has a word for each row, apart from the state.
             self.state(i, rows).finish(unsafe { std::slice::from_raw_parts_mut(out, rows) });
         }
@@ -182,11 +189,14 @@ impl<'a> Machine<'a> {
 
     #[inline]
     fn step(&mut self, op: &Op, range: Range, tile: Tile, part: Part) {
+        if op.wide {
+            return self.step_wide(op, range, tile, part);
+        }
         let n = range.count;
         let bindings = self.context.bindings;
         match op.code {
             // SAFETY: every register that is written has room for one word.
-            Code::Constant(word) => unsafe { self.registers[op.out].write(word) },
+            Code::Constant(word) => unsafe { self.registers[op.out].write(word as u32) },
             // SAFETY: as above.
             Code::Parameter(i) => unsafe { self.registers[op.out].write(self.context.parameters[i]) },
             Code::Alias(i) => {
@@ -250,7 +260,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The ranges that a tile consists of, with their places in it: one, but for patches.
-    fn pieces<'r>(
+    pub(super) fn pieces<'r>(
         &self,
         range: Range<'r>,
         tile: Tile,
@@ -296,7 +306,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn input(&self, source: Source, n: usize) -> &'a [u32] {
+    pub(super) fn input(&self, source: Source, n: usize) -> &'a [u32] {
         // SAFETY: a register holds a tile's words, which nothing writes while an instruction reads them.
         unsafe {
             std::slice::from_raw_parts(self.registers[source.register], if source.scalar { 1 } else { n })
@@ -320,7 +330,7 @@ impl<'a> Machine<'a> {
     }
 
     /// A position brought into range, reported if it was not; `None` where there are no positions.
-    fn position(&self, take: &Take, word: u32) -> Option<i64> {
+    pub(super) fn position(&self, take: &Take, word: u32) -> Option<i64> {
         let position = if take.signed { word as i32 as i64 } else { word as i64 };
         if position < 0 || position >= take.size as i64 {
             self.context.faults.record(take.site, position);
@@ -403,7 +413,7 @@ unsafe impl Sync for Kept {}
 
 /// Which instructions run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Uniform,
     Outer,
     Full,

@@ -33,6 +33,14 @@ impl Binding {
         unsafe { self.start.cast::<u32>().offset(index as isize) }
     }
 
+    /// As [`Binding::words`], for wide dtypes.
+    pub fn wide_words(&self, index: i64, count: usize) -> *mut u64 {
+        self.check(Run { at: 0, len: count, index, stride: 1 });
+        debug_assert_eq!(self.dtype.size(), 8);
+        // SAFETY: the run was checked.
+        unsafe { self.start.cast::<u64>().offset(index as isize) }
+    }
+
     /// The buffer as seen from an element further on. Panics unless that is in it, or at its end.
     pub fn moved(self, elements: usize) -> Binding {
         assert!(elements <= self.len, "loop: a slice leaves its buffer: ({elements} vs {})", self.len);
@@ -53,14 +61,16 @@ impl Binding {
     }
 }
 
-/// An element type in memory.
+/// An element type in memory, and the register that holds it.
 trait Element: Copy + 'static {
-    fn word(self) -> u32;
-    fn of(word: u32) -> Self;
+    /// What a register holds: 32 bits, or 64 for wide dtypes.
+    type Word: Copy + Default;
+    fn word(self) -> Self::Word;
+    fn of(word: Self::Word) -> Self;
 
     /// Reads neighbors.
     #[inline(always)]
-    fn read(from: &[Self], out: &mut [u32]) {
+    fn read(from: &[Self], out: &mut [Self::Word]) {
         for (out, x) in out.iter_mut().zip(from) {
             *out = x.word();
         }
@@ -68,60 +78,37 @@ trait Element: Copy + 'static {
 
     /// Writes neighbors.
     #[inline(always)]
-    fn write(from: &[u32], out: &mut [Self]) {
+    fn write(from: &[Self::Word], out: &mut [Self]) {
         for (out, &word) in out.iter_mut().zip(from) {
             *out = Self::of(word);
         }
     }
 }
 
-impl Element for u32 {
-    #[inline(always)]
-    fn word(self) -> u32 {
-        self
-    }
-    #[inline(always)]
-    fn of(word: u32) -> u32 {
-        word
-    }
+/// Integers, whose registers are `$word`s with the bits of `$register`s.
+macro_rules! whole_element {
+    ($($type:ty as $register:ty: $word:ty),*) => {$(
+        impl Element for $type {
+            type Word = $word;
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast)] // the same text for every type
+            fn word(self) -> $word {
+                self as $register as $word
+            }
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast)]
+            fn of(word: $word) -> $type {
+                word as $type
+            }
+        }
+    )*};
 }
-
-impl Element for u8 {
-    #[inline(always)]
-    fn word(self) -> u32 {
-        self as u32
-    }
-    #[inline(always)]
-    fn of(word: u32) -> u8 {
-        word as u8
-    }
-}
-
-impl Element for i64 {
-    #[inline(always)]
-    fn word(self) -> u32 {
-        self as u32
-    }
-    #[inline(always)]
-    fn of(word: u32) -> i64 {
-        word as i32 as i64
-    }
-}
-
-impl Element for f64 {
-    #[inline(always)]
-    fn word(self) -> u32 {
-        (self as f32).to_bits()
-    }
-    #[inline(always)]
-    fn of(word: u32) -> f64 {
-        f32::from_bits(word) as f64
-    }
-}
+whole_element!(u32 as u32: u32, u8 as u32: u32, u16 as u32: u32, i8 as i32: u32, i16 as i32: u32, u64 as u64: u64);
 
 macro_rules! half_element {
     ($type:ty) => {
         impl Element for $type {
+            type Word = u32;
             #[inline(always)]
             fn word(self) -> u32 {
                 self.to_f32().to_bits()
@@ -142,16 +129,18 @@ macro_rules! half_element {
 half_element!(f16);
 half_element!(bf16);
 
-/// Calls a function that is generic in the element type.
+/// Calls a function that is generic in the element type, for elements in registers of 32 bits.
 macro_rules! by_dtype {
     ($dtype:expr, $function:ident($($argument:expr),*)) => {
         match $dtype {
             DType::F32 | DType::I32 | DType::U32 | DType::Bool => $function::<u32>($($argument),*),
             DType::F16 => $function::<f16>($($argument),*),
             DType::BF16 => $function::<bf16>($($argument),*),
-            DType::F64 => $function::<f64>($($argument),*),
-            DType::I64 => $function::<i64>($($argument),*),
             DType::U8 => $function::<u8>($($argument),*),
+            DType::U16 => $function::<u16>($($argument),*),
+            DType::I8 => $function::<i8>($($argument),*),
+            DType::I16 => $function::<i16>($($argument),*),
+            DType::F64 | DType::I64 | DType::U64 => unreachable!("wide elements are not read as words"),
         }
     };
 }
@@ -167,16 +156,33 @@ pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, 
         // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
         return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), range.count) };
     }
+    // SAFETY: as promised by the caller.
+    unsafe { by_dtype!(binding.dtype, load_periods(access, range, shift, binding, out)) }
+}
+
+/// As [`load`], of a wide dtype.
+///
+/// # Safety
+/// As for [`load`].
+pub unsafe fn load_wide(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u64]) {
+    debug_assert!(out.len() == range.count && binding.dtype.is_wide());
+    // SAFETY: as promised by the caller.
+    unsafe { load_periods::<u64>(access, range, shift, binding, out) }
+}
+
+/// Reads what repeats itself once.
+unsafe fn load_periods<T: Element>(
+    access: &Access,
+    range: Range,
+    shift: i64,
+    binding: Binding,
+    out: &mut [T::Word],
+) {
     match access.period() {
         Some(period) if period < range.count => {
             let (once, _) = out.split_at_mut(period);
             // SAFETY: as promised by the caller.
-            unsafe {
-                by_dtype!(
-                    binding.dtype,
-                    load_as(access, Range { count: period, ..range }, shift, binding, once)
-                )
-            };
+            unsafe { load_as::<T>(access, Range { count: period, ..range }, shift, binding, once) };
             let mut done = period;
             while done < out.len() {
                 // `done` is a multiple of the period, so what stands in front goes on behind it.
@@ -186,11 +192,17 @@ pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, 
             }
         }
         // SAFETY: as promised by the caller.
-        _ => unsafe { by_dtype!(binding.dtype, load_as(access, range, shift, binding, out)) },
+        _ => unsafe { load_as::<T>(access, range, shift, binding, out) },
     }
 }
 
-unsafe fn load_as<T: Element>(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u32]) {
+unsafe fn load_as<T: Element>(
+    access: &Access,
+    range: Range,
+    shift: i64,
+    binding: Binding,
+    out: &mut [T::Word],
+) {
     let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
     let start = binding.start.cast::<T>();
     access.existing(
@@ -199,16 +211,16 @@ unsafe fn load_as<T: Element>(access: &Access, range: Range, shift: i64, binding
             let run = Run { index: run.index + shift, ..run };
             binding.check(run);
             // SAFETY: cells have the layout of what they hold, and this is the only reference in use.
-            let out = unsafe { &mut *(&raw const out[run.at..run.at + run.len] as *mut [u32]) };
+            let out = unsafe { &mut *(&raw const out[run.at..run.at + run.len] as *mut [T::Word]) };
             // SAFETY: the run was checked.
             unsafe { read_run(start.offset(run.index as isize), run.stride as isize, out) };
         },
-        |at, len| out[at..at + len].iter().for_each(|word| word.set(0)),
+        |at, len| out[at..at + len].iter().for_each(|word| word.set(T::Word::default())),
     );
 }
 
 #[inline(always)]
-unsafe fn read_run<T: Element>(start: *const T, stride: isize, out: &mut [u32]) {
+unsafe fn read_run<T: Element>(start: *const T, stride: isize, out: &mut [T::Word]) {
     match stride {
         // SAFETY: the caller checked the run.
         1 => T::read(unsafe { std::slice::from_raw_parts(start, out.len()) }, out),
@@ -247,14 +259,30 @@ pub unsafe fn load_shifted(
     unsafe { by_dtype!(binding.dtype, load_shifted_as(access, range, &shifts, binding, out)) }
 }
 
+/// As [`load_shifted`], of a wide dtype.
+///
+/// # Safety
+/// As for [`load`].
+pub unsafe fn load_wide_shifted(
+    access: &Access,
+    range: Range,
+    shifts: impl Fn(usize) -> Option<i64>,
+    binding: Binding,
+    out: &mut [u64],
+) {
+    debug_assert!(binding.dtype.is_wide());
+    // SAFETY: as promised by the caller.
+    unsafe { load_shifted_as::<u64>(access, range, &shifts, binding, out) }
+}
+
 unsafe fn load_shifted_as<T: Element>(
     access: &Access,
     range: Range,
     shifts: &impl Fn(usize) -> Option<i64>,
     binding: Binding,
-    out: &mut [u32],
+    out: &mut [T::Word],
 ) {
-    out.fill(0);
+    out.fill(T::Word::default());
     let start = binding.start.cast::<T>();
     access.existing(
         range,
@@ -281,7 +309,17 @@ pub unsafe fn store(access: &Access, range: Range, binding: Binding, values: &[u
     unsafe { by_dtype!(binding.dtype, store_as(access, range, binding, values)) }
 }
 
-unsafe fn store_as<T: Element>(access: &Access, range: Range, binding: Binding, values: &[u32]) {
+/// As [`store`], of a wide dtype.
+///
+/// # Safety
+/// As for [`store`].
+pub unsafe fn store_wide(access: &Access, range: Range, binding: Binding, values: &[u64]) {
+    debug_assert!(values.len() == range.count && binding.dtype.is_wide());
+    // SAFETY: as promised by the caller.
+    unsafe { store_as::<u64>(access, range, binding, values) }
+}
+
+unsafe fn store_as<T: Element>(access: &Access, range: Range, binding: Binding, values: &[T::Word]) {
     let start = binding.start.cast::<T>();
     access.runs(range, |run| {
         binding.check(run);
@@ -290,7 +328,7 @@ unsafe fn store_as<T: Element>(access: &Access, range: Range, binding: Binding, 
         unsafe {
             let start = start.offset(run.index as isize);
             if run.stride == 1 {
-                if start.cast::<u32>().cast_const() != values.as_ptr() {
+                if start.cast::<T::Word>().cast_const() != values.as_ptr() {
                     T::write(values, std::slice::from_raw_parts_mut(start, run.len));
                 }
             } else {
@@ -335,10 +373,11 @@ mod tests {
         round_trip(DType::F32, &mut floats.clone(), &bits(&floats));
         round_trip(DType::F16, &mut floats.map(f16::from_f32), &bits(&floats));
         round_trip(DType::BF16, &mut floats.map(bf16::from_f32), &bits(&floats));
-        round_trip(DType::F64, &mut floats.map(|x| x as f64), &bits(&floats));
-        round_trip(DType::I64, &mut [-5i64, 7, 0], &[-5i32 as u32, 7, 0]);
         round_trip(DType::I32, &mut [-5i32, 7, 0], &[-5i32 as u32, 7, 0]);
         round_trip(DType::U8, &mut [0u8, 255, 3], &[0, 255, 3]);
+        round_trip(DType::U16, &mut [0u16, 65_535, 3], &[0, 65_535, 3]);
+        round_trip(DType::I8, &mut [-5i8, 127, -128], &[-5i32 as u32, 127, -128i32 as u32]);
+        round_trip(DType::I16, &mut [-5i16, 32_767, 0], &[-5i32 as u32, 32_767, 0]);
         round_trip(DType::Bool, &mut [0u32, 1], &[0, 1]);
     }
 

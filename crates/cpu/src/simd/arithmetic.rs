@@ -10,19 +10,19 @@ use crate::simd::math;
 pub type Registers<'a> = &'a [*mut u32];
 
 #[inline(always)]
-unsafe fn input<'a, T>(registers: Registers, source: Source, n: usize) -> &'a [T] {
+pub(super) unsafe fn input<'a, T>(registers: Registers, source: Source, n: usize) -> &'a [T] {
     // SAFETY: the caller promises that registers hold a tile each.
     unsafe { std::slice::from_raw_parts(registers[source.register].cast::<T>(), n) }
 }
 
 #[inline(always)]
-unsafe fn scalar<T: Copy>(registers: Registers, source: Source) -> T {
+pub(super) unsafe fn scalar<T: Copy>(registers: Registers, source: Source) -> T {
     // SAFETY: as above.
     unsafe { registers[source.register].cast::<T>().read() }
 }
 
 #[inline(always)]
-unsafe fn output<'a, T>(registers: Registers, op: &Op, n: usize) -> &'a mut [T] {
+pub(super) unsafe fn output<'a, T>(registers: Registers, op: &Op, n: usize) -> &'a mut [T] {
     // SAFETY: as above; an instruction's output overlaps none of its inputs.
     unsafe { std::slice::from_raw_parts_mut(registers[op.out].cast::<T>(), n) }
 }
@@ -55,6 +55,8 @@ macro_rules! zip {
         }
     }};
 }
+
+pub(super) use {map, zip};
 
 /// As `zip`, and `a` too may be one word for all.
 macro_rules! zip_either {
@@ -337,6 +339,7 @@ unsafe fn convert(conversion: Conversion, op: &Op, r: Registers, n: usize) {
             Conversion::WordToFloat => map!(op, r, n, |x: u32| -> f32 { x as f32 }),
             Conversion::RoundHalf => map!(op, r, n, |x: f32| -> f32 { math::round_half(x) }),
             Conversion::RoundBrain => map!(op, r, n, |x: f32| -> f32 { math::round_brain(x) }),
+            Conversion::To(..) => unreachable!("wide arithmetic converts the rest"),
         }
     }
 }

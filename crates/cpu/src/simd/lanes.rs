@@ -7,6 +7,7 @@ use crate::simd::arithmetic::{self, Registers};
 use crate::simd::philox_bits;
 use crate::simd::reduction::{self, State};
 use crate::simd::small_matrix::{self, Multiply};
+use crate::simd::{wide_arithmetic, wide_reduction};
 
 /// The loops for one instruction set. All are `unsafe` because the set must be there, on top of their own conditions.
 pub struct Lanes {
@@ -14,6 +15,12 @@ pub struct Lanes {
     pub name: &'static str,
     /// See [`arithmetic::apply`].
     pub apply: unsafe fn(&Op, Registers, usize),
+    /// See [`wide_arithmetic::apply`].
+    pub apply_wide: unsafe fn(&Op, Registers, usize),
+    /// See [`wide_reduction::rows`].
+    pub reduce_wide_rows: unsafe fn(&mut State, &[u64], usize, usize),
+    /// See [`wide_reduction::columns`].
+    pub reduce_wide_columns: unsafe fn(&mut State, &[u64], usize, usize),
     /// See [`reduction::rows`].
     pub reduce_rows: unsafe fn(&mut State, &[u32], usize, usize),
     /// See [`reduction::columns`].
@@ -37,6 +44,22 @@ macro_rules! instantiate {
             unsafe fn apply(op: &Op, registers: Registers, n: usize) {
                 // SAFETY: the caller keeps the conditions.
                 unsafe { arithmetic::apply::<$fma>(op, registers, n) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn apply_wide(op: &Op, registers: Registers, n: usize) {
+                // SAFETY: the caller keeps the conditions.
+                unsafe { wide_arithmetic::apply(op, registers, n) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn reduce_wide_rows(state: &mut State, tile: &[u64], columns: usize, first: usize) {
+                wide_reduction::rows(state, tile, columns, first)
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn reduce_wide_columns(state: &mut State, tile: &[u64], rows: usize, first: usize) {
+                wide_reduction::columns(state, tile, rows, first)
             }
 
             $(#[target_feature(enable = $feature)])?
@@ -73,7 +96,19 @@ macro_rules! instantiate {
                 }
             }
 
-            pub static TABLE: Lanes = Lanes { name: $name, apply, reduce_rows, reduce_columns, random, multiply, narrow, add };
+            pub static TABLE: Lanes = Lanes {
+                name: $name,
+                apply,
+                apply_wide,
+                reduce_wide_rows,
+                reduce_wide_columns,
+                reduce_rows,
+                reduce_columns,
+                random,
+                multiply,
+                narrow,
+                add,
+            };
         }
     };
 }
@@ -130,7 +165,7 @@ mod tests {
         let registers = [out.as_mut_ptr(), inputs[0].as_ptr().cast_mut(), inputs[1].as_ptr().cast_mut()];
         let a = Source { register: 1, scalar: scalar.0 };
         let b = Source { register: 2, scalar: scalar.1 };
-        let op = Op { code, out: 0, a, b, c: b };
+        let op = Op { code, out: 0, a, b, c: b, wide: false };
         // SAFETY: the table is available, registers hold n words, and the output is apart.
         unsafe { (lanes.apply)(&op, &registers, n) };
         out

@@ -6,13 +6,14 @@
 
 use farad_ir::Reduce;
 
+use super::wide_reduction;
 use crate::heuristics::reductions::{
     FEW_PARTIALS, FLOAT_TILES, LONG_ROW, MANY_PARTIALS, MIDDLING_ROW, SOME_PARTIALS,
 };
 use crate::interpreter::bytecode::Kind;
 
 /// One reduction's running state over some rows: sums in `wide` (floats) or `value`, extremes in `value`, their
-/// positions in `index`.
+/// positions in `index`. Of 64-bit registers, everything but positions is in `wide`, by its bits.
 pub struct State<'a> {
     pub reduce: Reduce,
     pub kind: Kind,
@@ -44,6 +45,10 @@ impl<'a> State<'a> {
 
     /// Nothing reduced yet.
     pub fn reset(&mut self) {
+        if self.kind.is_wide() {
+            self.wide.fill(f64::from_bits(self.wide_identity()));
+            return self.index.fill(0);
+        }
         self.wide.fill(self.reduce.identity(farad_ir::DType::F32).as_f64());
         self.value.fill(self.identity());
         self.index.fill(0);
@@ -55,14 +60,12 @@ impl<'a> State<'a> {
     }
 
     fn identity(&self) -> u32 {
-        use farad_ir::DType;
-        let dtype = match self.kind {
-            Kind::Float => DType::F32,
-            Kind::Int => DType::I32,
-            Kind::Word => DType::U32,
-            Kind::Bool => DType::Bool,
-        };
-        self.reduce.identity(dtype).word()
+        self.reduce.identity(self.kind.dtype()).word()
+    }
+
+    /// What changes nothing, of a 64-bit register.
+    pub fn wide_identity(&self) -> u64 {
+        self.reduce.identity(self.kind.dtype()).register()
     }
 
     /// Moves what was added up in `f32` to `f64`.
@@ -75,6 +78,11 @@ impl<'a> State<'a> {
             let part = f32::from_bits(std::mem::replace(value, identity)) as f64;
             *wide = if self.reduce == Reduce::Prod { *wide * part } else { *wide + part };
         }
+    }
+
+    /// Writes the result of a 64-bit register that is no position.
+    pub fn finish_wide(&self, out: &mut [u64]) {
+        out.copy_from_slice(bytemuck::cast_slice(self.wide));
     }
 
     /// Writes the result.
@@ -93,6 +101,9 @@ impl<'a> State<'a> {
 
     /// Joins the state of later elements.
     pub fn join(&mut self, later: &mut State) {
+        if self.kind.is_wide() {
+            return wide_reduction::join(self, later);
+        }
         later.flush();
         self.flush();
         if self.is_wide() {
