@@ -64,7 +64,8 @@ Environment:
   FARAD_TUNING=tuning.json             tiles that `farad tune` chose
   FARAD_CACHE=DIR                      where compiled GPU pipelines are kept (off: nowhere)
   FARAD_DATA=data                      where data sets are looked for first
-  FARAD_DEBUG=plan,wgsl,time,nan       show programs, shaders, kernel times; find the first NaN
+  FARAD_DEBUG=plan,passes,wgsl,time,nan
+                                       show programs, graphs, shaders, kernel times; find the first NaN
   NO_COLOR=1, CLICOLOR_FORCE=1         colors never; colors always";
 
 /// Trains neural networks and logic circuits on any GPU and on the CPU.

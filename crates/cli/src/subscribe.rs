@@ -14,7 +14,8 @@ use crate::look::{self, DOUBTFUL, FAINT, paint};
 
 /// Shows warnings of the libraries, and what `FARAD_DEBUG` asks for.
 pub fn subscribe() {
-    let asked = ["farad::plan", "farad::wgsl", "farad::time"].map(|target| (target, LevelFilter::INFO));
+    let targets = ["farad::plan", "farad::passes", "farad::wgsl", "farad::time"];
+    let asked = targets.map(|target| (target, LevelFilter::INFO));
     let shown = Targets::new().with_default(LevelFilter::WARN).with_targets(asked);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(anstream::stderr)
@@ -30,7 +31,7 @@ pub fn subscribe() {
     }
     for word in &farad::ENVIRONMENT.unknown_debug {
         look::warn(format!(
-            "environment: FARAD_DEBUG does not know `{word}`\nhelp: it knows plan, wgsl, time and nan"
+            "environment: FARAD_DEBUG does not know `{word}`\nhelp: it knows plan, passes, wgsl, time and nan"
         ));
     }
 }

@@ -172,7 +172,14 @@ fn debug_output_is_shown_when_asked_for() {
         stderr(&output)
     };
     assert!(bench("plan").contains("farad::plan"));
-    assert!(!bench("").contains("farad::plan"));
+    assert!(!bench("").contains("farad::p"));
+    let passes = bench("passes");
+    assert!(passes.contains("farad::passes: after simplify:\nn0 = "), "{passes}");
+    assert!(
+        passes.contains("farad::passes: after copies:\nn0 = ") && passes.contains("\nreturn n"),
+        "{passes}"
+    );
+    assert!(!passes.contains("farad::plan"), "{passes}");
     let unknown = bench("plam");
     assert!(
         unknown.contains("warning: environment: FARAD_DEBUG does not know `plam`\nhelp: it knows plan"),

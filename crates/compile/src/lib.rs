@@ -2,7 +2,7 @@
 //! device: the same graph and target always give the same program.
 //!
 //! Start at [`compile`]: the modules below are its stages, in the order in which they work. [`program`] says what comes
-//! out, and [`costs`] what it must do at least.
+//! out, [`mod@program::verify`] what holds of it, and [`costs`] what it must do at least.
 
 mod passes;
 
@@ -12,30 +12,40 @@ mod planning;
 
 pub mod program;
 
-pub use passes::tiles;
-pub use program::costs;
+#[cfg(test)]
+mod golden;
 
-use std::collections::HashSet;
+pub use passes::{PassResult, PassWatcher, tiles};
+pub use program::costs;
 
 use farad_ir::{Graph, NodeId};
 
+use passes::{COPIES, copies};
 use program::{Program, Target};
 
 /// Compiles what `outputs` need. A donation `(output, input)` allows the output to take over the
 /// input's memory; it is used where that is safe.
 pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], target: &Target) -> Program {
-    let (graph, outputs) = passes::simplify::simplify(graph, outputs);
-    let (graph, outputs) = passes::rotate_loops::rotate(&graph, &outputs, target);
-    let (graph, outputs) = passes::split_sums::split(&graph, &outputs, target);
-    let (graph, outputs) = passes::channels_last::channels_last(graph, outputs, target);
-    let (mut graph, mut outputs) = passes::copies::copies(graph, outputs, &HashSet::new(), target);
+    compile_watched(graph, outputs, donations, target, &mut |_| {})
+}
+
+/// As [`compile`]; `watcher` is shown the graph after each pass, and that of every loop's body after each of its own.
+pub fn compile_watched(
+    graph: &Graph,
+    outputs: &[NodeId],
+    donations: &[(usize, usize)],
+    target: &Target,
+    watcher: &mut PassWatcher<'_>,
+) -> Program {
+    let (mut graph, mut outputs) = passes::run_all(graph, outputs, target, watcher);
     let fused = loop {
         let fused = fusion::fuse(&graph, &outputs, target);
-        let clashes = passes::copies::clashes(&graph, &fused);
+        let clashes = copies::clashes(&graph, &fused);
         if clashes.is_empty() {
             break fused;
         }
-        (graph, outputs) = passes::copies::copies(graph, outputs, &clashes, target);
+        (graph, outputs) = copies::copies(&graph, &outputs, &clashes, target);
+        passes::finish(COPIES, &graph, &outputs, watcher);
     };
-    planning::plan(&graph, &outputs, donations, fused, target)
+    planning::plan(&graph, &outputs, donations, fused, target, watcher)
 }

@@ -1,12 +1,101 @@
 //! Graph to graph: what is done before any kernel is thought of. Every pass takes a graph and its outputs and gives both back.
 //!
-//! In the order in which they run: [`simplify`] removes what need not be computed, [`rotate_loops`] and [`split_sums`]
-//! cut long sums so that a device has enough to do, [`channels_last`] lays out what convolutions read, and [`copies`]
-//! gives every value that needs two places a copy.
+//! [`PASSES`] is all of them, in the order in which they run: [`simplify`] removes what need not be computed,
+//! [`rotate_loops`] and [`split_sums`] cut long sums so that a device has enough to do, [`channels_last`] lays out what
+//! convolutions read, and [`copies`] gives every value that needs two places a copy.
+//!
+//! Invariant: what a pass gives back is a graph again ([`Graph::check`]); debug builds look after each of them.
 
 pub mod channels_last;
 pub mod copies;
+mod limits;
 pub mod rotate_loops;
 pub mod simplify;
 pub mod split_sums;
 pub mod tiles;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use farad_ir::{Graph, NodeId};
+
+use crate::program::Target;
+
+/// A pass by name. It gives back what it made of a graph and its outputs; `None` if it changes nothing.
+pub struct GraphPass {
+    /// What `FARAD_DEBUG=passes` and golden tests call it.
+    pub name: &'static str,
+    /// What it does.
+    pub run: fn(&Graph, &[NodeId], &Target) -> Option<(Graph, Vec<NodeId>)>,
+}
+
+/// All passes, in the order in which they run.
+pub const PASSES: [GraphPass; 5] = [
+    GraphPass { name: "simplify", run: |graph, outputs, _| Some(simplify::simplify(graph, outputs)) },
+    GraphPass { name: "rotate_loops", run: rotate_loops::rotate },
+    GraphPass { name: "split_sums", run: split_sums::split },
+    GraphPass { name: "channels_last", run: channels_last::channels_last },
+    GraphPass {
+        name: COPIES,
+        run: |graph, outputs, target| Some(copies::copies(graph, outputs, &HashSet::new(), target)),
+    },
+];
+
+/// The pass that runs again where kernels turn out to read and write one array.
+pub const COPIES: &str = "copies";
+
+/// What a pass has made, for whoever watches a compilation. As text it is the pass's name and the graph.
+#[derive(Clone, Copy)]
+pub struct PassResult<'a> {
+    /// The pass.
+    pub pass: &'static str,
+    /// The graph that it gave back.
+    pub graph: &'a Graph,
+    /// Its outputs.
+    pub outputs: &'a [NodeId],
+    /// Whether the graph is the body of a loop, which is compiled by itself.
+    pub in_loop: bool,
+}
+
+impl fmt::Display for PassResult<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let body = if self.in_loop { " (the body of a loop)" } else { "" };
+        write!(f, "after {}{body}:\n{}", self.pass, self.graph.show(self.outputs))
+    }
+}
+
+/// Whoever is told what each pass has made.
+pub type PassWatcher<'a> = dyn FnMut(&PassResult<'_>) + 'a;
+
+/// Runs all passes over what `outputs` need.
+pub fn run_all(
+    graph: &Graph,
+    outputs: &[NodeId],
+    target: &Target,
+    watcher: &mut PassWatcher<'_>,
+) -> (Graph, Vec<NodeId>) {
+    check("the recording", graph, outputs);
+    let mut made: Option<(Graph, Vec<NodeId>)> = None;
+    for pass in &PASSES {
+        let (graph, outputs) = made.as_ref().map_or((graph, outputs), |(graph, outputs)| (graph, outputs));
+        let Some((graph, outputs)) = (pass.run)(graph, outputs, target) else { continue };
+        finish(pass.name, &graph, &outputs, watcher);
+        made = Some((graph, outputs));
+    }
+    made.expect("the first pass always gives something back")
+}
+
+/// Checks and shows what a pass has made.
+pub fn finish(pass: &'static str, graph: &Graph, outputs: &[NodeId], watcher: &mut PassWatcher<'_>) {
+    check(pass, graph, outputs);
+    watcher(&PassResult { pass, graph, outputs, in_loop: false });
+}
+
+/// Stops at a graph that is none, in debug builds: whoever made it has an error.
+fn check(maker: &str, graph: &Graph, outputs: &[NodeId]) {
+    if cfg!(debug_assertions)
+        && let Err(error) = graph.check(outputs)
+    {
+        panic!("compile: {maker} gave a wrong graph: {error}\n{}", graph.show(outputs));
+    }
+}

@@ -1,9 +1,12 @@
 //! Memory and order: every materialized node gets a place, lifetimes share blocks, donated inputs
 //! are updated in place, and steps get their waves.
+//!
+//! Invariant: what comes out passes [`verify`]. Debug builds ask for all of it, release builds for aliases, and
+//! a program that does not pass is refused. Start at [`plan`].
 
-mod aliases;
 pub mod assemble;
 pub mod bundle_sums;
+mod limits;
 mod loops;
 mod sorts;
 mod staging;
@@ -12,22 +15,22 @@ mod waves;
 
 use std::collections::{HashMap, HashSet};
 
-use farad_ir::{Graph, NodeId, Op};
+use farad_ir::{DType, Graph, NodeId, Op};
 
 use crate::fusion::Fused;
 use crate::fusion::draft::{Draft, resident};
 use crate::fusion::work::{Work, touches};
+use crate::passes::PassWatcher;
+use crate::program::verify::{aliases, verify};
 use crate::program::{
     Buffer, BufferId, Code, Custom, Kernel, Output, Place, Program, Scatter, Segment, Site, Sort, Spec, Step,
     Sums, Target, View,
 };
 use assemble::{Memory, kernel};
 use bundle_sums::{Sum, bundle};
+use limits::ALIGNMENT;
 use unroll_axes::{apart, unroll};
 use waves::waves;
-
-/// Bytes that every buffer's offset is a multiple of.
-const ALIGNMENT: usize = 256;
 
 /// Lays the kernels of a graph out in memory and time.
 pub fn plan(
@@ -36,9 +39,11 @@ pub fn plan(
     donations: &[(usize, usize)],
     mut fused: Fused,
     target: &Target,
+    watcher: &mut PassWatcher<'_>,
 ) -> Program {
     let mut planner = Planner {
         graph,
+        watcher,
         materialized: fused.materialized,
         program: Program::default(),
         homes: HashMap::new(),
@@ -54,14 +59,20 @@ pub fn plan(
     let mut program = planner.program;
     let steps = std::mem::take(&mut program.steps);
     program.steps = waves(&program, steps);
-    if let Some(alias) = aliases::alias(&program, &program.steps) {
-        panic!("{alias}\n{program}");
+    let checked = match cfg!(debug_assertions) {
+        true => verify(&program, target),
+        false => aliases::check(&program),
+    };
+    if let Err(error) = checked {
+        panic!("{error}\n{program}");
     }
     program
 }
 
-struct Planner<'a> {
+struct Planner<'a, 'w> {
     graph: &'a Graph,
+    /// Who is shown the passes over the bodies of loops.
+    watcher: &'a mut PassWatcher<'w>,
     materialized: Vec<bool>,
     program: Program,
     homes: HashMap<NodeId, BufferId>,
@@ -69,14 +80,14 @@ struct Planner<'a> {
     sorts: HashMap<NodeId, Sort>,
 }
 
-impl Memory for Planner<'_> {
+impl Memory for Planner<'_, '_> {
     fn buffer(&self, node: NodeId) -> BufferId {
         let base = resident(self.graph, &self.materialized, node).unwrap_or(node);
         *self.homes.get(&base).unwrap_or_else(|| panic!("{} has no memory", self.graph.node(node).op.name()))
     }
 }
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// Inputs, parameters and outputs, in their order.
     fn declare(&mut self, outputs: &[NodeId]) {
         for id in self.graph.ids() {
@@ -92,6 +103,11 @@ impl Planner<'_> {
                 Op::Parameter(n) => {
                     grow(&mut self.program.parameters, n, node.dtype);
                     self.program.parameters[n] = node.dtype;
+                    if node.dtype.is_wide() {
+                        // The upper half of its register follows.
+                        grow(&mut self.program.parameters, n + 1, DType::U32);
+                        self.program.parameters[n + 1] = DType::U32;
+                    }
                 }
                 _ => {}
             }

@@ -1,10 +1,12 @@
 //! What backends run: kernels over buffers, in order, with every memory decision made.
 //!
-//! Invariants that backends rely on:
+//! Invariants that backends rely on, all of them checked by [`mod@verify`]:
 //! - A kernel never reads and writes one allocation, but for exact in-place updates: there load and
 //!   store name the *same* [`BufferId`] and the load's view equals the store's view.
 //! - All views stay inside their buffers at every point where their guards hold.
-//! - No kernel has more storage bindings than the target allows, nor an empty output.
+//! - What a kernel reads was written before, and no other tensor has taken its place since.
+//! - Steps of one wave write nothing that another of them touches.
+//! - No kernel has more storage bindings than the target allows.
 //!
 //! Start at [`Program`], then [`Kernel`].
 
@@ -14,6 +16,7 @@ mod kernel;
 mod show;
 pub mod sort;
 mod touches;
+pub mod verify;
 mod view;
 
 use std::panic::Location;
@@ -36,7 +39,7 @@ pub struct BufferId(pub u32);
 pub struct Program {
     /// The tensors that a run is given.
     pub inputs: Vec<Spec>,
-    /// The dtypes of the numbers that a run is given ([`Code::Parameter`]).
+    /// The dtypes of the words that a run is given ([`Code::Parameter`]); a wide number takes two, the lower half first.
     pub parameters: Vec<DType>,
     /// The tensors that a run gives back.
     pub outputs: Vec<Output>,
@@ -78,7 +81,7 @@ pub struct Output {
 }
 
 /// Which allocation a buffer lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// The n-th input (and, if donated, the output that takes its memory).
     Input(usize),

@@ -10,7 +10,7 @@ use farad_runtime::{Holdings, Memory};
 
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::memory::{Pool, Purpose, start};
+use crate::memory::block_pool::{Pool, Purpose, start};
 
 /// A handle to the CPU as a device; clones share memory pool, counters and profile.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Device {
 
     /// A device that never holds more than `limit` bytes, its pool included.
     pub fn with_limit(limit: Option<usize>) -> Device {
-        tracing::debug!(lanes = crate::lanes::lanes().name, "cpu device");
+        tracing::debug!(lanes = crate::simd::lanes::lanes().name, "cpu device");
         Device(Arc::new(State {
             pool: Pool::new(limit),
             runs: AtomicUsize::new(0),

@@ -11,15 +11,16 @@ use farad_compile::program::{Buffer, BufferId, Kernel, Loop, Place, Program, Ste
 use farad_runtime::Memory;
 use farad_runtime::profile::{KernelTally, Phase};
 
-use crate::contraction::{self, Sliced};
+use crate::contraction::matrix_product::{self, Temporaries};
+use crate::contraction::sliced_product::{self, Sliced};
 use crate::device::Device;
 use crate::error::Error;
-use crate::machine::{Context, Faults};
-use crate::memory::{self, Purpose};
-use crate::nest::{Nest, Spec};
-use crate::product::{self, Temporaries};
-use crate::storage::Binding;
-use crate::{custom, recurrence, scatter, sort};
+use crate::interpreter::nest::{Nest, Spec};
+use crate::interpreter::recurrence_nest;
+use crate::interpreter::tile_machine::{Context, Faults};
+use crate::memory::block_pool::{self, Purpose};
+use crate::memory::element_runs::Binding;
+use crate::{custom_op, scatter, sort};
 
 /// A program that is ready to run; runs are synchronous, and may overlap on several threads.
 pub struct Executable {
@@ -47,11 +48,11 @@ struct Ready {
 
 enum Plan {
     Nest(Box<Nest>),
-    Product(Box<product::Plan>),
+    Product(Box<matrix_product::Plan>),
     Contraction(Sliced),
     Scatter(scatter::Plan),
     Sort(sort::Plan),
-    Custom(custom::Plan),
+    Custom(custom_op::Plan),
     Loop { of: Loop, steps: Vec<Ready> },
 }
 
@@ -154,13 +155,13 @@ impl Executable {
                 return Err(Error::Misaligned { what, which, offset, size: buffer.dtype.size() });
             }
             // SAFETY: the range lies inside the allocation.
-            let start = unsafe { memory::start(memory).add(offset) };
+            let start = unsafe { block_pool::start(memory).add(offset) };
             bindings.push(Binding { start, len: buffer.len, dtype: buffer.dtype });
         }
         let workspace = &blocks[blocks.len() - 1];
         for (spec, &offset) in self.specs[bindings.len()..].iter().zip(&self.temporaries) {
             // SAFETY: the workspace has room for every kernel's temporaries.
-            let start = unsafe { memory::start(workspace).add(offset) };
+            let start = unsafe { block_pool::start(workspace).add(offset) };
             bindings.push(Binding { start, len: spec.len, dtype: spec.dtype });
         }
         Ok(bindings)
@@ -246,7 +247,7 @@ fn ready(
         let plan = match &step.kernel {
             Kernel::Fused(fused) => {
                 let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
-                let contraction = contraction::plan_fused(fused, &mut temporaries, &step.label)?;
+                let contraction = sliced_product::plan_fused(fused, &mut temporaries, &step.label)?;
                 *most = (*most).max(temporaries.bytes);
                 match contraction {
                     Some(sliced) => Plan::Contraction(sliced),
@@ -255,11 +256,13 @@ fn ready(
             }
             Kernel::Product(product) => {
                 let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
-                let plan = match contraction::plan(product, &mut temporaries, &step.label)? {
+                let plan = match sliced_product::plan(product, &mut temporaries, &step.label)? {
                     Some(sliced) => Plan::Contraction(sliced),
-                    None => {
-                        Plan::Product(Box::new(product::Plan::new(product, &mut temporaries, &step.label)?))
-                    }
+                    None => Plan::Product(Box::new(matrix_product::Plan::new(
+                        product,
+                        &mut temporaries,
+                        &step.label,
+                    )?)),
                 };
                 *most = (*most).max(temporaries.bytes);
                 plan
@@ -277,10 +280,16 @@ fn ready(
                 continue;
             }
             Kernel::Recurrence(recurrence) => {
-                Plan::Nest(Box::new(recurrence::plan(recurrence, specs, &step.label)?))
+                Plan::Nest(Box::new(recurrence_nest::plan(recurrence, specs, &step.label)?))
             }
             Kernel::Sort(sort) => Plan::Sort(sort::Plan::new(sort)),
-            Kernel::Custom(custom) => Plan::Custom(custom::Plan::new(custom)),
+            Kernel::Custom(custom) => {
+                let wide = custom.operands.iter().chain(&custom.results).map(|id| specs[id.0 as usize].dtype);
+                if let Some(dtype) = wide.into_iter().find(|dtype| dtype.is_wide()) {
+                    return Err(Error::Register { op: custom.op.name().into(), dtype });
+                }
+                Plan::Custom(custom_op::Plan::new(custom))
+            }
             Kernel::Loop(of) => {
                 // A body that never runs may name buffers of no length.
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };

@@ -6,50 +6,28 @@
 //! tiles that stay in cache, one tight vector loop an instruction, with the widest instructions that the machine has.
 //!
 //! Invariant: results depend on the program and its data only, never on the number of threads. Start at [`Device`],
-//! then `nest` for how a fused kernel is planned and `sweep` for how it is run.
+//! then `executable` for what a loaded program is. Fused
+//! kernels are in `interpreter`, products in `contraction`; both read and write through `memory` and compute with `simd`.
 
-mod arithmetic;
 mod backend;
-mod bits;
-mod block;
-mod code;
-mod contraction;
-mod conversion;
-mod custom;
-mod dependence;
 mod device;
-mod dots;
-mod emit;
 mod error;
 mod executable;
-mod lanes;
-mod machine;
-mod mapping;
-mod math;
-mod matrix;
-mod memory;
-mod merge;
-mod nest;
-mod operand;
-mod phases;
-mod product;
-mod recurrence;
-mod reduction;
-mod rows;
-mod scatter;
-mod scratch;
-mod slices;
-mod slots;
-mod sort;
-mod storage;
-mod sweep;
-mod tile;
-mod values;
-mod view;
+mod heuristics;
 
-pub use block::{Matrix, exp, multiply};
+mod contraction;
+mod interpreter;
+mod memory;
+mod simd;
+
+mod custom_op;
+mod scatter;
+mod slice_math;
+mod sort;
+
 pub use device::{Counters, Device};
 pub use error::Error;
 pub use executable::Executable;
 pub use farad_runtime::{Holdings, Memory, WeakMemory};
-pub use mapping::MappedFile;
+pub use memory::mapped_file::MappedFile;
+pub use slice_math::{Matrix, exp, multiply};

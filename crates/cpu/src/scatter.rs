@@ -4,17 +4,13 @@ use farad_compile::program::Scatter;
 use farad_ir::DType;
 use rayon::prelude::*;
 
-use crate::code::Kind;
-use crate::lanes::lanes;
-use crate::machine::Context;
-use crate::nest::TILE;
-use crate::storage::{self, Binding};
-use crate::view::{Access, Range};
-
-/// Elements below which one thread does it.
-const PARALLEL: usize = 1 << 15;
-/// Elements behind the axis that a task takes at least.
-const WIDTH: usize = 64;
+use crate::heuristics::fused::TILE;
+use crate::heuristics::scatters::{PARALLEL, TASKS, WIDTH};
+use crate::interpreter::bytecode::Kind;
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
+use crate::simd::lanes::lanes;
 
 /// A planned scatter over `[before, along, behind]`.
 #[derive(Debug)]
@@ -70,47 +66,50 @@ impl Plan {
         let target = context.bindings[self.target];
         let len = self.before * self.size * self.behind;
         assert!(len <= target.len, "scatter_add: target is too small: elements ({len} vs {})", target.len);
+        if target.dtype.is_wide() {
+            return self.add_up::<u64>(context, target);
+        }
         if target.dtype.size() == 4 {
-            return self.add_up(context, target);
+            return self.add_up::<u32>(context, target);
         }
         // Narrow elements are added up in registers' precision and rounded once.
         let mut sums = vec![0u32; len];
         let dtype = target.dtype.register();
-        self.add_up(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
+        self.add_up::<u32>(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
         let access = Access::contiguous(len);
         // SAFETY: the target is this kernel's to write, and its length was checked.
-        unsafe { storage::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
+        unsafe { element_runs::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
     }
 
-    fn add_up(&self, context: Context, target: Binding) {
+    fn add_up<W: AddedWord>(&self, context: Context, target: Binding) {
         let len = self.before * self.size * self.behind;
         // SAFETY: the target has `len` words.
-        unsafe { target.start.write_bytes(0, 4 * len) };
+        unsafe { target.start.write_bytes(0, size_of::<W>() * len) };
         let total = self.before * self.along * self.behind;
         let whole = Part { before: (0, self.before), behind: (0, self.behind) };
         if total < PARALLEL || rayon::current_num_threads() == 1 {
-            return self.part(whole, context, target);
+            return self.part::<W>(whole, context, target);
         }
         if self.before > 1 {
             let group = (PARALLEL / 4 / (self.along * self.behind)).max(1);
             (0..self.before.div_ceil(group)).into_par_iter().for_each(|task| {
                 let before = (task * group, self.before.min((task + 1) * group));
-                self.part(Part { before, ..whole }, context, target);
+                self.part::<W>(Part { before, ..whole }, context, target);
             });
         } else {
-            let group = (PARALLEL / 4 / self.along).max(WIDTH).max(self.behind.div_ceil(64));
+            let group = (PARALLEL / 4 / self.along).max(WIDTH).max(self.behind.div_ceil(TASKS));
             (0..self.behind.div_ceil(group)).into_par_iter().for_each(|task| {
                 let behind = (task * group, self.behind.min((task + 1) * group));
-                self.part(Part { behind, ..whole }, context, target);
+                self.part::<W>(Part { behind, ..whole }, context, target);
             });
         }
     }
 
-    fn part(&self, part: Part, context: Context, target: Binding) {
+    fn part<W: AddedWord>(&self, part: Part, context: Context, target: Binding) {
         let width = part.behind.1 - part.behind.0;
         // Several positions at once where their rows follow each other.
         let step = if width == self.behind { (TILE / width.max(1)).max(1) } else { 1 };
-        let mut source = vec![0u32; step * width];
+        let mut source = vec![W::default(); step * width];
         let mut index = vec![0u32; if self.by_row { step } else { step * width }];
         for before in part.before.0..part.before.1 {
             for first in (0..self.along).step_by(step) {
@@ -122,8 +121,8 @@ impl Plan {
                 let (source, index) = (&mut source[..range.count], &mut index[..indices.count]);
                 // SAFETY: the program says that this kernel may read both buffers.
                 unsafe {
-                    storage::load(&self.source.1, range, 0, context.bindings[self.source.0], source);
-                    storage::load(&self.index.1, indices, 0, context.bindings[self.index.0], index);
+                    W::load(&self.source.1, range, context.bindings[self.source.0], source);
+                    element_runs::load(&self.index.1, indices, 0, context.bindings[self.index.0], index);
                 }
                 self.add_rows(before, part.behind.0, width, source, index, context, target);
             }
@@ -131,31 +130,31 @@ impl Plan {
     }
 
     /// Adds rows of `width` elements, in order.
-    fn add_rows(
+    fn add_rows<W: AddedWord>(
         &self,
         before: usize,
         behind: usize,
         width: usize,
-        source: &[u32],
+        source: &[W],
         index: &[u32],
         context: Context,
         target: Binding,
     ) {
-        let float = Kind::of(target.dtype) == Kind::Float;
-        let words = target.start.cast::<u32>();
+        let float = target.dtype.is_float();
+        let words = target.start.cast::<W>();
         for (row, source) in source.chunks_exact(width.max(1)).enumerate() {
             if self.by_row {
                 let Some(position) = self.position(index[row], context) else { continue };
                 let at = (before * self.size + position) * self.behind + behind;
                 // SAFETY: the position is in range, and this task alone writes these elements.
                 let to = unsafe { std::slice::from_raw_parts_mut(words.add(at), width) };
-                add(to, source, float);
+                W::add(to, source, float);
             } else {
                 for (i, &word) in source.iter().enumerate() {
                     let Some(position) = self.position(index[row * width + i], context) else { continue };
                     let at = (before * self.size + position) * self.behind + behind + i;
                     // SAFETY: as above.
-                    add(unsafe { std::slice::from_raw_parts_mut(words.add(at), 1) }, &[word], float);
+                    W::add(unsafe { std::slice::from_raw_parts_mut(words.add(at), 1) }, &[word], float);
                 }
             }
         }
@@ -171,18 +170,53 @@ impl Plan {
     }
 }
 
-#[inline(always)]
-fn add(to: &mut [u32], from: &[u32], float: bool) {
-    if float && to.len() >= 8 {
-        // SAFETY: these lanes are available.
-        unsafe { (lanes().add)(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from)) };
-        return;
+/// A register that sources are read into and added up in.
+trait AddedWord: Copy + Default + Send + Sync {
+    /// Reads a range of sources.
+    ///
+    /// # Safety
+    /// As for [`element_runs::load`].
+    unsafe fn load(access: &Access, range: Range, binding: Binding, out: &mut [Self]);
+
+    /// Adds elements, as floats or as integers.
+    fn add(to: &mut [Self], from: &[Self], float: bool);
+}
+
+impl AddedWord for u32 {
+    unsafe fn load(access: &Access, range: Range, binding: Binding, out: &mut [u32]) {
+        // SAFETY: as promised by the caller.
+        unsafe { element_runs::load(access, range, 0, binding, out) }
     }
-    for (to, &from) in to.iter_mut().zip(from) {
-        *to = match float {
-            true => (f32::from_bits(*to) + f32::from_bits(from)).to_bits(),
-            false => to.wrapping_add(from),
-        };
+
+    #[inline(always)]
+    fn add(to: &mut [u32], from: &[u32], float: bool) {
+        if float && to.len() >= 8 {
+            // SAFETY: these lanes are available.
+            unsafe { (lanes().add)(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from)) };
+            return;
+        }
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = match float {
+                true => (f32::from_bits(*to) + f32::from_bits(from)).to_bits(),
+                false => to.wrapping_add(from),
+            };
+        }
+    }
+}
+
+impl AddedWord for u64 {
+    unsafe fn load(access: &Access, range: Range, binding: Binding, out: &mut [u64]) {
+        // SAFETY: as promised by the caller.
+        unsafe { element_runs::load_wide(access, range, 0, binding, out) }
+    }
+
+    fn add(to: &mut [u64], from: &[u64], float: bool) {
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = match float {
+                true => (f64::from_bits(*to) + f64::from_bits(from)).to_bits(),
+                false => to.wrapping_add(from),
+            };
+        }
     }
 }
 

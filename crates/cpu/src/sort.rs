@@ -9,20 +9,11 @@ use farad_compile::program::{Keys, Sort};
 use farad_ir::DType;
 use rayon::prelude::*;
 
-use crate::machine::Context;
-use crate::storage::{self, Binding};
-use crate::view::{Access, Range};
+use crate::heuristics::sorts::{BLOCK, COUNTED, HELD, LANES, PARALLEL};
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
 
-/// Elements below which one thread does it.
-const PARALLEL: usize = 1 << 13;
-/// Elements below which comparing is quicker than counting digits.
-const COUNTED: usize = 1 << 14;
-/// Elements that a selection reads at once.
-const BLOCK: usize = 1 << 12;
-/// Keys that a selection compares at once.
-const LANES: usize = 32;
-/// Numbers that a selection holds at least before it drops those that are too large.
-const HELD: usize = 1 << 8;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
 /// Values of a digit.
@@ -63,13 +54,16 @@ impl Plan {
     /// Writes the order of one row, or its beginning, found by all threads together or by this one.
     fn row(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
         let Sort { len, taken, .. } = self.0;
+        if from.dtype.is_wide() {
+            return self.wide_row(row, from, order, together);
+        }
         if taken < len {
             return self.select(row, from, order, together);
         }
         let mut words = vec![0; len];
         let range = Range { start: row * len, count: len, fixed: &[] };
         // SAFETY: the program says that this kernel may read the operand.
-        unsafe { storage::load(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
+        unsafe { element_runs::load(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
         if self.0.keys == Keys::Permutation {
             words.iter().zip(0..).for_each(|(&at, position)| order[at as usize] = position);
             return;
@@ -84,6 +78,28 @@ impl Plan {
             0..COUNTED => pairs.sort_unstable(),
             _ if together => count(&mut pairs, rayon::current_num_threads()),
             _ => count(&mut pairs, 1),
+        }
+        order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
+    }
+
+    /// Writes the order of one row of 64-bit elements, or its beginning.
+    fn wide_row(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
+        let Sort { len, taken, .. } = self.0;
+        let mut words = vec![0; len];
+        let range = Range { start: row * len, count: len, fixed: &[] };
+        // SAFETY: the program says that this kernel may read the operand.
+        unsafe { element_runs::load_wide(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
+        let key = wide_key(self.0.keys, from.dtype);
+        let mut pairs: Vec<u128> = words
+            .iter()
+            .zip(0..)
+            .map(|(&word, position): (_, u128)| (key(word) as u128) << 32 | position)
+            .collect();
+        keep(&mut pairs, taken);
+        if together {
+            pairs.par_sort_unstable()
+        } else {
+            pairs.sort_unstable()
         }
         order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
     }
@@ -117,7 +133,7 @@ impl Plan {
             let words = &mut words[..BLOCK.min(part.end - start)];
             let range = Range { start: row * len + start, count: words.len(), fixed: &[] };
             // SAFETY: the program says that this kernel may read the operand.
-            unsafe { storage::load(&access, range, 0, from, words) };
+            unsafe { element_runs::load(&access, range, 0, from, words) };
             words.iter_mut().for_each(|word| *word = key(*word));
             for (n, keys) in words.chunks(LANES).enumerate() {
                 // Mostly none is, and that is found for all of them at once.
@@ -142,7 +158,7 @@ impl Plan {
 }
 
 /// Keeps the `count` least, the largest of them at the end; all, in their order, if there are no more.
-fn keep(pairs: &mut Vec<u64>, count: usize) {
+fn keep<T: Ord>(pairs: &mut Vec<T>, count: usize) {
     if pairs.len() > count {
         pairs.select_nth_unstable(count - 1);
         pairs.truncate(count);
@@ -158,6 +174,21 @@ fn key(keys: Keys, dtype: DType) -> impl Fn(u32) -> u32 {
             _ if float => float_key(word),
             _ if signed => word ^ 1 << 31,
             _ => word,
+        };
+        if keys == Keys::Descending { !key } else { key }
+    }
+}
+
+/// What turns a 64-bit register into a number of the same order.
+fn wide_key(keys: Keys, dtype: DType) -> impl Fn(u64) -> u64 {
+    move |word| {
+        let key = match dtype {
+            DType::F64 if f64::from_bits(word).is_nan() => u64::MAX,
+            // Zeros are equal.
+            DType::F64 if word << 1 == 0 => 1 << 63,
+            DType::F64 if word >> 63 == 1 => !word,
+            DType::U64 => word,
+            _ => word ^ 1 << 63,
         };
         if keys == Keys::Descending { !key } else { key }
     }

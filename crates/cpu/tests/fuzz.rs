@@ -3,7 +3,8 @@
 mod case;
 
 use case::{Case, Rng, Tape, strided};
-use farad_compile::program::{BufferId, Code, Guard, Instr, Level, Reg, Store, View};
+use farad_compile::program::verify::verify;
+use farad_compile::program::{BufferId, Code, Guard, Instr, Level, Reg, Store, Target, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
 /// Kernels that are tried.
@@ -211,6 +212,8 @@ fn kernel(seed: u64) -> Case {
 fn random_kernels_do_what_they_mean() {
     for seed in 0..KERNELS {
         let case = kernel(seed);
+        verify(&case.program, &Target::cpu())
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.program));
         let (got, want) = (case.run().unwrap_or_else(|e| panic!("seed {seed}: {e}")), case.meaning());
         for (i, (got, want)) in got.iter().zip(&want).enumerate() {
             let tolerance = if case.program.outputs[i].spec.dtype == DType::F32 { 2e-5 } else { 0.0 };

@@ -178,7 +178,8 @@ fn every_dtype_is_loaded_cast_and_stored() {
             let mut case = Case::default();
             let data = match from {
                 DType::Bool => rng.wholes(n, 2),
-                DType::U8 | DType::U32 => rng.wholes(n, 256),
+                DType::U8 | DType::U16 | DType::U32 | DType::U64 => rng.wholes(n, 256),
+                DType::I8 => rng.wholes(n, 256).iter().map(|x| x - 128.0).collect(),
                 // Registers are f32, those of the meaning are not.
                 _ if from.is_float() => {
                     rng.floats(n, -300.0, 300.0).iter().map(|&x| x as f32 as f64).collect()

@@ -177,10 +177,8 @@ impl Array {
         let elements = match tensor.dtype() {
             DType::I32 => Elements::I32(tensor.to_vec()?),
             DType::U8 => Elements::U8(tensor.to_vec()?),
-            DType::U32 => Elements::I32(
-                tensor.to_device(&Device::cpu())?.cast(DType::I64).converted(DType::I32)?.to_vec()?,
-            ),
-            DType::I64 => Elements::I32(tensor.converted(DType::I32)?.to_vec()?),
+            // Not `cast`: a number that does not fit came from outside.
+            dtype if dtype.is_int() => Elements::I32(tensor.converted(DType::I32)?.to_vec()?),
             _ => Elements::F32(tensor.cast(DType::F32).to_vec()?),
         };
         Ok(Array { shape: tensor.shape(), elements })

@@ -118,7 +118,7 @@ pub use devices::*;
 #[doc(hidden)]
 pub use errors::*;
 #[doc(hidden)]
-pub use farad_tensor::{Contraction, CustomKernel, CustomLimits, IndexMap, Words, nearest, philox};
+pub use farad_tensor::{Contraction, CustomKernel, CustomLimits, IndexMap, WgslText, Words, nearest, philox};
 #[cfg(feature = "train")]
 #[doc(hidden)]
 pub use farad_train::Need;

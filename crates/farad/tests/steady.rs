@@ -138,7 +138,7 @@ fn statistics_are_cheap_where_no_step_comes() {
             assert!(values.iter().all(|v| v.is_finite()), "{name}");
             sums[name.contains("var") as usize] += values.iter().map(|&v| v as f64).sum::<f64>();
         }
-        assert!(reading.elapsed().as_secs_f64() < 2.0, "{device}: reading took {:?}", reading.elapsed());
+        assert!(reading.elapsed().as_secs_f64() < 10.0, "{device}: reading took {:?}", reading.elapsed());
         assert!(start.elapsed().as_secs_f64() < 60.0, "{device}: all took {:?}", start.elapsed());
         assert!(sums[1] > 0.0, "the variances moved");
     }

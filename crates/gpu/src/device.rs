@@ -19,7 +19,10 @@ use crate::cache::PipelineFile;
 use crate::counters::{Counters, LiveCounters};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
-use crate::exit;
+use crate::exit::{self, Alive};
+use crate::heuristics::targets::{
+    CHANNELS_LAST, CHANNELS_LAST_SOFTWARE, MOST_BINDINGS, PARALLEL, PARALLEL_SOFTWARE,
+};
 use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 use crate::poller::Poller;
@@ -30,11 +33,8 @@ use crate::rounding;
 use crate::submission::Pending;
 use farad_runtime::Tuning;
 
-/// Storage buffers that a kernel names at most, whatever the adapter allows.
-const MOST_BINDINGS: u32 = 32;
-
 /// How long the end of the process waits for a device at most.
-const LONGEST_END: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST_END: Duration = Duration::from_secs(10);
 /// Empty submissions after which nothing is left to do for a driver.
 const EMPTY: usize = 3;
 
@@ -102,6 +102,8 @@ pub(crate) struct Shared {
     /// Programs that ran since the last read and may have met bad data.
     pub(crate) reports: Mutex<Reports>,
     sticky: Arc<Sticky>,
+    /// The last field, so that everything else is dropped when it is.
+    _alive: Alive,
 }
 
 /// Errors that arrived outside of a call that could return them.
@@ -201,10 +203,10 @@ impl Device {
         Target {
             // One is kept for the error words.
             bindings: limits.storage_buffers.min(MOST_BINDINGS) as usize - 1,
-            parallel: if software { 4096 } else { 131_072 },
+            parallel: if software { PARALLEL_SOFTWARE } else { PARALLEL },
             fuse: true,
             binding_bytes: limits.binding_bytes as usize,
-            channels_last: if software { 1 << 18 } else { 1 << 29 },
+            channels_last: if software { CHANNELS_LAST_SOFTWARE } else { CHANNELS_LAST },
             scratch: true,
         }
     }
@@ -299,6 +301,7 @@ impl Shared {
             poller: Poller::default(),
             reports: Mutex::default(),
             sticky,
+            _alive: Alive::new(),
         }
     }
 
@@ -371,6 +374,9 @@ impl Shared {
         let _phase = self.profiler.enter(if waits { Phase::Waiting } else { Phase::Submitting });
         if catch_unwind(AssertUnwindSafe(|| self.gpu.poll(how))).is_err() {
             self.sticky.lose("polling failed");
+        }
+        if waits {
+            exit::again();
         }
     }
 

@@ -14,12 +14,12 @@ use crate::counters::LiveCounters;
 use crate::device::{Device, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
+use crate::heuristics::submissions::HELD;
 use crate::memory::OnGpu;
 use crate::pipeline::Pipeline;
 use crate::report::ErrorReport;
 use crate::routine::{LaunchStage, Routine};
 use crate::schedule::{GroupSpec, RunSchedule, ScheduledLaunch};
-use crate::submission::HELD;
 use crate::transfer::WORD;
 
 /// A program on a device.

@@ -10,11 +10,9 @@ use farad_runtime::Memory;
 use crate::counters::LiveCounters;
 use crate::device::Device;
 use crate::error::Error;
+use crate::heuristics::pools::GROUPS_KEPT;
 use crate::memory::OnGpu;
 use crate::schedule::{GroupSpec, StorageSlot};
-
-/// Groups kept for each place in the program where memories vary.
-const KEPT: usize = 8;
 
 /// What groups are made from.
 pub(crate) struct Resources<'a> {
@@ -137,8 +135,8 @@ impl Groups {
 }
 
 fn keep(list: &mut Vec<KeptGroup>, new: KeptGroup) {
-    if list.len() == KEPT {
-        let oldest = (0..KEPT).min_by_key(|&n| list[n].used).unwrap_or(0);
+    if list.len() == GROUPS_KEPT {
+        let oldest = (0..GROUPS_KEPT).min_by_key(|&n| list[n].used).unwrap_or(0);
         list.swap_remove(oldest);
     }
     list.push(new);

@@ -36,6 +36,7 @@
 //! `docs/lab/gpu-runtime.md`.
 
 mod error;
+mod heuristics;
 
 mod adapter;
 mod backend;

@@ -18,15 +18,10 @@ use crate::buffer::{Owned, Purpose};
 use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
+use crate::heuristics::pools::{RETAINED, SECOND};
 
 /// Sizes are multiples of this many bytes.
 const GRANULE: usize = 256;
-
-/// Bytes of which there may be two where one would do.
-const SECOND: usize = RETAINED / 4;
-
-/// Bytes that the pool may hold however little is live.
-const RETAINED: usize = 256 << 20;
 
 /// A buffer that handles hold; it returns to the pool with the last one.
 pub(crate) struct Held {

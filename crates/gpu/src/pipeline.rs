@@ -16,6 +16,8 @@ use crate::cache::PipelineFile;
 use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::{Error, tidy};
+use crate::exit;
+use crate::heuristics::pools::MOST_IDLE;
 use crate::routine::{LayoutKey, Routine};
 
 /// What a device has compiled so far.
@@ -25,9 +27,6 @@ pub(crate) struct Pipelines {
     pipelines: HashMap<PipelineKey, KeptPipeline>,
     clock: u64,
 }
-
-/// Pipelines that no program uses and that are kept all the same; the least recently used goes first.
-const MOST_IDLE: usize = 256;
 
 /// A pipeline, and when it was last asked for.
 struct KeptPipeline {
@@ -195,6 +194,7 @@ fn compile(shared: &Shared, routine: &Routine, layout: &BindingLayout) -> Result
     } else {
         wgpu::ShaderRuntimeChecks::unchecked()
     };
+    exit::made_pipeline();
     let made = shared.scoped(|| {
         // SAFETY: without checks, a text must stay inside its bindings, end its loops and not divide
         // by zero. Rendered kernels do so by construction: views stay inside their buffers (the

@@ -18,16 +18,11 @@ use crate::buffer::{Owned, Purpose};
 use crate::counters::LiveCounters;
 use crate::device::{Device, lock};
 use crate::error::Error;
+use crate::heuristics::pools::{COPY_CHUNK, STAGING_KEPT};
 use crate::memory::OnGpu;
 use crate::poller::Done;
 use crate::report::{ErrorReport, Ran};
 use crate::transfer::WORD;
-
-/// Staging bytes that are kept for later reads.
-const STAGING_KEPT: usize = 256 << 20;
-
-/// Bytes that one thread copies out of staging memory at a time.
-const COPY_CHUNK: usize = 4 << 20;
 
 /// Staging buffers that wait for the next read.
 #[derive(Default)]

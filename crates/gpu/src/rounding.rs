@@ -13,6 +13,11 @@ pub(crate) fn is_nearest_even(gpu: &wgpu::Device, queue: &wgpu::Queue) -> bool {
     words(gpu, queue, &numbers).is_some_and(|words| all_nearest(&numbers, &words))
 }
 
+/// Has the adapter compile, run and read back one small kernel, whatever comes of it.
+pub(crate) fn ask_once(gpu: &wgpu::Device, queue: &wgpu::Queue) {
+    words(gpu, queue, &[1.0]);
+}
+
 /// Every finite half, what lies half way to the next one, its neighbors, and what is too large.
 fn numbers() -> Vec<f32> {
     let positive = (0..f16::INFINITY.to_bits()).flat_map(|bits| {

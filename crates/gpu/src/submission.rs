@@ -18,18 +18,7 @@ use crate::buffer::Owned;
 use crate::counters::LiveCounters;
 use crate::device::{Device, Shared, lock};
 use crate::error::Error;
-
-/// Submissions that may be in flight before the host waits for the oldest.
-const RUN_AHEAD: usize = 4;
-/// Submissions in flight with which the device has something to do: then runs are held back.
-const BUSY: usize = 1;
-/// Runs that wait between two looks at the device's progress.
-const LOOK: usize = 4;
-/// Runs that are held back at most.
-pub(crate) const HELD: usize = 8;
-/// Launches that are held back at most: beside these a submission costs little, and the device could
-/// be done with what it has before the host has recorded more.
-const HELD_LAUNCHES: usize = 64;
+use crate::heuristics::submissions::{BUSY, HELD, HELD_LAUNCHES, LOOK, RUN_AHEAD};
 
 /// Work that waits for the next submission, and submissions that are not known to be done.
 #[derive(Default)]

@@ -8,13 +8,11 @@ use farad_runtime::profile::Phase;
 
 use crate::device::{Device, lock};
 use crate::error::Error;
+use crate::heuristics::pools::STAGED;
 use crate::memory::OnGpu;
 
 /// Transfers work on whole words.
 pub(crate) const WORD: usize = 4;
-
-/// Bytes that may wait in wgpu's staging memory before they are submitted.
-const STAGED: usize = 64 << 20;
 
 impl Device {
     /// Writes `data` at a byte offset that is a multiple of 4. If its length is not, the rest of the

@@ -1,8 +1,8 @@
 //! Element types, and single values of them.
 //!
-//! Invariant: *compute* types ([`DType::F32`], [`DType::I32`], [`DType::U32`], [`DType::Bool`]) are
-//! what arithmetic happens in; `f16` is computed in `f32` and rounded when stored; the rest are
-//! storage only and must be cast before use.
+//! Invariant: arithmetic happens in *registers* ([`DType::register`]): `f32`, `i32`, `u32` and `bool`, which every device
+//! has, and `f64`, `i64` and `u64`, which the CPU has. What is narrower than its register ([`DType::is_narrow`]) is
+//! computed in it and rounded or wrapped after every op, as if it had been stored. `bf16` alone is stored and cast only.
 
 use std::fmt;
 
@@ -15,23 +15,31 @@ pub enum DType {
     F16,
     /// Brain float: storage only.
     BF16,
-    /// 64-bit float: storage only.
+    /// 64-bit float; on the CPU.
     F64,
     /// 32-bit signed integer.
     I32,
     /// 32-bit unsigned integer.
     U32,
-    /// 64-bit signed integer: storage only.
+    /// 64-bit signed integer; on the CPU.
     I64,
-    /// Byte: storage only.
+    /// 64-bit unsigned integer; on the CPU.
+    U64,
+    /// 8-bit signed integer: stored in one byte, computed in `i32`.
+    I8,
+    /// 16-bit signed integer: stored in two bytes, computed in `i32`; on the CPU.
+    I16,
+    /// Byte: stored in one byte, computed in `u32`.
     U8,
+    /// 16-bit unsigned integer: stored in two bytes, computed in `u32`; on the CPU.
+    U16,
     /// Truth value, stored in a 32-bit word on every device.
     Bool,
 }
 
 impl DType {
     /// Every dtype, in declaration order.
-    pub const ALL: [DType; 9] = [
+    pub const ALL: [DType; 13] = [
         DType::F32,
         DType::F16,
         DType::BF16,
@@ -39,17 +47,21 @@ impl DType {
         DType::I32,
         DType::U32,
         DType::I64,
+        DType::U64,
+        DType::I8,
+        DType::I16,
         DType::U8,
+        DType::U16,
         DType::Bool,
     ];
 
     /// Bytes an element takes in device memory.
     pub fn size(self) -> usize {
         match self {
-            DType::U8 => 1,
-            DType::F16 | DType::BF16 => 2,
+            DType::U8 | DType::I8 => 1,
+            DType::F16 | DType::BF16 | DType::I16 | DType::U16 => 2,
             DType::F32 | DType::I32 | DType::U32 | DType::Bool => 4,
-            DType::F64 | DType::I64 => 8,
+            DType::F64 | DType::I64 | DType::U64 => 8,
         }
     }
 
@@ -60,17 +72,22 @@ impl DType {
 
     /// Whether values are integers (truth values are not).
     pub fn is_int(self) -> bool {
-        matches!(self, DType::I32 | DType::U32 | DType::I64 | DType::U8)
+        !self.is_float() && self != DType::Bool
     }
 
-    /// Whether ops compute on it; the others are stored and cast only.
+    /// Whether values are integers that may be negative.
+    pub fn is_signed_int(self) -> bool {
+        matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
+    }
+
+    /// Whether ops compute on it; `bf16` is stored and cast only.
     pub fn is_compute(self) -> bool {
-        matches!(self, DType::F32 | DType::F16 | DType::I32 | DType::U32 | DType::Bool)
+        self != DType::BF16
     }
 
     /// Whether GPUs hold it too; the others live on the CPU.
     pub fn is_on_gpus(self) -> bool {
-        self.is_compute() || self == DType::BF16
+        !self.is_wide() && !matches!(self, DType::I16 | DType::U16)
     }
 
     /// Whether it is a float of two bytes: registers hold more of it, so that a cast to it rounds.
@@ -78,13 +95,23 @@ impl DType {
         matches!(self, DType::F16 | DType::BF16)
     }
 
-    /// The type that registers hold for it: `f32`, `i32`, `u32` or `bool`.
+    /// Whether its register holds more than it does, so that a cast to it rounds or wraps.
+    pub fn is_narrow(self) -> bool {
+        self.size() < self.register().size()
+    }
+
+    /// Whether its register has 64 bits, which only the CPU has.
+    pub fn is_wide(self) -> bool {
+        self.register().size() == 8
+    }
+
+    /// The type that registers hold for it: `f32`, `i32`, `u32`, `bool`, `f64`, `i64` or `u64`.
     pub fn register(self) -> DType {
         match self {
-            DType::F32 | DType::F16 | DType::BF16 | DType::F64 => DType::F32,
-            DType::I32 | DType::I64 => DType::I32,
-            DType::U32 | DType::U8 => DType::U32,
-            DType::Bool => DType::Bool,
+            DType::F32 | DType::F16 | DType::BF16 => DType::F32,
+            DType::I32 | DType::I8 | DType::I16 => DType::I32,
+            DType::U32 | DType::U8 | DType::U16 => DType::U32,
+            DType::F64 | DType::I64 | DType::U64 | DType::Bool => self,
         }
     }
 
@@ -98,29 +125,59 @@ impl DType {
             DType::I32 => "i32",
             DType::U32 => "u32",
             DType::I64 => "i64",
+            DType::U64 => "u64",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
             DType::U8 => "u8",
+            DType::U16 => "u16",
             DType::Bool => "bool",
         }
     }
 
-    /// The type two operands meet in: bool < u32 < i32 < f16 < f32, storage types by their register.
-    pub fn promote(self, other: DType) -> DType {
-        fn rank(d: DType) -> u8 {
-            match d {
-                DType::Bool => 0,
-                DType::U8 | DType::U32 => 1,
-                DType::I32 | DType::I64 => 2,
-                DType::F16 => 3,
-                DType::BF16 | DType::F32 | DType::F64 => 4,
+    /// The type that two operands meet in, or `None` for `u64` beside a signed integer.
+    ///
+    /// | operands | meet in |
+    /// |---|---|
+    /// | equal | that dtype; `bf16` in `f32` |
+    /// | `bool` and another | the other |
+    /// | two signed or two unsigned integers | the larger |
+    /// | signed and unsigned | the smallest signed that holds both: `u8` and `i8` in `i16`, `u16` and `i16` in `i32`, `u32` and `i8` in `i64` |
+    /// | `u32` and `i32` | `i32`, which GPUs have; large numbers wrap |
+    /// | `u64` and a signed integer | nothing: no integer holds both |
+    /// | an integer and a float | the float, whatever the sizes |
+    /// | two floats | the larger; `f16` and `bf16` in `f32` |
+    ///
+    /// A Rust number beside a tensor does not take part: it becomes the tensor's dtype (`&x * 2.0` is `f64` for `f64`). A
+    /// fraction beside integers makes `f32`.
+    pub fn promote(self, other: DType) -> Option<DType> {
+        let larger = |a: DType, b: DType| if a.size() >= b.size() { a } else { b };
+        let met = match (self, other) {
+            (DType::Bool, d) | (d, DType::Bool) => d,
+            (a, b) if a.is_float() && b.is_float() => match (a, b) {
+                (DType::F16, DType::F16) => DType::F16,
+                (a, b) if a.is_half() && b.is_half() => DType::F32,
+                (a, b) => larger(a, b),
+            },
+            (a, b) if a.is_float() || b.is_float() => {
+                if a.is_float() {
+                    a
+                } else {
+                    b
+                }
             }
-        }
-        match rank(self).max(rank(other)) {
-            0 => DType::Bool,
-            1 => DType::U32,
-            2 => DType::I32,
-            3 => DType::F16,
-            _ => DType::F32,
-        }
+            (a, b) if a.is_signed_int() == b.is_signed_int() => larger(a, b),
+            (a, b) => {
+                let (signed, unsigned) = if a.is_signed_int() { (a, b) } else { (b, a) };
+                match (signed, unsigned) {
+                    (DType::I32, DType::U32) => DType::I32,
+                    (_, DType::U8) => larger(signed, DType::I16),
+                    (_, DType::U16) => larger(signed, DType::I32),
+                    (_, DType::U32) => DType::I64,
+                    _ => return None,
+                }
+            }
+        };
+        Some(if met == DType::BF16 { DType::F32 } else { met })
     }
 }
 
@@ -145,7 +202,7 @@ impl Scalar {
         Scalar { dtype, bits: value.to_bits() }
     }
 
-    /// An integer or truth value of the given dtype.
+    /// An integer or truth value of the given dtype; a `u64` by its bits.
     pub fn int(dtype: DType, value: i64) -> Scalar {
         debug_assert!(!dtype.is_float());
         Scalar { dtype, bits: wrap(dtype, value) as u64 }
@@ -167,7 +224,12 @@ impl Scalar {
         match (self.dtype.is_float(), to.is_float()) {
             (true, true) => Scalar::float(to, rounded(to, rounded(self.dtype, self.as_f64()))),
             (true, false) => Scalar::of(to, rounded(self.dtype, self.as_f64())),
-            (false, true) => Scalar::float(to, rounded(to, self.as_i64() as f64)),
+            (false, true) if to == DType::F64 => Scalar::float(to, self.as_f64()),
+            // By way of `f32`, in which halves are computed.
+            (false, true) if self.dtype == DType::U64 => {
+                Scalar::float(to, rounded(to, self.bits as f32 as f64))
+            }
+            (false, true) => Scalar::float(to, rounded(to, self.as_i64() as f32 as f64)),
             (false, false) => Scalar::int(to, self.as_i64()),
         }
     }
@@ -184,37 +246,86 @@ impl Scalar {
 
     /// The value as a float, whatever the dtype.
     pub fn as_f64(self) -> f64 {
-        if self.dtype.is_float() { f64::from_bits(self.bits) } else { self.bits as i64 as f64 }
+        match self.dtype {
+            DType::U64 => self.bits as f64,
+            dtype if dtype.is_float() => f64::from_bits(self.bits),
+            _ => self.bits as i64 as f64,
+        }
     }
 
-    /// The value as an integer; floats are truncated.
+    /// The value as an integer, a `u64` by its bits; floats are truncated.
     pub fn as_i64(self) -> i64 {
         if self.dtype.is_float() { f64::from_bits(self.bits) as i64 } else { self.bits as i64 }
     }
 
-    /// The 32-bit register that holds it on a device.
-    pub fn word(self) -> u32 {
+    /// The register that holds it on a device: 32 bits, or 64 for a wide dtype.
+    pub fn register(self) -> u64 {
         match self.dtype.register() {
-            DType::F32 => (self.as_f64() as f32).to_bits(),
-            DType::I32 => self.as_i64() as i32 as u32,
-            _ => self.as_i64() as u32,
+            DType::F32 => (self.as_f64() as f32).to_bits() as u64,
+            DType::I32 | DType::U32 | DType::Bool => self.as_i64() as u32 as u64,
+            _ => self.bits,
+        }
+    }
+
+    /// The 32-bit register that holds it on a device; of a wide dtype the lower half.
+    pub fn word(self) -> u32 {
+        self.register() as u32
+    }
+
+    /// The words that a run is given for it: one, or the lower and the upper half of a wide register.
+    pub fn words(self) -> Vec<u32> {
+        let register = self.register();
+        if self.dtype.is_wide() {
+            vec![register as u32, (register >> 32) as u32]
+        } else {
+            vec![register as u32]
+        }
+    }
+
+    /// The number that the words of a run stand for, those at `at` being the first.
+    pub fn from_words(dtype: DType, words: &[u32], at: usize) -> Scalar {
+        let wide = || words[at] as u64 | (words[at + 1] as u64) << 32;
+        match dtype.register() {
+            DType::F32 => Scalar::float(dtype, f32::from_bits(words[at]) as f64),
+            DType::F64 => Scalar::float(dtype, f64::from_bits(wide())),
+            DType::I64 | DType::U64 => Scalar::int(dtype, wide() as i64),
+            DType::I32 => Scalar::int(dtype, words[at] as i32 as i64),
+            _ => Scalar::int(dtype, words[at] as i64),
+        }
+    }
+
+    /// The bytes that hold it in memory.
+    pub fn bytes(self) -> Vec<u8> {
+        let register = self.register();
+        match self.dtype {
+            DType::F16 => half::f16::from_f32(f32::from_bits(register as u32)).to_le_bytes().to_vec(),
+            DType::BF16 => half::bf16::from_f32(f32::from_bits(register as u32)).to_le_bytes().to_vec(),
+            dtype => register.to_le_bytes()[..dtype.size()].to_vec(),
         }
     }
 }
 
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.dtype.is_float() { write!(f, "{:?}", self.as_f64()) } else { write!(f, "{}", self.as_i64()) }
+        match self.dtype {
+            DType::U64 => write!(f, "{}", self.bits),
+            dtype if dtype.is_float() => write!(f, "{:?}", self.as_f64()),
+            _ => write!(f, "{}", self.as_i64()),
+        }
     }
 }
 
 /// A float as an integer or truth value: truncated toward zero, held inside the dtype's range, NaN
-/// to zero. A truth value is "not zero".
+/// to zero. A truth value is "not zero". A `u64` comes by its bits.
 pub fn truncate(dtype: DType, x: f64) -> i64 {
     match dtype {
+        DType::I8 => x as i8 as i64,
+        DType::I16 => x as i16 as i64,
         DType::I32 => x as i32 as i64,
-        DType::U32 => x as u32 as i64,
         DType::U8 => x as u8 as i64,
+        DType::U16 => x as u16 as i64,
+        DType::U32 => x as u32 as i64,
+        DType::U64 => x as u64 as i64,
         DType::Bool => (x != 0.0) as i64,
         _ => x as i64,
     }
@@ -230,12 +341,15 @@ fn rounded(dtype: DType, x: f64) -> f64 {
     }
 }
 
-/// Brings an integer into the range of `dtype`, as the device's 32-bit arithmetic would.
+/// Brings an integer into the range of `dtype` by dropping upper bits, as a device does. A `u64` comes by its bits.
 pub fn wrap(dtype: DType, value: i64) -> i64 {
     match dtype {
+        DType::I8 => value as i8 as i64,
+        DType::I16 => value as i16 as i64,
         DType::I32 => value as i32 as i64,
-        DType::U32 => value as u32 as i64,
         DType::U8 => value as u8 as i64,
+        DType::U16 => value as u16 as i64,
+        DType::U32 => value as u32 as i64,
         DType::Bool => (value != 0) as i64,
         _ => value,
     }

@@ -36,6 +36,10 @@ pub enum OpError {
     DType { op: &'static str, dtype: DType, help: &'static str },
     #[error("{op}: dtypes differ: {lhs} and {rhs}")]
     DTypes { op: &'static str, lhs: DType, rhs: DType },
+    #[error(
+        "{op}: no integer dtype holds both: lhs {lhs}, rhs {rhs}\nhelp: cast one of them first, e.g. `.cast(DType::I64)`"
+    )]
+    NoMeeting { op: &'static str, lhs: DType, rhs: DType },
     #[error("{op}: nothing to reduce: {shape} has no elements along {axes:?} (0 vs at least 1)")]
     Empty { op: &'static str, shape: Shape, axes: Vec<usize> },
     #[error("{op}: index tensor does not fit: {shape} indexed by {index} along axis {axis} ({a} vs {b})")]

@@ -2,8 +2,10 @@
 //! reference that gives them their meaning.
 //!
 //! Nothing here knows a device. Start at [`Op`] for what can be computed, [`Graph`] for how it is
-//! written down, [`gradient()`] for reverse mode and [`mod@reference`] for what it means.
+//! written down, [`gradient()`] for reverse mode and [`mod@reference`] for what it means. [`Graph::show`] is a graph as
+//! text, [`Graph::rewrite`] how one is made from another, and [`Graph::check`] what holds of every one.
 
+mod check;
 mod custom;
 mod dtype;
 mod error;
@@ -15,10 +17,14 @@ mod op;
 mod ops;
 pub mod philox;
 pub mod reference;
+mod rewrite;
 mod scan;
 mod shape;
+mod text;
 mod var;
+mod wgsl_text;
 
+pub use check::GraphError;
 pub use custom::{CustomKernel, CustomLimits, CustomOp, Words};
 pub use dtype::{DType, Scalar, truncate, wrap};
 pub use error::OpError;
@@ -32,6 +38,9 @@ pub use ops::contraction::{Contraction, IndexMap};
 pub use ops::movement::slice::Span;
 pub use ops::reduce::{Reduce, ReduceRow, ReduceRule};
 pub use ops::unary::{Unary, UnaryRow, UnaryRule, erf};
+pub use rewrite::NodeMap;
 pub use scan::Scan;
 pub use shape::{MAX_NUMEL, MAX_RANK, Shape};
+pub use text::{GraphText, GraphTextError};
 pub use var::{GraphWriter, Var, VarOperand};
+pub use wgsl_text::{WgslText, WgslValue};

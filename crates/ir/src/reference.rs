@@ -24,7 +24,7 @@ use crate::shape::Shape;
 pub enum Values {
     /// Elements of any float dtype, unrounded.
     Float(Vec<f64>),
-    /// Integers, wrapped to their dtype, or truth values as 0 and 1.
+    /// Integers, wrapped to their dtype (`u64` by its bits), or truth values as 0 and 1.
     Int(Vec<i64>),
 }
 
@@ -43,7 +43,7 @@ impl Values {
         if dtype.is_float() { Values::Float(vec![0.0; len]) } else { Values::Int(vec![0; len]) }
     }
 
-    /// The elements as floats, whatever their kind.
+    /// The elements as floats, whatever their kind; a `u64` above 2⁶³ comes out negative.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Values::Float(x) => x.clone(),
@@ -224,22 +224,22 @@ fn step(node: &Node, from: &NodeOperands, inputs: &[Values], parameters: &[Scala
         Op::Iota(n) => Values::Int((0..*n as i64).collect()),
         Op::Random(shape) => source::random_value(shape, &from.values()),
         Op::Unary(unary) => pointwise::unary(*unary, node.dtype, x(0)),
-        Op::Binary(binary) => pointwise::binary(*binary, node.dtype, x(0), x(1)),
+        Op::Binary(binary) => pointwise::binary(*binary, from.dtypes[0], x(0), x(1)),
         Op::Select => select::value(x(0), x(1), x(2)),
-        Op::Cast(dtype) => pointwise::cast(*dtype, x(0)),
+        Op::Cast(dtype) => pointwise::cast(*dtype, from.dtypes[0], x(0)),
         Op::Reshape(_) | Op::StopGradient | Op::Barrier(_) => x(0).clone(),
         Op::Permute(order) => x(0).take(&permute::positions_in(shape(0), order)),
         Op::Expand(to) => x(0).take(&expand::positions_in(shape(0), to)),
         Op::Pad(widths) => x(0).take(&pad::positions_in(shape(0), widths)),
         Op::Slice(spans) => x(0).take(&slice::positions_in(shape(0), spans)),
         Op::Flip(axes) => x(0).take(&flip::positions_in(shape(0), axes)),
-        Op::Reduce(reduce, axes) => reduce::reduce(*reduce, node.dtype, x(0), shape(0), axes),
+        Op::Reduce(reduce, axes) => reduce::reduce(*reduce, from.dtypes[0], x(0), shape(0), axes),
         Op::Gather(axis) => gather::value(x(0), shape(0), x(1), shape(1), *axis),
         Op::ScatterAdd(axis, size) => {
             scatter_add::value(node.dtype, x(0), shape(0), x(1), shape(1), *axis, *size)
         }
-        Op::Order(descending) => order::value(x(0), shape(0), *descending, None),
-        Op::Top(descending, count) => order::value(x(0), shape(0), *descending, Some(*count)),
+        Op::Order(descending) => order::value(x(0), from.dtypes[0], shape(0), *descending, None),
+        Op::Top(descending, count) => order::value(x(0), from.dtypes[0], shape(0), *descending, Some(*count)),
         Op::Contract(contraction) => {
             Values::Float(contraction::value(contraction, x(0).floats(), shape(0), x(1).floats(), shape(1)))
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::custom::CustomOp;
 use crate::dtype::{DType, Scalar};
 use crate::error::OpError;
-use crate::graph::{Graph, Node, NodeId};
+use crate::graph::{Graph, NodeId};
 use crate::op::Op;
 use crate::ops::binary::Binary;
 use crate::ops::contraction::Contraction;
@@ -58,20 +58,12 @@ impl GraphWriter {
         inputs: &[Var<'g>],
         wanted: &[Option<NodeId>],
     ) -> Vec<Option<Var<'g>>> {
-        let needed = other.reachable(&wanted.iter().flatten().copied().collect::<Vec<_>>());
-        let mut places = vec![None; needed.len()];
-        for id in other.ids().filter(|id| needed[id.index()]) {
-            let node = other.node(id).clone();
-            places[id.index()] = Some(match node.op {
-                Op::Input(n) => inputs[n].id,
-                _ => {
-                    let place = |o: &NodeId| places[o.index()].expect("operands come first");
-                    let operands = node.operands.iter().map(place).collect();
-                    self.0.borrow_mut().append(Node { operands, ..node })
-                }
-            });
-        }
-        wanted.iter().map(|id| id.and_then(|id| places[id.index()]).map(|id| self.var(id))).collect()
+        let roots: Vec<NodeId> = wanted.iter().flatten().copied().collect();
+        let map = other.rewrite(other.needed(&roots), |_, node| match node.op {
+            Op::Input(n) => inputs[n].id,
+            _ => self.0.borrow_mut().append(node),
+        });
+        wanted.iter().map(|id| id.map(|id| self.var(map.at(id)))).collect()
     }
 
     fn edit(&self, edit: impl FnOnce(&mut Graph) -> NodeId) -> Var<'_> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Kernel, Place, Program, Step};
-use farad_ir::DType;
+use farad_ir::{DType, Scalar};
 use farad_runtime::Memory;
 use farad_runtime::profile::{KernelTally, Phase};
 
@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::machine::{BufferPlace, Machine};
 use crate::memory::{Contents, Held};
-use crate::number::decode;
+use crate::number::given;
 
 /// A program that is ready to run; one run of a device at a time.
 pub struct Executable {
@@ -53,8 +53,10 @@ impl Executable {
         if state.profiler.is_open() && !state.profiler.times_launches() {
             state.profiler.ran(&self.kernels);
         }
-        let words = parameters.iter().zip(&program.parameters);
-        let numbers = words.map(|(word, dtype)| decode(dtype.register(), &word.to_le_bytes())[0]).collect();
+        let number = |(n, &dtype): (usize, &DType)| {
+            given(dtype.register(), Scalar::from_words(dtype.register(), parameters, n))
+        };
+        let numbers = program.parameters.iter().enumerate().map(number).collect();
         let (owners, bindings) = self.bind(inputs, outputs)?;
         let storages = owners.iter().map(|(owner, len)| match owner {
             Owner::Memory(held, dtype) => held.contents().take(*dtype),

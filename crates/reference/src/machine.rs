@@ -9,8 +9,8 @@ use farad_compile::program::{
 };
 use farad_ir::{DType, Scalar};
 
-use crate::number::{loaded, stored};
-use crate::tape::{RowSpan, evaluate};
+use crate::number::{from_whole, stored, to_whole};
+use crate::tape::{RowSpan, compare, evaluate};
 use crate::view::{Coordinates, locate};
 
 /// Positions that are evaluated together.
@@ -122,7 +122,7 @@ impl Machine {
     /// An element as a register holds it.
     pub(crate) fn read(&self, buffer: BufferId, index: i64) -> f64 {
         let (binding, at) = self.place(buffer, index);
-        loaded(binding.dtype, self.storages[binding.storage][at])
+        self.storages[binding.storage][at]
     }
 
     fn write(&mut self, buffer: BufferId, index: i64, value: f64) {
@@ -242,6 +242,7 @@ impl Machine {
         let mut sizes = scatter.axes.clone();
         sizes[scatter.axis] = scatter.size;
         let mut sums = vec![0.0; sizes.iter().product()];
+        let dtype = self.bindings[scatter.target.0 as usize].dtype;
         for position in Coordinates::all(&scatter.axes).iter() {
             let (source, index) = (&scatter.source, &scatter.index);
             let at = locate(&index.1, position).map_or(0.0, |at| self.read(index.0, at)) as i64;
@@ -254,7 +255,11 @@ impl Machine {
                 .iter()
                 .enumerate()
                 .map(|(axis, &c)| if axis == scatter.axis { at as usize } else { c });
-            sums[to.zip(&sizes).fold(0, |to, (c, &size)| to * size + c)] += value;
+            let sum = &mut sums[to.zip(&sizes).fold(0, |to, (c, &size)| to * size + c)];
+            *sum = match dtype.is_wide() && !dtype.is_float() {
+                true => from_whole(dtype, to_whole(dtype, *sum).wrapping_add(to_whole(dtype, value))),
+                false => *sum + value,
+            };
         }
         sums.into_iter().zip(0..).for_each(|(sum, index)| self.write(scatter.target, index, sum));
     }
@@ -267,8 +272,10 @@ impl Machine {
                 Keys::Below(size) if !(0.0..size as f64).contains(&x[n]) => size as f64,
                 _ => x[n],
             };
+            let dtype = self.bindings[sort.operand.0 as usize].dtype;
+            let nan = |n: usize| dtype.is_float() && key(n).is_nan();
             let compare = |a: usize, b: usize| {
-                let ordering = key(a).partial_cmp(&key(b)).unwrap_or(key(a).is_nan().cmp(&key(b).is_nan()));
+                let ordering = nan(a).cmp(&nan(b)).then(compare(dtype, key(a), key(b)));
                 if sort.keys == Keys::Descending { ordering.reverse() } else { ordering }
             };
             let mut order: Vec<usize> = (0..sort.len).collect();

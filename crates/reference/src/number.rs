@@ -1,7 +1,33 @@
 //! Elements as numbers: every dtype in and out of `f64`.
+//!
+//! Invariant: an `f64` holds every dtype but integers of 64 bits exactly. Those stand by their bits, which are only
+//! moved about, and taken for integers by [`to_whole`].
 
-use farad_ir::{DType, wrap};
+use farad_ir::{DType, Scalar, truncate, wrap};
 use half::{bf16, f16};
+
+/// Whether a dtype's numbers stand by their bits.
+fn by_bits(dtype: DType) -> bool {
+    matches!(dtype, DType::I64 | DType::U64)
+}
+
+/// The integer that a number of this dtype is; a `u64` by its bits.
+pub(crate) fn to_whole(dtype: DType, x: f64) -> i64 {
+    if by_bits(dtype) { x.to_bits() as i64 } else { x as i64 }
+}
+
+/// An integer as a number of this dtype.
+pub(crate) fn from_whole(dtype: DType, x: i64) -> f64 {
+    if by_bits(dtype) { f64::from_bits(x as u64) } else { x as f64 }
+}
+
+/// A number that is given or fixed, as a register of this type holds it.
+pub(crate) fn given(dtype: DType, scalar: Scalar) -> f64 {
+    if by_bits(dtype) {
+        return from_whole(dtype, scalar.cast(dtype).as_i64());
+    }
+    stored(dtype, scalar.as_f64())
+}
 
 /// The bytes of a number as a dtype holds it.
 pub fn encode(dtype: DType, x: f64, to: &mut Vec<u8>) {
@@ -9,11 +35,8 @@ pub fn encode(dtype: DType, x: f64, to: &mut Vec<u8>) {
         DType::F32 => to.extend((x as f32).to_le_bytes()),
         DType::F16 => to.extend(f16::from_f64(x).to_le_bytes()),
         DType::BF16 => to.extend(bf16::from_f64(x).to_le_bytes()),
-        DType::F64 => to.extend(x.to_le_bytes()),
-        DType::I32 => to.extend((x as i64 as i32).to_le_bytes()),
-        DType::U32 | DType::Bool => to.extend((x as i64 as u32).to_le_bytes()),
-        DType::I64 => to.extend((x as i64).to_le_bytes()),
-        DType::U8 => to.push(x as i64 as u8),
+        DType::F64 | DType::I64 | DType::U64 => to.extend(x.to_bits().to_le_bytes()),
+        dtype => to.extend_from_slice(&(x as i64).to_le_bytes()[..dtype.size()]),
     }
 }
 
@@ -27,10 +50,12 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
         DType::F32 => all(bytes, |b| f32::from_le_bytes(b) as f64),
         DType::F16 => all(bytes, |b| f16::from_le_bytes(b).to_f64()),
         DType::BF16 => all(bytes, |b| bf16::from_le_bytes(b).to_f64()),
-        DType::F64 => all(bytes, f64::from_le_bytes),
+        DType::F64 | DType::I64 | DType::U64 => all(bytes, |b| f64::from_bits(u64::from_le_bytes(b))),
         DType::I32 => all(bytes, |b| i32::from_le_bytes(b) as f64),
         DType::U32 | DType::Bool => all(bytes, |b| u32::from_le_bytes(b) as f64),
-        DType::I64 => all(bytes, |b| i64::from_le_bytes(b) as f64),
+        DType::I16 => all(bytes, |b| i16::from_le_bytes(b) as f64),
+        DType::U16 => all(bytes, |b| u16::from_le_bytes(b) as f64),
+        DType::I8 => bytes.iter().map(|&b| b as i8 as f64).collect(),
         DType::U8 => bytes.iter().map(|&b| b as f64).collect(),
     }
 }
@@ -40,29 +65,22 @@ pub fn stored(dtype: DType, x: f64) -> f64 {
     match dtype {
         DType::F16 => f16::from_f64(x).to_f64(),
         DType::BF16 => bf16::from_f64(x).to_f64(),
-        DType::F32 | DType::F64 => x,
+        DType::F32 | DType::F64 | DType::I64 | DType::U64 => x,
         dtype => wrap(dtype, x as i64) as f64,
-    }
-}
-
-/// A number from memory as a register holds it: whole numbers of 64 bits lose their upper half, as on every device.
-pub(crate) fn loaded(dtype: DType, x: f64) -> f64 {
-    match dtype {
-        DType::I64 => wrap(DType::I32, x as i64) as f64,
-        _ => x,
     }
 }
 
 /// A register of type `from` cast to a dtype.
 pub(crate) fn cast(from: DType, to: DType, x: f64) -> f64 {
+    if !from.is_float() && !to.is_float() {
+        return from_whole(to, wrap(to, to_whole(from, x)));
+    }
     match to {
-        DType::Bool => (x != 0.0) as u8 as f64,
-        DType::F32 | DType::F64 => x,
-        DType::F16 | DType::BF16 => stored(to, x),
-        DType::I32 | DType::I64 if from == DType::F32 => x as i32 as f64,
-        DType::U32 if from == DType::F32 => x as u32 as f64,
-        DType::U8 if from == DType::F32 => x as u8 as f64,
-        to => wrap(to.register(), wrap(to, x as i64)) as f64,
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => {
+            let x = if from.is_float() { x } else { Scalar::int(from, to_whole(from, x)).as_f64() };
+            stored(to, x)
+        }
+        to => from_whole(to, truncate(to, x)),
     }
 }
 
@@ -79,15 +97,20 @@ mod tests {
             (DType::F64, 0.1),
             (DType::I32, -7.0),
             (DType::U32, 4_000_000_000.0),
-            (DType::I64, -9_000_000_000.0),
+            (DType::I64, f64::from_bits(-9_000_000_000i64 as u64)),
+            (DType::U64, f64::from_bits((1 << 62) + 1)),
+            (DType::I8, -128.0),
+            (DType::I16, -32_768.0),
+            (DType::U16, 65_535.0),
             (DType::U8, 255.0),
             (DType::Bool, 1.0),
         ];
         for (dtype, x) in all {
             let mut bytes = Vec::new();
             encode(dtype, x, &mut bytes);
-            assert_eq!((bytes.len(), decode(dtype, &bytes)), (dtype.size(), vec![x]), "{dtype}");
-            assert_eq!(stored(dtype, x), x, "{dtype}");
+            assert_eq!(bytes.len(), dtype.size(), "{dtype}");
+            assert_eq!(decode(dtype, &bytes)[0].to_bits(), x.to_bits(), "{dtype}");
+            assert_eq!(stored(dtype, x).to_bits(), x.to_bits(), "{dtype}");
         }
     }
 
@@ -97,6 +120,18 @@ mod tests {
         assert_eq!(stored(DType::F16, 0.1), f16::from_f64(0.1).to_f64());
         assert_eq!(cast(DType::F32, DType::I32, 3e9), i32::MAX as f64);
         assert_eq!(cast(DType::I32, DType::U8, 257.0), 1.0);
-        assert_eq!(loaded(DType::I64, 4_294_967_297.0), 1.0);
+    }
+
+    #[test]
+    fn integers_of_64_bits_are_exact() {
+        let large = (1i64 << 53) + 1;
+        let x = from_whole(DType::I64, large);
+        assert_eq!(
+            to_whole(DType::I64, cast(DType::U64, DType::I64, cast(DType::I64, DType::U64, x))),
+            large
+        );
+        assert_eq!(cast(DType::I64, DType::I32, x), 1.0);
+        assert_eq!(cast(DType::I64, DType::F64, x), large as f64);
+        assert_eq!(to_whole(DType::U64, cast(DType::F32, DType::U64, -3.0)), 0);
     }
 }

@@ -1,10 +1,12 @@
 //! What instructions mean: a tape evaluated at many positions, one instruction after the other.
 
+use std::cmp::Ordering;
+
 use farad_compile::program::{Code, Instr, Level, Reg};
 use farad_ir::{DType, Reduce, philox, wrap};
 
 use crate::machine::Machine;
-use crate::number::{cast, stored};
+use crate::number::{cast, from_whole, given, to_whole};
 use crate::view::{Coordinates, locate};
 
 /// What a tape is evaluated at: some rows, each with as many positions as are reduced over.
@@ -78,7 +80,7 @@ fn instruction(
 ) -> f64 {
     let typed = |r: Reg| tape[r.0 as usize].dtype.register();
     match &instr.code {
-        Code::Constant(scalar) => stored(instr.dtype.register(), scalar.as_f64()),
+        Code::Constant(scalar) => given(instr.dtype.register(), *scalar),
         Code::Parameter(n) => machine.parameters[*n],
         Code::Load(buffer, view) => locate(view, position).map_or(0.0, |at| machine.read(*buffer, at)),
         Code::Take { buffer, view, position: register, stride, size, site } => {
@@ -97,16 +99,14 @@ fn instruction(
             philox::bits_within([key[0], key[1]], [key[2], key[3]], stream, element) as f64
         }
         Code::Unary(op, x) => match typed(*x) {
-            DType::F32 => (op.row().value)(get(*x)),
-            // On truth values `not` is logical: all bits of 1 inverted would still be true.
-            DType::Bool => 1.0 - get(*x),
-            dtype => whole(dtype, op.row().int.map(|int| int(get(*x) as i64))),
+            dtype if dtype.is_float() => (op.row().value)(get(*x)),
+            dtype => whole(dtype, op.whole(dtype, to_whole(dtype, get(*x)))),
         },
         Code::Binary(op, a, b) => match typed(*a) {
-            DType::F32 => (op.row().value)(get(*a), get(*b)),
+            dtype if dtype.is_float() => (op.row().value)(get(*a), get(*b)),
             dtype => {
-                let dtype = if op.compares() { DType::Bool } else { dtype };
-                whole(dtype, op.row().int.map(|int| int(get(*a) as i64, get(*b) as i64)))
+                let y = op.whole(dtype, to_whole(dtype, get(*a)), to_whole(dtype, get(*b)));
+                whole(if op.compares() { DType::Bool } else { dtype }, y)
             }
         },
         Code::Select(condition, a, b) => get(if get(*condition) != 0.0 { *a } else { *b }),
@@ -115,28 +115,42 @@ fn instruction(
     }
 }
 
+/// The order of two numbers of a dtype; those that have none are equal.
+pub(crate) fn compare(dtype: DType, a: f64, b: f64) -> Ordering {
+    match dtype {
+        DType::I64 => to_whole(dtype, a).cmp(&to_whole(dtype, b)),
+        DType::U64 => a.to_bits().cmp(&b.to_bits()),
+        _ => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+    }
+}
+
+fn is_first_nan(dtype: DType, new: f64, old: f64) -> bool {
+    dtype.is_float() && new.is_nan() && !old.is_nan()
+}
+
 /// A whole number as a register holds it. Programs have no op on whole numbers that has no meaning for them.
 fn whole(dtype: DType, value: Option<i64>) -> f64 {
-    wrap(dtype, value.expect("the op takes whole numbers")) as f64
+    from_whole(dtype, value.expect("the op takes whole numbers"))
 }
 
 fn reduce(op: Reduce, dtype: DType, values: &[f64]) -> f64 {
     // The first NaN is better than all numbers.
-    let best = |better: fn(f64, f64) -> bool| {
-        let wins = |new: f64, old: f64| better(new, old) || (new.is_nan() && !old.is_nan());
+    let best = |better: Ordering| {
+        let wins = |new: f64, old: f64| compare(dtype, new, old) == better || is_first_nan(dtype, new, old);
         (1..values.len()).fold(0, |best, n| if wins(values[n], values[best]) { n } else { best })
     };
     let fold = |first: i64, combine: fn(i64, i64) -> i64| {
-        values.iter().fold(first, |all, &x| wrap(dtype, combine(all, x as i64))) as f64
+        let all = |all, &x: &f64| wrap(dtype, combine(all, to_whole(dtype, x)));
+        from_whole(dtype, values.iter().fold(first, all))
     };
     match op {
-        Reduce::Sum if dtype == DType::F32 => values.iter().sum(),
+        Reduce::Sum if dtype.is_float() => values.iter().sum(),
         Reduce::Sum => fold(0, i64::wrapping_add),
-        Reduce::Prod if dtype == DType::F32 => values.iter().product(),
+        Reduce::Prod if dtype.is_float() => values.iter().product(),
         Reduce::Prod => fold(1, i64::wrapping_mul),
-        Reduce::Max => values[best(|a, b| a > b)],
-        Reduce::Min => values[best(|a, b| a < b)],
-        Reduce::ArgMax => best(|a, b| a > b) as f64,
-        Reduce::ArgMin => best(|a, b| a < b) as f64,
+        Reduce::Max => values[best(Ordering::Greater)],
+        Reduce::Min => values[best(Ordering::Less)],
+        Reduce::ArgMax => best(Ordering::Greater) as f64,
+        Reduce::ArgMin => best(Ordering::Less) as f64,
     }
 }

@@ -138,7 +138,11 @@ fn widened(dtype: DType, bytes: &[u8]) -> Values {
         DType::I32 => whole(bytes, |x: i32| x as i64),
         DType::U32 => whole(bytes, |x: u32| x as i64),
         DType::I64 => whole(bytes, |x: i64| x),
+        DType::U64 => whole(bytes, |x: u64| x as i64),
+        DType::I8 => whole(bytes, |x: i8| x as i64),
+        DType::I16 => whole(bytes, |x: i16| x as i64),
         DType::U8 => whole(bytes, |x: u8| x as i64),
+        DType::U16 => whole(bytes, |x: u16| x as i64),
         DType::Bool => whole(bytes, |x: bool| x as i64),
     }
 }
@@ -147,10 +151,7 @@ fn words(recording: &Recording) -> Vec<Scalar> {
     let mut numbers = vec![Scalar::f32(0.0); recording.words.len()];
     for node in &recording.graph.nodes {
         if let farad_ir::Op::Parameter(n) = node.op {
-            numbers[n] = match node.dtype {
-                DType::F32 => Scalar::f32(f32::from_bits(recording.words[n])),
-                dtype => Scalar::int(dtype, recording.words[n] as i64),
-            };
+            numbers[n] = Scalar::from_words(node.dtype, &recording.words, n);
         }
     }
     numbers

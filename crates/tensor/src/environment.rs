@@ -20,6 +20,8 @@ pub struct Environment {
     pub memory_limit: Option<usize>,
     /// `FARAD_DEBUG` has `plan`: print every new program.
     pub plan: bool,
+    /// `FARAD_DEBUG` has `passes`: print the graph after each pass of the compiler.
+    pub passes: bool,
     /// `FARAD_DEBUG` has `wgsl`: print every new shader.
     pub wgsl: bool,
     /// `FARAD_DEBUG` has `time`: time every kernel.
@@ -33,6 +35,9 @@ pub struct Environment {
     /// `TERM=dumb`: the terminal cannot draw a line again.
     pub dumb: bool,
 }
+
+/// The words that `FARAD_DEBUG` knows.
+pub const DEBUG_WORDS: [&str; 5] = ["plan", "passes", "wgsl", "time", "nan"];
 
 /// The forms that `FARAD_DEVICE` and `Device::named` take.
 pub(crate) fn is_device_name(name: &str) -> bool {
@@ -77,13 +82,14 @@ pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
         memory_limit,
         unknown_fault: (!understood).then(|| fault.clone()),
         plan: has("plan"),
+        passes: has("passes"),
         wgsl: has("wgsl"),
         time: has("time"),
         nan: has("nan"),
         unknown_debug: debug
             .split(',')
             .map(str::trim)
-            .filter(|word| !word.is_empty() && !["plan", "wgsl", "time", "nan"].contains(word))
+            .filter(|word| !word.is_empty() && !DEBUG_WORDS.contains(word))
             .map(String::from)
             .collect(),
         dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),

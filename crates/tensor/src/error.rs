@@ -52,7 +52,7 @@ pub enum Error {
     #[error(
         "cast: {to} does not have the number {value}, element {place} of {from}\nhelp: cast to `DType::F32` or `DType::F64` if it may be rounded, or keep it on the cpu as {from}"
     )]
-    DoesNotFit { value: i64, place: usize, from: DType, to: DType },
+    DoesNotFit { value: i128, place: usize, from: DType, to: DType },
     #[error("item: the tensor has more than one element: {shape} ({numel} vs 1)")]
     Item { shape: Shape, numel: usize },
     #[error("{op}: file {path}: {source}")]

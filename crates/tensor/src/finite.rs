@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use farad_compile::program::Target;
-use farad_ir::{DType, Graph, NodeId, Op};
+use farad_ir::{DType, Graph, NodeId, Op, Scalar};
 use half::f16;
 
 use crate::device::Device;
@@ -57,8 +57,8 @@ impl Device {
             Op::Input(n) if is_checked(node.dtype) && node.shape.numel() > 0 => {
                 self.first_bad(&inputs[n], graph, id)?
             }
-            Op::Parameter(n) if node.dtype == DType::F32 => {
-                (!f32::from_bits(words[n]).is_finite()).then_some(0)
+            Op::Parameter(n) if is_checked(node.dtype) => {
+                (!Scalar::from_words(node.dtype, words, n).as_f64().is_finite()).then_some(0)
             }
             _ => None,
         };
@@ -77,6 +77,7 @@ impl Device {
         let bytes = self.0.backend.read(memory, 0, len * dtype.size()).wait()?;
         Ok(match dtype {
             DType::F16 => bytes.chunks_exact(2).position(|b| !f16::from_le_bytes([b[0], b[1]]).is_finite()),
+            DType::F64 => bytemuck::pod_collect_to_vec::<u8, f64>(&bytes).iter().position(|x| !x.is_finite()),
             _ => {
                 let finite = |b: &[u8]| f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite();
                 bytes.chunks_exact(4).position(|b| !finite(b))
@@ -86,7 +87,7 @@ impl Device {
 }
 
 fn is_checked(dtype: DType) -> bool {
-    matches!(dtype, DType::F32 | DType::F16)
+    matches!(dtype, DType::F32 | DType::F16 | DType::F64)
 }
 
 /// Whether a node makes floats that were not there before.

@@ -85,7 +85,7 @@ pub use error::{Error, Result, disagreement};
 pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};
 pub use farad_ir::philox;
 pub use farad_ir::{
-    Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Var, Words,
+    Contraction, CustomKernel, CustomLimits, CustomOp, DType, IndexMap, OpError, Shape, Var, WgslText, Words,
 };
 pub use farad_runtime::{Counters, Holdings, ProductShape, Tuned, Tuning, Variant};
 pub use live::{LiveTensor, MemoryReport};

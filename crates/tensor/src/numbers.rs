@@ -43,8 +43,9 @@ impl Numbers {
         let varies = self.compare(without, &numbers);
         for (&(id, number), varies) in numbers.iter().zip(&varies) {
             recording.graph.nodes[id.index()].op = if *varies {
-                recording.words.push(number.word());
-                Op::Parameter(recording.words.len() - 1)
+                let first = recording.words.len();
+                recording.words.extend(number.words());
+                Op::Parameter(first)
             } else {
                 Op::Constant(number)
             };

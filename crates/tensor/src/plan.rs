@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use farad_compile::PassResult;
 use farad_compile::program::{Program, Target};
 use farad_ir::{Graph, NodeId};
 use farad_runtime::profile::Phase;
@@ -187,7 +188,13 @@ impl Device {
     /// Compiles and loads a program.
     pub(crate) fn compile(&self, request: Request, target: &Target) -> Result<Plan> {
         let Request { graph, outputs, donations } = request;
-        let program = Arc::new(farad_compile::compile(&graph, &outputs, &donations, target));
+        let mut show = |result: &PassResult| {
+            if ENVIRONMENT.passes {
+                tracing::info!(target: "farad::passes", "{result}");
+            }
+        };
+        let program = farad_compile::compile_watched(&graph, &outputs, &donations, target, &mut show);
+        let program = Arc::new(program);
         self.show(&program);
         let results: Arc<[Maker]> = outputs.iter().map(|&id| maker(&graph, id)).collect();
         let executable = self

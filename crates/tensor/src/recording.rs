@@ -157,8 +157,9 @@ impl Recording {
     pub fn leaf(&mut self, value: &Value, shape: Shape, dtype: DType) -> NodeId {
         match value {
             Value::Number(scalar) => {
-                self.words.push(scalar.word());
-                let number = self.graph.parameter(self.words.len() - 1, dtype);
+                let first = self.words.len();
+                self.words.extend(scalar.words());
+                let number = self.graph.parameter(first, dtype);
                 self.graph.reshape(number, shape)
             }
             Value::Memory { memory, offset, whole } => {

@@ -126,7 +126,14 @@ pub fn decode(path: &Path, bytes: &[u8], device: &Device) -> Result<HashMap<Stri
 pub fn loaded(tensor: &Tensor, device: &Device) -> Result<Tensor> {
     match device.is_gpu() && !tensor.dtype().is_on_gpus() {
         // Not `cast`: a number that does not fit came from outside.
-        true if tensor.dtype() == DType::I64 => tensor.converted(DType::I32)?.to_device(device),
+        true if tensor.dtype().is_wide() => {
+            let to = match tensor.dtype() {
+                DType::F64 => DType::F32,
+                DType::U64 => DType::U32,
+                _ => DType::I32,
+            };
+            tensor.converted(to)?.to_device(device)
+        }
         true => tensor.cast(tensor.dtype().register()).to_device(device),
         false => tensor.to_device(device),
     }
@@ -146,7 +153,7 @@ pub fn loaded_from(
     })
 }
 
-const TYPES: [(DType, Dtype); 9] = [
+const TYPES: [(DType, Dtype); 13] = [
     (DType::F32, Dtype::F32),
     (DType::F16, Dtype::F16),
     (DType::BF16, Dtype::BF16),
@@ -154,7 +161,11 @@ const TYPES: [(DType, Dtype); 9] = [
     (DType::I32, Dtype::I32),
     (DType::U32, Dtype::U32),
     (DType::I64, Dtype::I64),
+    (DType::U64, Dtype::U64),
+    (DType::I8, Dtype::I8),
+    (DType::I16, Dtype::I16),
     (DType::U8, Dtype::U8),
+    (DType::U16, Dtype::U16),
     (DType::Bool, Dtype::BOOL),
 ];
 

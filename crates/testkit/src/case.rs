@@ -80,6 +80,13 @@ pub fn unsigned(shape: impl Into<Shape>, low: u32, high: u32) -> Input {
     Input { dtype: DType::U32, ..whole(shape, (low as f64, high as f64)) }
 }
 
+/// Integers of a dtype from its least to its largest number.
+pub fn all_of(shape: impl Into<Shape>, dtype: DType) -> Input {
+    let bits = 8 * dtype.size() as i32 - dtype.is_signed_int() as i32;
+    let (low, high) = (if dtype.is_signed_int() { -(2f64.powi(bits)) } else { 0.0 }, 2f64.powi(bits) - 1.0);
+    whole(shape, (low, high)).stored(dtype)
+}
+
 /// Truth values.
 pub fn truth(shape: impl Into<Shape>) -> Input {
     Input { dtype: DType::Bool, ..whole(shape, (0.0, 1.0)) }
@@ -94,6 +101,11 @@ impl Input {
     /// The same numbers as another dtype.
     pub fn stored(self, dtype: DType) -> Input {
         Input { whole: self.whole || !dtype.is_float(), dtype, ..self }
+    }
+
+    /// The largest number that is drawn.
+    pub fn largest(&self) -> f64 {
+        self.high
     }
 
     /// Elements as this dtype holds them, drawn from the range.
@@ -140,7 +152,13 @@ impl Input {
             DType::I32 => of(elements, self.shape, device, |x| x as i64 as i32),
             DType::U32 => of(elements, self.shape, device, |x| x as i64 as u32),
             DType::I64 => of(elements, self.shape, device, |x| x as i64),
+            DType::U64 => {
+                of(elements, self.shape, device, |x| if x < 0.0 { x as i64 as u64 } else { x as u64 })
+            }
+            DType::I8 => of(elements, self.shape, device, |x| x as i64 as i8),
+            DType::I16 => of(elements, self.shape, device, |x| x as i64 as i16),
             DType::U8 => of(elements, self.shape, device, |x| x as i64 as u8),
+            DType::U16 => of(elements, self.shape, device, |x| x as i64 as u16),
             DType::Bool => of(elements, self.shape, device, |x| x != 0.0),
         }
     }
@@ -214,6 +232,14 @@ impl Case {
 
     /// Says that a dtype occurs that is stored on the CPU only.
     pub fn on_cpu_only(self) -> Case {
+        Case { cpu_only: true, ..self }
+    }
+
+    /// The case with `f64` in place of `f32`, on the CPU.
+    pub fn in_double(mut self) -> Case {
+        for input in self.inputs.iter_mut().filter(|input| input.dtype == DType::F32) {
+            input.dtype = DType::F64;
+        }
         Case { cpu_only: true, ..self }
     }
 

@@ -42,7 +42,11 @@ pub fn read(tensor: &Tensor) -> Result<Values> {
         DType::I32 => ints(tensor, |x: i32| x as i64),
         DType::U32 => ints(tensor, |x: u32| x as i64),
         DType::I64 => ints(tensor, |x: i64| x),
+        DType::U64 => ints(tensor, |x: u64| x as i64),
+        DType::I8 => ints(tensor, |x: i8| x as i64),
+        DType::I16 => ints(tensor, |x: i16| x as i64),
         DType::U8 => ints(tensor, |x: u8| x as i64),
+        DType::U16 => ints(tensor, |x: u16| x as i64),
         DType::Bool => ints(tensor, |x: bool| x as i64),
     }
 }

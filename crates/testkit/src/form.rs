@@ -26,7 +26,7 @@ impl Form {
     pub fn applies(self, case: &Case) -> bool {
         match self {
             Form::Alone => true,
-            Form::Fused => !case.cpu_only,
+            Form::Fused => case.inputs.iter().all(|input| input.dtype.is_compute()),
             Form::Gradient => case.differentiable,
         }
     }
@@ -34,8 +34,11 @@ impl Form {
     /// How closely devices must agree: what the form adds to the case adds an error of its own.
     pub fn tolerance(self, case: &Case, output: &Tensor) -> Tolerance {
         let half = case.inputs.iter().any(|i| i.dtype == DType::F16) || output.dtype() == DType::F16;
+        let double = case.inputs.iter().any(|i| i.dtype == DType::F64) && output.dtype() == DType::F64;
         match self {
             Form::Alone => case.tolerance,
+            Form::Fused if double => case.tolerance.widened(1.5, 1e-14),
+            Form::Gradient if double => case.tolerance.widened(10.0, 1e-13),
             Form::Fused => case.tolerance.widened(1.5, if half { 2e-3 } else { 3e-7 }),
             Form::Gradient => case.tolerance.widened(10.0, if half { 1e-2 } else { 2e-6 }),
         }
@@ -79,7 +82,7 @@ fn before(input: &Input, elements: &[f64], device: &Device) -> Result<Tensor> {
         |f: fn(f64) -> f64| input.tensor(&elements.iter().map(|&x| f(x)).collect::<Vec<_>>(), device);
     Ok(match input.dtype {
         DType::Bool => shifted(|x| 1.0 - x)?.not(),
-        DType::I32 | DType::U32 => shifted(|x| x - 1.0)? + 1.0,
+        dtype if dtype.is_int() => shifted(|x| x - 1.0)? + 1.0,
         _ => shifted(|x| x * 2.0)? * 0.5,
     })
 }
@@ -90,6 +93,7 @@ fn after(y: &Tensor, sample: &mut Sample) -> Result<Tensor> {
         DType::Bool => return Ok(y.not()),
         DType::F16 => half(y.shape(), (-1.0, 1.0)),
         DType::F32 => float(y.shape(), (-1.0, 1.0)),
+        DType::F64 => float(y.shape(), (-1.0, 1.0)).stored(DType::F64),
         dtype => whole(y.shape(), (0.0, 9.0)).stored(dtype),
     };
     let side = side.tensor(&side.elements(sample), y.device())?;
@@ -101,9 +105,10 @@ pub(crate) fn loss(case: &Case, given: &Given) -> Result<Tensor> {
     let mut sample = Sample::new(9);
     let mut sum = Tensor::zeros([], &given.device);
     for y in case.outputs(given).into_iter().filter(|y| y.dtype().is_float()) {
-        let weight = float(y.shape(), (0.5, 1.5));
+        let fine = if y.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+        let weight = float(y.shape(), (0.5, 1.5)).stored(fine);
         let weight = weight.tensor(&weight.elements(&mut sample), &given.device)?;
-        sum = sum + (y.cast(DType::F32).square() * weight).sum();
+        sum = sum + (y.cast(fine).square() * weight).sum();
     }
     Ok(sum)
 }

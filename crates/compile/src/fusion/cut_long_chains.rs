@@ -10,7 +10,7 @@
 //! other, some are set apart, so that no kernel looks further.
 //!
 //! Invariant: afterwards, pulling any node of a long program computes at most [`MOST_PULLED`] nodes at most
-//! [`DEEPEST`] deep. Every pass over the nodes takes time in proportion to their number. Start at [`cut`].
+//! [`DEEPEST_PULLED`] deep. Every pass over the nodes takes time in proportion to their number. Start at [`cut`].
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,30 +19,23 @@ use std::rc::Rc;
 use farad_ir::{Graph, NodeId, Op};
 
 use super::cost;
+use super::limits::{
+    DEEPEST_PULLED, FURTHEST_OPS, FURTHEST_STORED, LONG, MOST_COST, MOST_PULLED, WORTH_KEEPING_LONG,
+};
 use crate::program::Target;
 
-/// What one kernel's tape holds; a program that stays within these is not long.
-const LONG: Limits = Limits { nodes: 256, loads: 64, depth: 400, cost: usize::MAX, places: false };
-/// Nodes that a kernel of a long program computes at most.
-const MOST_PULLED: usize = 160;
-/// Ops, moves among them, that a kernel of a long program follows one after the other.
-const DEEPEST: usize = 200;
-/// Work of one element that a kernel of a long program does: drivers write functions like sine out wherever they stand.
-const MOST_COST: usize = 320;
-/// Nodes in memory, and ops, that a kernel passes through at most on its way from its root.
-const FURTHEST: (u32, u32) = (96, 600);
-/// In long programs, recomputing less than this is cheaper than keeping: a piece of the forward pass and the same piece
-/// of the backward pass are to fit into one kernel.
-pub(super) const WORTH_KEEPING_LONG: usize = 96;
-
 /// How much a kernel may pull.
-struct Limits {
-    nodes: usize,
-    loads: usize,
-    depth: usize,
-    cost: usize,
+pub struct TapeLimits {
+    /// Nodes that are computed.
+    pub nodes: usize,
+    /// Nodes that are loaded.
+    pub loads: usize,
+    /// Ops one after the other.
+    pub depth: usize,
+    /// Work of one element.
+    pub cost: usize,
     /// Whether a node that is read at several places counts at each.
-    places: bool,
+    pub places: bool,
 }
 
 /// What was decided.
@@ -76,7 +69,7 @@ impl Pulled {
     }
 
     /// What a node pulls, from what its operands pull.
-    fn of(graph: &Graph, id: NodeId, operands: &[Rc<Pulled>], limits: &Limits) -> Rc<Pulled> {
+    fn of(graph: &Graph, id: NodeId, operands: &[Rc<Pulled>], limits: &TapeLimits) -> Rc<Pulled> {
         let op = &graph.node(id).op;
         if let ([only], true) = (operands, op.is_movement()) {
             let depth = only.depth + 1;
@@ -168,7 +161,7 @@ fn set_apart(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId
                 way = (way.0.max(below.0 + stored as u32), way.1.max(below.1 + 1));
             }
         }
-        if stored && (way.0 > FURTHEST.0 || way.1 > FURTHEST.1 || apart[id.index()]) {
+        if stored && (way.0 > FURTHEST_STORED || way.1 > FURTHEST_OPS || apart[id.index()]) {
             apart[id.index()] = true;
             way = (0, 0);
         }
@@ -242,7 +235,7 @@ fn mark_long(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId
 struct Cutting<'a> {
     graph: &'a Graph,
     ends: &'a HashMap<NodeId, NodeId>,
-    limits: Limits,
+    limits: TapeLimits,
     memory: Memory,
     /// How many nodes read each, itself or through moves.
     readers: Vec<u32>,
@@ -256,8 +249,8 @@ impl<'a> Cutting<'a> {
             let reads = if node.op.is_movement() { readers[id.index()] } else { 1 };
             node.operands.iter().for_each(|operand| readers[operand.index()] += reads);
         }
-        let (nodes, depth, cost) = (MOST_PULLED, DEEPEST, MOST_COST);
-        let limits = Limits { nodes, loads: target.bindings - 1, depth, cost, places: true };
+        let (nodes, depth, cost) = (MOST_PULLED, DEEPEST_PULLED, MOST_COST);
+        let limits = TapeLimits { nodes, loads: target.bindings - 1, depth, cost, places: true };
         Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
     }
 
@@ -305,7 +298,7 @@ impl<'a> Cutting<'a> {
     fn cut_off(&mut self, operand: NodeId, materialized: &mut [bool], cuts: &mut Cuts) {
         let mut at = operand;
         let mut moves = Vec::new();
-        while self.graph.node(at).op.is_movement() && moves.len() < DEEPEST / 2 {
+        while self.graph.node(at).op.is_movement() && moves.len() < DEEPEST_PULLED / 2 {
             moves.push(at);
             at = self.graph.node(at).operands[0];
         }

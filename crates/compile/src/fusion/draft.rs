@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Binary, Graph, Node, NodeId, Op, Shape};
 
+use super::limits;
 use crate::fusion::access::{Access, Affine, Obstacle, reshape};
 use crate::program::{Code, Instr, Level, Reg, Site, View};
 
@@ -37,9 +38,6 @@ pub struct Part {
     pub offset: usize,
 }
 
-/// Parts of a node that a kernel may write.
-const MOST_PARTS: usize = 8;
-
 impl Part {
     /// The parts of a sum of padded nodes of one shape that together fill it; empty if it is something else.
     pub fn of(graph: &Graph, materialized: &[bool], root: NodeId) -> Vec<Part> {
@@ -53,7 +51,7 @@ impl Part {
             let node = graph.node(id);
             match &node.op {
                 _ if id != whole && materialized[id.index()] => return vec![],
-                Op::Binary(Binary::Add | Binary::Or | Binary::Join) if parts.len() < MOST_PARTS => {
+                Op::Binary(Binary::Add | Binary::Or | Binary::Join) if parts.len() < limits::MOST_PARTS => {
                     stack.extend(&node.operands)
                 }
                 Op::Pad(widths) => {
@@ -88,6 +86,8 @@ pub enum Trouble {
     Load(NodeId),
     /// Too many buffers or instructions.
     TooLarge,
+    /// The contraction of a product kernel is not computed by it, but loaded.
+    NotMultiplied,
 }
 
 /// A value that the kernel writes.
@@ -223,7 +223,7 @@ impl Draft {
                 }
                 Code::Unary(_, x) => of(x),
                 // A cast to the type that the register has already was made to lift it.
-                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && !to.is_half() => {
+                Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && !to.is_narrow() => {
                     Level::Full
                 }
                 Code::Cast(x, _) => of(x),

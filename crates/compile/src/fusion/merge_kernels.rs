@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId};
 
+use super::limits;
 use crate::fusion::draft::{Draft, Written};
 use crate::fusion::work::{Work, touches};
 use crate::program::{Code, Instr, Reg, Target};
@@ -22,9 +23,6 @@ pub fn merge(
     }
     drop_unread(graph, outputs, materialized, works);
 }
-
-/// Of many kernels that touch one node, each is tried with so many on either side.
-const NEIGHBORS: usize = 64;
 
 /// Kernels on their way to be joined, node by node that they have in common. A joined kernel takes the place of its first
 /// part and is tried again wherever that was.
@@ -81,7 +79,7 @@ impl<'a> Joining<'a> {
     fn partner(&mut self, node: NodeId, kernel: usize, from: usize) -> Option<usize> {
         let list = &self.groups[&node];
         let at = list.partition_point(|&k| k < kernel);
-        let near = from.max(at.saturating_sub(NEIGHBORS))..list.len().min(at + NEIGHBORS);
+        let near = from.max(at.saturating_sub(limits::NEIGHBORS))..list.len().min(at + limits::NEIGHBORS);
         let others: Vec<usize> =
             list.get(near).unwrap_or_default().iter().copied().filter(|&other| other != kernel).collect();
         others.into_iter().find_map(|other| self.pair(kernel.min(other), kernel.max(other)))
@@ -174,11 +172,8 @@ fn same_space(a: &Work, b: &Work) -> bool {
         && y.product.is_none()
         && x.axes == y.axes
         && (x.reduced == y.reduced || x.reduced.is_empty() || y.reduced.is_empty())
-        && x.tape.len() + y.tape.len() <= MOST_INSTRUCTIONS
+        && x.tape.len() + y.tape.len() <= limits::MOST_JOINED
 }
-
-/// Joined kernels stay shorter than this.
-const MOST_INSTRUCTIONS: usize = 200;
 
 fn try_join(a: &Work, b: &Work) -> Option<Draft> {
     let (Work::Draft(x), Work::Draft(y)) = (a, b) else { return None };

@@ -2,14 +2,10 @@
 
 use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Unary};
 
+use super::limits;
 use crate::fusion::access::{Access, Affine, mapped_view};
 use crate::fusion::draft::{resident, unshaped};
 use crate::program::{BufferId, Code, Instr, Level, Operand, Reg};
-
-/// Rows and columns that a convolution needs to be better off as a product.
-const LEAST_SIDE: usize = 4;
-/// Multiplications from which a convolution is better off as a product.
-const LEAST_WORK: usize = 1 << 13;
 
 /// What the axes of a contraction are to a product of matrices. Axes of size 1 that are not needed to have rows,
 /// columns and terms are nothing.
@@ -87,7 +83,7 @@ impl Roles {
         let (rows, columns) = if swapped { (right, left) } else { (left, right) };
         let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
         let (m, n, k) = (len(&rows), len(&columns), len(&inner));
-        (m.min(n) >= LEAST_SIDE && k >= 2 && m * n * k >= LEAST_WORK).then_some(Roles {
+        (m.min(n) >= limits::LEAST_SIDE && k >= 2 && m * n * k >= limits::LEAST_WORK).then_some(Roles {
             batch,
             rows,
             columns,
@@ -123,11 +119,6 @@ pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> 
     if roles.swapped { [rhs, lhs] } else { [lhs, rhs] }
 }
 
-/// Pointwise ops that an operand may go through on its way into the product.
-const MOST_PROLOGUE: usize = 3;
-/// Moves and casts that it may go through.
-const MOST_MOVES: usize = 64;
-
 impl Source<'_> {
     /// The operand, or `None` if something has to be materialized first.
     pub fn operand(&self, graph: &Graph, materialized: &[bool]) -> Option<Operand> {
@@ -140,14 +131,15 @@ impl Source<'_> {
         let mut tape = Vec::new();
         let value = match Access::mapped(self.maps, &place, &shape, &axes) {
             Some(access) => {
-                let most = (MOST_PROLOGUE, MOST_MOVES);
+                let most = (limits::MOST_PROLOGUE, limits::MOST_MOVES);
                 pull(graph, self.node, &access, &axes, materialized, &mut tape, most)?
             }
             None => {
                 let (stored, rounded) = below_cast(graph, self.node);
                 let base = resident(graph, materialized, stored)?;
                 let view = mapped_view(self.maps, &place, &shape, &axes);
-                let mut emit = |code| tape.push(Instr { code, dtype: DType::F32, level: Level::Full });
+                let dtype = graph.dtype(self.node).register();
+                let mut emit = |code| tape.push(Instr { code, dtype, level: Level::Full });
                 emit(Code::Load(BufferId(base.0), view));
                 if let Some(dtype) = rounded {
                     emit(Code::Cast(Reg(0), dtype));
@@ -211,8 +203,8 @@ fn pull(
         Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
             let left = (ops, moves.checked_sub(1)?);
             let x = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
-            if to.is_half() {
-                tape.push(Instr { code: Code::Cast(x, *to), dtype: DType::F32, level: Level::Full });
+            if to.is_half() || to.register() != tape[x.0 as usize].dtype {
+                tape.push(Instr { code: Code::Cast(x, *to), dtype: to.register(), level: Level::Full });
                 return Some(Reg(tape.len() as u32 - 1));
             }
             Some(x)

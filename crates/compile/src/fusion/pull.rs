@@ -7,16 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
+use super::limits;
 use crate::fusion::access::{Access, Affine, Obstacle, mapped_view, reshape};
 use crate::fusion::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped, within};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
-
-/// No axis is split to have more of them: finding one's place would cost more than loading.
-const MOST_AXES: usize = farad_ir::MAX_RANK;
-/// Longer tapes are cut.
-const MOST_INSTRUCTIONS: usize = 256;
-/// How far a value is followed to see that it is zero outside a pad.
-const VANISHING_DEPTH: usize = 6;
 
 impl Draft {
     /// Pulls `root` into a kernel.
@@ -38,7 +32,7 @@ impl Draft {
             pull.parts(root)?;
         }
         pull.draft.computed.insert(root);
-        for (node, value, access) in std::mem::take(&mut pull.extra) {
+        for Passed { node, value, access } in std::mem::take(&mut pull.extra) {
             let view = pull.view(&access, &context.graph.shape(node));
             pull.store(node, value, view);
         }
@@ -55,7 +49,15 @@ struct Pull<'a> {
     context: &'a Context<'a>,
     memo: HashMap<(NodeId, Access), Reg>,
     /// Materialized nodes computed along the way.
-    extra: Vec<(NodeId, Reg, Access)>,
+    extra: Vec<Passed>,
+}
+
+/// A materialized node that a kernel computes and stores along the way.
+struct Passed {
+    node: NodeId,
+    value: Reg,
+    /// Where it was needed.
+    access: Access,
 }
 
 impl Pull<'_> {
@@ -87,7 +89,7 @@ impl Pull<'_> {
     fn obstacle(&self, obstacle: Obstacle, node: NodeId) -> Trouble {
         match obstacle {
             Obstacle::Split { axis, inner }
-                if self.start.product.is_none() && self.draft.axes.len() < MOST_AXES =>
+                if self.start.product.is_none() && self.draft.axes.len() < limits::MOST_AXES =>
             {
                 Trouble::Split { axis, inner }
             }
@@ -96,7 +98,7 @@ impl Pull<'_> {
     }
 
     fn emit(&mut self, code: Code, dtype: DType) -> Result<Reg, Trouble> {
-        if self.draft.tape.len() >= MOST_INSTRUCTIONS {
+        if self.draft.tape.len() >= limits::MOST_INSTRUCTIONS {
             return Err(Trouble::TooLarge);
         }
         self.draft.tape.push(Instr { code, dtype: dtype.register(), level: Level::Full });
@@ -140,7 +142,7 @@ impl Pull<'_> {
         if let Some(base) = resident(graph, self.context.materialized, id) {
             if base == id && self.may_compute(id, access) {
                 let reg = self.compute(id, access)?;
-                self.extra.push((id, reg, access.clone()));
+                self.extra.push(Passed { node: id, value: reg, access: access.clone() });
                 return Ok(reg);
             }
             let view = self.view(access, &graph.shape(id));
@@ -159,7 +161,7 @@ impl Pull<'_> {
             || node.op.is_pointwise()
             || matches!(node.op, Op::Reduce(..))
             || self.start.product == Some(id);
-        let twice = self.extra.iter().any(|(other, ..)| *other == id);
+        let twice = self.extra.iter().any(|passed| passed.node == id);
         let view = self.view(access, &node.shape);
         let elsewhere = self.context.ends.get(&id).is_some_and(|c| self.start.product != Some(*c));
         self.context.fuse
@@ -204,7 +206,7 @@ impl Pull<'_> {
                 if !view.is_contiguous(&self.draft.axes) {
                     return Err(Trouble::Materialize(id));
                 }
-                self.emit(Code::Accumulator, DType::F32)?
+                self.emit(Code::Accumulator, node.dtype)?
             }
             Op::Contract(_) if self.context.materialized[id.index()] => self.direct(id, access)?,
             _ => return Err(Trouble::Materialize(id)),
@@ -230,17 +232,17 @@ impl Pull<'_> {
             Op::Unary(unary) => Code::Unary(*unary, regs[0]),
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
-            // A cast that only changes how values are stored computes nothing; rounding to a half does.
-            Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && !to.is_half() => {
+            // A cast that only changes how values are stored computes nothing; to a narrow dtype it rounds or wraps.
+            Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && !to.is_narrow() => {
                 return Ok(regs[0]);
             }
             Op::Cast(to) => Code::Cast(regs[0], *to),
             _ => return Ok(regs[0]),
         };
         let reg = self.emit(code, dtype)?;
-        // f16 arithmetic happens in f32 and is rounded as if it had been stored.
-        let rounds = dtype == DType::F16 && !matches!(op, Op::Cast(_) | Op::Select);
-        if rounds { self.emit(Code::Cast(reg, DType::F16), dtype) } else { Ok(reg) }
+        // Arithmetic on narrow dtypes is rounded or wrapped as if it had been stored.
+        let rounds = dtype.is_narrow() && !matches!(op, Op::Cast(_) | Op::Select);
+        if rounds { self.emit(Code::Cast(reg, dtype), dtype) } else { Ok(reg) }
     }
 
     fn movement(&mut self, id: NodeId, op: &Op, x: NodeId, access: &Access) -> Result<Reg, Trouble> {
@@ -260,7 +262,7 @@ impl Pull<'_> {
         let reg = self.value(x, &inner)?;
         // Outside a pad the value is zero; what is loaded is so by its guards.
         let added = &inner.guards[access.guards.len()..];
-        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, VANISHING_DEPTH) {
+        if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, limits::VANISHING_DEPTH) {
             return Ok(reg);
         }
         let dtype = graph.dtype(id);
@@ -289,7 +291,7 @@ impl Pull<'_> {
         };
         match &self.draft.tape[reg.0 as usize].code {
             Code::Load(_, view) => guards.iter().all(|guard| view.guards.contains(guard)),
-            Code::Constant(scalar) => scalar.word() == 0,
+            Code::Constant(scalar) => scalar.register() == 0,
             Code::Unary(Unary::Relu | Unary::Abs | Unary::Tanh, x) | Code::Cast(x, _) => zero(*x),
             Code::Binary(Binary::Add | Binary::Sub | Binary::Join | Binary::Max | Binary::Min, a, b)
             | Code::Select(_, a, b) => zero(*a) && zero(*b),
@@ -375,11 +377,8 @@ impl Pull<'_> {
         let value = self.value(x, &Access { coordinates, guards: vec![] })?;
         let value = self.lift(value);
         let reg = self.emit(Code::Reduce(reduce, value), graph.dtype(id))?;
-        if graph.dtype(id) == DType::F16 {
-            self.emit(Code::Cast(reg, DType::F16), DType::F16)
-        } else {
-            Ok(reg)
-        }
+        let dtype = graph.dtype(id);
+        if dtype.is_narrow() { self.emit(Code::Cast(reg, dtype), dtype) } else { Ok(reg) }
     }
 
     /// A contraction whose maps are no matrix product: a sum of products over guarded loads.
@@ -408,12 +407,12 @@ impl Pull<'_> {
             let view = mapped_view(maps, &place, &shape, &self.draft.axes);
             regs[n] = self.emit(Code::Load(BufferId(base.0), view), node.dtype)?;
         }
-        let product = self.emit(Code::Binary(Binary::Mul, regs[0], regs[1]), DType::F32)?;
+        let product = self.emit(Code::Binary(Binary::Mul, regs[0], regs[1]), node.dtype)?;
         if long == 1 {
             return Ok(product);
         }
         let product = self.lift(product);
-        self.emit(Code::Reduce(Reduce::Sum, product), DType::F32)
+        self.emit(Code::Reduce(Reduce::Sum, product), node.dtype)
     }
 
     fn take(&mut self, id: NodeId, axis: usize, access: &Access) -> Result<Reg, Trouble> {

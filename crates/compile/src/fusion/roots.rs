@@ -6,14 +6,11 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
-use super::cost;
+use super::{cost, limits};
 use crate::fusion::draft::{resident, unshaped};
 use crate::fusion::product::{Roles, missing};
 use crate::fusion::weave::weave;
 use crate::program::Target;
-
-/// Readers up to which a product of halves is kept as it is, and what is little work computed again by each.
-const MOST_READERS: usize = 2;
 
 /// What is known before any kernel is drafted.
 pub(super) struct Roots {
@@ -130,7 +127,7 @@ fn end_of_chain(
         at = user;
     }
     // What many read is computed once.
-    if readers[at.index()] > MOST_READERS { last } else { end }
+    if readers[at.index()] > limits::MOST_READERS { last } else { end }
 }
 
 /// How many nodes read each node, itself or through movement.

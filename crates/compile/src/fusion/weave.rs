@@ -12,36 +12,36 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Scan, Shape};
 
+use super::limits;
 use crate::fusion::access::{Access, Affine, reshape};
+use crate::fusion::draft::Written;
 use crate::passes::simplify::simplify;
 use crate::program::{BufferId, Code, Instr, Level, Reg, Site, Target, View};
 use absorb::absorb;
 pub use place::Homes;
-
-/// Carries that a kernel holds, each element of an axis that is written out counted by itself.
-const MOST_CARRIES: usize = 64;
-/// Values that a kernel writes at a position.
-const MOST_RESULTS: usize = 64;
-/// Instructions of a kernel.
-const MOST_INSTRUCTIONS: usize = 1024;
-/// Elements that are summed or chosen among.
-const MOST_TERMS: usize = 64;
-/// Nodes that stand behind each other: drafting is recursive.
-const DEEPEST: usize = 256;
 
 /// A scan as one kernel; buffers stand for the nodes of the same number, as in drafts.
 pub struct Woven {
     /// The axes of elements, then the positions.
     axes: Vec<usize>,
     tape: Vec<Instr>,
-    /// First and next value of every carry, and where the last one goes.
-    carries: Vec<(Reg, Reg, Option<(NodeId, View)>)>,
-    /// What is written at every position: the pick, the value and where it goes.
-    stores: Vec<(NodeId, Reg, View)>,
+    carries: Vec<WovenCarry>,
+    /// What is written at every position; the nodes are picks.
+    stores: Vec<Written>,
     /// Nodes outside of the loop that the kernel loads.
     pub reads: Vec<NodeId>,
     /// Ops that can meet bad data.
     pub sites: Vec<Site>,
+}
+
+/// A carry of a woven scan.
+struct WovenCarry {
+    /// Before the first position.
+    start: Reg,
+    /// After a position.
+    next: Reg,
+    /// The pick that the last one goes to, and where in it.
+    last: Option<(NodeId, View)>,
 }
 
 /// The one kernel of a scan, if it can be one.
@@ -146,7 +146,7 @@ impl<'a> Weave<'a> {
             let parts = self.parts(&shape(n))?;
             let views = parts.iter().map(|access| access.view(&shape(n), self.axes.len())).collect();
             self.homes.push((first, views));
-            if first + parts.len() > MOST_CARRIES {
+            if first + parts.len() > limits::WOVEN_CARRIES {
                 return None;
             }
         }
@@ -156,7 +156,7 @@ impl<'a> Weave<'a> {
                 let start = self.value(Scope::Outside, self.operands[n], &access)?;
                 let next = self.value(Scope::Body, scan.outputs[n], &access)?;
                 let last = pick.map(|pick| (pick, self.homes[n].1[k].clone()));
-                carries.push((start, next, last));
+                carries.push(WovenCarry { start, next, last });
             }
         }
         let mut stores = Vec::new();
@@ -165,11 +165,12 @@ impl<'a> Weave<'a> {
             for access in self.parts(&shape(n))? {
                 let value = self.value(Scope::Body, scan.outputs[n], &access)?;
                 let whole = self.along_time(access);
-                stores.push((pick, value, whole.view(&self.outside.shape(pick), self.axes.len())));
+                let view = whole.view(&self.outside.shape(pick), self.axes.len());
+                stores.push(Written { node: pick, value, view });
             }
         }
         settle(&mut self.tape);
-        let fits = stores.len() <= MOST_RESULTS;
+        let fits = stores.len() <= limits::WOVEN_RESULTS;
         let Weave { axes, tape, reads, sites, outside, .. } = self;
         let woven = Woven { axes, tape, carries, stores, reads, sites };
         (fits && woven.bindings(outside) <= target.bindings).then_some(woven)
@@ -186,7 +187,7 @@ impl<'a> Weave<'a> {
     fn parts(&self, shape: &Shape) -> Option<Vec<Access>> {
         let (count, sizes) = (self.axes.len(), stripped(shape));
         let (outer, inner) = sizes.split_at(count - 1);
-        if inner.iter().product::<usize>() > MOST_CARRIES {
+        if inner.iter().product::<usize>() > limits::WOVEN_CARRIES {
             return None;
         }
         let own: Vec<Affine> = (0..outer.len()).map(|axis| Affine::axis(count, axis)).collect();
@@ -211,7 +212,7 @@ impl<'a> Weave<'a> {
 
     fn emit(&mut self, code: Code, dtype: DType) -> Option<Reg> {
         self.tape.push(Instr { code, dtype: dtype.register(), level: Level::Full });
-        (self.tape.len() <= MOST_INSTRUCTIONS).then_some(Reg(self.tape.len() as u32 - 1))
+        (self.tape.len() <= limits::WOVEN_INSTRUCTIONS).then_some(Reg(self.tape.len() as u32 - 1))
     }
 
     /// The register that holds a node at an access.
@@ -221,7 +222,7 @@ impl<'a> Weave<'a> {
             return Some(reg);
         }
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > limits::WOVEN_DEPTH {
             return None;
         }
         let reg = self.compute(scope, id, access)?;
@@ -305,15 +306,15 @@ impl<'a> Weave<'a> {
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
             // As in drafts: what only changes how values are stored computes nothing.
-            Op::Cast(to) if to.register() == self.tape[regs[0].0 as usize].dtype && !to.is_half() => {
+            Op::Cast(to) if to.register() == self.tape[regs[0].0 as usize].dtype && !to.is_narrow() => {
                 return Some(regs[0]);
             }
             Op::Cast(to) => Code::Cast(regs[0], *to),
             _ => return Some(regs[0]),
         };
         let reg = self.emit(code, dtype)?;
-        let rounds = dtype == DType::F16 && !matches!(op, Op::Cast(_) | Op::Select);
-        if rounds { self.emit(Code::Cast(reg, DType::F16), dtype) } else { Some(reg) }
+        let rounds = dtype.is_narrow() && !matches!(op, Op::Cast(_) | Op::Select);
+        if rounds { self.emit(Code::Cast(reg, dtype), dtype) } else { Some(reg) }
     }
 
     fn movement(&mut self, scope: Scope, id: NodeId, access: &Access) -> Option<Reg> {
@@ -372,7 +373,7 @@ impl<'a> Weave<'a> {
         };
         let reduced: Vec<usize> = (0..shape.rank()).filter(|axis| axes.contains(axis)).collect();
         let sizes: Vec<usize> = reduced.iter().map(|&axis| shape[axis]).collect();
-        if !(1..=MOST_TERMS).contains(&sizes.iter().product()) {
+        if !(1..=limits::WOVEN_TERMS).contains(&sizes.iter().product()) {
             return None;
         }
         let mut all = None;
@@ -387,8 +388,8 @@ impl<'a> Weave<'a> {
             });
         }
         // Halves are summed as f32 and rounded once.
-        let rounds = node.dtype == DType::F16 && sizes.iter().product::<usize>() > 1;
-        if rounds { self.emit(Code::Cast(all?, DType::F16), DType::F16) } else { all }
+        let rounds = node.dtype.is_narrow() && sizes.iter().product::<usize>() > 1;
+        if rounds { self.emit(Code::Cast(all?, node.dtype), node.dtype) } else { all }
     }
 
     /// An element at a position known only at run time: of memory outside, or chosen among registers.
@@ -445,7 +446,7 @@ impl<'a> Weave<'a> {
         else {
             return None;
         };
-        if size > MOST_TERMS {
+        if size > limits::WOVEN_TERMS {
             return None;
         }
         let checked = self.emit(Code::Take { buffer, view, position, stride: 0, size, site }, kind)?;

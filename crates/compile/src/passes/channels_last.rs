@@ -9,32 +9,29 @@ use std::collections::HashMap;
 use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op};
 
 use crate::fusion::product::Roles;
+use crate::passes::limits;
 use crate::program::Target;
 
-/// Halves are laid out anew from so many times less work on: their products are quick, if they can read.
-const HALVES: usize = 128;
-
-/// Rewrites the graph for the target; returns where the outputs went.
-pub fn channels_last(graph: Graph, outputs: Vec<NodeId>, target: &Target) -> (Graph, Vec<NodeId>) {
+/// Rewrites the graph for the target; returns where the outputs went. `None` if no convolution gains by it.
+pub fn channels_last(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
     let wanted =
         |node: &Node| matches!(&node.op, Op::Contract(c) if worth(c, graph.dtype(node.operands[0]), target));
     if !graph.nodes.iter().any(wanted) {
-        return (graph, outputs);
+        return None;
     }
     let mut new = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
     let mut copies = HashMap::new();
-    for node in &graph.nodes {
-        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        let id = match &node.op {
-            Op::Contract(contraction) if wanted(node) => {
-                rewrite(&mut new, contraction, &operands, &mut copies)
+    let map = graph.rewrite(graph.ids(), |id, node| {
+        let moved = match &node.op {
+            Op::Contract(contraction) if wanted(graph.node(id)) => {
+                rewrite(&mut new, contraction, &node.operands, &mut copies)
             }
             _ => None,
         };
-        map.push(id.unwrap_or_else(|| new.append(Node { operands, ..node.clone() })));
-    }
-    (new, outputs.iter().map(|o| map[o.index()]).collect())
+        moved.unwrap_or_else(|| new.append(node))
+    });
+    let outputs = map.all(outputs);
+    Some((new, outputs))
 }
 
 /// Whether a contraction is a convolution (or a gradient of one) that gains by it.
@@ -44,7 +41,8 @@ fn worth(contraction: &Contraction, dtype: DType, target: &Target) -> bool {
         map.divisor != 1 || moving.clone().count() > 1 || moving.clone().any(|term| term.1.abs() != 1)
     };
     let [lhs, rhs] = [&contraction.lhs, &contraction.rhs].map(|maps| maps.iter().any(window));
-    let least = if dtype == DType::F16 { target.channels_last / HALVES } else { target.channels_last };
+    let least =
+        if dtype == DType::F16 { target.channels_last / limits::HALVES_SOONER } else { target.channels_last };
     lhs != rhs && contraction.sizes.iter().product::<usize>() >= least && Roles::of(contraction).is_some()
 }
 

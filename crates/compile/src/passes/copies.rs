@@ -35,45 +35,37 @@ pub fn clashes(graph: &Graph, fused: &Fused) -> HashSet<NodeId> {
 /// as a part of a pack, and the parts of packs that are to lie `apart`. What a loop in one kernel gives is written
 /// where it belongs.
 pub fn copies(
-    mut graph: Graph,
-    mut outputs: Vec<NodeId>,
+    graph: &Graph,
+    outputs: &[NodeId],
     apart: &HashSet<NodeId>,
     target: &Target,
 ) -> (Graph, Vec<NodeId>) {
     let wanted: HashSet<NodeId> = outputs.iter().copied().collect();
     let mut placed = vec![false; graph.nodes.len()];
-    let fixed =
-        |graph: &Graph, id: NodeId| matches!(graph.node(id).op, Op::Input(_) | Op::Pack(..) | Op::Pick(..));
-    let mut rebuilt = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
-    for (index, node) in graph.nodes.iter().enumerate() {
-        let mut operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
+    let fixed = |id: NodeId| matches!(graph.node(id).op, Op::Input(_) | Op::Pack(..) | Op::Pick(..));
+    let copy = |new: &mut Graph, id: NodeId| new.push(Op::Barrier(new.nodes.len()), &[id]);
+    let mut new = Graph::new();
+    let map = graph.rewrite(graph.ids(), |id, mut node| {
         if matches!(node.op, Op::Pack(..)) {
-            for (operand, old) in operands.iter_mut().zip(&node.operands) {
+            for (operand, old) in node.operands.iter_mut().zip(&graph.node(id).operands) {
                 let twice = placed[old.index()] || wanted.contains(old);
-                if fixed(&graph, *old) || twice || apart.contains(old) {
-                    let number = rebuilt.nodes.len();
-                    *operand = rebuilt.push(Op::Barrier(number), &[*operand]);
+                if fixed(*old) || twice || apart.contains(old) {
+                    *operand = copy(&mut new, *operand);
                 }
                 placed[old.index()] = true;
             }
         }
-        debug_assert_eq!(index, map.len());
-        map.push(rebuilt.append(farad_ir::Node { operands, ..node.clone() }));
-    }
+        new.append(node)
+    });
     let mut seen = HashSet::new();
-    for output in &mut outputs {
-        let mut id = map[output.index()];
-        let node = graph.node(*output);
+    let place = |&output: &NodeId| {
+        let node = graph.node(output);
         let written = matches!(node.op, Op::Pick(..))
             && !placed[output.index()]
-            && weave(&graph, node.operands[0], target).is_some();
-        if !seen.insert(*output) || (fixed(&graph, *output) && !written) {
-            let number = rebuilt.nodes.len();
-            id = rebuilt.push(Op::Barrier(number), &[id]);
-        }
-        *output = id;
-    }
-    graph = rebuilt;
-    (graph, outputs)
+            && weave(graph, node.operands[0], target).is_some();
+        let copied = !seen.insert(output) || (fixed(output) && !written);
+        if copied { copy(&mut new, map.at(output)) } else { map.at(output) }
+    };
+    let outputs = outputs.iter().map(place).collect();
+    (new, outputs)
 }

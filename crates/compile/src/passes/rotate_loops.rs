@@ -7,42 +7,62 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farad_ir::{Binary, Contraction, Graph, Node, NodeId, Op, Scalar, Scan, Shape};
+use farad_ir::{Binary, Contraction, Graph, NodeId, Op, Scalar, Scan, Shape};
 
 use crate::passes::split_sums::cuts;
 use crate::program::Target;
 
-/// Rewrites the graph's scans for the target; returns where the outputs went.
-pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
-    let mut new = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
-    let mut turned: HashMap<NodeId, Turned> = HashMap::new();
-    for node in &graph.nodes {
-        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        let id = match &node.op {
-            Op::Scan(scan) => match Turn::all(scan, target) {
-                Some(turns) => {
-                    let made = Turned::push(&mut new, scan, turns, &operands);
-                    let id = made.node;
-                    turned.insert(id, made);
-                    id
-                }
-                None => new.append(Node { operands, ..node.clone() }),
-            },
-            Op::Pick(n, ..) if turned.contains_key(&operands[0]) => turned[&operands[0]].pick(&mut new, *n),
-            _ => new.append(Node { operands, ..node.clone() }),
-        };
-        map.push(id);
+/// Rewrites the graph's scans for the target; returns where the outputs went. `None` if there is no scan.
+pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
+    if !graph.nodes.iter().any(|node| matches!(node.op, Op::Scan(_))) {
+        return None;
     }
-    (new, outputs.iter().map(|o| map[o.index()]).collect())
+    let mut new = Graph::new();
+    let mut turned: HashMap<NodeId, Turned> = HashMap::new();
+    let map = graph.rewrite(graph.ids(), |_, node| match &node.op {
+        Op::Scan(scan) => match Turn::all(scan, target) {
+            Some(turns) => {
+                let made = Turned::push(&mut new, scan, turns, &node.operands);
+                let id = made.node;
+                turned.insert(id, made);
+                id
+            }
+            None => new.append(node),
+        },
+        Op::Pick(n, ..) if turned.contains_key(&node.operands[0]) => {
+            turned[&node.operands[0]].pick(&mut new, *n)
+        }
+        _ => new.append(node),
+    });
+    let outputs = map.all(outputs);
+    Some((new, outputs))
 }
 
 /// How a carry is computed: products with constants, and the rest.
 #[derive(Clone, Default)]
 struct Turn {
-    /// Contraction, left and right operand; the one that varies is the left one or not.
-    products: Vec<(Arc<Contraction>, [NodeId; 2], bool)>,
+    products: Vec<ConstantProduct>,
     rest: Vec<NodeId>,
+}
+
+/// A product with an operand that is the same at every position.
+#[derive(Clone)]
+struct ConstantProduct {
+    contraction: Arc<Contraction>,
+    /// The operand that changes from position to position.
+    varying: NodeId,
+    /// The one that does not.
+    fixed: NodeId,
+    /// Whether the left one varies.
+    varies_left: bool,
+}
+
+impl ConstantProduct {
+    /// The product of other operands.
+    fn push(&self, graph: &mut Graph, varying: NodeId, fixed: NodeId) -> NodeId {
+        let (lhs, rhs) = if self.varies_left { (varying, fixed) } else { (fixed, varying) };
+        graph.contract((*self.contraction).clone(), lhs, rhs)
+    }
 }
 
 impl Turn {
@@ -69,7 +89,11 @@ impl Turn {
                     let [lhs, rhs] = [node.operands[0], node.operands[1]];
                     match (computed(lhs) && constant(rhs), constant(lhs) && computed(rhs)) {
                         (false, false) => turn.rest.push(id),
-                        (left, _) => turn.products.push((contraction.clone(), [lhs, rhs], left)),
+                        (varies_left, _) => {
+                            let (varying, fixed) = if varies_left { (lhs, rhs) } else { (rhs, lhs) };
+                            let contraction = contraction.clone();
+                            turn.products.push(ConstantProduct { contraction, varying, fixed, varies_left });
+                        }
                     }
                 }
                 _ => turn.rest.push(id),
@@ -102,10 +126,9 @@ impl Turned {
         let mut brings = vec![None; scan.carries];
         for (n, turn) in turns.iter().enumerate() {
             first.push(starts.len());
-            for (_, sides, left) in &turn.products {
-                let side = sides[!left as usize];
-                let zero = Scalar::of(scan.body.dtype(side), 0.0);
-                starts.push(graph.fill(zero, scan.body.shape(side)));
+            for ConstantProduct { varying, .. } in &turn.products {
+                let zero = Scalar::of(scan.body.dtype(*varying), 0.0);
+                starts.push(graph.fill(zero, scan.body.shape(*varying)));
             }
             if !turn.rest.is_empty() {
                 starts.push(operands[n]);
@@ -137,11 +160,9 @@ impl Turned {
             return pick(graph, n - self.turns.len() + self.carries);
         };
         let mut terms = Vec::new();
-        for (k, (contraction, sides, left)) in turn.products.iter().enumerate() {
+        for (k, product) in turn.products.iter().enumerate() {
             let last = pick(graph, self.first[n] + k);
-            let fixed = self.constants[&sides[*left as usize]];
-            let (lhs, rhs) = if *left { (last, fixed) } else { (fixed, last) };
-            terms.push(graph.contract((**contraction).clone(), lhs, rhs));
+            terms.push(product.push(graph, last, self.constants[&product.fixed]));
         }
         if !turn.rest.is_empty() {
             terms.push(pick(graph, self.first[n] + turn.products.len()));
@@ -184,10 +205,9 @@ impl Body<'_> {
         let mut carried = Vec::new();
         for (n, turn) in turns.iter().enumerate() {
             let mut terms = Vec::new();
-            for (k, (contraction, sides, left)) in turn.products.iter().enumerate() {
-                let (varying, fixed) = (inputs[first[n] + k], constant(number(sides[*left as usize])));
-                let (lhs, rhs) = if *left { (varying, fixed) } else { (fixed, varying) };
-                terms.push(body.contract((**contraction).clone(), lhs, rhs));
+            for (k, product) in turn.products.iter().enumerate() {
+                let fixed = constant(number(product.fixed));
+                terms.push(product.push(&mut body, inputs[first[n] + k], fixed));
             }
             if !turn.rest.is_empty() {
                 terms.push(inputs[first[n] + turn.products.len()]);
@@ -195,26 +215,19 @@ impl Body<'_> {
             terms.extend(brings[n].map(|s| inputs[self.carries + s]));
             carried.push(terms.into_iter().reduce(|a, b| body.add(a, b)).expect("something is carried"));
         }
-        let mut map = Vec::with_capacity(old.body.nodes.len());
-        for node in &old.body.nodes {
-            let id = match node.op {
-                Op::Input(n) if n < old.carries => carried[n],
-                Op::Input(n) if n < old.carries + old.sequences => inputs[self.carries + n - old.carries],
-                Op::Input(n) => constant(n),
-                _ => {
-                    let operands = node.operands.iter().map(|o: &NodeId| map[o.index()]).collect();
-                    body.append(Node { operands, ..node.clone() })
-                }
-            };
-            map.push(id);
-        }
+        let map = old.body.rewrite(old.body.ids(), |_, node| match node.op {
+            Op::Input(n) if n < old.carries => carried[n],
+            Op::Input(n) if n < old.carries + old.sequences => inputs[self.carries + n - old.carries],
+            Op::Input(n) => constant(n),
+            _ => body.append(node),
+        });
         let mut outputs = Vec::new();
         for turn in turns {
-            outputs.extend(turn.products.iter().map(|(_, sides, left)| map[sides[!left as usize].index()]));
-            let rest = turn.rest.iter().map(|id| map[id.index()]).reduce(|a, b| body.add(a, b));
+            outputs.extend(turn.products.iter().map(|product| map.at(product.varying)));
+            let rest = turn.rest.iter().map(|&id| map.at(id)).reduce(|a, b| body.add(a, b));
             outputs.extend(rest);
         }
-        outputs.extend(old.outputs[old.carries..].iter().map(|id| map[id.index()]));
+        outputs.extend(map.all(&old.outputs[old.carries..]));
         let (carries, sequences) = (self.carries, self.sequences);
         Scan { body, outputs, carries, sequences, steps: old.steps, reverse: old.reverse }
     }
@@ -283,7 +296,7 @@ mod tests {
             [(false, false, false), (true, false, true), (false, true, true), (false, false, true)]
         {
             let (graph, outputs) = graph(rest, zero, reverse);
-            let (turned, moved) = rotate(&graph, &outputs, &target);
+            let (turned, moved) = rotate(&graph, &outputs, &target).expect("there is a scan");
             let scan = |graph: &Graph| {
                 let found = graph.nodes.iter().find_map(|node| match &node.op {
                     Op::Scan(scan) => Some(scan.clone()),

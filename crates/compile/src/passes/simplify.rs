@@ -22,26 +22,26 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     }
     let mut users: Vec<usize> = readers.iter().map(Vec::len).collect();
     outputs.iter().for_each(|o| users[o.index()] += 1);
-    let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
     let wider = wider_scans(graph, &needed);
-    for id in graph.ids().filter(|id| needed[id.index()]) {
-        let node = graph.node(id);
-        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
+    let map = graph.rewrite(graph.needed(outputs), |id, mut node| {
+        let old = &graph.node(id).operands;
         if let Op::Permute(order) = &node.op
-            && used_once(graph, node.operands[0], &users)
-            && let Some(product) = pass.permuted_product(order, operands[0])
+            && used_once(graph, old[0], &users)
+            && let Some(product) = pass.permuted_product(order, node.operands[0])
         {
-            map[id.index()] = product;
-            continue;
+            return product;
         }
-        let op = wider.get(&id).map_or(node.op.clone(), |scan| Op::Scan(Arc::clone(scan)));
-        map[id.index()] = pass.add(Node { op, operands, region: None, ..node.clone() });
-        if matches!(node.op, Op::Slice(_)) && cut_up(graph, node.operands[0], &readers) {
-            pass.cut.insert(map[id.index()]);
+        if let Some(scan) = wider.get(&id) {
+            node.op = Op::Scan(Arc::clone(scan));
         }
-    }
-    let outputs: Vec<NodeId> = outputs.iter().map(|o| map[o.index()]).collect();
-    prune(&pass.graph, &outputs)
+        let sliced = matches!(node.op, Op::Slice(_));
+        let new = pass.add(Node { region: None, ..node });
+        if sliced && cut_up(graph, old[0], &readers) {
+            pass.cut.insert(new);
+        }
+        new
+    });
+    prune(&pass.graph, &map.all(outputs))
 }
 
 /// Whether all of a node is read in slices that are cast to the same halves: then the whole is cast once, and the
@@ -81,15 +81,10 @@ fn used_once(graph: &Graph, id: NodeId, users: &[usize]) -> bool {
 
 /// Drops nodes that the outputs do not need.
 fn prune(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
-    let needed = graph.reachable(outputs);
     let mut kept = Graph::new();
-    let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
-    for id in graph.ids().filter(|id| needed[id.index()]) {
-        let node = graph.node(id);
-        let operands = node.operands.iter().map(|o| map[o.index()]).collect();
-        map[id.index()] = kept.append(Node { operands, ..node.clone() });
-    }
-    (kept, outputs.iter().map(|o| map[o.index()]).collect())
+    let map = graph.rewrite(graph.needed(outputs), |_, node| kept.append(node));
+    let outputs = map.all(outputs);
+    (kept, outputs)
 }
 
 /// Scans whose results a later scan over the same operands gives as well (a gradient asks for the
@@ -354,10 +349,16 @@ impl Simplify {
     }
 
     fn unary(&mut self, unary: Unary, x: NodeId, inner: &Node, node: &Node) -> Option<NodeId> {
-        if let Some(s) = self.constant(x)
-            && s.dtype == DType::F32
-        {
-            return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
+        match self.constant(x) {
+            Some(s) if s.dtype == DType::F32 => {
+                return Some(self.fill(Scalar::f32((unary.row().value)(s.as_f64()) as f32), node.shape));
+            }
+            Some(s) if s.dtype == DType::F64 => {
+                return Some(
+                    self.fill(Scalar::float(DType::F64, (unary.row().value)(s.as_f64())), node.shape),
+                );
+            }
+            _ => {}
         }
         (unary == Unary::Neg && matches!(inner.op, Op::Unary(Unary::Neg))).then(|| inner.operands[0])
     }
@@ -369,8 +370,13 @@ impl Simplify {
                 let value = if binary.compares() { value } else { value as f32 as f64 };
                 return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
             }
-            if let Some(int) = binary.row().int.filter(|_| !p.dtype.is_float()) {
-                return Some(self.fill(Scalar::int(node.dtype, int(p.as_i64(), q.as_i64())), node.shape));
+            if p.dtype == DType::F64 {
+                let value = (binary.row().value)(p.as_f64(), q.as_f64());
+                return Some(self.fill(Scalar::of(node.dtype, value), node.shape));
+            }
+            let whole = binary.whole(p.dtype, p.as_i64(), q.as_i64()).filter(|_| !p.dtype.is_float());
+            if let Some(y) = whole {
+                return Some(self.fill(Scalar::int(node.dtype, y), node.shape));
             }
         }
         match binary {

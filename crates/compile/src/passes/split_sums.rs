@@ -4,38 +4,31 @@
 
 use std::cmp::Reverse;
 
-use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Reduce, Shape};
+use farad_ir::{Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Shape};
 
 use crate::fusion::product::Roles;
+use crate::passes::limits;
 use crate::passes::tiles::{self, Sizes};
 use crate::program::Target;
 
-/// Parts that a product of halves is cut into at least, if at all.
-const LEAST_OF_HALVES: usize = 16;
-/// Terms up to which a product stays whole that has a result for every other position that keeps the device busy.
-const SHORT: usize = 512;
-
-/// Positions that only a large device needs to be busy.
-const MANY: usize = 1 << 16;
-/// Elements below which threads that share columns keep the device busy without many parts.
-const FEW: usize = 1 << 24;
-
-/// Rewrites the graph for the target; returns where the outputs went.
-pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> (Graph, Vec<NodeId>) {
+/// Rewrites the graph for the target; returns where the outputs went. `None` if the target is busy with one position.
+pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
+    if target.parallel <= 1 {
+        return None;
+    }
     let mut new = Graph::new();
-    let mut map: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
-    for node in &graph.nodes {
-        let operands: Vec<NodeId> = node.operands.iter().map(|o| map[o.index()]).collect();
-        let id = match &node.op {
+    let map = graph.rewrite(graph.ids(), |_, node| {
+        let split = match &node.op {
             Op::Reduce(reduce, axes) if !reduce.is_index() => {
-                split_reduce(&mut new, *reduce, axes, operands[0], target)
+                split_reduce(&mut new, *reduce, axes, node.operands[0], target)
             }
-            Op::Contract(contraction) => split_inner(&mut new, contraction, &operands, target),
+            Op::Contract(contraction) => split_inner(&mut new, contraction, &node.operands, target),
             _ => None,
         };
-        map.push(id.unwrap_or_else(|| new.append(Node { operands, ..node.clone() })));
-    }
-    (new, outputs.iter().map(|o| map[o.index()]).collect())
+        split.unwrap_or_else(|| new.append(node))
+    });
+    let outputs = map.all(outputs);
+    Some((new, outputs))
 }
 
 /// Parts to cut `length` terms into when there are `results` sums: about enough to fill the device,
@@ -104,12 +97,12 @@ fn split_reduce(
     // a column and more parts pay.
     let rows = axes.contains(&(shape.rank() - 1));
     let (lanes, least) = match rows {
-        true => (256, 4096),
+        true => (limits::ROW_LANES, limits::ROW_TERMS),
         // Several threads share a column, so fewer parts do.
-        false if shape.numel() < FEW => (8, 64),
-        false => (1, 64),
+        false if shape.numel() < limits::SHARED_COLUMNS => (limits::COLUMN_LANES, limits::COLUMN_TERMS),
+        false => (1, limits::COLUMN_TERMS),
     };
-    if target.parallel <= 1 || length < 4 * least || results * lanes >= target.parallel {
+    if target.parallel <= 1 || length < limits::WORTH_PARTS * least || results * lanes >= target.parallel {
         return None;
     }
     let wanted = parts(length, results * lanes, least, target);
@@ -118,7 +111,7 @@ fn split_reduce(
     }
     // Parts of a sum are rounded once, at the end.
     let dtype = graph.dtype(x);
-    let x = if dtype == DType::F16 && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
+    let x = if dtype.is_half() && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
     if let Some(Cut { sizes, parts, inner }) = Cut::of(&shape, axes, wanted) {
         let cut = graph.reshape(x, Shape::new(&sizes));
         let partial = graph.reduce(reduce, cut, &inner);
@@ -141,23 +134,31 @@ fn split_reduce(
     Some(graph.cast(whole, dtype))
 }
 
-/// How many parts the sum of a product of this dtype is cut into, and over which axis.
-pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+/// How the sum of a product is cut.
+pub struct TermCut {
+    /// Into how many parts.
+    count: usize,
+    /// Over which axis.
+    axis: usize,
+}
+
+/// How the sum of a product of this dtype is cut, if it is.
+pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     small_cuts(contraction, dtype, target).or_else(|| large_cuts(contraction, dtype, target))
 }
 
 /// Of products whose tiles are large, or of halves: as many parts as save time.
-fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let halves = dtype == DType::F16;
-    if target.parallel < MANY || !plain || !(halves || dtype == DType::F32) {
+    if target.parallel < limits::LARGE_DEVICE || !plain || !(halves || dtype == DType::F32) {
         return None;
     }
     let roles = Roles::of(contraction)?;
     let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
     let (batches, rows, columns) = (len(&roles.batch), len(&roles.rows), len(&roles.columns));
     let sizes = Sizes { batches, rows, columns, terms: len(&roles.inner) };
-    if sizes.terms <= 2 * SHORT {
+    if sizes.terms <= 2 * limits::WHOLE_TERMS {
         return None;
     }
     // The outermost axis: what is left of the terms stays one piece of memory.
@@ -165,11 +166,11 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     let length = contraction.sizes[inner];
     let offered = (1..=6).map(|power| 1 << power).filter(|count| length.is_multiple_of(*count));
     let count = tiles::parts(sizes, halves, tiles::PROCESSORS, offered)?;
-    Some((count, inner))
+    Some(TermCut { count, axis: inner })
 }
 
 /// Of products that would leave most of the device idle.
-fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<(usize, usize)> {
+fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
     let worth = if plain { dtype == DType::F32 } else { Roles::of(contraction).is_some() };
@@ -179,13 +180,15 @@ fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     let terms: usize = reduced.iter().map(|&axis| contraction.sizes[axis]).product();
     let results = contraction.output().numel();
     // Small tiles keep the device busy: what a split would save, adding up the parts costs.
-    if results * 2 >= target.parallel && terms <= SHORT {
+    if results * 2 >= target.parallel && terms <= limits::WHOLE_TERMS {
         return None;
     }
     // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
-    let wanted = parts(terms, results.div_ceil(16).max(1), 256, target).min(64);
+    let wanted =
+        parts(terms, results.div_ceil(limits::PRODUCT_RESULTS).max(1), limits::PRODUCT_TERMS, target)
+            .min(limits::PRODUCT_PARTS);
     // Products of halves are quick, so that each part is soon done.
-    let wanted = if dtype == DType::F16 && wanted > 1 { wanted.max(LEAST_OF_HALVES) } else { wanted };
+    let wanted = if dtype == DType::F16 && wanted > 1 { wanted.max(limits::HALF_PARTS) } else { wanted };
     if wanted <= 1 || results * 4 >= target.parallel * 16 {
         return None;
     }
@@ -200,7 +203,7 @@ fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     })?;
     let length = contraction.sizes[inner];
     let count = divisor(length, wanted).or((reduced.len() > 1 && length <= wanted).then_some(length))?;
-    Some((count, inner))
+    Some(TermCut { count, axis: inner })
 }
 
 fn split_inner(
@@ -210,7 +213,7 @@ fn split_inner(
     target: &Target,
 ) -> Option<NodeId> {
     let dtype = graph.dtype(operands[0]);
-    let (count, inner) = cuts(contraction, dtype, target)?;
+    let TermCut { count, axis: inner } = cuts(contraction, dtype, target)?;
     let length = contraction.sizes[inner];
     let mut new = contraction.clone();
     let [mut lhs, mut rhs] = [operands[0], operands[1]];
@@ -230,7 +233,7 @@ fn split_inner(
     }
     let partial = graph.contract(new, lhs, rhs);
     // Parts of a sum are rounded once, at the end.
-    let partial = graph.cast(partial, DType::F32);
+    let partial = if dtype.is_half() { graph.cast(partial, DType::F32) } else { partial };
     let whole = graph.reduce(Reduce::Sum, partial, &[0]);
     Some(graph.cast(whole, dtype))
 }

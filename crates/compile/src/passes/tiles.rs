@@ -28,25 +28,15 @@ pub struct TileCost {
     pub halves: bool,
 }
 
-const fn tile(
-    [m, n, k]: [usize; 3],
-    speed: f64,
-    extra: usize,
-    (together, alone): (usize, f64),
-    halves: bool,
-) -> TileCost {
-    TileCost { m, n, k, speed, extra, together, alone, halves }
-}
-
 /// All tiles.
 pub const TILES: [TileCost; 7] = [
-    tile([128, 128, 16], 1.0, 46, (2, 1.0), false),
-    tile([128, 64, 16], 0.87, 21, (2, 1.0), false),
-    tile([64, 64, 32], 0.7, 8, (1, 1.0), false),
-    tile([32, 32, 32], 0.6, 38, (1, 1.2), false),
-    tile([16, 16, 64], 0.3, 84, (1, 1.4), false),
-    tile([128, 128, 32], 6.2, 64, (2, 1.4), true),
-    tile([64, 64, 64], 3.0, 64, (2, 1.3), true),
+    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, halves: false },
+    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, halves: false },
+    TileCost { m: 64, n: 64, k: 32, speed: 0.7, extra: 8, together: 1, alone: 1.0, halves: false },
+    TileCost { m: 32, n: 32, k: 32, speed: 0.6, extra: 38, together: 1, alone: 1.2, halves: false },
+    TileCost { m: 16, n: 16, k: 64, speed: 0.3, extra: 84, together: 1, alone: 1.4, halves: false },
+    TileCost { m: 128, n: 128, k: 32, speed: 6.2, extra: 64, together: 2, alone: 1.4, halves: true },
+    TileCost { m: 64, n: 64, k: 64, speed: 3.0, extra: 64, together: 2, alone: 1.3, halves: true },
 ];
 
 /// The sizes of a product that matter here.

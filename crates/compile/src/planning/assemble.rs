@@ -189,25 +189,30 @@ fn join(group: &mut Vec<usize>, lists: &mut [(&mut Vec<&mut View>, usize)]) {
 
 /// A kernel that copies all elements of one buffer to another.
 pub fn copy(from: BufferId, to: BufferId, len: usize, dtype: farad_ir::DType) -> Kernel {
-    copy_all(&[((from, 0), (to, 0))], len, dtype)
+    copy_all(&[CopiedPart { from, from_offset: 0, to, to_offset: 0 }], len, dtype)
 }
 
-/// A kernel that copies so many elements of each of some buffers, all from a place in one to a place in another.
-pub fn copy_all(
-    parts: &[((BufferId, usize), (BufferId, usize))],
-    len: usize,
-    dtype: farad_ir::DType,
-) -> Kernel {
+/// Elements that a kernel copies from a place in one buffer to a place in another.
+#[derive(Clone, Copy)]
+pub struct CopiedPart {
+    pub from: BufferId,
+    pub from_offset: usize,
+    pub to: BufferId,
+    pub to_offset: usize,
+}
+
+/// A kernel that copies so many elements of each part.
+pub fn copy_all(parts: &[CopiedPart], len: usize, dtype: farad_ir::DType) -> Kernel {
     let axes = if len == 1 { vec![] } else { vec![len] };
     let view = |offset: usize| View { offset: offset as i64, ..View::contiguous(&axes) };
-    let load = |&((from, offset), _): &((BufferId, usize), _)| Instr {
-        code: Code::Load(from, view(offset)),
+    let load = |part: &CopiedPart| Instr {
+        code: Code::Load(part.from, view(part.from_offset)),
         dtype: dtype.register(),
         level: crate::program::Level::Full,
     };
     let stores = parts.iter().enumerate();
     let stores =
-        stores.map(|(n, &(_, (buffer, offset)))| Store { buffer, value: Reg(n as u32), view: view(offset) });
+        stores.map(|(n, part)| Store { buffer: part.to, value: Reg(n as u32), view: view(part.to_offset) });
     let (tape, stores) = (parts.iter().map(load).collect(), stores.collect());
     Kernel::Fused(Fused { outer: axes.len(), axes, tape, stores })
 }

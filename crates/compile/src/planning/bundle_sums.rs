@@ -8,14 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{DType, Graph, NodeId, Op, Reduce};
 
+use super::limits;
 use crate::fusion::draft::Draft;
 use crate::fusion::work::{Work, touches};
 use crate::program::{Code, Target};
-
-/// Elements of a source up to which it may wait.
-const MOST: usize = 1 << 18;
-/// Sums that one kernel adds up.
-const MANY: usize = 48;
 
 /// A sum over the first axis of a source: `[parts, results] -> [results]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +59,9 @@ pub fn bundle(graph: &Graph, materialized: &[bool], works: Vec<Work>, target: &T
     // Where each group's kernel goes, and what it adds up.
     let mut joined: HashMap<usize, Vec<Sum>> = HashMap::new();
     let mut gone = vec![false; works.len()];
-    for group in groups.values().flat_map(|all| all.chunks(MANY)).filter(|group| group.len() > 1) {
+    for group in
+        groups.values().flat_map(|all| all.chunks(limits::BUNDLED_SUMS)).filter(|group| group.len() > 1)
+    {
         let own = group.iter().filter_map(|&n| sums[n].clone()).collect();
         group.iter().for_each(|&n| gone[n] = true);
         joined.insert(group[group.len() - 1], own);
@@ -93,7 +91,9 @@ fn sum_of(graph: &Graph, work: &Work) -> Option<Sum> {
     let whole = view.offset == 0 && view.guards.is_empty() && written.view.offset == 0;
     let (parts, results) = sizes(draft);
     let numel = graph.shape(source).numel();
-    let fits = parts * results == numel && numel <= MOST && graph.shape(written.node).numel() == results;
+    let fits = parts * results == numel
+        && numel <= limits::BUNDLED_ELEMENTS
+        && graph.shape(written.node).numel() == results;
     let outer: Vec<usize> = (0..draft.axes.len()).filter(|axis| !draft.reduced.contains(axis)).collect();
     let order: Vec<usize> = draft.reduced.iter().chain(&outer).copied().collect();
     let straight = row_major(draft, &order, &view.strides) && row_major(draft, &outer, &written.view.strides);

@@ -6,10 +6,11 @@ use farad_ir::{NodeId, Op};
 
 use super::Planner;
 use crate::fusion::weave::weave;
+use crate::passes::PassResult;
 use crate::planning::assemble::{Memory, copy, rename};
 use crate::program::{BufferId, Kernel, Loop, Place, Spec, Target};
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// A scan is one kernel if its body allows, else its body's program with carries in two buffers that change places, and sequences
     /// read and written slice by slice.
     pub(super) fn scan(&mut self, id: NodeId, target: &Target) {
@@ -18,7 +19,10 @@ impl Planner<'_> {
         }
         let node = self.graph.node(id);
         let Op::Scan(scan) = &node.op else { unreachable!("checked by the caller") };
-        let body = crate::compile(&scan.body, &scan.outputs, &[], target);
+        let watcher = &mut *self.watcher;
+        let body = crate::compile_watched(&scan.body, &scan.outputs, &[], target, &mut |result| {
+            watcher(&PassResult { in_loop: true, ..*result })
+        });
         let specs: Vec<Spec> =
             scan.results().iter().map(|&(shape, dtype)| Spec { dtype, len: shape.numel() }).collect();
         let results = self.result_buffers(id, &specs);

@@ -4,22 +4,28 @@
 
 use farad_ir::{DType, NodeId, Op};
 
-use super::Planner;
+use super::{Planner, limits};
 use crate::planning::assemble::Memory;
 use crate::program::{BufferId, Kernel, Keys, Place, Sort, Spec, Target};
 
-/// Sources up to which a scatter scans its index for every place, whatever their number.
-const SCANNED: usize = 4096;
-/// Sources times places up to which it scans.
-const SCANNED_ALL: usize = 1 << 24;
+/// Rows that are put in order.
+struct SortedRows {
+    rows: usize,
+    /// Elements of a row.
+    len: usize,
+    /// How much of its order is asked for.
+    asked: usize,
+    /// What they are sorted by.
+    keys: Keys,
+}
 
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// Plans the sort that a node needs, if any, in free blocks; gives the blocks back for later use.
     pub(super) fn place_sort(&mut self, id: NodeId, free: &mut Vec<usize>, target: &Target) -> Vec<usize> {
         let mut taken = Vec::new();
-        let Some((rows, len, first, keys)) = self.sorted(id, target) else { return taken };
+        let Some(SortedRows { rows, len, asked, keys }) = self.sorted(id, target) else { return taken };
         let mut scratch = |planner: &mut Self, len: usize, dtype: DType| {
-            let block = planner.take_block(free, (len * dtype.size()).next_multiple_of(super::ALIGNMENT));
+            let block = planner.take_block(free, (len * dtype.size()).next_multiple_of(limits::ALIGNMENT));
             taken.push(block);
             planner.add_buffer(Place::Block(block), 0, Spec { dtype, len })
         };
@@ -28,7 +34,7 @@ impl Planner<'_> {
             Keys::Below(_) => (self.buffer(operands[1]), scratch(self, rows * len, DType::I32)),
             _ => (self.buffer(operands[0]), self.buffer(id)),
         };
-        let mut sort = Sort { rows, len, taken: first, operand, order, keys, scratch: vec![] };
+        let mut sort = Sort { rows, len, taken: asked, operand, order, keys, scratch: vec![] };
         if target.scratch {
             let words = sort.scratch_words().into_iter();
             sort.scratch = words.map(|words| scratch(self, words, DType::U32)).collect();
@@ -37,15 +43,15 @@ impl Planner<'_> {
         taken
     }
 
-    /// Rows, their length, how much of their order is asked for and what they are sorted by, for an order, its
-    /// beginning or a large scatter.
-    fn sorted(&self, id: NodeId, target: &Target) -> Option<(usize, usize, usize, Keys)> {
+    /// What is sorted for an order, its beginning or a large scatter.
+    fn sorted(&self, id: NodeId, target: &Target) -> Option<SortedRows> {
         let node = self.graph.node(id);
         match node.op {
             Op::Top(descending, count) => {
                 let from = self.graph.shape(node.operands[0]);
                 let keys = if descending { Keys::Descending } else { Keys::Ascending };
-                Some((node.shape.numel() / count, from[from.rank() - 1], count, keys))
+                let rows = node.shape.numel() / count;
+                Some(SortedRows { rows, len: from[from.rank() - 1], asked: count, keys })
             }
             Op::Order(descending) => {
                 let inner = self.graph.node(node.operands[0]);
@@ -56,14 +62,21 @@ impl Planner<'_> {
                     false => Keys::Ascending,
                     true => Keys::Descending,
                 };
-                Some((node.shape.numel() / len, len, len, keys))
+                Some(SortedRows { rows: node.shape.numel() / len, len, asked: len, keys })
             }
             Op::ScatterAdd(axis, size) => {
                 let index = self.graph.shape(node.operands[1]);
                 let (rows, len) = (index[..axis].iter().product(), index[axis]);
                 let whole_rows = index[axis + 1..].iter().all(|&size| size == 1);
-                let large = len >= SCANNED && len * size >= SCANNED_ALL && !self.is_distinct(id);
-                (target.scratch && whole_rows && large).then_some((rows, len, len, Keys::Below(size)))
+                let large = len >= limits::SCANNED_SOURCES
+                    && len * size >= limits::SCANNED_PAIRS
+                    && !self.is_distinct(id);
+                (target.scratch && whole_rows && large).then_some(SortedRows {
+                    rows,
+                    len,
+                    asked: len,
+                    keys: Keys::Below(size),
+                })
             }
             _ => None,
         }

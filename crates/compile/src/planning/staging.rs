@@ -5,15 +5,12 @@ use std::collections::HashMap;
 
 use farad_ir::{DType, NodeId};
 
-use super::Planner;
+use super::{Planner, limits};
 use crate::fusion::weave::{Homes, Woven};
-use crate::planning::assemble::{Memory, copy_all};
+use crate::planning::assemble::{CopiedPart, Memory, copy_all};
 use crate::program::{BufferId, Place, Spec, Target};
 
-/// Elements that every part of an array starts at a multiple of.
-const ALIGNMENT: usize = 64;
-
-impl Planner<'_> {
+impl Planner<'_, '_> {
     /// The kernel of a woven scan, with copies before and after it where it has too many buffers.
     pub(super) fn woven(&mut self, woven: Woven, target: &Target) {
         let staged = woven.staged(target).then(|| [woven.once(), woven.last()]);
@@ -22,9 +19,11 @@ impl Planner<'_> {
         let groups = [before, after].map(|nodes| self.gathered(&nodes, &mut homes));
         let copy = |planner: &mut Self, group: &[NodeId], into: bool| {
             let place = |&id: &NodeId| {
-                let (array, offset) = homes[&id];
-                let own = (planner.buffer(id), 0);
-                if into { (own, (array, offset)) } else { ((array, offset), own) }
+                let ((array, offset), own) = (homes[&id], planner.buffer(id));
+                match into {
+                    true => CopiedPart { from: own, from_offset: 0, to: array, to_offset: offset },
+                    false => CopiedPart { from: array, from_offset: offset, to: own, to_offset: 0 },
+                }
             };
             let parts: Vec<_> = group.iter().map(place).collect();
             let spec = planner.spec(group[0]);
@@ -48,7 +47,7 @@ impl Planner<'_> {
             let spec = self.spec(id);
             let end = lengths.entry(spec.dtype).or_default();
             offsets.push((id, spec.dtype, *end));
-            *end = (*end + spec.len).next_multiple_of(ALIGNMENT);
+            *end = (*end + spec.len).next_multiple_of(limits::PART_ALIGNMENT);
             match groups.iter_mut().find(|group| self.spec(group[0]) == spec) {
                 Some(group) => group.push(id),
                 None => groups.push(vec![id]),

@@ -8,12 +8,8 @@ use std::collections::HashMap;
 
 use farad_ir::{Binary, DType, Reduce, Scalar};
 
+use super::limits;
 use crate::program::{Buffer, Code, Fused, Guard, Instr, Level, Reg, Store, View};
-
-/// Axes up to this size are taken out.
-const LARGEST: usize = 3;
-/// Instructions that a kernel may have afterwards.
-const MOST: usize = 128;
 
 /// The kernel without its tiny axes, if that shares work.
 pub fn unroll(kernel: Fused, buffers: &[Buffer]) -> Fused {
@@ -64,7 +60,7 @@ impl Fused {
 
 /// Whether conditions depend on an axis that can be taken out.
 fn gains(kernel: &Fused, axis: usize, buffers: &[Buffer]) -> bool {
-    let tiny = (2..=LARGEST).contains(&kernel.axes[axis]) && kernel.outer == kernel.axes.len();
+    let tiny = (2..=limits::UNROLLED_AXIS).contains(&kernel.axes[axis]) && kernel.outer == kernel.axes.len();
     let depends = |instr: &Instr| {
         instr.code.view().is_some_and(|view| {
             let guarded = view.guards.iter().any(|guard| guard.coefficients[axis] != 0);
@@ -72,9 +68,9 @@ fn gains(kernel: &Fused, axis: usize, buffers: &[Buffer]) -> bool {
         })
     };
     let loaded = |store: &Store| kernel.tape.iter().any(|instr| instr.code.buffer() == Some(store.buffer));
-    // Two halves of a word are written together or not at all.
+    // What shares a word is written together or not at all.
     let halves = |store: &Store| {
-        buffers[store.buffer.0 as usize].dtype.is_half() && store.view.strides[axis].abs() == 1
+        buffers[store.buffer.0 as usize].dtype.size() < 4 && store.view.strides[axis].abs() == 1
     };
     tiny && kernel.axes.len() > 1
         && kernel.tape.iter().any(depends)
@@ -105,7 +101,7 @@ fn without(kernel: &Fused, axis: usize) -> Option<Fused> {
     axes.remove(axis);
     let kept = tape.sweep(&mut stores);
     // Without anything shared the text would only be longer.
-    let gain = kept.len() <= MOST && 4 * kept.len() < 3 * size * kernel.tape.len();
+    let gain = kept.len() <= limits::UNROLLED_INSTRUCTIONS && 4 * kept.len() < 3 * size * kernel.tape.len();
     gain.then_some(Fused { outer: axes.len(), axes, tape: kept, stores })
 }
 

@@ -93,14 +93,21 @@ fn custom(kernel: &Custom, traffic: &mut Traffic) -> Costs {
 struct Traffic<'a> {
     buffers: &'a [Buffer],
     slots: &'a [(BufferId, usize)],
-    touched: Vec<(BufferId, bool, usize)>,
+    touched: Vec<TouchedElements>,
+}
+
+/// Elements of a buffer, in one direction.
+struct TouchedElements {
+    buffer: BufferId,
+    writes: bool,
+    elements: usize,
 }
 
 impl Traffic<'_> {
-    fn touch(&mut self, buffer: BufferId, write: bool, elements: usize) {
-        match self.touched.iter_mut().find(|(id, way, _)| (*id, *way) == (buffer, write)) {
-            Some((.., most)) => *most = elements.max(*most),
-            None => self.touched.push((buffer, write, elements)),
+    fn touch(&mut self, buffer: BufferId, writes: bool, elements: usize) {
+        match self.touched.iter_mut().find(|known| (known.buffer, known.writes) == (buffer, writes)) {
+            Some(known) => known.elements = elements.max(known.elements),
+            None => self.touched.push(TouchedElements { buffer, writes, elements }),
         }
     }
 
@@ -119,7 +126,7 @@ impl Traffic<'_> {
     }
 
     fn bytes(&self) -> u64 {
-        let bytes = self.touched.iter().map(|&(id, _, elements)| {
+        let bytes = self.touched.iter().map(|&TouchedElements { buffer: id, elements, .. }| {
             let buffer = self.buffers[id.0 as usize];
             let slice = self.slots.iter().find(|(slot, _)| *slot == id);
             let most = slice.map_or(buffer.len, |&(_, stride)| stride.min(buffer.len));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::program::{
-    Code, Fused, Instr, Kernel, Level, Place, Product, Program, Recurrence, Step, Store, View,
+    BufferId, Code, Fused, Instr, Kernel, Level, Place, Product, Program, Recurrence, Step, Store, View,
 };
 
 impl fmt::Display for Program {
@@ -17,14 +17,25 @@ impl fmt::Display for Program {
         }
         writeln!(f, "blocks: {:?}", self.blocks)?;
         for (n, b) in self.buffers.iter().enumerate() {
-            let place = match b.place {
-                Place::Input(i) => format!("input {i}"),
-                Place::Output(i) => format!("output {i}"),
-                Place::Block(i) => format!("block {i}"),
-            };
-            writeln!(f, "buffer b{n}: {}[{}] in {place} at {}", b.dtype, b.len, b.offset)?;
+            writeln!(f, "buffer b{n}: {}[{}] in {} at {}", b.dtype, b.len, b.place, b.offset)?;
         }
         self.steps.iter().try_for_each(|step| show_step(f, step, ""))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Input(n) => write!(f, "input {n}"),
+            Place::Output(n) => write!(f, "output {n}"),
+            Place::Block(n) => write!(f, "block {n}"),
+        }
+    }
+}
+
+impl fmt::Display for BufferId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b{}", self.0)
     }
 }
 

@@ -155,7 +155,13 @@ impl Case {
         }
         let read = |(n, output): (usize, &Output)| {
             let memory = output.donor.map_or(&outputs[n], |donor| &inputs[donor]);
-            device.numbers(memory, output.spec.dtype, output.spec.len).unwrap()
+            let numbers = device.numbers(memory, output.spec.dtype, output.spec.len).unwrap();
+            match output.spec.dtype {
+                // The reference has these by their bits.
+                DType::I64 => numbers.iter().map(|x| x.to_bits() as i64 as f64).collect(),
+                DType::U64 => numbers.iter().map(|x| x.to_bits() as f64).collect(),
+                _ => numbers,
+            }
         };
         self.program.outputs.iter().enumerate().map(read).collect()
     }
@@ -190,8 +196,9 @@ pub fn encode(dtype: DType, x: f64) -> Vec<u8> {
         DType::F64 => x.to_le_bytes().to_vec(),
         DType::I32 => (x as i64 as i32).to_le_bytes().to_vec(),
         DType::U32 | DType::Bool => (x as i64 as u32).to_le_bytes().to_vec(),
-        DType::I64 => (x as i64).to_le_bytes().to_vec(),
-        DType::U8 => vec![x as i64 as u8],
+        DType::I64 | DType::U64 => (x as i64).to_le_bytes().to_vec(),
+        DType::U8 | DType::I8 => vec![x as i64 as u8],
+        DType::U16 | DType::I16 => (x as i64 as u16).to_le_bytes().to_vec(),
     }
 }
 
@@ -204,7 +211,11 @@ pub fn decode(dtype: DType, b: &[u8]) -> f64 {
         DType::I32 => i32::from_le_bytes(b.try_into().unwrap()) as f64,
         DType::U32 | DType::Bool => u32::from_le_bytes(b.try_into().unwrap()) as f64,
         DType::I64 => i64::from_le_bytes(b.try_into().unwrap()) as f64,
+        DType::U64 => u64::from_le_bytes(b.try_into().unwrap()) as f64,
         DType::U8 => b[0] as f64,
+        DType::I8 => b[0] as i8 as f64,
+        DType::U16 => u16::from_le_bytes(b.try_into().unwrap()) as f64,
+        DType::I16 => i16::from_le_bytes(b.try_into().unwrap()) as f64,
     }
 }
 

@@ -126,10 +126,39 @@ pub(super) fn condition(module: &mut Module, view: &View, point: &Point) -> Opti
     guards(module, view, point).0
 }
 
+/// Whether four elements are a word.
+fn is_byte(dtype: DType) -> bool {
+    matches!(dtype, DType::U8 | DType::I8)
+}
+
+/// The byte of a word from this bit on, as a register.
+fn byte(dtype: DType, word: &str, shift: &str) -> String {
+    match dtype {
+        DType::I8 => format!("extractBits(bitcast<i32>({word}), {shift}, 8u)"),
+        _ => format!("extractBits({word}, {shift}, 8u)"),
+    }
+}
+
+/// A register's low byte as a word.
+fn low_byte(dtype: DType, value: &str) -> String {
+    match dtype {
+        DType::I8 => format!("(bitcast<u32>({value}) & 255u)"),
+        _ => format!("({value} & 255u)"),
+    }
+}
+
 /// The text that reads one element, as a register; `at` is a name.
 fn element(module: &Module, bound: usize, at: &str) -> String {
     let bound = module.at(bound);
     let name = &bound.name;
+    if is_byte(bound.dtype) {
+        let word = if bound.atomic {
+            format!("atomicLoad(&{name}[{at} >> 2u])")
+        } else {
+            format!("{name}[{at} >> 2u]")
+        };
+        return byte(bound.dtype, &word, &format!("({at} & 3u) << 3u"));
+    }
     let word = match (bound.atomic, bound.wide) {
         (true, _) => format!("atomicLoad(&{name}[{at} >> 1u])"),
         (_, true) => format!("{name}[{at} >> 2u][({at} >> 1u) & 1u]"),
@@ -251,6 +280,11 @@ fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&L
             let parts = parts.map(|part| format!("{words}.{part}")).join(", ");
             text = format!("bitcast<vec4<f32>>(vec4<u32>({parts}))");
         }
+        DType::U8 | DType::I8 => {
+            let word = module.bind("h", &text);
+            let parts = ["0u", "8u", "16u", "24u"].map(|shift| byte(dtype, &word, shift)).join(", ");
+            text = format!("vec4<{}>({parts})", type_name(dtype));
+        }
         DType::Bool => text = format!("{text} != vec4<u32>()"),
         _ => {}
     }
@@ -312,6 +346,17 @@ fn store_element(module: &mut Module, bound: usize, at: &str, value: &str) {
         }
         return;
     }
+    if is_byte(dtype) {
+        // Four threads may hold the bytes of a word, as two hold its halves.
+        module.share_words(bound);
+        let at = module.bind("i", at);
+        let shift = module.bind("h", &format!("({at} & 3u) << 3u"));
+        if module.at(bound).atomic {
+            line!(module, "atomicAnd(&{name}[{at} >> 2u], ~(255u << {shift}));");
+            line!(module, "atomicOr(&{name}[{at} >> 2u], {} << {shift});", low_byte(dtype, value));
+        }
+        return;
+    }
     let value = if dtype == DType::Bool { format!("u32({value})") } else { value.into() };
     if wide {
         let at = module.bind("i", at);
@@ -328,6 +373,11 @@ fn store_wide(module: &mut Module, bound: usize, base: &str, value: &LaneText, p
     let text = match dtype {
         DType::F16 | DType::BF16 => {
             format!("vec2<u32>({}, {})", pair(dtype, lanes[0], lanes[1]), pair(dtype, lanes[2], lanes[3]))
+        }
+        DType::U8 | DType::I8 => {
+            let bytes = lanes.iter().zip(["0u", "8u", "16u", "24u"]);
+            let bytes = bytes.map(|(lane, shift)| format!("({} << {shift})", low_byte(dtype, lane)));
+            bytes.collect::<Vec<_>>().join(" | ")
         }
         DType::Bool => format!("vec4<u32>(vec4<bool>({}))", lanes.join(", ")),
         _ => format!("vec4<{}>({})", type_name(dtype), lanes.join(", ")),

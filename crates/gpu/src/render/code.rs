@@ -71,8 +71,16 @@ pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
     let rounded = |x: &str| match to {
         DType::F16 => format!("farad_round_half({x})"),
         DType::BF16 => format!("farad_round_brain({x})"),
+        DType::U8 => format!("({x} & 255u)"),
+        DType::I8 => format!("extractBits({x}, 0u, 8u)"),
         _ => x.into(),
     };
+    // Floats are held inside the range.
+    match (from, to) {
+        (DType::F32, DType::U8) => return format!("min(farad_to_u32({x}), 255u)"),
+        (DType::F32, DType::I8) => return format!("clamp(farad_to_i32({x}), -128i, 127i)"),
+        _ => {}
+    }
     let plain = match (from, register) {
         (from, register) if from == register => return rounded(x),
         (DType::F32, DType::I32) => format!("farad_to_i32({x})"),

@@ -14,11 +14,10 @@ use super::layout::OperandLayout;
 use super::module::{Module, line};
 use super::operand::Side;
 use super::product::{ProductTile, call};
+use crate::heuristics::products::COMFORT;
 
 /// Rows and columns of a matrix.
 const SIDE: usize = 16;
-/// Bytes of workgroup memory with which two workgroups share a processor.
-const COMFORT: usize = 24 << 10;
 
 /// Writes the product of a tile that starts at `at`, with the epilogue.
 pub(super) fn write(

@@ -324,6 +324,8 @@ impl BoundArray {
             (DType::I32, true, _) => "vec4<i32>",
             (DType::I32, false, _) => "i32",
             (DType::F16 | DType::BF16, true, _) => "vec2<u32>",
+            // Four bytes are a word.
+            (DType::U8 | DType::I8, true, _) => "u32",
             (_, true, _) => "vec4<u32>",
             (_, false, _) => "u32",
         }

@@ -13,13 +13,10 @@ use super::pointwise::decode;
 use super::product::{ProductForm, ProductTile};
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Word;
+use crate::heuristics::products::{GAP, LARGEST_WINDOW};
 
-/// Halves between rows of a tile of halves, so that neighbors in a column meet different banks.
-const GAP: usize = 8;
 /// Bytes of workgroup memory that are met at once.
 const BANKS: usize = 128;
-/// Axes up to this size are constants of the text where places along them are found.
-const LARGEST_WINDOW: usize = 16;
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
 pub(super) struct Side<'p> {

@@ -8,6 +8,7 @@
 use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Reg, View};
 
 use crate::dispatch::Capabilities;
+use crate::heuristics::rows;
 
 /// The layout of a kernel with reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,11 @@ fn floor_power(n: usize) -> usize {
     if n == 0 { 1 } else { 1 << n.ilog2() }
 }
 
+/// Turns of a loop that are written out, for so many values each.
+fn unroll(values: usize) -> usize {
+    if values <= rows::UNROLLED_VALUES { rows::UNROLL } else { 1 }
+}
+
 /// Elements that views contiguous along `axis` reach.
 fn contiguous(kernel: &Fused, axis: usize) -> usize {
     let full = |view: &View| if view.strides[axis].abs() == 1 { view.reach(&kernel.axes) } else { 0 };
@@ -51,7 +57,7 @@ impl ReducePlan {
         let rank = kernel.axes.len();
         let along_rows = contiguous(kernel, rank - 1);
         let columns = kernel.outer > 0
-            && kernel.axes[kernel.outer - 1] >= 8
+            && kernel.axes[kernel.outer - 1] >= rows::LEAST_COLUMNS
             && contiguous(kernel, kernel.outer - 1) > along_rows;
         match columns {
             true => ReducePlan::columns(kernel, full),
@@ -64,61 +70,49 @@ impl ReducePlan {
         let inner = kernel.axes[kernel.axes.len() - 1];
         let lanes = if contiguous && inner.is_multiple_of(4) { 4 } else { 1 };
         let groups = reduced / lanes;
-        let most = (1024 / (full * lanes)).clamp(1, 32 / lanes);
+        let most = (rows::KEPT_VALUES / (full * lanes)).clamp(1, rows::KEPT_ELEMENTS / lanes);
         // Rows that no registers hold and that several passes read: fewer at once stay in the cache.
-        let again = groups > most * 256 && Passes::of(kernel).reads() > 1;
-        let few = outer * 256 < 1 << 15 && groups >= 4096;
-        let limit = if few || again { floor_power(capabilities.invocations as usize).min(1024) } else { 256 };
-        let mut team = groups.div_ceil(most.min(16 / lanes)).next_power_of_two().min(limit);
-        if groups >= 8 {
+        let again = groups > most * rows::TEAM && Passes::of(kernel).reads() > 1;
+        let few = outer * rows::TEAM < rows::BUSY_THREADS && groups >= rows::LONG_ROW;
+        let large = floor_power(capabilities.invocations as usize).min(rows::LARGE_TEAM);
+        let limit = if few || again { large } else { rows::TEAM };
+        let mut team = groups.div_ceil(most.min(rows::ELEMENTS / lanes)).next_power_of_two().min(limit);
+        if groups >= rows::LEAST_TEAM {
             // Many short odd rows: a thread each, unless whole rows are written too.
-            let short = lanes == 1 && groups <= most.min(16) && outer >= 4096;
+            let short = lanes == 1 && groups <= most.min(rows::ELEMENTS) && outer >= rows::MANY_ROWS;
             let writes = kernel.stores.iter().any(|s| kernel.tape[s.value.0 as usize].level == Level::Full);
             team = team.max(if !short {
-                8
+                rows::LEAST_TEAM
             } else if writes {
-                4
+                rows::WRITING_TEAM
             } else {
                 1
             });
         }
-        while team < limit && team < groups && outer * team < 1 << 15 {
+        while team < limit && team < groups && outer * team < rows::BUSY_THREADS {
             team *= 2;
         }
         let each = groups.div_ceil(team);
-        let single = team >= 64 || (team == 32 && capabilities.subgroups);
-        let mut teams = if single { 1 } else { 128 / team };
-        while teams > 1 && outer / teams < 256 {
+        let single = team >= rows::SINGLE_TEAM || (team == rows::SUBGROUP_TEAM && capabilities.subgroups);
+        let mut teams = if single { 1 } else { rows::TEAMS_THREADS / team };
+        while teams > 1 && outer / teams < rows::LEAST_WORKGROUPS {
             teams /= 2;
         }
         let kept = (reduced > 0 && each <= most).then_some(each);
-        ReducePlan {
-            columns: false,
-            lanes,
-            team,
-            teams,
-            kept,
-            unroll: if full * lanes <= 128 { 4 } else { 1 },
-        }
+        ReducePlan { columns: false, lanes, team, teams, kept, unroll: unroll(full * lanes) }
     }
 
     fn columns(kernel: &Fused, full: usize) -> ReducePlan {
         let (outer, reduced) = (kernel.outer_len(), kernel.reduced_len());
         let lanes = if kernel.axes[kernel.outer - 1].is_multiple_of(4) { 4 } else { 1 };
         let groups = outer / lanes;
-        let team = floor_power((1 << 17) / groups.max(1)).clamp(1, 32).min(floor_power(reduced / 4));
-        let teams = (256 / team).min(groups.next_power_of_two());
+        let team = floor_power(rows::COLUMN_THREADS / groups.max(1)).clamp(1, rows::COLUMN_TEAM);
+        let team = team.min(floor_power(reduced / rows::COLUMN_ELEMENTS));
+        let teams = (rows::COLUMN_WORKGROUP / team).min(groups.next_power_of_two());
         let each = reduced.div_ceil(team);
-        let most = (1024 / (full * lanes)).clamp(1, 8);
+        let most = (rows::KEPT_VALUES / (full * lanes)).clamp(1, rows::COLUMN_KEPT);
         let kept = (reduced > 0 && each <= most).then_some(each);
-        ReducePlan {
-            columns: true,
-            lanes,
-            team,
-            teams,
-            kept,
-            unroll: if full * lanes <= 128 { 4 } else { 1 },
-        }
+        ReducePlan { columns: true, lanes, team, teams, kept, unroll: unroll(full * lanes) }
     }
 
     /// Threads a workgroup.

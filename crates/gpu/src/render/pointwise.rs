@@ -9,11 +9,8 @@ use super::code::type_name;
 use super::module::{Module, ModuleLaunch, line};
 use super::point::{LaneText, Point, ragged};
 use super::tape::{Scope, evaluate};
+use crate::heuristics::pointwise::{FOUR_APART, SIDE, THREADS, TWO_GROUPS};
 
-/// Threads a workgroup.
-const THREADS: usize = 256;
-/// The side of a tile.
-const SIDE: usize = 32;
 /// Elements between rows of a tile in workgroup memory: one more than the side, so that neither
 /// rows nor columns meet in a bank.
 const PITCH: usize = SIDE + 1;
@@ -52,11 +49,11 @@ fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
     match () {
         // Two groups in flight hide the arithmetic of one behind the memory of the other; four are
         // slower again.
-        _ if inner.is_multiple_of(4) && total >= 1 << 22 => (4, 2),
+        _ if inner.is_multiple_of(4) && total >= TWO_GROUPS => (4, 2),
         // Windows of two side by side: two halves are a word.
         _ if inner == 2 && halves => (2, 1),
         _ if inner.is_multiple_of(4) || ((halves || random) && inner > 1) => (4, 1),
-        _ if total >= 1 << 18 => (1, 4),
+        _ if total >= FOUR_APART => (1, 4),
         _ => (1, 1),
     }
 }

@@ -20,13 +20,10 @@ use super::point::{LaneText, Point, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
 use crate::dispatch::Capabilities;
+use crate::heuristics::products::{BAND, THREADS};
 
-/// Threads a workgroup with a scalar tile.
-const THREADS: usize = 256;
 /// `vec4`s of workgroup memory: 16 KiB, what every adapter has.
 const SHARED: usize = 1024;
-/// Rows of tiles that are made together where subgroups multiply.
-const BAND: usize = 8;
 
 /// How a workgroup makes a piece of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,15 +10,7 @@ use super::module::{Module, ModuleLaunch, line};
 use super::point::{LaneText, Point, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
-
-/// Threads a workgroup. Few: what a thread does takes long, and few elements should reach all of the device.
-const THREADS: usize = 64;
-/// Elements from which four a thread still keep a device busy, if they share random blocks.
-const MANY_RANDOM: usize = 1 << 15;
-/// Elements from which four a thread keep it busy in any case.
-const MANY: usize = 1 << 20;
-/// Carries of which a thread holds four elements.
-const FEW_CARRIES: usize = 16;
+use crate::heuristics::recurrences::{FEW_CARRIES, MANY, MANY_RANDOM, THREADS};
 
 /// Neighbors that a thread takes together.
 fn lanes(module: &Module, kernel: &Recurrence) -> usize {

@@ -17,19 +17,10 @@ use super::module::{Module, ModuleLaunch, line};
 use super::point::{LaneText, Mask, Point};
 use super::pointwise::decode;
 use super::space::simplify;
+use crate::heuristics::scatters::{ROWS, SCANNED, SHORT, THREADS, UNROLLED};
 
-/// Threads a workgroup.
-const THREADS: usize = 256;
-/// Positions of the index scanned at once.
-const SCANNED: usize = 1024;
 /// Words of bits that a scan marks hits in, a row; as many as bits in the row's summary.
 const WORDS: usize = SCANNED / 32;
-/// Target rows that a workgroup holds at most.
-const ROWS: usize = 64;
-/// Sources that a thread loads at once where they are in order.
-const UNROLLED: usize = 4;
-/// Sources up to which a thread scans for its own elements.
-const SHORT: usize = 16;
 
 /// The scatter with as few axes as it can have.
 fn simplified(scatter: &Scatter) -> Scatter {

@@ -15,20 +15,20 @@ use std::sync::{Arc, OnceLock};
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Keys, Program, Sort};
-use farad_ir::DType;
+use farad_ir::{DType, WgslText};
 
 use super::module::fold;
 use crate::dispatch::{Capabilities, Dispatch, StorageBinding, Word};
+use crate::heuristics::sorts::{BUSY, FEW_TILES};
 use crate::transfer::WORD;
+
+const SORT: &str = include_str!("../wgsl/sort.wgsl");
+const SELECT: &str = include_str!("../wgsl/select.wgsl");
 
 /// Invocations a workgroup.
 const THREADS: usize = Sort::STRIP;
 /// Bits of a digit.
 const DIGIT: u32 = Sort::DIGITS.trailing_zeros();
-/// Workgroups that keep a device busy: short rows share a workgroup where there are more.
-const BUSY: usize = 512;
-/// Tiles up to which a workgroup adds up the counts of all of them itself.
-const FEW_TILES: usize = 32;
 
 /// What the source holds, as the text calls it.
 const WORDS: u32 = 0;
@@ -38,8 +38,8 @@ const HALVES: u32 = 3;
 
 fn text() -> Arc<str> {
     static TEXT: OnceLock<Arc<str>> = OnceLock::new();
-    let text = concat!(include_str!("../wgsl/sort.wgsl"), include_str!("../wgsl/select.wgsl"));
-    TEXT.get_or_init(|| text.into()).clone()
+    let text = || WgslText::new(SORT).region("select", WgslText::new(SELECT).region("sort", "")).into();
+    TEXT.get_or_init(text).clone()
 }
 
 /// The words of the uniform, as the text declares them, apart from the grid.

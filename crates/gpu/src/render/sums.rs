@@ -4,11 +4,7 @@
 use farad_compile::program::Sums;
 
 use super::module::{Module, ModuleLaunch, line};
-
-/// Columns a workgroup.
-const COLUMNS: usize = 32;
-/// Threads that share a column's rows.
-const SHARERS: usize = 8;
+use crate::heuristics::part_sums::{COLUMNS, SHARERS};
 
 /// Writes the kernel.
 pub(super) fn write(module: &mut Module, sums: &Sums) -> ModuleLaunch {

@@ -79,7 +79,7 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
         }
         Code::Cast(x, to) => {
             let from = typed(x);
-            if from == to.register() && !to.is_half() {
+            if from == to.register() && !to.is_narrow() {
                 return scope[x].clone();
             }
             lanes(module, tape, scope, &[*x], |texts| code::cast(from, *to, texts[0]))

@@ -306,6 +306,7 @@ fn farad_to_u32(x: f32) -> u32 {
 
 // x rounded to the eleven bits of half precision, to nearest even; infinite beyond its range. The
 // adapter's own conversion is exact from there, however it rounds.
+//{ half
 fn farad_half(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let size = bits & 0x7fffffffu;
@@ -313,6 +314,7 @@ fn farad_half(x: f32) -> f32 {
     let inside = select(rounded, (bits & 0x80000000u) | 0x7f800000u, size >= 0x477ff000u);
     return bitcast<f32>(select(inside, bits, size > 0x7f800000u));
 }
+//}
 
 // Two numbers as a word of two halves.
 fn farad_halves(low: f32, high: f32) -> u32 {

@@ -1,10 +1,46 @@
 
-// The first of a row's order, without sorting the row: what follows belongs to the text of `sort.wgsl`.
+// The first of a row's order, without sorting the row. Part of sort.wgsl.
 //
 // The last key that is taken is found by one digit of eight bits a pass, from the highest: `count_within` counts
 // the digits of those keys that begin as the last one taken does, over all tiles of a row. `tally` counts
 // how many keys of every tile are smaller than the last one and how many are equal; `gather` writes the smaller
 // ones, and the first of the equal ones behind them, each in order. `selected_rows` then sorts them.
+
+//{ sort
+struct Sizes {
+    width: u32,
+    groups: u32,
+    rows: u32,
+    length: u32,
+    source_start: u32,
+    places_start: u32,
+    result_start: u32,
+    kind: u32,
+    flip: u32,
+    most: u32,
+    shift: u32,
+    strips: u32,
+    tiles: u32,
+    first: u32,
+    last: u32,
+    added: u32,
+    taken: u32,
+    passes: u32,
+}
+
+@group(0) @binding(0) var<uniform> sizes: Sizes;
+@group(0) @binding(1) var<storage, read> source: array<u32>;
+@group(0) @binding(2) var<storage, read> places: array<u32>;
+var<workgroup> row_places: array<u32, 2048>;
+var<workgroup> bins: array<atomic<u32>, 256>;
+var<workgroup> sums: array<u32, 256>;
+
+fn key(element: u32) -> u32 { return source[element]; }
+fn digit(key: u32) -> u32 { return key; }
+fn group_number(group: vec3<u32>) -> u32 { return group.x; }
+fn sort_rows(w: u32, t: u32) {}
+fn running_sum(number: u32, t: u32) -> u32 { return number; }
+//}
 
 @group(0) @binding(1) var<storage, read_write> cleared: array<u32>;
 

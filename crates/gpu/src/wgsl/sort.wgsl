@@ -300,3 +300,6 @@ fn invert(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         result[sizes.result_start + row * sizes.length + to] = element - row * sizes.length;
     }
 }
+
+//{ select
+//}

@@ -11,6 +11,7 @@ use super::{BackwardPass, pull_back};
 use crate::dtype::{DType, Scalar};
 use crate::error::OpError;
 use crate::graph::{Graph, Node, NodeId};
+use crate::rewrite::NodeMap;
 use crate::scan::Scan;
 use crate::shape::Shape;
 use crate::{Op, Span};
@@ -70,7 +71,7 @@ struct ReverseBody {
     /// What `Op::Input(n)` stands for.
     sources: Vec<BodyInput>,
     /// Where the nodes of the forward body went, and how many nodes there were then.
-    inlined: Vec<NodeId>,
+    inlined: NodeMap,
     forward: usize,
     /// Operands of the scan that have gradients, with theirs: carries, sequences, constants.
     found: Vec<(usize, NodeId)>,
@@ -123,7 +124,7 @@ impl ReverseBody {
         let inlined = inline(&mut graph, &scan.body, &forward);
         let count = graph.nodes.len();
         let seeds: Vec<(NodeId, NodeId)> =
-            seeds.into_iter().map(|(n, g)| (inlined[scan.outputs[n].index()], g)).collect();
+            seeds.into_iter().map(|(n, g)| (inlined.at(scan.outputs[n]), g)).collect();
         let targets: Vec<usize> =
             (0..operands.len()).filter(float).filter(|&n| n < scan.carries || wanted[n]).collect();
         let wrt: Vec<NodeId> = targets.iter().map(|&n| forward[n]).collect();
@@ -158,14 +159,14 @@ impl ReverseBody {
             while let [user] = users[end.index()][..] {
                 let node = scan.body.node(user);
                 let follows = node.op.is_pointwise() && node.shape == scan.body.shape(product);
-                if !follows || scan.outputs.contains(&end) || direct[self.inlined[end.index()].index()] {
+                if !follows || scan.outputs.contains(&end) || direct[self.inlined.at(end).index()] {
                     break;
                 }
                 end = user;
             }
             let source = BodyInput::Kept(end);
             if !self.sources.contains(&source) {
-                let node = &mut self.graph.nodes[self.inlined[end.index()].index()];
+                let node = &mut self.graph.nodes[self.inlined.at(end).index()];
                 node.op = Op::Input(self.sources.len());
                 node.operands.clear();
                 self.sources.push(source);
@@ -226,18 +227,15 @@ impl ReverseBody {
 
 /// A graph with only what the outputs need, its inputs numbered by their place in `order`.
 fn renumbered(graph: &Graph, outputs: &[NodeId], order: &[usize]) -> (Graph, Vec<NodeId>) {
-    let needed = graph.reachable(outputs);
     let mut kept = Graph::new();
-    let mut map = vec![NodeId(u32::MAX); graph.nodes.len()];
-    for id in graph.ids().filter(|id| needed[id.index()]) {
-        let mut node = graph.node(id).clone();
-        node.operands.iter_mut().for_each(|o| *o = map[o.index()]);
+    let map = graph.rewrite(graph.needed(outputs), |_, mut node| {
         if let Op::Input(n) = node.op {
             node.op = Op::Input(order.iter().position(|&m| m == n).expect("a used input has a place"));
         }
-        map[id.index()] = kept.append(node);
-    }
-    (kept, outputs.iter().map(|o| map[o.index()]).collect())
+        kept.append(node)
+    });
+    let outputs = map.all(outputs);
+    (kept, outputs)
 }
 
 /// The reverse scan and what is done with its results.
@@ -389,17 +387,9 @@ fn shifted(graph: &mut Graph, all: NodeId, first: NodeId, steps: usize, reverse:
 }
 
 /// Copies `body` into `graph` with its inputs replaced; returns where each node went.
-fn inline(graph: &mut Graph, body: &Graph, inputs: &[NodeId]) -> Vec<NodeId> {
-    let mut map: Vec<NodeId> = Vec::with_capacity(body.nodes.len());
-    for node in &body.nodes {
-        let id = match node.op {
-            Op::Input(n) => inputs[n],
-            _ => {
-                let operands = node.operands.iter().map(|o| map[o.index()]).collect();
-                graph.append(Node { operands, ..node.clone() })
-            }
-        };
-        map.push(id);
-    }
-    map
+fn inline(graph: &mut Graph, body: &Graph, inputs: &[NodeId]) -> NodeMap {
+    body.rewrite(body.ids(), |_, node| match node.op {
+        Op::Input(n) => inputs[n],
+        _ => graph.append(node),
+    })
 }

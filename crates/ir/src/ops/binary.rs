@@ -2,7 +2,7 @@
 //!
 //! A new op is a variant of [`Binary`] and a row at the same place.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, wrap};
 use crate::error::OpError;
 use crate::extremes::{Bound, EXACT, INF, MAX, NAN, PAIRS, TINY, larger, remainder, smaller, within};
 use crate::ops::{Kind, check_dtype, same_dtypes, same_shapes};
@@ -113,9 +113,9 @@ pub enum Binary {
     Or,
     /// Bitwise, or logical on truth values
     Xor,
-    /// Left shift; the count is taken modulo 32
+    /// Left shift; the count is taken modulo 32, or 64 for integers of 64 bits
     Shl,
-    /// Right shift, arithmetic on signed integers; the count is taken modulo 32
+    /// Right shift, arithmetic on signed integers; the count is taken modulo 32, or 64 for integers of 64 bits
     Shr,
 }
 
@@ -270,7 +270,7 @@ const ROWS: [BinaryRow; 20] = [
         costly: true,
         truths: false,
         value: remainder,
-        int: Some(|a, b| if b == 0 { 0 } else { a.wrapping_rem(b).wrapping_add(b).wrapping_rem(b) }),
+        int: Some(|a, b| if b == 0 { 0 } else { signed_rem(a, b) }),
         wgsl: "farad_rem_f32(a, b)",
         wgsl_int: "farad_rem(a, b)",
         gradient: Some((|_, _, _, g| g, |a, b, _, g| -(g * (a / b).floor()))),
@@ -468,6 +468,12 @@ const ROWS: [BinaryRow; 20] = [
     },
 ];
 
+/// The remainder with the divisor's sign.
+fn signed_rem(a: i64, b: i64) -> i64 {
+    let rest = a.wrapping_rem(b);
+    if rest != 0 && (rest < 0) != (b < 0) { rest.wrapping_add(b) } else { rest }
+}
+
 fn pow_base<'g>(a: Var<'g>, b: Var<'g>, _: Var<'g>, g: Var<'g>) -> Var<'g> {
     let (zero, one) = (b.like(0.0), b.like(1.0));
     // Where b is zero, so is the slope, although a to the power of -1 may be infinite.
@@ -523,10 +529,28 @@ impl Binary {
     pub fn takes(self, dtype: DType) -> bool {
         match dtype {
             DType::Bool => self.row().truths,
-            DType::I32 | DType::U32 => self.row().int.is_some(),
-            DType::F32 | DType::F16 => !self.is_bitwise(),
-            _ => false,
+            dtype if dtype.is_int() => self.row().int.is_some(),
+            dtype => dtype.is_compute() && !self.is_bitwise(),
         }
+    }
+
+    /// The value on integers or truth values of `dtype` (`u64` by its bits), where the op takes them.
+    pub fn whole(self, dtype: DType, a: i64, b: i64) -> Option<i64> {
+        let int = self.row().int?;
+        let (unsigned_a, unsigned_b) = (a as u64, b as u64);
+        let y = match (self, dtype) {
+            (Binary::Shl, DType::I64 | DType::U64) => a << (b & 63),
+            (Binary::Shr, DType::I64) => a >> (b & 63),
+            (Binary::Shr, DType::U64) => (unsigned_a >> (b & 63)) as i64,
+            (Binary::Div, DType::U64) => unsigned_a.checked_div(unsigned_b).unwrap_or(0) as i64,
+            (Binary::Rem, DType::U64) => unsigned_a.checked_rem(unsigned_b).unwrap_or(0) as i64,
+            (Binary::Max, DType::U64) => unsigned_a.max(unsigned_b) as i64,
+            (Binary::Min, DType::U64) => unsigned_a.min(unsigned_b) as i64,
+            // With the highest bit turned over, signed numbers have the order of unsigned ones.
+            (_, DType::U64) if self.compares() => int(a ^ i64::MIN, b ^ i64::MIN),
+            _ => int(a, b),
+        };
+        Some(if self.compares() { y } else { wrap(dtype, y) })
     }
 
     /// Whether `a` and `b` may be swapped.

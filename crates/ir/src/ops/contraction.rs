@@ -6,7 +6,6 @@
 //! the divisor does not divide, is zero. Strides are coefficients, padding is an offset, dilation a
 //! coefficient of the kernel axis; a divisor appears in gradients of strided reads.
 
-use crate::dtype::DType;
 use crate::error::OpError;
 use crate::ops::{Kind, check_dtype, same_dtypes};
 use crate::shape::Shape;
@@ -152,7 +151,7 @@ pub(crate) fn kind(
     (rhs, other): Kind,
 ) -> Result<Kind, OpError> {
     same_dtypes("matmul", dtype, other)?;
-    check_dtype("matmul", dtype, matches!(dtype, DType::F32 | DType::F16))?;
+    check_dtype("matmul", dtype, dtype.is_float() && dtype.is_compute())?;
     check_maps(contraction, &contraction.lhs, lhs)?;
     check_maps(contraction, &contraction.rhs, rhs)?;
     Ok((contraction.output(), dtype))

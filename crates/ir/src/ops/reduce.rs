@@ -249,9 +249,12 @@ impl Reduce {
     pub fn identity(self, dtype: DType) -> Scalar {
         let register = dtype.register();
         let (low, high) = match register {
-            DType::F32 => (-INF, INF),
+            DType::F32 | DType::F64 => (-INF, INF),
             DType::I32 => (i32::MIN as f64, i32::MAX as f64),
             DType::U32 => (0.0, u32::MAX as f64),
+            // The floats are beyond what these have, and are held inside their range.
+            DType::I64 => (i64::MIN as f64, i64::MAX as f64),
+            DType::U64 => (0.0, u64::MAX as f64),
             _ => (0.0, 1.0),
         };
         Scalar::of(register, (self.row().identity)(low, high))

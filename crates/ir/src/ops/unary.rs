@@ -4,7 +4,7 @@
 
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
-use crate::dtype::DType;
+use crate::dtype::{DType, wrap};
 use crate::error::OpError;
 use crate::extremes::{Bound, EDGES, EXACT, INF, MAX, NAN, TINY, within};
 use crate::ops::{Kind, check_dtype};
@@ -99,7 +99,7 @@ const ROWS: [UnaryRow; 23] = [
         name: "neg",
         costly: false,
         value: |x| -x,
-        int: Some(|x| -x),
+        int: Some(i64::wrapping_neg),
         wgsl: "-x",
         gradient: Some(|_, _, g| -g),
         range: (-3.0, 3.0),
@@ -112,7 +112,7 @@ const ROWS: [UnaryRow; 23] = [
         name: "abs",
         costly: false,
         value: f64::abs,
-        int: Some(i64::abs),
+        int: Some(i64::wrapping_abs),
         wgsl: "abs(x)",
         gradient: Some(|x, _, g| g * x.sign()),
         range: (-3.0, 3.0),
@@ -427,8 +427,17 @@ impl Unary {
         match self {
             Unary::Not => dtype == DType::Bool || (dtype.is_int() && dtype.is_compute()),
             _ if dtype.is_float() => dtype.is_compute(),
-            _ => self.row().int.is_some() && dtype == DType::I32,
+            _ => self.row().int.is_some() && dtype.is_signed_int(),
         }
+    }
+
+    /// The value on an integer or truth value of `dtype` (a `u64` by its bits), where the op takes them.
+    pub fn whole(self, dtype: DType, x: i64) -> Option<i64> {
+        // On truth values `not` is logical: all bits of 1 inverted would still be true.
+        if self == Unary::Not && dtype == DType::Bool {
+            return Some(1 - x);
+        }
+        Some(wrap(dtype, self.row().int?(x)))
     }
 
     /// Whether computing it again costs enough to rather store the result.

@@ -1,7 +1,7 @@
 //! Ops that take each element for itself: unary, binary, cast.
 
 use super::Values;
-use crate::dtype::{DType, wrap};
+use crate::dtype::{DType, Scalar, wrap};
 use crate::ops::binary::Binary;
 use crate::ops::unary::Unary;
 
@@ -9,16 +9,18 @@ pub(super) fn unary(op: Unary, dtype: DType, x: &Values) -> Values {
     let row = op.row();
     match x {
         Values::Float(x) => Values::Float(x.iter().map(|&x| (row.value)(x)).collect()),
-        // On truth values `not` is logical: all bits of 1 inverted would still be true.
-        Values::Int(x) if dtype == DType::Bool => Values::Int(x.iter().map(|&x| 1 - x).collect()),
         Values::Int(x) => {
-            let int = row.int.unwrap_or_else(|| panic!("{}: dtype not supported: {dtype}", row.name));
-            Values::Int(x.iter().map(|&x| wrap(dtype, int(x))).collect())
+            let whole = |&x| op.whole(dtype, x).unwrap_or_else(|| refuse(row.name, dtype));
+            Values::Int(x.iter().map(whole).collect())
         }
     }
 }
 
-/// `dtype` is the result's.
+fn refuse(name: &str, dtype: DType) -> ! {
+    panic!("{name}: dtype not supported: {dtype}")
+}
+
+/// `dtype` is the operands'.
 pub(super) fn binary(op: Binary, dtype: DType, a: &Values, b: &Values) -> Values {
     let row = op.row();
     match (a, b) {
@@ -31,16 +33,19 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &Values, b: &Values) -> Values
             }
         }
         _ => {
-            let int = row.int.unwrap_or_else(|| panic!("{}: dtype not supported: {dtype}", row.name));
-            Values::Int(a.ints().iter().zip(b.ints()).map(|(&a, &b)| wrap(dtype, int(a, b))).collect())
+            let whole = |(&a, &b)| op.whole(dtype, a, b).unwrap_or_else(|| refuse(row.name, dtype));
+            Values::Int(a.ints().iter().zip(b.ints()).map(whole).collect())
         }
     }
 }
 
-pub(super) fn cast(dtype: DType, x: &Values) -> Values {
+/// From elements of `from`.
+pub(super) fn cast(dtype: DType, from: DType, x: &Values) -> Values {
     match x {
         Values::Float(x) => Values::from_f64(dtype, x),
-        Values::Int(_) if dtype.is_float() => Values::Float(x.to_f64()),
+        Values::Int(x) if dtype.is_float() => {
+            Values::Float(x.iter().map(|&x| Scalar::int(from, x).as_f64()).collect())
+        }
         Values::Int(x) => Values::Int(x.iter().map(|&x| wrap(dtype, x)).collect()),
     }
 }

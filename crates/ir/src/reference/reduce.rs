@@ -7,7 +7,7 @@ use crate::extremes::{larger, smaller};
 use crate::ops::reduce::Reduce;
 use crate::shape::Shape;
 
-/// `dtype` is the result's.
+/// `dtype` is the elements'.
 pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: &[usize]) -> Values {
     let of = strides(shape);
     let table = |keep: bool| {
@@ -20,6 +20,15 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
     match x {
         Values::Float(x) if op.is_index() => {
             Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect())
+        }
+        Values::Int(x) if dtype == DType::U64 && matches!(op, Reduce::Max | Reduce::Min) => {
+            let combine = if op == Reduce::Max { u64::max } else { u64::min };
+            let y = fold(&unsigned(x), &kept, &reduced, combine, nothing as u64);
+            Values::Int(y.into_iter().map(|y| y as i64).collect())
+        }
+        Values::Int(x) if dtype == DType::U64 && op.is_index() => {
+            let x = unsigned(x);
+            Values::Int(kept.iter().map(|&at| best(op, &x, at, &reduced)).collect())
         }
         Values::Int(x) if op.is_index() => {
             Values::Int(kept.iter().map(|&at| best(op, x, at, &reduced)).collect())
@@ -34,7 +43,7 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
             Values::Float(fold(x, &kept, &reduced, combine, nothing as f64))
         }
         Values::Int(x) => {
-            // A product of 32-bit numbers keeps its low bits only.
+            // A product keeps its low bits only.
             let combine = match op {
                 Reduce::Max | Reduce::ArgMax => i64::max,
                 Reduce::Min | Reduce::ArgMin => i64::min,
@@ -46,6 +55,10 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
             )
         }
     }
+}
+
+fn unsigned(x: &[i64]) -> Vec<u64> {
+    x.iter().map(|&x| x as u64).collect()
 }
 
 /// Combines the elements around each kept position; `nothing` where there are none.

@@ -1,5 +1,10 @@
 // The outputs of all gates for all samples: rows are gates, columns samples.
 
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> wires: array<u32>;
 @group(0) @binding(3) var<storage, read> x: array<Value>;

@@ -1,6 +1,6 @@
 //! The ops as WGSL kernels over rows of gates or inputs and columns of samples.
 
-use farad::{CustomKernel, CustomLimits};
+use farad::{CustomKernel, CustomLimits, WgslText};
 
 use super::extent::LayerExtent;
 use crate::row_grid::{RowGrid, add_parts};
@@ -15,7 +15,7 @@ const PARTS: usize = 64;
 /// Operands: coefficients, wires, readers, x, and so many in all; result: y.
 pub fn forward(extent: &LayerExtent, operands: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.outputs, extent.batch);
-    vec![grid.each(FORWARD, &[], &[0, 1, 3, operands], limits)]
+    vec![grid.each(WgslText::new(FORWARD), &[], &[0, 1, 3, operands], limits)]
 }
 
 /// Operands: wires, x, g; result: weights; scratch: parts, if there are several.
@@ -23,10 +23,10 @@ pub fn weights(extent: &LayerExtent, limits: &CustomLimits) -> Vec<CustomKernel>
     let grid = RowGrid::new(extent.outputs, extent.batch);
     let parts = parts(extent);
     if parts == 1 {
-        return vec![grid.sums(WEIGHTS, 1, &[], &[0, 1, 2, 3], limits)];
+        return vec![grid.sums(WgslText::new(WEIGHTS), 1, &[], &[0, 1, 2, 3], limits)];
     }
     let sum = add_parts(extent.outputs, parts, true, &[4, 3], limits);
-    vec![grid.sums(WEIGHTS, parts, &[], &[0, 1, 2, 4], limits), sum]
+    vec![grid.sums(WgslText::new(WEIGHTS), parts, &[], &[0, 1, 2, 4], limits), sum]
 }
 
 /// Words of the parts of weights' gradients.
@@ -38,7 +38,7 @@ pub fn weights_scratch(extent: &LayerExtent) -> Vec<usize> {
 /// Operands: coefficients, readers, x, g; result: gradients at x.
 pub fn inputs(extent: &LayerExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
-    vec![grid.each(INPUTS, &[], &[0, 1, 2, 3, 4], limits)]
+    vec![grid.each(WgslText::new(INPUTS), &[], &[0, 1, 2, 3, 4], limits)]
 }
 
 fn parts(extent: &LayerExtent) -> usize {

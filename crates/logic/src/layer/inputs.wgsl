@@ -1,5 +1,10 @@
 // Gradients at the inputs of a layer: each gathers from the gates that read it, in order.
 
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
 // Where the list of every input starts and the last ends, then all lists: twice the gate, and one
 // more if the input is its second operand; then the other operand.

@@ -1,6 +1,13 @@
 // Gradients at the coefficients of all gates, summed over some of the samples: part `group.y` takes
 // every column whose block is that part's, counting in turn. Rows are gates.
 
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+fn total(value: Value) -> f32 { return value; }
+fn together(local: u32, own: vec4<f32>) -> vec4<f32> { return own; }
+//}
+
 @group(0) @binding(1) var<storage, read> wires: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> g: array<Value>;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, Words};
+use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, WgslText, Words};
 use farad_circuit::Edge;
 use farad_circuit::repair::{Batch, Evaluator, Job, Origin, Processor, Score, Task, Wrong};
 
@@ -349,15 +349,11 @@ impl CustomOp for ScoreRuns {
         let [early, late] = looks.unwrap_or_default();
         let (wraps, asynchronous) = (wraps as usize, asynchronous as usize);
         let parameters = [runs, places, steps, early, late, height, width, row, wraps, asynchronous];
-        let sizes = [
-            ("WORKGROUP = 256u", places.next_multiple_of(32)),
-            ("STATE = 4096u", self.state),
-            ("SLOTS = 64u", self.slots),
-        ];
-        let text = sizes.into_iter().fold(TEXT.to_string(), |text, (constant, size)| {
-            let (name, _) = constant.split_once('=').expect("a constant has a value");
-            text.replace(constant, &format!("{name}= {size}u"))
-        });
+        let text = WgslText::new(TEXT).sizes(&[
+            ("WORKGROUP", places.next_multiple_of(32)),
+            ("STATE", self.state),
+            ("SLOTS", self.slots),
+        ]);
         let x = runs.clamp(1, limits.workgroups as usize);
         let kernel = CustomKernel::new(text, "main", [x as u32, runs.div_ceil(x) as u32, 1]);
         vec![kernel.parameters(&parameters.map(|size| size as u32))]

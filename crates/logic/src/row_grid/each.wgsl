@@ -1,8 +1,10 @@
-// A value for every row and column. The text behind this one declares `result` and says what `at` is.
-// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the text's own.
+// A value for every row and column. The kernel in this frame declares `result` and says what `at` is.
+// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the kernel's own.
 
 // The samples that one invocation computes at once.
+//{ value
 alias Value = f32;
+//}
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 
@@ -23,3 +25,11 @@ fn main(
         result[row * columns + column] = at(row, column);
     }
 }
+
+//{ kernel
+@group(0) @binding(1) var<storage, read_write> result: array<Value>;
+
+fn at(row: u32, column: u32) -> Value {
+    return Value();
+}
+//}

@@ -2,7 +2,9 @@
 // parameters: sums, parts.
 
 // One sum.
+//{ value
 alias Value = f32;
+//}
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> parts: array<Value>;

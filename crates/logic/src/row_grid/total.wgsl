@@ -1,11 +1,15 @@
-// Sums over columns. The text behind this one is the kernel: it adds up some of the samples of its rows.
-// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the text's own.
+// Sums over columns. The kernel in this frame adds up some of the samples of its rows.
+// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the kernel's own.
 
 // The samples that one invocation computes at once, and their sum.
+//{ value
 alias Value = f32;
+//}
+//{ total
 fn total(value: Value) -> f32 {
     return value;
 }
+//}
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 
@@ -25,3 +29,6 @@ fn together(local: u32, own: vec4<f32>) -> vec4<f32> {
     workgroupBarrier();
     return shared_sums[local - lane];
 }
+
+//{ kernel
+//}

@@ -71,16 +71,16 @@ fn sink(channel: u32, value: u32) {
     next[at] = ((value & fires) | (states[at] & ~fires)) & inside;
 }
 
-// region data
+//{ data
 @group(0) @binding(4) var<storage, read> tape: array<vec4<u32>>;
 // [slots, invocations]
 @group(0) @binding(5) var<storage, read_write> slots: array<u32>;
-// end data
+//}
 
 fn one_word(invocation: u32) {
-// region circuit
+    //{ circuit
     run_tape(invocation, parameters[1].w, parameters[2].x);
-// end circuit
+    //}
 }
 
 @compute @workgroup_size(64)
@@ -96,3 +96,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         one_word(invocation);
     }
 }
+
+//{ interpreter
+fn run_tape(invocation: u32, instructions: u32, count: u32) {}
+//}

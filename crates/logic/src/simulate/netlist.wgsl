@@ -40,16 +40,16 @@ fn sink(number: u32, value: u32) {
     states[(half * parameters[0].w + number - outputs) * words + word] = value;
 }
 
-// region data
+//{ data
 @group(0) @binding(5) var<storage, read> tape: array<vec4<u32>>;
 // [slots, invocations]
 @group(0) @binding(6) var<storage, read_write> slots: array<u32>;
-// end data
+//}
 
 fn one_step(invocation: u32) {
-// region circuit
+    //{ circuit
     run_tape(invocation, parameters[1].y, parameters[1].z);
-// end circuit
+    //}
 }
 
 @compute @workgroup_size(64)
@@ -64,3 +64,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         }
     }
 }
+
+//{ interpreter
+fn run_tape(invocation: u32, instructions: u32, count: u32) {}
+//}

@@ -1,5 +1,12 @@
-// Goes through a tape as data: appended to a kernel's text that has `tape`, `slots`, `source` and `sink`.
+// Goes through a tape as data: part of a kernel that has `tape`, `slots`, `source` and `sink`.
 // What the numbers of an instruction mean stands at `Tape::words`.
+
+//{ kernel
+@group(0) @binding(5) var<storage, read> tape: array<vec4<u32>>;
+@group(0) @binding(6) var<storage, read_write> slots: array<u32>;
+fn source(number: u32) -> u32 { return number; }
+fn sink(number: u32, value: u32) {}
+//}
 
 fn mask(bits: u32, bit: u32) -> u32 {
     return 0u - ((bits >> bit) & 1u);

@@ -1,7 +1,8 @@
-//! Tapes as WGSL: a region of a kernel's text that goes through a tape as data is replaced by the
-//! tape written out.
+//! Tapes as WGSL: regions of a kernel's text that go through a tape as data become the tape written out.
 
 use std::fmt::Write;
+
+use farad::WgslText;
 
 use super::tape::{InstructionTape, TapeInstruction};
 
@@ -26,19 +27,12 @@ pub fn invocations(tape: &InstructionTape, words: usize) -> usize {
 
 /// The kernel's text for a tape: with the tape written out in place of its regions, or with what goes through
 /// it as data.
-pub fn with_tape(text: &str, tape: &InstructionTape) -> String {
+pub fn with_tape(file: &str, tape: &InstructionTape) -> WgslText {
+    let text = WgslText::new(file);
     match written_out(tape) {
-        true => replace(&replace(text, "data", ""), "circuit", &lines(tape)),
-        false => format!("{text}\n{INTERPRETER}"),
+        true => text.region("data", "").region("circuit", lines(tape)).region("interpreter", ""),
+        false => text.region("interpreter", WgslText::new(INTERPRETER).region("kernel", "")),
     }
-}
-
-/// Replaces what stands between the lines `// region NAME` and `// end NAME`.
-fn replace(text: &str, name: &str, with: &str) -> String {
-    let (first, last) = (format!("// region {name}\n"), format!("// end {name}\n"));
-    let (before, rest) = text.split_once(&first).expect("the text has the region");
-    let (_, after) = rest.split_once(&last).expect("the region ends");
-    format!("{before}{with}{after}")
 }
 
 fn lines(tape: &InstructionTape) -> String {

@@ -4,7 +4,7 @@
 
 use std::panic::Location;
 
-use farad_ir::{DType, Shape};
+use farad_ir::{DType, Scalar, Shape};
 
 use super::flat::Flat;
 use super::layout::ParameterLayout;
@@ -15,6 +15,11 @@ use farad_tensor::{Device, Tensor};
 
 /// What memory reports call a moment's array.
 const MOMENT: &str = "optimizer state";
+
+/// The bytes of what every element of a moment begins with.
+pub(super) fn starting(rule: &dyn AnyRule, state: usize, dtype: DType) -> Vec<u8> {
+    Scalar::float(dtype, rule.start(state) as f64).bytes()
+}
 
 impl Flat {
     /// Lays the parameters out as they are to be trained from now on. Moments move along; parameters that come in
@@ -45,7 +50,7 @@ impl Flat {
         for slot in self.layout.slots.iter().filter(|slot| !layout.trained[slot.parameter]) {
             // A part of its own, so that it does not hold the whole array.
             let value = self.parameters[slot.parameter].value();
-            let copy = Tensor::from_bytes(&value.read()?.wait()?, value.shape(), DType::F32, device)?;
+            let copy = Tensor::from_bytes(&value.read()?.wait()?, value.shape(), value.dtype(), device)?;
             self.parameters[slot.parameter].set(copy);
         }
         (self.members, self.layout, self.states, self.array) = (members, layout, states, None);
@@ -67,14 +72,15 @@ impl Flat {
         location: &'static Location<'static>,
     ) -> Result<Array> {
         let old = self.states[state].read()?;
-        let mut new = rule.start(state).to_le_bytes().repeat(to.state_len(rule, state));
+        let (dtype, size) = (self.states[state].dtype(), self.states[state].dtype().size());
+        let mut new = starting(rule, state, dtype).repeat(to.state_len(rule, state));
         for slot in to.slots.iter().filter(|slot| rule.keeps(state, slot.class)) {
             if let Some(from) = self.layout.slots.iter().find(|from| from.parameter == slot.parameter) {
-                let bytes = slot.shape.numel() * 4;
-                new[slot.offset * 4..][..bytes].copy_from_slice(&old[from.offset * 4..][..bytes]);
+                let bytes = slot.shape.numel() * size;
+                new[slot.offset * size..][..bytes].copy_from_slice(&old[from.offset * size..][..bytes]);
             }
         }
-        Array::from_bytes(device, &new, MOMENT, location)
+        Array::from_bytes(device, dtype, &new, MOMENT, location)
     }
 
     /// The moments as they begin, unless they are there.
@@ -87,12 +93,16 @@ impl Flat {
         if !self.states.is_empty() {
             return Ok(());
         }
+        let dtype = self.dtype()?;
         let mut states = Vec::with_capacity(rule.states());
         for n in 0..rule.states() {
-            let (len, start) = (self.layout.state_len(rule, n), rule.start(n));
-            states.push(match start == 0.0 {
-                true => Array::zeros(device, len, MOMENT, location)?,
-                false => Array::from_bytes(device, &start.to_le_bytes().repeat(len), MOMENT, location)?,
+            let len = self.layout.state_len(rule, n);
+            states.push(match rule.start(n) == 0.0 {
+                true => Array::zeros(device, dtype, len, MOMENT, location)?,
+                false => {
+                    let bytes = starting(rule, n, dtype).repeat(len);
+                    Array::from_bytes(device, dtype, &bytes, MOMENT, location)?
+                }
             });
         }
         // All of them or none: a step after one that found too little memory starts afresh.

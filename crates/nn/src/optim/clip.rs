@@ -1,6 +1,6 @@
 //! Limits on gradients, inside an optimizer's step or by hand.
 
-use farad_ir::{Binary, DType, Graph, NodeId, Reduce, Shape, Unary};
+use farad_ir::{Binary, DType, Graph, NodeId, Reduce, Unary};
 
 use super::scale::all_finite;
 use farad_tensor::Tensor;
@@ -38,7 +38,8 @@ impl Clip {
             _ if shape.numel() == 0 => (g, None),
             Clip::Value(_) => {
                 let fine = all_finite(graph, g);
-                let limit = graph.spread(numbers[0], shape);
+                let limit = graph.cast(numbers[0], graph.dtype(g));
+                let limit = graph.spread(limit, shape);
                 let low = graph.neg(limit);
                 let g = graph.binary(Binary::Max, g, low);
                 (graph.binary(Binary::Min, g, limit), Some(fine))
@@ -50,9 +51,10 @@ impl Clip {
                 // One element that is not finite makes the norm so.
                 let fine = graph.unary(Unary::Finite, norm);
                 let fine = graph.cast(fine, DType::Bool);
-                let small = graph.fill(farad_ir::Scalar::float(DType::F32, 1e-6), Shape::scalar());
+                let small = graph.fill_like(norm, 1e-6);
                 let norm = graph.add(norm, small);
-                let ratio = graph.div(numbers[0], norm);
+                let limit = graph.cast(numbers[0], graph.dtype(g));
+                let ratio = graph.div(limit, norm);
                 let one = graph.fill_like(ratio, 1.0);
                 let ratio = graph.binary(Binary::Min, ratio, one);
                 let ratio = graph.spread(ratio, shape);

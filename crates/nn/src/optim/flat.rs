@@ -130,6 +130,18 @@ impl Flat {
         self.parameters.first().map(|p| p.value().device().clone()).ok_or(NnError::NoParameters.into())
     }
 
+    /// What all parameters are: `f32` or `f64`.
+    pub fn dtype(&self) -> Result<DType> {
+        let dtype = self.parameters.first().map_or(DType::F32, |p| p.value().dtype());
+        match dtype {
+            DType::F32 | DType::F64 => Ok(dtype),
+            _ => {
+                let help = "\nhelp: parameters are f32, or f64 on the CPU";
+                Err(farad_ir::OpError::DType { op: "step", dtype, help }.into())
+            }
+        }
+    }
+
     /// The current tensors of the parameters that have a slot, in the order of slots.
     pub fn values(&self) -> Vec<Tensor> {
         self.layout.slots.iter().map(|slot| self.parameters[slot.parameter].value()).collect()
@@ -138,9 +150,9 @@ impl Flat {
     /// What a wrong program would trip over: panics at no line of the user's, so it is an error.
     fn check(&self, source: &StepSource) -> Result<()> {
         let values = || self.parameters.iter().map(Parameter::value);
-        if let Some(value) = values().find(|value| value.dtype() != DType::F32) {
-            let help = "\nhelp: parameters are f32";
-            return Err(farad_ir::OpError::DType { op: "step", dtype: value.dtype(), help }.into());
+        let dtype = self.dtype()?;
+        if let Some(value) = values().find(|value| value.dtype() != dtype) {
+            return Err(farad_ir::OpError::DTypes { op: "step", lhs: dtype, rhs: value.dtype() }.into());
         }
         let StepSource::Gradients(gradients) = source else { return Ok(()) };
         if gradients.len() != self.parameters.len() {

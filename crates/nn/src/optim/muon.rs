@@ -179,7 +179,7 @@ impl Rule for MuonRule {
 fn others<'g>(u: &Update<'g>, m: Var<'g>) -> (Option<Var<'g>>, Var<'g>) {
     let end = u.states[1].len();
     if end == 0 {
-        return (None, u.p.writer().fill(Scalar::f32(0.0), Shape::new(&[0])));
+        return (None, u.p.writer().fill(Scalar::float(u.p.dtype(), 0.0), Shape::new(&[0])));
     }
     let [_, _, beta2, rest2, size, spread, epsilon, _] = u.numbers().map(|number| number.part(0, end));
     let (g, m) = (u.g.part(0, end), m.part(0, end));

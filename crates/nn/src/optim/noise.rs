@@ -65,6 +65,7 @@ impl Noise {
         let normal = graph.mul(radius, cosine);
         let deviation = graph.spread(self.deviation, shape);
         let noise = graph.mul(normal, deviation);
+        let noise = graph.cast(noise, graph.dtype(g));
         graph.add(g, noise)
     }
 }

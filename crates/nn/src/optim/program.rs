@@ -84,7 +84,8 @@ impl StepProgram<'_> {
     /// All gradients as the rule gets them, and whether all are finite: a bool value, if anybody asks.
     fn judged(&self, graph: &mut Graph, gradients: Vec<NodeId>) -> (NodeId, Option<NodeId>) {
         let (parts, scale) = (&self.parts, self.parts.scale);
-        let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, DType::F32)).collect();
+        let dtype = self.parts.ids.first().map_or(DType::F32, |&id| graph.dtype(id));
+        let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, dtype)).collect();
         let g = graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &gradients);
         let fine = scale.map(|_| all_finite(graph, g));
         let g = match scale.filter(|_| parts.from_loss) {
@@ -110,7 +111,10 @@ impl StepProgram<'_> {
         g: NodeId,
         fine: Option<NodeId>,
     ) -> (NodeId, Vec<NodeId>) {
-        let numbers = self.layout.spread(graph, &self.parts.numbers);
+        // Hyperparameters are `f32`, whatever the parameters are.
+        let dtype = graph.dtype(p);
+        let numbers: Vec<NodeId> = self.parts.numbers.iter().map(|&n| graph.cast(n, dtype)).collect();
+        let numbers = self.layout.spread(graph, &numbers);
         let (new, moved) = self.formula(graph, p, g, &numbers);
         let Some(fine) = fine else { return (new, moved) };
         let mut kept = |new: NodeId, old: NodeId| {

@@ -129,7 +129,7 @@ fn floats(array: &Array) -> Result<Vec<f32>> {
 
 /// A new array with these words.
 pub(super) fn written(device: &Device, words: &[f32], location: &'static Location<'static>) -> Result<Array> {
-    Array::from_bytes(device, bytemuck::cast_slice(words), "loss scale", location)
+    Array::from_bytes(device, DType::F32, bytemuck::cast_slice(words), "loss scale", location)
 }
 
 /// The nodes of a scale in a step's graph.
@@ -150,7 +150,8 @@ impl Scale {
     /// The loss times the scale.
     pub fn multiply(self, graph: &mut Graph, loss: NodeId) -> NodeId {
         let scale = self.word(graph, 0);
-        let loss = graph.cast(loss, DType::F32);
+        let dtype = if graph.dtype(loss) == DType::F64 { DType::F64 } else { DType::F32 };
+        let (loss, scale) = (graph.cast(loss, dtype), graph.cast(scale, dtype));
         let scale = graph.spread(scale, graph.shape(loss));
         graph.mul(loss, scale)
     }
@@ -159,6 +160,7 @@ impl Scale {
     pub fn divide(self, graph: &mut Graph, g: NodeId) -> NodeId {
         let scale = self.word(graph, 0);
         let factor = graph.unary(Unary::Recip, scale);
+        let factor = graph.cast(factor, graph.dtype(g));
         let factor = graph.spread(factor, graph.shape(g));
         graph.mul(g, factor)
     }

@@ -8,6 +8,7 @@ use std::panic::Location;
 
 use farad_ir::{DType, Shape};
 
+use super::array::starting;
 use super::flat::Flat;
 use super::layout::{Member, ParameterLayout};
 use super::rule::AnyRule;
@@ -35,10 +36,11 @@ impl Flat {
         let mut state = vec![(PROGRESS.to_string(), Tensor::try_from_vec(&progress, [3], &cpu)?)];
         for number in 0..self.states.len() {
             let bytes = self.states[number].read()?;
+            let (dtype, size) = (self.states[number].dtype(), self.states[number].dtype().size());
             let mut moments = Vec::with_capacity(self.layout.slots.len());
             for slot in self.layout.slots.iter().filter(|slot| rule.keeps(number, slot.class)) {
-                let part = &bytes[slot.offset * 4..][..slot.shape.numel() * 4];
-                moments.push((slot.parameter, Tensor::from_bytes(part, slot.shape, DType::F32, &cpu)?));
+                let part = &bytes[slot.offset * size..][..slot.shape.numel() * size];
+                moments.push((slot.parameter, Tensor::from_bytes(part, slot.shape, dtype, &cpu)?));
             }
             moments.sort_by_key(|(parameter, _)| *parameter);
             state.extend(moments.into_iter().map(|(n, moment)| (moment_name(number, n), moment)));
@@ -63,7 +65,8 @@ impl Flat {
         state: &[(String, Tensor)],
         location: &'static Location<'static>,
     ) -> Result<()> {
-        let device = self.device()?;
+        let (device, dtype) = (self.device()?, self.dtype()?);
+        let size = dtype.size();
         let named: HashMap<&str, &Tensor> = state.iter().map(|(name, t)| (name.as_str(), t)).collect();
         let progress = find(PLACE, &named, PROGRESS, Shape::new(&[3]), DType::U32)?.to_vec::<u32>()?;
         let step = progress[0] as u64 | (progress[1] as u64) << 32;
@@ -75,14 +78,15 @@ impl Flat {
         let moments = if step == 0 { 0 } else { rule.states() };
         let mut states = Vec::with_capacity(moments);
         for number in 0..moments {
-            let mut bytes = rule.start(number).to_le_bytes().repeat(layout.state_len(rule, number));
+            let mut bytes = starting(rule, number, dtype).repeat(layout.state_len(rule, number));
             for slot in layout.slots.iter().filter(|slot| rule.keeps(number, slot.class)) {
                 let name = moment_name(number, slot.parameter);
-                let moment = find(PLACE, &named, &name, slot.shape, DType::F32)?;
-                bytes[slot.offset * 4..][..slot.shape.numel() * 4].copy_from_slice(&moment.read()?.wait()?);
+                let moment = find(PLACE, &named, &name, slot.shape, dtype)?;
+                let moment = moment.read()?.wait()?;
+                bytes[slot.offset * size..][..slot.shape.numel() * size].copy_from_slice(&moment);
                 taken.insert(name);
             }
-            states.push(Array::from_bytes(&device, &bytes, "restored", location)?);
+            states.push(Array::from_bytes(&device, dtype, &bytes, "restored", location)?);
         }
         let scale = match named.contains_key(SCALE) {
             true => Some(find(PLACE, &named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
@@ -96,12 +100,12 @@ impl Flat {
         };
         let array = match progress[2] != 0 {
             true => {
-                let mut bytes = vec![0; layout.len * 4];
+                let mut bytes = vec![0; layout.len * size];
                 for slot in &layout.slots {
                     let part = values[slot.parameter].read()?.wait()?;
-                    bytes[slot.offset * 4..][..part.len()].copy_from_slice(&part);
+                    bytes[slot.offset * size..][..part.len()].copy_from_slice(&part);
                 }
-                Some(Array::from_bytes(&device, &bytes, "restored", location)?)
+                Some(Array::from_bytes(&device, dtype, &bytes, "restored", location)?)
             }
             false => None,
         };

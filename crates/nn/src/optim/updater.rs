@@ -137,7 +137,8 @@ impl<R: Rule + Clone> Updater<R> {
     #[track_caller]
     pub fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>> {
         let scale = self.flat.scale()?;
-        let scaled = loss.cast(DType::F32) * &scale;
+        let fine = |x: &Tensor| if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+        let scaled = loss.cast(fine(loss)) * &scale;
         let divisor = scale.recip();
         let trained: Vec<Parameter> = self.parameters().iter().filter(|p| !p.is_frozen()).cloned().collect();
         let mut found = scaled.gradients(&trained)?.into_iter();
@@ -145,7 +146,10 @@ impl<R: Rule + Clone> Updater<R> {
         for parameter in self.parameters() {
             gradients.push(match parameter.is_frozen() {
                 true => parameter.value().full_like(0.0),
-                false => found.next().expect("one a trained parameter").cast(DType::F32) * &divisor,
+                false => {
+                    let gradient = found.next().expect("one a trained parameter");
+                    gradient.cast(fine(&gradient)) * &divisor
+                }
             });
         }
         Ok(gradients)

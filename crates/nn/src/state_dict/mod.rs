@@ -229,7 +229,7 @@ fn cast(tensor: &Tensor, dtype: DType, device: &Device) -> Result<Tensor> {
     let tensor = match tensor.dtype() {
         own if own == dtype => tensor.clone(),
         // Not `cast`: a number that does not fit came from outside.
-        DType::I64 => tensor.converted(dtype)?,
+        DType::I64 | DType::U64 => tensor.converted(dtype)?,
         _ => tensor.cast(dtype),
     };
     loaded(&tensor, device)

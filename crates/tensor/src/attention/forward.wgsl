@@ -2,6 +2,37 @@
 // invocation has ROWS queries, and of these KEYS scores and COLUMNS vectors of the result; LANES
 // neighbors share the queries. In between, each of the first OWN invocations has one query's row of scores.
 
+//{ shared
+const OWN = 32u;
+const STREAM = 16u;
+const ROWS = 4u;
+const LANES = 4u;
+const WIDTH = 4u;
+const COLUMNS = 1u;
+const KEYS = 4u;
+const QUARTERS = 4u;
+const OWN_LOADS = 4u;
+const STREAM_LOADS = 2u;
+const STEPS = 1u;
+const PARTS = 1u;
+const TEAMS = 8u;
+const THREADS = 32u;
+const PADDED = 4u;
+const STRIDE = 5u;
+const SCORES = 5u;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
+@group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> k: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> v: array<vec4<f32>>;
+
+fn numbers(x: vec4<f32>) -> vec4<bool> { return vec4<bool>(true); }
+fn is_number(x: f32) -> bool { return true; }
+fn limit(query: u32) -> u32 { return query + 1u; }
+fn seen(head: u32, key: u32) -> bool { return mask[key] != 0u; }
+//}
+
+
 // A score that is not there.
 const HIDDEN = -1e30;
 

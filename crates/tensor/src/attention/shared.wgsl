@@ -1,8 +1,7 @@
-// What the kernels of attention share: sizes, parameters, operands, and what a query sees. It stands before each of them.
+// What the kernels of attention share: sizes, parameters, operands, and what a query sees. Part of each of them.
 // parameters: heads, queries, keys, heads that share a key head; how much further than its own
 // place a query sees, scale · log2(e) as f32, scale, heads that share a row of the mask.
 
-//{ sizes
 const OWN = 32u;
 const STREAM = 16u;
 const ROWS = 4u;
@@ -15,7 +14,6 @@ const OWN_LOADS = 4u;
 const STREAM_LOADS = 2u;
 const STEPS = 1u;
 const PARTS = 1u;
-//}
 const TEAMS = OWN / ROWS;
 const THREADS = TEAMS * LANES;
 const PADDED = COLUMNS * LANES;
@@ -46,4 +44,8 @@ fn limit(query: u32) -> u32 {
 fn seen(head: u32, key: u32) -> bool {
     return mask[head / parameters[1].w * parameters[0].z + key] != 0u;
 }
+//}
+
+//{ kernel
+@group(0) @binding(4) var<storage, read> mask: array<u32>;
 //}

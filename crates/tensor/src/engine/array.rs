@@ -15,10 +15,11 @@ use crate::node::Value;
 use crate::tensor::Tensor;
 use farad_runtime::Memory;
 
-/// Numbers (`f32`) in a device's memory, with one owner. Lent to a [`Step`](super::Step), it comes back with new numbers.
+/// Numbers (`f32`, or `f64` on the CPU) in a device's memory, with one owner. Lent to a [`Step`](super::Step), it comes back with new numbers.
 pub struct Array {
     device: Device,
     pub(super) memory: Memory,
+    dtype: DType,
     len: usize,
 }
 
@@ -49,33 +50,36 @@ impl Array {
     /// This many zeros. `what` it is and which line made it stand in memory reports.
     pub fn zeros(
         device: &Device,
+        dtype: DType,
         len: usize,
         what: &'static str,
         location: &'static Location<'static>,
     ) -> Result<Array> {
-        let memory = device.with_room(|| device.0.backend.allocate_zeroed((len * 4).max(4)))?;
-        device.hold(&memory, origin(what, len, location));
-        Ok(Array { device: device.clone(), memory, len })
+        let bytes = (len * dtype.size()).max(4);
+        let memory = device.with_room(|| device.0.backend.allocate_zeroed(bytes))?;
+        device.hold(&memory, origin(what, dtype, len, location));
+        Ok(Array { device: device.clone(), memory, dtype, len })
     }
 
-    /// An array with these bytes, four to a number.
+    /// An array with these bytes.
     pub fn from_bytes(
         device: &Device,
+        dtype: DType,
         bytes: &[u8],
         what: &'static str,
         location: &'static Location<'static>,
     ) -> Result<Array> {
-        let memory = device.allocate(bytes.len().max(4))?;
-        device.hold(&memory, origin(what, bytes.len() / 4, location));
+        let (memory, len) = (device.allocate(bytes.len().max(4))?, bytes.len() / dtype.size());
+        device.hold(&memory, origin(what, dtype, len, location));
         if !bytes.is_empty() {
             device.0.backend.write(&memory, bytes)?;
         }
-        Ok(Array { device: device.clone(), memory, len: bytes.len() / 4 })
+        Ok(Array { device: device.clone(), memory, dtype, len })
     }
 
     /// What a run wrote.
-    pub(super) fn written(device: &Device, memory: Memory, len: usize) -> Array {
-        Array { device: device.clone(), memory, len }
+    pub(super) fn written(device: &Device, memory: Memory, dtype: DType, len: usize) -> Array {
+        Array { device: device.clone(), memory, dtype, len }
     }
 
     /// How many numbers it has.
@@ -84,18 +88,23 @@ impl Array {
         self.len
     }
 
+    /// What its numbers are.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
     /// Its bytes; waits for the device.
     pub fn read(&self) -> Result<Vec<u8>> {
         match self.len {
             0 => Ok(vec![]),
-            len => Ok(self.device.0.backend.read(&self.memory, 0, len * 4).wait()?),
+            len => Ok(self.device.0.backend.read(&self.memory, 0, len * self.dtype.size()).wait()?),
         }
     }
 
     /// A tensor of the numbers from `offset` on. It reads the array where it lies.
     pub fn part(&self, offset: usize, shape: Shape, location: &'static Location<'static>) -> Tensor {
         let value = Value::Memory { memory: self.memory.clone(), offset, whole: self.len };
-        Tensor::leaf(value, shape, DType::F32, &self.device, location)
+        Tensor::leaf(value, shape, self.dtype, &self.device, location)
     }
 
     /// Whether a tensor is the part of it from `offset` on.
@@ -120,15 +129,16 @@ impl Array {
         if self.is_sole(parts) {
             return Ok(());
         }
-        let copy = self.device.allocate((self.len * 4).max(4))?;
-        self.device.hold(&copy, origin("parameters", self.len, location));
-        self.device.0.backend.copy(memory, &copy, self.len * 4)?;
+        let bytes = self.len * self.dtype.size();
+        let copy = self.device.allocate(bytes.max(4))?;
+        self.device.hold(&copy, origin("parameters", self.dtype, self.len, location));
+        self.device.0.backend.copy(memory, &copy, bytes)?;
         *memory = copy;
         Ok(())
     }
 }
 
 /// Who made an array.
-fn origin(what: &'static str, len: usize, location: &'static Location<'static>) -> Origin {
-    Maker::named(what, Shape::new(&[len]), DType::F32, Some(location))
+fn origin(what: &'static str, dtype: DType, len: usize, location: &'static Location<'static>) -> Origin {
+    Maker::named(what, Shape::new(&[len]), dtype, Some(location))
 }

@@ -129,7 +129,7 @@ impl<'a> Step<'a> {
 
     /// An array that the program reads.
     pub fn input(&mut self, array: &Array) -> NodeId {
-        self.recording.input(&array.memory, array.len(), DType::F32)
+        self.recording.input(&array.memory, array.len(), array.dtype())
     }
 
     /// An array that the program reads and that an [`Output`] of it replaces, in place where that is safe. `parts` are
@@ -232,7 +232,10 @@ impl<'a> Step<'a> {
             let replaced = plan.replaced(n);
             match overwritten.iter_mut().find(|o| Some(o.input) == replaced) {
                 Some(Overwritten { array, .. }) => array.memory = memory,
-                None => new.push(Array::written(&self.device, memory, plan.program.outputs[n].spec.len)),
+                None => {
+                    let spec = plan.program.outputs[n].spec;
+                    new.push(Array::written(&self.device, memory, spec.dtype, spec.len));
+                }
             }
         }
         new

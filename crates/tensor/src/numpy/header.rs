@@ -13,20 +13,25 @@ const ALIGNMENT: usize = 64;
 const LONGEST: usize = 1 << 16;
 
 /// NumPy's letter and size of each dtype that is written.
-const TYPES: [(DType, &str); 8] = [
+const TYPES: [(DType, &str); 12] = [
     (DType::F32, "<f4"),
     (DType::F16, "<f2"),
     (DType::F64, "<f8"),
     (DType::I32, "<i4"),
     (DType::U32, "<u4"),
     (DType::I64, "<i8"),
+    (DType::U64, "<u8"),
+    (DType::I8, "|i1"),
+    (DType::I16, "<i2"),
     (DType::U8, "|u1"),
+    (DType::U16, "<u2"),
     (DType::Bool, "|b1"),
 ];
 
 /// What a header says.
 pub(super) struct Header {
-    kind: u8,
+    /// What elements are.
+    pub dtype: DType,
     /// Bytes of an element.
     pub size: usize,
     pub big_endian: bool,
@@ -90,15 +95,12 @@ impl Header {
             [b'<' | b'|' | b'=', rest @ ..] => (false, rest),
             rest => (false, rest),
         };
-        let size = match kind {
-            b"f2" | b"i2" | b"u2" => 2,
-            b"f4" | b"i4" | b"u4" => 4,
-            b"f8" | b"i8" => 8,
-            b"i1" | b"u1" | b"b1" => 1,
-            other => {
-                return Err(format!("elements of kind {} are not supported", String::from_utf8_lossy(other)));
-            }
+        let named = |(_, name): &&(DType, &str)| &name.as_bytes()[1..] == kind;
+        let Some((dtype, _)) = TYPES.iter().find(named) else {
+            return Err(format!("elements of kind {} are not supported", String::from_utf8_lossy(kind)));
         };
+        // Truth values are bytes in files.
+        let size = if *dtype == DType::Bool { 1 } else { dtype.size() };
         let fortran_order = value("fortran_order")?.starts_with("True");
         let sizes = value("shape")?.strip_prefix('(').and_then(|rest| rest.split(')').next());
         let sizes = sizes.ok_or_else(|| format!("its header has no shape: {text}"))?;
@@ -108,26 +110,14 @@ impl Header {
         if shape.len() > MAX_RANK {
             return Err(format!("its rank is too large ({} vs at most {MAX_RANK})", shape.len()));
         }
-        Ok(Header { kind: kind[0], size, big_endian, fortran_order, shape })
+        Ok(Header { dtype: *dtype, size, big_endian, fortran_order, shape })
     }
 
-    /// The data in device form, and their dtype.
-    pub fn widened(&self, data: Vec<u8>) -> (Vec<u8>, DType) {
-        let pairs = |data: &[u8], number: fn([u8; 2]) -> i32| {
-            data.chunks_exact(2).flat_map(|b| number([b[0], b[1]]).to_le_bytes()).collect::<Vec<u8>>()
-        };
-        match (self.kind, self.size) {
-            (b'f', 2) => (data, DType::F16),
-            (b'f', 4) => (data, DType::F32),
-            (b'f', _) => (data, DType::F64),
-            (b'b', _) => (data.iter().flat_map(|&b| u32::from(b != 0).to_le_bytes()).collect(), DType::Bool),
-            (b'u', 1) => (data, DType::U8),
-            (b'i', 1) => (data.iter().flat_map(|&b| i32::from(b as i8).to_le_bytes()).collect(), DType::I32),
-            (b'u', 2) => (pairs(&data, |b| i32::from(u16::from_le_bytes(b))), DType::I32),
-            (b'i', 2) => (pairs(&data, |b| i32::from(i16::from_le_bytes(b))), DType::I32),
-            (b'u', _) => (data, DType::U32),
-            (_, 4) => (data, DType::I32),
-            _ => (data, DType::I64),
+    /// The data in device form.
+    pub fn widened(&self, data: Vec<u8>) -> Vec<u8> {
+        match self.dtype {
+            DType::Bool => data.iter().flat_map(|&b| u32::from(b != 0).to_le_bytes()).collect(),
+            _ => data,
         }
     }
 }

@@ -54,7 +54,8 @@ fn decode(op: &'static str, path: &Path, place: &str, bytes: &[u8], device: &Dev
     if header.fortran_order {
         data = row_by_row(&data, &header.shape, header.size);
     }
-    let (data, dtype) = header.widened(data);
+    let dtype = header.dtype;
+    let data = header.widened(data);
     let home = if dtype.is_on_gpus() { device.clone() } else { Device::cpu() };
     loaded_from(&Tensor::from_bytes(&data, (&header.shape).into(), dtype, &home)?, device, (op, path, place))
 }

@@ -34,7 +34,8 @@ impl Tensor {
     #[track_caller]
     pub fn attention(&self, keys: &Tensor, values: &Tensor, options: &Attention) -> Tensor {
         check(self, keys, values);
-        let dtype = self.dtype().promote(keys.dtype()).promote(values.dtype());
+        let both = super::meet("attention", self.dtype(), keys.dtype());
+        let dtype = super::meet("attention", both, values.dtype());
         let [q, k, v] = [self, keys, values].map(|t| t.cast(dtype));
         let scale = options.scale.unwrap_or(1.0 / (q.size(-1).max(1) as f64).sqrt());
         let fits = v.size(-1) == q.size(-1) && (1..=WIDEST).contains(&q.size(-1)) && dtype != DType::F64;

@@ -39,7 +39,7 @@ impl Tensor {
         if k != inner {
             raise(OpError::Inner { lhs, rhs, a: k, b: inner });
         }
-        let dtype = self.dtype().promote(other.dtype());
+        let dtype = super::meet("matmul", self.dtype(), other.dtype());
         let (a, b) = (self.cast(dtype), other.cast(dtype));
         let leading = |s: &Shape| Shape::new(&s[..s.rank() - 2]);
         if rhs.rank() == 2 && lhs.rank() > 2 {
@@ -72,7 +72,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn contract(&self, other: &Tensor, contraction: Contraction) -> Tensor {
-        let dtype = self.dtype().promote(other.dtype());
+        let dtype = super::meet("contract", self.dtype(), other.dtype());
         let product = |a: &Tensor, b: &Tensor| Tensor::record(Op::Contract(Arc::new(contraction)), &[a, b]);
         if dtype == DType::F32 && Precision::current() == Precision::Mixed {
             return product(&self.cast(DType::F16), &other.cast(DType::F16)).cast(dtype);

@@ -51,13 +51,13 @@ impl Tensor {
         Tensor::from_bytes(&T::to_bytes(data), shape, T::DTYPE, device)
     }
 
-    /// A tensor of `f64` elements, which are stored as they are; cast them to compute.
+    /// A tensor of `f64` elements, which stay that: everything that is computed from it is `f64` too.
     ///
     /// ```
     /// use farad::prelude::*;
     /// let x = Tensor::from_f64(&[1.5, 2.5], [2], &Device::cpu());
+    /// assert_eq!((&x * 0.1).to_f64()?, [1.5 * 0.1, 2.5 * 0.1]);
     /// assert_eq!(x.cast(DType::F32).to_vec::<f32>()?, [1.5, 2.5]);
-    /// assert_eq!(x.to_f64()?, [1.5, 2.5]);
     /// # Ok::<(), farad::Error>(())
     /// ```
     #[track_caller]
@@ -85,7 +85,7 @@ impl Tensor {
             raise(OpError::DType {
                 op: "from_vec",
                 dtype,
-                help: "\nhelp: this dtype is stored on the cpu only; cast there, then move",
+                help: "\nhelp: GPUs do not have this dtype; cast it on the CPU first, or stay there",
             });
         }
         let location = Location::caller();
@@ -193,9 +193,6 @@ impl Tensor {
     pub fn full_like(&self, value: impl Into<f64>) -> Tensor {
         let value = value.into();
         super::operators::check_number("full_like", value, self.dtype());
-        if super::wide::is_wide(self.dtype()) {
-            return Tensor::filled_wide(value, self.shape(), self.dtype(), self.device());
-        }
         Tensor::filled(Scalar::of(self.dtype(), value), self.shape(), self.device())
     }
 

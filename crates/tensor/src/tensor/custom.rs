@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use farad_ir::{CustomOp, DType, Op, Shape};
+use farad_ir::{CustomOp, DType, Op, OpError, Shape};
 
-use super::{Tensor, expect};
+use super::{Tensor, expect, raise};
 
 impl Tensor {
     /// Applies a custom op; gives one tensor per result. See [`CustomOp`].
@@ -50,6 +50,10 @@ impl Tensor {
     pub fn custom(op: impl CustomOp + 'static, operands: &[&Tensor]) -> Vec<Tensor> {
         let kinds: Vec<(Shape, DType)> = operands.iter().map(|t| (t.shape(), t.dtype())).collect();
         let results = expect(op.infer(&kinds));
+        if let Some((_, dtype)) = kinds.iter().chain(&results).copied().find(|(_, dtype)| dtype.is_wide()) {
+            let help = "\nhelp: custom ops see registers of 32 bits; cast it first, e.g. `.cast(DType::F32)`";
+            raise(OpError::DType { op: "custom", dtype, help });
+        }
         let node = Tensor::record(Op::Custom(Arc::new(op)), operands);
         let pick = |(n, &(shape, dtype)): (usize, &(Shape, DType))| {
             Tensor::record(Op::Pick(n, shape, dtype), &[&node])

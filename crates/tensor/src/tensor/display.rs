@@ -37,7 +37,11 @@ fn values(tensor: &Tensor) -> crate::Result<Vec<String>> {
         DType::I32 => text(tensor.to_vec::<i32>()?),
         DType::U32 => text(tensor.to_vec::<u32>()?),
         DType::I64 => text(tensor.to_vec::<i64>()?),
+        DType::U64 => text(tensor.to_vec::<u64>()?),
+        DType::I8 => text(tensor.to_vec::<i8>()?),
+        DType::I16 => text(tensor.to_vec::<i16>()?),
         DType::U8 => text(tensor.to_vec::<u8>()?),
+        DType::U16 => text(tensor.to_vec::<u16>()?),
         DType::F64 => tensor.to_f64()?.into_iter().map(float).collect(),
         _ => tensor.cast(DType::F32).to_vec::<f32>()?.into_iter().map(|v| float(v as f64)).collect(),
     })

@@ -40,7 +40,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(f32 => F32, f16 => F16, bf16 => BF16, i32 => I32, u32 => U32, i64 => I64, u8 => U8);
+plain!(f32 => F32, f16 => F16, bf16 => BF16, i32 => I32, u32 => U32, i64 => I64, u64 => U64, i8 => I8, i16 => I16, u8 => U8, u16 => U16);
 
 // Truth values take a word on every device.
 impl Element for bool {

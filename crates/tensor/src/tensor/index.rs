@@ -10,7 +10,10 @@ impl Tensor {
     pub(crate) fn positions(&self, op: &'static str) -> Tensor {
         match self.dtype() {
             DType::I32 | DType::U32 => self.clone(),
-            DType::I64 | DType::U8 => self.cast(DType::I32),
+            // A position that 32 bits do not hold stays out of range.
+            DType::I64 => self.maximum(i32::MIN).minimum(i32::MAX).cast(DType::I32),
+            DType::U64 => self.minimum(i32::MAX).cast(DType::I32),
+            dtype if dtype.is_int() => self.cast(DType::I32),
             dtype => raise(OpError::DType {
                 op,
                 dtype,

@@ -11,6 +11,7 @@ mod cumulative;
 mod custom;
 mod display;
 mod element;
+mod host_conversion;
 mod index;
 mod losses;
 mod mask;
@@ -25,7 +26,6 @@ pub mod sequence;
 mod slicing;
 mod sort;
 mod transfer;
-mod wide;
 mod windows;
 
 use std::panic::Location;
@@ -187,9 +187,6 @@ impl Tensor {
             &many
         };
         let (shape, dtype) = expect(op.infer(kinds));
-        if op.is_movement() && wide::is_wide(dtype) {
-            return operands[0].moved_wide(op, shape);
-        }
         operands.iter().for_each(|operand| operand.relieve());
         let nodes = operands.iter().map(|t| t.node.clone()).collect();
         Tensor::of(Node::recorded(
@@ -258,6 +255,15 @@ pub fn expect<T>(result: Result<T, OpError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => raise(error),
+    }
+}
+
+/// The dtype that operands meet in, or a panic at the caller's line ([`DType::promote`]).
+#[track_caller]
+pub(crate) fn meet(op: &'static str, lhs: DType, rhs: DType) -> DType {
+    match lhs.promote(rhs) {
+        Some(dtype) => dtype,
+        None => raise(OpError::NoMeeting { op, lhs, rhs }),
     }
 }
 

@@ -172,7 +172,10 @@ impl Tensor {
                 raise(OpError::Shapes { op: "concat", lhs, rhs, a: lhs[a], b: rhs[a] });
             }
         }
-        let dtype = tensors.iter().fold(first.dtype(), |d, t| d.promote(t.dtype()));
+        let mut dtype = first.dtype();
+        for other in tensors {
+            dtype = super::meet("concat", dtype, other.dtype());
+        }
         let mut parts: Vec<Tensor> = tensors.iter().map(|t| t.cast(dtype)).collect();
         // Many are joined a few at a time, so that no element is copied more often than there are levels.
         while parts.len() > MOST_JOINED {

@@ -28,7 +28,7 @@ impl Operand for Tensor {
 /// floats. Panics if it is a whole number which the dtype does not have.
 #[track_caller]
 fn constant(op: &'static str, value: f64, beside: &Tensor) -> Tensor {
-    let own = beside.dtype().promote(beside.dtype());
+    let own = super::meet(op, beside.dtype(), beside.dtype());
     let dtype = if own.is_float() || value.fract() == 0.0 { own } else { DType::F32 };
     check_number(op, value, dtype);
     Tensor::filled(Scalar::of(dtype, value), Shape::scalar(), beside.device())
@@ -38,6 +38,11 @@ fn constant(op: &'static str, value: f64, beside: &Tensor) -> Tensor {
 #[track_caller]
 pub(super) fn check_number(op: &'static str, value: f64, dtype: DType) {
     let (least, most) = match dtype {
+        DType::I8 => (i8::MIN as f64, i8::MAX as f64),
+        DType::I16 => (i16::MIN as f64, i16::MAX as f64),
+        DType::U16 => (0.0, u16::MAX as f64),
+        // The largest float below 2^64.
+        DType::U64 => (0.0, 18_446_744_073_709_549_568.0),
         DType::I32 => (i32::MIN as f64, i32::MAX as f64),
         DType::U32 => (0.0, u32::MAX as f64),
         DType::U8 => (0.0, u8::MAX as f64),
@@ -63,6 +68,23 @@ macro_rules! number_operands {
     )*};
 }
 number_operands!(f32, f64, i32, u32);
+
+/// Integers of 64 bits, which a float may not hold.
+macro_rules! long_operands {
+    ($($number:ty as $dtype:ident),*) => {$(
+        impl Operand for $number {
+            #[track_caller]
+            fn beside(self, op: &'static str, lhs: &Tensor) -> Tensor {
+                if lhs.dtype() == DType::$dtype {
+                    let scalar = Scalar::int(DType::$dtype, self as i64);
+                    return Tensor::filled(scalar, Shape::scalar(), lhs.device());
+                }
+                constant(op, self as f64, lhs)
+            }
+        }
+    )*};
+}
+long_operands!(i64 as I64, u64 as U64);
 
 macro_rules! operators {
     ($($trait:ident $method:ident $variant:ident),*) => {$(

@@ -2,7 +2,7 @@
 
 use farad_ir::{Binary, DType, Op, OpError, Shape, Unary};
 
-use super::{Tensor, expect, raise};
+use super::{Tensor, expect, meet, raise};
 
 macro_rules! unary_methods {
     ($($(#[doc = $doc:literal])+ $method:ident $variant:ident ($input:expr => $output:expr);)*) => {
@@ -159,9 +159,9 @@ bit_methods! {
     or Or 6, 3 => 7;
     /// Bitwise exclusive or of integers, logical of `bool`.
     xor Xor 6, 3 => 5;
-    /// Bits shifted left; the count is taken modulo 32.
+    /// Bits shifted left; the count is taken modulo 32, or 64 for 64-bit integers.
     shift_left Shl 3, 2 => 12;
-    /// Bits shifted right, keeping the sign; the count is taken modulo 32.
+    /// Bits shifted right, keeping the sign; the count is taken modulo 32, or 64 for 64-bit integers.
     shift_right Shr 12, 2 => 3;
 }
 
@@ -174,7 +174,7 @@ impl Tensor {
     /// A binary op after bringing both operands to one dtype and shape.
     #[track_caller]
     pub(crate) fn binary(op: Binary, a: &Tensor, b: &Tensor) -> Tensor {
-        let dtype = a.dtype().promote(b.dtype());
+        let dtype = meet(op.row().name, a.dtype(), b.dtype());
         let shape = a.broadcast_shape(op.row().name, b);
         let (a, b) = (a.cast(dtype).broadcast_to(shape), b.cast(dtype).broadcast_to(shape));
         Tensor::record(Op::Binary(op), &[&a, &b])
@@ -244,7 +244,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn select(&self, a: &Tensor, b: &Tensor) -> Tensor {
-        let dtype = a.dtype().promote(b.dtype());
+        let dtype = meet("select", a.dtype(), b.dtype());
         let inner = a.broadcast_shape("select", b);
         let lhs = self.shape();
         let shape = expect(lhs.broadcast(&inner).map_err(|axis| {
@@ -256,11 +256,12 @@ impl Tensor {
         Tensor::record(Op::Select, &[&self.broadcast_to(shape), &a, &b])
     }
 
-    /// The elements as another dtype: floats to integers truncate and saturate, and NaN becomes 0; anything to `bool`
-    /// asks whether it is not zero; 32-bit integers and bytes wrap among each other.
+    /// The elements as another dtype, by the same rules between all pairs and on every device:
     ///
-    /// Between `i64` or `f64` and integers the host converts, at once. An `i64` that the dtype does not have panics with
-    /// the number and its place.
+    /// - a float to an integer truncates, is held inside the integer's range, and NaN becomes 0;
+    /// - an integer to an integer keeps its low bits (it wraps);
+    /// - anything to a float is rounded to the nearest, to `f16` and `bf16` by way of `f32`;
+    /// - anything to `bool` asks whether it is not zero; `bool` gives 0 or 1.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -277,14 +278,8 @@ impl Tensor {
             raise(OpError::DType {
                 op: "cast",
                 dtype,
-                help: "\nhelp: this dtype is stored on the cpu only; move the tensor there first",
+                help: "\nhelp: GPUs do not have this dtype; move the tensor to the CPU first",
             });
-        }
-        if super::wide::is_cut(self.dtype(), dtype) {
-            return match self.converted(dtype) {
-                Ok(tensor) => tensor,
-                Err(error) => crate::inside::refuse(error),
-            };
         }
         Tensor::record(Op::Cast(dtype), &[self])
     }

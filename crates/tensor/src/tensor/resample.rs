@@ -129,7 +129,9 @@ impl Tensor {
         if size == old {
             return self.clone();
         }
-        let place = Tensor::arange(size, self.device()).cast(DType::F32);
+        // Shares of `f64` are as fine as that.
+        let fine = if self.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+        let place = Tensor::arange(size, self.device()).cast(fine);
         let source = match (align_corners, size) {
             (true, 1) => place * 0.0,
             (true, _) => place * ((old as f64 - 1.0) / (size as f64 - 1.0)),

@@ -206,7 +206,7 @@ impl Tensor {
         if self.numel() == 0 {
             return self.clone();
         }
-        let both = self.dtype().promote(decay.dtype());
+        let both = super::meet("linear_recurrence", self.dtype(), decay.dtype());
         let dtype = if both == DType::F16 { DType::F32 } else { both };
         let x = self.cast(dtype).axis_first(axis);
         let decay = decay.cast(dtype).broadcast_to(self.shape()).axis_first(axis);

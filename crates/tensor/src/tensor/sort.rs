@@ -43,7 +43,7 @@ impl Tensor {
     pub fn sort(&self, axis: isize, order: Order) -> (Tensor, Tensor) {
         let axis = self.axis("sort", axis) as isize;
         let x = self.transpose(axis, -1);
-        let positions = Tensor::record(order.op(), &[&x]);
+        let positions = Tensor::record(order.op(), &[&x.keys()]);
         let values = x.gather(-1, &positions);
         (values.transpose(axis, -1), positions.transpose(axis, -1))
     }
@@ -60,7 +60,7 @@ impl Tensor {
     #[track_caller]
     pub fn argsort(&self, axis: isize, order: Order) -> Tensor {
         let axis = self.axis("argsort", axis) as isize;
-        Tensor::record(order.op(), &[&self.transpose(axis, -1)]).transpose(axis, -1)
+        Tensor::record(order.op(), &[&self.transpose(axis, -1).keys()]).transpose(axis, -1)
     }
 
     /// The first `k` elements of an axis in order, and where they stood (`i32`): the largest ones if it is descending, the
@@ -87,8 +87,15 @@ impl Tensor {
             return (values.narrow(axis, 0, k), positions.narrow(axis, 0, k));
         }
         let x = self.transpose(axis, -1);
-        let positions = Tensor::record(Op::Top(order == Order::Descending, k), &[&x]);
+        let positions = Tensor::record(Op::Top(order == Order::Descending, k), &[&x.keys()]);
         let values = x.gather(-1, &positions);
         (values.transpose(axis, -1), positions.transpose(axis, -1))
+    }
+
+    /// What is put in order: small integers as words, which sorting reads.
+    #[track_caller]
+    fn keys(&self) -> Tensor {
+        let dtype = self.dtype();
+        if dtype.is_int() && dtype.is_narrow() { self.cast(dtype.register()) } else { self.clone() }
     }
 }

@@ -145,7 +145,7 @@ impl Tensor {
                 Ok(self.device().0.backend.read(&memory, offset * size, self.numel() * size))
             }
             Value::Memory { .. } => Ok(Read::Done(vec![])),
-            Value::Number(scalar) => Ok(Read::Done(scalar.word().to_le_bytes().to_vec())),
+            Value::Number(scalar) => Ok(Read::Done(scalar.bytes())),
         }
     }
 

@@ -4,7 +4,7 @@ use farad::Tensor;
 use farad_ir::{Binary, DType};
 
 use super::{HALF, SIGNED};
-use crate::case::{Case, Input, float, half, int, truth, unsigned, whole};
+use crate::case::{Case, Input, all_of, float, half, int, truth, unsigned, whole};
 
 /// The public method or operator of a row.
 pub(crate) fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tensor) {
@@ -36,10 +36,15 @@ pub(crate) fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tenso
 fn operands(op: Binary, dtype: DType, a: &[usize], b: &[usize]) -> Vec<Input> {
     let (ra, rb) = op.row().range;
     match dtype {
-        DType::I32 => vec![int(a, -9, 9), int(b, -5, 5)],
-        DType::U32 => vec![unsigned(a, 0, 9), unsigned(b, 0, 5)],
         DType::Bool => vec![truth(a), truth(b)],
-        DType::F16 if op.compares() => {
+        dtype if dtype.is_signed_int() => {
+            vec![whole(a, (-9.0, 9.0)).stored(dtype), whole(b, (-5.0, 5.0)).stored(dtype)]
+        }
+        dtype if dtype.is_int() => {
+            vec![whole(a, (0.0, 9.0)).stored(dtype), whole(b, (0.0, 5.0)).stored(dtype)]
+        }
+        DType::F64 if !op.compares() => vec![float(a, ra).stored(dtype), float(b, rb).stored(dtype)],
+        DType::F16 | DType::F64 if op.compares() => {
             vec![whole(a, (-3.0, 3.0)).stored(dtype), whole(b, (-3.0, 3.0)).stored(dtype)]
         }
         DType::F16 => vec![half(a, ra), half(b, rb)],
@@ -53,8 +58,11 @@ pub(super) fn cases() -> Vec<Case> {
     for &op in Binary::ALL.iter().filter(|&&op| op != Binary::Join) {
         let (row, (name, function)) = (op.row(), method(op));
         let mut add = |detail: &str, inputs: Vec<Input>| {
-            let tolerance =
-                if inputs[0].dtype == DType::F16 { row.tolerance.max(HALF) } else { row.tolerance };
+            let tolerance = match inputs[0].dtype {
+                DType::F16 => row.tolerance.max(HALF),
+                DType::F64 => super::DOUBLE,
+                _ => row.tolerance,
+            };
             let case = Case::new(name, detail, inputs, tolerance, move |x| function(&x[0], &x[1]));
             cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
         };
@@ -62,9 +70,8 @@ pub(super) fn cases() -> Vec<Case> {
             add("", operands(op, dtype, &[7, 33], &[7, 33]));
             add("broadcast", operands(op, dtype, &[5, 1, 3], &[4, 1]));
         }
-        if op.takes(DType::I32) && !op.compares() {
-            add("wrapping", vec![int([300], i32::MIN, i32::MAX), int([300], i32::MIN, i32::MAX)]);
-            add("wrapping", vec![unsigned([300], 0, u32::MAX), unsigned([300], 0, u32::MAX)]);
+        for dtype in DType::ALL.into_iter().filter(|&d| d.is_int() && op.takes(d)) {
+            add("of any size", vec![all_of([300], dtype), all_of([300], dtype)]);
         }
     }
     cases.extend(mixed());
@@ -84,6 +91,12 @@ fn mixed() -> Vec<Case> {
         case(unsigned(shape, 0, 9), int(shape, -9, 9), 0.0),
         case(half(shape, SIGNED), float(shape, SIGNED), 1e-7),
         case(int(shape, -9, 9), half(shape, SIGNED), HALF),
+        case(float(shape, SIGNED), float(shape, SIGNED).stored(DType::F64), 1e-14),
+        case(all_of(shape, DType::I64), int(shape, -9, 9), 0.0),
+        // They meet in i16.
+        case(all_of(shape, DType::U8), all_of(shape, DType::I8), 0.0).on_cpu_only(),
+        case(all_of(shape, DType::U32), all_of(shape, DType::I16), 0.0),
+        case(all_of(shape, DType::U64), all_of(shape, DType::U16), 0.0),
         Case::new(
             "pow",
             "of a negative base",

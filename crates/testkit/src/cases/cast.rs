@@ -4,28 +4,31 @@ use farad::Tensor;
 use farad_ir::DType;
 
 use super::HALF;
-use crate::case::{Case, Input, float, half, int, truth, unsigned, whole};
+use crate::case::{Case, Input, all_of, float, half, int, truth, unsigned, whole};
 
-/// Numbers of a dtype that the other one can hold, or that show how it does not.
-fn sources(dtype: DType, to: DType) -> Vec<Input> {
+/// Numbers of a dtype: those that most others hold, and all it has.
+fn sources(dtype: DType) -> Vec<Input> {
     match dtype {
         DType::F32 => vec![float([301], (-3.0, 300.0)), whole([301], (-1.0, 1.0))],
         DType::F16 => vec![half([301], (-3.0, 300.0)), whole([301], (-1.0, 1.0)).stored(DType::F16)],
         DType::I32 => vec![int([301], -2, 2), int([301], -15_000, 15_000)],
         DType::U32 => vec![unsigned([301], 0, 2), unsigned([301], 0, 30_000)],
         DType::Bool => vec![truth([301])],
-        DType::BF16 | DType::F64 => vec![float([301], (-3.0, 200.0)).stored(dtype)],
-        // What does not fit is refused.
-        DType::I64 => {
-            let range = match to {
-                DType::U8 => (0.0, 255.0),
-                DType::U32 => (0.0, 30_000.0),
-                _ => (-2.0, 30_000.0),
-            };
-            vec![whole([301], range).stored(dtype)]
+        DType::BF16 => vec![float([301], (-3.0, 200.0)).stored(dtype)],
+        DType::F64 => {
+            let fine = float([301], (-3.0, 200.0)).stored(dtype);
+            vec![fine, whole([301], (-900.0, 900.0)).stored(dtype)]
         }
-        DType::U8 => vec![whole([301], (0.0, 255.0)).stored(dtype)],
+        DType::I8 | DType::I16 | DType::U8 => vec![all_of([301], dtype)],
+        DType::I64 | DType::U64 | DType::U16 => {
+            vec![whole([301], (0.0, 30_000.0)).stored(dtype), all_of([301], dtype)]
+        }
     }
+}
+
+/// Whether a float dtype has no room for the numbers of an input.
+fn overflows(input: &Input, to: DType) -> bool {
+    to == DType::F16 && input.dtype.is_int() && input.largest() > 60_000.0
 }
 
 /// What a cast to the dtype may round away.
@@ -33,6 +36,7 @@ fn tolerance(to: DType) -> f64 {
     match to {
         DType::F16 => HALF,
         DType::BF16 => 8e-3,
+        DType::F64 => 0.0,
         _ => 1e-7,
     }
 }
@@ -41,12 +45,12 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for from in DType::ALL {
         for to in DType::ALL {
-            for input in sources(from, to) {
+            for input in sources(from).into_iter().filter(|input| !overflows(input, to)) {
                 let case =
                     Case::new("cast", format!("to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to));
                 let compute = from.is_compute() && to.is_compute();
                 let everywhere = from.is_on_gpus() && to.is_on_gpus();
-                let case = if everywhere { case } else { case.on_cpu_only() };
+                let case = only(everywhere, case);
                 // A cast to integers or truth values ends a path.
                 cases.push(if to.is_float() && compute { case } else { case.without_gradient() });
             }
@@ -63,19 +67,33 @@ pub(super) fn cases() -> Vec<Case> {
         (int([257], i32::MIN, i32::MAX), DType::F32),
         (unsigned([257], 0, u32::MAX), DType::F32),
         (int([257], i32::MIN, i32::MAX), DType::Bool),
+        (float([257], (-1e5, 1e5)), DType::I16),
+        (float([257], (-300.0, 300.0)), DType::I8),
+        (float([257], (-1e5, 1e5)), DType::U16),
+        (float([257], (-2e19, 2e19)), DType::I64),
+        (float([257], (-2e19, 4e19)), DType::U64),
+        (float([257], (-2e19, 4e19)).stored(DType::F64), DType::U64),
+        (float([257], (-2e19, 2e19)).stored(DType::F64), DType::I64),
+        (float([257], (-4e9, 4e9)).stored(DType::F64), DType::I32),
     ];
     for (input, to) in wide {
-        cases.push(
+        cases.push(only(input.dtype.is_on_gpus() && to.is_on_gpus(), {
             Case::new("cast", format!("far, to {to}"), vec![input], tolerance(to), move |x| x[0].cast(to))
-                .without_gradient(),
-        );
+                .without_gradient()
+        }));
     }
     cases.extend(constants());
     cases.push(Case::new("cast", "there and back", vec![float([65], (-3.0, 3.0))], HALF, |x| {
         x[0].cast(DType::F16).cast(DType::F32)
     }));
     cases.extend(brains());
+    cases.extend(bytes());
     cases
+}
+
+/// The case, on the CPU only unless GPUs have its dtypes.
+fn only(everywhere: bool, case: Case) -> Case {
+    if everywhere { case } else { case.on_cpu_only() }
 }
 
 /// `bf16` in odd shapes, through movement and on the way into a product.
@@ -100,6 +118,34 @@ fn brains() -> Vec<Case> {
         }),
         of("bf16 summed", brain(&[9, 64]), 1e-6, |x| x.cast(DType::F32).sum_axes([1])),
     ]
+}
+
+/// Small integers in odd shapes, through movement, indices and loops: on GPUs four bytes are a word.
+fn bytes() -> Vec<Case> {
+    type Row = (&'static str, &'static [usize], fn(&Tensor) -> Tensor);
+    let rows: [Row; 10] = [
+        ("there and back", &[65], |x| x.cast(DType::F32).cast(x.dtype())),
+        ("of rows of three", &[5, 3], |x| x + 1.0),
+        ("transposed", &[7, 5], |x| x.transpose(0, 1) + 1.0),
+        ("transposed by fours", &[8, 12], |x| x.transpose(0, 1) + 1.0),
+        ("padded", &[5, 3], |x| x.pad(&[(1, 0), (2, 1)])),
+        ("reversed", &[1031], |x| x.flip(&[0])),
+        ("joined", &[3, 7], |x| Tensor::concat(&[x, &x.flip(&[1])], 1)),
+        ("every third", &[100], |x| x.index_select(0, &(Tensor::arange(33, x.device()) * 3))),
+        ("added up at places", &[20, 3], |x| {
+            let places = Tensor::arange(20, x.device()) % 7;
+            x.narrow(0, 0, 7).scatter_add(0, &places.reshape([20, 1]), x)
+        }),
+        ("accumulated", &[9, 5], |x| x.cumsum(0)),
+    ];
+    let dtypes = DType::ALL.into_iter().filter(|d| d.is_int() && d.is_narrow());
+    let of = |dtype: DType| {
+        rows.map(|(detail, shape, function)| {
+            let inputs = vec![all_of(shape, dtype)];
+            Case::new("cast", format!("{dtype} {detail}"), inputs, 0.0, move |x| function(&x[0]))
+        })
+    };
+    dtypes.flat_map(of).collect()
 }
 
 /// Casts of constants, which the compiler folds: to the numbers that the device would give.

@@ -35,6 +35,9 @@ pub(crate) use unary::method as unary_method;
 
 use crate::case::Case;
 
+/// What `f64` may round away.
+const DOUBLE: f64 = 1e-14;
+
 /// Every case.
 pub fn all() -> Vec<Case> {
     [

@@ -51,6 +51,9 @@ fn joins() -> Vec<Case> {
         Case::new("concat", "of halves", vec![half([3, 4], SIGNED), half([2, 4], SIGNED)], 0.0, |x| {
             Tensor::concat(&[&x[0], &x[1]], 0)
         }),
+        Case::new("concat", "of doubles", vec![float([3, 4], SIGNED).stored(DType::F64); 2], 0.0, |x| {
+            Tensor::concat(&[&x[0], &x[1]], 0)
+        }),
         Case::new("concat", "with nothing", pair(&[3, 0], &[3, 7]), 0.0, |x| {
             Tensor::concat(&[&x[0], &x[1]], 1)
         }),

@@ -5,7 +5,7 @@ use farad::kept;
 use farad_ir::{DType, Reduce};
 
 use super::{HALF, SIGNED};
-use crate::case::{Case, Input, float, half, int, unsigned, whole};
+use crate::case::{Case, Input, all_of, float, half, int, unsigned, whole};
 
 /// The public method of a row.
 pub(crate) fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tensor) {
@@ -47,6 +47,8 @@ fn input(op: Reduce, dtype: DType, shape: &[usize], terms: usize) -> Input {
         DType::F16 => half(shape, range),
         DType::I32 => int(shape, -1_000_000, 1_000_000),
         DType::U32 => unsigned(shape, 0, 1_000_000),
+        DType::F64 => float(shape, range).stored(dtype),
+        dtype if dtype.is_int() => all_of(shape, dtype),
         _ => float(shape, range),
     }
 }
@@ -55,22 +57,27 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for &op in Reduce::ALL {
         let (row, (name, function)) = (op.row(), method(op));
-        for dtype in [DType::F32, DType::F16, DType::I32, DType::U32] {
+        for dtype in DType::ALL.into_iter().filter(|&d| d.is_compute() && d != DType::Bool) {
             for (n, (shape, axes)) in LAYOUTS.into_iter().enumerate() {
                 // Floats see every layout, the others one of each kind.
-                let shown = dtype == DType::F32 || [0, 1, 6, 13].contains(&n);
+                let shown = matches!(dtype, DType::F32 | DType::F64) || [0, 1, 6, 13].contains(&n);
                 if !shown || (op.is_index() && axes.len() > 1) {
                     continue;
                 }
-                let tolerance = if dtype == DType::F16 { 2.0 * HALF } else { row.tolerance };
+                let tolerance = match dtype {
+                    DType::F16 => 2.0 * HALF,
+                    DType::F64 => super::DOUBLE,
+                    _ => row.tolerance,
+                };
                 let terms: usize = axes.iter().map(|&axis| shape[axis as usize]).product();
                 let inputs = vec![input(op, dtype, shape, terms)];
                 let case =
                     Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
                 // What is summed is larger than a sum of both signs may be.
                 let case = if row.rounds { case.of_size((terms as f64).sqrt()) } else { case };
-                // Halves tie too often for the slope of an extreme to exist.
-                let kinked = dtype == DType::F16 && !row.rounds;
+                // Halves tie too often for the slope of an extreme to exist, and many elements are nearer than a step.
+                let near = dtype == DType::F16 || (dtype == DType::F64 && terms > 1000);
+                let kinked = near && !row.rounds;
                 cases.push(if row.gradient.is_none() || kinked { case.without_gradient() } else { case });
             }
         }

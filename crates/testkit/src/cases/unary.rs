@@ -4,7 +4,7 @@ use farad::Tensor;
 use farad_ir::{DType, Unary};
 
 use super::{HALF, SIGNED};
-use crate::case::{Case, float, half, int, truth, unsigned};
+use crate::case::{Case, all_of, float, half, truth};
 
 /// The public method of a row.
 pub(crate) fn method(op: Unary) -> (&'static str, fn(&Tensor) -> Tensor) {
@@ -42,9 +42,9 @@ pub(super) fn cases() -> Vec<Case> {
         for dtype in DType::ALL.into_iter().filter(|&d| d.is_compute() && op.takes(d)) {
             let (input, tolerance) = match dtype {
                 DType::F16 => (half([7, 33], row.range), row.tolerance.max(HALF)),
-                DType::I32 => (int([7, 33], i32::MIN, i32::MAX), 0.0),
-                DType::U32 => (unsigned([7, 33], 0, u32::MAX), 0.0),
+                DType::F64 => (float([7, 33], row.range).stored(dtype), super::DOUBLE),
                 DType::Bool => (truth([7, 33]), 0.0),
+                dtype if dtype.is_int() => (all_of([7, 33], dtype), 0.0),
                 _ => (float([7, 33], row.range), row.tolerance),
             };
             let case = Case::new(name, "", vec![input], tolerance, move |x| function(&x[0]));

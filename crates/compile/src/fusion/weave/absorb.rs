@@ -4,10 +4,7 @@ use std::collections::HashSet;
 
 use farad_ir::{Binary, Graph, NodeId, Op};
 
-/// Nodes that an operand may be made of to be computed where it is read.
-const MOST_NODES: usize = 48;
-/// Nodes in memory that it may be put together from.
-const MOST_LEAVES: usize = 3;
+use crate::fusion::limits;
 
 /// The nodes that a kernel computes to have an operand of its loop: numbers, positions and random bits with what is made
 /// of them and, if `mixed`, slices of memory side by side (a sequence that was shifted). Nothing, if it is loaded.
@@ -38,10 +35,10 @@ pub(super) fn absorb(graph: &Graph, operand: NodeId, mixed: bool) -> HashSet<Nod
         } else {
             leaves.insert(id);
         }
-        if inside.len() > MOST_NODES {
+        if inside.len() > limits::ABSORBED_NODES {
             return HashSet::new();
         }
     }
-    let fits = leaves.is_empty() || (mixed && slight && leaves.len() <= MOST_LEAVES);
+    let fits = leaves.is_empty() || (mixed && slight && leaves.len() <= limits::ABSORBED_LEAVES);
     if fits { inside } else { HashSet::new() }
 }

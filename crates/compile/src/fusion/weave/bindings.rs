@@ -22,14 +22,14 @@ impl Woven {
     /// What it writes after its loop.
     pub fn last(&self) -> Vec<NodeId> {
         let mut picks: Vec<NodeId> =
-            self.carries.iter().filter_map(|(.., last)| last.as_ref().map(|(pick, _)| *pick)).collect();
+            self.carries.iter().filter_map(|carry| carry.last.as_ref().map(|(pick, _)| *pick)).collect();
         picks.dedup();
         picks
     }
 
     /// What it writes in its loop.
     fn results(&self) -> HashSet<NodeId> {
-        self.stores.iter().map(|(pick, ..)| *pick).collect()
+        self.stores.iter().map(|store| store.node).collect()
     }
 
     /// Whether what is read or written once has to share arrays.

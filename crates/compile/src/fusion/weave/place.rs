@@ -28,14 +28,14 @@ impl Woven {
                 *site += sites;
             }
         }
-        let carries = self.carries.iter().map(|(start, next, last)| Carry {
-            start: *start,
-            next: *next,
-            last: last.as_ref().map(|(pick, view)| placed(*pick, view)),
+        let carries = self.carries.iter().map(|carry| Carry {
+            start: carry.start,
+            next: carry.next,
+            last: carry.last.as_ref().map(|(pick, view)| placed(*pick, view)),
         });
-        let stores = self.stores.iter().map(|(pick, value, view)| {
-            let (buffer, view) = placed(*pick, view);
-            Store { buffer, value: *value, view }
+        let stores = self.stores.iter().map(|store| {
+            let (buffer, view) = placed(store.node, &store.view);
+            Store { buffer, value: store.value, view }
         });
         let mut kernel = Recurrence {
             axes: self.axes.clone(),

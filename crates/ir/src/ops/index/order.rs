@@ -33,13 +33,22 @@ fn last_axis(op: &'static str, shape: Shape) -> Result<usize, OpError> {
 }
 
 /// The first `count` of every row, all of them by default; NaN is larger than all numbers.
-pub(crate) fn value(x: &Values, shape: &Shape, descending: bool, count: Option<usize>) -> Values {
+pub(crate) fn value(
+    x: &Values,
+    dtype: DType,
+    shape: &Shape,
+    descending: bool,
+    count: Option<usize>,
+) -> Values {
     let len = shape[shape.rank() - 1];
     let (way, count) = (SortWay { descending }, count.unwrap_or(len));
     Values::Int(match x {
         Values::Float(x) => {
             let by_number = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
             way.sorted(x, len, count, by_number)
+        }
+        Values::Int(x) if dtype == DType::U64 => {
+            way.sorted(x, len, count, |a, b| (a as u64).cmp(&(b as u64)))
         }
         Values::Int(x) => way.sorted(x, len, count, |a, b| a.cmp(&b)),
     })

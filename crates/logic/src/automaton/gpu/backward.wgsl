@@ -1,4 +1,4 @@
-// The backward pass of one step of all cells. Joined after cell.wgsl.
+// The backward pass of one step of all cells.
 //
 // Parameters: workgroups, slots, groups, cells; height, width, steps, step; where `source`, the
 // neighborhoods' gradients that come in, those that go out, and the activations start; whether this is
@@ -8,13 +8,69 @@
 // that did not fire; then gradients at neighborhoods, [cells, 9, channels], twice. Every workgroup adds
 // its cells' share of the coefficients' gradients to a row of `partials` that is its own.
 
-//{ phases
+//{ cell
+const NOWHERE = 0xffffffffu;
+const INVOCATIONS = 64u;
+const CHANNELS = 2u;
+const KERNELS = 3u;
+const PERCEPTION = 5u;
+const UPDATE = 20u;
+const ACTIVATIONS = 32u;
+const BLOCK = 2u;
+const ASYNCHRONOUS = true;
+const EVEN = 0u;
+const ODD = 32u;
+const VALUES = 32u;
+const SPAN = 6u;
+const PAIRS = 6u;
+const GATES = 35u;
+const WIRES = 25u;
+const LANES = 4u;
+alias Lanes = vec4<f32>;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> wires: array<u32>;
+@group(0) @binding(3) var<storage, read> source: array<f32>;
+var<workgroup> places: array<u32, 36>;
+var<workgroup> firing: array<f32, LANES>;
+
+struct Units {
+    w0_0: u32, c0_0: vec4<f32>,
+    w1_0: u32, c1_0: vec4<f32>,
+}
+struct Ahead {
+    w0_0: u32,
+    c0_0: vec4<f32>,
+    w1_0: u32,
+    c1_0: vec4<f32>,
+}
+
+fn fetch(at: u32) -> Lanes { return Lanes(); }
+fn put(at: u32, x: Lanes) {}
+fn meet() { workgroupBarrier(); }
+fn start(number: u32) {}
+fn total(x: Lanes) -> f32 { return x.x; }
+fn along(x: Lanes, y: Lanes) -> f32 { return x.x; }
+fn evaluate(c: vec4<f32>, a: Lanes, b: Lanes) -> Lanes { return a; }
+fn operand(inputs: u32, wire: u32) -> Lanes { return Lanes(); }
+fn other(inputs: u32, wire: u32) -> Lanes { return Lanes(); }
+fn locate(seed: u32, group: u32, lane: u32) {}
+fn load_patch(lane: u32, first: u32) {}
+fn seen_at(t: u32, number: u32) -> u32 { return number; }
+fn value_at(values: u32, t: u32, number: u32) -> u32 { return number; }
+fn input_at(t: u32, first: u32) -> u32 { return first; }
+fn units(seed: u32, lane: u32) -> Units { return Units(); }
+fn look_ahead(seed: u32, lane: u32) -> Ahead { return Ahead(); }
+fn perceive_hidden(u: Units, lane: u32) {}
+fn perceive(u: Units, lane: u32) {}
+//}
+
 const RECOMPUTE = true;
 const DELTAS = 44u;
 const DELTA = 25u;
 const SUMMED = 74u;
 const SIDES = 6u;
-//}
 // Sums of a workgroup: perception gates one by one for every pair, then update gates.
 const SUMS = PAIRS * PERCEPTION + UPDATE;
 

@@ -1,5 +1,4 @@
-// What a cell computes in one step. Joined after grid.wgsl and before forward.wgsl or backward.wgsl,
-// which declare `keep`.
+// What a cell computes in one step. Part of forward.wgsl and backward.wgsl.
 //
 // A workgroup works on groups of LANES cells, one vector component a cell; an invocation evaluates one
 // gate for all of them. Of `work`, EVEN on holds the values of the update circuit's inputs and of every
@@ -10,7 +9,11 @@
 // Perception takes BLOCK channels at a time, with all kernels: SPAN pairs of kernel and channel. Unit t of
 // a layer is gate t / SPAN of pair t % SPAN.
 
-//{ sizes
+//{ grid
+const NOWHERE = 0xffffffffu;
+fn neighbor(cell: u32, n: u32, height: u32, width: u32) -> u32 { return cell; }
+//}
+
 const INVOCATIONS = 64u;
 const CHANNELS = 2u;
 const KERNELS = 3u;
@@ -26,7 +29,6 @@ const EVEN = 0u;
 const PATCH = 14u;
 const ODD = 32u;
 const VALUES = 32u;
-//}
 const SPAN = KERNELS * BLOCK;
 const PAIRS = KERNELS * CHANNELS;
 const GATES = KERNELS * PERCEPTION + UPDATE;

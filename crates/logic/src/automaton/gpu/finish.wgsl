@@ -1,8 +1,12 @@
-// The gradient at the first states, from what the last launch of the backward pass sent. Joined after
-// grid.wgsl.
+// The gradient at the first states, from what the last launch of the backward pass sent.
 //
 // Parameters: numbers of all states, cells of a seed, channels, whether cells may not fire; height,
 // width, where the neighborhoods' gradients start.
+
+//{ grid
+const NOWHERE = 0xffffffffu;
+fn neighbor(cell: u32, n: u32, height: u32, width: u32) -> u32 { return cell; }
+//}
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
 @group(0) @binding(1) var<storage, read> gradients: array<f32>;

@@ -1,7 +1,55 @@
-// One step of all cells. Joined after cell.wgsl.
+// One step of all cells.
 //
 // Parameters: workgroups, slots, groups, cells; height, width, steps, step; where `source`, `target`,
 // the kept state and the kept activations start (NOWHERE: not kept).
+
+//{ cell
+const NOWHERE = 0xffffffffu;
+const INVOCATIONS = 64u;
+const CHANNELS = 2u;
+const KERNELS = 3u;
+const PERCEPTION = 5u;
+const LAYERS = 3u;
+const ACTIVATIONS = 32u;
+const ASYNCHRONOUS = true;
+const EVEN = 0u;
+const ODD = 32u;
+const GATES = 35u;
+const WIRES = 25u;
+const LANES = 4u;
+alias Lanes = vec4<f32>;
+
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> wires: array<u32>;
+@group(0) @binding(3) var<storage, read> source: array<f32>;
+var<workgroup> firing: array<f32, LANES>;
+
+struct Units {
+    w0_0: u32, c0_0: vec4<f32>,
+    w1_0: u32, c1_0: vec4<f32>,
+}
+struct Ahead {
+    w0_0: u32,
+    c0_0: vec4<f32>,
+    w1_0: u32,
+    c1_0: vec4<f32>,
+}
+
+fn fetch(at: u32) -> Lanes { return Lanes(); }
+fn put(at: u32, x: Lanes) {}
+fn meet() { workgroupBarrier(); }
+fn start(number: u32) {}
+fn padded(cells: u32) -> u32 { return cells; }
+fn evaluate(c: vec4<f32>, a: Lanes, b: Lanes) -> Lanes { return a; }
+fn operand(inputs: u32, wire: u32) -> Lanes { return Lanes(); }
+fn other(inputs: u32, wire: u32) -> Lanes { return Lanes(); }
+fn locate(seed: u32, group: u32, lane: u32) {}
+fn load_patch(lane: u32, first: u32) {}
+fn units(seed: u32, lane: u32) -> Units { return Units(); }
+fn look_ahead(seed: u32, lane: u32) -> Ahead { return Ahead(); }
+fn perceive(u: Units, lane: u32) {}
+//}
 
 //{ outputs
 @group(0) @binding(5) var<storage, read_write> target_states: array<f32>;

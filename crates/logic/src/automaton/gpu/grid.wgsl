@@ -1,10 +1,8 @@
-// Where neighbors lie. Joined before every text that needs it.
+// Where neighbors lie. Part of every text that needs it.
 
 const NOWHERE = 0xffffffffu;
 
-//{ edge
 const WRAP = true;
-//}
 
 // The cell that is neighbor n (row by row, 4 is the cell itself) of a cell of its seed, or NOWHERE.
 fn neighbor(cell: u32, n: u32, height: u32, width: u32) -> u32 {

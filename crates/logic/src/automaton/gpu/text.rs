@@ -1,8 +1,9 @@
-//! The WGSL of the kernels: files joined, with regions between `//{ name` and `//}` swapped.
+//! The WGSL of the kernels: a cell's text is part of the kernels', and the circuits are regions ([`WgslText`]).
 //!
 //! Invariant: the texts depend on the topology, the plan, the policy and whether all cells fire, never on
 //! the grid, the batch, the steps or the seeds; and every file is what rendering its own sample gives.
 
+use farad::WgslText;
 use farad_circuit::Edge;
 
 use super::super::topology::Topology;
@@ -18,17 +19,19 @@ const BEGIN: &str = include_str!("begin.wgsl");
 const FINISH: &str = include_str!("finish.wgsl");
 
 /// The kernel that gets the backward pass ready.
-pub fn begin(topology: &Topology) -> String {
-    Swapped(BEGIN.into()).region("parameters", &parameters(2 + topology.update.len() - 1)).0
+pub fn begin(topology: &Topology) -> WgslText {
+    WgslText::new(BEGIN).region("parameters", parameters(2 + topology.update.len() - 1))
 }
 
 /// The kernel that makes the gradient at the first states.
-pub fn finish(topology: &Topology) -> String {
-    Swapped(format!("{GRID}\n{FINISH}")).region("edge", &edge(topology)).0
+pub fn finish(topology: &Topology) -> WgslText {
+    with_grid(FINISH, topology)
 }
 
-fn edge(topology: &Topology) -> String {
-    constant("WRAP", topology.edge == Edge::Wrap)
+/// A text with the grid that it asks for.
+fn with_grid(file: &str, topology: &Topology) -> WgslText {
+    let grid = WgslText::new(GRID).constant("WRAP", topology.edge == Edge::Wrap);
+    WgslText::new(file).region("grid", grid)
 }
 
 /// What a text depends on.
@@ -40,27 +43,10 @@ pub struct TextKey<'a> {
     pub keeps: bool,
 }
 
-/// A text with regions swapped.
-struct Swapped(String);
-
-impl Swapped {
-    /// Swaps a region's lines.
-    ///
-    /// # Panics
-    /// If the text has no such region: a mistake in this module.
-    fn region(mut self, name: &str, lines: &str) -> Swapped {
-        let mark = format!("//{{ {name}\n");
-        let from = self.0.find(&mark).unwrap_or_else(|| panic!("no region {name}")) + mark.len();
-        let to = from + self.0[from..].find("//}").expect("a region ends");
-        self.0.replace_range(from..to, lines);
-        self
-    }
-}
-
 impl TextKey<'_> {
     /// The kernel of a step.
-    pub fn forward(&self) -> String {
-        let text = self.cell(format!("{GRID}\n{CELL}\n{FORWARD}"), "arena");
+    pub fn forward(&self) -> WgslText {
+        let text = WgslText::new(FORWARD).region("cell", self.cell("arena"));
         let first = 4 + self.asynchronous as usize;
         let mut outputs =
             storage(first, true, "target_states", "f32") + &storage(first + 1, true, "kept", "f32");
@@ -69,12 +55,12 @@ impl TextKey<'_> {
         }
         let keep = self.keep() + &self.settle();
         let update = CutCircuit::new(self.topology, &self.plan, self.keeps).step();
-        text.region("outputs", &outputs).region("keep", &keep).region("update", &update).0
+        text.region("outputs", outputs).region("keep", keep).region("update", update)
     }
 
     /// The kernel of a step backward.
-    pub fn backward(&self) -> String {
-        let text = self.cell(format!("{GRID}\n{CELL}\n{BACKWARD}"), "gradients");
+    pub fn backward(&self) -> WgslText {
+        let text = WgslText::new(BACKWARD).region("cell", self.cell("gradients"));
         let first = 4 + self.asynchronous as usize;
         let kind = if self.keeps { "f32" } else { "Lanes" };
         let arrays = storage(first, false, "readers", "vec2<u32>")
@@ -83,21 +69,22 @@ impl TextKey<'_> {
             + &storage(first + 3, !self.keeps, "activations", kind);
         let memory = self.plan.memory;
         let perception = Perception::new(self.topology, &self.plan);
-        let phases = constant("RECOMPUTE", !self.keeps)
-            + &size("DELTAS", memory.deltas)
-            + &size("DELTA", memory.delta)
-            + &size("SUMMED", memory.summed)
-            + &size("SIDES", 2 * self.topology.perception[1]);
-        text.region("phases", &phases)
-            .region("arrays", &arrays)
-            .region("keep", &(self.activations() + &self.exchange_lanes()))
-            .region("update_back", &CutCircuit::new(self.topology, &self.plan, self.keeps).step_back())
-            .region("perceive_back", &perception.backward())
-            .0
+        let places = [
+            ("DELTAS", memory.deltas),
+            ("DELTA", memory.delta),
+            ("SUMMED", memory.summed),
+            ("SIDES", 2 * self.topology.perception[1]),
+        ];
+        text.constant("RECOMPUTE", !self.keeps)
+            .sizes(&places)
+            .region("arrays", arrays)
+            .region("keep", self.activations() + &self.exchange_lanes())
+            .region("update_back", CutCircuit::new(self.topology, &self.plan, self.keeps).step_back())
+            .region("perceive_back", perception.backward())
     }
 
-    fn cell(&self, text: String, array: &str) -> Swapped {
-        let topology = self.topology;
+    fn cell(&self, array: &str) -> WgslText {
+        let (topology, memory) = (self.topology, self.plan.memory);
         let sizes = [
             ("INVOCATIONS", self.plan.invocations),
             ("CHANNELS", topology.channels),
@@ -109,20 +96,19 @@ impl TextKey<'_> {
             ("LAYERS", topology.update.len() - 1),
             ("ACTIVATIONS", topology.activations()),
             ("BLOCK", self.plan.block),
+            ("EVEN", 0),
+            ("PATCH", memory.patch),
+            ("ODD", memory.odd),
+            ("VALUES", memory.odd),
         ];
-        let mut lines: String = sizes.iter().map(|&(name, value)| size(name, value)).collect();
-        lines += &constant("ASYNCHRONOUS", self.asynchronous);
-        let memory = self.plan.memory;
-        let places = [("EVEN", 0), ("PATCH", memory.patch), ("ODD", memory.odd), ("VALUES", memory.odd)];
-        lines.extend(places.iter().map(|&(name, value)| size(name, value)));
-        Swapped(text)
-            .region("edge", &edge(topology))
-            .region("sizes", &lines)
-            .region("fired", &self.fired())
-            .region("memory", &self.memory(array))
-            .region("lanes", &self.lanes())
-            .region("perceive", &Perception::new(topology, &self.plan).forward())
-            .region("ahead", &CutCircuit::new(topology, &self.plan, self.keeps).ahead())
+        with_grid(CELL, topology)
+            .sizes(&sizes)
+            .constant("ASYNCHRONOUS", self.asynchronous)
+            .region("fired", self.fired())
+            .region("memory", self.memory(array))
+            .region("lanes", self.lanes())
+            .region("perceive", Perception::new(topology, &self.plan).forward())
+            .region("ahead", CutCircuit::new(topology, &self.plan, self.keeps).ahead())
     }
 
     fn fired(&self) -> String {
@@ -165,11 +151,11 @@ impl TextKey<'_> {
         };
         let patch = self.joined(|k, _| format!("state(n * LANES + {k}u, channel)"));
         format!(
-            "{}alias Lanes = {kind};\n\n\
+            "const LANES = {}u;\nalias Lanes = {kind};\n\n\
              fn total(x: Lanes) -> f32 {{ return {total}; }}\n\
              fn along(x: Lanes, y: Lanes) -> f32 {{ return {along}; }}\n\
              fn patch_value(n: u32, channel: u32) -> Lanes {{\n    return {patch};\n}}\n",
-            size("LANES", self.plan.lanes)
+            self.plan.lanes
         )
     }
 
@@ -243,14 +229,6 @@ fn parameters(count: usize) -> String {
     format!("@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, {count}>;\n")
 }
 
-fn size(name: &str, value: usize) -> String {
-    format!("const {name} = {value}u;\n")
-}
-
-fn constant(name: &str, value: bool) -> String {
-    format!("const {name} = {value};\n")
-}
-
 fn storage(binding: usize, write: bool, name: &str, kind: &str) -> String {
     let access = if write { "read_write" } else { "read" };
     format!("@group(0) @binding({binding}) var<storage, {access}> {name}: array<{kind}>;\n")
@@ -274,7 +252,7 @@ mod tests {
         Topology { channels: 2, kernels: 3, perception, update, edge: Edge::Wrap }
     }
 
-    fn text(topology: &Topology, direction: PassDirection, policy: Policy) -> String {
+    fn text(topology: &Topology, direction: PassDirection, policy: Policy) -> WgslText {
         let (steps, seeds, batch, height, width) = (2, 1, 1, 20, 20);
         let extent =
             RollOutExtent { topology, policy, asynchronous: true, steps, seeds, batch, height, width };
@@ -288,11 +266,13 @@ mod tests {
 
     #[test]
     fn files_are_what_their_sample_renders_to() {
+        let cell = WgslText::new(CELL).region("grid", GRID);
         let forward = text(&sample(), PassDirection::Forward, Policy::KeepAll);
-        assert_eq!(forward, format!("{GRID}\n{CELL}\n{FORWARD}"));
+        assert_eq!(forward, WgslText::new(FORWARD).region("cell", &cell));
         let backward = text(&sample(), PassDirection::Backward, Policy::Recompute);
-        assert!(backward.ends_with(BACKWARD), "{backward}");
-        assert_eq!(begin(&sample()), BEGIN);
-        assert_eq!(finish(&sample()), format!("{GRID}\n{FINISH}"));
+        let (_, behind) = BACKWARD.split_once("//}\n").expect("a region ends");
+        assert!(backward.as_ref().ends_with(behind), "{backward}");
+        assert_eq!(begin(&sample()).as_ref(), BEGIN);
+        assert_eq!(finish(&sample()), WgslText::new(FINISH).region("grid", GRID));
     }
 }

@@ -1,5 +1,10 @@
 // Weighted sums of candidates for all samples: rows choose, columns are samples. Parameter of its own: candidates of a row.
 
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
 @group(0) @binding(2) var<storage, read> wires: array<u32>;
 @group(0) @binding(3) var<storage, read> x: array<Value>;

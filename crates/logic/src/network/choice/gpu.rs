@@ -1,6 +1,6 @@
 //! The ops as WGSL kernels over rows that choose, places or inputs, and columns of samples.
 
-use farad::{CustomKernel, CustomLimits};
+use farad::{CustomKernel, CustomLimits, WgslText};
 
 use super::op::ChoiceExtent;
 use crate::row_grid::{RowGrid, add_parts};
@@ -17,7 +17,7 @@ const MANY: usize = 1 << 16;
 /// Operands: weights, wires, readers, x; result: y.
 pub fn forward(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.rows, extent.batch);
-    vec![grid.each(FORWARD, &[extent.count as u32], &[0, 1, 3, 4], limits)]
+    vec![grid.each(WgslText::new(FORWARD), &[extent.count as u32], &[0, 1, 3, 4], limits)]
 }
 
 /// Operands: wires, readers, x, g; result: weights; scratch: parts, if there are several.
@@ -26,10 +26,10 @@ pub fn weights(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel
     let grid = RowGrid::new(fours(extent), extent.batch);
     let parts = parts(extent);
     if parts == 1 {
-        return vec![grid.sums(WEIGHTS, 1, &[extent.count as u32], &[0, 2, 3, 4], limits)];
+        return vec![grid.sums(WgslText::new(WEIGHTS), 1, &[extent.count as u32], &[0, 2, 3, 4], limits)];
     }
     let sum = add_parts(places, parts, false, &[5, 4], limits);
-    vec![grid.sums(WEIGHTS, parts, &[extent.count as u32], &[0, 2, 3, 5], limits), sum]
+    vec![grid.sums(WgslText::new(WEIGHTS), parts, &[extent.count as u32], &[0, 2, 3, 5], limits), sum]
 }
 
 /// Words of the parts of weights' gradients.
@@ -43,7 +43,7 @@ pub fn weights_scratch(extent: &ChoiceExtent) -> Vec<usize> {
 /// Operands: weights, wires, readers, g; result: gradients at x.
 pub fn inputs(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
-    vec![grid.each(INPUTS, &[extent.count as u32], &[0, 2, 3, 4], limits)]
+    vec![grid.each(WgslText::new(INPUTS), &[extent.count as u32], &[0, 2, 3, 4], limits)]
 }
 
 /// Candidates of all rows, four at a time.

@@ -1,6 +1,11 @@
 // Gradients at the inputs: each gathers from the rows that may choose it, in order. Parameter of its own: candidates of a
 // row.
 
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
 // Where the list of every input starts and the last ends, then all lists of places.
 @group(0) @binding(2) var<storage, read> readers: array<u32>;

@@ -2,6 +2,13 @@
 // block is that part's, counting in turn. Four candidates of a row are taken together, so that gradients are read once.
 // Rows are fours of candidates. Parameter of its own: candidates of a row.
 
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+fn total(value: Value) -> f32 { return value; }
+fn together(local: u32, own: vec4<f32>) -> vec4<f32> { return own; }
+//}
+
 @group(0) @binding(1) var<storage, read> wires: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
 @group(0) @binding(3) var<storage, read> g: array<Value>;

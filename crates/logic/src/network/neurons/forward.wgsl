@@ -1,5 +1,11 @@
 // What neurons give for all samples: rows are neurons by places, columns samples. Parameter of its own: places of a neuron.
-// Before this text stands how many inputs there are.
+
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
+const INPUTS = 8u;
 
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
 @group(0) @binding(2) var<storage, read> wires: array<u32>;
@@ -19,6 +25,9 @@ fn at(row: u32, column: u32) -> Value {
     let first = 32u * row;
     let weight = 16u * (row / parameters[0].w);
     var sum = Value();
-    SLOTS
+    //{ slots
+    let a3 = value_at(first + 6u, columns, column);
+    sum += weights[weight + 3u] * (f32(1) * a3);
+    //}
     return sum;
 }

@@ -1,7 +1,7 @@
 //! The ops as WGSL kernels over neurons, places or inputs, and columns of samples. What the sixteen candidates compute is
 //! written out, so that none reads an operand that its function does not have.
 
-use farad::{CustomKernel, CustomLimits};
+use farad::{CustomKernel, CustomLimits, WgslText};
 use farad_circuit::Gate;
 
 use super::op::NeuronExtent;
@@ -45,16 +45,16 @@ fn slots(line: &dyn Fn(usize, &str) -> String) -> String {
     Gate::ALL.iter().map(|&gate| slot(gate, line)).collect()
 }
 
-fn with_inputs(extent: &NeuronExtent, text: &str) -> String {
-    format!("const INPUTS = {}u;\n{text}", extent.inputs)
+fn with_inputs(extent: &NeuronExtent, file: &str) -> WgslText {
+    WgslText::new(file).constant("INPUTS", extent.inputs)
 }
 
 /// Operands: weights, table, wires, readers, x; result: y.
 pub fn forward(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let sum = slots(&|n, value| format!("sum += weights[weight + {n}u] * ({value});\n"));
-    let text = with_inputs(extent, &FORWARD.replace("SLOTS\n", &sum));
+    let text = with_inputs(extent, FORWARD).region("slots", sum);
     let grid = RowGrid::new(extent.rows(), extent.batch);
-    vec![grid.each(&text, &[extent.places as u32], &[0, 2, 4, 5], limits)]
+    vec![grid.each(text, &[extent.places as u32], &[0, 2, 4, 5], limits)]
 }
 
 /// Operands: wires, x, g; result: weights; scratch: parts, if there are several.
@@ -71,11 +71,11 @@ pub fn weights(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel
             )
         })
         .collect();
-    let text = WEIGHTS.replace("SUMS\n", &sums).replace("SLOTS\n", &add).replace("TOTALS\n", &totals);
-    let text = with_inputs(extent, &text);
+    let text = with_inputs(extent, WEIGHTS);
+    let text = text.region("sums", sums).region("slots", add).region("totals", totals);
     let grid = RowGrid::new(extent.neurons, extent.batch);
     let parts = parts(extent);
-    let launch = |result| grid.sums(&text, parts, &[extent.places as u32], &[0, 1, 2, result], limits);
+    let launch = |result| grid.sums(text, parts, &[extent.places as u32], &[0, 1, 2, result], limits);
     match parts {
         1 => vec![launch(3)],
         _ => vec![launch(4), add_parts(4 * extent.neurons, parts, true, &[4, 3], limits)],
@@ -102,19 +102,13 @@ fn parts(extent: &NeuronExtent) -> usize {
 pub fn inputs(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     let text = with_inputs(extent, INPUTS);
-    vec![grid.each(&text, &[extent.places as u32], &[0, 1, 2, 3, 4, 5], limits)]
+    vec![grid.each(text, &[extent.places as u32], &[0, 1, 2, 3, 4, 5], limits)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::row_grid::tests::{LIMITS, SIZES, check_limits};
-
-    #[test]
-    fn places_of_candidates_are_in_the_texts() {
-        assert!(FORWARD.contains("SLOTS\n"));
-        assert!(["SUMS\n", "SLOTS\n", "TOTALS\n"].iter().all(|place| WEIGHTS.contains(place)));
-    }
 
     #[test]
     fn grids_stay_within_the_limits() {

@@ -1,5 +1,11 @@
 // Gradients at the inputs: each gathers from the candidates that read it, in order. Parameter of its own: places of a neuron.
-// Before this text stands how many inputs there are.
+
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
+const INPUTS = 8u;
 
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
 @group(0) @binding(2) var<storage, read> table: array<vec4<f32>>;

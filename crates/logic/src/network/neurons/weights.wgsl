@@ -1,6 +1,15 @@
 // Gradients at the weights of all neurons, summed over some of their places and samples: part `group.y` takes every place
 // and block of columns that is that part's, counting in turn.
-// Rows are neurons. Parameter of its own: places of a neuron. Before this text stands how many inputs there are.
+// Rows are neurons. Parameter of its own: places of a neuron.
+
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+fn total(value: Value) -> f32 { return value; }
+fn together(local: u32, own: vec4<f32>) -> vec4<f32> { return own; }
+//}
+
+const INPUTS = 8u;
 
 @group(0) @binding(1) var<storage, read> wires: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<Value>;
@@ -28,7 +37,9 @@ fn main(
     let neuron = (group.x + group.z * groups.x) * (256u >> shift) + (local >> shift);
     let lane = local & ((1u << shift) - 1u);
     let blocks = (columns + (1u << shift) - 1u) >> shift;
-    SUMS
+    //{ sums
+    var s3 = Value();
+    //}
     if neuron < neurons {
         for (var item = group.y; item < places * blocks; item += groups.y) {
             let row = neuron * places + item / blocks;
@@ -36,9 +47,16 @@ fn main(
             if column < columns {
                 let first = 32u * row;
                 let upstream = g[row * columns + column];
-                SLOTS
+                //{ slots
+                let a3 = value_at(first + 6u, columns, column);
+                s3 += upstream * (f32(1) * a3);
+                //}
             }
         }
     }
-    TOTALS
+    //{ totals
+    let t0 = together(local, vec4(0.0, 0.0, 0.0, total(s3)));
+    if neuron < neurons && lane == 0u { parts[(group.y * neurons + neuron) * 4u + 0u] = t0; }
+    workgroupBarrier();
+    //}
 }

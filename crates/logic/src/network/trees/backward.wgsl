@@ -1,7 +1,19 @@
 // Gradients at the leaves of the largest squares, and sums over some cells and samples of those at the coefficients: part
 // `group.y` of a kernel's takes every 256 items that are that part's, counting in turn.
 // parameters: kernels, samples, parts.
-// Before this text stand the sizes of the stage.
+
+// The sizes of the stage.
+const CHANNELS = 1u;
+const BESIDE = 1u;
+const HEIGHT = 8u;
+const WIDTH = 8u;
+const OFFSET = 0u;
+const POOL = 1u;
+const ROWS = 8u;
+const COLUMNS = 8u;
+const CELLS = 64u;
+const LEAVES = 2u;
+const GATES = 1u;
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
@@ -55,19 +67,40 @@ fn main(
     }
     let first = kernel * LEAVES;
     let c = kernel * GATES;
-    SUMS
+    //{ sums
+    var s0 = vec4<f32>();
+    //}
     for (var item = group.y * 256u + local; item < CELLS * samples; item += parts * 256u) {
         let cell = item / samples;
         let sample = item % samples;
         let row = kernel * CELLS + cell;
-        let square = LARGEST;
+        //{ square
+        let square = largest[row * samples + sample];
+        //}
         let down = cell / COLUMNS * POOL + square / POOL;
         let right = cell % COLUMNS * POOL + square % POOL;
         let columns = samples;
         let column = sample;
-        NODES
+        //{ nodes
+        let n0 = value_at(first + 0u, down, right, columns, column);
+        let n1 = value_at(first + 1u, down, right, columns, column);
+        let n2 = gate(coefficients[c + 0u], n0, n1);
+        let root = n2;
+        //}
         let upstream = g[row * samples + sample];
-        SLOPES
+        //{ slopes
+        let g2 = upstream;
+        s0 += g2 * vec4(1.0, n0, n1, n0 * n1);
+        let c0 = slopes[c + 0u];
+        let g0 = g2 * (c0.y + c0.w * n1);
+        let g1 = g2 * (c0.z + c0.w * n0);
+        at_leaves[((first + 0u) * CELLS + cell) * samples + sample] = g0;
+        at_leaves[((first + 1u) * CELLS + cell) * samples + sample] = g1;
+        //}
     }
-    TOTALS
+    //{ totals
+    let t0 = total(local, s0);
+    if local == 0u { sums[(group.y * parameters[0].x + kernel) * GATES + 0u] = t0; }
+    workgroupBarrier();
+    //}
 }

@@ -1,6 +1,6 @@
 //! The ops as WGSL kernels. A tree is written out gate by gate, so that its nodes are registers.
 
-use farad::{CustomKernel, CustomLimits};
+use farad::{CustomKernel, CustomLimits, WgslText};
 
 use super::geometry::{Geometry, Packing};
 use crate::row_grid::{RowGrid, add_parts};
@@ -9,12 +9,22 @@ const FORWARD: &str = include_str!("forward.wgsl");
 const BACKWARD: &str = include_str!("backward.wgsl");
 const INPUTS: &str = include_str!("inputs.wgsl");
 
-/// What the texts declare for one sample an invocation, and what replaces it for four, beside what [`RowGrid`] replaces.
-const REGIONS: [(&str, &str); 3] = [
-    ("alias Whole = u32;", "alias Whole = vec4<u32>;"),
-    ("    return which;\n", "    return which.x | (which.y << 8u) | (which.z << 16u) | (which.w << 24u);\n"),
-    ("    return word;\n", "    return (vec4(word) >> vec4(0u, 8u, 16u, 24u)) & vec4(255u);\n"),
-];
+/// The largest squares of four samples, and how they are one word.
+const FOUR_PACKED: &str = "\
+alias Whole = vec4<u32>;
+fn packed(which: Whole) -> u32 {
+    return which.x | (which.y << 8u) | (which.z << 16u) | (which.w << 24u);
+}
+";
+const FOUR_UNPACKED: &str = "\
+alias Whole = vec4<u32>;
+fn unpacked(word: u32) -> Whole {
+    return (vec4(word) >> vec4(0u, 8u, 16u, 24u)) & vec4(255u);
+}
+";
+/// The largest square of one of four samples.
+const ONE_OF_FOUR: &str =
+    "let square = (largest[row * (samples / 4u) + sample / 4u] >> (8u * (sample % 4u))) & 255u;\n";
 
 /// Invocations of a workgroup of the backward pass.
 const WORKGROUP: usize = 256;
@@ -25,9 +35,9 @@ const GROUPS: usize = 4096;
 /// Parts into which sums are cut at most.
 const PARTS: usize = 64;
 
-/// The sizes as constants of a text.
-fn sizes(geometry: &Geometry) -> String {
-    let rows = [
+/// A file with the sizes of a stage.
+fn sized(file: &str, geometry: &Geometry) -> WgslText {
+    WgslText::new(file).sizes(&[
         ("CHANNELS", geometry.channels),
         ("BESIDE", geometry.beside),
         ("HEIGHT", geometry.height),
@@ -39,8 +49,7 @@ fn sizes(geometry: &Geometry) -> String {
         ("CELLS", geometry.cells()),
         ("LEAVES", geometry.leaves()),
         ("GATES", geometry.gates()),
-    ];
-    rows.map(|(name, size)| format!("const {name} = {size}u;\n")).concat()
+    ])
 }
 
 /// Code that computes all nodes: `n0` and so on, and `root`.
@@ -73,19 +82,19 @@ fn slopes(geometry: &Geometry) -> String {
     text
 }
 
-/// A text for samples by four, if they come so.
-fn by_four(text: String, batch: usize) -> String {
+/// A text with a region for samples by four, if they come so.
+fn by_four(text: WgslText, batch: usize, region: &str, lines: &str) -> WgslText {
     match Packing::of(batch) {
         Packing::Words => text,
-        Packing::Bytes => REGIONS.iter().fold(text, |text, (one, four)| text.replace(one, four)),
+        Packing::Bytes => text.region(region, lines),
     }
 }
 
 /// Operands: coefficients, slopes, leaves, readers, x; results: y, the largest squares.
 pub fn forward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
-    let text = sizes(geometry) + &FORWARD.replace("NODES", &nodes(geometry));
+    let text = sized(FORWARD, geometry).region("nodes", nodes(geometry));
     let grid = RowGrid::new(geometry.outputs(), batch);
-    vec![grid.each(&by_four(text, batch), &[], &[0, 2, 4, 5, 6], limits)]
+    vec![grid.each(by_four(text, batch, "whole", FOUR_PACKED), &[], &[0, 2, 4, 5, 6], limits)]
 }
 
 /// Operands: coefficients, slopes, leaves, x, the largest squares, g; results: sums, gradients at leaves; scratch: parts,
@@ -93,30 +102,24 @@ pub fn forward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<
 pub fn backward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let gates = geometry.gates();
     let each = |line: &dyn Fn(usize) -> String| (0..gates).map(line).collect::<String>();
-    let square = match Packing::of(batch) {
-        Packing::Bytes => "(largest[row * (samples / 4u) + sample / 4u] >> (8u * (sample % 4u))) & 255u",
-        Packing::Words => "largest[row * samples + sample]",
+    let total = |n| {
+        let place = format!("(group.y * parameters[0].x + kernel) * GATES + {n}u");
+        format!(
+            "let t{n} = total(local, s{n});\n\
+             if local == 0u {{ sums[{place}] = t{n}; }}\nworkgroupBarrier();\n"
+        )
     };
-    let text = BACKWARD
-        .replace("SUMS\n", &each(&|n| format!("var s{n} = vec4<f32>();\n")))
-        .replace("LARGEST", square)
-        .replace("NODES\n", &nodes(geometry))
-        .replace("SLOPES\n", &slopes(geometry))
-        .replace(
-            "TOTALS\n",
-            &each(&|n| {
-                let place = format!("(group.y * parameters[0].x + kernel) * GATES + {n}u");
-                format!(
-                    "let t{n} = total(local, s{n});\n\
-                     if local == 0u {{ sums[{place}] = t{n}; }}\nworkgroupBarrier();\n"
-                )
-            }),
-        );
+    let text = sized(BACKWARD, geometry)
+        .region("sums", each(&|n| format!("var s{n} = vec4<f32>();\n")))
+        .region("nodes", nodes(geometry))
+        .region("slopes", slopes(geometry))
+        .region("totals", each(&total));
+    let text = by_four(text, batch, "square", ONE_OF_FOUR);
     let parts = parts(geometry, batch);
     let result = if parts == 1 { 6 } else { 8 };
     let x = geometry.kernels.clamp(1, limits.workgroups as usize);
     let workgroups = [x, parts, geometry.kernels.div_ceil(x).max(1)].map(|size| size as u32);
-    let kernel = CustomKernel::new(sizes(geometry) + &text, "main", workgroups)
+    let kernel = CustomKernel::new(text, "main", workgroups)
         .parameters(&[geometry.kernels as u32, batch as u32, parts as u32])
         .arguments(&[0, 1, 2, 3, 4, 5, 7, result]);
     match parts {
@@ -140,24 +143,15 @@ fn parts(geometry: &Geometry, batch: usize) -> usize {
 
 /// Operands: readers, the largest squares, gradients at leaves; result: gradients at x.
 pub fn inputs(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
-    let text = by_four(sizes(geometry) + INPUTS, batch);
+    let text = by_four(sized(INPUTS, geometry), batch, "whole", FOUR_UNPACKED);
     let grid = RowGrid::new(geometry.inputs(), batch);
-    vec![grid.each(&text, &[], &[0, 1, 2, 3], limits)]
+    vec![grid.each(text, &[], &[0, 1, 2, 3], limits)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::row_grid::tests::{LIMITS, SIZES, check_limits};
-
-    #[test]
-    fn regions_are_in_the_texts() {
-        assert!([FORWARD, INPUTS].iter().all(|text| text.contains(REGIONS[0].0)));
-        assert!(FORWARD.contains(REGIONS[1].0) && INPUTS.contains(REGIONS[2].0));
-        for place in ["SUMS\n", "LARGEST", "NODES\n", "SLOPES\n", "TOTALS\n"] {
-            assert_eq!(BACKWARD.matches(place).count(), 1, "{place}");
-        }
-    }
 
     #[test]
     fn grids_stay_within_the_limits() {

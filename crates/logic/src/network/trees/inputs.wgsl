@@ -1,11 +1,30 @@
 // Gradients at the inputs: each gathers from the leaves that read its channel, where theirs was the largest square.
-// Before this text stand the sizes of the stage.
+
+//{ frame
+alias Value = f32;
+@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
+//}
+
+// The sizes of the stage.
+const CHANNELS = 1u;
+const BESIDE = 1u;
+const HEIGHT = 8u;
+const WIDTH = 8u;
+const OFFSET = 0u;
+const POOL = 1u;
+const ROWS = 8u;
+const COLUMNS = 8u;
+const CELLS = 64u;
+const LEAVES = 2u;
+const GATES = 1u;
 
 // The squares that were the largest, for the samples of an invocation.
+//{ whole
 alias Whole = u32;
 fn unpacked(word: u32) -> Whole {
     return word;
 }
+//}
 
 // Where the list of every channel starts and the last ends, then all lists: leaf, down, right.
 @group(0) @binding(1) var<storage, read> readers: array<u32>;

@@ -1,0 +1,73 @@
+//! Golden tests: what every pass makes of a small graph, as two texts.
+//!
+//! A test says `check(pass, target, before, after)`: the graph before and after, as [`Graph::show`] writes them. For what works on
+//! kernels, `check_program(target, before, after)`: the graph, and the program that it becomes. One file per pass.
+
+mod bundle_sums;
+mod channels_last;
+mod copies;
+mod cut_long_chains;
+mod merge_kernels;
+mod rotate_loops;
+mod simplify;
+mod split_sums;
+mod unroll_axes;
+mod waves;
+mod weave;
+
+use farad_ir::{Graph, NodeId};
+
+use crate::passes::PASSES;
+use crate::program::Target;
+
+/// A large GPU, on which sums are split.
+fn gpu() -> Target {
+    Target { bindings: 7, parallel: 131_072, channels_last: 1 << 29, scratch: true, ..Target::cpu() }
+}
+
+fn parse(text: &str) -> (Graph, Vec<NodeId>) {
+    Graph::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Holds what a pass makes of a graph to a text. A pass that changes nothing gives the graph back.
+fn check(pass: &str, target: &Target, before: &str, after: &str) {
+    let (graph, outputs) = parse(before);
+    let pass = PASSES.iter().find(|row| row.name == pass).unwrap_or_else(|| panic!("no pass {pass}"));
+    let (graph, outputs) = (pass.run)(&graph, &outputs, target).unwrap_or((graph, outputs));
+    graph.check(&outputs).unwrap_or_else(|error| panic!("{error}\n{}", graph.show(&outputs)));
+    compare(&graph.show(&outputs).to_string(), after);
+}
+
+/// Holds the program that a graph becomes to a text.
+fn check_program(target: &Target, before: &str, after: &str) {
+    let (graph, outputs) = parse(before);
+    compare(&crate::compile(&graph, &outputs, &[], target).to_string(), after);
+}
+
+/// Compares texts, apart from how far both are indented as a whole.
+fn compare(is: &str, wanted: &str) {
+    let (is, wanted) = (dedented(is), dedented(wanted));
+    assert!(is == wanted, "the text is\n{is}\nand should be\n{wanted}");
+}
+
+fn dedented(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let indent = |line: &&str| line.len() - line.trim_start().len();
+    let common = lines.iter().map(indent).min().unwrap_or(0);
+    lines.iter().map(|line| &line[common..]).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_pass_over_graphs_is_checked() {
+    let files = [
+        include_str!("golden/channels_last.rs"),
+        include_str!("golden/copies.rs"),
+        include_str!("golden/rotate_loops.rs"),
+        include_str!("golden/simplify.rs"),
+        include_str!("golden/split_sums.rs"),
+    ];
+    for pass in &PASSES {
+        let call = format!("\"{}\"", pass.name);
+        assert!(files.iter().any(|file| file.contains(&call)), "no golden test of {}", pass.name);
+    }
+}

@@ -1,0 +1,167 @@
+//! What is read was written, and nothing else has taken its place since.
+//!
+//! A place holds one tensor after the other, so what counts is who wrote a byte last. That is the buffer itself, or one that
+//! lies inside it (the parts of a pack, which itself nobody writes); and across the edge of a loop, whose body has numbers of its own for what it is
+//! given, any buffer over the same bytes. Bytes that nobody ever writes are the gaps of a pack, which stay zero.
+//!
+//! Invariant: a write counts as one of the whole buffer. So this finds wrong places and wrong orders, not elements that
+//! a kernel leaves out.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Extent, KernelPlace, ProgramError, Touch, placed, touches};
+use crate::program::{BufferId, Kernel, Loop, Place, Program};
+
+pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
+    let written_once = program.steps.iter().flat_map(|step| step.kernel.touches().1).collect();
+    let mut memory = Memory { program, holds: HashMap::new(), written: HashSet::new(), written_once };
+    for (place, step) in placed(&program.steps) {
+        match &step.kernel {
+            Kernel::Loop(body) => memory.run_loop(&place, body)?,
+            kernel => memory.run(&place, &touches(program, kernel), false)?,
+        }
+    }
+    for (n, output) in program.outputs.iter().enumerate() {
+        let place = output.donor.map_or(Place::Output(n), Place::Input);
+        if output.spec.len > 0 && !memory.holds.contains_key(&place) {
+            return Err(ProgramError::Output { output: n, len: output.spec.len });
+        }
+    }
+    Ok(())
+}
+
+/// Bytes and who wrote them.
+struct Held {
+    extent: Extent,
+    by: BufferId,
+    writer: KernelPlace,
+    in_loop: bool,
+}
+
+/// What memory holds in the course of a run.
+struct Memory<'a> {
+    program: &'a Program,
+    /// What was written and is still seen, the latest last.
+    holds: HashMap<Place, Vec<Held>>,
+    /// Buffers that were written by their own number.
+    written: HashSet<BufferId>,
+    /// Buffers that some step writes, now or later.
+    written_once: HashSet<BufferId>,
+}
+
+impl Memory<'_> {
+    /// A few trips stand for all: each pair of buffers is swapped both ways, and the last trip is as odd as it really is.
+    fn run_loop(&mut self, place: &KernelPlace, body: &Loop) -> Result<(), ProgramError> {
+        let trips = if body.trips <= 3 { body.trips } else { 2 + body.trips % 2 };
+        let swapped: HashMap<BufferId, BufferId> =
+            body.swaps.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
+        let steps = body.steps.iter().enumerate();
+        let steps: Vec<(KernelPlace, Vec<Touch>)> =
+            steps.map(|(n, step)| (place.within(n, step), touches(self.program, &step.kernel))).collect();
+        for trip in 0..trips {
+            for (place, touched) in &steps {
+                let named = touched.iter().map(|touch| match swapped.get(&touch.buffer) {
+                    Some(&other) if trip % 2 == 1 => {
+                        Touch { buffer: other, extent: Extent::of(self.program, other), ..*touch }
+                    }
+                    _ => *touch,
+                });
+                let named: Vec<Touch> = named.collect();
+                self.run(place, &named, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, place: &KernelPlace, touched: &[Touch], in_loop: bool) -> Result<(), ProgramError> {
+        for touch in touched.iter().filter(|touch| !touch.writes) {
+            self.read(place, touch, in_loop)?;
+        }
+        for touch in touched.iter().filter(|touch| touch.writes) {
+            self.write(place, touch, in_loop)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, place: &KernelPlace, touch: &Touch, in_loop: bool) -> Result<(), ProgramError> {
+        let Touch { buffer, extent, .. } = *touch;
+        if matches!(extent.place, Place::Input(_)) || extent.start == extent.end {
+            return Ok(());
+        }
+        let mut open = vec![(extent.start, extent.end)];
+        for held in self.holds.get(&extent.place).into_iter().flatten().rev() {
+            if open.is_empty() || !open.iter().any(|&(a, b)| held.extent.start < b && a < held.extent.end) {
+                continue;
+            }
+            if !self.is_kin(touch, held, in_loop) {
+                let (kernel, place) = (place.clone(), extent.place);
+                return Err(match self.written.contains(&buffer) {
+                    true => {
+                        let (by, writer) = (held.by, held.writer.clone());
+                        ProgramError::Overwritten { kernel, place, buffer, by, writer }
+                    }
+                    false => {
+                        let (start, end) = (extent.start, extent.end);
+                        ProgramError::Undefined { kernel, buffer, place, start, end }
+                    }
+                });
+            }
+            open = open.into_iter().flat_map(|range| left_of(range, &held.extent)).collect();
+        }
+        // Gaps between the parts of a pack stay zero, as long as nobody writes them at another time.
+        let gap = |&(start, end): &(usize, usize)| {
+            let gap = Extent { place: extent.place, start, end };
+            gap != extent && !self.ever_written(&gap)
+        };
+        match open.iter().find(|range| !gap(range)) {
+            Some(&(start, end)) => {
+                let (kernel, place) = (place.clone(), extent.place);
+                Err(ProgramError::Undefined { kernel, buffer, place, start, end })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what is held there is what a reader wants.
+    fn is_kin(&self, touch: &Touch, held: &Held, in_loop: bool) -> bool {
+        let own = &self.program.buffers[touch.buffer.0 as usize];
+        let other = &self.program.buffers[held.by.0 as usize];
+        if held.by == touch.buffer {
+            return true;
+        }
+        let part = held.extent.is_inside(&touch.extent) && held.extent != touch.extent;
+        // A pack that is one part all over has no writer of its own.
+        let pack = !self.written_once.contains(&touch.buffer);
+        let same = own == other && (in_loop || held.in_loop || pack);
+        own.dtype == other.dtype && (part || same) && !self.written.contains(&touch.buffer)
+    }
+
+    fn ever_written(&self, extent: &Extent) -> bool {
+        let writes = |kernel: &Kernel| {
+            touches(self.program, kernel).iter().any(|touch| touch.writes && touch.extent.overlaps(extent))
+        };
+        self.program.steps.iter().any(|step| writes(&step.kernel))
+    }
+
+    fn write(&mut self, place: &KernelPlace, touch: &Touch, in_loop: bool) -> Result<(), ProgramError> {
+        let Touch { buffer, extent, .. } = *touch;
+        if let Place::Input(n) = extent.place
+            && !self.program.outputs.iter().any(|output| output.donor == Some(n))
+        {
+            let (kernel, place) = (place.clone(), extent.place);
+            return Err(ProgramError::Input { kernel, place, buffer });
+        }
+        let holds = self.holds.entry(extent.place).or_default();
+        holds.retain(|held| !held.extent.is_inside(&extent));
+        holds.push(Held { extent, by: buffer, writer: place.clone(), in_loop });
+        self.written.insert(buffer);
+        Ok(())
+    }
+}
+
+/// What an extent leaves of a range of bytes.
+fn left_of((start, end): (usize, usize), extent: &Extent) -> impl Iterator<Item = (usize, usize)> {
+    let before = (start, end.min(extent.start));
+    let after = (start.max(extent.end), end);
+    [before, after].into_iter().filter(|(start, end)| start < end)
+}

@@ -1,0 +1,271 @@
+//! Products along their terms: gradients at the weights of convolutions, whose sums are long and results small.
+//!
+//! Terms are cut into slices, and slices into parts, whose number depends on sizes alone. A part adds up its slices in
+//! order; parts are added in order at the end.
+
+use farad_compile::program::{Code, Fused, Instr, Level, Product, View};
+use farad_ir::DType;
+use rayon::prelude::*;
+
+use crate::contraction::matrix_product::Temporaries;
+use crate::contraction::register_tile::{self, DotTile, Piece, tiles};
+use crate::contraction::row_slices::coordinates;
+use crate::contraction::slice_cuts::{Cut, pieces, use_of_lanes};
+use crate::contraction::slice_operand::{Axes, Load, Operand, Slice, Way, Window};
+use crate::error::Error;
+use crate::heuristics::products::{
+    ADDED_AT_ONCE, LARGE, LEAST_PART_ROWS, LEAST_TERM_SLICE, MOST_PARTS, PARTIAL_FLOATS, TERM_VECTORS,
+    USED_LANES,
+};
+use crate::interpreter::nest::Nest;
+use crate::interpreter::tile_machine::Context;
+use crate::memory::thread_scratch;
+use crate::simd::lanes::lanes;
+
+/// A planned product.
+#[derive(Debug)]
+pub struct Dots {
+    batch: Vec<usize>,
+    m: Vec<usize>,
+    n: Vec<usize>,
+    terms: Cut,
+    lhs: Operand,
+    rhs: Operand,
+    rows: Vec<isize>,
+    columns: Vec<isize>,
+    parts: usize,
+    /// `[parts, batch.., m.., n..]`
+    partial: usize,
+    epilogue: Nest,
+    work: usize,
+}
+
+impl Dots {
+    /// Plans a product; `None` if an operand is more than a load. Slices have about `most` floats.
+    pub fn new(
+        product: &Product,
+        most: usize,
+        temporaries: &mut Temporaries,
+        label: &str,
+    ) -> Result<Option<Dots>, Error> {
+        let (Some(left), Some(right)) = (Load::of(&product.lhs), Load::of(&product.rhs)) else {
+            return Ok(None);
+        };
+        let (b, m, k) = (product.batch.len(), product.m.len(), product.k.len());
+        let [left_axes, right_axes, whole] = product.axes();
+        // Rows and columns are read by tables, terms by strides.
+        let tables = [b..b + m, b + k..right_axes.len()];
+        let ways = [
+            way(&left, &left_axes, (left_axes.len() - 1, tables[0].clone()), temporaries),
+            way(&right, &right_axes, (b + k - 1, tables[1].clone()), temporaries),
+        ];
+        let extents = |terms: &[usize]| {
+            let one = vec![1; b];
+            [[&one[..], &product.m, terms].concat(), [&one[..], terms, &product.n].concat()]
+        };
+        let cost = |terms: &[usize]| {
+            let [l, r] = extents(terms);
+            let of = |way: Way, load: &Load, axes: &[usize], extent: &[usize], along: (usize, Axes)| match way
+            {
+                Way::Window => {
+                    Window::new(load.view, axes, extent, along).map_or(0, |window| window.floats())
+                }
+                _ => extent.iter().product(),
+            };
+            of(ways[0], &left, &left_axes, &l, (l.len() - 1, tables[0].clone()))
+                + of(ways[1], &right, &right_axes, &r, (b + k - 1, tables[1].clone()))
+        };
+        // Every slice adds the lanes of every sum, which takes as long as some vectors of terms.
+        let (last, outer) = product.k.split_last().expect("terms");
+        let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
+        let share = cost(&product.k) / (vectors / TERM_VECTORS).clamp(1, MOST_PARTS);
+        let terms = Cut::new(&product.k, most.min(share.max(LEAST_TERM_SLICE)), cost);
+        let [left_extent, right_extent] = extents(terms.steps());
+        let left_order: Vec<usize> = (b..left_axes.len()).collect();
+        let right_order: Vec<usize> = (b + k..right_axes.len()).chain(b..b + k).collect();
+        let copies = [temporaries.reserve(0), temporaries.reserve(0)];
+        let specs = &mut *temporaries.specs;
+        let [left_read, right_read] =
+            [(&left_order[..], tables[0].clone()), (&right_order[..], tables[1].clone())];
+        let lhs =
+            Operand::new(&left, &left_axes, &left_extent, left_read, ways[0], (specs, copies[0]), label)?;
+        let rhs =
+            Operand::new(&right, &right_axes, &right_extent, right_read, ways[1], (specs, copies[1]), label)?;
+        let rows = lhs.offsets(b, &product.m);
+        let columns = rhs.offsets(b + k, &product.n);
+        let sums = product.batches() * rows.len() * columns.len();
+        let parts = terms.len().clamp(1, MOST_PARTS).min((PARTIAL_FLOATS / sums.max(1)).max(2));
+        let partial = temporaries.add(parts * sums);
+        let epilogue = epilogue(product, &whole, partial.0, temporaries, label)?;
+        Ok(Some(Dots {
+            batch: product.batch.clone(),
+            m: product.m.clone(),
+            n: product.n.clone(),
+            terms,
+            lhs,
+            rhs,
+            rows,
+            columns,
+            parts,
+            partial: partial.0 as usize,
+            epilogue,
+            work: sums * product.terms(),
+        }))
+    }
+
+    /// How many slices there are.
+    #[cfg(test)]
+    pub fn slices(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Runs the product.
+    pub fn run(&self, context: Context) {
+        let batches: usize = self.batch.iter().product();
+        let parallel = self.work >= LARGE && rayon::current_num_threads() > 1;
+        // Few parts of many rows: rows are shared out too.
+        let groups = match parallel {
+            true => (MOST_PARTS / (batches * self.parts).max(1))
+                .clamp(1, self.rows.len().div_ceil(LEAST_PART_ROWS).max(1)),
+            false => 1,
+        };
+        let step = self.rows.len().div_ceil(groups).next_multiple_of(4).max(1);
+        let groups = self.rows.len().div_ceil(step);
+        let tasks = batches * self.parts * groups;
+        let one = |task: usize| {
+            let first = task % groups * step;
+            let rows = first..self.rows.len().min(first + step);
+            self.task(context, task / groups / self.parts, task / groups % self.parts, rows);
+        };
+        if parallel && tasks > 1 {
+            (0..tasks).into_par_iter().for_each(one);
+        } else {
+            (0..tasks).for_each(one);
+        }
+        self.add_parts(context, batches * self.rows.len() * self.columns.len(), parallel);
+        self.epilogue.run(context);
+    }
+
+    /// Some rows of one part of one batch.
+    fn task(&self, context: Context, batch: usize, part: usize, rows: std::ops::Range<usize>) {
+        let at = coordinates(&self.batch, batch);
+        let columns = self.columns.len();
+        let batches: usize = self.batch.iter().product();
+        let first = ((part * batches + batch) * self.rows.len() + rows.start) * columns;
+        // SAFETY: every part of every batch has its place in the temporary.
+        let out = unsafe { context.bindings[self.partial].start.cast::<f32>().add(first) };
+        // SAFETY: as above; no other task has these rows.
+        unsafe { std::slice::from_raw_parts_mut(out, rows.len() * columns) }.fill(0.0);
+        let slices = self.terms.len();
+        for slice in part * slices / self.parts..(part + 1) * slices / self.parts {
+            let (origin, extent) = self.terms.slice(slice);
+            let (zeros, one) = ([vec![0; self.m.len()], vec![0; self.n.len()]], vec![1; at.len()]);
+            let left = [&at[..], &zeros[0], &origin].concat();
+            let left_reach = [&one[..], &self.m, &extent].concat();
+            let right = [&at[..], &origin, &zeros[1]].concat();
+            let right_reach = [&one[..], &extent, &self.n].concat();
+            thread_scratch::with(|scratch| {
+                let own = self.lhs.floats.next_multiple_of(16);
+                let floats = scratch.words(own + self.rhs.floats).cast::<f32>();
+                let left = Slice { origin: &left, extent: &left_reach };
+                let right = Slice { origin: &right, extent: &right_reach };
+                // SAFETY: scratch memory has this room.
+                let (lhs, rhs) = unsafe {
+                    (self.lhs.read(left, context, floats), self.rhs.read(right, context, floats.add(own)))
+                };
+                self.multiply(lhs, rhs, out, &extent, rows.clone());
+            });
+        }
+    }
+
+    fn multiply(
+        &self,
+        lhs: *const f32,
+        rhs: *const f32,
+        out: *mut f32,
+        extent: &[usize],
+        rows: std::ops::Range<usize>,
+    ) {
+        let (b, m, k) = (self.batch.len(), self.m.len(), extent.len());
+        let table = tiles();
+        let pieces: Vec<Piece> =
+            pieces(extent, &self.lhs.strides[b + m..], &self.rhs.strides[b..b + k], table.lanes);
+        let rows = &self.rows[rows];
+        let mut column = 0;
+        while column < self.columns.len() {
+            let fits = |tile: &&DotTile| tile.columns <= self.columns.len() - column;
+            let wide = table.dots.iter().find(fits).expect("a tile of one column").columns;
+            let mut row = 0;
+            while row < rows.len() {
+                let fits = |tile: &&DotTile| tile.columns == wide && tile.rows <= rows.len() - row;
+                let tile = table.dots.iter().find(fits).expect("a tile of one row");
+                let job = register_tile::Dots {
+                    lhs,
+                    rows: &rows[row..row + tile.rows],
+                    rhs,
+                    columns: &self.columns[column..column + wide],
+                    pieces: &pieces,
+                    // SAFETY: the tile is in the part's rows.
+                    out: unsafe { out.add(row * self.columns.len() + column) },
+                    pitch: self.columns.len(),
+                };
+                // SAFETY: operands are in memory over the whole slice, and the result apart.
+                unsafe { (tile.run)(&job) };
+                row += tile.rows;
+            }
+            column += wide;
+        }
+    }
+
+    /// Adds all parts to the first, in order.
+    fn add_parts(&self, context: Context, sums: usize, parallel: bool) {
+        let all = context.bindings[self.partial];
+        let one = |chunk: usize| {
+            let len = ADDED_AT_ONCE.min(sums - chunk * ADDED_AT_ONCE);
+            // SAFETY: every part has its place in the temporary, and every chunk one task.
+            unsafe {
+                let part = |n: usize| all.words((n * sums + chunk * ADDED_AT_ONCE) as i64, len).cast::<f32>();
+                let to = std::slice::from_raw_parts_mut(part(0), len);
+                for n in 1..self.parts {
+                    (lanes().add)(to, std::slice::from_raw_parts(part(n), len));
+                }
+            }
+        };
+        let chunks = sums.div_ceil(ADDED_AT_ONCE);
+        if parallel && chunks > 1 {
+            (0..chunks).into_par_iter().for_each(one);
+        } else {
+            (0..chunks).for_each(one);
+        }
+    }
+}
+
+/// How an operand is read along an axis.
+fn way(load: &Load, axes: &[usize], along: (usize, Axes), temporaries: &Temporaries) -> Way {
+    let used = use_of_lanes(axes[along.0], tiles().lanes);
+    if load.is_direct(axes, along.0, temporaries.specs) {
+        Way::Memory
+    } else if used >= USED_LANES && Window::new(load.view, axes, axes, along).is_some() {
+        Way::Window
+    } else {
+        Way::Spread
+    }
+}
+
+/// The epilogue over the sums of all parts, which are the first part's.
+fn epilogue(
+    product: &Product,
+    axes: &[usize],
+    partial: u32,
+    temporaries: &Temporaries,
+    label: &str,
+) -> Result<Nest, Error> {
+    let sum = Code::Load(farad_compile::program::BufferId(partial), View::contiguous(axes));
+    let replace = |instr: &Instr| match instr.code {
+        Code::Accumulator => Instr { code: sum.clone(), dtype: DType::F32, level: Level::Full },
+        _ => instr.clone(),
+    };
+    let tape = product.epilogue.iter().map(replace).collect();
+    let fused = Fused { axes: axes.to_vec(), outer: axes.len(), tape, stores: product.stores.clone() };
+    Nest::new(&fused, temporaries.specs, label)
+}

@@ -1,0 +1,142 @@
+//! Windows whose innermost positions are read at every so many places: positions of one remainder side by side.
+
+use farad_compile::program::{Guard, View};
+
+use super::Axes;
+use crate::heuristics::products::LARGEST_STRIDE;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
+
+/// How positions of a guard are laid out: the position `by · i + r` is the `i`-th of its remainder `r`.
+#[derive(Debug)]
+pub struct Split {
+    /// The coefficient of the axis that tiles run along.
+    pub by: i64,
+    /// The one axis whose coefficient is no multiple of that.
+    pub table: Option<usize>,
+    coefficient: usize,
+    /// Which remainders are read, in the order of the copy.
+    remainders: Vec<usize>,
+    /// Floats of one remainder.
+    room: usize,
+}
+
+impl Split {
+    /// Splits a guard of so many positions; `None` if more than one axis would need a table, or one that is not in
+    /// `tables` or is cut.
+    pub fn new(
+        guard: &Guard,
+        (axes, extent): (&[usize], &[usize]),
+        (vector, tables): (usize, Axes),
+        positions: usize,
+    ) -> Option<Split> {
+        let by = guard.coefficients[vector];
+        let read = |&axis: &usize| axes[axis] > 1 && guard.coefficients[axis] != 0;
+        let coefficients = (0..axes.len()).filter(read).map(|axis| (axis, guard.coefficients[axis]));
+        let mut odd = coefficients.clone().filter(|(_, c)| c % by != 0);
+        let (table, more) = (odd.next(), odd.next());
+        let whole = |axis: usize| tables.contains(&axis) && extent[axis] == axes[axis];
+        let fits = table.is_none_or(|(axis, _)| whole(axis)) && more.is_none();
+        if by > LARGEST_STRIDE || !fits || coefficients.clone().any(|(_, c)| c < 0) {
+            return None;
+        }
+        let coefficient = table.map_or(0, |(_, c)| c as usize);
+        let count = table.map_or(1, |(axis, _)| axes[axis]);
+        let mut remainders: Vec<usize> = (0..count).map(|i| i * coefficient % by as usize).collect();
+        remainders.sort_unstable();
+        remainders.dedup();
+        let room = positions.div_ceil(by as usize);
+        Some(Split { by, table: table.map(|(axis, _)| axis), coefficient, remainders, room })
+    }
+
+    /// Floats of the copy.
+    pub fn floats(&self) -> usize {
+        self.remainders.len() * self.room
+    }
+
+    /// How far position `i` of the axis with the table lies behind its first.
+    pub fn place(&self, i: usize) -> isize {
+        let (by, at) = (self.by as usize, self.coefficient * i);
+        let number = self.remainders.iter().position(|&r| r == at % by).expect("a remainder that is read");
+        (number * self.room + at / by) as isize
+    }
+
+    /// The stretches of a row of `count` positions from `low` on, of which those from 0 to `size` exist.
+    pub fn stretches(&self, row: (usize, i64, i64)) -> Vec<Stretch> {
+        let stretch = |(n, &r): (usize, &usize)| Stretch::new(n * self.room, (self.by, r), row);
+        self.remainders.iter().enumerate().map(stretch).collect()
+    }
+}
+
+/// A part of a row of a copy: elements at equal distance, with zeros in front and behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where it begins in the row.
+    at: usize,
+    /// Its elements, and which of them exist.
+    count: usize,
+    begin: usize,
+    end: usize,
+    /// The position of the first that exists, and how far apart they are.
+    first: i64,
+    step: usize,
+}
+
+impl Stretch {
+    /// Every `by`-th of `count` positions from `low` on, behind the first `remainder` ones; those from 0 to `size` exist.
+    pub fn new(at: usize, (by, remainder): (i64, usize), (count, low, size): (usize, i64, i64)) -> Stretch {
+        let step = by as usize;
+        let count = count.saturating_sub(remainder).div_ceil(step);
+        let low = low + remainder as i64;
+        let below = |position: i64| {
+            let distance = position.saturating_sub(low).max(0) as u64;
+            distance.div_ceil(by as u64).min(count as u64) as usize
+        };
+        let (begin, end) = (below(0), below(size));
+        Stretch { at, count, begin, end, first: low + by * begin as i64, step }
+    }
+
+    /// Fills its part of a row; `index` is that of position 0, and where there is none, nothing exists.
+    #[inline]
+    pub fn fill(&self, index: Option<i64>, binding: Binding, out: &mut [u32]) {
+        let out = &mut out[self.at..self.at + self.count];
+        let Some(index) = index.filter(|_| self.begin < self.end) else { return out.fill(0) };
+        out[..self.begin].fill(0);
+        out[self.end..].fill(0);
+        let out = &mut out[self.begin..self.end];
+        let first = index + self.first;
+        if binding.dtype.size() != 4 {
+            let access = Access::strided(binding.len, self.step as i64);
+            let range = Range { start: 0, count: out.len(), fixed: &[] };
+            // SAFETY: the program says that this kernel may read the buffer; runs are checked.
+            return unsafe { element_runs::load(&access, range, first, binding, out) };
+        }
+        let from = binding.words(first, self.step * (out.len() - 1) + 1);
+        if self.step == 1 {
+            // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
+            return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+        }
+        for (i, out) in out.iter_mut().enumerate() {
+            // SAFETY: as above.
+            *out = unsafe { from.add(self.step * i).read() };
+        }
+    }
+}
+
+/// The view with a guard along `vector` that always holds, where the view has none there and reads every so many
+/// elements: what windows are split by.
+pub fn guarded(view: &View, axes: &[usize], vector: usize) -> View {
+    let mut view = view.clone();
+    let free = |axis: usize| view.guards.iter().all(|guard| guard.coefficients[axis] == 0);
+    let stride = view.strides[vector];
+    if axes[vector] > 1 && (2..=LARGEST_STRIDE).contains(&stride) && free(vector) {
+        let mut coefficients = vec![0; axes.len()];
+        coefficients[vector] = stride;
+        let within = |&axis: &usize| axes[axis] > 1 && view.strides[axis] == 1 && free(axis);
+        if let Some(axis) = (0..axes.len()).find(within) {
+            coefficients[axis] = 1;
+        }
+        view.guards.push(Guard { coefficients, offset: 0, divisor: 1, size: i64::MAX, stride: 0 });
+    }
+    view
+}

@@ -1,0 +1,83 @@
+//! Custom ops: users' functions over slices of words.
+
+use std::sync::Arc;
+
+use farad_compile::program::Custom;
+use farad_ir::{CustomOp, Shape, Words};
+
+use crate::interpreter::tile_machine::Context;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::view_access::{Access, Range};
+
+/// A planned custom op.
+#[derive(Debug)]
+pub struct Plan {
+    op: Arc<dyn CustomOp>,
+    shapes: Vec<Shape>,
+    operands: Vec<usize>,
+    results: Vec<usize>,
+}
+
+impl Plan {
+    /// Plans a custom op. What its GPU kernels would share is not needed here.
+    pub fn new(custom: &Custom) -> Plan {
+        let numbers = |ids: &[farad_compile::program::BufferId]| ids.iter().map(|id| id.0 as usize).collect();
+        Plan {
+            op: custom.op.clone(),
+            shapes: custom.shapes.clone(),
+            operands: numbers(&custom.operands),
+            results: numbers(&custom.results),
+        }
+    }
+
+    /// Runs the op.
+    pub fn run(&self, context: Context) {
+        let operands: Vec<Cow> = self
+            .operands
+            .iter()
+            .zip(&self.shapes)
+            .map(|(&operand, shape)| Cow::of(context.bindings[operand], shape.numel()))
+            .collect();
+        let slices: Vec<&[u32]> = operands.iter().map(Cow::words).collect();
+        let mut results: Vec<Words> =
+            self.results.iter().map(|&result| vec![0; context.bindings[result].len]).collect();
+        self.op.cpu(&slices, &self.shapes, &mut results);
+        for (&result, words) in self.results.iter().zip(&results) {
+            let binding = context.bindings[result];
+            let (access, range) = whole(words.len());
+            // SAFETY: results are this kernel's to write; the length is checked against the binding.
+            unsafe { element_runs::store(&access, range, binding, words) };
+        }
+    }
+}
+
+fn whole(len: usize) -> (Access, Range<'static>) {
+    (Access::contiguous(len), Range { start: 0, count: len, fixed: &[] })
+}
+
+/// An operand's words: as they lie in memory, or converted.
+enum Cow<'a> {
+    Memory(&'a [u32]),
+    Converted(Vec<u32>),
+}
+
+impl Cow<'_> {
+    fn of<'a>(binding: Binding, len: usize) -> Cow<'a> {
+        if binding.dtype.size() == 4 {
+            // SAFETY: the words are checked to be in the buffer, which this kernel only reads.
+            return Cow::Memory(unsafe { std::slice::from_raw_parts(binding.words(0, len), len) });
+        }
+        let mut words = vec![0; len];
+        let (access, range) = whole(len);
+        // SAFETY: as above.
+        unsafe { element_runs::load(&access, range, 0, binding, &mut words) };
+        Cow::Converted(words)
+    }
+
+    fn words(&self) -> &[u32] {
+        match self {
+            Cow::Memory(words) => words,
+            Cow::Converted(words) => words,
+        }
+    }
+}

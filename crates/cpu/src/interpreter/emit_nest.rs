@@ -1,0 +1,345 @@
+//! From a tape to bytecode: what is computed at which level and in which pass, in which register.
+
+use farad_compile::program::{Code as TapeCode, Fused, Level as TapeLevel, Reg, Store, View};
+use farad_ir::{Binary, DType, Unary};
+
+use crate::error::Error;
+use crate::interpreter::bytecode::{Accumulator, Code, Conversion, Kind, Op, Register, Source};
+use crate::interpreter::dependence::{self, Analysis, Level};
+use crate::interpreter::nest::{Layout, Nest, Pass, Random, Shape, Spec, Take, Touch};
+use crate::interpreter::register_conversion::conversions;
+use crate::interpreter::register_slots::{self, LINE, Place};
+use crate::memory::view_access::Access;
+use crate::simd::reduction::STATE_WORDS;
+
+/// Makes the bytecode of a kernel with collapsed axes.
+pub fn emit(fused: &Fused, layout: Layout, reduces: bool, specs: &[Spec]) -> Result<Nest, Error> {
+    let mut emitter = Emitter::new(fused, layout, reduces, specs);
+    emitter.check()?;
+    emitter.passes();
+    Ok(emitter.finish())
+}
+
+/// The state of emission; what makes single values is in [`crate::interpreter::emit_values`].
+pub struct Emitter<'a> {
+    /// The kernel.
+    pub fused: &'a Fused,
+    /// Its buffers.
+    pub specs: &'a [Spec],
+    /// How its space is cut up.
+    pub layout: Layout,
+    /// How often values change.
+    pub levels: Vec<Level>,
+    /// Reductions that a value waits for, one after the other.
+    pub depths: Vec<usize>,
+    /// How often values are read.
+    pub uses: Vec<usize>,
+    /// Whether there are reduced axes.
+    pub reduces: bool,
+    /// Registers of uniform and outer values.
+    pub lasting: Vec<Option<Register>>,
+    /// Registers of full values in this pass.
+    pub passing: Vec<Option<Register>>,
+    /// Registers whose words are repeated over a tile by other registers, in this pass.
+    pub spreads: Vec<(Register, Register)>,
+    /// The same, for good.
+    pub lasting_spreads: Vec<(Register, Register)>,
+    /// The store that a value may be computed straight into, in this pass, with its touch.
+    pub direct: Vec<Option<(usize, &'a Store)>>,
+    /// Where registers are.
+    pub places: Vec<Place>,
+    /// Which of them have 64 bits.
+    pub wide: Vec<bool>,
+    /// Words that are kept from tile to tile.
+    pub kept: usize,
+    /// What is emitted: see [`Nest`].
+    pub prelude: Vec<Op>,
+    pub outer: Vec<Vec<Op>>,
+    /// The pass that is being emitted.
+    pub pass: Vec<Op>,
+    /// The passes before it.
+    pub done: Vec<Pass>,
+    pub finish: Vec<Op>,
+    pub touches: Vec<Touch>,
+    pub takes: Vec<Take>,
+    pub randoms: Vec<Random>,
+    pub accumulators: Vec<Accumulator>,
+    /// In recurrences: the registers of carries, of their next values, and whether a value is the same for all elements
+    /// at a position.
+    pub carried: Vec<Register>,
+    pub next: Vec<Register>,
+    pub shared: Vec<bool>,
+}
+
+impl<'a> Emitter<'a> {
+    pub fn new(fused: &'a Fused, layout: Layout, reduces: bool, specs: &'a [Spec]) -> Emitter<'a> {
+        let Analysis { levels, depths, uses } = Analysis::new(fused, layout.outer);
+        let deepest = depths.iter().copied().max().unwrap_or(0);
+        Emitter {
+            fused,
+            specs,
+            layout,
+            levels,
+            depths,
+            uses,
+            reduces,
+            lasting: vec![None; fused.tape.len()],
+            passing: vec![None; fused.tape.len()],
+            spreads: Vec::new(),
+            lasting_spreads: Vec::new(),
+            direct: vec![None; fused.tape.len()],
+            places: Vec::new(),
+            wide: Vec::new(),
+            kept: 0,
+            prelude: Vec::new(),
+            outer: vec![Vec::new(); deepest + 1],
+            pass: Vec::new(),
+            done: Vec::new(),
+            finish: Vec::new(),
+            touches: Vec::new(),
+            takes: Vec::new(),
+            randoms: Vec::new(),
+            accumulators: Vec::new(),
+            carried: Vec::new(),
+            next: Vec::new(),
+            shared: vec![false; fused.tape.len()],
+        }
+    }
+
+    /// Refuses ops on registers that they do not take.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |op: &str, dtype| Err(Error::Register { op: op.into(), dtype });
+        for instr in &self.fused.tape {
+            let dtype = |r: &Reg| self.fused.tape[r.0 as usize].dtype.register();
+            match &instr.code {
+                TapeCode::Unary(unary, a) => {
+                    let whole = unary.row().int.is_some() && *unary != Unary::Not;
+                    let fits = unary.takes(dtype(a)) || (whole && !dtype(a).is_float());
+                    if !fits {
+                        return refuse(unary.row().name, dtype(a));
+                    }
+                }
+                TapeCode::Binary(binary, a, _) => {
+                    let float = dtype(a).is_float();
+                    if (float && binary.is_bitwise()) || (!float && *binary == Binary::Pow) {
+                        return refuse(binary.row().name, dtype(a));
+                    }
+                }
+                TapeCode::Accumulator => return refuse("accumulator", instr.dtype),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_full(&self, store: &Store) -> bool {
+        !self.reduces || self.fused.tape[store.value.0 as usize].level == TapeLevel::Full
+    }
+
+    fn loads(&self, buffer: usize) -> bool {
+        self.fused.tape.iter().any(|instr| match &instr.code {
+            TapeCode::Load(b, _) | TapeCode::Take { buffer: b, .. } => b.0 as usize == buffer,
+            _ => false,
+        })
+    }
+
+    /// Emits every pass: reductions by depth, and stores as early as their values and the buffers they overwrite allow.
+    fn passes(&mut self) {
+        let fused = self.fused;
+        let reachable = dependence::reachable(fused);
+        let deepest =
+            (0..fused.tape.len()).filter(|&i| reachable[i]).map(|i| self.depths[i]).max().unwrap_or(0);
+        let (full, outer): (Vec<&'a Store>, Vec<&'a Store>) =
+            fused.stores.iter().partition(|s| self.is_full(s));
+        let depth_of = |emitter: &Self, s: &Store| emitter.depths[s.value.0 as usize];
+        let last_store = full.iter().map(|s| depth_of(self, s) + 1).max().unwrap_or(0);
+        let count = deepest.max(last_store);
+        for pass in 0..count {
+            let before = self.accumulators.len();
+            let in_place = |emitter: &Self, s: &Store| emitter.loads(s.buffer.0 as usize);
+            let due = |emitter: &Self, s: &Store| {
+                if in_place(emitter, s) { pass + 1 == count } else { depth_of(emitter, s) == pass }
+            };
+            let (late, early): (Vec<&'a Store>, Vec<&'a Store>) =
+                full.iter().filter(|s| due(self, s)).partition(|s| in_place(self, s));
+            self.mark_direct(&early);
+            for i in (0..fused.tape.len()).filter(|&i| reachable[i]) {
+                if matches!(fused.tape[i].code, TapeCode::Reduce(..)) && self.depths[i] == pass + 1 {
+                    self.reduction(i);
+                }
+            }
+            early.iter().for_each(|store| self.store(store));
+            // What is overwritten in place may be read until all is computed.
+            let values: Vec<Source> = late.iter().map(|s| self.full_source(s.value.0 as usize)).collect();
+            late.iter().zip(values).for_each(|(store, value)| self.store_value(store, value, Level::Full));
+            let reductions = before..self.accumulators.len();
+            self.done.push(Pass { ops: std::mem::take(&mut self.pass), reductions });
+            if !self.layout.resident {
+                self.passing.fill(None);
+                self.spreads.clear();
+            }
+        }
+        for store in outer {
+            let value = self.source(store.value.0 as usize, Level::Outer, false);
+            self.store_value(store, value, Level::Outer);
+        }
+    }
+
+    /// Values that may be computed straight into the memory they are stored to.
+    pub fn mark_direct(&mut self, stores: &[&'a Store]) {
+        self.direct.fill(None);
+        for &store in stores {
+            let value = store.value.0 as usize;
+            let spec = self.specs[store.buffer.0 as usize];
+            let same =
+                !spec.dtype.is_narrow() && Kind::of(spec.dtype) == Kind::of(self.fused.tape[value].dtype);
+            let fresh = self.levels[value] == Level::Full
+                && self.direct[value].is_none()
+                && self.passing[value].is_none();
+            let access = self.access(&store.view, Level::Full);
+            if same && fresh && access.is_run() && self.layout.patch.is_none() {
+                self.touches.push(Touch { buffer: store.buffer.0 as usize, access, turned: None });
+                self.direct[value] = Some((self.touches.len() - 1, store));
+            }
+        }
+    }
+
+    pub fn store(&mut self, store: &Store) {
+        let value = self.full_source(store.value.0 as usize);
+        // The value may already lie where it belongs.
+        let computed_there = self.direct[store.value.0 as usize].is_some_and(|(touch, target)| {
+            let aliases = |op: &Op| op.out == value.register && op.code == Code::Alias(touch);
+            std::ptr::eq(target, store) && self.pass.iter().any(aliases)
+        });
+        if !computed_there {
+            self.store_value(store, value, Level::Full);
+        }
+    }
+
+    pub fn full_source(&mut self, value: usize) -> Source {
+        self.source(value, Level::Full, false)
+    }
+
+    pub fn store_value(&mut self, store: &Store, value: Source, level: Level) {
+        let access = self.access(&store.view, level);
+        let buffer = store.buffer.0 as usize;
+        let kind = Kind::of(self.fused.tape[store.value.0 as usize].dtype);
+        let value = self.converted(value, kind, self.specs[buffer].dtype.register(), level);
+        self.touches.push(Touch { buffer, access, turned: None });
+        let op = Op { a: value, ..Op::new(Code::Store(self.touches.len() - 1), value.register) };
+        if level == Level::Full { self.pass.push(op) } else { self.finish.push(op) }
+    }
+
+    /// `value` as a register of another type, where storage and register disagree.
+    fn converted(&mut self, value: Source, from: Kind, to: DType, level: Level) -> Source {
+        let mut source = value;
+        for conversion in conversions(from, to) {
+            let out = self.register(level, conversion.is_wide());
+            let op = Op { a: source, ..Op::new(Code::Convert(conversion), out) };
+            if level == Level::Full {
+                self.pass.push(op)
+            } else {
+                self.finish.push(op)
+            }
+            source = Source { register: out, scalar: false };
+        }
+        source
+    }
+
+    /// A view over the domain of a level's tiles.
+    pub fn access(&self, view: &View, level: Level) -> Access {
+        let (outer, all) = (self.layout.outer, self.layout.sizes.len());
+        let (domain, fixed): (Vec<usize>, Vec<usize>) = match (level, self.layout.shape) {
+            (Level::Uniform, _) => (vec![], vec![]),
+            (Level::Outer, _) => ((0..outer).collect(), vec![]),
+            (Level::Full, Shape::Rows) => ((0..all).collect(), vec![]),
+            (Level::Full, Shape::Block) => ((outer..all).chain(0..outer).collect(), vec![]),
+            (Level::Full, Shape::Columns) => ((0..outer).collect(), (outer..all).collect()),
+        };
+        Access::new(view, &self.layout.sizes, &domain, &fixed)
+    }
+
+    /// A new register for values of a level, wide or not.
+    pub fn register(&mut self, level: Level, wide: bool) -> Register {
+        let place = match level {
+            Level::Full => Place::Slot,
+            Level::Outer => self.keep(self.layout.rows, wide),
+            Level::Uniform => self.keep(1, wide),
+        };
+        self.place(place, wide)
+    }
+
+    /// A new register at a place.
+    pub fn place(&mut self, place: Place, wide: bool) -> Register {
+        self.places.push(place);
+        self.wide.push(wide);
+        self.places.len() - 1
+    }
+
+    /// So many elements that are kept from tile to tile.
+    pub fn keep(&mut self, elements: usize, wide: bool) -> Place {
+        let width = 1 + wide as usize;
+        // A single element needs no line of its own.
+        let start = self.kept.next_multiple_of(if elements == 1 { width } else { LINE });
+        self.kept = start + width * elements;
+        Place::Scratch(start)
+    }
+
+    /// Emits an instruction at a level.
+    pub fn push(&mut self, op: Op, level: Level, depth: usize) {
+        match level {
+            Level::Uniform => self.prelude.push(op),
+            Level::Outer => self.outer[depth].push(op),
+            Level::Full => self.pass.push(op),
+        }
+    }
+
+    fn reduction(&mut self, i: usize) {
+        let TapeCode::Reduce(reduce, a) = self.fused.tape[i].code else { unreachable!("the caller looked") };
+        let kind = self.kind(a);
+        let a = self.full_source(a.0 as usize);
+        let out = self.register(Level::Outer, kind.is_wide() && !reduce.is_index());
+        self.lasting[i] = Some(out);
+        self.pass.push(Op { a, ..Op::new(Code::Reduce(self.accumulators.len()), a.register) });
+        self.accumulators.push(Accumulator { reduce, kind, out });
+    }
+
+    /// Says of every instruction whether it has to do with registers of 64 bits.
+    fn mark_wide(&mut self) {
+        let wide = std::mem::take(&mut self.wide);
+        let outer = self.outer.iter_mut().flatten();
+        let passes = self.done.iter_mut().flat_map(|pass| &mut pass.ops);
+        for op in self.prelude.iter_mut().chain(outer).chain(passes).chain(&mut self.finish) {
+            let converts = matches!(op.code, Code::Convert(Conversion::To(..)));
+            op.wide = converts || wide[op.out] || op.sources().any(|register| wide[register]);
+        }
+    }
+
+    pub fn finish(mut self) -> Nest {
+        let state = STATE_WORDS * self.layout.rows * self.accumulators.len();
+        self.kept = self.kept.next_multiple_of(LINE);
+        let start = (self.kept + state).next_multiple_of(LINE);
+        let width = 1 + self.wide.contains(&true) as usize;
+        let tile = (width * self.layout.rows * self.layout.columns).next_multiple_of(LINE);
+        self.mark_wide();
+        let ops = self.done.iter().flat_map(|pass| &pass.ops);
+        let words = register_slots::assign(ops, &mut self.places, start, tile);
+        let cost = self.done.iter().flat_map(|pass| &pass.ops).map(Op::cost).sum::<usize>().max(1);
+        Nest {
+            layout: self.layout,
+            prelude: self.prelude,
+            outer: self.outer,
+            passes: self.done,
+            finish: self.finish,
+            touches: self.touches,
+            takes: self.takes,
+            randoms: self.randoms,
+            accumulators: self.accumulators,
+            places: self.places,
+            kept: self.kept,
+            words,
+            cost,
+            carries: self.carried.into_iter().zip(self.next).collect(),
+        }
+    }
+}

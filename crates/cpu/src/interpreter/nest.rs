@@ -1,0 +1,369 @@
+//! The plan of a fused kernel: how its space is cut into tiles and what runs on each.
+//!
+//! The space is *outer* positions times *inner* positions (the reduced ones; in pointwise kernels an inner part chosen
+//! here). A tile is some outer positions times some inner ones. With [`Shape::Rows`] inner positions lie innermost, a
+//! row each outer position; with the others outer positions do, and reductions go down columns. Work is in *passes*
+//! over the inner positions: a reduction that needs another's result is in a later pass, which computes again what it
+//! needs of the full space, unless rows are *resident*: whole in a tile, and computed once.
+
+use farad_compile::program::{self, Fused, Instr, Level, Store, View};
+
+use crate::error::Error;
+use crate::heuristics::fused::{LONG_AXIS, PATCH_COLUMNS, PATCH_ROWS, RESIDENT_ROW, SHORT_AXIS, TILE};
+use crate::interpreter::bytecode::{Accumulator, Op, Register, Source};
+use crate::interpreter::dependence;
+use crate::interpreter::emit_nest;
+use crate::interpreter::register_slots::Place;
+use crate::memory::view_access::{self, Access, MAX_AXES};
+
+/// How a tile's elements are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Row after row of inner positions.
+    Rows,
+    /// Outer positions at one inner position.
+    Columns,
+    /// All outer positions at one inner position after the other.
+    Block,
+}
+
+pub use farad_compile::program::Spec;
+
+/// A view of a buffer.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    /// Which buffer.
+    pub buffer: usize,
+    /// Where in it.
+    pub access: Access,
+    /// In patches: the same with the last two axes exchanged, if that is how to read it.
+    pub turned: Option<Access>,
+}
+
+/// A read at positions known only at run time.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// What is read, apart from the position.
+    pub touch: Touch,
+    /// One position for each row of the tile, not for each element.
+    pub by_row: bool,
+    /// Whether positions are `i32`.
+    pub signed: bool,
+    /// Elements between positions.
+    pub stride: i64,
+    /// How many positions there are.
+    pub size: usize,
+    /// Which op to blame.
+    pub site: usize,
+}
+
+/// Random bits: seed, then counter, low words first.
+#[derive(Clone, Debug)]
+pub struct Random {
+    /// The elements' indices.
+    pub access: Access,
+    /// Where the four words are.
+    pub key: [Source; 4],
+    /// Where the stream is, if it is not 0; scalar where one word stands for the whole tile.
+    pub stream: Option<Source>,
+}
+
+/// One sweep over the inner positions.
+#[derive(Clone, Debug, Default)]
+pub struct Pass {
+    /// What runs on every tile.
+    pub ops: Vec<Op>,
+    /// The reductions that it completes.
+    pub reductions: std::ops::Range<usize>,
+}
+
+/// How a kernel's space is cut up.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The order of a tile's elements.
+    pub shape: Shape,
+    /// Sizes of all axes, outer ones first.
+    pub sizes: Vec<usize>,
+    /// How many axes are outer.
+    pub outer: usize,
+    /// Outer positions.
+    pub outer_len: usize,
+    /// Inner positions.
+    pub inner_len: usize,
+    /// Outer positions in a tile.
+    pub rows: usize,
+    /// Inner positions in a tile.
+    pub columns: usize,
+    /// Whether a tile has all inner positions.
+    pub resident: bool,
+    /// In pointwise kernels whose loads run along another axis than their stores: the size of that axis, the last
+    /// outer one. Tiles then are patches of some of its positions times some inner ones.
+    pub patch: Option<usize>,
+}
+
+/// A planned kernel.
+#[derive(Clone, Debug)]
+pub struct Nest {
+    /// How its space is cut up.
+    pub layout: Layout,
+    /// What is the same everywhere.
+    pub prelude: Vec<Op>,
+    /// What runs once for each outer position, before the pass of the same number (the last: after all).
+    pub outer: Vec<Vec<Op>>,
+    /// Sweeps over the inner positions.
+    pub passes: Vec<Pass>,
+    /// Outer values written at the end.
+    pub finish: Vec<Op>,
+    /// Views that instructions name.
+    pub touches: Vec<Touch>,
+    /// Takes that instructions name.
+    pub takes: Vec<Take>,
+    /// Random draws that instructions name.
+    pub randoms: Vec<Random>,
+    /// Reductions, in order of passes.
+    pub accumulators: Vec<Accumulator>,
+    /// Where registers are.
+    pub places: Vec<Place>,
+    /// Words of scratch that hold for more than one tile, from the start.
+    pub kept: usize,
+    /// Words of scratch.
+    pub words: usize,
+    /// Rough cost an element, in simple instructions.
+    pub cost: usize,
+    /// In recurrences: every carry's register and that of its next value, which change places after a position.
+    pub carries: Vec<(Register, Register)>,
+}
+
+impl Nest {
+    /// Plans a kernel over buffers of these specs.
+    pub fn new(fused: &Fused, specs: &[Spec], label: &str) -> Result<Nest, Error> {
+        let mut fused = fused.clone();
+        check_views(&fused, specs, label)?;
+        let reduces = fused.outer < fused.axes.len();
+        if reduces {
+            order_reduced(&mut fused);
+        } else {
+            order_by_store(&mut fused);
+        }
+        let (sizes, outer) = {
+            let mut views = views_mut(&mut fused.tape, &mut fused.stores);
+            view_access::collapse(&fused.axes, fused.outer, &mut views)
+        };
+        (fused.axes, fused.outer) = (sizes, outer);
+        if fused.axes.len() > MAX_AXES {
+            return Err(Error::Axes { label: label.into(), axes: fused.axes.len(), most: MAX_AXES });
+        }
+        let layout = match reduces {
+            true => reducing(&fused),
+            false => patch(&mut fused).unwrap_or_else(|| pointwise(&fused)),
+        };
+        emit_nest::emit(&fused, layout, reduces, specs)
+    }
+}
+
+/// Every view of a tape and its stores.
+fn views_mut<'a>(tape: &'a mut [Instr], stores: &'a mut [Store]) -> Vec<&'a mut View> {
+    let of = |instr: &'a mut Instr| match &mut instr.code {
+        program::Code::Load(_, view) | program::Code::Take { view, .. } => Some(view),
+        program::Code::Position(view) | program::Code::Random(.., view) => Some(view),
+        _ => None,
+    };
+    tape.iter_mut().filter_map(of).chain(stores.iter_mut().map(|store| &mut store.view)).collect()
+}
+
+pub fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Error> {
+    let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
+        program::Code::Load(buffer, view) => Some((*buffer, view)),
+        _ => None,
+    });
+    let mut touches = loads.chain(fused.stores.iter().map(|s| (s.buffer, &s.view)));
+    touches.try_for_each(|(buffer, view)| {
+        view_access::check(view, &fused.axes, specs[buffer.0 as usize].len, label)
+    })
+}
+
+/// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be, unless all would be
+/// read in tiny runs then.
+fn order_by_store(fused: &mut Fused) {
+    let Some(store) = fused.stores.first() else { return };
+    let mut order: Vec<usize> = (0..fused.axes.len()).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse(store.view.strides[axis].abs()));
+    order.retain(|&axis| fused.axes[axis] != 1);
+    let short = order.iter().rev().take_while(|&&axis| fused.axes[axis] <= SHORT_AXIS).count();
+    if short > 0 && short < order.len() {
+        // The next longer axis changes places with the short ones behind it.
+        let mut longer = order.clone();
+        let axis = longer.remove(order.len() - short - 1);
+        longer.push(axis);
+        if 1.5 * run_cost(fused, &longer) < run_cost(fused, &order) {
+            order = longer;
+        }
+    }
+    order.extend((0..fused.axes.len()).filter(|&axis| fused.axes[axis] == 1));
+    reorder(fused, &order);
+}
+
+/// Moves short reduced axes before the longer ones, if all would be read in tiny runs otherwise.
+fn order_reduced(fused: &mut Fused) {
+    let positions = |instr: &Instr| match &instr.code {
+        program::Code::Reduce(reduce, _) => reduce.is_index(),
+        _ => false,
+    };
+    let reduced: Vec<usize> = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] != 1).collect();
+    let is_short = |axis: &usize| fused.axes[*axis] <= SHORT_AXIS;
+    if !reduced.last().is_some_and(is_short) || fused.tape.iter().any(positions) {
+        return;
+    }
+    let (short, longer): (Vec<usize>, Vec<usize>) = reduced.iter().partition(|axis| is_short(axis));
+    let outer: Vec<usize> = (0..fused.outer).collect();
+    let ones = (fused.outer..fused.axes.len()).filter(|&axis| fused.axes[axis] == 1);
+    let order: Vec<usize> = [&outer[..], &short, &longer].concat().into_iter().chain(ones).collect();
+    let before: Vec<usize> = (0..fused.axes.len()).collect();
+    if !longer.is_empty() && 1.5 * run_cost(fused, &order) < run_cost(fused, &before) {
+        reorder(fused, &order);
+    }
+}
+
+fn reorder(fused: &mut Fused, order: &[usize]) {
+    if order.is_sorted() {
+        return;
+    }
+    fused.axes = order.iter().map(|&axis| fused.axes[axis]).collect();
+    for view in views_mut(&mut fused.tape, &mut fused.stores) {
+        view.strides = order.iter().map(|&axis| view.strides[axis]).collect();
+        for guard in &mut view.guards {
+            guard.coefficients = order.iter().map(|&axis| guard.coefficients[axis]).collect();
+        }
+    }
+}
+
+/// What reading and writing an element costs, roughly, if axes are in this order.
+fn run_cost(fused: &Fused, order: &[usize]) -> f64 {
+    let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
+        program::Code::Load(_, view) => Some(view),
+        _ => None,
+    });
+    let touch = |view: &View| {
+        let access = Access::new(view, &fused.axes, order, &[]);
+        let (size, stride) = access.dims[access.dims.len() - 1];
+        let runs =
+            if access.dims.len() > 1 || !access.conditions.is_empty() { 8.0 / size as f64 } else { 0.0 };
+        (if matches!(stride, 0 | 1) { 0.3 } else { 1.0 }) + runs
+    };
+    loads.chain(fused.stores.iter().map(|store| &store.view)).map(touch).sum()
+}
+
+/// Whether some take's position is the same along the innermost axis.
+fn takes_rows(fused: &Fused) -> bool {
+    let inner = fused.axes.len() - 1;
+    let steady: Vec<bool> = dependence::dependence(fused, |view: &View| {
+        view.strides[inner] != 0 || view.guards.iter().any(|g| g.coefficients[inner] != 0)
+    })
+    .into_iter()
+    .map(|depends| !depends)
+    .collect();
+    let is_steady = |instr: &Instr| match &instr.code {
+        program::Code::Take { position, .. } => steady[position.0 as usize],
+        _ => false,
+    };
+    fused.tape.iter().any(is_steady)
+}
+
+/// The layout of a kernel without reductions.
+fn pointwise(fused: &Fused) -> Layout {
+    let sizes = fused.axes.clone();
+    let total: usize = sizes.iter().product();
+    let last = sizes.last().copied().unwrap_or(1);
+    let by_rows = sizes.len() > 1 && (last >= LONG_AXIS || (last >= 8 && takes_rows(fused)));
+    let (outer, inner_len) = if by_rows { (sizes.len() - 1, last) } else { (0, total) };
+    let rows = if by_rows { (TILE / inner_len.max(1)).max(1) } else { 1 };
+    let columns = if rows > 1 { inner_len } else { inner_len.min(TILE) };
+    let outer_len = sizes[..outer].iter().product();
+    Layout {
+        shape: Shape::Rows,
+        sizes,
+        outer,
+        outer_len,
+        inner_len,
+        rows,
+        columns,
+        resident: false,
+        patch: None,
+    }
+}
+
+/// The layout of a pointwise kernel some of whose loads run along another axis than the innermost, which is made the
+/// last outer one: patches let them read whole cache lines.
+fn patch(fused: &mut Fused) -> Option<Layout> {
+    let last = fused.axes.len().checked_sub(1)?;
+    let along =
+        |view: &View| (0..last).find(|&axis| view.strides[axis] == 1 && fused.axes[axis] >= PATCH_ROWS);
+    let across = |instr: &Instr| match &instr.code {
+        program::Code::Load(_, view) if view.strides[last].abs() > 1 => along(view),
+        _ => None,
+    };
+    let axis = fused.tape.iter().find_map(across).filter(|_| fused.axes[last] >= 8)?;
+    let exchange = |values: &mut Vec<i64>| {
+        let value = values.remove(axis);
+        values.insert(last - 1, value);
+    };
+    for view in views_mut(&mut fused.tape, &mut fused.stores) {
+        exchange(&mut view.strides);
+        view.guards.iter_mut().for_each(|guard| exchange(&mut guard.coefficients));
+    }
+    let size = fused.axes.remove(axis);
+    fused.axes.insert(last - 1, size);
+    fused.outer = fused.axes.len();
+    let (sizes, inner_len) = (fused.axes.clone(), fused.axes[last]);
+    Some(Layout {
+        shape: Shape::Rows,
+        outer: last,
+        outer_len: sizes[..last].iter().product(),
+        sizes,
+        inner_len,
+        rows: PATCH_ROWS,
+        columns: PATCH_COLUMNS.min(inner_len),
+        resident: false,
+        patch: Some(size),
+    })
+}
+
+/// The layout of a kernel with reductions: along rows or down columns, whichever reads memory better.
+fn reducing(fused: &Fused) -> Layout {
+    let (sizes, outer) = (fused.axes.clone(), fused.outer);
+    let (outer_len, inner_len) = (fused.outer_len(), fused.reduced_len());
+    let down = outer_len > 1 && inner_len > 1 && cost(fused, false) < cost(fused, true);
+    let layout = |shape, rows: usize, columns: usize| {
+        let resident = columns >= inner_len;
+        Layout { shape, sizes, outer, outer_len, inner_len, rows, columns, resident, patch: None }
+    };
+    if !down {
+        let whole = inner_len <= RESIDENT_ROW;
+        let rows = if whole { (TILE / inner_len.max(1)).clamp(1, outer_len.max(1)) } else { 1 };
+        return layout(Shape::Rows, rows, if whole { inner_len.max(1) } else { TILE });
+    }
+    if outer_len <= TILE / 2 {
+        return layout(Shape::Block, outer_len, (TILE / outer_len).min(inner_len));
+    }
+    layout(Shape::Columns, TILE.min(outer_len), 1)
+}
+
+/// What reading an element costs, roughly, if tiles run along rows or down columns.
+fn cost(fused: &Fused, along_rows: bool) -> f64 {
+    let (outer, all) = (fused.outer, fused.axes.len());
+    let domain: Vec<usize> =
+        if along_rows { (0..all).collect() } else { (outer..all).chain(0..outer).collect() };
+    let mut sum = if along_rows { 8.0 / fused.reduced_len() as f64 } else { 2.0 / fused.outer_len() as f64 };
+    for instr in fused.tape.iter().filter(|instr| instr.level == Level::Full) {
+        if let program::Code::Load(_, view) = &instr.code {
+            let access = Access::new(view, &fused.axes, &domain, &[]);
+            let (size, stride) = access.dims[access.dims.len() - 1];
+            let step = match stride {
+                0 | 1 => 0.3,
+                _ => 2.0,
+            };
+            sum += step + if access.dims.len() > 1 { 6.0 / size as f64 } else { 0.0 };
+        }
+    }
+    sum
+}

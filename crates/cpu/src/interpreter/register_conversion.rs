@@ -1,0 +1,54 @@
+//! Conversions between register types, and other small facts of the op tables.
+
+use farad_ir::{Binary, DType, Scalar};
+
+use crate::interpreter::bytecode::{Conversion, Kind};
+
+/// The op with its operands exchanged, if there is one.
+pub fn turn(binary: Binary) -> Option<Binary> {
+    match binary {
+        Binary::Less => Some(Binary::Greater),
+        Binary::LessEqual => Some(Binary::GreaterEqual),
+        Binary::Greater => Some(Binary::Less),
+        Binary::GreaterEqual => Some(Binary::LessEqual),
+        _ => binary.commutes().then_some(binary),
+    }
+}
+
+/// What a constant is in registers of `dtype`.
+pub fn register_of(scalar: Scalar, dtype: DType) -> u64 {
+    if scalar.dtype.register() == dtype.register() {
+        scalar.register()
+    } else {
+        scalar.cast(dtype).register()
+    }
+}
+
+/// What turns a register of one kind into the register of `to`, step by step.
+pub fn conversions(from: Kind, to: DType) -> Vec<Conversion> {
+    use Conversion::*;
+    let rounding = match to {
+        DType::F16 => Some(RoundHalf),
+        DType::BF16 => Some(RoundBrain),
+        _ => None,
+    };
+    let first = match (from, to) {
+        // Between integers of 64 bits nothing changes.
+        (Kind::Long | Kind::LongWord, DType::I64 | DType::U64) | (Kind::Double, DType::F64) => None,
+        (kind, to) if kind.is_wide() => Some(To(kind, if to.is_float() { to.register() } else { to })),
+        (kind, to) if to.is_wide() => Some(To(kind, to)),
+        (Kind::Bool, to) if !to.is_float() => None,
+        (kind, DType::I8 | DType::I16 | DType::U16) => Some(To(kind, to)),
+        (Kind::Float, DType::I32) => Some(FloatToInt),
+        (Kind::Float, DType::U32) => Some(FloatToWord),
+        (Kind::Float, DType::U8) => Some(FloatToByte),
+        (Kind::Float, DType::Bool) => Some(FloatToBool),
+        (Kind::Float, _) => None,
+        (Kind::Int | Kind::Word, DType::Bool) => Some(WordToBool),
+        (Kind::Int | Kind::Word, DType::U8) => Some(WordToByte),
+        (Kind::Int, to) if to.is_float() => Some(IntToFloat),
+        (_, to) if to.is_float() => Some(WordToFloat),
+        _ => None,
+    };
+    first.into_iter().chain(rounding).collect()
+}

@@ -1,0 +1,420 @@
+//! Runs bytecode on one tile after another, on one thread.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::heuristics::fused::{PATCH_BLOCK, PATCH_ROWS};
+use crate::interpreter::bytecode::{Code, Op, Source};
+use crate::interpreter::nest::{Nest, Random, Shape, Take};
+use crate::interpreter::register_slots::Place;
+use crate::memory::element_runs::{self, Binding};
+use crate::memory::thread_scratch::Scratch;
+use crate::memory::view_access::{Access, MAX_AXES, Range};
+use crate::simd::lanes::{Lanes, lanes};
+use crate::simd::reduction::{STATE_WORDS, State};
+
+/// Bad indices met during a run, by site: the largest of them, so that it does not matter who met one first.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<AtomicI64>);
+
+impl Faults {
+    /// No faults at any of `sites` sites.
+    pub fn new(sites: usize) -> Faults {
+        Faults((0..sites).map(|_| AtomicI64::new(i64::MIN)).collect())
+    }
+
+    /// Remembers a bad index.
+    #[cold]
+    pub fn record(&self, site: usize, index: i64) {
+        self.0[site].fetch_max(index, Ordering::Relaxed);
+    }
+
+    /// The first site with a bad index.
+    pub fn first(&self) -> Option<(usize, i64)> {
+        let faults = self.0.iter().map(|fault| fault.load(Ordering::Relaxed));
+        faults.enumerate().find(|(_, index)| *index != i64::MIN)
+    }
+}
+
+/// What a kernel sees of the run that it is part of.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Where buffers are.
+    pub bindings: &'a [Binding],
+    /// The run's numbers.
+    pub parameters: &'a [u32],
+    /// Where bad indices go.
+    pub faults: &'a Faults,
+}
+
+/// Some outer positions times some inner ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    pub first_row: usize,
+    pub rows: usize,
+    pub first_column: usize,
+    pub columns: usize,
+}
+
+impl Tile {
+    /// What uniform instructions run on.
+    const ONE: Tile = Tile { first_row: 0, rows: 1, first_column: 0, columns: 1 };
+}
+
+/// Scratch memory made ready for a kernel.
+pub struct Machine<'a> {
+    pub(super) nest: &'a Nest,
+    pub(super) context: Context<'a>,
+    pub(super) lanes: &'static Lanes,
+    base: *mut u32,
+    pub(super) registers: &'a mut [*mut u32],
+}
+
+impl<'a> Machine<'a> {
+    /// A machine whose kept words are those of `of`, or, without one, made by the prelude.
+    pub fn new(
+        nest: &'a Nest,
+        context: Context<'a>,
+        scratch: &'a mut Scratch,
+        of: Option<&Kept>,
+    ) -> Machine<'a> {
+        let base = scratch.words(nest.words);
+        scratch.registers.clear();
+        scratch.registers.extend(nest.places.iter().map(|place| match place {
+            // SAFETY: places lie inside the nest's words.
+            Place::Scratch(offset) => unsafe { base.add(*offset) },
+            Place::Slot | Place::Memory => base,
+        }));
+        let mut machine = Machine { nest, context, lanes: lanes(), base, registers: &mut scratch.registers };
+        match of {
+            // SAFETY: both have room for the kept words, in different scratch memories.
+            Some(Kept(from)) => unsafe { base.copy_from_nonoverlapping(*from, nest.kept) },
+            None => machine.run(&nest.prelude, Tile::ONE, Part::Uniform),
+        }
+        machine
+    }
+
+    /// The words that other machines start from.
+    pub fn kept(&self) -> Kept {
+        Kept(self.base)
+    }
+
+    /// Runs what is due before pass `number`, once for each of the tile's outer positions.
+    pub fn outer(&mut self, number: usize, tile: Tile) {
+        if let Some(ops) = self.nest.outer.get(number) {
+            self.run(ops, tile, Part::Outer);
+        }
+    }
+
+    /// Puts the registers of carries and of their next values back where they belong.
+    pub fn settle(&mut self) {
+        for register in self.nest.carries.iter().flat_map(|&(carry, next)| [carry, next]) {
+            if let Place::Scratch(offset) = self.nest.places[register] {
+                // SAFETY: places lie inside the nest's words.
+                self.registers[register] = unsafe { self.base.add(offset) };
+            }
+        }
+    }
+
+    /// Makes next values the carries of the next position.
+    pub fn advance(&mut self) {
+        self.nest.carries.iter().for_each(|&(carry, next)| self.registers.swap(carry, next));
+    }
+
+    /// Writes outer values.
+    pub fn finish(&mut self, tile: Tile) {
+        self.run(&self.nest.finish, tile, Part::Outer);
+    }
+
+    /// Runs a pass on one tile.
+    pub fn full(&mut self, pass: usize, tile: Tile) {
+        self.run(&self.nest.passes[pass].ops, tile, Part::Full);
+    }
+
+    /// The state of a reduction over `rows` outer positions.
+    pub fn state(&self, accumulator: usize, rows: usize) -> State<'a> {
+        let accumulated = self.nest.accumulators[accumulator];
+        let offset = self.nest.kept + accumulator * STATE_WORDS * self.nest.layout.rows;
+        // SAFETY: scratch has this room behind the kept words; a state is used before the next is asked for.
+        unsafe { State::at(self.base.add(offset), rows, accumulated.reduce, accumulated.kind) }
+    }
+
+    /// Sets the reductions of a pass to nothing.
+    pub fn reset(&mut self, pass: usize, rows: usize) {
+        self.nest.passes[pass].reductions.clone().for_each(|i| self.state(i, rows).reset());
+    }
+
+    /// Moves the results of a pass to their registers.
+    pub fn complete(&mut self, pass: usize, rows: usize) {
+        for i in self.nest.passes[pass].reductions.clone() {
+            let accumulator = self.nest.accumulators[i];
+            let out = self.registers[accumulator.out];
+            if accumulator.kind.is_wide() && !accumulator.reduce.is_index() {
+                // SAFETY: as below, with two words for each row.
+                let out = unsafe { std::slice::from_raw_parts_mut(out.cast(), rows) };
+                self.state(i, rows).finish_wide(out);
+                continue;
+            }
+            // SAFETY: an outer register has a word for each row, apart from the state.
+            self.state(i, rows).finish(unsafe { std::slice::from_raw_parts_mut(out, rows) });
+        }
+    }
+
+    fn run(&mut self, ops: &'a [Op], tile: Tile, part: Part) {
+        let mut fixed = [0; MAX_AXES];
+        let layout = &self.nest.layout;
+        let (start, count) = match (part, layout.shape) {
+            (Part::Uniform, _) => (0, 1),
+            (Part::Outer, _) => (tile.first_row, tile.rows),
+            (Part::Full, Shape::Rows) => {
+                (tile.first_row * layout.inner_len + tile.first_column, tile.rows * tile.columns)
+            }
+            (Part::Full, Shape::Block) => (tile.first_column * layout.outer_len, tile.rows * tile.columns),
+            (Part::Full, Shape::Columns) => (tile.first_row, tile.rows),
+        };
+        let held = if part == Part::Full && layout.shape == Shape::Columns {
+            let mut rest = tile.first_column;
+            for axis in (layout.outer..layout.sizes.len()).rev() {
+                fixed[axis - layout.outer] = rest % layout.sizes[axis];
+                rest /= layout.sizes[axis];
+            }
+            &fixed[..layout.sizes.len() - layout.outer]
+        } else {
+            &fixed[..0]
+        };
+        let range = Range { start, count, fixed: held };
+        for op in ops {
+            self.step(op, range, tile, part);
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, op: &Op, range: Range, tile: Tile, part: Part) {
+        if op.wide {
+            return self.step_wide(op, range, tile, part);
+        }
+        let n = range.count;
+        let bindings = self.context.bindings;
+        match op.code {
+            // SAFETY: every register that is written has room for one word.
+            Code::Constant(word) => unsafe { self.registers[op.out].write(word as u32) },
+            // SAFETY: as above.
+            Code::Parameter(i) => unsafe { self.registers[op.out].write(self.context.parameters[i]) },
+            Code::Alias(i) => {
+                let touch = &self.nest.touches[i];
+                self.registers[op.out] = bindings[touch.buffer].words(touch.access.first(range), n);
+            }
+            Code::Load(i) => {
+                let touch = &self.nest.touches[i];
+                let out = self.output(op, n);
+                if let Some(turned) = &touch.turned {
+                    return self.load_turned(turned, bindings[touch.buffer], tile, out);
+                }
+                for (at, range) in self.pieces(range, tile, part) {
+                    let out = &mut out[at..at + range.count];
+                    // SAFETY: the program says that this kernel may read the buffer.
+                    unsafe { element_runs::load(&touch.access, range, 0, bindings[touch.buffer], out) };
+                }
+            }
+            Code::Store(i) => {
+                let touch = &self.nest.touches[i];
+                let values = self.input(op.a, n);
+                for (at, range) in self.pieces(range, tile, part) {
+                    let values = &values[at..at + range.count];
+                    // SAFETY: views of stores are one-to-one, so that no other tile writes here.
+                    unsafe { element_runs::store(&touch.access, range, bindings[touch.buffer], values) };
+                }
+            }
+            Code::SpreadRows => {
+                let (values, out) = (self.input(op.a, tile.rows), self.output(op, n));
+                for (row, &value) in out.chunks_exact_mut(tile.columns).zip(values) {
+                    row.fill(value);
+                }
+            }
+            Code::SpreadColumns => {
+                let (values, layout) = (self.input(op.a, tile.rows), &self.nest.layout);
+                let out = self.output(op, layout.rows * layout.columns);
+                out.chunks_exact_mut(tile.rows).for_each(|row| row.copy_from_slice(values));
+            }
+            Code::Reduce(i) => self.reduce(i, self.input(op.a, n), tile),
+            Code::Take(i) => self.take(&self.nest.takes[i], op, range, tile, part),
+            Code::Position(i) => {
+                let out = self.output(op, n);
+                for (at, range) in self.pieces(range, tile, part) {
+                    self.nest.touches[i].access.runs(range, |run| {
+                        for (i, out) in out[at + run.at..at + run.at + run.len].iter_mut().enumerate() {
+                            *out = (run.index + run.stride * i as i64) as u32;
+                        }
+                    });
+                }
+            }
+            Code::Random(i) => {
+                for (at, range) in self.pieces(range, tile, part) {
+                    self.random(&self.nest.randoms[i], op, at, range);
+                }
+            }
+            Code::Copy => self.output(op, n).copy_from_slice(self.input(op.a, n)),
+            Code::Keep => {}
+            // SAFETY: registers hold a tile, and slots keep outputs apart from inputs.
+            _ => unsafe { (self.lanes.apply)(op, self.registers, n) },
+        }
+    }
+
+    /// The ranges that a tile consists of, with their places in it: one, but for patches.
+    pub(super) fn pieces<'r>(
+        &self,
+        range: Range<'r>,
+        tile: Tile,
+        part: Part,
+    ) -> impl Iterator<Item = (usize, Range<'r>)> + use<'r> {
+        let layout = &self.nest.layout;
+        let patch = layout.patch.is_some() && part == Part::Full;
+        let (pieces, count) = if patch { (tile.rows, tile.columns) } else { (1, range.count) };
+        let pitch = layout.inner_len;
+        (0..pieces).map(move |i| (i * count, Range { start: range.start + i * pitch, count, ..range }))
+    }
+
+    /// Fills a patch, a block of columns at a time: their lines are read whole, then written across.
+    fn load_turned(&self, turned: &Access, binding: Binding, tile: Tile, out: &mut [u32]) {
+        let layout = &self.nest.layout;
+        let size = layout.patch.expect("only patches are turned");
+        let (outside, row) = (tile.first_row / size, tile.first_row % size);
+        let start = |column: usize| (outside * layout.inner_len + tile.first_column + column) * size + row;
+        let plain = turned.conditions.is_empty() && binding.dtype.size() == 4 && tile.rows == PATCH_ROWS;
+        let index = turned.index(start(0));
+        let stride = if tile.columns > 1 { turned.index(start(1)) - index } else { 0 };
+        let mut lines = [[0u32; PATCH_ROWS]; PATCH_BLOCK];
+        for first in (0..tile.columns).step_by(PATCH_BLOCK) {
+            let columns = PATCH_BLOCK.min(tile.columns - first);
+            for (i, line) in lines[..columns].iter_mut().enumerate() {
+                // SAFETY: the program says that this kernel may read the buffer; words are checked to be in it.
+                unsafe {
+                    if plain {
+                        let from = binding.words(index + stride * (first + i) as i64, PATCH_ROWS);
+                        *line = from.cast::<[u32; PATCH_ROWS]>().read();
+                    } else {
+                        let range = Range { start: start(first + i), count: tile.rows, fixed: &[] };
+                        element_runs::load(turned, range, 0, binding, &mut line[..tile.rows]);
+                    }
+                }
+            }
+            for (row, out) in out.chunks_exact_mut(tile.columns).enumerate() {
+                match <&mut [u32; PATCH_BLOCK]>::try_from(&mut out[first..first + columns]) {
+                    Ok(out) => (0..PATCH_BLOCK).for_each(|i| out[i] = lines[i][row]),
+                    Err(_) => (0..columns).for_each(|i| out[first + i] = lines[i][row]),
+                }
+            }
+        }
+    }
+
+    pub(super) fn input(&self, source: Source, n: usize) -> &'a [u32] {
+        // SAFETY: a register holds a tile's words, which nothing writes while an instruction reads them.
+        unsafe {
+            std::slice::from_raw_parts(self.registers[source.register], if source.scalar { 1 } else { n })
+        }
+    }
+
+    fn output(&self, op: &Op, n: usize) -> &'a mut [u32] {
+        // SAFETY: a register holds a tile's words; an instruction has one output, apart from its inputs.
+        unsafe { std::slice::from_raw_parts_mut(self.registers[op.out], n) }
+    }
+
+    fn reduce(&self, accumulator: usize, words: &[u32], tile: Tile) {
+        let mut state = self.state(accumulator, tile.rows);
+        // SAFETY: these lanes are available.
+        unsafe {
+            match self.nest.layout.shape {
+                Shape::Rows => (self.lanes.reduce_rows)(&mut state, words, tile.columns, tile.first_column),
+                _ => (self.lanes.reduce_columns)(&mut state, words, tile.rows, tile.first_column),
+            }
+        }
+    }
+
+    /// A position brought into range, reported if it was not; `None` where there are no positions.
+    pub(super) fn position(&self, take: &Take, word: u32) -> Option<i64> {
+        let position = if take.signed { word as i32 as i64 } else { word as i64 };
+        if position < 0 || position >= take.size as i64 {
+            self.context.faults.record(take.site, position);
+        }
+        let last = (take.size as i64).checked_sub(1).filter(|&last| last >= 0)?;
+        Some(position.clamp(0, last))
+    }
+
+    fn take(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: Part) {
+        let out = self.output(op, range.count);
+        let binding = self.context.bindings[take.touch.buffer];
+        let load = |range: Range, word: u32, out: &mut [u32]| match self.position(take, word) {
+            // SAFETY: the program says that this kernel may read the buffer.
+            Some(position) => unsafe {
+                element_runs::load(&take.touch.access, range, position * take.stride, binding, out)
+            },
+            None => out.fill(0),
+        };
+        if take.by_row {
+            let positions = self.input(op.a, tile.rows);
+            for (row, (out, &word)) in out.chunks_exact_mut(tile.columns).zip(positions).enumerate() {
+                let start = range.start + row * self.nest.layout.inner_len;
+                load(Range { start, count: tile.columns, ..range }, word, out);
+            }
+        } else if op.a.scalar {
+            let word = self.input(op.a, 1)[0];
+            self.pieces(range, tile, part)
+                .for_each(|(at, range)| load(range, word, &mut out[at..at + range.count]));
+        } else {
+            let positions = self.input(op.a, range.count);
+            for (at, range) in self.pieces(range, tile, part) {
+                let shifts = |i: usize| self.position(take, positions[at + i]).map(|p| p * take.stride);
+                let out = &mut out[at..at + range.count];
+                // SAFETY: as above.
+                unsafe { element_runs::load_shifted(&take.touch.access, range, shifts, binding, out) };
+            }
+        }
+    }
+
+    /// Draws the elements of a range, from `at` on in the tile.
+    fn random(&self, random: &Random, op: &Op, at: usize, range: Range) {
+        let out = &mut self.output(op, at + range.count)[at..];
+        let key = random.key.map(|source| self.input(source, at + range.count));
+        let word = |which: usize, i: usize| {
+            if random.key[which].scalar { key[which][0] } else { key[which][at + i] }
+        };
+        let streams = random.stream.map(|source| (source.scalar, self.input(source, at + range.count)));
+        let stream = |i: usize| match streams {
+            Some((scalar, words)) => words[if scalar { 0 } else { at + i }],
+            None => 0,
+        };
+        let steady = random.key.iter().chain(&random.stream).all(|source| source.scalar);
+        random.access.runs(range, |run| {
+            if steady && run.stride == 1 {
+                let (seed, counter) = ([word(0, 0), word(1, 0)], [word(2, 0), word(3, 0), stream(0)]);
+                // SAFETY: these lanes are available.
+                unsafe {
+                    (self.lanes.random)(seed, counter, run.index as u32, &mut out[run.at..run.at + run.len])
+                };
+                return;
+            }
+            for i in 0..run.len {
+                let at = run.at + i;
+                let (seed, counter) = ([word(0, at), word(1, at)], [word(2, at), word(3, at)]);
+                let element = (run.index + run.stride * i as i64) as u32;
+                out[at] = farad_ir::philox::bits_within(seed, counter, stream(at), element);
+            }
+        });
+    }
+}
+
+/// Words that machines of one kernel share.
+#[derive(Clone, Copy)]
+pub struct Kept(*mut u32);
+
+// SAFETY: they are read by machines on other threads while their owner waits.
+unsafe impl Send for Kept {}
+// SAFETY: as above.
+unsafe impl Sync for Kept {}
+
+/// Which instructions run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Uniform,
+    Outer,
+    Full,
+}

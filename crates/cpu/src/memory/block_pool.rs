@@ -1,0 +1,287 @@
+//! Device memory: aligned allocations that return to a bounded pool when their last handle goes.
+//!
+//! Invariant: an allocation is as long as its bucket, and a bucket's allocations are interchangeable.
+//!
+//! A [`Memory`] is shared and mutable, as memory of a GPU is: who holds handles orders reads, writes and runs on it.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use farad_runtime::{Allocation, Holdings, Memory};
+
+use crate::error::Error;
+use crate::heuristics::pools::POOL_BYTES;
+
+/// A multiple of every vector's size and of a cache line.
+const ALIGNMENT: usize = 128;
+
+/// Aligned bytes; they return to the pool with their last handle.
+pub(crate) struct Held {
+    start: NonNull<u8>,
+    bytes: usize,
+    purpose: Purpose,
+    pool: Arc<Pool>,
+}
+
+/// What an allocation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Tensor,
+    /// Memory that a program works in, zeroed.
+    Block,
+}
+
+// SAFETY: an allocation is plain bytes without an owner thread; orderly access is the holders' duty (module doc).
+unsafe impl Send for Held {}
+// SAFETY: as above.
+unsafe impl Sync for Held {}
+
+impl Allocation for Held {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Where memory of this backend starts. Panics where another made it.
+pub(crate) fn start(memory: &Memory) -> *mut u8 {
+    memory.of::<Held>().start.as_ptr()
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.pool.give_back(self.start, self.bytes, self.purpose);
+    }
+}
+
+/// Where allocations come from and go back to, with its counts.
+#[derive(Default)]
+pub(crate) struct Pool {
+    free: Mutex<Free>,
+    /// Allocations that the system was asked for.
+    pub allocations: AtomicUsize,
+    /// Bytes that handles hold.
+    pub live: AtomicUsize,
+    /// The most that handles ever held.
+    pub peak: AtomicUsize,
+    /// Bytes of the allocations in use, by purpose.
+    held: [AtomicUsize; 2],
+    /// Bytes that the system has given, and how many it may give at most.
+    total: AtomicUsize,
+    limit: Option<usize>,
+    /// The most that the system has given, and what held it then.
+    high_water: Mutex<Holdings>,
+}
+
+#[derive(Default)]
+struct Free {
+    buckets: HashMap<usize, Vec<Start>>,
+    bytes: usize,
+}
+
+struct Start(NonNull<u8>);
+
+// SAFETY: a free allocation is owned by the pool alone.
+unsafe impl Send for Start {}
+
+impl Pool {
+    /// A pool that never holds more than `limit` bytes, free ones included.
+    pub fn new(limit: Option<usize>) -> Arc<Pool> {
+        let mut pool = Pool::default();
+        pool.limit = limit;
+        Arc::new(pool)
+    }
+
+    /// What is held, by purpose.
+    pub fn holdings(&self) -> Holdings {
+        Holdings {
+            tensors: self.held[Purpose::Tensor as usize].load(Ordering::Relaxed) as u64,
+            blocks: self.held[Purpose::Block as usize].load(Ordering::Relaxed) as u64,
+            pool: self.free().bytes as u64,
+            ..Holdings::default()
+        }
+    }
+
+    /// What was held when it was most.
+    pub fn high_water(&self) -> Holdings {
+        *self.high_water.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Looks whether more is held than ever.
+    fn mark(&self) {
+        let now = self.holdings();
+        let mut most = self.high_water.lock().unwrap_or_else(|e| e.into_inner());
+        if now.total() > most.total() {
+            *most = now;
+        }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// An allocation of at least `bytes`; zeroed if it is fresh or a block.
+    pub fn allocate(self: &Arc<Pool>, bytes: usize, purpose: Purpose) -> Result<Memory, Error> {
+        let size = bucket(bytes);
+        let pooled = {
+            let mut free = self.free();
+            let start = free.buckets.get_mut(&size).and_then(Vec::pop);
+            free.bytes -= if start.is_some() { size } else { 0 };
+            start
+        };
+        let fresh = pooled.is_none();
+        let start = match pooled {
+            Some(Start(start)) => {
+                if purpose == Purpose::Block {
+                    // SAFETY: the pool handed over an allocation of `size` bytes.
+                    unsafe { start.as_ptr().write_bytes(0, size) };
+                }
+                start
+            }
+            None => self.fresh(bytes, size)?,
+        };
+        self.held[purpose as usize].fetch_add(size, Ordering::Relaxed);
+        if fresh {
+            self.mark();
+        }
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+        Ok(Memory::new(Held { start, bytes, purpose, pool: self.clone() }))
+    }
+
+    /// Memory from the system; where there is none, what the pool keeps goes back first.
+    fn fresh(&self, bytes: usize, size: usize) -> Result<NonNull<u8>, Error> {
+        self.allocations.fetch_add(1, Ordering::Relaxed);
+        let again = || {
+            self.drain();
+            self.take(size)
+        };
+        self.take(size).or_else(again).ok_or_else(|| Error::OutOfMemory {
+            bytes,
+            limit: self.limit,
+            holdings: self.holdings(),
+        })
+    }
+
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        let layout = Layout::from_size_align(size, ALIGNMENT).ok()?;
+        let total = self.total.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+        let allowed = self.limit.is_none_or(|limit| total <= limit);
+        // SAFETY: buckets are not empty.
+        let start = if allowed { NonNull::new(unsafe { alloc_zeroed(layout) }) } else { None };
+        if start.is_none() {
+            self.total.fetch_sub(size, Ordering::Relaxed);
+        }
+        start
+    }
+
+    /// Gives everything that waits back to the system.
+    fn drain(&self) {
+        let mut free = self.free();
+        free.bytes = 0;
+        for (size, starts) in free.buckets.drain() {
+            self.total.fetch_sub(size * starts.len(), Ordering::Relaxed);
+            starts.into_iter().for_each(|Start(start)| release(start, size));
+        }
+    }
+
+    fn give_back(&self, start: NonNull<u8>, bytes: usize, purpose: Purpose) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+        let size = bucket(bytes);
+        self.held[purpose as usize].fetch_sub(size, Ordering::Relaxed);
+        let mut free = self.free();
+        if free.bytes + size <= POOL_BYTES {
+            free.bytes += size;
+            free.buckets.entry(size).or_default().push(Start(start));
+        } else {
+            drop(free);
+            self.total.fetch_sub(size, Ordering::Relaxed);
+            release(start, size);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.drain();
+    }
+}
+
+fn release(start: NonNull<u8>, size: usize) {
+    let layout = Layout::from_size_align(size, ALIGNMENT).expect("it was allocated with this layout");
+    // SAFETY: `fresh` allocated it with this layout, and its last handle is gone.
+    unsafe { dealloc(start.as_ptr(), layout) };
+}
+
+/// The size that an allocation of `bytes` gets: a multiple of the alignment with three significant bits, so that at
+/// most a fifth is wasted and a changing last batch finds its old memory.
+fn bucket(bytes: usize) -> usize {
+    let least = bytes.max(ALIGNMENT);
+    let step = (least.next_power_of_two() >> 3).max(ALIGNMENT);
+    least.checked_next_multiple_of(step).unwrap_or(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_what_is_asked_for() {
+        for bytes in [0, 1, 127, 128, 129, 1000, 4096, 5000, 1 << 20, (1 << 20) + 1, 123_456_789] {
+            let size = bucket(bytes);
+            assert!(
+                size >= bytes
+                    && size.is_multiple_of(ALIGNMENT)
+                    && size <= bytes.max(ALIGNMENT) * 5 / 4 + ALIGNMENT
+            );
+            assert_eq!(bucket(size), size, "a bucket is its own bucket");
+        }
+    }
+
+    #[test]
+    fn memory_is_reused_and_counted() {
+        let pool = Arc::new(Pool::default());
+        let first = pool.allocate(1000, Purpose::Tensor).unwrap();
+        let place = start(&first);
+        assert_eq!((first.bytes(), first.handles(), first.clone().handles()), (1000, 1, 2));
+        assert_eq!(place as usize % ALIGNMENT, 0);
+        // SAFETY: the allocation has 1000 bytes.
+        assert!(unsafe { std::slice::from_raw_parts(place, 1000) }.iter().all(|&byte| byte == 0));
+        // SAFETY: as above.
+        unsafe { place.write_bytes(7, 1000) };
+        drop(first);
+        let again = pool.allocate(1010, Purpose::Block).unwrap();
+        assert_eq!(start(&again), place);
+        // SAFETY: the allocation has 1010 bytes.
+        assert!(unsafe { std::slice::from_raw_parts(place, 1010) }.iter().all(|&byte| byte == 0));
+        assert_eq!(pool.allocations.load(Ordering::Relaxed), 1);
+        assert_eq!(pool.live.load(Ordering::Relaxed), 1010);
+        assert_eq!(pool.peak.load(Ordering::Relaxed), 1010);
+    }
+
+    #[test]
+    fn too_much_is_an_error() {
+        let pool = Arc::new(Pool::default());
+        let bytes = isize::MAX as usize;
+        let error = pool.allocate(bytes, Purpose::Tensor).unwrap_err();
+        assert_eq!(error, Error::OutOfMemory { bytes, limit: None, holdings: Holdings::default() });
+    }
+
+    #[test]
+    fn a_full_pool_is_freed_before_an_error() {
+        let pool = Pool::new(Some(10_240));
+        let (first, block) =
+            (pool.allocate(4096, Purpose::Tensor).unwrap(), pool.allocate(4096, Purpose::Block).unwrap());
+        let full = Holdings { tensors: 4096, blocks: 4096, pool: 0, ..Holdings::default() };
+        let error = pool.allocate(5120, Purpose::Tensor).unwrap_err();
+        assert_eq!(error, Error::OutOfMemory { bytes: 5120, limit: Some(10_240), holdings: full });
+        drop(first);
+        assert_eq!(pool.holdings(), Holdings { tensors: 0, blocks: 4096, pool: 4096, ..Holdings::default() });
+        let second = pool.allocate(5120, Purpose::Tensor).unwrap();
+        assert_eq!(pool.holdings(), Holdings { tensors: 5120, blocks: 4096, pool: 0, ..Holdings::default() });
+        drop((second, block));
+        assert_eq!(pool.total.load(Ordering::Relaxed), 5120 + 4096);
+    }
+}

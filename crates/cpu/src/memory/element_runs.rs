@@ -1,0 +1,405 @@
+//! Between memory and registers: runs of stored elements as 32-bit words, and back.
+//!
+//! Invariant: every run is checked against its buffer before memory is touched.
+
+use farad_ir::DType;
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+use crate::memory::view_access::{Access, Range, Run};
+
+/// Where a buffer lies during a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// Its first element.
+    pub start: *mut u8,
+    /// How many elements may be touched.
+    pub len: usize,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+// SAFETY: a binding is an address; kernels divide what they write among threads.
+unsafe impl Send for Binding {}
+// SAFETY: as above.
+unsafe impl Sync for Binding {}
+
+impl Binding {
+    /// The words from `index` on, for dtypes that are words. Panics unless `count` of them are in the buffer.
+    pub fn words(&self, index: i64, count: usize) -> *mut u32 {
+        self.check(Run { at: 0, len: count, index, stride: 1 });
+        debug_assert_eq!(self.dtype.size(), 4);
+        // SAFETY: the run was checked.
+        unsafe { self.start.cast::<u32>().offset(index as isize) }
+    }
+
+    /// As [`Binding::words`], for wide dtypes.
+    pub fn wide_words(&self, index: i64, count: usize) -> *mut u64 {
+        self.check(Run { at: 0, len: count, index, stride: 1 });
+        debug_assert_eq!(self.dtype.size(), 8);
+        // SAFETY: the run was checked.
+        unsafe { self.start.cast::<u64>().offset(index as isize) }
+    }
+
+    /// The buffer as seen from an element further on. Panics unless that is in it, or at its end.
+    pub fn moved(self, elements: usize) -> Binding {
+        assert!(elements <= self.len, "loop: a slice leaves its buffer: ({elements} vs {})", self.len);
+        // SAFETY: the element is in the buffer, or at its end.
+        let start = unsafe { self.start.add(elements * self.dtype.size()) };
+        Binding { start, len: self.len - elements, ..self }
+    }
+
+    #[inline(always)]
+    fn check(&self, run: Run) {
+        let end = run.index + run.stride * (run.len as i64 - 1);
+        let (low, high) = (run.index.min(end), run.index.max(end));
+        assert!(
+            run.len == 0 || (low >= 0 && high < self.len as i64),
+            "view: leaves its buffer: {low}..={high} ({high} vs {})",
+            self.len
+        );
+    }
+}
+
+/// An element type in memory, and the register that holds it.
+trait Element: Copy + 'static {
+    /// What a register holds: 32 bits, or 64 for wide dtypes.
+    type Word: Copy + Default;
+    fn word(self) -> Self::Word;
+    fn of(word: Self::Word) -> Self;
+
+    /// Reads neighbors.
+    #[inline(always)]
+    fn read(from: &[Self], out: &mut [Self::Word]) {
+        for (out, x) in out.iter_mut().zip(from) {
+            *out = x.word();
+        }
+    }
+
+    /// Writes neighbors.
+    #[inline(always)]
+    fn write(from: &[Self::Word], out: &mut [Self]) {
+        for (out, &word) in out.iter_mut().zip(from) {
+            *out = Self::of(word);
+        }
+    }
+}
+
+/// Integers, whose registers are `$word`s with the bits of `$register`s.
+macro_rules! whole_element {
+    ($($type:ty as $register:ty: $word:ty),*) => {$(
+        impl Element for $type {
+            type Word = $word;
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast)] // the same text for every type
+            fn word(self) -> $word {
+                self as $register as $word
+            }
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast)]
+            fn of(word: $word) -> $type {
+                word as $type
+            }
+        }
+    )*};
+}
+whole_element!(u32 as u32: u32, u8 as u32: u32, u16 as u32: u32, i8 as i32: u32, i16 as i32: u32, u64 as u64: u64);
+
+macro_rules! half_element {
+    ($type:ty) => {
+        impl Element for $type {
+            type Word = u32;
+            #[inline(always)]
+            fn word(self) -> u32 {
+                self.to_f32().to_bits()
+            }
+            #[inline(always)]
+            fn of(word: u32) -> $type {
+                <$type>::from_f32(f32::from_bits(word))
+            }
+            fn read(from: &[$type], out: &mut [u32]) {
+                from.convert_to_f32_slice(bytemuck::cast_slice_mut(out));
+            }
+            fn write(from: &[u32], out: &mut [$type]) {
+                out.convert_from_f32_slice(bytemuck::cast_slice(from));
+            }
+        }
+    };
+}
+half_element!(f16);
+half_element!(bf16);
+
+/// Calls a function that is generic in the element type, for elements in registers of 32 bits.
+macro_rules! by_dtype {
+    ($dtype:expr, $function:ident($($argument:expr),*)) => {
+        match $dtype {
+            DType::F32 | DType::I32 | DType::U32 | DType::Bool => $function::<u32>($($argument),*),
+            DType::F16 => $function::<f16>($($argument),*),
+            DType::BF16 => $function::<bf16>($($argument),*),
+            DType::U8 => $function::<u8>($($argument),*),
+            DType::U16 => $function::<u16>($($argument),*),
+            DType::I8 => $function::<i8>($($argument),*),
+            DType::I16 => $function::<i16>($($argument),*),
+            DType::F64 | DType::I64 | DType::U64 => unreachable!("wide elements are not read as words"),
+        }
+    };
+}
+
+/// Reads a range into `out`, zero where elements do not exist. `shift` is added to every index.
+///
+/// # Safety
+/// The binding's memory must be readable, and nothing may write what is read.
+pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u32]) {
+    debug_assert_eq!(out.len(), range.count);
+    if access.is_run() && binding.dtype.size() == 4 {
+        let from = binding.words(access.first(range) + shift, range.count);
+        // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
+        return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), range.count) };
+    }
+    // SAFETY: as promised by the caller.
+    unsafe { by_dtype!(binding.dtype, load_periods(access, range, shift, binding, out)) }
+}
+
+/// As [`load`], of a wide dtype.
+///
+/// # Safety
+/// As for [`load`].
+pub unsafe fn load_wide(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u64]) {
+    debug_assert!(out.len() == range.count && binding.dtype.is_wide());
+    // SAFETY: as promised by the caller.
+    unsafe { load_periods::<u64>(access, range, shift, binding, out) }
+}
+
+/// Reads what repeats itself once.
+unsafe fn load_periods<T: Element>(
+    access: &Access,
+    range: Range,
+    shift: i64,
+    binding: Binding,
+    out: &mut [T::Word],
+) {
+    match access.period() {
+        Some(period) if period < range.count => {
+            let (once, _) = out.split_at_mut(period);
+            // SAFETY: as promised by the caller.
+            unsafe { load_as::<T>(access, Range { count: period, ..range }, shift, binding, once) };
+            let mut done = period;
+            while done < out.len() {
+                // `done` is a multiple of the period, so what stands in front goes on behind it.
+                let len = done.min(out.len() - done);
+                out.copy_within(..len, done);
+                done += len;
+            }
+        }
+        // SAFETY: as promised by the caller.
+        _ => unsafe { load_as::<T>(access, range, shift, binding, out) },
+    }
+}
+
+unsafe fn load_as<T: Element>(
+    access: &Access,
+    range: Range,
+    shift: i64,
+    binding: Binding,
+    out: &mut [T::Word],
+) {
+    let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
+    let start = binding.start.cast::<T>();
+    access.existing(
+        range,
+        |run| {
+            let run = Run { index: run.index + shift, ..run };
+            binding.check(run);
+            // SAFETY: cells have the layout of what they hold, and this is the only reference in use.
+            let out = unsafe { &mut *(&raw const out[run.at..run.at + run.len] as *mut [T::Word]) };
+            // SAFETY: the run was checked.
+            unsafe { read_run(start.offset(run.index as isize), run.stride as isize, out) };
+        },
+        |at, len| out[at..at + len].iter().for_each(|word| word.set(T::Word::default())),
+    );
+}
+
+#[inline(always)]
+unsafe fn read_run<T: Element>(start: *const T, stride: isize, out: &mut [T::Word]) {
+    match stride {
+        // SAFETY: the caller checked the run.
+        1 => T::read(unsafe { std::slice::from_raw_parts(start, out.len()) }, out),
+        // SAFETY: as above.
+        0 => out.fill(unsafe { start.read() }.word()),
+        // As pairs, which compilers know how to take apart.
+        2 if out.len() > 1 => {
+            // SAFETY: as above; the last pair has no second element in the run.
+            let pairs = unsafe { std::slice::from_raw_parts(start, 2 * out.len() - 1) };
+            for (out, pair) in out.iter_mut().zip(pairs.chunks_exact(2)) {
+                *out = pair[0].word();
+            }
+            out[out.len() - 1] = pairs[pairs.len() - 1].word();
+        }
+        _ => {
+            for (i, out) in out.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *out = unsafe { start.offset(stride * i as isize).read() }.word();
+            }
+        }
+    }
+}
+
+/// Reads a range with a shift of its own for every element of the tile; zero where there is none.
+///
+/// # Safety
+/// As for [`load`].
+pub unsafe fn load_shifted(
+    access: &Access,
+    range: Range,
+    shifts: impl Fn(usize) -> Option<i64>,
+    binding: Binding,
+    out: &mut [u32],
+) {
+    // SAFETY: as promised by the caller.
+    unsafe { by_dtype!(binding.dtype, load_shifted_as(access, range, &shifts, binding, out)) }
+}
+
+/// As [`load_shifted`], of a wide dtype.
+///
+/// # Safety
+/// As for [`load`].
+pub unsafe fn load_wide_shifted(
+    access: &Access,
+    range: Range,
+    shifts: impl Fn(usize) -> Option<i64>,
+    binding: Binding,
+    out: &mut [u64],
+) {
+    debug_assert!(binding.dtype.is_wide());
+    // SAFETY: as promised by the caller.
+    unsafe { load_shifted_as::<u64>(access, range, &shifts, binding, out) }
+}
+
+unsafe fn load_shifted_as<T: Element>(
+    access: &Access,
+    range: Range,
+    shifts: &impl Fn(usize) -> Option<i64>,
+    binding: Binding,
+    out: &mut [T::Word],
+) {
+    out.fill(T::Word::default());
+    let start = binding.start.cast::<T>();
+    access.existing(
+        range,
+        |run| {
+            for i in 0..run.len {
+                let Some(shift) = shifts(run.at + i) else { continue };
+                let index = run.index + run.stride * i as i64 + shift;
+                binding.check(Run { index, len: 1, ..run });
+                // SAFETY: the element was checked.
+                out[run.at + i] = unsafe { start.offset(index as isize).read() }.word();
+            }
+        },
+        |_, _| {},
+    );
+}
+
+/// Writes the words of a tile to a range.
+///
+/// # Safety
+/// The binding's memory must be writable and this range written by this thread alone.
+pub unsafe fn store(access: &Access, range: Range, binding: Binding, values: &[u32]) {
+    debug_assert_eq!(values.len(), range.count);
+    // SAFETY: as promised by the caller.
+    unsafe { by_dtype!(binding.dtype, store_as(access, range, binding, values)) }
+}
+
+/// As [`store`], of a wide dtype.
+///
+/// # Safety
+/// As for [`store`].
+pub unsafe fn store_wide(access: &Access, range: Range, binding: Binding, values: &[u64]) {
+    debug_assert!(values.len() == range.count && binding.dtype.is_wide());
+    // SAFETY: as promised by the caller.
+    unsafe { store_as::<u64>(access, range, binding, values) }
+}
+
+unsafe fn store_as<T: Element>(access: &Access, range: Range, binding: Binding, values: &[T::Word]) {
+    let start = binding.start.cast::<T>();
+    access.runs(range, |run| {
+        binding.check(run);
+        let values = &values[run.at..run.at + run.len];
+        // SAFETY: the run was checked; values lie in scratch, or in other memory (a program never overlaps them).
+        unsafe {
+            let start = start.offset(run.index as isize);
+            if run.stride == 1 {
+                if start.cast::<T::Word>().cast_const() != values.as_ptr() {
+                    T::write(values, std::slice::from_raw_parts_mut(start, run.len));
+                }
+            } else {
+                for (i, &word) in values.iter().enumerate() {
+                    start.offset(run.stride as isize * i as isize).write(T::of(word));
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farad_compile::program::View;
+
+    fn round_trip<T: Copy + PartialEq + std::fmt::Debug>(dtype: DType, data: &mut [T], words: &[u32]) {
+        let binding = Binding { start: data.as_mut_ptr().cast(), len: data.len(), dtype };
+        for (offset, stride) in [(0, 1), (data.len() as i64 - 1, -1)] {
+            let view = View { offset, strides: vec![stride], guards: vec![] };
+            let access = Access::new(&view, &[data.len()], &[0], &[]);
+            let range = Range { start: 0, count: data.len(), fixed: &[] };
+            let mut out = vec![7; data.len()];
+            let before = data.to_vec();
+            // SAFETY: the binding is this slice.
+            unsafe { load(&access, range, 0, binding, &mut out) };
+            let mut want = words.to_vec();
+            if stride < 0 {
+                want.reverse();
+            }
+            assert_eq!(out, want, "{dtype}");
+            // SAFETY: as above.
+            unsafe { store(&access, range, binding, &out) };
+            assert_eq!(data, &before[..], "{dtype}");
+        }
+    }
+
+    #[test]
+    fn every_dtype_goes_in_and_out() {
+        let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let floats = [1.5f32, -2.0, 0.0, 8.0, 0.25];
+        round_trip(DType::F32, &mut floats.clone(), &bits(&floats));
+        round_trip(DType::F16, &mut floats.map(f16::from_f32), &bits(&floats));
+        round_trip(DType::BF16, &mut floats.map(bf16::from_f32), &bits(&floats));
+        round_trip(DType::I32, &mut [-5i32, 7, 0], &[-5i32 as u32, 7, 0]);
+        round_trip(DType::U8, &mut [0u8, 255, 3], &[0, 255, 3]);
+        round_trip(DType::U16, &mut [0u16, 65_535, 3], &[0, 65_535, 3]);
+        round_trip(DType::I8, &mut [-5i8, 127, -128], &[-5i32 as u32, 127, -128i32 as u32]);
+        round_trip(DType::I16, &mut [-5i16, 32_767, 0], &[-5i32 as u32, 32_767, 0]);
+        round_trip(DType::Bool, &mut [0u32, 1], &[0, 1]);
+    }
+
+    #[test]
+    fn repeated_contents_are_repeated() {
+        let mut bias = [1u32, 2, 3];
+        let binding = Binding { start: bias.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
+        let view = View { offset: 0, strides: vec![0, 1], guards: vec![] };
+        let access = Access::new(&view, &[5, 3], &[0, 1], &[]);
+        let mut out = [0; 11];
+        // SAFETY: the binding is this array.
+        unsafe { load(&access, Range { start: 2, count: 11, fixed: &[] }, 0, binding, &mut out) };
+        assert_eq!(out, [3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "view: leaves its buffer: 1..=3 (3 vs 3)")]
+    fn a_run_outside_its_buffer_panics() {
+        let mut data = [1u32, 2, 3];
+        let binding = Binding { start: data.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
+        let access = Access::new(&View { offset: 1, strides: vec![1], guards: vec![] }, &[3], &[0], &[]);
+        // SAFETY: the binding is this array.
+        unsafe { load(&access, Range { start: 0, count: 3, fixed: &[] }, 0, binding, &mut [0; 3]) };
+    }
+}

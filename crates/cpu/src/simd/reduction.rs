@@ -1,0 +1,307 @@
+//! Reductions of tiles into accumulators, along rows and down columns.
+//!
+//! Sums of floats are added up in `f32` only over a tile, with many partial sums, and in `f64` from tile to tile; so
+//! a million elements lose no more than a thousand. A maximum or minimum of floats is NaN if any element is, and its position
+//! that of the first NaN.
+
+use farad_ir::Reduce;
+
+use super::wide_reduction;
+use crate::heuristics::reductions::{
+    FEW_PARTIALS, FLOAT_TILES, LONG_ROW, MANY_PARTIALS, MIDDLING_ROW, SOME_PARTIALS,
+};
+use crate::interpreter::bytecode::Kind;
+
+/// One reduction's running state over some rows: sums in `wide` (floats) or `value`, extremes in `value`, their
+/// positions in `index`. Of 64-bit registers, everything but positions is in `wide`, by its bits.
+pub struct State<'a> {
+    pub reduce: Reduce,
+    pub kind: Kind,
+    pub wide: &'a mut [f64],
+    pub value: &'a mut [u32],
+    pub index: &'a mut [u32],
+}
+
+/// Words of state that a reduction takes for each row.
+pub const STATE_WORDS: usize = 4;
+
+impl<'a> State<'a> {
+    /// The state in `STATE_WORDS · rows` words at an 8-byte boundary.
+    ///
+    /// # Safety
+    /// The words must be valid, aligned, and used through this state alone.
+    pub unsafe fn at(start: *mut u32, rows: usize, reduce: Reduce, kind: Kind) -> State<'a> {
+        // SAFETY: promised by the caller.
+        unsafe {
+            State {
+                reduce,
+                kind,
+                wide: std::slice::from_raw_parts_mut(start.cast(), rows),
+                value: std::slice::from_raw_parts_mut(start.add(2 * rows), rows),
+                index: std::slice::from_raw_parts_mut(start.add(3 * rows), rows),
+            }
+        }
+    }
+
+    /// Nothing reduced yet.
+    pub fn reset(&mut self) {
+        if self.kind.is_wide() {
+            self.wide.fill(f64::from_bits(self.wide_identity()));
+            return self.index.fill(0);
+        }
+        self.wide.fill(self.reduce.identity(farad_ir::DType::F32).as_f64());
+        self.value.fill(self.identity());
+        self.index.fill(0);
+    }
+
+    /// Whether what is combined in `f32` is kept in `f64` from time to time.
+    fn is_wide(&self) -> bool {
+        self.kind == Kind::Float && self.reduce.row().rounds
+    }
+
+    fn identity(&self) -> u32 {
+        self.reduce.identity(self.kind.dtype()).word()
+    }
+
+    /// What changes nothing, of a 64-bit register.
+    pub fn wide_identity(&self) -> u64 {
+        self.reduce.identity(self.kind.dtype()).register()
+    }
+
+    /// Moves what was added up in `f32` to `f64`.
+    pub fn flush(&mut self) {
+        if !self.is_wide() {
+            return;
+        }
+        let identity = self.identity();
+        for (wide, value) in self.wide.iter_mut().zip(self.value.iter_mut()) {
+            let part = f32::from_bits(std::mem::replace(value, identity)) as f64;
+            *wide = if self.reduce == Reduce::Prod { *wide * part } else { *wide + part };
+        }
+    }
+
+    /// Writes the result of a 64-bit register that is no position.
+    pub fn finish_wide(&self, out: &mut [u64]) {
+        out.copy_from_slice(bytemuck::cast_slice(self.wide));
+    }
+
+    /// Writes the result.
+    pub fn finish(&mut self, out: &mut [u32]) {
+        self.flush();
+        match self.reduce {
+            _ if self.is_wide() => {
+                for (out, &wide) in out.iter_mut().zip(self.wide.iter()) {
+                    *out = (wide as f32).to_bits();
+                }
+            }
+            Reduce::ArgMax | Reduce::ArgMin => out.copy_from_slice(self.index),
+            _ => out.copy_from_slice(self.value),
+        }
+    }
+
+    /// Joins the state of later elements.
+    pub fn join(&mut self, later: &mut State) {
+        if self.kind.is_wide() {
+            return wide_reduction::join(self, later);
+        }
+        later.flush();
+        self.flush();
+        if self.is_wide() {
+            for (wide, later) in self.wide.iter_mut().zip(later.wide.iter()) {
+                *wide = if self.reduce == Reduce::Prod { *wide * later } else { *wide + later };
+            }
+            return;
+        }
+        for row in 0..self.value.len() {
+            let (a, b) = (self.value[row], later.value[row]);
+            match self.reduce {
+                Reduce::Sum => self.value[row] = a.wrapping_add(b),
+                Reduce::Prod => self.value[row] = a.wrapping_mul(b),
+                Reduce::Max | Reduce::Min => self.value[row] = extreme(self.reduce, self.kind, a, b),
+                Reduce::ArgMax | Reduce::ArgMin => {
+                    if beats(self.reduce, self.kind, b, a) {
+                        (self.value[row], self.index[row]) = (b, later.index[row]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn extreme(reduce: Reduce, kind: Kind, a: u32, b: u32) -> u32 {
+    if beats(reduce, kind, b, a) { b } else { a }
+}
+
+/// Whether a later `b` takes the place of `a`; NaN takes that of numbers.
+#[inline(always)]
+fn beats(reduce: Reduce, kind: Kind, b: u32, a: u32) -> bool {
+    let nan = |word: u32| kind == Kind::Float && f32::from_bits(word).is_nan();
+    if nan(a) || nan(b) {
+        return !nan(a);
+    }
+    let (b, a) = if matches!(reduce, Reduce::Min | Reduce::ArgMin) { (a, b) } else { (b, a) };
+    match kind {
+        Kind::Float => f32::from_bits(b) > f32::from_bits(a),
+        Kind::Int => b as i32 > a as i32,
+        _ => b > a,
+    }
+}
+
+macro_rules! fold_row {
+    (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+        // Kept apart, so that joining the partials does not take their vectors to pieces in the loop.
+        #[inline(never)]
+        fn join(partial: &mut [$type; $partials]) -> $type {
+            let mut width = $partials / 2;
+            while width > 0 {
+                for lane in 0..width {
+                    let ($acc, $x) = (partial[lane], partial[lane + width]);
+                    partial[lane] = $body;
+                }
+                width /= 2;
+            }
+            partial[0]
+        }
+        let mut partial = [$start; $partials];
+        let (chunks, rest) = $row.as_chunks::<$partials>();
+        for chunk in chunks {
+            for lane in 0..$partials {
+                let ($acc, $x) = (partial[lane], chunk[lane]);
+                partial[lane] = $body;
+            }
+        }
+        for (acc, &$x) in partial.iter_mut().zip(rest) {
+            let $acc = *acc;
+            *acc = $body;
+        }
+        join(&mut partial)
+    }};
+    ($row:expr, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+        let row: &[$type] = bytemuck::cast_slice($row);
+        if row.len() < MIDDLING_ROW {
+            fold_row!(by FEW_PARTIALS, row, $type, $start, |$acc, $x| $body)
+        } else if row.len() < LONG_ROW {
+            fold_row!(by SOME_PARTIALS, row, $type, $start, |$acc, $x| $body)
+        } else {
+            fold_row!(by MANY_PARTIALS, row, $type, $start, |$acc, $x| $body)
+        }
+    }};
+}
+
+#[inline(always)]
+fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
+    match (reduce, kind) {
+        (Reduce::Sum, Kind::Float) => fold_row!(row, f32, 0f32, |a, x| a + x).to_bits(),
+        (Reduce::Sum, _) => fold_row!(row, u32, 0u32, |a, x| a.wrapping_add(x)),
+        (Reduce::Prod, Kind::Float) => fold_row!(row, f32, 1f32, |a, x| a * x).to_bits(),
+        (Reduce::Prod, _) => fold_row!(row, u32, 1u32, |a, x| a.wrapping_mul(x)),
+        (Reduce::Max | Reduce::ArgMax, Kind::Float) => {
+            fold_row!(row, f32, f32::NEG_INFINITY, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
+        }
+        (_, Kind::Float) => {
+            fold_row!(row, f32, f32::INFINITY, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
+        }
+        (Reduce::Max | Reduce::ArgMax, Kind::Int) => fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32,
+        (_, Kind::Int) => fold_row!(row, i32, i32::MAX, |a, x| a.min(x)) as u32,
+        (Reduce::Max | Reduce::ArgMax, _) => fold_row!(row, u32, 0u32, |a, x| a.max(x)),
+        _ => fold_row!(row, u32, u32::MAX, |a, x| a.min(x)),
+    }
+}
+
+/// Where `value` (or the NaN that stands for it) first is in the row.
+#[inline(always)]
+fn position(kind: Kind, row: &[u32], value: u32) -> usize {
+    let found = match kind {
+        Kind::Float => {
+            let value = f32::from_bits(value);
+            row.iter().position(|&x| f32::from_bits(x) == value || f32::from_bits(x).is_nan())
+        }
+        _ => row.iter().position(|&x| x == value),
+    };
+    found.unwrap_or(0)
+}
+
+/// Takes in a tile of whole rows, or pieces of rows that start at `first`.
+#[inline(always)]
+pub fn rows(state: &mut State, tile: &[u32], columns: usize, first: usize) {
+    for (row, words) in tile.chunks_exact(columns).enumerate() {
+        let value = reduce_row(state.reduce, state.kind, words);
+        match (state.reduce, state.kind) {
+            (Reduce::Sum, Kind::Float) => state.wide[row] += f32::from_bits(value) as f64,
+            (Reduce::Sum, _) => state.value[row] = state.value[row].wrapping_add(value),
+            (Reduce::Prod, Kind::Float) => state.wide[row] *= f32::from_bits(value) as f64,
+            (Reduce::Prod, _) => state.value[row] = state.value[row].wrapping_mul(value),
+            (Reduce::Max | Reduce::Min, kind) => {
+                state.value[row] = extreme(state.reduce, kind, state.value[row], value)
+            }
+            (Reduce::ArgMax | Reduce::ArgMin, kind) => {
+                if first == 0 || beats(state.reduce, kind, value, state.value[row]) {
+                    state.value[row] = value;
+                    state.index[row] = (first + position(kind, words, value)) as u32;
+                }
+            }
+        }
+    }
+}
+
+macro_rules! fold_columns {
+    ($state:ident, $words:ident, $type:ty, |$acc:ident, $x:ident| $body:expr) => {{
+        let values: &mut [$type] = bytemuck::cast_slice_mut($state.value);
+        let words: &[$type] = bytemuck::cast_slice($words);
+        for (acc, &$x) in values.iter_mut().zip(words) {
+            let $acc = *acc;
+            *acc = $body;
+        }
+    }};
+}
+
+macro_rules! arg_columns {
+    ($state:ident, $words:ident, $column:expr, $type:ty, |$acc:ident, $x:ident| $better:expr) => {{
+        let values: &mut [$type] = bytemuck::cast_slice_mut($state.value);
+        let words: &[$type] = bytemuck::cast_slice($words);
+        let column = $column as u32;
+        for ((acc, index), &$x) in values.iter_mut().zip($state.index.iter_mut()).zip(words) {
+            let $acc = *acc;
+            let better = $better | (column == 0);
+            *acc = if better { $x } else { $acc };
+            *index = if better { column } else { *index };
+        }
+    }};
+}
+
+/// Takes in a tile whose columns are positions of the reduced space from `first` on, each with all rows.
+#[inline(always)]
+pub fn columns(state: &mut State, tile: &[u32], rows: usize, first: usize) {
+    for (i, words) in tile.chunks_exact(rows).enumerate() {
+        let column = first + i;
+        match (state.reduce, state.kind) {
+            (Reduce::Sum, Kind::Float) => fold_columns!(state, words, f32, |a, x| a + x),
+            (Reduce::Sum, _) => fold_columns!(state, words, u32, |a, x| a.wrapping_add(x)),
+            (Reduce::Prod, Kind::Float) => fold_columns!(state, words, f32, |a, x| a * x),
+            (Reduce::Prod, _) => fold_columns!(state, words, u32, |a, x| a.wrapping_mul(x)),
+            (Reduce::Max, Kind::Float) => {
+                fold_columns!(state, words, f32, |a, x| if (a >= x) | a.is_nan() { a } else { x })
+            }
+            (Reduce::Min, Kind::Float) => {
+                fold_columns!(state, words, f32, |a, x| if (a <= x) | a.is_nan() { a } else { x })
+            }
+            (Reduce::Max, Kind::Int) => fold_columns!(state, words, i32, |a, x| a.max(x)),
+            (Reduce::Min, Kind::Int) => fold_columns!(state, words, i32, |a, x| a.min(x)),
+            (Reduce::Max, _) => fold_columns!(state, words, u32, |a, x| a.max(x)),
+            (Reduce::Min, _) => fold_columns!(state, words, u32, |a, x| a.min(x)),
+            (Reduce::ArgMax, Kind::Float) => {
+                arg_columns!(state, words, column, f32, |a, x| (x > a) | (x.is_nan() & !a.is_nan()))
+            }
+            (Reduce::ArgMin, Kind::Float) => {
+                arg_columns!(state, words, column, f32, |a, x| (x < a) | (x.is_nan() & !a.is_nan()))
+            }
+            (Reduce::ArgMax, Kind::Int) => arg_columns!(state, words, column, i32, |a, x| x > a),
+            (Reduce::ArgMin, Kind::Int) => arg_columns!(state, words, column, i32, |a, x| x < a),
+            (Reduce::ArgMax, _) => arg_columns!(state, words, column, u32, |a, x| x > a),
+            (Reduce::ArgMin, _) => arg_columns!(state, words, column, u32, |a, x| x < a),
+        }
+        if column % FLOAT_TILES == FLOAT_TILES - 1 {
+            state.flush();
+        }
+    }
+}
