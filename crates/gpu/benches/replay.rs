@@ -8,7 +8,7 @@ use std::time::Instant;
 use farad_compile::costs::Costs;
 use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Spec};
 use farad_gpu::dispatch::{Dispatch, StorageBinding, Word};
-use farad_gpu::{Device, Executable, LaunchStage, Options, Routine, adapters};
+use farad_gpu::{Device, Executable, LaunchStage, MemoryRange, Options, Routine, adapters};
 use farad_ir::DType;
 
 /// Dispatches of one run.
@@ -67,7 +67,7 @@ fn measure(device: &Device, computes: bool) {
         each(total, RUNS - 1),
         each(gpu, 1),
     );
-    let bytes = device.read_blocking(&[(x, 0, 4)]).expect("read").remove(0);
+    let bytes = device.read_blocking(&[MemoryRange::new(x, 0, 4)]).expect("read").remove(0);
     let value = f32::from_le_bytes(bytes.try_into().expect("four bytes"));
     assert!(!computes || value == (RUNS * DISPATCHES) as f32, "{value}");
 }

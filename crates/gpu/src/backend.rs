@@ -16,7 +16,7 @@ use crate::adapter::AdapterKind;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::read::ReadFuture;
+use crate::read::{MemoryRange, ReadFuture};
 
 impl From<Error> for farad_runtime::Error {
     fn from(error: Error) -> farad_runtime::Error {
@@ -62,7 +62,7 @@ impl Backend for Device {
     }
 
     fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Read {
-        Read::Waiting(Box::new(OneRead(self.read(&[(memory.clone(), offset, bytes)]))))
+        Read::Waiting(Box::new(OneRead(self.read(&[MemoryRange::new(memory.clone(), offset, bytes)]))))
     }
 
     fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {

@@ -408,6 +408,7 @@ impl fmt::Debug for Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::MemoryRange;
 
     #[test]
     fn a_lost_device_is_an_error_from_then_on_and_never_a_panic() {
@@ -422,7 +423,7 @@ mod tests {
         for device in real.into_iter().chain([noop]) {
             let memory = device.allocate(64).unwrap();
             device.write(&memory, 0, &[1; 64]).unwrap();
-            let read = device.read(&[(memory.clone(), 0, 64)]);
+            let read = device.read(&[MemoryRange::new(memory.clone(), 0, 64)]);
             device.wait().unwrap();
             assert!(!device.is_lost());
             device.close();
@@ -431,7 +432,7 @@ mod tests {
             lost(device.allocate(64).unwrap_err());
             lost(device.write(&memory, 0, &[1; 64]).unwrap_err());
             lost(device.copy((&memory, 0), (&memory, 8), 8).unwrap_err());
-            lost(device.read_blocking(&[(memory.clone(), 0, 64)]).unwrap_err());
+            lost(device.read_blocking(&[MemoryRange::new(memory.clone(), 0, 64)]).unwrap_err());
             lost(device.wait().unwrap_err());
             lost(read.wait().unwrap_err());
             drop(memory);

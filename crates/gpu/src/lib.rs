@@ -6,12 +6,12 @@
 //! signature does. Start at [`adapters`] and [`Device`], then [`Device::load`] and [`Executable::run`].
 //!
 //! ```
-//! use farad_gpu::{Device, Options};
+//! use farad_gpu::{Device, MemoryRange, Options};
 //!
 //! let device = Device::open(0, Options { noop: true, ..Options::default() })?; // computes nothing
 //! let memory = device.allocate(12)?;
 //! device.write(&memory, 0, &[1, 2, 3, 4, 5])?;
-//! assert_eq!(device.read_blocking(&[(memory, 1, 3)])?, [[2, 3, 4]]);
+//! assert_eq!(device.read_blocking(&[MemoryRange::new(memory, 1, 3)])?, [[2, 3, 4]]);
 //! # Ok::<(), farad_gpu::Error>(())
 //! ```
 //!
@@ -77,5 +77,5 @@ pub use device::{Device, Options};
 pub use error::Error;
 pub use executable::Executable;
 pub use farad_runtime::{Holdings, Memory, ProductShape, Tuned, Tuning, Variant, WeakMemory};
-pub use read::ReadFuture;
+pub use read::{MemoryRange, ReadFuture};
 pub use routine::{LaunchStage, Routine};

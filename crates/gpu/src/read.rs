@@ -71,6 +71,24 @@ struct Region {
     bytes: usize,
 }
 
+/// Bytes of memory that are read.
+#[derive(Clone, Debug)]
+pub struct MemoryRange {
+    /// What is read.
+    pub memory: Memory,
+    /// Bytes before the first that is read.
+    pub offset: usize,
+    /// How many are read.
+    pub bytes: usize,
+}
+
+impl MemoryRange {
+    /// `bytes` bytes of `memory` from byte `offset` on.
+    pub fn new(memory: Memory, offset: usize, bytes: usize) -> MemoryRange {
+        MemoryRange { memory, offset, bytes }
+    }
+}
+
 impl StagingPool {
     fn take(&mut self, bytes: usize) -> Option<Owned> {
         let at = self.free.iter().position(|buffer| buffer.size() as usize == bytes)?;
@@ -93,11 +111,10 @@ impl StagingPool {
 }
 
 impl Device {
-    /// Reads ranges `(memory, byte offset, bytes)` after everything asked for so far. A bad index
-    /// that a kernel met since the last read comes back as [`Error::Index`].
-    pub fn read(&self, ranges: &[(Memory, usize, usize)]) -> ReadFuture {
+    /// Reads ranges after everything asked for so far. A bad index that a kernel met since the last read comes back as [`Error::Index`].
+    pub fn read(&self, ranges: &[MemoryRange]) -> ReadFuture {
         let mut spans = Vec::with_capacity(ranges.len());
-        for (memory, offset, bytes) in ranges {
+        for MemoryRange { memory, offset, bytes } in ranges {
             let fits = memory.check_home("read", self).and(memory.check_range("read", *offset, *bytes));
             if let Err(error) = fits {
                 return ReadFuture { state: ReadState::Failed(error) };
@@ -113,7 +130,7 @@ impl Device {
     }
 
     /// [`Device::read`], waiting for the result.
-    pub fn read_blocking(&self, ranges: &[(Memory, usize, usize)]) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn read_blocking(&self, ranges: &[MemoryRange]) -> Result<Vec<Vec<u8>>, Error> {
         self.read(ranges).wait()
     }
 

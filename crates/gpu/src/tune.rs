@@ -18,6 +18,7 @@ use half::f16;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executable::Executable;
+use crate::read::MemoryRange;
 use crate::render::product::ProductTile;
 use crate::tuning::tiles;
 
@@ -206,7 +207,7 @@ impl<'d> TuningTrial<'d> {
         let size = if halves { 2 } else { 4 };
         let places: Vec<usize> = (0..SAMPLES).map(|s| (s * 7_919 + 13) * 104_729 % (batch * m * n)).collect();
         // Reads are of whole words.
-        let spans = places.iter().map(|place| (self.result.clone(), place * size / 4 * 4, 4));
+        let spans = places.iter().map(|place| MemoryRange::new(self.result.clone(), place * size / 4 * 4, 4));
         let words = self.device.read_blocking(&spans.collect::<Vec<_>>())?;
         let (mut wrong, mut right) = (0.0, 0.0);
         for (place, word) in places.iter().zip(words) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use device::{floats, open, read, turn};
 use farad_compile::program::{Output, Place, Program};
 use farad_gpu::dispatch::Word;
-use farad_gpu::{Device, Error, Executable, LaunchStage, Options};
+use farad_gpu::{Device, Error, Executable, LaunchStage, MemoryRange, Options};
 use kernels::{
     INCREMENT, LEN, affine, binding, bits, buffer, checker, counter, fixed, ramp, routine, scale, spec,
 };
@@ -27,8 +27,8 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
     executable.run(&[(&bad, 0)], &[], &[]).unwrap();
     executable.run(&[(&good, 0)], &[], &[]).unwrap();
     // A read that nobody waits for takes no report away.
-    drop(device.read(&[(good.clone(), 0, 4)]));
-    let error = device.read_blocking(&[(good.clone(), 0, 4)]).unwrap_err();
+    drop(device.read(&[MemoryRange::new(good.clone(), 0, 4)]));
+    let error = device.read_blocking(&[MemoryRange::new(good.clone(), 0, 4)]).unwrap_err();
     let Error::Index { op, location: Some(location), index: -4, size: 50, elsewhere: false } = &error else {
         panic!("{error:?}")
     };

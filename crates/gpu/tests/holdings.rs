@@ -4,7 +4,7 @@ mod device;
 mod kernels;
 
 use device::{floats, open, read, turn};
-use farad_gpu::{Device, Error, Memory, Options};
+use farad_gpu::{Device, Error, Memory, MemoryRange, Options};
 use kernels::{LEN, affine, bits, counter, ramp};
 
 #[test]
@@ -20,7 +20,7 @@ fn memory_of_another_handle_is_refused() {
     refused(device.write(&foreign, 0, &[0; 4]), "write");
     refused(device.copy((&foreign, 0), (&own, 0), 4), "copy");
     refused(device.copy((&own, 0), (&foreign, 0), 4), "copy");
-    refused(device.read_blocking(&[(foreign.clone(), 0, 4)]).map(drop), "read");
+    refused(device.read_blocking(&[MemoryRange::new(foreign.clone(), 0, 4)]).map(drop), "read");
     let executable = counter(&device);
     refused(executable.run(&[(&foreign, 0)], &[], &[&own]), "run");
     refused(executable.run(&[(&own, 0)], &[], &[&foreign]), "run");
@@ -47,9 +47,9 @@ fn a_limit_names_what_holds_the_memory_and_the_device_goes_on() {
         assert!(holdings.parameters > 0, "{error}");
         // What runs needs nothing new; a read needs staging memory, which is counted too.
         executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
-        assert_eq!(device.read_blocking(&[(x.clone(), 0, 400)]).unwrap()[0].len(), 400);
+        assert_eq!(device.read_blocking(&[MemoryRange::new(x.clone(), 0, 400)]).unwrap()[0].len(), 400);
         assert!(device.holdings().staging >= 400);
-        let error = device.read_blocking(&[(held[0].clone(), 0, 16 << 10)]).unwrap_err();
+        let error = device.read_blocking(&[MemoryRange::new(held[0].clone(), 0, 16 << 10)]).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
         // Memory in the pool, of another size, makes room where it is needed: for staging too.
         drop(held);
@@ -58,7 +58,10 @@ fn a_limit_names_what_holds_the_memory_and_the_device_goes_on() {
         assert_eq!(device.holdings().pool, 0);
         drop(large);
         let small = device.allocate(16 << 10).unwrap();
-        assert_eq!(device.read_blocking(&[(small.clone(), 0, 16 << 10)]).unwrap()[0].len(), 16 << 10);
+        assert_eq!(
+            device.read_blocking(&[MemoryRange::new(small.clone(), 0, 16 << 10)]).unwrap()[0].len(),
+            16 << 10
+        );
         assert_eq!(device.holdings().pool, 0, "staging memory was made by freeing the pool");
         executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
         device.wait().unwrap();

@@ -11,7 +11,7 @@ use farad_compile::program::{
     Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Loop, Output, Place, Program, Reg, Site, Spec, Step,
     Store, View,
 };
-use farad_gpu::{Error, Options};
+use farad_gpu::{Error, MemoryRange, Options};
 use farad_ir::{Binary, DType};
 
 const LEN: usize = 150;
@@ -160,7 +160,7 @@ fn a_take_out_of_range_is_reported_with_its_site() {
         run(&|i| (LEN - 1 - i) as i32);
         assert_eq!(read(&device, &y, LEN), backwards, "core {core}");
         run(&|i| if i == 9 { LEN as i32 } else { 0 });
-        let error = device.read_blocking(&[(y.clone(), 0, 4)]).unwrap_err();
+        let error = device.read_blocking(&[MemoryRange::new(y.clone(), 0, 4)]).unwrap_err();
         assert_eq!(error.to_string(), format!("gather: index out of range (index {LEN} vs size {LEN})"));
         assert!(matches!(error, Error::Index { .. }));
         run(&|i| (LEN - 1 - i) as i32);

@@ -3,7 +3,7 @@
 mod device;
 
 use device::{floats, open, read, turn};
-use farad_gpu::{Device, Error, Options, adapters};
+use farad_gpu::{Device, Error, MemoryRange, Options, adapters};
 
 #[test]
 fn adapters_are_ordered_and_described() {
@@ -44,7 +44,7 @@ fn bytes_survive_the_round_trip() {
     for (offset, length) in [(0, 1000), (4, 1), (8, 3), (12, 7), (256, 0), (512, 512), (1020, 3)] {
         let data: Vec<u8> = (0..length).map(|i| (i * 7 + offset + 1) as u8).collect();
         device.write(&memory, offset, &data).unwrap();
-        let back = device.read_blocking(&[(memory.clone(), offset, length)]).unwrap();
+        let back = device.read_blocking(&[MemoryRange::new(memory.clone(), offset, length)]).unwrap();
         assert_eq!(back, [data], "{length} bytes at {offset}");
     }
 }
@@ -57,7 +57,13 @@ fn one_read_takes_many_ranges_at_any_offset() {
     let bytes: Vec<u8> = (0..64).collect();
     device.write(&a, 0, &bytes).unwrap();
     device.write(&b, 0, &bytes[32..]).unwrap();
-    let ranges = [(a.clone(), 3, 6), (b.clone(), 1, 1), (a.clone(), 62, 2), (b.clone(), 0, 0), (b, 7, 25)];
+    let ranges = [
+        MemoryRange::new(a.clone(), 3, 6),
+        MemoryRange::new(b.clone(), 1, 1),
+        MemoryRange::new(a.clone(), 62, 2),
+        MemoryRange::new(b.clone(), 0, 0),
+        MemoryRange::new(b, 7, 25),
+    ];
     let parts = device.read_blocking(&ranges).unwrap();
     assert_eq!(parts, [&bytes[3..9], &bytes[33..34], &bytes[62..64], &[], &bytes[39..64]]);
     assert_eq!(device.counters().reads, 1);
@@ -69,11 +75,11 @@ fn awaited_reads_resolve_without_anyone_else_polling() {
     let _turn = turn();
     let Some(device) = open(Options::default()) else { return };
     let memory = floats(&device, &[1.0, 2.0, 3.0]);
-    let first = device.read(&[(memory.clone(), 0, 4)]);
-    let second = device.read(&[(memory.clone(), 8, 4)]);
+    let first = device.read(&[MemoryRange::new(memory.clone(), 0, 4)]);
+    let second = device.read(&[MemoryRange::new(memory.clone(), 8, 4)]);
     assert_eq!(pollster::block_on(second).unwrap(), [3.0f32.to_le_bytes()]);
     assert_eq!(pollster::block_on(first).unwrap(), [1.0f32.to_le_bytes()]);
-    drop(device.read(&[(memory.clone(), 0, 12)]));
+    drop(device.read(&[MemoryRange::new(memory.clone(), 0, 12)]));
     assert_eq!(read(&device, &memory, 3), [1.0, 2.0, 3.0]);
 }
 
@@ -86,7 +92,7 @@ fn wrong_ranges_are_errors_with_both_numbers() {
     assert_eq!(write.to_string(), "write: out of range: 8 bytes from 252 (end 260 vs size 256)");
     let write = device.write(&memory, 2, &[0; 4]).unwrap_err();
     assert_eq!(write.to_string(), "write: offset not aligned: 2 (remainder 2 vs multiples of 4)");
-    let read = device.read_blocking(&[(memory.clone(), 257, 0)]).unwrap_err();
+    let read = device.read_blocking(&[MemoryRange::new(memory.clone(), 257, 0)]).unwrap_err();
     assert_eq!(read.to_string(), "read: out of range: 0 bytes from 257 (end 257 vs size 256)");
     let copy = device.copy((&memory, 0), (&memory, 128), 256).unwrap_err();
     assert_eq!(copy.to_string(), "copy: out of range: 256 bytes from 128 (end 384 vs size 256)");

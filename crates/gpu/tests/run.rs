@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use device::{floats, open, read, to_floats, turn};
 use farad_compile::program::{BufferId, Output, Place, Program};
 use farad_gpu::dispatch::Word;
-use farad_gpu::{Counters, Device, Error, Executable, LaunchStage, Memory, Options};
+use farad_gpu::{Counters, Device, Error, Executable, LaunchStage, Memory, MemoryRange, Options};
 use kernels::{
     LEN, SCALE, affine, binding, bits, buffer, counter, expect_affine, fixed, ramp, routine, scale, spec,
 };
@@ -195,7 +195,9 @@ fn copies_and_runs_keep_their_order() {
     run();
     device.copy((&x, 0), (&kept, 0), 4 * LEN).unwrap();
     run();
-    let both = device.read_blocking(&[(x.clone(), 0, 4 * LEN), (kept.clone(), 0, 4 * LEN)]).unwrap();
+    let both = device
+        .read_blocking(&[MemoryRange::new(x.clone(), 0, 4 * LEN), MemoryRange::new(kept.clone(), 0, 4 * LEN)])
+        .unwrap();
     assert_eq!((to_floats(&both[0]), to_floats(&both[1])), (vec![2.0; LEN], vec![1.0; LEN]));
 }
 
@@ -291,7 +293,7 @@ fn a_process_may_end_while_work_is_in_flight() {
         let x = floats(&device, &ramp());
         (0..3).for_each(|_| executable.run(&[(&x, 0)], &[], &[&x]).unwrap());
         // A future that was polled once has a thread that goes on polling.
-        let mut read = device.read(&[(x.clone(), 0, 4)]);
+        let mut read = device.read(&[MemoryRange::new(x.clone(), 0, 4)]);
         let _ = pin!(&mut read).poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget((read, x, executable));
         std::process::exit(0);

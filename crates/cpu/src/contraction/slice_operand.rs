@@ -15,7 +15,7 @@ use crate::interpreter::nest::{Nest, Spec};
 use crate::interpreter::tile_machine::Context;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{self, Access, Range};
-use split_window::{Split, Stretch};
+use split_window::{RowPlaces, Split, Stretch};
 
 mod split_window;
 
@@ -350,12 +350,11 @@ impl Window {
     /// Copies a slice; gives the place of its first element.
     fn copy(&self, slice: Slice, binding: Binding, out: &mut [u32]) -> usize {
         let mut first = 0;
-        // Per dimension: how many places, and the position of the first if there are conditions.
-        let places: Vec<(usize, i64, i64)> = self
+        let places: Vec<RowPlaces> = self
             .dims
             .iter()
             .map(|dim| match dim.what {
-                What::Axis(axis) => (slice.extent[axis], 0, i64::MAX),
+                What::Axis(axis) => RowPlaces { count: slice.extent[axis], low: 0, size: i64::MAX },
                 What::Guard(number) => {
                     let guard = &self.guards[number];
                     let back: i64 = (guard.coefficients.iter().zip(slice.extent))
@@ -363,7 +362,7 @@ impl Window {
                         .sum();
                     first += back as usize * dim.pitch;
                     let low = guard.offset + dot(&guard.coefficients, slice.origin) - back;
-                    (span(guard, slice.extent), low, guard.size)
+                    RowPlaces { count: span(guard, slice.extent), low, size: guard.size }
                 }
             })
             .collect();
@@ -382,11 +381,11 @@ impl Window {
         &self,
         depth: usize,
         index: Option<i64>,
-        places: &[(usize, i64, i64)],
+        places: &[RowPlaces],
         (binding, stretches): (Binding, &[Stretch]),
         out: &mut [u32],
     ) {
-        let (dim, (count, low, size)) = (&self.dims[depth], places[depth]);
+        let (dim, RowPlaces { count, low, size }) = (&self.dims[depth], places[depth]);
         if depth + 1 == self.dims.len() {
             return stretches.iter().for_each(|stretch| stretch.fill(index, binding, out));
         }

@@ -12,7 +12,7 @@
 
 use super::layout::OperandLayout;
 use super::module::{Module, line};
-use super::operand::Side;
+use super::operand::{Side, TileStart};
 use super::product::{ProductTile, call};
 use crate::heuristics::products::COMFORT;
 
@@ -53,8 +53,9 @@ fn multiply(
         line!(module, "var c{row}_{column} = coop_mat16x16<f32, C>();");
     }
     let terms = module.size(terms);
-    let left = Side::new(module, &operands[0], tile, (batch, at[0], &terms));
-    let right = Side::new(module, &operands[1], tile, (batch, at[1], &terms));
+    let start = |first| TileStart { batch, first, terms: &terms };
+    let left = Side::new(module, &operands[0], tile, start(at[0]));
+    let right = Side::new(module, &operands[1], tile, start(at[1]));
     let mut sides = [left, right];
     for (side, name) in sides.iter_mut().zip(["a", "b"]) {
         module.global(&format!("var<workgroup> halves_{name}: array<f16, {}>;", side.halves()));

@@ -36,6 +36,15 @@ use farad_runtime::Tuning;
 use crate::dispatch::{Capabilities, Dispatch};
 use crate::tuning;
 
+/// What a kernel is rendered in.
+#[derive(Clone, Copy)]
+struct RenderContext<'a> {
+    program: &'a Program,
+    /// Buffers that the surrounding loop moves on, with the elements of a slice.
+    slots: &'a [(BufferId, usize)],
+    capabilities: &'a Capabilities,
+}
+
 /// The launches that run `kernel` (neither a loop nor a user's kernel). `slots` are the buffers that
 /// the surrounding loop moves on, with the elements of a slice; `tuning` may name tiles for products.
 pub fn render(
@@ -45,7 +54,7 @@ pub fn render(
     capabilities: &Capabilities,
     tuning: &Tuning,
 ) -> Vec<Dispatch> {
-    let context = (program, slots, capabilities);
+    let context = RenderContext { program, slots, capabilities };
     let mut dispatch = match kernel {
         Kernel::Fused(fused) => {
             let canonical = space::canonical(fused);
@@ -83,23 +92,19 @@ pub fn render(
 }
 
 /// Zeros, and then every source where it goes.
-fn distinct_scatter(
-    kernel: &Kernel,
-    scatter: &Scatter,
-    context: (&Program, &[(BufferId, usize)], &Capabilities),
-) -> Vec<Dispatch> {
+fn distinct_scatter(kernel: &Kernel, scatter: &Scatter, context: RenderContext) -> Vec<Dispatch> {
     let (reads, writes) = kernel.touches();
     let clear = module::build((vec![], writes.clone()), context, |module| scatter::clear(module, scatter));
     let mut write =
         module::build((reads, writes), context, |module| scatter::write_distinct(module, scatter));
-    write.costs = Costs::of(kernel, &context.0.buffers, context.1);
+    write.costs = Costs::of(kernel, &context.program.buffers, context.slots);
     vec![clear, write]
 }
 
 /// The dispatch of a canonical kernel.
 fn fused_dispatch(
     touches: (Vec<BufferId>, Vec<BufferId>),
-    context: (&Program, &[(BufferId, usize)], &Capabilities),
+    context: RenderContext,
     fused: &Fused,
 ) -> Dispatch {
     module::build(touches, context, |module| match fused.outer < fused.axes.len() {

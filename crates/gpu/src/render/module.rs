@@ -11,7 +11,7 @@ use std::sync::Arc;
 use farad_compile::program::{BufferId, Program};
 use farad_ir::DType;
 
-use super::prelude;
+use super::{RenderContext, prelude};
 use crate::dispatch::{Capabilities, Dispatch, ERROR_WORDS, SIGNED, StorageBinding, UNSIGNED, Word};
 
 /// A storage array of the module, `b0`, `b1`, …
@@ -65,10 +65,10 @@ pub(super) use line;
 /// The dispatch whose text `write` writes.
 pub(super) fn build<'a>(
     touches: (Vec<BufferId>, Vec<BufferId>),
-    context: (&'a Program, &'a [(BufferId, usize)], &'a Capabilities),
+    context: RenderContext<'a>,
     write: impl Fn(&mut Module<'a>) -> ModuleLaunch,
 ) -> Dispatch {
-    let (program, slots, capabilities) = context;
+    let RenderContext { program, slots, capabilities } = context;
     let (reads, writes) = touches;
     let order = reads.iter().chain(writes.iter().filter(|id| !reads.contains(id)));
     let mut bounds: Vec<BoundArray> = order

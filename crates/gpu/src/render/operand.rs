@@ -66,15 +66,19 @@ struct LaneGroup {
     column: String,
 }
 
+/// Where a tile starts, as texts.
+pub(super) struct TileStart<'a> {
+    /// The indices of batch axes.
+    pub batch: &'a [String],
+    /// The first row or column.
+    pub first: &'a str,
+    /// The number of terms.
+    pub terms: &'a str,
+}
+
 impl<'p> Side<'p> {
-    /// The operand of a tile that starts at `at`: the indices of batch axes, the first row or column, and the
-    /// number of terms, as texts.
-    pub fn new(
-        module: &mut Module,
-        layout: &'p OperandLayout,
-        tile: ProductTile,
-        at: (&[String], &str, &str),
-    ) -> Side<'p> {
+    /// The operand of a tile.
+    pub fn new(module: &mut Module, layout: &'p OperandLayout, tile: ProductTile, at: TileStart) -> Side<'p> {
         let left = layout.width_first;
         let width = if left { tile.m } else { tile.n };
         let [size, terms] = [&layout.width, &layout.terms].map(|axes| axes.iter().product::<usize>());
@@ -84,8 +88,8 @@ impl<'p> Side<'p> {
         Side {
             layout,
             stem: if left { "a" } else { "b" },
-            batch: at.0.to_vec(),
-            first: at.1.into(),
+            batch: at.batch.to_vec(),
+            first: at.first.into(),
             base: if left { 0 } else { tile.m * tile.k / 4 },
             width,
             depth: tile.k,
@@ -93,7 +97,7 @@ impl<'p> Side<'p> {
             threads: tile.threads(module.capabilities),
             half: tile.form == ProductForm::Cooperative,
             limit: module.size(size),
-            terms: at.2.into(),
+            terms: at.terms.into(),
             even: (size.is_multiple_of(width), terms.is_multiple_of(tile.k)),
             sizes: (size, terms),
             along_terms,

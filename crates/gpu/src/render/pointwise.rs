@@ -121,6 +121,13 @@ fn transposed(module: &Module, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
     Some((axis, staged.map(|at| Reg(at as u32)).take(room.min(4)).collect()))
 }
 
+/// A point of a tile, and its place there along the axis of its lanes and across.
+struct TilePoint {
+    point: Point,
+    near: String,
+    far: String,
+}
+
 /// The points of a tile that a thread holds, with their places in the tile: four lanes along one
 /// of its axes (`along`) if that axis allows, else four points.
 fn tile_points(
@@ -129,7 +136,7 @@ fn tile_points(
     base: &[String],
     along: usize,
     across: usize,
-) -> Vec<(Point, String, String)> {
+) -> Vec<TilePoint> {
     let lanes = if kernel.axes[along].is_multiple_of(4) { 4 } else { 1 };
     let (ends, limits) = ([along, across].map(|axis| module.size(kernel.axes[axis])), [lanes, 1]);
     let mut points = Vec::new();
@@ -146,7 +153,7 @@ fn tile_points(
             index[axis] = module.bind("a", &format!("min({at}, {} - {}u)", ends[place], limits[place]));
         }
         let point = ragged(module, index, along, kernel.axes[along], lanes, Some(exists.join(" && ")));
-        points.push((point, near, far));
+        points.push(TilePoint { point, near, far });
     }
     points
 }
@@ -168,7 +175,7 @@ fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg])
         let dtype = kernel.tape[register.0 as usize].dtype;
         module.global(&format!("var<workgroup> s{number}: array<{}, {}>;", type_name(dtype), SIDE * PITCH));
     }
-    for (point, near, far) in tile_points(module, kernel, &base, axis, last) {
+    for TilePoint { point, near, far } in tile_points(module, kernel, &base, axis, last) {
         for (number, register) in staged.iter().enumerate() {
             let Code::Load(buffer, view) = &kernel.tape[register.0 as usize].code else { continue };
             let value = load(module, *buffer, view, &point, None);
@@ -179,7 +186,7 @@ fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg])
     }
     module.line("workgroupBarrier();");
     let mut points = Vec::new();
-    for (point, near, far) in tile_points(module, kernel, &base, last, axis) {
+    for TilePoint { point, near, far } in tile_points(module, kernel, &base, last, axis) {
         let mut scope = Scope::new();
         for (number, register) in staged.iter().enumerate() {
             let lanes = (0..point.lanes)

@@ -15,7 +15,7 @@ use super::access::store;
 use super::cooperative;
 use super::layout::OperandLayout;
 use super::module::{Module, ModuleLaunch, line};
-use super::operand::Side;
+use super::operand::{Side, TileStart};
 use super::point::{LaneText, Point, ragged};
 use super::pointwise::decode;
 use super::tape::{Scope, evaluate};
@@ -190,8 +190,9 @@ fn multiply(
         line!(module, "var c{row}_{quarter} = vec4<f32>();");
     }
     let terms = module.size(terms);
-    let mut left = Side::new(module, &operands[0], tile, (batch, at.0, &terms));
-    let mut right = Side::new(module, &operands[1], tile, (batch, at.1, &terms));
+    let start = |first| TileStart { batch, first, terms: &terms };
+    let mut left = Side::new(module, &operands[0], tile, start(at.0));
+    let mut right = Side::new(module, &operands[1], tile, start(at.1));
     left.declare(module, "uy");
     right.declare(module, "ux");
     line!(module, "if ({terms} > 0u) {{");

@@ -28,8 +28,15 @@ struct ReduceWriter<'k> {
     exists: Option<String>,
     /// Whether kept groups all exist.
     exact: bool,
-    /// Points and scopes of kept groups.
-    kept: Vec<(Point, Scope, String)>,
+    /// Kept groups.
+    kept: Vec<GroupPoint>,
+}
+
+/// A group of lanes: its point, the values there, and its number as a text.
+struct GroupPoint {
+    point: Point,
+    scope: Scope,
+    group: String,
 }
 
 /// Accumulators of one reduction: `[copy][lane]` variables, and positions for indices.
@@ -112,7 +119,7 @@ impl<'k> ReduceWriter<'k> {
         for number in 0..plan.kept.unwrap_or(0) {
             let group = module.bind("g", &format!("{} + {}u", writer.place, number * plan.team));
             let point = writer.point(module, &group, !writer.exact);
-            writer.kept.push((point, Scope::new(), group));
+            writer.kept.push(GroupPoint { point, scope: Scope::new(), group });
         }
         (writer, teams.div_ceil(plan.teams))
     }
@@ -151,7 +158,7 @@ impl<'k> ReduceWriter<'k> {
         };
         let wanted: Vec<Reg> = (0..tape.len()).filter(here).map(|at| Reg(at as u32)).collect();
         evaluate(module, tape, &wanted, &self.outer_point, &mut self.outer);
-        for (_, scope, _) in &mut self.kept {
+        for GroupPoint { scope, .. } in &mut self.kept {
             self.outer.iter().for_each(|(register, value)| drop(scope.insert(*register, value.clone())));
         }
     }
@@ -180,10 +187,10 @@ impl<'k> ReduceWriter<'k> {
         module: &mut Module,
         list: &[ReduceVariables],
         copy: usize,
-        at: (&Point, &Scope, &str),
+        at: &GroupPoint,
         masked: bool,
     ) {
-        let (point, scope, group) = at;
+        let GroupPoint { point, scope, group } = at;
         for accumulator in list {
             let dtype = self.kernel.tape[accumulator.operand.0 as usize].dtype;
             let value = &scope[&accumulator.operand];
@@ -230,14 +237,14 @@ impl<'k> ReduceWriter<'k> {
         let list = self.accumulators(module, pass, copies);
         if kept {
             let mut groups = std::mem::take(&mut self.kept);
-            for (point, scope, _) in &mut groups {
+            for GroupPoint { point, scope, .. } in &mut groups {
                 evaluate(module, &self.kernel.tape, &wanted, point, scope);
             }
-            for (point, scope, group) in &groups {
-                self.accumulate(module, &list, 0, (point, scope, group), !self.exact);
+            for group in &groups {
+                self.accumulate(module, &list, 0, group, !self.exact);
             }
             if stores {
-                groups.iter().for_each(|(point, scope, _)| self.write_full(module, point, scope));
+                groups.iter().for_each(|group| self.write_full(module, &group.point, &group.scope));
             }
             self.kept = groups;
         } else {
@@ -277,12 +284,12 @@ impl<'k> ReduceWriter<'k> {
                 let point = self.point(module, &group, false);
                 let mut scope = self.outer.clone();
                 evaluate(module, &self.kernel.tape, wanted, &point, &mut scope);
-                points.push((point, scope, group));
+                points.push(GroupPoint { point, scope, group });
             }
-            for (copy, (point, scope, group)) in points.iter().enumerate() {
-                self.accumulate(module, list, copy, (point, scope, group), false);
+            for (copy, group) in points.iter().enumerate() {
+                self.accumulate(module, list, copy, group, false);
                 if stores {
-                    self.write_full(module, point, scope);
+                    self.write_full(module, &group.point, &group.scope);
                 }
             }
             module.line("}");

@@ -14,9 +14,10 @@ mod select;
 use std::sync::{Arc, OnceLock};
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{BufferId, Keys, Program, Sort};
+use farad_compile::program::{BufferId, Keys, Sort};
 use farad_ir::{DType, WgslText};
 
+use super::RenderContext;
 use super::module::fold;
 use crate::dispatch::{Capabilities, Dispatch, StorageBinding, Word};
 use crate::heuristics::sorts::{BUSY, FEW_TILES};
@@ -69,10 +70,8 @@ struct Sorting<'a> {
 }
 
 /// The launches that sort.
-pub(super) fn dispatches(
-    sort: &Sort,
-    (program, slots, capabilities): (&Program, &[(BufferId, usize)], &Capabilities),
-) -> Vec<Dispatch> {
+pub(super) fn dispatches(sort: &Sort, context: RenderContext) -> Vec<Dispatch> {
+    let RenderContext { program, slots, capabilities } = context;
     let dtype = program.buffers[sort.operand.0 as usize].dtype;
     let sorting = Sorting { sort, slots, capabilities, dtype };
     match sort.keys {

@@ -38,6 +38,16 @@ fn keep_better(
     line!(module, "{at} = select({at}, {place}, {better});");
 }
 
+/// Where the parts of a team lie in workgroup memory.
+struct TeamSpan {
+    /// The first, as a text.
+    start: String,
+    /// How far they are apart.
+    apart: usize,
+    /// How many there are.
+    count: usize,
+}
+
 /// How a plan's teams meet.
 pub(super) struct Meeting {
     plan: ReducePlan,
@@ -198,17 +208,18 @@ impl Meeting {
         }
     }
 
-    /// Where the team's first part lies, how far the parts are apart, and how many there are.
-    fn span(&self, deep: bool) -> (String, usize, usize) {
+    /// Where the team's parts lie.
+    fn span(&self, deep: bool) -> TeamSpan {
+        let ReducePlan { team, teams, .. } = self.plan;
         match (self.plan.columns, deep) {
-            (true, _) => (format!("t % {}u", self.plan.teams), self.plan.teams, self.plan.team),
-            (false, true) => ("0u".into(), 1, 16),
-            (false, false) => (format!("t - t % {}u", self.plan.team), 1, self.plan.team),
+            (true, _) => TeamSpan { start: format!("t % {teams}u"), apart: teams, count: team },
+            (false, true) => TeamSpan { start: "0u".into(), apart: 1, count: 16 },
+            (false, false) => TeamSpan { start: format!("t - t % {team}u"), apart: 1, count: team },
         }
     }
 
     fn read(&self, module: &mut Module, partial: &PartialText, value: &str, deep: bool) -> String {
-        let (start, apart, count) = self.span(deep);
+        let TeamSpan { start, apart, count } = self.span(deep);
         let start = module.bind("k", &start);
         let sum = module.variable("r", &from_word(partial.dtype, &format!("{value}[{start}]")));
         line!(module, "for (var k = 1u; k < {count}u; k++) {{");
@@ -225,7 +236,7 @@ impl Meeting {
         place: &str,
         deep: bool,
     ) -> String {
-        let (start, apart, count) = self.span(deep);
+        let TeamSpan { start, apart, count } = self.span(deep);
         let start = module.bind("k", &start);
         let best = module.variable("r", &from_word(partial.dtype, &format!("{value}[{start}]")));
         let at = module.variable("r", &format!("{place}[{start}]"));

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use farad_gpu::{Device, Memory, Options, adapters};
+use farad_gpu::{Device, Memory, MemoryRange, Options, adapters};
 
 /// The first adapter with the given options; says so and gives nothing where there is none.
 pub fn open(options: Options) -> Option<Device> {
@@ -33,7 +33,7 @@ pub fn floats(device: &Device, values: &[f32]) -> Memory {
 
 /// The first floats of a memory.
 pub fn read(device: &Device, memory: &Memory, count: usize) -> Vec<f32> {
-    to_floats(&device.read_blocking(&[(memory.clone(), 0, 4 * count)]).unwrap()[0])
+    to_floats(&device.read_blocking(&[MemoryRange::new(memory.clone(), 0, 4 * count)]).unwrap()[0])
 }
 
 /// Floats from bytes.

@@ -61,11 +61,22 @@ impl Split {
         (number * self.room + at / by) as isize
     }
 
-    /// The stretches of a row of `count` positions from `low` on, of which those from 0 to `size` exist.
-    pub fn stretches(&self, row: (usize, i64, i64)) -> Vec<Stretch> {
+    /// The stretches of a row.
+    pub fn stretches(&self, row: RowPlaces) -> Vec<Stretch> {
         let stretch = |(n, &r): (usize, &usize)| Stretch::new(n * self.room, (self.by, r), row);
         self.remainders.iter().enumerate().map(stretch).collect()
     }
+}
+
+/// Positions of a row along one dimension of a window.
+#[derive(Clone, Copy, Debug)]
+pub struct RowPlaces {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them.
+    pub low: i64,
+    /// Those from 0 up to here exist.
+    pub size: i64,
 }
 
 /// A part of a row of a copy: elements at equal distance, with zeros in front and behind.
@@ -83,8 +94,9 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Every `by`-th of `count` positions from `low` on, behind the first `remainder` ones; those from 0 to `size` exist.
-    pub fn new(at: usize, (by, remainder): (i64, usize), (count, low, size): (usize, i64, i64)) -> Stretch {
+    /// Every `by`-th position of a row, behind the first `remainder` ones.
+    pub fn new(at: usize, (by, remainder): (i64, usize), row: RowPlaces) -> Stretch {
+        let RowPlaces { count, low, size } = row;
         let step = by as usize;
         let count = count.saturating_sub(remainder).div_ceil(step);
         let low = low + remainder as i64;

@@ -4,7 +4,7 @@ use farad_compile::program::{Operand, Product};
 
 use super::*;
 use crate::render::product::{ProductForm, ProductTile, TILES, write};
-use crate::render::{module, space};
+use crate::render::{RenderContext, module, space};
 
 const F32: DType = DType::F32;
 
@@ -157,7 +157,7 @@ fn cooperative(
 ) -> Dispatch {
     let Kernel::Product(product) = kernel else { unreachable!("a product") };
     let canonical = space::canonical_product(product);
-    let context = (&case.program, slots, capabilities);
+    let context = RenderContext { program: &case.program, slots, capabilities };
     module::build(kernel.touches(), context, |module| write(module, &canonical, tile))
 }
 
