@@ -43,7 +43,7 @@ pub struct Program {
     pub parameters: Vec<DType>,
     /// The tensors that a run gives back.
     pub outputs: Vec<Output>,
-    /// Scratch memory, in bytes a block; kept between runs. Blocks start zeroed, and a gap that no
+    /// Scratch memory, in bytes per block; kept between runs. Blocks start zeroed, and a gap that no
     /// kernel writes stays zero.
     pub blocks: Vec<usize>,
     /// Every range of memory that kernels name.

@@ -1,4 +1,4 @@
-//! What the loops of recurrent layers become: kernels a trip, forward and backward.
+//! What the loops of recurrent layers become: kernels per trip, forward and backward.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ fn store_full(buffer: u32, value: Reg, axes: &[usize]) -> Store {
     Store { buffer: BufferId(buffer), value, view: View::contiguous(axes) }
 }
 
-/// Sizes of `(outer, reduced)` that meet every layout: tiny, rows in a tile, a row a tile, long rows, one huge row, and
+/// Sizes of `(outer, reduced)` that meet every layout: tiny, rows in a tile, a row per tile, long rows, one huge row, and
 /// few or many columns.
 const SIZES: [(usize, usize); 13] = [
     (1, 1),

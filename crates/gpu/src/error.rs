@@ -55,7 +55,7 @@ pub enum Error {
     Arguments { what: &'static str, got: usize, wanted: usize },
     #[error(
         "{label}: slices of a loop start inside a word: custom op on {dtype} \
-         ({bytes} bytes a slice vs multiples of 4)"
+         ({bytes} bytes per slice vs multiples of 4)"
     )]
     Slice { label: String, dtype: &'static str, bytes: usize },
     #[error("{label}: too many storage buffers ({got} vs at most {limit})")]

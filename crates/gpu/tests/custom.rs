@@ -128,6 +128,7 @@ fn slices_that_start_inside_a_word_are_refused() {
     let Some(device) = open(Options::default()) else { return };
     let error = device.load(Arc::new(program(3, 5, DType::F16))).err().unwrap();
     assert!(matches!(error, Error::Slice { bytes: 10, .. }), "{error:?}");
-    let text = "slices of a loop start inside a word: custom op on f16 (10 bytes a slice vs multiples of 4)";
+    let text =
+        "slices of a loop start inside a word: custom op on f16 (10 bytes per slice vs multiples of 4)";
     assert_eq!(error.to_string(), format!("double_and_add: {text}"));
 }

@@ -298,7 +298,7 @@ impl Machine {
     }
 }
 
-/// What stores of one value a position write.
+/// What stores of one value per position write.
 fn stored_at(stores: &[Store], points: &Coordinates, values: &[Vec<f64>], writes: &mut Writes) {
     for store in stores {
         for (position, &value) in points.iter().zip(&values[store.value.0 as usize]) {

@@ -17,7 +17,7 @@ pub struct RowSpan<'a> {
     pub points: &'a Coordinates,
     /// Positions of a row.
     pub row: usize,
-    /// Whether values at outer level stand once a row.
+    /// Whether values at outer level stand once per row.
     pub reduces: bool,
     /// The product's element at every position, in an epilogue.
     pub accumulators: &'a [f64],
@@ -31,13 +31,13 @@ impl<'a> RowSpan<'a> {
         RowSpan { rows: points, points, row: 1, reduces: false, accumulators, carried }
     }
 
-    /// Whether a value of this level stands once a row.
+    /// Whether a value of this level stands once per row.
     pub fn once(&self, level: Level) -> bool {
         self.reduces && level == Level::Outer
     }
 }
 
-/// The values of every register; those of outer level once a row.
+/// The values of every register; those of outer level once per row.
 pub fn evaluate(machine: &Machine, tape: &[Instr], span: &RowSpan) -> Vec<Vec<f64>> {
     let mut values: Vec<Vec<f64>> = Vec::with_capacity(tape.len());
     for instr in tape {

@@ -1,6 +1,6 @@
 //! What a kernel must do at least: the one count of bytes and operations that both backends profile by.
 //!
-//! Invariant: a byte counts once a direction however often it is touched, and an operation once a position
+//! Invariant: a byte counts once per direction however often it is touched, and an operation once per position
 //! at which its value changes. So rates are what a perfect kernel would need, and caches never flatter them.
 
 use std::iter::Sum;
@@ -89,7 +89,7 @@ fn custom(kernel: &Custom, traffic: &mut Traffic) -> Costs {
     Costs { bytes: traffic.bytes(), ..Costs::default() }
 }
 
-/// Elements of buffers that a kernel reads or writes, each counted once a direction.
+/// Elements of buffers that a kernel reads or writes, each counted once per direction.
 struct Traffic<'a> {
     buffers: &'a [Buffer],
     slots: &'a [(BufferId, usize)],

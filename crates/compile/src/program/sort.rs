@@ -58,7 +58,7 @@ impl Keys {
 impl Sort {
     /// Elements up to which a row is sorted in one launch, by one workgroup.
     pub const SHORT: usize = 2048;
-    /// Values of a digit: keys are sorted by eight bits a pass.
+    /// Values of a digit: keys are sorted by eight bits per pass.
     pub const DIGITS: usize = 256;
     /// Elements that a workgroup takes at once, and the unit of tiles.
     pub const STRIP: usize = 256;

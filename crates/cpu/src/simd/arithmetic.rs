@@ -1,4 +1,4 @@
-//! Arithmetic on tiles: one loop an instruction, written so that the compiler vectorizes it for the lanes it is
+//! Arithmetic on tiles: one loop per instruction, written so that the compiler vectorizes it for the lanes it is
 //! instantiated in (see [`crate::simd::lanes`]). Loops are spelled by macros, not closures: everything must inline.
 
 use farad_ir::{Binary, Unary};

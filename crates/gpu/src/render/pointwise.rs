@@ -40,7 +40,7 @@ pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
     }
 }
 
-/// Lanes a group and groups a thread.
+/// Lanes per group and groups per thread.
 fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
     let inner = kernel.axes[kernel.axes.len() - 1];
     let total: usize = kernel.axes.iter().product();

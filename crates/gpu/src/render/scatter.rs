@@ -97,7 +97,7 @@ fn register(module: &Module, scatter: &Scatter) -> DType {
     module.at(module.bound(scatter.target)).dtype.register()
 }
 
-/// Declares a sum a lane.
+/// Declares a sum per lane.
 fn sums(module: &mut Module, scatter: &Scatter, lanes: usize) -> Vec<String> {
     let dtype = register(module, scatter);
     let zero = identity(module, farad_ir::Reduce::Sum, dtype);

@@ -10,7 +10,7 @@ use super::plan::ReducePlan;
 /// A position that no element has.
 pub(super) const NOWHERE: &str = "0xffffffffu";
 
-/// What a thread knows of a reduction: a text a lane.
+/// What a thread knows of a reduction: a text per lane.
 pub(super) struct PartialText {
     pub op: Reduce,
     pub dtype: DType,
@@ -70,7 +70,7 @@ impl Meeting {
         }
     }
 
-    /// Combines a round of partial results; gives the results' texts a lane (positions for
+    /// Combines a round of partial results; gives the results' texts per lane (positions for
     /// `argmax` and `argmin`).
     pub fn combine(&mut self, module: &mut Module, partials: &[PartialText]) -> Vec<Vec<String>> {
         if self.plan.team == 1 {
