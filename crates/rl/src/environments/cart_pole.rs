@@ -1,0 +1,77 @@
+//! The classic cart-pole: a cart that is pushed left or right so that its pole stands.
+//!
+//! The rule is that of Barto, Sutton and Anderson (1983) with Gym's numbers. A test holds it to the published
+//! formulas in f64, step by step.
+
+use farad::{Device, Tensor};
+
+use crate::environment::{Actions, Environment, Transition};
+
+/// Acceleration of gravity, in m/s².
+const GRAVITY: f64 = 9.8;
+/// Mass of the pole, and of pole and cart together, in kg.
+const POLE: f64 = 0.1;
+const TOTAL: f64 = 1.1;
+/// Half the length of the pole, in m.
+const HALF: f64 = 0.5;
+/// The push, in N.
+const FORCE: f64 = 10.0;
+/// Seconds of a step.
+const SECONDS: f64 = 0.02;
+/// Starts lie within this much of standing still.
+const START: f64 = 0.05;
+
+/// The classic cart-pole: push left (0) or right (1); every step is worth 1.
+///
+/// The state is place and speed of the cart, angle and angular speed of the pole: four tensors `[worlds]`, and what an agent sees.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CartPole;
+
+impl CartPole {
+    /// How far the cart may go, in m.
+    pub const PLACE: f64 = 2.4;
+    /// How far the pole may lean, in radians: 12°.
+    pub const ANGLE: f64 = 12.0 * std::f64::consts::PI / 180.0;
+    /// Steps of the longest episode.
+    pub const LONGEST: usize = 500;
+}
+
+impl Environment for CartPole {
+    fn observations(&self) -> usize {
+        4
+    }
+
+    fn actions(&self) -> Actions {
+        Actions::Discrete(2)
+    }
+
+    fn longest(&self) -> usize {
+        CartPole::LONGEST
+    }
+
+    fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
+        (0..4).map(|_| Tensor::rand([worlds], device) * (2.0 * START) - START).collect()
+    }
+
+    fn observe(&self, state: &[Tensor]) -> Tensor {
+        Tensor::stack(&state.iter().collect::<Vec<_>>(), 1)
+    }
+
+    fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
+        let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| &state[n]);
+        let push = action.equal(1.0).select(&place.full_like(FORCE), &place.full_like(-FORCE));
+        let (cos, sin) = (angle.cos(), angle.sin());
+        let shared = (push + turning.square() * &sin * (POLE * HALF)) * (1.0 / TOTAL);
+        let inertia = (cos.square() * (-POLE / TOTAL) + 4.0 / 3.0) * HALF;
+        let swing = (&sin * GRAVITY - &cos * &shared) / inertia;
+        let pull = &shared - &swing * &cos * (POLE * HALF / TOTAL);
+        let moved = vec![
+            place + speed * SECONDS,
+            speed + pull * SECONDS,
+            angle + turning * SECONDS,
+            turning + swing * SECONDS,
+        ];
+        let ended = moved[0].abs().greater(CartPole::PLACE).or(moved[2].abs().greater(CartPole::ANGLE));
+        Transition { reward: moved[0].full_like(1.0), ended, state: moved }
+    }
+}

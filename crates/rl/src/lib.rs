@@ -1,0 +1,22 @@
+//! Reinforcement learning on any device: agents that learn by acting in worlds.
+//!
+//! An [`Environment`] is many worlds side by side, as tensors; implement it for a world of your own. [`Ppo`] trains agents in it,
+//! everything on the device, many seeds at once.
+//!
+//! Invariant: nothing here prints, and results depend on settings, seeds and the device only. Start at [`Environment`].
+
+mod actor_critic;
+mod environment;
+mod environments;
+mod episodes;
+mod error;
+mod normalizer;
+mod ppo;
+
+pub use actor_critic::ActorCritic;
+pub use environment::{Actions, Environment, Transition};
+pub use environments::{CartPole, Pendulum};
+pub use episodes::{Actor, Greedy, Trace, returns, trace};
+pub use error::RlError;
+pub use normalizer::Normalizer;
+pub use ppo::{COURSE, Ppo, PpoSettings};
