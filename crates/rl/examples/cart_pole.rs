@@ -24,7 +24,7 @@ fn main() -> farad::Result<()> {
             println!("update {:3}: returns {returns:.0?}", update + 1);
         }
     }
-    let [totals, _] = returns(&CartPole, &ppo.greedy(), 100, &device);
+    let [totals, _] = returns(&CartPole, &ppo.agents(), 100, &device);
     let means = totals.mean_axes([1]).to_vec::<f32>()?;
     println!("{:.1} s; mean returns of 100 episodes: {means:.1?}", started.elapsed().as_secs_f64());
     assert!(means.iter().any(|&mean| mean >= 475.0), "no agent holds the pole");

@@ -15,17 +15,18 @@ pub trait Actor {
     fn act(&self, seen: &Tensor) -> Tensor;
 }
 
-/// Networks that do what they hold for best.
-pub struct Greedy<'a> {
+/// Agents that do what they hold for best: networks with their weights.
+#[derive(Clone)]
+pub struct Agents {
     /// Their form.
-    pub network: &'a ActorCritic,
-    /// Their weights.
-    pub weights: &'a [Tensor],
+    pub network: ActorCritic,
+    /// Their weights; the first axis is the agent.
+    pub weights: Vec<Tensor>,
     /// What observations are scaled by, if they are.
-    pub normalizer: Option<&'a Normalizer>,
+    pub normalizer: Option<Normalizer>,
 }
 
-impl Actor for Greedy<'_> {
+impl Actor for Agents {
     fn agents(&self) -> usize {
         self.weights[0].shape()[0]
     }
@@ -33,8 +34,54 @@ impl Actor for Greedy<'_> {
     fn act(&self, seen: &Tensor) -> Tensor {
         let width = seen.shape()[1];
         let seen = seen.reshape([self.agents(), seen.shape()[0] / self.agents(), width]);
-        let seen = self.normalizer.map_or(seen.clone(), |normalizer| normalizer.apply(&seen));
-        self.network.to_environment(&self.network.best(&self.network.act(self.weights, &seen)))
+        let seen = self.normalizer.as_ref().map_or(seen.clone(), |normalizer| normalizer.apply(&seen));
+        self.network.to_environment(&self.network.best(&self.network.act(&self.weights, &seen)))
+    }
+}
+
+impl Agents {
+    /// Their tensors, in a fixed order.
+    pub fn tensors(&self) -> Vec<&Tensor> {
+        let scale = self.normalizer.iter().flat_map(|normalizer| normalizer.tensors());
+        self.weights.iter().chain(scale).collect()
+    }
+
+    /// The names of [`Agents::tensors`].
+    pub fn names(&self) -> Vec<String> {
+        let scale = self.normalizer.iter().flat_map(|_| ["count", "mean", "variance"]);
+        self.network.names().into_iter().chain(scale.map(|name| format!("seen.{name}"))).collect()
+    }
+
+    /// With other tensors, in the same order.
+    pub fn with(&self, tensors: Vec<Tensor>) -> Agents {
+        let (weights, scale) = tensors.split_at(self.weights.len());
+        let normalizer = self.normalizer.as_ref().and(match scale {
+            [count, mean, variance] => {
+                Some(Normalizer { count: count.clone(), mean: mean.clone(), variance: variance.clone() })
+            }
+            _ => None,
+        });
+        Agents { network: self.network.clone(), weights: weights.to_vec(), normalizer }
+    }
+
+    /// One of them alone.
+    pub fn one(&self, agent: usize) -> Agents {
+        self.with(self.tensors().into_iter().map(|tensor| tensor.narrow(0, agent, 1)).collect())
+    }
+
+    /// The others' tensors where the truth values `[agents]` are set, else these.
+    pub fn replaced(&self, by: &Agents, which: &Tensor) -> Agents {
+        let pairs = self.tensors().into_iter().zip(by.tensors());
+        let pick = |(old, new): (&Tensor, &Tensor)| {
+            (1..old.rank()).fold(which.clone(), |mask, _| mask.unsqueeze(-1)).select(new, old)
+        };
+        self.with(pairs.map(pick).collect())
+    }
+
+    /// Their values without history.
+    pub fn detach(&self) -> Result<Agents> {
+        Tensor::compute_all(&self.tensors())?;
+        Ok(self.with(self.tensors().into_iter().map(Tensor::detach).collect::<Result<_>>()?))
     }
 }
 

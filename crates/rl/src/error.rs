@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use farad::Shape;
+use farad::{Result, Shape, Tensor};
 
 /// Why something could not be done.
 #[derive(thiserror::Error)]
@@ -12,6 +12,12 @@ pub enum RlError {
         "ppo: samples do not split into minibatches: worlds · horizon ({samples} vs a multiple of {parts})\nhelp: change worlds, horizon or minibatches"
     )]
     Minibatches { samples: usize, parts: usize },
+    #[error("es: policies come in pairs: population is odd ({population} vs an even number)")]
+    OddPopulation { population: usize },
+    #[error(
+        "cma: a policy has too many numbers for a covariance ({numbers} vs at most {most})\nhelp: take a smaller one with --set policy=…, or es"
+    )]
+    ManyNumbers { numbers: usize, most: usize },
     #[error(
         "rl: the checkpoint has no such tensor: {name} ({shape})\nhelp: resume with the settings that the run was made with"
     )]
@@ -29,4 +35,14 @@ impl From<RlError> for farad::Error {
     fn from(error: RlError) -> farad::Error {
         farad::Error::Part(Box::new(error))
     }
+}
+
+/// The tensors of these names, each like the one that it replaces and on its device.
+pub(crate) fn stored(names: &[String], like: &[&Tensor], found: &[(String, Tensor)]) -> Result<Vec<Tensor>> {
+    let pick = |(name, old): (&String, &&Tensor)| {
+        let of_name = found.iter().find(|(other, new)| other == name && new.shape() == old.shape());
+        let (_, new) = of_name.ok_or_else(|| RlError::Stored { name: name.clone(), shape: old.shape() })?;
+        new.to_device(old.device())
+    };
+    names.iter().zip(like).map(pick).collect()
 }

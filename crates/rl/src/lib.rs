@@ -1,7 +1,7 @@
 //! Reinforcement learning on any device: agents that learn by acting in worlds.
 //!
 //! An [`Environment`] is many worlds side by side, as tensors; implement it for a world of your own. [`Ppo`] trains agents in it,
-//! everything on the device, many seeds at once.
+//! everything on the device, many seeds at once; [`Es`] and [`Cma`] evolve populations of policies.
 //!
 //! Invariant: nothing here prints, and results depend on settings, seeds and the device only. Start at [`Environment`].
 
@@ -10,13 +10,16 @@ mod environment;
 mod environments;
 mod episodes;
 mod error;
+mod evolution;
 mod normalizer;
 mod ppo;
+pub mod train;
 
 pub use actor_critic::ActorCritic;
 pub use environment::{Actions, Environment, Transition};
 pub use environments::{CartPole, Pendulum};
-pub use episodes::{Actor, Greedy, Trace, returns, trace};
+pub use episodes::{Actor, Agents, Trace, returns, trace};
 pub use error::RlError;
+pub use evolution::{Cma, Es, EvolutionSettings, GENERATION};
 pub use normalizer::Normalizer;
 pub use ppo::{COURSE, Ppo, PpoSettings};

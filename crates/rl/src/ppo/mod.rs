@@ -18,8 +18,8 @@ use farad::{Device, Result, Tensor};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
-use crate::episodes::Greedy;
-use crate::error::RlError;
+use crate::episodes::Agents;
+use crate::error::{RlError, stored};
 use crate::normalizer::Normalizer;
 use rollout::Rollout;
 pub use settings::PpoSettings;
@@ -157,10 +157,19 @@ impl Ppo {
         self.seeds * self.settings.worlds * self.settings.horizon
     }
 
-    /// What the agents hold for best now.
-    pub fn greedy(&self) -> Greedy<'_> {
-        let normalizer = self.settings.normalize.then_some(&self.normalizer);
-        Greedy { network: &self.network, weights: &self.learned.weights, normalizer }
+    /// The agents as they are now.
+    pub fn agents(&self) -> Agents {
+        let normalizer = self.settings.normalize.then(|| self.normalizer.clone());
+        Agents { network: self.network.clone(), weights: self.learned.weights.clone(), normalizer }
+    }
+
+    /// Goes on with these agents' weights and scales.
+    pub fn take(&mut self, agents: &Agents) -> Result<()> {
+        self.learned.weights = agents.weights.clone();
+        if let Some(normalizer) = &agents.normalizer {
+            self.normalizer = normalizer.clone();
+        }
+        self.settle()
     }
 
     /// One update: a roll-out, then all minibatches, in one submission. Gives `[seeds, 4]`, which nobody waits for: the loss, the mean
@@ -321,15 +330,7 @@ impl Ppo {
 
     /// Goes on from what [`Ppo::tensors`] gave after so many updates. The device's random numbers are the caller's to restore.
     pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
-        let names = self.names();
-        let found = |name: &String| tensors.iter().find(|(other, _)| other == name).map(|(_, tensor)| tensor);
-        let mut new = Vec::with_capacity(names.len());
-        for (name, old) in names.iter().zip(self.state()) {
-            match found(name).filter(|tensor| tensor.shape() == old.shape()) {
-                Some(tensor) => new.push(tensor.to_device(&self.device)?),
-                None => return Err(RlError::Stored { name: name.clone(), shape: old.shape() }.into()),
-            }
-        }
+        let new = stored(&self.names(), &self.state(), tensors)?;
         self.state_mut().into_iter().zip(new).for_each(|(old, new)| *old = new);
         self.updates = updates;
         Ok(())

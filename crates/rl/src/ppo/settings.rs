@@ -5,10 +5,10 @@ use farad::train::settings::{Range, Takes};
 farad::train::settings! {
     /// What PPO is made of; the defaults are usual ones.
     pub struct PpoSettings {
-        worlds: usize = 64, Takes::Whole(1, 1 << 20), "Worlds of a seed, side by side.";
+        worlds: usize = 128, Takes::Whole(1, 1 << 20), "Worlds of a seed, side by side.";
         horizon: usize = 32, Takes::Whole(1, 1 << 16), "Steps of a world between updates.";
         epochs: usize = 4, Takes::Whole(1, 1 << 10), "Passes over what was collected, in every update.";
-        minibatches: usize = 4, Takes::Whole(1, 1 << 16), "Parts that a pass is made in.";
+        minibatches: usize = 8, Takes::Whole(1, 1 << 16), "Parts that a pass is made in.";
         hidden: Vec<i64> = vec![64, 64], Takes::Wholes(1, 1 << 14, 0), "Sizes of the hidden layers, of actor and critic alike.";
         learning_rate: f64 = 2.5e-3, Takes::Number(Range::from(0.0)), "The learning rate at the start.";
         anneal: bool = true, Takes::Truth, "Whether the learning rate falls to zero over all updates, in a line.";

@@ -1,0 +1,54 @@
+//! The worlds by name, one row each: what there is to learn in, and the settings that suit it.
+
+use std::sync::Arc;
+
+use farad::Result;
+
+use super::settings::Settings;
+use crate::environment::Environment;
+use crate::environments::{CartPole, Pendulum};
+
+/// A world with a name.
+pub struct NamedWorld {
+    /// What the command calls it.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Makes it.
+    pub make: fn(&Settings) -> Result<Arc<dyn Environment>>,
+    /// Settings of an algorithm that differ from the usual ones.
+    pub usual: fn(&mut Settings),
+}
+
+/// All of them.
+pub const WORLDS: [NamedWorld; 2] = [
+    NamedWorld {
+        name: "cartpole",
+        about: "a cart that is pushed left or right so that its pole stands (500 steps at most)",
+        make: |_| Ok(Arc::new(CartPole)),
+        usual: |settings| {
+            settings.goal = vec![495.0];
+            settings.updates = 150;
+        },
+    },
+    NamedWorld {
+        name: "pendulum",
+        about: "a weak motor that should swing a pendulum up and hold it (Gym's reward, 0 at best)",
+        make: |_| Ok(Arc::new(Pendulum)),
+        usual: |settings| {
+            let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
+            (ppo.worlds, ppo.horizon, ppo.epochs, ppo.discount) = (64, 64, 8, 0.95);
+            (ppo.normalize, ppo.normalize_rewards, ppo.bootstrap) = (true, true, true);
+            (ppo.clip_value, ppo.entropy) = (false, 0.0);
+            (evolution.population, evolution.noise, evolution.step) = (64, 0.1, 0.1);
+            settings.updates = if settings.algorithm == "ppo" { 120 } else { 300 };
+        },
+    },
+];
+
+impl NamedWorld {
+    /// The one of this name.
+    pub fn of(name: &str) -> Option<&'static NamedWorld> {
+        WORLDS.iter().find(|world| world.name == name)
+    }
+}
