@@ -19,6 +19,10 @@ pub enum RlError {
     )]
     ManyNumbers { numbers: usize, most: usize },
     #[error(
+        "controller: not a controller: {name}: it has no thresholds for its inputs, or more than one output"
+    )]
+    NoController { name: String },
+    #[error(
         "rl: the checkpoint has no such tensor: {name} ({shape})\nhelp: resume with the settings that the run was made with"
     )]
     Stored { name: String, shape: Shape },

@@ -2,10 +2,12 @@
 //!
 //! An [`Environment`] is many worlds side by side, as tensors; implement it for a world of your own. [`Ppo`] trains agents in it,
 //! everything on the device, many seeds at once; [`Es`] and [`Cma`] evolve populations of policies.
+//! [`controller`] makes a policy that is a circuit.
 //!
 //! Invariant: nothing here prints, and results depend on settings, seeds and the device only. Start at [`Environment`].
 
 mod actor_critic;
+pub mod controller;
 mod environment;
 mod environments;
 mod episodes;

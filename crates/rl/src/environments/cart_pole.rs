@@ -3,7 +3,7 @@
 //! The rule is that of Barto, Sutton and Anderson (1983) with Gym's numbers. A test holds it to the published
 //! formulas in f64, step by step.
 
-use farad::{Device, Tensor};
+use farad::{Device, Result, Tensor};
 
 use crate::environment::{Actions, Environment, Transition};
 
@@ -34,6 +34,31 @@ impl CartPole {
     pub const ANGLE: f64 = 12.0 * std::f64::consts::PI / 180.0;
     /// Steps of the longest episode.
     pub const LONGEST: usize = 500;
+
+    /// One step of one world on the host, in f64: the next state, and whether the episode is over.
+    ///
+    /// ```
+    /// use farad_rl::CartPole;
+    /// let (next, over) = CartPole::advance([0.0; 4], true);
+    /// assert!(next[1] > 0.19 && next[3] < -0.29 && !over);
+    /// ```
+    pub fn advance([place, speed, angle, turning]: [f64; 4], right: bool) -> ([f64; 4], bool) {
+        let push = if right { FORCE } else { -FORCE };
+        let (sin, cos) = angle.sin_cos();
+        let shared = (push + POLE * HALF * turning * turning * sin) / TOTAL;
+        let swing = (GRAVITY * sin - cos * shared) / (HALF * (4.0 / 3.0 - POLE * cos * cos / TOTAL));
+        let pull = shared - POLE * HALF * swing * cos / TOTAL;
+        let (place, angle) = (place + SECONDS * speed, angle + SECONDS * turning);
+        let over = place.abs() > CartPole::PLACE || angle.abs() > CartPole::ANGLE;
+        ([place, speed + SECONDS * pull, angle, turning + SECONDS * swing], over)
+    }
+
+    /// Starts of so many worlds, drawn from a seed.
+    pub fn starts(count: usize, seed: u64) -> Result<Vec<[f64; 4]>> {
+        let drawn = Tensor::rand_at(seed, 0, [count, 4], &Device::cpu()).to_vec::<f32>()?;
+        let start = |row: &[f32]| [0, 1, 2, 3].map(|n| f64::from(row[n]) * (2.0 * START) - START);
+        Ok(drawn.chunks(4).map(start).collect())
+    }
 }
 
 impl Environment for CartPole {
