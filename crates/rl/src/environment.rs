@@ -3,6 +3,7 @@
 //! Invariant: an environment holds no state of its own. Whatever changes is in the tensors that [`Environment::begin`] and
 //! [`Environment::step`] give, so that a roll-out is one loop on the device. Start at [`Environment`].
 
+use farad::run::Picture;
 use farad::{Device, Tensor};
 
 /// What an agent can do.
@@ -102,4 +103,9 @@ pub trait Environment: Send + Sync {
 
     /// One step of all worlds. States of worlds that have ended are replaced by the caller.
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition;
+
+    /// A picture of a world by the numbers of its state, all tensors one after another; none if it cannot be drawn.
+    fn draw(&self, _state: &[f32]) -> Option<Picture> {
+        None
+    }
 }

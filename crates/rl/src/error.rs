@@ -22,6 +22,8 @@ pub enum RlError {
         "controller: not a controller: {name}: it has no thresholds for its inputs, or more than one output"
     )]
     NoController { name: String },
+    #[error("film: this world cannot be drawn")]
+    NoScene,
     #[error(
         "rl: the checkpoint has no such tensor: {name} ({shape})\nhelp: resume with the settings that the run was made with"
     )]

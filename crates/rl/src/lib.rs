@@ -13,8 +13,10 @@ mod environments;
 mod episodes;
 mod error;
 mod evolution;
+mod film;
 mod normalizer;
 mod ppo;
+mod raster;
 pub mod train;
 
 pub use actor_critic::ActorCritic;
@@ -23,5 +25,7 @@ pub use environments::{CartPole, Pendulum};
 pub use episodes::{Actor, Agents, Trace, returns, trace};
 pub use error::RlError;
 pub use evolution::{Cma, Es, EvolutionSettings, GENERATION};
+pub use film::{Film, film};
 pub use normalizer::Normalizer;
 pub use ppo::{COURSE, Ppo, PpoSettings};
+pub use raster::Raster;

@@ -147,7 +147,7 @@ const OF_LANGUAGE: Flag =
 #[rustfmt::skip]
 pub static FLAGS: [Flag; 30] = [
     Flag { name: "seed", takes: FlagTakes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
-    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm", "rl"], resume: Resume::Takes, help: "Updates in all", ..ANY },
+    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm", "rl", "controller"], resume: Resume::Takes, help: "Updates in all", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
     Flag { name: "batch", takes: COUNT, kinds: SAMPLED, help: "Samples, windows or grids of a step", ..ANY },
     Flag { name: "learning-rate", value: "RATE", takes: FlagTakes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },

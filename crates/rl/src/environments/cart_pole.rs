@@ -3,9 +3,11 @@
 //! The rule is that of Barto, Sutton and Anderson (1983) with Gym's numbers. A test holds it to the published
 //! formulas in f64, step by step.
 
+use farad::run::Picture;
 use farad::{Device, Result, Tensor};
 
 use crate::environment::{Actions, Environment, Transition};
+use crate::raster::Raster;
 
 /// Acceleration of gravity, in m/s².
 const GRAVITY: f64 = 9.8;
@@ -98,5 +100,25 @@ impl Environment for CartPole {
         ];
         let ended = moved[0].abs().greater(CartPole::PLACE).or(moved[2].abs().greater(CartPole::ANGLE));
         Transition { reward: moved[0].full_like(1.0), ended, state: moved }
+    }
+
+    fn draw(&self, state: &[f32]) -> Option<Picture> {
+        let &[place, _, angle, _] = state else { return None };
+        let (width, height, track) = (360.0, 160.0, 130.0);
+        let mut raster = Raster::new(width as usize, height as usize, [255; 3]);
+        // 5 m are as wide as the picture.
+        let meter = width / 5.0;
+        let x = width / 2.0 + place * meter;
+        raster.line((0.0, track), (width, track), 2.0, [0xb0, 0xb6, 0xbe]);
+        for end in [-CartPole::PLACE, CartPole::PLACE] {
+            let at = width / 2.0 + end as f32 * meter;
+            raster.line((at, track - 8.0), (at, track + 8.0), 2.0, [0xd0, 0x60, 0x50]);
+        }
+        raster.rectangle((x, track - 10.0), (44.0, 20.0), [0x22, 0x26, 0x2b]);
+        let long = 2.0 * HALF as f32 * meter;
+        let top = (x + long * angle.sin(), track - 20.0 - long * angle.cos());
+        raster.line((x, track - 20.0), top, 8.0, [0x2f, 0x6f, 0xc4]);
+        raster.disc((x, track - 20.0), 3.0, [255; 3]);
+        Some(raster.picture())
     }
 }

@@ -2,9 +2,11 @@
 
 use std::f64::consts::{PI, TAU};
 
+use farad::run::Picture;
 use farad::{DType, Device, Tensor};
 
 use crate::environment::{Actions, Environment, Transition};
+use crate::raster::Raster;
 
 /// Acceleration of gravity, in m/s²; the pendulum weighs 1 kg and is 1 m long.
 const GRAVITY: f64 = 10.0;
@@ -56,5 +58,17 @@ impl Environment for Pendulum {
         // Nothing but time ends it.
         let ended = cost.full_like(0.0).cast(DType::Bool);
         Transition { state: vec![turned, faster], reward: -cost, ended }
+    }
+
+    fn draw(&self, state: &[f32]) -> Option<Picture> {
+        let &[angle, _] = state else { return None };
+        let (size, long) = (200.0, 80.0);
+        let mut raster = Raster::new(size as usize, size as usize, [255; 3]);
+        let middle = (size / 2.0, size / 2.0);
+        let end = (middle.0 - long * angle.sin(), middle.1 - long * angle.cos());
+        raster.line(middle, end, 12.0, [0x2f, 0x6f, 0xc4]);
+        raster.disc(end, 9.0, [0x22, 0x26, 0x2b]);
+        raster.disc(middle, 4.0, [0x22, 0x26, 0x2b]);
+        Some(raster.picture())
     }
 }

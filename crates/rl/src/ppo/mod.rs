@@ -21,7 +21,7 @@ use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
 use crate::normalizer::Normalizer;
-use rollout::Rollout;
+use rollout::Collected;
 pub use settings::PpoSettings;
 use update::{Course, Learned, Samples};
 
@@ -234,7 +234,7 @@ impl Ppo {
     }
 
     /// Advantages and returns of what was collected, and everything else that updates need.
-    fn samples(&self, rollout: &Rollout) -> Samples {
+    fn samples(&self, rollout: &Collected) -> Samples {
         let PpoSettings { horizon, discount, trace, .. } = self.settings;
         let values = self.values(&Tensor::concat(&[&rollout.seen, &rollout.last], 0));
         let old = values.narrow(0, 0, horizon);
@@ -268,7 +268,7 @@ impl Ppo {
     }
 
     /// The mean return of the episodes that ended in a roll-out; what it was before, if none did.
-    fn recent_after(&self, rollout: &Rollout) -> Tensor {
+    fn recent_after(&self, rollout: &Collected) -> Tensor {
         let sum = |t: &Tensor| self.by_seed(&t.unsqueeze(2)).sum_axes([1, 2]);
         let (total, count) = (sum(&rollout.finished), sum(&rollout.over));
         count.greater(0.0).select(&(total / count.maximum(1.0)), &self.recent)

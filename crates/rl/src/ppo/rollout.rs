@@ -11,7 +11,7 @@ use crate::normalizer::Normalizer;
 const BESIDE: usize = 3;
 
 /// What was collected; the first two axes are time and world, and a seed's worlds lie side by side.
-pub(super) struct Rollout {
+pub(super) struct Collected {
     /// The state of all worlds afterwards, and what goes beside it.
     pub worlds: Vec<Tensor>,
     /// `[time, worlds, observations]`, as the environment gives them.
@@ -50,7 +50,7 @@ pub(super) fn collect(
     normalizer: &Normalizer,
     worlds: &[Tensor],
     settings: &PpoSettings,
-) -> Rollout {
+) -> Collected {
     let (seeds, device) = (weights[0].shape()[0], weights[0].device().clone());
     let count = worlds.len() - BESIDE;
     let all = worlds[count].numel();
@@ -88,7 +88,7 @@ pub(super) fn collect(
     let next = (slices.len() > 8).then(|| slices.pop()).flatten();
     let mut slices = slices.into_iter();
     let mut take = || slices.next().expect("as many as the body gave");
-    Rollout {
+    Collected {
         last: environment.observe(&last[..count]).unsqueeze(0),
         worlds: last,
         seen: take(),

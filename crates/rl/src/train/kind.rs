@@ -61,7 +61,7 @@ impl Kind for Worlds {
 
     fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
         let (settings, agents, steps) = learned(run, device)?;
-        let environment = environment_of(&settings)?;
+        let environment = environment_of(&settings, device)?;
         let judged = report::judge(&settings, &*environment, &agents, steps, device)?;
         Ok(report::outcome(&settings, &judged))
     }
@@ -113,9 +113,9 @@ fn world_named(name: &str) -> Result<&'static NamedWorld> {
     NamedWorld::of(name).ok_or_else(|| no_choice("world", name, &names))
 }
 
-/// The world of a training.
-pub fn environment_of(settings: &Settings) -> Result<Arc<dyn Environment>> {
-    (world_named(&settings.world)?.make)(settings)
+/// The world of a training, on a device.
+pub fn environment_of(settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
+    (world_named(&settings.world)?.make)(settings, device)
 }
 
 /// What a run was trained with, the best agent of every seed, and the updates that were made.
@@ -124,7 +124,7 @@ pub fn learned(run: &Run, device: &Device) -> Result<(Settings, Agents, u64)> {
     let checkpoint =
         run.checkpoint()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
     let algorithm = NamedAlgorithm::of(&settings.algorithm).expect("checked by its row");
-    let agents = (algorithm.make)(environment_of(&settings)?, &settings, device)?.agents();
+    let agents = (algorithm.make)(environment_of(&settings, device)?, &settings, device)?.agents();
     let found = stored(&agents.names(), &agents.tensors(), &checkpoint.tensors("best", device)?)?;
     Ok((settings, agents.with(found), checkpoint.step()))
 }
@@ -138,7 +138,7 @@ struct Ready {
 impl Ready {
     fn new(mut settings: Settings, device: Device) -> Result<Ready> {
         settings.device = device.name().to_string();
-        let agents = AgentsInTraining::new(settings.clone(), environment_of(&settings)?, &device)?;
+        let agents = AgentsInTraining::new(settings.clone(), environment_of(&settings, &device)?, &device)?;
         Ok(Ready { settings, agents })
     }
 }

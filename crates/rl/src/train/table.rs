@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farad::Result;
+use farad::{Device, Result};
 
 use super::settings::Settings;
 use crate::environment::Environment;
@@ -15,7 +15,7 @@ pub struct NamedWorld {
     /// What it is, in a line.
     pub about: &'static str,
     /// Makes it.
-    pub make: fn(&Settings) -> Result<Arc<dyn Environment>>,
+    pub make: fn(&Settings, &Device) -> Result<Arc<dyn Environment>>,
     /// Settings of an algorithm that differ from the usual ones.
     pub usual: fn(&mut Settings),
 }
@@ -25,7 +25,7 @@ pub const WORLDS: [NamedWorld; 2] = [
     NamedWorld {
         name: "cartpole",
         about: "a cart that is pushed left or right so that its pole stands (500 steps at most)",
-        make: |_| Ok(Arc::new(CartPole)),
+        make: |_, _| Ok(Arc::new(CartPole)),
         usual: |settings| {
             settings.goal = vec![495.0];
             settings.updates = 150;
@@ -34,7 +34,7 @@ pub const WORLDS: [NamedWorld; 2] = [
     NamedWorld {
         name: "pendulum",
         about: "a weak motor that should swing a pendulum up and hold it (Gym's reward, 0 at best)",
-        make: |_| Ok(Arc::new(Pendulum)),
+        make: |_, _| Ok(Arc::new(Pendulum)),
         usual: |settings| {
             let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
             (ppo.worlds, ppo.horizon, ppo.epochs, ppo.discount) = (64, 64, 8, 0.95);
