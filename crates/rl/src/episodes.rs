@@ -102,7 +102,9 @@ pub fn returns(
     let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
         let (state, [alive, total, length]) = (&carry[..count], [0, 1, 2].map(|n| &carry[count + n]));
         let next = environment.step(state, &actor.act(&environment.observe(state)));
-        let (total, length) = (total + next.reward * alive, length + alive);
+        // What a world does after its end counts nothing, whatever it is.
+        let earned = alive.greater(0.0).select(&next.reward, &alive.full_like(0.0));
+        let (total, length) = (total + earned, length + alive);
         let alive = next.ended.select(&alive.full_like(0.0), alive);
         ([next.state, vec![alive, total, length]].concat(), vec![])
     });

@@ -24,6 +24,8 @@ pub enum RlError {
     NoController { name: String },
     #[error("film: this world cannot be drawn")]
     NoScene,
+    #[error("locomotion: the world has no body `{name}`")]
+    NoBody { name: String },
     #[error(
         "rl: the checkpoint has no such tensor: {name} ({shape})\nhelp: resume with the settings that the run was made with"
     )]

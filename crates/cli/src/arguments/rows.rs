@@ -155,7 +155,7 @@ pub static FLAGS: [Flag; 30] = [
     Flag { name: "warm-up", takes: FlagTakes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the learning rate is reached", ..ANY },
     Flag { name: "dropout", value: "SHARE", takes: FlagTakes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that is left out in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products with halves", ..ANY },
-    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
+    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm", "rl"], help: "Where the data are; `synthetic` for drawn digits [default: the usual places]", ..ANY },
     Flag { name: "config", value: "FILE.toml", takes: FlagTakes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags overrule them (`--list` shows the keys)", ..ANY },
     Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights that another run of this kind has learned", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: FlagTakes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },

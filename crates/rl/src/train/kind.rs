@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farad::run::{Checkpoint, Run, Table, Value, json};
 use farad::train::settings::{Setting, Settings as _, no_choice};
 use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
-use farad::{Device, Result};
+use farad::{Device, Error, Result};
 
 use super::algorithm::NamedAlgorithm;
 use super::report;
@@ -18,6 +18,11 @@ use crate::error::stored;
 
 /// What a run folder of agents is, in `config.toml` and checkpoints.
 pub const KIND: &str = "rl";
+
+/// The subject whose world is a file.
+const WORLD_OF_FILE: &str = "world";
+/// What a run calls its copy of that file.
+const BODIES: &str = "world.json";
 
 /// Agents in worlds.
 pub struct Worlds;
@@ -50,13 +55,26 @@ impl Kind for Worlds {
         let mut settings = Settings::new(world, algorithm.as_deref().unwrap_or("ppo"));
         asked.fill(&mut settings)?;
         settings.world = world.name.into();
-        Ok(Box::new(Ready::new(settings, asked.device_or_best()?)?))
+        if settings.world == WORLD_OF_FILE && settings.data.is_empty() {
+            return Err(TrainError::NeedsData { subject: WORLD_OF_FILE.into() }.into());
+        }
+        // Whoever opens the run later may stand elsewhere.
+        if !settings.data.is_empty()
+            && let Ok(path) = std::path::absolute(&settings.data)
+        {
+            settings.data = path.display().to_string();
+        }
+        let device = asked.device_or_best()?;
+        let environment = environment_of(&settings, &device)?;
+        Ok(Box::new(Ready::new(settings, environment, device)?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let mut settings = Settings::of(run)?;
         asked.fill(&mut settings)?;
-        Ok(Box::new(Ready::new(settings, asked.device_of(run)?)?))
+        let device = asked.device_of(run)?;
+        let environment = environment_of(&at_home(settings.clone(), run), &device)?;
+        Ok(Box::new(Ready::new(settings, environment, device)?))
     }
 
     fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
@@ -118,9 +136,18 @@ pub fn environment_of(settings: &Settings, device: &Device) -> Result<Arc<dyn En
     (world_named(&settings.world)?.make)(settings, device)
 }
 
+/// The same with the run's own copy of the world, if it has one.
+fn at_home(mut settings: Settings, run: &Run) -> Settings {
+    let copy = run.path().join(BODIES);
+    if copy.is_file() {
+        settings.data = copy.display().to_string();
+    }
+    settings
+}
+
 /// What a run was trained with, the best agent of every seed, and the updates that were made.
 pub fn learned(run: &Run, device: &Device) -> Result<(Settings, Agents, u64)> {
-    let settings = Settings::of(run)?;
+    let settings = at_home(Settings::of(run)?, run);
     let checkpoint =
         run.checkpoint()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
     let algorithm = NamedAlgorithm::of(&settings.algorithm).expect("checked by its row");
@@ -136,9 +163,9 @@ struct Ready {
 }
 
 impl Ready {
-    fn new(mut settings: Settings, device: Device) -> Result<Ready> {
+    fn new(mut settings: Settings, environment: Arc<dyn Environment>, device: Device) -> Result<Ready> {
         settings.device = device.name().to_string();
-        let agents = AgentsInTraining::new(settings.clone(), environment_of(&settings, &device)?, &device)?;
+        let agents = AgentsInTraining::new(settings.clone(), environment, &device)?;
         Ok(Ready { settings, agents })
     }
 }
@@ -152,7 +179,11 @@ impl Prepared for Ready {
         self.settings.seed
     }
 
-    fn begin(self: Box<Self>, _: &Run) -> Result<Box<dyn Trainee>> {
+    fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>> {
+        if !self.settings.data.is_empty() && !run.path().join(BODIES).exists() {
+            let fail = |source| Error::File { op: "world", path: self.settings.data.clone().into(), source };
+            run.write_file(BODIES, &std::fs::read(&self.settings.data).map_err(fail)?)?;
+        }
         Ok(Box::new(self.agents))
     }
 }

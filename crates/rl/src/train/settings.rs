@@ -7,6 +7,7 @@ use farad::train::settings::{Settings as _, Takes};
 
 use super::algorithm::ALGORITHMS;
 use super::table::NamedWorld;
+use crate::environments::LocomotionTask;
 use crate::evolution::EvolutionSettings;
 use crate::ppo::PpoSettings;
 
@@ -14,6 +15,7 @@ farad::train::settings! {
     /// What agents are trained with.
     pub struct Settings {
         world: String = "cartpole".into(), Takes::Text, "The world that agents act in.";
+        data: String = String::new(), Takes::Text, "The file that describes the bodies of `world`.";
         algorithm: String = "ppo".into(), Takes::one_of(ALGORITHMS.iter().map(|row| row.name)), "What trains the agents.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: u64 = 1, Takes::from(0), "The seed of everything random.";
@@ -23,6 +25,7 @@ farad::train::settings! {
         episodes: usize = 100, Takes::Whole(1, 1 << 20), "Episodes that an agent is judged on.";
         goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent returns so much; none: never.";
         ..ppo: PpoSettings, "What PPO is made of.";
+        ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
         ..evolution: EvolutionSettings, "What evolution is made of.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }

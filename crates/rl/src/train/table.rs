@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use farad::{Device, Result};
+use farad::{Device, Error, Result};
+use farad_world::Description;
 
 use super::settings::Settings;
 use crate::environment::Environment;
-use crate::environments::{CartPole, Pendulum};
+use crate::environments::{CartPole, Locomotion, Pendulum};
 
 /// A world with a name.
 pub struct NamedWorld {
@@ -21,7 +22,7 @@ pub struct NamedWorld {
 }
 
 /// All of them.
-pub const WORLDS: [NamedWorld; 2] = [
+pub const WORLDS: [NamedWorld; 3] = [
     NamedWorld {
         name: "cartpole",
         about: "a cart that is pushed left or right so that its pole stands (500 steps at most)",
@@ -44,7 +45,39 @@ pub const WORLDS: [NamedWorld; 2] = [
             settings.updates = if settings.algorithm == "ppo" { 120 } else { 300 };
         },
     },
+    NamedWorld {
+        name: "world",
+        about: "bodies of a JSON file that should get ahead (--data FILE.json, or just `farad train FILE.json`)",
+        make: |settings, device| {
+            let text = read(&settings.data)?;
+            bodies(&Description::from_json(&text)?, settings, device)
+        },
+        usual: ahead,
+    },
 ];
+
+/// Bodies with their task.
+fn bodies(description: &Description, settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
+    Ok(Arc::new(Locomotion::new(description, settings.task.clone(), device)?))
+}
+
+/// The text of a file.
+fn read(path: &str) -> Result<String> {
+    let fail = |source| Error::File { op: "world", path: path.into(), source };
+    std::fs::read_to_string(path).map_err(fail)
+}
+
+/// What suits bodies that should get ahead.
+fn ahead(settings: &mut Settings) {
+    let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
+    (ppo.worlds, ppo.horizon, ppo.learning_rate) = (128, 32, 1e-3);
+    (ppo.normalize, ppo.normalize_rewards, ppo.bootstrap) = (true, true, true);
+    (ppo.clip_value, ppo.entropy) = (false, 0.0);
+    (evolution.population, evolution.trials, evolution.noise, evolution.step) = (64, 1, 0.1, 0.05);
+    (settings.validation, settings.episodes) = (8, 16);
+    settings.course.evaluate_every = 50;
+    settings.updates = if settings.algorithm == "ppo" { 500 } else { 200 };
+}
 
 impl NamedWorld {
     /// The one of this name.
