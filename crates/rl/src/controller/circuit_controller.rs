@@ -69,5 +69,5 @@ fn gate(gate: Gate, a: &Tensor, b: &Tensor) -> Tensor {
     };
     let rows = [(false, false), (false, true), (true, false), (true, true)];
     let set = rows.into_iter().filter(|&(x, y)| gate.output(x, y)).map(product);
-    set.reduce(|sum, product| sum.or(&product)).unwrap_or_else(|| a.and(&a.not()))
+    set.reduce(|sum, product| sum.or(&product)).unwrap_or_else(|| a.and(a.not()))
 }
