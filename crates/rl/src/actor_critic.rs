@@ -116,6 +116,13 @@ impl ActorCritic {
         self.shapes().into_iter().map(&mut next).collect()
     }
 
+    /// Weights as one row of numbers per agent, `[agents, numbers]`: what [`ActorCritic::unpack`] takes apart.
+    pub fn packed(weights: &[Tensor]) -> Tensor {
+        let row = |w: &Tensor| w.reshape([w.shape()[0], w.numel() / w.shape()[0]]);
+        let rows: Vec<Tensor> = weights.iter().map(row).collect();
+        Tensor::concat(&rows.iter().collect::<Vec<_>>(), 1)
+    }
+
     /// What the towers say of observations `[agents, worlds, observations]`: `[agents, towers, worlds, outputs]`.
     fn said(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
         let last = self.sizes.len() - 1;

@@ -30,9 +30,14 @@ fn pendulum([theta, speed]: [f64; 2], torque: f64) -> ([f64; 2], f64) {
     ([theta + faster * 0.05, faster], -cost)
 }
 
+/// The numbers of every world.
 fn column(state: &[Tensor]) -> Vec<Vec<f64>> {
     let columns: Vec<Vec<f32>> = state.iter().map(|t| t.to_vec::<f32>().unwrap()).collect();
-    (0..WORLDS).map(|world| columns.iter().map(|column| f64::from(column[world])).collect()).collect()
+    let of = |numbers: &Vec<f32>, world: usize| {
+        let width = numbers.len() / WORLDS;
+        numbers[world * width..][..width].iter().map(|&x| f64::from(x)).collect::<Vec<f64>>()
+    };
+    (0..WORLDS).map(|world| columns.iter().flat_map(|numbers| of(numbers, world)).collect()).collect()
 }
 
 #[test]

@@ -56,9 +56,9 @@ fn evolution_holds_the_pole() -> farad::Result<()> {
         noise: 0.5,
         ..EvolutionSettings::default()
     };
-    let mut cma = Cma::new(Arc::new(CartPole), linear, 2, 5, &device)?;
-    let mut es = Es::new(Arc::new(CartPole), EvolutionSettings::default(), 2, &device)?;
-    let mut best = [[0.0f32; 2]; 2];
+    let mut cma = Cma::new(Arc::new(CartPole), linear, 3, 5, &device)?;
+    let mut es = Es::new(Arc::new(CartPole), EvolutionSettings::default(), 3, &device)?;
+    let mut best = [[0.0f32; 3]; 2];
     for generation in 0..60 {
         cma.update()?;
         es.update()?;
@@ -68,7 +68,8 @@ fn evolution_holds_the_pole() -> farad::Result<()> {
             pairs.for_each(|(best, now)| *best = best.max(now));
         }
     }
-    assert!(best.iter().flatten().all(|&mean| mean >= 475.0), "cma and es: {best:?}");
+    let learned = |best: &[f32; 3]| best.iter().filter(|&&mean| mean >= 475.0).count() >= 2;
+    assert!(best.iter().all(learned), "cma and es: {best:?}");
     Ok(())
 }
 

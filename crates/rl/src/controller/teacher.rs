@@ -55,7 +55,7 @@ pub(super) fn lessons(teacher: &Agents, seed: u64) -> Result<Lessons> {
         let done = turned.select(&(1.0 - &wanted), &wanted).cast(DType::I32);
         let next = CartPole.step(state, &done);
         let fresh = CartPole.begin(WORLDS, &device);
-        let starts = |(new, old): (&Tensor, &Tensor)| next.ended.select(new, old);
+        let starts = |(new, old): (&Tensor, &Tensor)| next.ended.unsqueeze(1).select(new, old);
         (fresh.iter().zip(&next.state).map(starts).collect(), vec![seen, wanted.cast(DType::F32)])
     });
     let (seen, wanted) = (slices[0].to_vec::<f32>()?, slices[1].to_vec::<f32>()?);

@@ -25,7 +25,7 @@ const START: f64 = 0.05;
 
 /// The classic cart-pole: push left (0) or right (1); every step is worth 1.
 ///
-/// The state is place and speed of the cart, angle and angular speed of the pole: four tensors `[worlds]`, and what an agent sees.
+/// The state is place and speed of the cart, angle and angular speed of the pole, `[worlds, 4]`, and what an agent sees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CartPole;
 
@@ -77,29 +77,26 @@ impl Environment for CartPole {
     }
 
     fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
-        (0..4).map(|_| Tensor::rand([worlds], device) * (2.0 * START) - START).collect()
+        vec![Tensor::rand([worlds, 4], device) * (2.0 * START) - START]
     }
 
     fn observe(&self, state: &[Tensor]) -> Tensor {
-        Tensor::stack(&state.iter().collect::<Vec<_>>(), 1)
+        state[0].clone()
     }
 
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
-        let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| &state[n]);
+        let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| state[0].narrow(1, n, 1).squeeze(1));
         let push = action.equal(1.0).select(&place.full_like(FORCE), &place.full_like(-FORCE));
         let (cos, sin) = (angle.cos(), angle.sin());
         let shared = (push + turning.square() * &sin * (POLE * HALF)) * (1.0 / TOTAL);
         let inertia = (cos.square() * (-POLE / TOTAL) + 4.0 / 3.0) * HALF;
         let swing = (&sin * GRAVITY - &cos * &shared) / inertia;
         let pull = &shared - &swing * &cos * (POLE * HALF / TOTAL);
-        let moved = vec![
-            place + speed * SECONDS,
-            speed + pull * SECONDS,
-            angle + turning * SECONDS,
-            turning + swing * SECONDS,
-        ];
-        let ended = moved[0].abs().greater(CartPole::PLACE).or(moved[2].abs().greater(CartPole::ANGLE));
-        Transition { reward: moved[0].full_like(1.0), ended, state: moved }
+        let (place, angle) = (&place + &speed * SECONDS, &angle + &turning * SECONDS);
+        let (speed, turning) = (&speed + pull * SECONDS, &turning + swing * SECONDS);
+        let ended = place.abs().greater(CartPole::PLACE).or(angle.abs().greater(CartPole::ANGLE));
+        let moved = Tensor::stack(&[&place, &speed, &angle, &turning], 1);
+        Transition { reward: place.full_like(1.0), ended, state: vec![moved] }
     }
 
     fn draw(&self, state: &[f32]) -> Option<Picture> {

@@ -49,7 +49,7 @@ impl Es {
         }
         let network = network(&*environment, &settings);
         let weights = network.init(seeds, device)?;
-        let mean = packed(&weights)?;
+        let mean = ActorCritic::packed(&weights).detach()?;
         let zero = mean.full_like(0.0).detach()?;
         let (device, state) = (device.clone(), [mean, zero.clone(), zero]);
         Ok(Es { environment, network, settings, device, state, updates: 0 })
@@ -78,7 +78,7 @@ impl Es {
 
     /// Goes on with these agents in the middle.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
-        self.state[0] = packed(&agents.weights)?;
+        self.state[0] = ActorCritic::packed(&agents.weights).detach()?;
         Ok(())
     }
 
@@ -129,11 +129,4 @@ impl Es {
 
 fn names() -> Vec<String> {
     ["mean", "first", "second"].map(String::from).to_vec()
-}
-
-/// Weights as one row of numbers per agent.
-fn packed(weights: &[Tensor]) -> Result<Tensor> {
-    let rows: Vec<Tensor> =
-        weights.iter().map(|w| w.reshape([w.shape()[0], w.numel() / w.shape()[0]])).collect();
-    Tensor::concat(&rows.iter().collect::<Vec<_>>(), 1).detach()
 }

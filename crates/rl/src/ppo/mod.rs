@@ -82,9 +82,8 @@ impl Ppo {
         }
         let hidden: Vec<usize> = settings.hidden.iter().map(|&size| size as usize).collect();
         let network = ActorCritic::new(environment.observations(), &hidden, environment.actions());
-        let weights = network.init(seeds, device)?;
-        let zeros = |weights: &[Tensor]| weights.iter().map(|w| w.full_like(0.0)).collect::<Vec<_>>();
-        let learned = Learned { first: zeros(&weights), second: zeros(&weights), weights };
+        let weights = ActorCritic::packed(&network.init(seeds, device)?);
+        let learned = Learned { first: weights.full_like(0.0), second: weights.full_like(0.0), weights };
         let worlds = rollout::begin(&*environment, seeds * settings.worlds, device);
         let normalizer = Normalizer::new(seeds, environment.observations(), device);
         let scale = Normalizer::new(seeds, 1, device);
@@ -160,12 +159,17 @@ impl Ppo {
     /// The agents as they are now.
     pub fn agents(&self) -> Agents {
         let normalizer = self.settings.normalize.then(|| self.normalizer.clone());
-        Agents { network: self.network.clone(), weights: self.learned.weights.clone(), normalizer }
+        Agents { network: self.network.clone(), weights: self.weights(), normalizer }
+    }
+
+    /// The weights, layer by layer.
+    fn weights(&self) -> Vec<Tensor> {
+        self.network.unpack(&self.learned.weights)
     }
 
     /// Goes on with these agents' weights and scales.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
-        self.learned.weights = agents.weights.clone();
+        self.learned.weights = ActorCritic::packed(&agents.weights);
         if let Some(normalizer) = &agents.normalizer {
             self.normalizer = normalizer.clone();
         }
@@ -180,7 +184,7 @@ impl Ppo {
         let rollout = rollout::collect(
             &*self.environment,
             &self.network,
-            &self.learned.weights,
+            &self.weights(),
             &self.normalizer,
             &self.worlds,
             settings,
@@ -230,7 +234,7 @@ impl Ppo {
     /// What observations `[time, worlds, observations]` are worth, `[time, worlds]`.
     fn values(&self, seen: &Tensor) -> Tensor {
         let seen = self.scaled(&self.by_seed(seen));
-        self.by_time(&self.network.value(&self.learned.weights, &seen))
+        self.by_time(&self.network.value(&self.weights(), &seen))
     }
 
     /// Advantages and returns of what was collected, and everything else that updates need.
@@ -282,14 +286,14 @@ impl Ppo {
 
     fn state(&self) -> Vec<&Tensor> {
         let Learned { weights, first, second } = &self.learned;
-        let learned = weights.iter().chain(first).chain(second);
+        let learned = [weights, first, second].into_iter();
         let scales = self.normalizer.tensors().into_iter().chain(self.scale.tensors());
         learned.chain(&self.worlds).chain(scales).chain([&self.recent]).collect()
     }
 
     fn state_mut(&mut self) -> Vec<&mut Tensor> {
         let Learned { weights, first, second } = &mut self.learned;
-        let learned = weights.iter_mut().chain(first).chain(second);
+        let learned = [weights, first, second].into_iter();
         let Normalizer { count, mean, variance } = &mut self.normalizer;
         let scales = [count, mean, variance].into_iter();
         let Normalizer { count, mean, variance } = &mut self.scale;
@@ -317,9 +321,7 @@ impl Ppo {
     }
 
     fn names(&self) -> Vec<String> {
-        let names = self.network.names();
-        let of = |part: &str| names.iter().map(|name| format!("{part}.{name}")).collect::<Vec<_>>();
-        let mut all = [of("policy"), of("first"), of("second")].concat();
+        let mut all: Vec<String> = ["weights", "first", "second"].map(String::from).to_vec();
         all.extend((0..self.worlds.len()).map(|n| format!("worlds.{n}")));
         for part in ["seen", "returns"] {
             all.extend(["count", "mean", "variance"].map(|name| format!("{part}.{name}")));

@@ -7,7 +7,8 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::normalizer::Normalizer;
 
-/// What worlds carry from step to step beside their state: steps of the episode, its return, and the discounted one.
+/// What worlds carry from step to step beside their state, as one tensor: steps of the episode, its return, and the
+/// discounted one.
 const BESIDE: usize = 3;
 
 /// What was collected; the first two axes are time and world, and a seed's worlds lie side by side.
@@ -38,7 +39,7 @@ pub(super) struct Collected {
 /// Worlds at their beginning.
 pub(super) fn begin(environment: &dyn Environment, count: usize, device: &farad::Device) -> Vec<Tensor> {
     let mut worlds = environment.begin(count, device);
-    worlds.extend((0..BESIDE).map(|_| Tensor::zeros([count], device)));
+    worlds.push(Tensor::zeros([count, BESIDE], device));
     worlds
 }
 
@@ -52,10 +53,11 @@ pub(super) fn collect(
     settings: &PpoSettings,
 ) -> Collected {
     let (seeds, device) = (weights[0].shape()[0], weights[0].device().clone());
-    let count = worlds.len() - BESIDE;
-    let all = worlds[count].numel();
+    let count = worlds.len() - 1;
+    let all = worlds[count].shape()[0];
     let (last, mut slices) = repeat(settings.horizon, &worlds.iter().collect::<Vec<_>>(), |carry, _| {
         let (state, beside) = carry.split_at(count);
+        let beside = [0, 1, 2].map(|n| beside[0].narrow(1, n, 1).squeeze(1));
         let seen = environment.observe(state);
         let by_seed = seen.reshape([seeds, all / seeds, seen.shape()[1]]);
         let by_seed = if settings.normalize { normalizer.apply(&by_seed) } else { by_seed };
@@ -71,7 +73,8 @@ pub(super) fn collect(
         let fresh = environment.begin(all, &device);
         let starts = |(new, old): (&Tensor, &Tensor)| along(&over, old.rank()).select(new, old);
         let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
-        next.extend([&time, &total, &discounted].map(|t| over.select(&zero, t)));
+        let counted = Tensor::stack(&[&time, &total, &discounted], 1);
+        next.push(over.unsqueeze(1).select(&counted.full_like(0.0), &counted));
         let flat = |t: &Tensor| t.reshape([all, t.numel() / all]);
         let mut slices = vec![seen, flat(&action), likelihood.reshape([all]), step.reward];
         slices.extend([

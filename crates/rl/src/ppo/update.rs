@@ -20,11 +20,11 @@ pub(super) struct Samples {
     pub returns: Tensor,
 }
 
-/// Weights and Adam's moments.
+/// Weights and Adam's moments: a row of numbers per seed each, so that an update of all is one kernel.
 pub(super) struct Learned {
-    pub weights: Vec<Tensor>,
-    pub first: Vec<Tensor>,
-    pub second: Vec<Tensor>,
+    pub weights: Tensor,
+    pub first: Tensor,
+    pub second: Tensor,
 }
 
 /// What the updates were like, `[seeds]` each: means over all minibatches.
@@ -88,19 +88,6 @@ fn losses(network: &ActorCritic, weights: &[Tensor], rows: &Tensor, settings: &P
     Losses { loss, entropy, divergence }
 }
 
-/// The factor `[seeds]` that brings every seed's gradient to at most this norm.
-fn scales(gradients: &[Tensor], most: f64) -> Tensor {
-    let seeds = gradients[0].shape()[0];
-    let square = |g: &Tensor| g.reshape([seeds, g.numel() / seeds]).square().sum_axes([1]);
-    let sum = gradients.iter().map(square).reduce(|a, b| a + b).expect("networks have weights");
-    (most / (sum.sqrt() + 1e-8)).minimum(1.0)
-}
-
-/// A number per seed, `[seeds]`, that broadcasts to a seed's weights.
-fn per_seed(numbers: &Tensor, like: &Tensor) -> Tensor {
-    (1..like.rank()).fold(numbers.clone(), |t, _| t.unsqueeze(-1))
-}
-
 /// Learns from samples: `rates` is every seed's learning rate `[seeds]`, `steps` how many steps Adam has made.
 pub(super) fn learn(
     network: &ActorCritic,
@@ -111,43 +98,36 @@ pub(super) fn learn(
     settings: &PpoSettings,
 ) -> Result<(Learned, Course)> {
     let device = rates.device();
-    let count = learned.weights.len();
     let rows = samples.shuffled(settings, device);
     let parts = rows.shape()[0];
     // Adam's steps, from 1 on.
     let numbers =
         Tensor::arange(parts, device).cast(farad::DType::F32) + (&Tensor::number(steps as f64, device) + 1.0);
-    let carries: Vec<&Tensor> = learned.weights.iter().chain(&learned.first).chain(&learned.second).collect();
+    let rates = rates.unsqueeze(1);
     let mut failed = None;
+    let carries = [&learned.weights, &learned.first, &learned.second];
     let (last, course) = scan(&carries, &[&rows, &numbers], |carry, slice| {
-        let (weights, moments) = carry.split_at(count);
-        let found = losses(network, weights, &slice[0], settings);
+        let weights = network.unpack(&carry[0]);
+        let found = losses(network, &weights, &slice[0], settings);
         let gradients = found.loss.sum().gradients_at(&weights.iter().collect::<Vec<_>>());
         let gradients = gradients.unwrap_or_else(|error| {
             failed = Some(error);
             weights.to_vec()
         });
-        let scale = scales(&gradients, settings.gradient_norm);
+        let g = ActorCritic::packed(&gradients);
+        let norm = g.square().sum_axes(farad::kept([1])).sqrt();
+        let g = g * (settings.gradient_norm / (norm + 1e-8)).minimum(1.0);
         let correction = |beta: f64| 1.0 - (&slice[1] * beta.ln()).exp();
-        let (first, second) = (correction(BETAS[0]), correction(BETAS[1]));
-        let mut next: [Vec<Tensor>; 3] = [vec![], vec![], vec![]];
-        for (n, g) in gradients.iter().enumerate() {
-            let g = g * per_seed(&scale, g);
-            let m = &moments[n] * BETAS[0] + &g * (1.0 - BETAS[0]);
-            let v = &moments[count + n] * BETAS[1] + g.square() * (1.0 - BETAS[1]);
-            let step = (&m / &first) / ((&v / &second).sqrt() + SMALL);
-            next[0].push(&weights[n] - step * per_seed(rates, &m));
-            next[1].push(m);
-            next[2].push(v);
-        }
-        (next.concat(), vec![found.loss, found.entropy, found.divergence])
+        let m = &carry[1] * BETAS[0] + &g * (1.0 - BETAS[0]);
+        let v = &carry[2] * BETAS[1] + g.square() * (1.0 - BETAS[1]);
+        let step = (&m / correction(BETAS[0])) / ((&v / correction(BETAS[1])).sqrt() + SMALL);
+        let moved = &carry[0] - step * &rates;
+        (vec![moved, m, v], vec![found.loss, found.entropy, found.divergence])
     });
     if let Some(error) = failed {
         return Err(error);
     }
-    let mut last = last.into_iter();
-    let mut take = || last.by_ref().take(count).collect::<Vec<_>>();
-    let learned = Learned { weights: take(), first: take(), second: take() };
+    let [weights, first, second] = [0, 1, 2].map(|n| last[n].clone());
     let mean = |n: usize| course[n].mean_axes([0]);
-    Ok((learned, Course { loss: mean(0), entropy: mean(1), divergence: mean(2) }))
+    Ok((Learned { weights, first, second }, Course { loss: mean(0), entropy: mean(1), divergence: mean(2) }))
 }
