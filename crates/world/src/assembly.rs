@@ -300,19 +300,21 @@ fn add_motors(
     Ok(())
 }
 
+/// A joint more is a share of the mass less, by this much: joints seldom all pull the same way.
+const SHARE: f64 = 0.6;
+
 /// Every constraint gets its share of a body's mass, so that solving them side by side converges.
 fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactTables) {
-    let mut count = vec![0.0; bodies.len()];
+    let mut count = vec![0.0f64; bodies.len()];
     for joint in joints {
         count[joint.child] += 1.0;
         if let Some(parent) = joint.parent {
             count[parent] += 1.0;
         }
     }
-    for (body, partners) in contacts.partners(bodies.len()).into_iter().enumerate() {
-        count[body] += partners as f64;
-    }
-    for (body, count) in bodies.iter_mut().zip(count) {
-        body.split = f64::max(count, 1.0);
+    let partners = contacts.partners(bodies.len());
+    for ((body, joints), partners) in bodies.iter_mut().zip(count).zip(partners) {
+        let shares = if joints > 0.0 { SHARE * (joints - 1.0 + partners) } else { partners - 1.0 };
+        body.split = 1.0 + f64::max(shares, 0.0);
     }
 }

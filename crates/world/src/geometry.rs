@@ -63,6 +63,17 @@ impl Quaternion {
         }
     }
 
+    /// This rotation after the other.
+    pub fn after(self, other: Quaternion) -> Quaternion {
+        let ([a, b, c, d], [w, x, y, z]) = (self.0, other.0);
+        Quaternion([
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        ])
+    }
+
     pub fn inverse(self) -> Quaternion {
         let [w, x, y, z] = self.0;
         Quaternion([w, -x, -y, -z])

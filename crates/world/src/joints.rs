@@ -12,9 +12,12 @@ use crate::bodies::{PosedBodies, Velocities};
 use crate::drives::{DriveColumns, Freedom, drive};
 use crate::geometry::Point;
 use crate::quantity::{ONE, Quantity, ZERO, arctangent};
-use crate::rows::{Arrangement, RowIndex, Side};
+use crate::rows::{Arrangement, Moving, RowIndex, Side};
 use crate::vector::{Symmetric, Turned, Vector};
 use farad_tensor::Tensor;
+
+/// How often turns and anchor of a joint are solved in turn within a pass.
+const SWEEPS: usize = 2;
 
 /// Joints that are computed at once.
 pub(crate) struct JointGroup {
@@ -126,14 +129,17 @@ impl JointGroup {
             // A slide pushes where the child's end is now.
             arms[0] = &ends[1] - &sides[0].at;
         }
-        let way = |side: usize| sides[side].give_way(&arms[side]).scaled(&sides[side].split);
-        let way = way(0).plus(&way(1));
+        let ways = [0, 1].map(|side| sides[side].give_way(&arms[side]));
+        let split = [0, 1].map(|side| ways[side].scaled(&sides[side].split));
+        let way = split[0].plus(&split[1]);
+        // Only what drives joints asks for it.
+        let whole = ways[0].plus(&ways[1]);
         let soft = &self.compliance * (1.0 / (time * time));
         let anchor = Held::new(self.anchor_rows(&axes[0]), &way, &soft);
         let spin = sides[0].inertia.scaled(&sides[0].split).plus(&sides[1].inertia.scaled(&sides[1].split));
         let turns = Held::new(self.turn_rows(&axes), &spin, &ZERO);
         let errors = self.turn_errors(&axes);
-        PreparedJoints { group: self, sides, axes, arms, gap, anchor, turns, errors, time }
+        PreparedJoints { group: self, sides, axes, arms, gap, whole, anchor, turns, errors, time }
     }
 
     /// The directions in which the anchor is held.
@@ -218,6 +224,8 @@ pub(crate) struct PreparedJoints<'a> {
     axes: [Turned; 2],
     arms: [Vector; 2],
     gap: Vector,
+    /// How the anchors give way to a push, masses whole.
+    whole: Symmetric,
     anchor: Held,
     turns: Held,
     errors: [Quantity; 3],
@@ -239,20 +247,21 @@ impl PreparedJoints<'_> {
         if group.slide && !group.drives[0].is_idle() {
             let along = &self.axes[0].0[0];
             let speed = along.dot(&(moving[1].at(&self.arms[1]) - moving[0].at(&self.arms[0])));
-            let way = self.sides[0].give_way(&self.arms[0]).plus(&self.sides[1].give_way(&self.arms[1]));
-            let freedom = Freedom { value: along.dot(&self.gap), speed, way: along.dot(&way.times(along)) };
+            let way = along.dot(&self.whole.times(along));
+            let freedom = Freedom { value: along.dot(&self.gap), speed, way };
             push = along.scaled(&drive(&group.drives[0], &freedom, actions, self.time));
         }
         if group.drives[1..].iter().any(|drive| !drive.is_idle()) {
             let angles = angles(&self.axes);
             let rates = rates(&self.axes, &spin);
+            let firm = self.whole.inverse();
             for slot in 0..3 {
                 let columns = &group.drives[slot + 1];
                 if columns.is_idle() {
                     continue;
                 }
                 let (axis, speed) = rates[slot].clone();
-                let freedom = Freedom { value: angles[slot].clone(), speed, way: self.ease(&axis) };
+                let freedom = Freedom { value: angles[slot].clone(), speed, way: self.ease(&axis, &firm) };
                 torque = torque + axis.scaled(&drive(columns, &freedom, actions, self.time));
             }
         }
@@ -261,18 +270,27 @@ impl PreparedJoints<'_> {
             let scale = group.damping.over(&(ONE + &group.damping * ease * self.time));
             torque = torque - spin.scaled(&scale);
         }
+        if !self.group.slide && !torque.is_zero() {
+            // The anchor holds against the torque at once, so that less is left for the passes.
+            push = push - self.whole.inverse().times(&self.wrench(&torque));
+        }
         self.apply(&push, &torque, self.time, pushes);
     }
 
+    /// How a torque on the child, and its opposite on the parent, moves their anchors apart.
+    fn wrench(&self, torque: &Vector) -> Vector {
+        let turned = self.sides.each_ref().map(|side| side.inertia.times(torque));
+        turned[0].cross(&self.arms[0]) + turned[1].cross(&self.arms[1])
+    }
+
     /// How easily the bodies turn against each other about an axis while the anchor holds.
-    fn ease(&self, axis: &Vector) -> Quantity {
-        let turned = self.sides.each_ref().map(|side| side.inertia.times(axis));
-        let free = axis.dot(&(&turned[0] + &turned[1]));
-        let moved = turned[0].cross(&self.arms[0]) + turned[1].cross(&self.arms[1]);
+    fn ease(&self, axis: &Vector, firm: &Symmetric) -> Quantity {
+        let free = axis.dot(&self.sides[0].inertia.plus(&self.sides[1].inertia).times(axis));
         if self.group.slide {
             return free;
         }
-        free - moved.dot(&self.anchor.inverse.times(&moved))
+        let moved = self.wrench(axis);
+        free - moved.dot(&firm.times(&moved))
     }
 
     fn apply(&self, push: &Vector, torque: &Vector, scale: f64, into: &mut Velocities) {
@@ -288,21 +306,39 @@ impl PreparedJoints<'_> {
     /// One pass: adds the pushes that hold the joints.
     pub fn hold(&self, velocities: &Velocities, pushes: &mut Velocities) {
         let mut moving = self.indices().map(|index| velocities.side(index));
+        let (mut push, mut torque) = (Vector::zero(), Vector::zero());
         let rate = 1.0 / self.time;
-        let spin = &moving[1].spin - &moving[0].spin;
-        let speeds = self.turns.speeds(&spin);
-        let missing = [0, 1, 2].map(|n| &speeds[n] + &self.errors[n] * rate);
-        let torque = self.turns.push(missing);
-        if !torque.is_zero() {
-            for (side, sign) in [(0, -1.0), (1, 1.0)] {
-                let own = &self.sides[side];
-                let turn = own.inertia.times(&torque).scaled(&(&own.split * sign));
-                moving[side].spin = &moving[side].spin + turn;
+        for sweep in 0..SWEEPS {
+            let spin = &moving[1].spin - &moving[0].spin;
+            let speeds = self.turns.speeds(&spin);
+            let missing = [0, 1, 2].map(|n| &speeds[n] + &self.errors[n] * rate);
+            let turn = self.turns.push(missing);
+            self.feel(&Vector::zero(), &turn, &mut moving);
+            let slip = moving[1].at(&self.arms[1]) - moving[0].at(&self.arms[0]) + &self.gap * rate;
+            let shift = self.anchor.push(self.anchor.speeds(&slip));
+            (push, torque) = (push + &shift, torque + &turn);
+            if turn.is_zero() {
+                break;
+            }
+            if sweep + 1 < SWEEPS {
+                self.feel(&shift, &Vector::zero(), &mut moving);
             }
         }
-        let slip = moving[1].at(&self.arms[1]) - moving[0].at(&self.arms[0]) + &self.gap * rate;
-        let push = self.anchor.push(self.anchor.speeds(&slip));
         self.apply(&push, &torque, 1.0, pushes);
+    }
+
+    /// What a push and a torque do to both bodies' shares of mass.
+    fn feel(&self, push: &Vector, torque: &Vector, moving: &mut [Moving; 2]) {
+        if push.is_zero() && torque.is_zero() {
+            return;
+        }
+        for (side, sign) in [(0, -1.0), (1, 1.0)] {
+            let own = &self.sides[side];
+            let share = &own.split * sign;
+            let turn = self.arms[side].cross(push) + torque;
+            moving[side].spin = &moving[side].spin + own.inertia.times(&turn).scaled(&share);
+            moving[side].velocity = &moving[side].velocity + push.scaled(&(&own.mass * &share));
+        }
     }
 
     /// The freedoms of the joints: of the slide, then the three angles, each with its speed.

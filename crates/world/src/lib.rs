@@ -30,6 +30,7 @@ mod error;
 mod geometry;
 mod joints;
 mod quantity;
+mod render;
 mod reset;
 mod rollout;
 mod rows;
@@ -48,6 +49,7 @@ pub use description::{
     RigidBody, Sensor, Solid, SolidShape, StartNoise, VERSION,
 };
 pub use error::{WorldError, WorldResult};
+pub use render::WorldCamera;
 pub use rollout::{Rollout, RolloutOptions};
 pub use sensors::{SENSORS, SensorRow};
 pub use state::WorldState;

@@ -1,5 +1,7 @@
 //! What is observed of a world: a row per kind of sensor.
 
+use std::cell::RefCell;
+
 use farad_tensor::Tensor;
 
 use crate::bodies::{PosedBodies, Velocities, unpack};
@@ -118,6 +120,8 @@ pub(crate) struct Readings<'a> {
     posed: PosedBodies,
     velocities: Velocities,
     slots: usize,
+    /// The freedoms of every group of joints, once one is asked for.
+    freedoms: RefCell<Vec<Option<[(Quantity, Quantity); 4]>>>,
 }
 
 impl<'a> Readings<'a> {
@@ -125,7 +129,9 @@ impl<'a> Readings<'a> {
         let slots = unpack(state, world.solver.arrangement);
         let posed = PosedBodies::new(&world.solver.posed(&slots));
         let moving: Vec<_> = slots.iter().map(|slot| slot.moving.clone()).collect();
-        Readings { world, state, posed, velocities: Velocities::new(&moving), slots: slots.len() }
+        let freedoms = RefCell::new(vec![None; world.solver.joints.len()]);
+        let velocities = Velocities::new(&moving);
+        Readings { world, state, posed, velocities, slots: slots.len(), freedoms }
     }
 
     /// The numbers of a sensor, `[worlds, width]`.
@@ -150,9 +156,12 @@ impl<'a> Readings<'a> {
         let own = &self.world.assembly.joints[joint];
         let slot = if own.slide { 0 } else { axis + 1 };
         let sign = if slot == 3 { own.third } else { 1.0 };
-        let prepared = self.world.solver.joints[group].prepare(&self.posed, 1.0);
-        let rows = prepared.child().len();
-        let (value, speed) = prepared.freedoms(&self.velocities)[slot].clone();
+        let joints = &self.world.solver.joints[group];
+        let rows = joints.members.len();
+        let mut known = self.freedoms.borrow_mut();
+        let all =
+            known[group].get_or_insert_with(|| joints.prepare(&self.posed, 1.0).freedoms(&self.velocities));
+        let (value, speed) = all[slot].clone();
         let one = |quantity: &Quantity| {
             let whole = (quantity * sign).filled(self.state.worlds(), rows, self.world.device());
             whole.narrow(1, row, 1).squeeze(2)

@@ -26,6 +26,14 @@ macro_rules! worlds {
 
 worlds! {
     "pendulum" "a rod that hangs from a hinge, with a motor";
+    "double-pendulum" "two rods, with a motor between them";
+    "cart-pole" "a pole on a cart that slides, as rigid bodies";
+    "rolling-sphere" "a ball that rolls on the ground";
+    "hopper" "a leg with a torso that hops in the plane, three motors";
+    "swimmer" "a chain of five links in a fluid, four motors";
+    "crawler" "a ball on four legs: nine bodies, twelve motors";
+    "quadruped" "a box on four legs with position motors";
+    "humanoid" "sixteen bodies with 21 hinges, after the model of MuJoCo MJX";
 }
 
 /// The description of a world of the table.

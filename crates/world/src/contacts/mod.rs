@@ -147,7 +147,12 @@ impl PreparedContacts<'_> {
             return;
         }
         let (_, speed) = self.approach(velocities);
-        let back = (-&speed - self.threshold).relu() * &self.group.restitution;
+        // From the threshold to twice of it the share grows from nothing to all of it.
+        let share = match self.threshold {
+            0.0 => ONE,
+            slow => (-&speed * (1.0 / slow) - 1.0).clamp(&ZERO, &ONE),
+        };
+        let back = (-&speed).relu() * share * &self.group.restitution;
         let hits = &self.target - speed;
         self.target = hits.positive(&self.target.maximum(&back), &self.target);
     }

@@ -3,6 +3,8 @@
 //! Boxes touch with their corners, which are rounded a little: small spheres inside the corners, so that a corner at the
 //! edge of another box knows which face it stands on. Edges that cross are not found.
 
+use std::collections::BTreeMap;
+
 use crate::assembly::BodyRow;
 use crate::description::{Description, MOST_CONTACTS, Solid, SolidKind};
 use crate::error::{WorldError, WorldResult};
@@ -12,8 +14,8 @@ use crate::geometry::{Point, Quaternion};
 const CORNER: f64 = 0.1;
 /// Points on either rim of a cylinder, beside the one that is closest to the plane.
 const RIM_POINTS: usize = 4;
-/// More partners than this count as this many when a body's mass is split.
-const MOST_PARTNERS: usize = 4;
+/// A body's mass is split among its contacts at most into this many.
+const MOST_PARTNERS: f64 = 6.0;
 
 /// A point of a body that may touch a plane.
 #[derive(Clone, Debug)]
@@ -70,25 +72,23 @@ impl ContactTables {
         self.planes.len() + self.segments.len() + self.boxes.len()
     }
 
-    /// What every body may touch at the same time, counted.
-    pub fn partners(&self, bodies: usize) -> Vec<usize> {
-        let mut partners: Vec<Vec<usize>> = vec![vec![]; bodies];
+    /// Among how many a body's mass is split by what it may touch: more where many points touch one thing, since their
+    /// pushes and friction add up.
+    pub fn partners(&self, bodies: usize) -> Vec<f64> {
+        // For every body and what it touches (the planes are number `bodies`), how many points.
+        let mut points: Vec<BTreeMap<usize, usize>> = vec![BTreeMap::new(); bodies];
         let pairs = self.segments.iter().map(|row| row.bodies).chain(self.boxes.iter().map(|row| row.bodies));
         for [a, b] in pairs {
-            for (own, other) in [(a, b), (b, a)] {
-                if !partners[own].contains(&other) {
-                    partners[own].push(other);
-                }
-            }
+            *points[a].entry(b).or_default() += 1;
+            *points[b].entry(a).or_default() += 1;
         }
-        let mut counts: Vec<usize> = partners.iter().map(Vec::len).collect();
-        let mut grounded = vec![0; bodies];
-        self.planes.iter().for_each(|row| grounded[row.body] = 1);
-        counts
-            .iter_mut()
-            .zip(grounded)
-            .for_each(|(count, plane)| *count = (*count + plane).min(MOST_PARTNERS));
-        counts
+        self.planes.iter().for_each(|row| *points[row.body].entry(bodies).or_default() += 1);
+        let weight = |points: &usize| match points {
+            0 | 1 => 1.0,
+            2 => 1.5,
+            _ => 2.0,
+        };
+        points.iter().map(|own| own.values().map(weight).sum::<f64>().min(MOST_PARTNERS)).collect()
     }
 }
 

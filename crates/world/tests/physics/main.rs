@@ -1,5 +1,6 @@
 //! What worlds must show: periods, bounces, friction, stacks, energy, momentum, drift.
 
+mod contacts;
 mod joints;
 
 use farad_tensor::{Device, Tensor};
