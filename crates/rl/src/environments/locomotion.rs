@@ -3,12 +3,16 @@
 //! The reward of a step is how far a body came along the first axis, in meters, with something for staying up and something taken
 //! for effort. So the return of an episode is about the distance.
 
+use farad::run::Picture;
 use farad::train::settings::{Range, Takes};
 use farad::{Device, Result, Tensor};
-use farad_world::{Description, World, WorldState};
+use farad_world::{Description, World, WorldCamera, WorldState};
 
 use crate::environment::{Actions, Environment, Transition};
 use crate::error::RlError;
+
+/// Width and height of pictures.
+const SIZE: (usize, usize) = (240, 160);
 
 farad::train::settings! {
     /// What an agent is rewarded for in a world of bodies, and how time goes there.
@@ -104,5 +108,20 @@ impl Environment for Locomotion {
         let ended = fell.map_or(fine.not(), |fell| fine.not() | fell);
         let reward = fine.select(&reward, &reward.full_like(0.0));
         Transition { state: after.tensors().map(Tensor::clone).to_vec(), reward, ended }
+    }
+
+    fn draw(&self, state: &[f32]) -> Option<Picture> {
+        let (bodies, plane) = (self.world.bodies(), self.world.description().dimensions == 2);
+        let (along, turn) = if plane { (2, 2) } else { (3, 4) };
+        let (places, rest) = state.split_at_checked(bodies * along)?;
+        let turns = rest.get(..bodies * turn)?;
+        // One step of one world.
+        let part = |numbers: &[f32], width: usize| {
+            Tensor::from_vec(numbers.to_vec(), [1, 1, bodies, width], &Device::cpu())
+        };
+        let (position, rotation) = (part(places, along), part(turns, turn));
+        let state = WorldState { velocity: position.clone(), spin: rotation.clone(), position, rotation };
+        let camera = WorldCamera::for_world(&self.world).sized(SIZE.0, SIZE.1).follow(self.body);
+        self.world.film(&state, 0, 1, &camera).ok()?.pop()
     }
 }

@@ -22,7 +22,7 @@ pub struct NamedWorld {
 }
 
 /// All of them.
-pub const WORLDS: [NamedWorld; 3] = [
+pub const WORLDS: [NamedWorld; 8] = [
     NamedWorld {
         name: "cartpole",
         about: "a cart that is pushed left or right so that its pole stands (500 steps at most)",
@@ -46,6 +46,49 @@ pub const WORLDS: [NamedWorld; 3] = [
         },
     },
     NamedWorld {
+        name: "swimmer",
+        about: "five links that swim ahead through a fluid (the return is about the meters in 10 s)",
+        make: bodies_by_name,
+        usual: ahead,
+    },
+    NamedWorld {
+        name: "hopper",
+        about: "a leg with a torso that hops ahead in the plane",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            (settings.task.alive, settings.task.lowest) = (0.5, vec![0.7]);
+        },
+    },
+    NamedWorld {
+        name: "crawler",
+        about: "a ball on four legs that crawls ahead",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            // Legs need no hundredth of a second, and twice as long a step costs half.
+            (settings.task.time_step, settings.task.substeps) = (0.02, 8);
+        },
+    },
+    NamedWorld {
+        name: "quadruped",
+        about: "a box on four legs that walks ahead",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            (settings.task.time_step, settings.task.substeps) = (0.02, 8);
+        },
+    },
+    NamedWorld {
+        name: "humanoid",
+        about: "sixteen bodies with 21 hinges that walk ahead",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            (settings.task.alive, settings.task.lowest) = (1.0, vec![0.8]);
+        },
+    },
+    NamedWorld {
         name: "world",
         about: "bodies of a JSON file that should get ahead (--data FILE.json, or just `farad train FILE.json`)",
         make: |settings, device| {
@@ -59,6 +102,15 @@ pub const WORLDS: [NamedWorld; 3] = [
 /// Bodies with their task.
 fn bodies(description: &Description, settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
     Ok(Arc::new(Locomotion::new(description, settings.task.clone(), device)?))
+}
+
+/// Bodies that `crates/world` has under the same name.
+fn bodies_by_name(settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
+    let row = farad_world::WORLDS
+        .iter()
+        .find(|row| row.name == settings.world)
+        .expect("a test holds the tables together");
+    bodies(&Description::from_json(row.json)?, settings, device)
 }
 
 /// The text of a file.
@@ -83,5 +135,33 @@ impl NamedWorld {
     /// The one of this name.
     pub fn of(name: &str) -> Option<&'static NamedWorld> {
         WORLDS.iter().find(|world| world.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every world can be made, begins, and is seen and drawn.
+    #[test]
+    fn all_worlds_can_be_made() -> Result<()> {
+        let device = Device::cpu();
+        for world in WORLDS.iter().filter(|world| world.name != "world") {
+            let settings = Settings::new(world, "ppo");
+            let environment = (world.make)(&settings, &device)?;
+            let state = environment.begin(2, &device);
+            assert_eq!(
+                environment.observe(&state).shape()[..],
+                [2, environment.observations()],
+                "{}",
+                world.name
+            );
+            let mut numbers = vec![];
+            for tensor in &state {
+                numbers.extend(tensor.narrow(0, 0, 1).to_vec::<f32>()?);
+            }
+            assert!(environment.draw(&numbers).is_some(), "{}", world.name);
+        }
+        Ok(())
     }
 }
