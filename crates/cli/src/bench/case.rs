@@ -7,7 +7,7 @@ use farad::{Device, Precision, Tensor};
 
 use super::{
     attention, automaton, cartpole, compile, convolution, gpt, images, logic, matmul, movement, pointwise,
-    pooling, recurrent, reduce, rows, shape::DrawnWork, sort, train,
+    pooling, ppo, recurrent, reduce, rows, shape::DrawnWork, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
@@ -297,6 +297,9 @@ pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
         training("difflogic_ca_16x16_b2_seeds16", SuitedDevices::Large, |device| {
             automaton::checkerboard(2, 16, device)
         }),
+        training("ppo_cartpole_update", SuitedDevices::Any, |device| ppo::update(1, device)),
+        training("ppo_cartpole", SuitedDevices::Large, |device| ppo::whole(1, device)),
+        training("ppo_cartpole_seeds64", SuitedDevices::Large, |device| ppo::whole(64, device)),
         BenchCase { tolerance: 1e-3, ..operation("xor_200_epochs", SuitedDevices::Any, train::xor) },
         other("tiny_steps_100k", 0.05, TimedAs::Steady),
         other("compile_pendulum_200", 1.0, TimedAs::Compile(compile::pendulum, 200)),
