@@ -338,3 +338,38 @@ fn gpus_say_which_dtypes_they_do_not_have() {
         }
     }
 }
+
+#[test]
+fn loops_carry_every_size() {
+    let device = Device::cpu();
+    let n = 37;
+    let long: Vec<i64> = (0..n as i64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64)).collect();
+    let fine: Vec<f64> = (0..n).map(|i| 0.1 * i as f64).collect();
+    let bytes: Vec<u8> = (0..n).map(|i| 7 * i as u8).collect();
+    let steps: Vec<i16> = (0..5 * n).map(|i| 1000 * (i % 29) as i16).collect();
+    let carries = [
+        Tensor::from_vec(long.clone(), [n], &device),
+        Tensor::from_f64(&fine, [n], &device),
+        Tensor::from_vec(bytes.clone(), [n], &device),
+    ];
+    let sequence = Tensor::from_vec(steps.clone(), [5, n], &device);
+    let (last, kept) = farad::scan(&[&carries[0], &carries[1], &carries[2]], &[&sequence], |c, s| {
+        let next = vec![&c[0] * 3 + s[0].cast(DType::I64), (&c[1] * 0.5 + &s[0]).sin(), &c[2] + 100];
+        let summed = c[0].cast(DType::U64) + c[2].cast(DType::U64);
+        (next, vec![summed])
+    });
+    let (mut a, mut b, mut c) = (long, fine, bytes);
+    let mut sums = Vec::new();
+    for row in steps.chunks(n) {
+        for (i, &s) in row.iter().enumerate() {
+            sums.push((a[i] as u64).wrapping_add(c[i] as u64));
+            a[i] = a[i].wrapping_mul(3).wrapping_add(s.into());
+            b[i] = (b[i] * 0.5 + s as f64).sin();
+            c[i] = c[i].wrapping_add(100);
+        }
+    }
+    assert_eq!(bits(&last[0]), a);
+    assert_eq!(last[1].to_f64().unwrap(), b);
+    assert_eq!(last[2].to_vec::<u8>().unwrap(), c);
+    assert_eq!(kept[0].to_vec::<u64>().unwrap(), sums);
+}

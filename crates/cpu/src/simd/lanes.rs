@@ -230,6 +230,56 @@ mod tests {
         }
     }
 
+    /// As `run`, with registers of 64 bits; comparisons give 32.
+    fn run_wide(lanes: &Lanes, code: Code, inputs: [&[u64]; 2], compares: bool) -> Vec<u64> {
+        let n = inputs[0].len();
+        let mut out = vec![0u64; n];
+        let pointers = inputs.map(|input| input.as_ptr().cast_mut().cast::<u32>());
+        let registers = [out.as_mut_ptr().cast::<u32>(), pointers[0], pointers[1]];
+        let [a, b] = [1, 2].map(|register| Source { register, scalar: false });
+        let op = Op { a, b, c: b, wide: true, ..Op::new(code, 0) };
+        // SAFETY: the table is available, registers hold n elements, and the output is apart.
+        unsafe { (lanes.apply_wide)(&op, &registers, n) };
+        if compares {
+            let words: &[u32] = bytemuck::cast_slice(&out);
+            return words[..n].iter().map(|&word| word as u64).collect();
+        }
+        out
+    }
+
+    #[test]
+    fn numbers_of_64_bits_follow_the_reference() {
+        let mut values: Vec<u64> =
+            vec![0, 1, 2, 63, 64, 1 << 31, (1 << 53) + 1, 1 << 63, u64::MAX, u64::MAX - 6];
+        values.extend((1..20u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let pairs: Vec<(u64, u64)> =
+            values.iter().flat_map(|&a| values.iter().map(move |&b| (a, b))).collect();
+        let (a, b): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
+        for lanes in available() {
+            for &binary in Binary::ALL {
+                for kind in [Kind::Long, Kind::LongWord] {
+                    if !binary.takes(kind.dtype()) {
+                        continue;
+                    }
+                    let got = run_wide(lanes, Code::Binary(binary, kind), [&a, &b], binary.compares());
+                    for (&(a, b), got) in pairs.iter().zip(got) {
+                        let want = binary.whole(kind.dtype(), a as i64, b as i64);
+                        assert_eq!(Some(got as i64), want, "{} {binary:?} {kind:?}: {a} {b}", lanes.name);
+                    }
+                }
+            }
+            let floats: Vec<u64> = (0..500).map(|i| (0.1 + i as f64 / 70.0).to_bits()).collect();
+            for &unary in Unary::ALL.iter().filter(|unary| unary.takes(farad_ir::DType::F64)) {
+                let got = run_wide(lanes, Code::Unary(unary, Kind::Double), [&floats, &floats], false);
+                for (&x, got) in floats.iter().zip(got) {
+                    let want = (unary.row().value)(f64::from_bits(x));
+                    let error = (f64::from_bits(got) - want).abs();
+                    assert!(error <= 1e-15 * want.abs(), "{} {unary:?}: {error:e}", lanes.name);
+                }
+            }
+        }
+    }
+
     #[test]
     fn one_word_may_stand_for_all() {
         let x: Vec<u32> = [1.0f32, 4.0, 9.0].map(f32::to_bits).to_vec();
