@@ -300,9 +300,6 @@ fn add_motors(
     Ok(())
 }
 
-/// A joint more is a share of the mass less, by this much: joints seldom all pull the same way.
-const SHARE: f64 = 0.6;
-
 /// Every constraint gets its share of a body's mass, so that solving them side by side converges.
 fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactTables) {
     let mut count = vec![0.0f64; bodies.len()];
@@ -314,7 +311,37 @@ fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactT
     }
     let partners = contacts.partners(bodies.len());
     for ((body, joints), partners) in bodies.iter_mut().zip(count).zip(partners) {
-        let shares = if joints > 0.0 { SHARE * (joints - 1.0 + partners) } else { partners - 1.0 };
-        body.split = 1.0 + f64::max(shares, 0.0);
+        body.split = f64::max(joints + partners, 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What MuJoCo computes from the model that the humanoid is after.
+    #[test]
+    fn the_humanoid_weighs_what_its_model_weighs() {
+        let description = crate::table::described("humanoid").expect("a row");
+        let bodies = Assembly::new(&description).expect("it is made").bodies;
+        let total: f64 = bodies.iter().map(|body| body.mass).sum();
+        assert!((total - 40.844_021).abs() < 1e-4, "{total}");
+        let rows = [
+            ("torso", 5.8538),
+            ("head", 3.0536),
+            ("pelvis", 6.6162),
+            ("thigh_left", 4.7518),
+            ("hand_left", 0.2681),
+        ];
+        for (name, mass) in rows {
+            let body = &bodies[description.body(name).expect("a body")];
+            assert!((body.mass - mass).abs() < 1e-4, "{name}: {}", body.mass);
+        }
+        // Without armature: the head is welded, the torso is free.
+        let head = bodies[description.body("head").expect("a body")].inertia.0;
+        assert!((head[0][0] - 0.00989).abs() < 1e-5, "{head:?}");
+        let torso = bodies[description.body("torso").expect("a body")].inertia;
+        let trace: f64 = (0..3).map(|n| torso.0[n][n]).sum();
+        assert!((trace - (0.05127 + 0.03197 + 0.03115)).abs() < 2e-5, "{trace}");
     }
 }

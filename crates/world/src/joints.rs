@@ -360,11 +360,6 @@ impl PreparedJoints<'_> {
         let [x, y, z] = along;
         (x + y + z).sqrt()
     }
-
-    /// The rows of the children.
-    pub fn child(&self) -> &RowIndex {
-        &self.group.child
-    }
 }
 
 /// The three angles, one after the other: about the parent's first axis, the turned second, the child's third.

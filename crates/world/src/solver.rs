@@ -159,11 +159,16 @@ impl Solver {
         time: f64,
     ) -> BodySlot {
         let at = &slot.at + &moving.velocity * time;
-        let turn = slot.turn.turned(&moving.spin, time);
+        let mut turn = slot.turn.turned(&moving.spin, time);
         let mut spin = moving.spin.clone();
         if !self.round {
             // The angular momentum stays, so the spin follows the axes.
             let momentum = posed.axes.out(&columns.inertia.times(&posed.axes.own(&spin)));
+            if self.joints.is_empty() {
+                // Free bodies turn with the spin of half the time. Joints want the spin that they were solved for.
+                let change = posed.inertia.times(&spin.cross(&momentum));
+                turn = slot.turn.turned(&(&spin - &change * (time / 2.0)), time);
+            }
             let axes = turn.axes();
             spin = axes.out(&columns.inverse_inertia.times(&axes.own(&momentum)));
         }

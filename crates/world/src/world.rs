@@ -255,16 +255,29 @@ impl World {
         Tensor::stack(&parts.iter().collect::<Vec<_>>(), 1)
     }
 
-    /// How far the anchors of every world's worst joint have come apart, in meters, `[worlds]`.
-    pub fn drift(&self, state: &WorldState) -> Tensor {
+    /// How far the anchors of every rigid joint have come apart, in meters: `[worlds, joints]`, springs left out.
+    pub fn gaps(&self, state: &WorldState) -> Tensor {
         let slots = unpack(state, self.solver.arrangement);
         let shown = PosedBodies::new(&self.solver.posed(&slots));
-        let gaps = self.solver.joints.iter().map(|group| {
-            let prepared = group.prepare(&shown, 1.0);
-            let rows = prepared.child().len();
-            prepared.gap().filled(state.worlds(), rows, &self.device).max_axes([1, 2])
+        let groups = self.solver.joints.iter().map(|group| {
+            let rows = group.members.len();
+            group.prepare(&shown, 1.0).gap().filled(state.worlds(), rows, &self.device).squeeze(2)
         });
-        gaps.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Tensor::zeros([state.worlds()], &self.device))
+        let groups: Vec<Tensor> = groups.collect();
+        if groups.is_empty() {
+            return Tensor::zeros([state.worlds(), 0], &self.device);
+        }
+        // Groups have their own order.
+        let first = |group: usize| self.solver.joints[..group].iter().map(|g| g.members.len()).sum::<usize>();
+        let order = self.joint_places.iter().map(|&(group, row)| (first(group) + row) as i32).collect();
+        let order = Tensor::from_vec(order, [self.joint_places.len()], &self.device);
+        Tensor::concat(&groups.iter().collect::<Vec<_>>(), 1).index_select(1, &order)
+    }
+
+    /// How far the anchors of every world's worst joint have come apart, in meters, `[worlds]`.
+    pub fn drift(&self, state: &WorldState) -> Tensor {
+        let gaps = self.gaps(state);
+        if gaps.shape()[1] == 0 { Tensor::zeros([state.worlds()], &self.device) } else { gaps.max_axes([1]) }
     }
 
     /// An error that names the first body that is nowhere or faster than 10 km/s, if there is one. Reads the state.
