@@ -231,9 +231,8 @@ impl World {
 
     /// The momentum of every world, `[worlds, 2 or 3]`.
     pub fn momentum(&self, state: &WorldState) -> Tensor {
-        let masses: Vec<f64> = self.assembly.bodies.iter().map(|body| body.mass).collect();
-        let masses =
-            Tensor::from_f64(&masses, [masses.len(), 1], &self.device).cast(farad_tensor::DType::F32);
+        let masses: Vec<f32> = self.assembly.bodies.iter().map(|body| body.mass as f32).collect();
+        let masses = Tensor::from_vec(masses, [self.bodies(), 1], &self.device);
         (&state.velocity * masses).sum_axes([1])
     }
 
