@@ -13,7 +13,7 @@ use crate::reset::started;
 use crate::sensors::{Readings, SENSORS, WiredSensor};
 use crate::solver::Solver;
 use crate::state::WorldState;
-use crate::vector::Vector;
+use crate::vector::Vector3;
 
 /// Many copies of a described world on a device.
 ///
@@ -176,7 +176,7 @@ impl World {
             self.description.name,
             &actions.shape()[..],
         );
-        let forces: Option<Vec<Vector>> = forces.map(|forces| {
+        let forces: Option<Vec<Vector3>> = forces.map(|forces| {
             let still =
                 WorldState { position: state.position.clone(), velocity: forces.clone(), ..state.clone() };
             unpack(&still, self.solver.arrangement).into_iter().map(|slot| slot.moving.velocity).collect()
@@ -208,7 +208,7 @@ impl World {
     pub fn energy(&self, state: &WorldState) -> Tensor {
         let slots = unpack(state, self.solver.arrangement);
         let posed = self.solver.posed(&slots);
-        let gravity = Vector::known(self.solver.gravity.0);
+        let gravity = Vector3::known(self.solver.gravity.0);
         let mut rows = vec![];
         for ((slot, posed), columns) in slots.iter().zip(&posed).zip(&self.solver.columns) {
             let spin = posed.axes.own(&slot.moving.spin);
